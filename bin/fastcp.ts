@@ -1,0 +1,31 @@
+#!/usr/bin/env node
+import { CommanderError } from 'commander';
+import { parseArgs } from './args.js';
+import { ignoreBrokenPipes } from './output.js';
+import { sizePool } from './pool.js';
+
+sizePool();
+ignoreBrokenPipes();
+main(process.argv.slice(2)).then(
+  // Not process.exit(): output may still be on its way.
+  (exitCode) => {
+    process.exitCode ||= exitCode;
+  },
+  (error: Error) => {
+    process.stderr.write(`fastcp: ${process.env.FASTCP_DEBUG ? error.stack : error.message}\n`);
+    process.exitCode = 1;
+  },
+);
+
+/** 0: done. 1: something failed. 2: wrong usage. 130, 143: interrupted by SIGINT, by SIGTERM. */
+async function main(argv: readonly string[]): Promise<number> {
+  try {
+    const invocation = parseArgs(argv);
+    // Loaded late, the addon with it: help and usage errors need none of it.
+    const { run } = await import('./run.js');
+    return await run(invocation);
+  } catch (error) {
+    if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
+    throw error;
+  }
+}

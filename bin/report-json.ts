@@ -1,0 +1,50 @@
+import type { CopyErrorLike, CopyEvent } from '../lib/types.js';
+import type { OutputOptions } from './args.js';
+import { toJsonLine } from './format.js';
+import type { Output } from './output.js';
+import type { Report } from './report.js';
+
+const PROGRESS_INTERVAL_MS = 100;
+
+/** JSON for programs, one object a line on `out`; the last is the result, whatever the outcome. */
+export function createJsonReport(options: OutputOptions, out: Output): Report {
+  let nextProgress = 0;
+
+  function isWanted(event: CopyEvent): boolean {
+    if (event.type === 'entry') return options.entries;
+    if (event.type !== 'progress') return true;
+    if (options.progress === false || event.durationMs < nextProgress) return false;
+    nextProgress = event.durationMs + PROGRESS_INTERVAL_MS;
+    return true;
+  }
+
+  return {
+    async event(event) {
+      if (isWanted(event)) await out.line(toJsonLine(serializeEvent(event)));
+    },
+    async end(result, outcome) {
+      const errors = result.errors.map(serializeError);
+      const interrupted = outcome === 'interrupted';
+      await out.line(toJsonLine({ type: 'result', ...result, errors, interrupted }));
+      await out.flush();
+    },
+  };
+}
+
+export function serializeEvent(event: CopyEvent): object {
+  if (event.type === 'error') return { type: 'error', ...serializeError(event.error) };
+  if (event.type === 'warning') return { type: 'warning', ...event.warning };
+  return event;
+}
+
+/** The fields that JSON.stringify would leave out, as those of an Error are not its own or hidden. */
+export function serializeError({
+  code,
+  errno,
+  syscall,
+  path,
+  dest,
+  message,
+}: CopyErrorLike): object {
+  return { code, errno, syscall, path, dest, message };
+}

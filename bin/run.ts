@@ -1,0 +1,80 @@
+import { copyTree } from '../lib/index.js';
+import type { CopyErrorLike, CopyJob } from '../lib/types.js';
+import type { Invocation } from './args.js';
+import { abortOnSignals, Interruption } from './interrupt.js';
+import { Output } from './output.js';
+import { createProgress, type Progress } from './progress.js';
+import { createTextReport, type Report } from './report.js';
+import { createJsonReport } from './report-json.js';
+
+const USAGE_ERRORS = ['ERR_INVALID_ARG_TYPE', 'ERR_INVALID_ARG_VALUE', 'ERR_OUT_OF_RANGE'];
+
+/** Copies, reports, and returns the exit code. */
+export async function run(invocation: Invocation): Promise<number> {
+  const abort = new AbortController();
+  const out = new Output(process.stdout, abort.signal);
+  const err = new Output(process.stderr, abort.signal);
+
+  let job: CopyJob;
+  try {
+    job = startCopy(invocation, abort.signal);
+  } catch (error) {
+    if (!isUsageError(error)) throw error;
+    await err.line(`fastcp: ${error.message}\nTry 'fastcp --help'.`);
+    return 2;
+  }
+
+  const progress = createProgress(invocation.output);
+  // At once: a second signal must find no bar on the terminal.
+  abort.signal.addEventListener('abort', () => progress.stop());
+  const release = abortOnSignals(abort);
+  const report = invocation.output.json
+    ? createJsonReport(invocation.output, out)
+    : createTextReport(invocation, out, err, progress);
+  try {
+    return await follow(job, report, progress);
+  } finally {
+    progress.stop();
+    release();
+  }
+}
+
+function startCopy({ sources, dest, copy }: Invocation, signal: AbortSignal): CopyJob {
+  const [first = ''] = sources;
+  return copyTree(sources.length > 1 ? sources : first, dest, { ...copy, signal });
+}
+
+async function follow(job: CopyJob, report: Report, progress: Progress): Promise<number> {
+  const reported = new Set<unknown>();
+  let broken: unknown;
+  try {
+    for await (const event of job) {
+      if (event.type === 'progress') progress.update(event);
+      if (event.type === 'error') reported.add(event.error);
+      await report.event(event);
+    }
+  } catch (error) {
+    broken = error;
+  }
+  const failure = await job.then(
+    () => undefined,
+    (error: unknown) => error,
+  );
+  // Not the copy's own failure, which the iteration may throw too: a fault in here.
+  if (broken !== undefined && broken !== failure) throw broken;
+
+  progress.stop();
+  if (failure instanceof Interruption) {
+    await report.end(job.result, 'interrupted');
+    return failure.exitCode;
+  }
+  if (failure !== undefined && !reported.has(failure)) {
+    await report.event({ type: 'error', error: failure as CopyErrorLike });
+  }
+  await report.end(job.result, failure === undefined ? 'done' : 'stopped');
+  return failure === undefined && job.result.errorCount === 0 ? 0 : 1;
+}
+
+function isUsageError(error: unknown): error is Error {
+  return error instanceof Error && 'code' in error && USAGE_ERRORS.includes(String(error.code));
+}

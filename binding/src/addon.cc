@@ -1,0 +1,134 @@
+// What JavaScript sees: the one place where its values become ours. lib/native.ts has checked them.
+
+#include <napi.h>
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "job.h"
+
+namespace fastcp {
+namespace {
+
+std::string bytes_of(const Napi::Value& value) {
+  const auto buffer = value.As<Napi::Buffer<char>>();
+  return {buffer.Data(), buffer.Length()};
+}
+
+Napi::Value buffer_of(Napi::Env env, const std::string& bytes) {
+  // Copied: not every host allows buffers over memory of ours.
+  return Napi::Buffer<char>::Copy(env, bytes.data(), bytes.size());
+}
+
+bool flag(const Napi::Object& object, const char* name) {
+  return object.Get(name).As<Napi::Boolean>().Value();
+}
+
+Options options_of(const Napi::Object& from) {
+  Options options;
+  options.force = flag(from, "force");
+  options.error_on_exist = flag(from, "errorOnExist");
+  options.dry_run = flag(from, "dryRun");
+  options.one_file_system = flag(from, "oneFileSystem");
+  options.stop_on_error = flag(from, "stopOnError");
+  options.journal = flag(from, "entries");
+  options.reflink = static_cast<Reflink>(from.Get("reflink").As<Napi::Number>().Uint32Value());
+  return options;
+}
+
+std::vector<Root> roots_of(const Napi::Array& from) {
+  std::vector<Root> roots;
+  for (uint32_t i = 0; i < from.Length(); i++) {
+    const auto root = from.Get(i).As<Napi::Object>();
+    roots.push_back(
+        {bytes_of(root.Get("src")), bytes_of(root.Get("dest")), flag(root, "followSrc")});
+  }
+  return roots;
+}
+
+class JobHandle : public Napi::ObjectWrap<JobHandle> {
+ public:
+  static Napi::Function define(Napi::Env env) {
+    return DefineClass(env, "Job",
+                       {
+                           InstanceMethod<&JobHandle::start>("start"),
+                           InstanceMethod<&JobHandle::stop>("stop"),
+                           InstanceMethod<&JobHandle::counters>("counters"),
+                           InstanceMethod<&JobHandle::errors>("errors"),
+                           InstanceMethod<&JobHandle::warnings>("warnings"),
+                           InstanceMethod<&JobHandle::take_entries>("takeEntries"),
+                       });
+  }
+
+  /** new Job(roots, options, concurrency) */
+  explicit JobHandle(const Napi::CallbackInfo& info)
+      : Napi::ObjectWrap<JobHandle>(info),
+        job_(std::make_shared<Job>(options_of(info[1].As<Napi::Object>()),
+                                   roots_of(info[0].As<Napi::Array>()),
+                                   info[2].As<Napi::Number>().Uint32Value())) {}
+
+ private:
+  void start(const Napi::CallbackInfo& info) {
+    job_->start(info.Env(), info[0].As<Napi::Function>());
+  }
+
+  void stop(const Napi::CallbackInfo&) { job_->stop(); }
+
+  /** A Float64Array in the order of Count. */
+  Napi::Value counters(const Napi::CallbackInfo& info) {
+    const Counters counters = job_->engine().counters();
+    auto result = Napi::Float64Array::New(info.Env(), kCounts);
+    std::copy(counters.begin(), counters.end(), result.Data());
+    return result;
+  }
+
+  /** errors(from): { count, problems }, the kept ones from number `from` on. */
+  Napi::Value errors(const Napi::CallbackInfo& info) {
+    return problems(info, job_->engine().errors);
+  }
+  Napi::Value warnings(const Napi::CallbackInfo& info) {
+    return problems(info, job_->engine().warnings);
+  }
+
+  static Napi::Value problems(const Napi::CallbackInfo& info, Problems& from) {
+    const Napi::Env env = info.Env();
+    std::vector<Problem> found;
+    const uint64_t count = from.read(info[0].As<Napi::Number>().Uint32Value(), found);
+    auto list = Napi::Array::New(env, found.size());
+    for (uint32_t i = 0; i < found.size(); i++) {
+      auto problem = Napi::Object::New(env);
+      problem["errno"] = Napi::Number::New(env, -found[i].error);
+      problem["operation"] = Napi::String::New(env, found[i].operation);
+      problem["path"] = buffer_of(env, found[i].path);
+      problem["dest"] = buffer_of(env, found[i].dest);
+      list[i] = problem;
+    }
+    auto result = Napi::Object::New(env);
+    result["count"] = Napi::Number::New(env, static_cast<double>(count));
+    result["problems"] = list;
+    return result;
+  }
+
+  /** The journal's records since the last call, and on with workers that it held up. */
+  Napi::Value take_entries(const Napi::CallbackInfo& info) {
+    const Napi::Value records = buffer_of(info.Env(), job_->engine().journal.take());
+    job_->resume();
+    return records;
+  }
+
+  std::shared_ptr<Job> job_;
+};
+
+Napi::Object init(Napi::Env env, Napi::Object exports) {
+  exports["Job"] = JobHandle::define(env);
+  exports["mostWorkers"] = Napi::Number::New(env, Slots::process().most());
+  return exports;
+}
+
+NODE_API_MODULE(fastcp, init)
+
+}  // namespace
+}  // namespace fastcp

@@ -1,0 +1,204 @@
+#include "copy_content.h"
+
+#include <algorithm>
+#include <cerrno>
+
+namespace fastcp {
+namespace {
+
+using platform::Attempt;
+
+/** The most that one call may move, so that a copy can be stopped within milliseconds. */
+constexpr uint64_t kChunk = 32 << 20;  // bytes
+
+/** Whether `auto` tries to clone. A clone call costs more than copying a few pages does. */
+bool should_clone(const Options& options, const platform::Stat& stat) {
+  constexpr uint64_t kWorthIt = 64 << 10;  // bytes
+  return stat.size > 0 && (options.reflink == Reflink::always || stat.size >= kWorthIt);
+}
+
+/** True where the content is cloned, or cloning failed for good; false: take the next rung. */
+bool clone(const Options& options, const OpenFile& file, Content& content) {
+  Route& route = *file.route;
+  const bool must = options.reflink == Reflink::always && file.stat.size > 0;
+  if (!must && (!route.clone || !should_clone(options, file.stat))) return false;
+  const Attempt attempt = platform::clone_file(file.src, file.dst);
+  if (attempt.outcome == Attempt::done) {
+    content.means = Means::cloned;
+    content.bytes = std::min(file.stat.size, file.stat.allocated);
+    return true;
+  }
+  if (attempt.outcome == Attempt::not_here && !must) {
+    if (attempt.lasting) route.clone = false;
+    return false;
+  }
+  content.operation = "ioctl(FICLONE)";
+  content.error = -attempt.error;
+  return true;
+}
+
+/** Counts what one call moved. False where the copy was stopped before the rest. */
+bool moved(Worker& worker, uint64_t bytes, uint64_t& offset, uint64_t& length, Content& content) {
+  offset += bytes;
+  length -= std::min(length, bytes);
+  content.bytes += bytes;
+  worker.count(Count::bytes, bytes);
+  if (length > 0 && worker.engine.stopped()) content.error = -ECANCELED;
+  return content.error == 0;
+}
+
+/** The last rung: copies up to `length` bytes at `offset` of both files. False on failure. */
+bool read_and_write(Worker& worker, const OpenFile& file, uint64_t offset, uint64_t length,
+                    Content& content) {
+  while (length > 0) {
+    char* buffer = worker.content();
+    const int64_t got =
+        platform::read_at(file.src, buffer, std::min(length, Worker::kContent), offset);
+    content.ended_early = got == 0;
+    if (got == 0) return true;
+    content.operation = "read";
+    content.error = static_cast<int>(std::min<int64_t>(got, 0));
+    if (got > 0) {
+      content.operation = "write";
+      content.error = platform::write_at(file.dst, buffer, static_cast<size_t>(got), offset);
+    }
+    if (content.error < 0) return false;
+    content.means = Means::copied;
+    if (!moved(worker, static_cast<uint64_t>(got), offset, length, content)) return false;
+  }
+  return true;
+}
+
+/** Copies `length` bytes at `offset`, fewer where the source ends before. False on failure. */
+bool copy_extent(Worker& worker, const OpenFile& file, uint64_t offset, uint64_t length,
+                 Content& content) {
+  Route& route = *file.route;
+  while (length > 0 && route.copy_range) {
+    const Attempt attempt =
+        platform::copy_range(file.src, file.dst, offset, std::min(length, kChunk));
+    if (attempt.outcome == Attempt::failed) {
+      content.operation = "copy_file_range";
+      content.error = -attempt.error;
+      return false;
+    }
+    if (attempt.outcome == Attempt::not_here) {
+      if (attempt.lasting) route.copy_range = false;
+      break;
+    }
+    if (attempt.bytes == 0) break;  // the end, or a file whose size says nothing: reading tells
+    content.means = Means::kernel_copied;
+    if (!moved(worker, attempt.bytes, offset, length, content)) return false;
+  }
+  return read_and_write(worker, file, offset, length, content);
+}
+
+bool has_holes(const platform::Stat& stat) { return stat.allocated < stat.size; }
+
+/** As copy_extent(), but leaves out holes. */
+bool copy_data(Worker& worker, const OpenFile& file, uint64_t offset, uint64_t length,
+               Content& content) {
+  if (!has_holes(file.stat)) return copy_extent(worker, file, offset, length, content);
+  const uint64_t limit = offset + length;
+  while (offset < limit) {
+    uint64_t start = 0, end = 0;
+    content.error = platform::next_data(file.src, offset, limit, start, end);
+    if (content.error < 0) {
+      content.operation = "lseek";
+      return false;
+    }
+    if (start < end && !copy_extent(worker, file, start, end - start, content)) return false;
+    offset = std::max(end, start);
+    if (start == end) break;
+  }
+  return true;
+}
+
+/** What ends in a hole is as long as its source only when told so. */
+bool settle_size(const OpenFile& file, Content& content) {
+  if (!has_holes(file.stat) || content.means == Means::cloned) return true;
+  // sysfs and its like say a size, no blocks, and hold less: there are no holes to keep.
+  if (content.ended_early) return true;
+  content.operation = "ftruncate";
+  content.error = platform::set_size(file.dst, file.stat.size);
+  return content.error == 0;
+}
+
+}  // namespace
+
+Content copy_content(Worker& worker, const OpenFile& file) {
+  Content content;
+  if (clone(worker.engine.options, file, content)) {
+    if (content.error == 0) worker.count(Count::bytes, content.bytes);
+    return content;
+  }
+  if (file.stat.size == 0) {
+    // Empty, or one of procfs and its like, which do not say how long they are.
+    read_and_write(worker, file, 0, UINT64_MAX, content);
+  } else if (copy_data(worker, file, 0, file.stat.size, content)) {
+    settle_size(file, content);
+  }
+  return content;
+}
+
+bool source_changed(const OpenFile& file, const Content& content) {
+  if (content.means == Means::cloned) return false;  // taken in one moment
+  platform::Stat now;
+  if (platform::stat_handle(file.src, now) < 0) return true;
+  return now.size != file.stat.size || now.mtime != file.stat.mtime;
+}
+
+// --- LargeFile -------------------------------------------------------------------------------
+
+void LargeFile::begin(Worker& worker, const FolderUse& use, OpenFile opened) {
+  const auto self = std::make_shared<LargeFile>(std::move(opened));
+  self->file_.keep(use);
+  Content content;
+  if (clone(worker.engine.options, self->file_, content)) {
+    self->next_ = self->file_.stat.size;
+    self->error_ = content.error;
+    self->operation_ = content.operation;
+    self->means_ = content.means;
+    if (content.error == 0) worker.count(Count::bytes, content.bytes);
+  } else {
+    const uint64_t parts = self->file_.stat.size / kChunk;
+    const auto others = std::min<uint64_t>(worker.engine.active() - 1, parts);
+    for (uint64_t i = 0; i < others; i++) worker.engine.stack.push(LargeFileTask{self, false});
+  }
+  self->help(worker, self);
+}
+
+bool LargeFile::join() {
+  int users = users_;
+  while (users > 0) {
+    if (users_.compare_exchange_weak(users, users + 1)) return true;
+  }
+  return false;
+}
+
+void LargeFile::help(Worker& worker, const std::shared_ptr<LargeFile>& self) {
+  while (error_ == 0) {
+    const uint64_t offset = next_.fetch_add(kChunk);
+    if (offset >= file_.stat.size) break;
+    Content content;
+    copy_data(worker, file_, offset, std::min(kChunk, file_.stat.size - offset), content);
+    if (content.ended_early) ended_early_ = true;
+    if (content.means != Means::copied) means_ = content.means;
+    int none = 0;
+    if (content.error < 0 && error_.compare_exchange_strong(none, content.error)) {
+      operation_ = content.operation;
+    }
+    if (worker.must_leave() && !worker.engine.stopped() && next_ < file_.stat.size) {
+      worker.engine.stack.push(LargeFileTask{self, true});  // takes over this use
+      return;
+    }
+  }
+  if (--users_ == 0) finish(worker);
+}
+
+void LargeFile::finish(Worker& worker) {
+  Content content{error_, operation_, means_, 0, ended_early_};
+  if (content.error == 0) settle_size(file_, content);
+  finish_file(worker, file_, content);
+}
+
+}  // namespace fastcp

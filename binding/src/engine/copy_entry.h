@@ -1,0 +1,57 @@
+// One entry of a folder: its kind, what to do where DEST has it already, and the way there.
+#pragma once
+
+#include <string>
+
+#include "engine.h"
+
+namespace fastcp {
+
+/** An entry's name on both sides. They differ only in the base, where they are whole paths. */
+struct Names {
+  const char* src;
+  const char* dst;
+};
+
+/**
+ * A file between opening its source and having its copy under its name. Removes what it created
+ * unless it was committed: no partial file is left behind.
+ */
+class OpenFile {
+ public:
+  OpenFile(Folder& folder_, Names names_) : folder(&folder_), names(names_) {}
+  OpenFile(OpenFile&& other) noexcept;
+  OpenFile& operator=(OpenFile&&) = delete;
+  OpenFile(const OpenFile&) = delete;
+  OpenFile& operator=(const OpenFile&) = delete;
+  ~OpenFile();
+
+  /** Makes it independent of the caller's folder and names, in the place where it is to stay. */
+  int keep(const FolderUse& use);
+
+  Folder* folder;
+  Names names;
+  platform::Handle src, dst;
+  platform::Stat stat{};  // of the source, before its content was read
+  Route* route = nullptr;
+  std::string temporary{};  // the name it has until it replaces what DEST had
+  bool created = false;     // and not committed
+
+ private:
+  FolderUse use_{};
+  FolderPin pin_{};
+  std::string src_name_{}, dst_name_{};
+};
+
+void copy_root(Worker& worker, FolderUse base, const Root& root);
+void copy_folder(Worker& worker, FolderTask task);
+void copy_listing(Worker& worker, ListingTask task);
+void copy_part(Worker& worker, PartTask task);
+void copy_large_file(Worker& worker, LargeFileTask task);
+
+struct Content;
+
+/** The last step of every file: content is there or failed; mode, name, counters and report. */
+void finish_file(Worker& worker, OpenFile& file, Content content);
+
+}  // namespace fastcp

@@ -1,0 +1,200 @@
+#include "engine.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <new>
+#include <random>
+#include <thread>
+
+#include "copy_content.h"
+#include "copy_entry.h"
+
+namespace fastcp {
+namespace {
+
+constexpr auto kLookEvery = std::chrono::milliseconds(2);
+
+/** Errors after which nothing else can be written either: they end a copy that continues, too. */
+bool is_final(int error) { return error == ENOSPC || error == EDQUOT || error == EROFS; }
+
+uint64_t random_number() {
+  std::random_device device;
+  return static_cast<uint64_t>(device()) << 32 | device();
+}
+
+}  // namespace
+
+// --- Worker ----------------------------------------------------------------------------------
+
+Worker::Worker(Engine& engine_, Host& host)
+    : engine(engine_),
+      host_(host),
+      listing_(new char[kListing]),
+      looked_(Clock::now()),
+      usage_(platform::thread_usage()) {}
+
+Worker::~Worker() { flush(); }
+
+char* Worker::content() {
+  if (!content_) content_.reset(new char[kContent]);
+  return content_.get();
+}
+
+bool Worker::must_leave() {
+  if (engine.stopped()) return true;
+  if (++asked_ % 8 != 0 || leaving_) return leaving_;
+  const auto now = Clock::now();
+  if (now - looked_ < kLookEvery) return false;
+  flush();
+  leaving_ = engine.journal.full() || host_.wants_thread_back(now);
+  return leaving_;
+}
+
+void Worker::flush() {
+  const auto now = Clock::now();
+  const auto usage = platform::thread_usage();
+  const auto wall = std::chrono::nanoseconds(now - looked_).count();
+  engine.wall_ns_ += static_cast<uint64_t>(wall);
+  engine.cpu_ns_ += usage.cpu_ns - usage_.cpu_ns;
+  engine.blocks_read_ += usage.blocks_read - usage_.blocks_read;
+  looked_ = now;
+  usage_ = usage;
+  for (size_t i = 0; i < kCounts; i++) {
+    if (counted_[i] != 0) engine.counters_[i].fetch_add(counted_[i], std::memory_order_relaxed);
+  }
+  counted_ = {};
+}
+
+bool Worker::fail(int error, const char* operation, std::string path, std::string dest) {
+  engine.errors.add({error < 0 ? -error : error, operation, std::move(path), std::move(dest)});
+  if (engine.options.stop_on_error || is_final(error < 0 ? -error : error)) engine.stop();
+  return false;
+}
+
+bool Worker::may_retry(int error, int tries) {
+  constexpr int kTries = 1000;  // about a second
+  if ((error != -EMFILE && error != -ENFILE) || tries == kTries || engine.stopped()) return false;
+  if (!engine.folders.close_one()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  return true;
+}
+
+// --- Engine ----------------------------------------------------------------------------------
+
+Engine::Engine(Options options_, std::vector<Root> roots)
+    : options(options_), folders(*this), roots_(std::move(roots)), temporary_(random_number()) {
+  // A worker holds a folder (2 descriptors), opens another (2) and copies a file (2) or helps with a
+  // large one (2). The rest is for folders on the way, less some room for the host.
+  constexpr int64_t kPerWorker = 8;
+  const int64_t free = platform::free_descriptors();
+  const int64_t ours = free - std::max<int64_t>(16, free / 4);
+  most_workers = static_cast<unsigned>(std::clamp<int64_t>(ours / 2 / kPerWorker, 1, 1024));
+  folders.set_budget(std::max<int64_t>(4, ours / 4));
+
+  const FolderUse base = Folder::base(folders);
+  for (size_t i = roots_.size(); i-- > 0;) stack.push(RootTask{base.again(), i});
+}
+
+Engine::~Engine() { abandon(); }
+
+void Engine::work(Host& host) {
+  active_++;
+  {
+    Worker worker(*this, host);
+    for (bool more = true; more && !worker.must_leave();) {
+      Task task;
+      const TaskStack::Taken taken = stack.take(task);
+      if (taken == TaskStack::Taken::task) {
+        run(worker, task);
+        task = Task();  // before it is reported: what it held is part of the work
+        stack.done();
+      }
+      more = taken != TaskStack::Taken::nothing;
+    }
+  }
+  // The last worker of a stopped copy clears up, so that no other thread has to.
+  if (--active_ == 0 && stopped()) abandon();
+}
+
+void Engine::run(Worker& worker, Task& task) try {
+  if (auto* folder = std::get_if<FolderTask>(&task)) {
+    copy_folder(worker, std::move(*folder));
+  } else if (auto* root = std::get_if<RootTask>(&task)) {
+    copy_root(worker, std::move(root->base), roots_[root->root]);
+  } else if (auto* listing = std::get_if<ListingTask>(&task)) {
+    copy_listing(worker, std::move(*listing));
+  } else if (auto* part = std::get_if<PartTask>(&task)) {
+    copy_part(worker, std::move(*part));
+  } else if (auto* large = std::get_if<LargeFileTask>(&task)) {
+    copy_large_file(worker, std::move(*large));
+  }
+} catch (const std::bad_alloc&) {
+  worker.fail(ENOMEM, "malloc", {}, {});
+}
+
+void Engine::stop() {
+  stopped_ = true;
+  stack.stop();
+}
+
+void Engine::abandon() {
+  for (;;) {
+    Task task;
+    if (!stack.drop(task)) return;
+  }
+}
+
+bool Engine::finished() { return active_ == 0 && stack.finished(); }
+
+Counters Engine::counters() const {
+  Counters result;
+  for (size_t i = 0; i < kCounts; i++) result[i] = counters_[i].load(std::memory_order_relaxed);
+  return result;
+}
+
+unsigned Engine::useful_workers(unsigned limit) {
+  const auto since = [](std::atomic<uint64_t>& now, uint64_t& seen) {
+    const uint64_t value = now.load(std::memory_order_relaxed);
+    return value - std::exchange(seen, value);
+  };
+  const uint64_t wall = since(wall_ns_, seen_wall_ns_);
+  const uint64_t cpu = since(cpu_ns_, seen_cpu_ns_);
+  const uint64_t blocks = since(blocks_read_, seen_blocks_);
+
+  // While data comes from a device and workers wait for it, more of them keep it busy: on 2 cores
+  // eight were the best for a cold tree. Where the source is cached, more than cores only contend.
+  constexpr uint64_t kReading = 64;  // blocks of 512 bytes
+  const bool waiting = blocks >= kReading && cpu < wall / 4 * 3;
+  const unsigned cores = platform::processor_count();
+  return std::min({limit, most_workers, waiting ? std::max(8U, cores * 2) : cores});
+}
+
+Route& Engine::route(uint64_t src_dev, uint64_t dst_dev) {
+  const std::lock_guard lock(routes_mutex_);
+  for (const auto& known : routes_) {
+    if (known->src_dev == src_dev && known->dst_dev == dst_dev) return *known;
+  }
+  routes_.push_back(std::make_unique<Route>());
+  Route& added = *routes_.back();
+  added.src_dev = src_dev;
+  added.dst_dev = dst_dev;
+  added.clone = options.reflink != Reflink::never;
+  added.copy_range = options.reflink != Reflink::never;
+  return added;
+}
+
+void Engine::finish(Folder& folder) {
+  if (!folder.owed_mode) return;
+  FolderPin pin;
+  const char* operation = "open";
+  int error = pin.pin(folder);
+  if (error == 0) {
+    operation = "fchmod";
+    error = platform::set_folder_mode(folder.dst(), *folder.owed_mode);
+  }
+  if (error < 0) {
+    errors.add({-error, operation, folder.src_path(), folder.dst_path()});
+    if (options.stop_on_error) stop();
+  }
+}
+
+}  // namespace fastcp

@@ -1,0 +1,162 @@
+// One copy: what is to be done, what is left to do, and the workers' way through it.
+//
+//   work() on any number of threads:  take a task ── FolderTask ──> make folder, list it ──┐
+//                                       ^            ListingTask ─> list some more         ├─> entries:
+//                                       │            PartTask ────> entries read before ───┘   copy_entry.cc
+//                                       └─ push <─── LargeFileTask > parts of one file
+//
+// A worker waits for other workers, never for its host. It leaves when nothing is left, when the copy
+// is stopped, or when the host wants its thread; what is left then stays on the stack.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "folder.h"
+#include "report.h"
+#include "task_stack.h"
+
+namespace fastcp {
+
+enum class Reflink : uint8_t { automatic, always, never };
+
+struct Options {
+  bool force = true;
+  bool error_on_exist = false;
+  bool dry_run = false;
+  bool one_file_system = false;
+  bool stop_on_error = true;
+  bool journal = false;
+  Reflink reflink = Reflink::automatic;
+};
+
+/** What the user named: SRC -> DEST, both whole paths. */
+struct Root {
+  std::string src, dst;
+  bool follow_src;  // SRC ends in a slash: a link there stands for what it points to
+};
+
+using Clock = std::chrono::steady_clock;
+
+/** Whoever lends a worker its thread. */
+class Host {
+ public:
+  virtual ~Host() = default;
+
+  /** Called by the worker every few milliseconds, until it says true: leave, as soon as you can. */
+  virtual bool wants_thread_back(Clock::time_point now) = 0;
+};
+
+class Engine;
+
+/** One thread's share: nothing here is seen by another. */
+class Worker {
+ public:
+  Worker(Engine& engine_, Host& host);
+  ~Worker();
+  Worker(const Worker&) = delete;
+  Worker& operator=(const Worker&) = delete;
+
+  void count(Count what, uint64_t amount = 1) { counted_[static_cast<size_t>(what)] += amount; }
+
+  /** To be asked between entries and between chunks of a file: is it time to go? */
+  bool must_leave();
+
+  /** Reports an error, and stops the copy where it is final. Returns false, for `return fail(…)`. */
+  bool fail(int error, const char* operation, std::string path, std::string dest);
+
+  /** Calls `open` again while it finds no free descriptor and other workers may free some. */
+  template <class Open>
+  int with_descriptor(Open open) {
+    for (int tries = 0;; tries++) {
+      const int error = open();
+      if (error >= 0 || !may_retry(error, tries)) return error;
+    }
+  }
+
+  char* listing() { return listing_.get(); }
+  char* content();
+
+  static constexpr size_t kListing = 32 << 10;   // bytes
+  static constexpr size_t kContent = 256 << 10;  // bytes
+
+  Engine& engine;
+
+ private:
+  bool may_retry(int error, int tries);
+  void flush();
+
+  Host& host_;
+  Counters counted_{};
+  std::unique_ptr<char[]> listing_, content_;
+  Clock::time_point looked_;
+  unsigned asked_ = 0;
+  bool leaving_ = false;
+  platform::ThreadUsage usage_;
+};
+
+class Engine : private FolderOwner {
+ public:
+  Engine(Options options, std::vector<Root> roots);
+  ~Engine() override;
+
+  /** Works on the calling thread until nothing is left, stop(), or the host wants the thread. */
+  void work(Host& host);
+
+  /** Ends the copy soon: workers look between entries, and between chunks of 32 MiB. */
+  void stop();
+  bool stopped() const { return stopped_.load(std::memory_order_relaxed); }
+
+  /** True when no worker is active and nothing is left: then all descriptors are closed. */
+  bool finished();
+
+  /** For the thread that stops a copy that has no worker: lets go of all that is left. */
+  void abandon();
+
+  /** Done so far; a few milliseconds behind while workers are active. */
+  Counters counters() const;
+
+  /**
+   * How many workers would help now, by what was observed since the last call; at most `limit`. To
+   * be called by one thread, every 20 ms or so.
+   */
+  unsigned useful_workers(unsigned limit);
+
+  Route& route(uint64_t src_dev, uint64_t dst_dev);
+
+  const Options options;
+  Problems errors, warnings;
+  Journal journal;
+  TaskStack stack;
+  FolderTable folders;
+  /** The most workers that the descriptor limit allows. */
+  unsigned most_workers = 1;
+  uint64_t next_temporary() { return temporary_++; }
+  /** Workers in work(). */
+  unsigned active() const { return active_; }
+
+ private:
+  friend class Worker;
+
+  void run(Worker& worker, Task& task);
+  void finish(Folder& folder) override;
+
+  const std::vector<Root> roots_;
+  std::atomic<bool> stopped_{false};
+  std::atomic<unsigned> active_{0};
+  std::array<std::atomic<uint64_t>, kCounts> counters_{};
+  std::atomic<uint64_t> temporary_;  // starts at random, so that processes do not meet
+  // What useful_workers() goes by: time on the clock and on the processor, and reads from a device,
+  // of all workers together.
+  std::atomic<uint64_t> wall_ns_{0}, cpu_ns_{0}, blocks_read_{0};
+  uint64_t seen_wall_ns_ = 0, seen_cpu_ns_ = 0, seen_blocks_ = 0;  // at its last call
+  std::mutex routes_mutex_;  // guards routes_
+  std::vector<std::unique_ptr<Route>> routes_;
+};
+
+}  // namespace fastcp

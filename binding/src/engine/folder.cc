@@ -1,0 +1,199 @@
+#include "folder.h"
+
+#include <cerrno>
+#include <vector>
+
+namespace fastcp {
+
+using platform::Handle;
+using platform::Stat;
+
+std::atomic<int64_t> FolderTable::open_pairs_{0};
+
+namespace {
+
+bool is_same(const Handle& handle, const Stat& expected) {
+  Stat found;
+  return platform::stat_handle(handle, found) == 0 && found.dev == expected.dev &&
+         found.ino == expected.ino;
+}
+
+}  // namespace
+
+// --- Folder ----------------------------------------------------------------------------------
+
+FolderUse Folder::base(FolderTable& table) {
+  auto* folder = new Folder(table, FolderUse());
+  folder->src_ = Handle::working_folder();
+  folder->dst_ = Handle::working_folder();
+  folder->has_dst_ = true;
+  return FolderUse(folder);
+}
+
+FolderUse Folder::create(FolderUse parent, std::string src_name, std::string dst_name, Handle src,
+                         Handle dst) {
+  FolderTable& table = parent->table_;
+  auto* folder = new Folder(table, std::move(parent));
+  folder->src_name_ = std::move(src_name);
+  folder->dst_name_ = std::move(dst_name);
+  folder->has_dst_ = dst.is_open();
+  folder->src_ = std::move(src);
+  folder->dst_ = std::move(dst);
+  folder->without_atime = folder->parent_->without_atime.load(std::memory_order_relaxed);
+  FolderTable::open_pairs_++;
+  const std::lock_guard lock(table.mutex_);
+  folder->idle_at_ = table.idle_.insert(table.idle_.end(), folder);
+  return FolderUse(folder);
+}
+
+std::string Folder::path(const std::string& (*name_of)(const Folder&), const char* name) const {
+  std::vector<const Folder*> upwards;
+  for (const Folder* at = this; !at->is_base(); at = &*at->parent_) upwards.push_back(at);
+  std::string result;
+  const auto append = [&result](const char* part) {
+    if (!result.empty() && result.back() != '/') result += '/';
+    result += part;
+  };
+  while (!upwards.empty()) {
+    append(name_of(*upwards.back()).c_str());
+    upwards.pop_back();
+  }
+  if (name != nullptr) append(name);
+  return result;
+}
+
+std::string Folder::src_path(const char* name) const {
+  return path([](const Folder& at) -> const std::string& { return at.src_name_; }, name);
+}
+
+std::string Folder::dst_path(const char* name) const {
+  return path([](const Folder& at) -> const std::string& { return at.dst_name_; }, name);
+}
+
+// --- uses and pins ---------------------------------------------------------------------------
+
+FolderUse FolderUse::again() const {
+  folder_->uses_.fetch_add(1, std::memory_order_relaxed);
+  return FolderUse(folder_);
+}
+
+FolderUse::~FolderUse() {
+  if (folder_ != nullptr) folder_->table_.leave(folder_);
+}
+
+int FolderPin::pin(Folder& folder) {
+  release();
+  if (!folder.is_base()) {
+    FolderTable& table = folder.table_;
+    const std::lock_guard lock(table.mutex_);
+    if (const int error = table.open_locked(folder); error < 0) return error;
+    folder.pins_++;
+    if (folder.idle_at_) table.idle_.erase(*folder.idle_at_);
+    folder.idle_at_.reset();
+  }
+  folder_ = &folder;
+  return 0;
+}
+
+void FolderPin::release() {
+  if (folder_ == nullptr) return;
+  Folder& folder = *std::exchange(folder_, nullptr);
+  if (folder.is_base()) return;
+  FolderTable& table = folder.table_;
+  const std::lock_guard lock(table.mutex_);
+  if (--folder.pins_ == 0) folder.idle_at_ = table.idle_.insert(table.idle_.end(), &folder);
+}
+
+// --- FolderTable -----------------------------------------------------------------------------
+
+bool FolderTable::close_oldest_locked() {
+  if (idle_.empty()) return false;
+  Folder& folder = *idle_.front();
+  idle_.pop_front();
+  folder.idle_at_.reset();
+  folder.src_.close();
+  folder.dst_.close();
+  open_pairs_--;
+  return true;
+}
+
+void FolderTable::make_room() {
+  if (open_pairs_ < budget_) return;
+  const std::lock_guard lock(mutex_);
+  while (open_pairs_ >= budget_ && close_oldest_locked()) {
+  }
+}
+
+bool FolderTable::close_one() {
+  const std::lock_guard lock(mutex_);
+  return close_oldest_locked();
+}
+
+/** Opens a closed folder, down from the nearest ancestor that is open; those between stay closed. */
+int FolderTable::open_locked(Folder& folder) {
+  if (folder.src_.is_open()) return 0;
+  std::vector<Folder*> closed;
+  Folder* at = &folder;
+  for (; !at->src_.is_open(); at = &*at->parent_) closed.push_back(at);
+
+  Handle src, dst;
+  for (const Folder* above = at; !closed.empty(); closed.pop_back()) {
+    const Folder& next = *closed.back();
+    Handle next_src, next_dst;
+    int error = platform::open_source_folder(src.is_open() ? src : above->src_,
+                                             next.src_name_.c_str(), next.follow_src, next_src);
+    if (error == 0 && next.has_dst_) {
+      error = platform::open_target_folder(dst.is_open() ? dst : above->dst_,
+                                           next.dst_name_.c_str(), next.follow_dst, next_dst);
+    }
+    if (error < 0) return error;
+    if (!is_same(next_src, next.src_stat) ||
+        (next.has_dst_ && !is_same(next_dst, next.dst_stat))) {
+      return -ESTALE;
+    }
+    src = std::move(next_src);
+    dst = std::move(next_dst);
+  }
+  folder.src_ = std::move(src);
+  folder.dst_ = std::move(dst);
+  open_pairs_++;
+  folder.idle_at_ = idle_.insert(idle_.end(), &folder);
+  return 0;
+}
+
+/**
+ * Opens the parent by '..' where it was closed. It may have nothing left to do, but the way up from
+ * a deep tree stays one step long. Where the folder was moved, open_locked() will tell.
+ */
+void FolderTable::reopen_parent_locked(Folder& folder) {
+  Folder& parent = *folder.parent_;
+  if (parent.src_.is_open() || !folder.src_.is_open()) return;
+  Handle src, dst;
+  if (platform::open_source_parent(folder.src_, src) < 0 || !is_same(src, parent.src_stat)) return;
+  if (parent.has_dst_ && (!folder.has_dst_ || platform::open_target_parent(folder.dst_, dst) < 0 ||
+                          !is_same(dst, parent.dst_stat))) {
+    return;
+  }
+  parent.src_ = std::move(src);
+  parent.dst_ = std::move(dst);
+  open_pairs_++;
+  parent.idle_at_ = idle_.insert(idle_.end(), &parent);
+}
+
+/** Ends one use, and with a folder's last one its use of its parent: a loop, trees can be deep. */
+void FolderTable::leave(Folder* folder) {
+  while (folder != nullptr && folder->uses_.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+    if (!folder->is_base()) {
+      owner_.finish(*folder);
+      const std::lock_guard lock(mutex_);
+      reopen_parent_locked(*folder);
+      if (folder->idle_at_) idle_.erase(*folder->idle_at_);
+      if (folder->src_.is_open()) open_pairs_--;
+    }
+    Folder* parent = std::exchange(folder->parent_.folder_, nullptr);
+    delete folder;
+    folder = parent;
+  }
+}
+
+}  // namespace fastcp

@@ -1,0 +1,168 @@
+// Both ends of a folder, open while it is worked on.
+//
+//   base ── root ── packages ── app          Each folder holds its parent, by a counted use, until
+//             └──── .git                     its own subtree is finished; a path is a walk upwards.
+//
+// Depth-first order bounds how many are open at a time. Past the budget the idle one that was used
+// longest ago is closed, and reopened when its turn comes: by '..' from a child that leaves, or down
+// from the nearest open ancestor. Either way device and inode must be what they were.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <list>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "../platform/platform.h"
+
+namespace fastcp {
+
+class Folder;
+
+/** What may be used to copy between two devices; learned from what failed. */
+struct Route {
+  uint64_t src_dev, dst_dev;
+  std::atomic<bool> clone{true};
+  std::atomic<bool> copy_range{true};
+};
+
+/** Told when a folder's last use ends. */
+class FolderOwner {
+ public:
+  virtual ~FolderOwner() = default;
+
+  /** Both ends are open, if they can be. Nothing in the folder or below it will be touched again. */
+  virtual void finish(Folder& folder) = 0;
+};
+
+/** The open folders of one copy. */
+class FolderTable {
+ public:
+  explicit FolderTable(FolderOwner& owner) : owner_(owner) {}
+
+  /** Pairs that may be open, those of other copies in the process included. */
+  void set_budget(int64_t pairs) { budget_ = pairs; }
+
+  /** Closes idle folders until one more pair fits the budget. */
+  void make_room();
+
+  /** Closes one idle folder, for a caller that found no descriptor. False if there is none. */
+  bool close_one();
+
+ private:
+  friend class Folder;
+  friend class FolderPin;
+  friend class FolderUse;
+
+  int open_locked(Folder& folder);
+  void reopen_parent_locked(Folder& folder);
+  bool close_oldest_locked();
+  void leave(Folder* folder);
+
+  FolderOwner& owner_;
+  std::mutex mutex_;  // guards idle_ and, of every folder, the handles' being open, and pins_
+  std::list<Folder*> idle_;  // open and not pinned, the longest unused first
+  int64_t budget_ = 16;
+
+  /** The process's descriptor budget: one of the addon's two globals. */
+  static std::atomic<int64_t> open_pairs_;
+};
+
+/** One use of a folder: it stays in memory, and what is owed to it waits. */
+class FolderUse {
+ public:
+  FolderUse() = default;
+  explicit FolderUse(Folder* counted) : folder_(counted) {}  // takes over a use
+  FolderUse(FolderUse&& other) noexcept : folder_(std::exchange(other.folder_, nullptr)) {}
+  FolderUse& operator=(FolderUse&& other) noexcept {
+    std::swap(folder_, other.folder_);
+    return *this;
+  }
+  FolderUse(const FolderUse&) = delete;
+  FolderUse& operator=(const FolderUse&) = delete;
+  ~FolderUse();
+
+  [[nodiscard]] FolderUse again() const;
+  Folder& operator*() const { return *folder_; }
+  Folder* operator->() const { return folder_; }
+  explicit operator bool() const { return folder_ != nullptr; }
+
+ private:
+  friend class FolderTable;
+  Folder* folder_ = nullptr;
+};
+
+class Folder {
+ public:
+  /** The base: names in it are whole paths. Its only use is returned. */
+  static FolderUse base(FolderTable& table);
+
+  /** A folder in `parent`, with both ends open; `dst` is not where nothing is written. */
+  static FolderUse create(FolderUse parent, std::string src_name, std::string dst_name,
+                          platform::Handle src, platform::Handle dst);
+
+  [[nodiscard]] bool is_base() const { return !parent_; }
+  [[nodiscard]] const platform::Handle& src() const { return src_; }
+  [[nodiscard]] const platform::Handle& dst() const { return dst_; }
+  [[nodiscard]] bool has_dst() const { return has_dst_; }
+
+  /** Paths as the user gave them plus the names below; for reports only. */
+  [[nodiscard]] std::string src_path(const char* name = nullptr) const;
+  [[nodiscard]] std::string dst_path(const char* name = nullptr) const;
+
+  // Set once, before any other worker sees the folder:
+  platform::Stat src_stat{}, dst_stat{};
+  Route* route = nullptr;
+  bool fresh = false;                   // made by us: an entry that exists is a collision of names
+  std::optional<uint32_t> owed_mode{};  // to be set when the last use ends
+  // Only in roots, whose name is a path that the user gave:
+  platform::Follow follow_src = platform::Follow::no, follow_dst = platform::Follow::no;
+
+  /** Permission bits that are known to pass umask and default ACLs here. */
+  std::atomic<uint32_t> passing_bits{0};
+  /** Whether O_NOATIME is worth a try. */
+  std::atomic<bool> without_atime{true};
+
+ private:
+  friend class FolderTable;
+  friend class FolderUse;
+  friend class FolderPin;
+
+  Folder(FolderTable& table, FolderUse parent) : table_(table), parent_(std::move(parent)) {}
+  std::string path(const std::string& (*name_of)(const Folder&), const char* name) const;
+
+  FolderTable& table_;
+  FolderUse parent_;  // emptied by FolderTable::leave() alone
+  std::string src_name_, dst_name_;
+  platform::Handle src_, dst_;
+  bool has_dst_ = false;
+  int pins_ = 0;
+  std::optional<std::list<Folder*>::iterator> idle_at_{};
+  std::atomic<int> uses_{1};
+};
+
+/** Keeps a folder open. The caller holds a use of it for longer. */
+class FolderPin {
+ public:
+  FolderPin() = default;
+  FolderPin(FolderPin&& other) noexcept : folder_(std::exchange(other.folder_, nullptr)) {}
+  FolderPin& operator=(FolderPin&& other) noexcept {
+    std::swap(folder_, other.folder_);
+    return *this;
+  }
+  FolderPin(const FolderPin&) = delete;
+  FolderPin& operator=(const FolderPin&) = delete;
+  ~FolderPin() { release(); }
+
+  /** Returns a negative errno where a closed folder cannot be reopened; -ESTALE: it was moved. */
+  int pin(Folder& folder);
+  void release();
+
+ private:
+  Folder* folder_ = nullptr;
+};
+
+}  // namespace fastcp

@@ -1,0 +1,38 @@
+#include "report.h"
+
+#include <utility>
+
+namespace fastcp {
+
+void Problems::add(Problem problem) {
+  const std::lock_guard lock(mutex_);
+  count_++;
+  if (kept_.size() < kKept) kept_.push_back(std::move(problem));
+}
+
+uint64_t Problems::read(size_t first, std::vector<Problem>& out) {
+  const std::lock_guard lock(mutex_);
+  for (size_t i = first; i < kept_.size(); i++) out.push_back(kept_[i]);
+  return count_;
+}
+
+void Journal::add(Action action, platform::Kind kind, const std::string& path,
+                  const std::string& dest) {
+  const std::lock_guard lock(mutex_);
+  records_ += static_cast<char>(action);
+  records_ += static_cast<char>(kind);
+  for (const std::string* text : {&path, &dest}) {
+    const auto length = static_cast<uint32_t>(text->size());
+    for (int shift = 0; shift < 32; shift += 8) records_ += static_cast<char>(length >> shift);
+    records_ += *text;
+  }
+  size_.store(records_.size(), std::memory_order_relaxed);
+}
+
+std::string Journal::take() {
+  const std::lock_guard lock(mutex_);
+  size_.store(0, std::memory_order_relaxed);
+  return std::exchange(records_, {});
+}
+
+}  // namespace fastcp

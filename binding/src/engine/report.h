@@ -1,0 +1,90 @@
+// What a copy has done and what went wrong, as plain data.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "../platform/platform.h"
+
+namespace fastcp {
+
+/** What is counted; the order is known to lib/native.ts. */
+enum class Count : uint8_t {
+  found,
+  files,
+  folders,
+  links,
+  special,
+  bytes,
+  cloned,
+  kernel_copied,
+  copied,
+  hard_linked,
+  skipped,
+  removed,
+};
+inline constexpr size_t kCounts = static_cast<size_t>(Count::removed) + 1;
+
+using Counters = std::array<uint64_t, kCounts>;
+
+/**
+ * An error or a warning. `operation` is the system call that failed, or one of the two below, where
+ * the engine itself refuses; lib/errors.ts makes the Error of it.
+ */
+struct Problem {
+  int error;              // positive errno
+  const char* operation;  // static
+  std::string path;       // in SRC
+  std::string dest;       // in DEST
+};
+
+/** `operation` of refusals: a rule of cp (EEXIST, EISDIR, ENOTDIR, ENOTUNIQ, EBUSY), a socket. */
+inline constexpr const char* kRefused = "cp";
+inline constexpr const char* kSocket = "socket";
+
+/** Problems of one sort, from all workers: the first 1,000 and a count of all. */
+class Problems {
+ public:
+  static constexpr size_t kKept = 1000;
+
+  void add(Problem problem);
+
+  /** The kept ones from number `first` on, and how many there were in all. */
+  uint64_t read(size_t first, std::vector<Problem>& out);
+
+ private:
+  std::mutex mutex_;  // guards both
+  std::vector<Problem> kept_;
+  uint64_t count_ = 0;
+};
+
+enum class Action : uint8_t { make, copy, replace, skip };
+
+/**
+ * What was done with each entry, for whoever asked. Bounded softly: workers leave while it is full,
+ * so that a slow reader holds the copy back and not the memory.
+ */
+class Journal {
+ public:
+  static constexpr size_t kFull = 256 << 10;  // bytes
+
+  void add(Action action, platform::Kind kind, const std::string& path, const std::string& dest);
+  bool full() const { return size_.load(std::memory_order_relaxed) >= kFull; }
+
+  /**
+   * Takes all records: action and kind, a byte each, then path and dest, each a little-endian
+   * 32-bit length and the bytes.
+   */
+  std::string take();
+
+ private:
+  std::mutex mutex_;  // guards records_
+  std::string records_;
+  std::atomic<size_t> size_{0};
+};
+
+}  // namespace fastcp

@@ -1,0 +1,93 @@
+// What is left to do: last in, first out, so that a tree is walked depth first and few folders are
+// open. One for all workers of a copy.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <variant>
+
+#include "folder.h"
+
+namespace fastcp {
+
+class LargeFile;
+
+/** Make and list the folder `name`, in `parent`. In the base `dst_name` differs. */
+struct FolderTask {
+  FolderUse parent;
+  std::string src_name, dst_name;
+};
+
+/** An entry named by the user, of the base. */
+struct RootTask {
+  FolderUse base;
+  size_t root;
+};
+
+/** Read the next part of a folder's listing and copy what it names. Keeps the folder open. */
+struct ListingTask {
+  FolderUse folder;
+  FolderPin pin;
+};
+
+/** Copy a part of a folder's listing that was read already. */
+struct PartTask {
+  FolderUse folder;
+  std::string records;
+};
+
+/** Copy parts of a large file, if any are left when the task's turn comes. */
+struct LargeFileTask {
+  std::shared_ptr<LargeFile> file;
+  bool counted;  // holds one of the file's users, so the file waits for this task
+};
+
+using Task = std::variant<FolderTask, RootTask, ListingTask, PartTask, LargeFileTask>;
+
+class TaskStack {
+ public:
+  enum class Taken : uint8_t {
+    task,
+    waited,   // nothing for some time, but other workers may push more
+    nothing,  // all is done, or stop() was called
+  };
+
+  void push(Task task);
+
+  /** Takes the newest task; waits for other workers' pushes, at most `kPatience`. */
+  Taken take(Task& out);
+
+  /** Every task that was taken is reported here, after what it pushed. */
+  void done();
+
+  /** Hands out nothing any more, and wakes those who wait. */
+  void stop();
+
+  /** Removes one task that nobody will run. */
+  bool drop(Task& out);
+
+  /** Something waits to be taken. */
+  bool has_task();
+
+  /** Nothing waits, and nothing is being run. */
+  bool finished();
+
+ private:
+  struct Node {
+    Task task;
+    std::unique_ptr<Node> below;
+  };
+  std::unique_ptr<Node> pop_locked();
+
+  std::mutex mutex_;  // guards all below
+  std::condition_variable changed_;
+  std::unique_ptr<Node> top_;
+  uint64_t unfinished_ = 0;  // pushed and not done
+  unsigned waiting_ = 0;
+  bool stopped_ = false;
+};
+
+}  // namespace fastcp

@@ -1,0 +1,226 @@
+#include "job.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace fastcp {
+namespace {
+
+constexpr auto kPing = std::chrono::milliseconds(20);
+/** How long a worker keeps a thread that others are waiting for. */
+constexpr auto kSlice = std::chrono::milliseconds(10);
+
+}  // namespace
+
+/** A pool thread, lent to the engine. */
+class Job::Lease : public Host {
+ public:
+  explicit Lease(Job& job) : job_(job) { job_.active_++; }
+  ~Lease() override {
+    if (!let_go_) job_.active_--;
+  }
+  Lease(const Lease&) = delete;
+  Lease& operator=(const Lease&) = delete;
+
+  bool wants_thread_back(Clock::time_point now) override {
+    int64_t last = job_.pinged_;
+    const int64_t ticks = now.time_since_epoch().count();
+    if (ticks - last >= Clock::duration(kPing).count() &&
+        job_.pinged_.compare_exchange_strong(last, ticks)) {
+      job_.ping();
+    }
+    Slots& slots = Slots::process();
+    if (now - since_ >= kSlice && (slots.scarce() || slots.anyone_waiting())) return true;
+    // More than useful: one goes. The others see the new number, so that not all of them do.
+    unsigned active = job_.active_;
+    while (active > std::max(1U, job_.wanted_.load())) {
+      if (job_.active_.compare_exchange_weak(active, active - 1)) return let_go_ = true;
+    }
+    return false;
+  }
+
+ private:
+  Job& job_;
+  const Clock::time_point since_ = Clock::now();
+  bool let_go_ = false;
+};
+
+/** One piece of async work. */
+struct Job::Work {
+  std::shared_ptr<Job> job;
+  napi_async_work work = nullptr;
+};
+
+Job::Job(Options options, std::vector<Root> roots, unsigned concurrency)
+    : concurrency_(concurrency), engine_(options, std::move(roots)) {}
+
+Job::~Job() { drop_slots(); }
+
+// --- JavaScript's thread ---------------------------------------------------------------------
+
+void Job::start(Napi::Env env, const Napi::Function& notify) {
+  env_ = env;
+  Napi::Reference<Napi::Function> reference = Napi::Persistent(notify);
+  reference.SuppressDestruct();
+  notify_ = reference;
+
+  // It keeps the job alive until the function is finalized, which is after its last call.
+  auto* context = new std::shared_ptr<Job>(shared_from_this());
+  const auto finalize = [](napi_env, void*, void* kept) {
+    delete static_cast<std::shared_ptr<Job>*>(kept);
+  };
+  const napi_status status = napi_create_threadsafe_function(
+      env, nullptr, nullptr, Napi::String::New(env, "fastcp"), 1, 1, nullptr, finalize, context,
+      on_ping, &pinger_);
+  if (status != napi_ok) {
+    delete context;
+    throw Napi::Error::New(env, "fastcp: no threadsafe function");
+  }
+  wanted_ = engine_.useful_workers(concurrency_);
+  pump(env);
+}
+
+void Job::stop() {
+  engine_.stop();
+  if (env_ == nullptr || ended_ || running_ > 0) return;
+  pump(env_);  // nobody else would end it
+}
+
+void Job::resume() {
+  if (env_ != nullptr && !ended_) pump(env_);
+}
+
+/** Queues workers while more are useful and slots are free; ends the job when nothing is left. */
+void Job::pump(napi_env env) {
+  if (ended_) return;
+  if (running_ == 0 && engine_.stopped()) engine_.abandon();
+  if (running_ == 0 && engine_.finished()) {
+    ended_ = true;
+    drop_slots();
+    {
+      const std::lock_guard lock(pinger_mutex_);
+      if (pinger_ != nullptr) napi_release_threadsafe_function(pinger_, napi_tsfn_release);
+      pinger_ = nullptr;
+    }
+    notify(env, true);
+    napi_delete_reference(env, std::exchange(notify_, nullptr));
+    return;
+  }
+  Slots& slots = Slots::process();
+  if (granted_ > 0) waiting_ = false;
+  if (engine_.stopped() || engine_.journal.full() || !engine_.stack.has_task()) {
+    return drop_slots();
+  }
+
+  const unsigned wanted = wanted_;
+  while (running_ < wanted) {
+    if (granted_ > 0) {
+      granted_--;
+    } else if (!slots.try_take()) {
+      break;
+    }
+    queue(env);
+  }
+  drop_slots();
+  // Only who has no worker at all makes others give up theirs.
+  if (running_ == 0 && !waiting_) {
+    waiting_ = true;
+    slots.wait(weak_from_this());
+  }
+}
+
+void Job::queue(napi_env env) {
+  auto* work = new Work{shared_from_this()};
+  const auto execute = [](napi_env, void* data) { static_cast<Work*>(data)->job->execute(); };
+  const auto complete = [](napi_env where, napi_status, void* data) {
+    const std::unique_ptr<Work> ended(static_cast<Work*>(data));
+    napi_delete_async_work(where, ended->work);
+    ended->job->completed(where);
+  };
+  const napi_status created = napi_create_async_work(
+      env, nullptr, Napi::String::New(env, "fastcp"), execute, complete, work, &work->work);
+  if (created == napi_ok && napi_queue_async_work(env, work->work) == napi_ok) {
+    running_++;
+    return;
+  }
+  delete work;
+  Slots::process().give();
+  environment_ends();
+}
+
+void Job::completed(napi_env env) {
+  running_--;
+  pump(env);
+  if (!ended_) notify(env, false);
+}
+
+void Job::notify(napi_env env, bool ended) {
+  const Napi::HandleScope scope(env);
+  napi_value function = nullptr, self = nullptr, argument = nullptr;
+  const bool called = napi_get_reference_value(env, notify_, &function) == napi_ok &&
+                      napi_get_undefined(env, &self) == napi_ok &&
+                      napi_get_boolean(env, ended, &argument) == napi_ok &&
+                      napi_call_function(env, self, function, 1, &argument, nullptr) == napi_ok;
+  // The function catches whatever is thrown in it, so it failed to run at all.
+  if (!called) environment_ends();
+}
+
+void Job::environment_ends() {
+  {
+    const std::lock_guard lock(pinger_mutex_);
+    pinger_ = nullptr;
+  }
+  engine_.stop();
+}
+
+void Job::on_ping(napi_env env, napi_value, void* context, void*) {
+  Job& job = **static_cast<std::shared_ptr<Job>*>(context);
+  if (env == nullptr) return job.environment_ends();
+  if (job.ended_) return job.drop_slots();
+  job.wanted_ = job.engine_.useful_workers(job.concurrency_);
+  job.pump(env);
+  if (!job.ended_) job.notify(env, false);
+}
+
+// --- any thread ------------------------------------------------------------------------------
+
+void Job::execute() {
+  {
+    Lease lease(*this);
+    engine_.work(lease);
+  }
+  Slots::process().give();
+}
+
+/** False where JavaScript cannot be reached any more; the engine is stopped then. */
+bool Job::ping() {
+  {
+    const std::lock_guard lock(pinger_mutex_);
+    if (pinger_ == nullptr) return false;
+    const napi_status status =
+        napi_call_threadsafe_function(pinger_, nullptr, napi_tsfn_nonblocking);
+    // Full: the last ping was not looked at yet, which will do.
+    if (status == napi_ok || status == napi_queue_full) return true;
+    pinger_ = nullptr;  // closing: another call could find it deleted
+  }
+  engine_.stop();
+  return false;
+}
+
+bool Job::slot_granted() {
+  granted_++;
+  if (ping()) return true;
+  granted_--;
+  return false;
+}
+
+void Job::drop_slots() {
+  unsigned granted = granted_;
+  while (granted > 0) {
+    if (!granted_.compare_exchange_weak(granted, granted - 1)) continue;
+    Slots::process().give();
+    granted = granted_;
+  }
+}
+
+}  // namespace fastcp

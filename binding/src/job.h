@@ -1,0 +1,78 @@
+// JavaScript's handle on one copy: lends the engine threads of libuv's pool, tells JavaScript how it
+// goes, and stops the engine when JavaScript's environment goes away.
+//
+//   JavaScript's thread                              pool threads
+//   start() ── take slots ── queue async work ────> Engine::work() ── every 20 ms ──┐
+//   notify(false) <── threadsafe function <─────────────────────────────────────────┘
+//   completed() <── the work ends, slot given on ──  Engine::work() returns
+//     │ something left: take slots, queue again
+//     └ nothing left, no worker: notify(true)
+//
+// Cleanup hooks run only after async work has ended, so they cannot end it. The threadsafe function
+// can: called without an environment, or where calling JavaScript fails, it stops the engine.
+#pragma once
+
+#include <napi.h>
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "engine/engine.h"
+#include "slots.h"
+
+namespace fastcp {
+
+class Job : public Waiting, public std::enable_shared_from_this<Job> {
+ public:
+  /** `notify(ended)` is called on JavaScript's thread: about every 20 ms, and once with true. */
+  Job(Options options, std::vector<Root> roots, unsigned concurrency);
+  ~Job() override;
+
+  // On JavaScript's thread:
+  void start(Napi::Env env, const Napi::Function& notify);
+  void stop();
+  /** Goes on where workers left because the journal was full. */
+  void resume();
+
+  Engine& engine() { return engine_; }
+
+  // On any thread:
+  bool slot_granted() override;
+
+ private:
+  struct Work;
+  class Lease;
+
+  void pump(napi_env env);
+  void queue(napi_env env);
+  void execute();
+  void completed(napi_env env);
+  void notify(napi_env env, bool ended);
+  void environment_ends();
+  bool ping();
+  void drop_slots();
+  static void on_ping(napi_env env, napi_value function, void* context, void* data);
+
+  const unsigned concurrency_;
+  Engine engine_;
+
+  // Of JavaScript's thread:
+  napi_env env_ = nullptr;
+  napi_ref notify_ = nullptr;
+  bool waiting_ = false;  // for a slot
+  bool ended_ = false;
+  unsigned running_ = 0;  // works queued or executing
+
+  // Of all threads:
+  std::mutex pinger_mutex_;  // guards pinger_
+  napi_threadsafe_function pinger_ = nullptr;  // null once it may not be called any more
+  std::atomic<unsigned> wanted_{1};   // workers, by what was observed last
+  std::atomic<unsigned> active_{0};   // works executing
+  std::atomic<unsigned> granted_{0};  // slots taken for us by Slots and not used yet
+  std::atomic<int64_t> pinged_{0};    // Clock's ticks
+};
+
+}  // namespace fastcp

@@ -1,0 +1,349 @@
+// Linux. Every path is one name relative to an open folder, and no link is followed but where the
+// caller says so, so long paths need no room and nobody can lead a copy astray by a link.
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <linux/fs.h>
+#include <sched.h>
+#include <sys/ioctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+
+#include "platform.h"
+
+namespace fastcp::platform {
+namespace {
+
+constexpr int kFolderFlags = O_DIRECTORY | O_CLOEXEC;
+
+int fd(const Handle& handle) { return static_cast<int>(handle.raw()); }
+
+int nofollow(Follow follow) { return follow == Follow::yes ? 0 : O_NOFOLLOW; }
+
+/** Calls again where a signal interrupted; the result is the call's, or a negative errno. */
+template <class Call>
+auto retry(Call call) -> decltype(call()) {
+  for (;;) {
+    auto result = call();
+    if (result >= 0) return result;
+    if (errno != EINTR) return -errno;
+  }
+}
+
+int open_at(const Handle& folder, const char* name, int flags, mode_t mode, Handle& out) {
+  const int opened = retry([&] { return openat(fd(folder), name, flags, mode); });
+  if (opened < 0) return opened;
+  out = Handle(opened);
+  return 0;
+}
+
+Kind kind_of_mode(mode_t mode) {
+  switch (mode & S_IFMT) {
+    case S_IFREG: return Kind::file;
+    case S_IFDIR: return Kind::folder;
+    case S_IFLNK: return Kind::link;
+    case S_IFIFO: return Kind::fifo;
+    case S_IFCHR: return Kind::character_device;
+    case S_IFBLK: return Kind::block_device;
+    case S_IFSOCK: return Kind::socket;
+    default: return Kind::unknown;
+  }
+}
+
+void convert(const struct stat& from, Stat& to) {
+  to.dev = from.st_dev;
+  to.ino = from.st_ino;
+  to.size = static_cast<uint64_t>(from.st_size);
+  to.allocated = static_cast<uint64_t>(from.st_blocks) * 512;
+  to.rdev = from.st_rdev;
+  to.mtime = {from.st_mtim.tv_sec, static_cast<uint32_t>(from.st_mtim.tv_nsec)};
+  to.uid = from.st_uid;
+  to.gid = from.st_gid;
+  to.mode = from.st_mode & 07777;
+  to.kind = kind_of_mode(from.st_mode);
+}
+
+Attempt done(uint64_t bytes) { return {Attempt::done, false, 0, bytes}; }
+Attempt not_here(bool lasting) { return {Attempt::not_here, lasting, errno, 0}; }
+Attempt failed() { return {Attempt::failed, false, errno, 0}; }
+
+/** The kernel's record; libc's own headers name it only in newer versions. */
+struct Record {
+  uint64_t ino;
+  int64_t next;
+  uint16_t size;
+  uint8_t type;
+  char name[1];
+};
+
+/** /proc's name of a descriptor: the way to reach what O_PATH holds without following a link. */
+struct ProcName {
+  char text[32];
+  explicit ProcName(const Handle& handle) {
+    std::snprintf(text, sizeof text, "/proc/self/fd/%d", fd(handle));
+  }
+};
+
+}  // namespace
+
+// --- Handle ----------------------------------------------------------------------------------
+
+Handle& Handle::operator=(Handle&& other) noexcept {
+  if (this != &other) {
+    close();
+    raw_ = other.raw_;
+    other.raw_ = kNone;
+  }
+  return *this;
+}
+
+Handle Handle::working_folder() { return Handle(AT_FDCWD); }
+
+void Handle::close() {
+  // Not repeated on EINTR: Linux has let go of the descriptor by then.
+  if (raw_ >= 0) ::close(static_cast<int>(raw_));
+  raw_ = kNone;
+}
+
+// --- folders ---------------------------------------------------------------------------------
+
+int open_source_folder(const Handle& parent, const char* name, Follow follow, Handle& out) {
+  return open_at(parent, name, O_RDONLY | kFolderFlags | nofollow(follow), 0, out);
+}
+
+int open_target_folder(const Handle& parent, const char* name, Follow follow, Handle& out) {
+  // O_PATH asks for no permission to read, which a drop folder need not grant.
+  return open_at(parent, name, O_PATH | kFolderFlags | nofollow(follow), 0, out);
+}
+
+int open_source_parent(const Handle& folder, Handle& out) {
+  return open_source_folder(folder, "..", Follow::no, out);
+}
+
+int open_target_parent(const Handle& folder, Handle& out) {
+  return open_target_folder(folder, "..", Follow::no, out);
+}
+
+int64_t read_listing(const Handle& folder, char* buffer, size_t size) {
+  // glibc has a wrapper since 2.30 only.
+  return retry([&] { return syscall(SYS_getdents64, fd(folder), buffer, size); });
+}
+
+Listed parse_listing(const char* record) {
+  const auto* entry = reinterpret_cast<const Record*>(record);
+  return {entry->name, entry->type == DT_UNKNOWN ? Kind::unknown : kind_of_mode(DTTOIF(entry->type)),
+          entry->size};
+}
+
+int make_folder(const Handle& parent, const char* name, uint32_t mode) {
+  return mkdirat(fd(parent), name, mode) == 0 ? 0 : -errno;
+}
+
+int set_folder_mode(const Handle& folder, uint32_t mode) {
+  Handle readable;  // fchmod() takes no O_PATH
+  if (const int error = open_source_folder(folder, ".", Follow::no, readable); error < 0) {
+    return error;
+  }
+  return fchmod(fd(readable), mode) == 0 ? 0 : -errno;
+}
+
+// --- entries ---------------------------------------------------------------------------------
+
+int stat_handle(const Handle& handle, Stat& out) {
+  struct stat found;
+  if (fstat(fd(handle), &found) != 0) return -errno;
+  convert(found, out);
+  return 0;
+}
+
+int stat_entry(const Handle& folder, const char* name, Stat& out, Follow follow) {
+  struct stat found;
+  const int flags = follow == Follow::yes ? 0 : AT_SYMLINK_NOFOLLOW;
+  if (fstatat(fd(folder), name, &found, flags) != 0) return -errno;
+  convert(found, out);
+  return 0;
+}
+
+int open_source_file(const Handle& folder, const char* name, bool& without_atime, Handle& out) {
+  // O_NONBLOCK: a FIFO that took the file's place must not hold a worker.
+  constexpr int flags = O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
+  if (without_atime) {
+    const int error = open_at(folder, name, flags | O_NOATIME, 0, out);
+    if (error != -EPERM) return error;
+    without_atime = false;  // somebody else's file
+  }
+  return open_at(folder, name, flags, 0, out);
+}
+
+int create_file(const Handle& folder, const char* name, uint32_t mode, Handle& out) {
+  return open_at(folder, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode, out);
+}
+
+int set_file_mode(const Handle& file, uint32_t mode) {
+  return fchmod(fd(file), mode) == 0 ? 0 : -errno;
+}
+
+int64_t read_link(const Handle& folder, const char* name, char* target, size_t size) {
+  const ssize_t length = readlinkat(fd(folder), name, target, size);
+  if (length < 0) return -errno;
+  return static_cast<size_t>(length) < size ? length : -ENAMETOOLONG;
+}
+
+int make_link(const Handle& folder, const char* name, const char* target) {
+  return symlinkat(target, fd(folder), name) == 0 ? 0 : -errno;
+}
+
+int make_special(const Handle& folder, const char* name, const Stat& source, uint32_t mode) {
+  mode_t type = 0;
+  switch (source.kind) {
+    case Kind::fifo: type = S_IFIFO; break;
+    case Kind::character_device: type = S_IFCHR; break;
+    case Kind::block_device: type = S_IFBLK; break;
+    default: return -EINVAL;
+  }
+  if (mknodat(fd(folder), name, type | (mode & kPermissions), source.rdev) != 0) return -errno;
+  Handle node;
+  struct stat made;
+  int error = open_at(folder, name, O_PATH | O_NOFOLLOW | O_CLOEXEC, 0, node);
+  if (error == 0 && fstat(fd(node), &made) != 0) error = -errno;
+  if (error == 0 && (made.st_mode & S_IFMT) != type) error = -EEXIST;  // swapped meanwhile
+  if (error == 0 && (made.st_mode & 07777) != mode && chmod(ProcName(node).text, mode) != 0) {
+    error = -errno;
+  }
+  if (error != 0) unlinkat(fd(folder), name, 0);
+  return error;
+}
+
+int rename_over(const Handle& folder, const char* from, const char* to) {
+  return renameat(fd(folder), from, fd(folder), to) == 0 ? 0 : -errno;
+}
+
+int remove_file(const Handle& folder, const char* name) {
+  return unlinkat(fd(folder), name, 0) == 0 ? 0 : -errno;
+}
+
+// --- content ---------------------------------------------------------------------------------
+
+Attempt clone_file(const Handle& src, const Handle& dst) {
+  if (retry([&] { return ioctl(fd(dst), FICLONE, fd(src)); }) == 0) return done(0);
+  switch (errno) {
+    case EOPNOTSUPP:  // the file system has no clones
+    case ENOTTY:      // it knows no such ioctl
+    case EXDEV:       // two file systems
+    case ENOSYS:
+      return not_here(true);
+    case EINVAL:   // this file: other flags, a real-time device, not aligned
+    case ETXTBSY:  // a swap file
+    case EPERM:    // immutable, or a policy for this file
+    case EACCES:
+    case EBADF:
+      return not_here(false);
+    default:
+      // EIO, ENOMEM, ENOSPC, EDQUOT and what else there is: going on risks a corrupt copy
+      // (GNU cp, NEWS of 9.2).
+      return failed();
+  }
+}
+
+Attempt copy_range(const Handle& src, const Handle& dst, uint64_t offset, uint64_t length) {
+  auto from = static_cast<off_t>(offset);
+  auto to = static_cast<off_t>(offset);
+  const ssize_t copied = retry(
+      [&] { return copy_file_range(fd(src), &from, fd(dst), &to, static_cast<size_t>(length), 0); });
+  if (copied >= 0) return done(static_cast<uint64_t>(copied));
+  switch (errno) {
+    case EXDEV:       // two file systems, and none has a way across
+    case ENOSYS:      // no such call
+    case EOPNOTSUPP:  // the file system refuses
+    case EPERM:       // CIFS, and seccomp profiles
+      return not_here(true);
+    case ENOSPC:
+    case EDQUOT:
+    case EFBIG:
+    case EROFS:
+    case ENOMEM:
+      return failed();
+    default:
+      // EINVAL, EIO, EACCES, ENOENT, EBADF, ETXTBSY …: methods of network and stacked file systems
+      // report these where a plain read works. Where it does not, reading says so itself.
+      return not_here(false);
+  }
+}
+
+int64_t read_at(const Handle& file, char* buffer, size_t size, uint64_t offset) {
+  return retry([&] { return pread(fd(file), buffer, size, static_cast<off_t>(offset)); });
+}
+
+int write_at(const Handle& file, const char* buffer, size_t size, uint64_t offset) {
+  while (size > 0) {
+    const ssize_t written =
+        retry([&] { return pwrite(fd(file), buffer, size, static_cast<off_t>(offset)); });
+    if (written < 0) return static_cast<int>(written);
+    if (written == 0) return -EIO;
+    buffer += written;
+    size -= static_cast<size_t>(written);
+    offset += static_cast<uint64_t>(written);
+  }
+  return 0;
+}
+
+int next_data(const Handle& file, uint64_t offset, uint64_t size, uint64_t& start, uint64_t& end) {
+  start = end = size;
+  const off_t data = lseek(fd(file), static_cast<off_t>(offset), SEEK_DATA);
+  if (data < 0 && errno == ENXIO) return 0;
+  if (data < 0) {
+    if (errno != EINVAL && errno != EOPNOTSUPP && errno != ESPIPE) return -errno;
+    start = offset;
+    return 0;
+  }
+  const off_t hole = lseek(fd(file), data, SEEK_HOLE);
+  if (hole < 0 && errno != ENXIO) return -errno;  // ENXIO: the file shrank in between
+  start = std::min(static_cast<uint64_t>(data), size);
+  end = hole < 0 ? start : std::min(static_cast<uint64_t>(hole), size);
+  return 0;
+}
+
+int set_size(const Handle& file, uint64_t size) {
+  return retry([&] { return ftruncate(fd(file), static_cast<off_t>(size)); });
+}
+
+// --- the process -----------------------------------------------------------------------------
+
+ThreadUsage thread_usage() {
+  struct rusage usage;
+  if (getrusage(RUSAGE_THREAD, &usage) != 0) return {};
+  const auto ns = [](const timeval& time) {
+    return static_cast<uint64_t>(time.tv_sec) * 1'000'000'000 +
+           static_cast<uint64_t>(time.tv_usec) * 1'000;
+  };
+  return {ns(usage.ru_utime) + ns(usage.ru_stime), static_cast<uint64_t>(usage.ru_inblock)};
+}
+
+int64_t free_descriptors() {
+  struct rlimit limit;
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return 64;
+  int64_t open = 32;  // a guess, where /proc is not mounted
+  if (const std::unique_ptr<DIR, int (*)(DIR*)> listing(opendir("/proc/self/fd"), closedir);
+      listing) {
+    open = 0;
+    while (readdir(listing.get()) != nullptr) open++;
+  }
+  constexpr rlim_t kPlenty = 1 << 20;  // also what RLIM_INFINITY is taken for
+  return static_cast<int64_t>(std::min(limit.rlim_cur, kPlenty)) - open;
+}
+
+unsigned processor_count() {
+  cpu_set_t set;
+  if (sched_getaffinity(0, sizeof set, &set) != 0) return 1;
+  return static_cast<unsigned>(std::max(1, CPU_COUNT(&set)));
+}
+
+}  // namespace fastcp::platform

@@ -1,0 +1,181 @@
+// Everything that the engine asks of an operating system: one file beside this one implements it
+// per platform, and CMake chooses that file. Neither napi nor a system header appears here.
+//
+// Unless a function says otherwise it returns 0 or a count, and a negative POSIX errno on failure;
+// win32.cc translates its own codes. Names are bytes as the system lists them, never paths, except
+// relative to Handle::working_folder().
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace fastcp::platform {
+
+/** An open file or folder, closed by its owner's end. */
+class Handle {
+ public:
+  Handle() = default;
+  explicit Handle(intptr_t raw) : raw_(raw) {}
+  Handle(Handle&& other) noexcept : raw_(other.raw_) { other.raw_ = kNone; }
+  Handle& operator=(Handle&& other) noexcept;
+  Handle(const Handle&) = delete;
+  Handle& operator=(const Handle&) = delete;
+  ~Handle() { close(); }
+
+  /** Stands for the process's working folder: names relative to it may be whole paths. */
+  static Handle working_folder();
+
+  [[nodiscard]] intptr_t raw() const { return raw_; }
+  [[nodiscard]] bool is_open() const { return raw_ != kNone; }
+  void close();
+
+ private:
+  static constexpr intptr_t kNone = -1;
+  intptr_t raw_ = kNone;
+};
+
+/** The order is known to lib/native.ts. */
+enum class Kind : uint8_t {
+  unknown,
+  file,
+  folder,
+  link,
+  fifo,
+  character_device,
+  block_device,
+  socket,
+};
+
+struct Time {
+  int64_t seconds;
+  uint32_t nanoseconds;
+  bool operator==(const Time&) const = default;
+};
+
+struct Stat {
+  uint64_t dev, ino;
+  uint64_t size;       // bytes
+  uint64_t allocated;  // bytes; less than size where the file has holes (or is compressed)
+  uint64_t rdev;
+  Time mtime;
+  uint32_t uid, gid;
+  uint32_t mode;  // permission bits with setuid, setgid and sticky: 07777
+  Kind kind;
+};
+
+/** Special mode bits, as POSIX has them. */
+inline constexpr uint32_t kSetUid = 04000;
+inline constexpr uint32_t kSetGid = 02000;
+inline constexpr uint32_t kSticky = 01000;
+inline constexpr uint32_t kPermissions = 0777;
+
+// --- folders ---------------------------------------------------------------------------------
+
+enum class Follow : bool { no, yes };
+
+/** Opens a folder for listing. A link is -ENOTDIR or -ELOOP unless it may be followed. */
+int open_source_folder(const Handle& parent, const char* name, Follow follow, Handle& out);
+
+/** Opens a folder to make entries in; the handle may be good for nothing else. */
+int open_target_folder(const Handle& parent, const char* name, Follow follow, Handle& out);
+
+/** Opens the folder above an open one, by '..': the caller compares identities. */
+int open_source_parent(const Handle& folder, Handle& out);
+int open_target_parent(const Handle& folder, Handle& out);
+
+/** Fills `buffer` with the next entries of a folder; 0 at the end. */
+int64_t read_listing(const Handle& folder, char* buffer, size_t size);
+
+struct Listed {
+  const char* name;
+  Kind kind;    // unknown where the file system does not say
+  size_t size;  // of this record: the next one begins so many bytes further
+};
+
+/** Reads one record that read_listing() wrote. '.' and '..' are among them. */
+Listed parse_listing(const char* record);
+
+/** Makes a folder; `mode` is subject to umask and default ACLs. */
+int make_folder(const Handle& parent, const char* name, uint32_t mode);
+
+/** Sets the mode of a folder opened by open_target_folder(), exactly. */
+int set_folder_mode(const Handle& folder, uint32_t mode);
+
+// --- entries ---------------------------------------------------------------------------------
+
+int stat_handle(const Handle& handle, Stat& out);
+
+/** Never follows a link, unless `follow` says so. */
+int stat_entry(const Handle& folder, const char* name, Stat& out, Follow follow = Follow::no);
+
+/**
+ * Opens a file for reading without touching its access time where that is permitted; clears
+ * `without_atime` where it is not, so that the caller need not ask again. Never follows a link and
+ * never waits for the other end of a FIFO.
+ */
+int open_source_file(const Handle& folder, const char* name, bool& without_atime, Handle& out);
+
+/** Creates a file that must not exist, for writing; `mode` is subject to umask and default ACLs. */
+int create_file(const Handle& folder, const char* name, uint32_t mode, Handle& out);
+
+int set_file_mode(const Handle& file, uint32_t mode);
+
+/** Returns the length of the target, not terminated; -ENAMETOOLONG where `size` is too small. */
+int64_t read_link(const Handle& folder, const char* name, char* target, size_t size);
+int make_link(const Handle& folder, const char* name, const char* target);
+
+/** Makes a FIFO or device node like `source`, with exactly `mode`; nothing is ever opened. */
+int make_special(const Handle& folder, const char* name, const Stat& source, uint32_t mode);
+
+/** Replaces `to`, which must not be a folder, by `from`, both in `folder`. */
+int rename_over(const Handle& folder, const char* from, const char* to);
+int remove_file(const Handle& folder, const char* name);
+
+// --- content ---------------------------------------------------------------------------------
+
+/** What came of one way to copy. Only the ladder (copy_content.cc) decides what is tried next. */
+struct Attempt {
+  enum Outcome : uint8_t {
+    done,
+    not_here,  // this way cannot serve these files; another may
+    failed,    // trying another way could hide damage or cannot help
+  };
+  Outcome outcome;
+  bool lasting;    // not_here: true for every file between these two file systems
+  int error;       // positive errno where not done
+  uint64_t bytes;  // done: how many; copy_range() says 0 where reading must tell whether it ended
+};
+
+/** Shares all of `src`'s blocks with `dst`, which is empty. */
+Attempt clone_file(const Handle& src, const Handle& dst);
+
+/** Lets the kernel copy up to `length` bytes at `offset`, in both. May share blocks too. */
+Attempt copy_range(const Handle& src, const Handle& dst, uint64_t offset, uint64_t length);
+
+int64_t read_at(const Handle& file, char* buffer, size_t size, uint64_t offset);
+
+/** Writes all of it, or fails. */
+int write_at(const Handle& file, const char* buffer, size_t size, uint64_t offset);
+
+/**
+ * The next range of data at or after `offset`: `start` and `end`, both `size` where only a hole is
+ * left. Where the file system cannot tell, all is data.
+ */
+int next_data(const Handle& file, uint64_t offset, uint64_t size, uint64_t& start, uint64_t& end);
+
+int set_size(const Handle& file, uint64_t size);
+
+// --- the process -----------------------------------------------------------------------------
+
+struct ThreadUsage {
+  uint64_t cpu_ns;
+  uint64_t blocks_read;  // from a device: the source was not cached
+};
+ThreadUsage thread_usage();
+
+/** How many descriptors the process may still open. */
+int64_t free_descriptors();
+
+unsigned processor_count();
+
+}  // namespace fastcp::platform

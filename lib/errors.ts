@@ -1,0 +1,103 @@
+/** Errors of a copy: made here and nowhere else, with the codes of Node's fs.cp where it has one. */
+import { getSystemErrorMap } from 'node:util';
+import type { NativeProblem } from './native.js';
+import type { CopyErrorLike, CopyResult, CopyWarning } from './types.js';
+
+export class CopyError extends Error implements CopyErrorLike {
+  override name = 'CopyError';
+  code: string;
+  errno?: number;
+  syscall?: string;
+  path?: string;
+  dest?: string;
+  /** What was done until then; set on the error that a job rejects with. */
+  result?: CopyResult;
+
+  constructor(code: string, message: string, fields: Partial<CopyErrorLike> = {}) {
+    super(message);
+    this.code = code;
+    Object.assign(this, fields);
+  }
+}
+
+const systemErrors = getSystemErrorMap();
+
+function errnoOf(name: string): number {
+  for (const [errno, [code]] of systemErrors) if (code === name) return errno;
+  throw new Error(`unknown error name ${name}`);
+}
+
+/** What the engine refuses by itself: its errno, the code that users see, and why. */
+const refusals = new Map<number, [code: string, why: string]>([
+  [errnoOf('EEXIST'), ['ERR_FS_CP_EEXIST', 'the destination exists']],
+  [errnoOf('EISDIR'), ['ERR_FS_CP_NON_DIR_TO_DIR', 'cannot overwrite a folder with a non-folder']],
+  [errnoOf('ENOTDIR'), ['ERR_FS_CP_DIR_TO_NON_DIR', 'cannot overwrite a non-folder with a folder']],
+  // ENOTUNIQ has no name in libuv.
+  [
+    -76,
+    ['ERR_FASTCP_NAME_COLLISION', 'two names of the source are one name in the destination'],
+  ],
+  [errnoOf('EBUSY'), ['ERR_FASTCP_SOURCE_CHANGED', 'the source changed while it was copied']],
+]);
+
+/** As Node writes it: `CODE: text, syscall 'path' -> 'dest'`. */
+function describe(code: string, text: string, where: Partial<CopyErrorLike>): string {
+  const { syscall, path, dest } = where;
+  const operands = [path, dest].filter((operand) => operand !== undefined && operand !== '');
+  const place = operands.map((operand) => `'${operand}'`).join(' -> ');
+  return `${code}: ${text}, ${[syscall, place].filter(Boolean).join(' ')}`;
+}
+
+/** An error where the library, not a system call, says no. */
+export function refuse(code: string, why: string, path: string, dest?: string): CopyError {
+  const where = { syscall: 'cp', path, ...(dest === undefined ? {} : { dest }) };
+  return new CopyError(code, describe(code, why, where), where);
+}
+
+export function errorOf(problem: NativeProblem, path: string, dest: string): CopyError {
+  const { errno, operation } = problem;
+  const where = { syscall: operation, path, dest };
+  const refusal = operation === 'cp' ? refusals.get(errno) : undefined;
+  if (refusal) {
+    const [code, why] = refusal;
+    return new CopyError(code, describe(code, why, where), { ...where, errno });
+  }
+  const [code, text] = systemErrors.get(errno) ?? [`E${-errno}`, `system error ${-errno}`];
+  return new CopyError(code, describe(code, text, where), { ...where, errno });
+}
+
+export function warningOf(path: string): CopyWarning {
+  return { code: 'SOCKET_SKIPPED', message: `socket left out: '${path}'`, path };
+}
+
+function invalid(Type: typeof TypeError | typeof RangeError, code: string, message: string): Error {
+  return Object.assign(new Type(message), { code });
+}
+
+function show(value: unknown): string {
+  if (typeof value === 'string') return `'${value}'`;
+  if (typeof value === 'function') return `function ${value.name}`;
+  if (typeof value === 'object' && value !== null) return `an instance of ${value.constructor?.name ?? 'Object'}`;
+  return String(value);
+}
+
+/** For an option or argument of the wrong type; `name` as users write it. */
+export function invalidType(name: string, expected: string, value: unknown): Error {
+  const message = `The "${name}" ${kindOf(name)} must be ${expected}. Received ${show(value)}`;
+  return invalid(TypeError, 'ERR_INVALID_ARG_TYPE', message);
+}
+
+/** For one of the right type that means nothing here. */
+export function invalidValue(name: string, expected: string, value: unknown): Error {
+  const message = `The "${name}" ${kindOf(name)} must be ${expected}. Received ${show(value)}`;
+  return invalid(TypeError, 'ERR_INVALID_ARG_VALUE', message);
+}
+
+export function outOfRange(name: string, expected: string, value: unknown): Error {
+  const message = `The value of "${name}" is out of range. It must be ${expected}. Received ${show(value)}`;
+  return invalid(RangeError, 'ERR_OUT_OF_RANGE', message);
+}
+
+function kindOf(name: string): string {
+  return name.startsWith('options.') ? 'property' : 'argument';
+}

@@ -1,0 +1,99 @@
+/** Events on their way to whoever iterates a job. */
+import type { CopyEvent, EntryEvent, EntryKind } from './types.js';
+import type { Shown } from './walk.js';
+
+/** More entries than this are not taken from the engine, whose workers then wait outside the pool. */
+const enough = 1024;
+
+export class EventQueue implements AsyncIterator<CopyEvent> {
+  #events: CopyEvent[] = [];
+  #waiting: ((result: IteratorResult<CopyEvent>) => void)[] = [];
+  #iterated = false;
+  #ended = false;
+
+  /** Called when there is room again. */
+  onRoom: () => void = () => {};
+
+  /** From now on somebody listens; before, events are dropped. */
+  listen(): void {
+    this.#iterated = true;
+  }
+
+  get heard(): boolean {
+    return this.#iterated && !this.#ended;
+  }
+
+  get full(): boolean {
+    return this.heard && this.#events.length >= enough;
+  }
+
+  push(event: CopyEvent): void {
+    if (!this.heard) return;
+    const next = this.#waiting.shift();
+    if (next) {
+      next({ value: event, done: false });
+      return;
+    }
+    // One progress event says all that older ones did.
+    if (event.type === 'progress' && this.#events.at(-1)?.type === 'progress') this.#events.pop();
+    this.#events.push(event);
+  }
+
+  end(): void {
+    this.#ended = true;
+    for (const next of this.#waiting.splice(0)) next({ value: undefined, done: true });
+  }
+
+  next(): Promise<IteratorResult<CopyEvent>> {
+    const value = this.#events.shift();
+    if (value) {
+      if (this.#events.length === enough >> 1) this.onRoom();
+      return Promise.resolve({ value, done: false });
+    }
+    if (this.#ended) return Promise.resolve({ value: undefined, done: true });
+    return new Promise((resolve) => {
+      this.#waiting.push(resolve);
+      this.onRoom();
+    });
+  }
+
+  /** The loop was left: the job goes on, unheard. */
+  return(): Promise<IteratorResult<CopyEvent>> {
+    this.#events = [];
+    this.end();
+    this.onRoom();
+    return Promise.resolve({ value: undefined, done: true });
+  }
+}
+
+/** The order of Action in binding/src/engine/report.h. */
+const actions = ['make', 'copy', 'replace', 'skip'] as const;
+
+/** The order of Kind in binding/src/platform/platform.h. */
+const kinds = [
+  'file', // unknown, which the engine has looked up by then
+  'file',
+  'folder',
+  'link',
+  'fifo',
+  'characterDevice',
+  'blockDevice',
+  'socket',
+] as const satisfies EntryKind[];
+
+/** Reads what Journal::take() wrote. */
+export function* readEntries(records: Buffer, shown: Shown): Generator<EntryEvent> {
+  for (let at = 0; at < records.length; ) {
+    const action = actions[records.readUInt8(at)] ?? 'copy';
+    const kind = kinds[records.readUInt8(at + 1)] ?? 'file';
+    at += 2;
+    const text = (): Buffer => {
+      const length = records.readUInt32LE(at);
+      at += 4 + length;
+      return records.subarray(at - length, at);
+    };
+    const path = shown.src(text());
+    const dest = shown.dest(text());
+    yield { type: 'entry', action, kind, path, dest };
+  }
+}

@@ -1,0 +1,4 @@
+/** fastcp: copies directory trees. */
+export { copyTree } from './copy-tree.js';
+export { CopyError } from './errors.js';
+export type * from './types.js';

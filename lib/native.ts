@@ -1,0 +1,88 @@
+/** The only file that loads or types the addon. */
+import path from 'node:path';
+import load from 'node-gyp-build';
+
+/** What the engine copies: absolute paths as bytes. */
+export interface NativeRoot {
+  src: Buffer;
+  dest: Buffer;
+  /** A link at `src` stands for what it points to. */
+  followSrc: boolean;
+}
+
+export interface NativeOptions {
+  force: boolean;
+  errorOnExist: boolean;
+  dryRun: boolean;
+  oneFileSystem: boolean;
+  stopOnError: boolean;
+  entries: boolean;
+  /** Index into `reflinkModes`. */
+  reflink: number;
+}
+
+export interface NativeProblem {
+  /** Negative, as in Node. */
+  errno: number;
+  /** A system call, or `cp` and `socket` where the engine itself refuses. */
+  operation: string;
+  path: Buffer;
+  dest: Buffer;
+}
+
+interface NativeProblems {
+  /** All, the kept ones and those beyond. */
+  count: number;
+  problems: NativeProblem[];
+}
+
+export interface NativeJob {
+  /** `notify` is called about every 20 ms, and once with `true`, after the last worker's end. */
+  start(notify: (ended: boolean) => void): void;
+  /** Ends it soon; `notify(true)` still comes, at once where no worker is active. */
+  stop(): void;
+  counters(): Float64Array;
+  errors(from: number): NativeProblems;
+  warnings(from: number): NativeProblems;
+  takeEntries(): Buffer;
+}
+
+interface Binding {
+  Job: new (roots: NativeRoot[], options: NativeOptions, concurrency: number) => NativeJob;
+  /** How many threads of libuv's pool all copies of the process may use together. */
+  mostWorkers: number;
+}
+
+/** binding/src/engine/engine.h, Reflink. */
+export const reflinkModes = ['auto', 'always', 'never'] as const;
+
+// Loaded when fastcp is, not later: UV_THREADPOOL_SIZE as it is now is what libuv's pool goes by,
+// while a value set after the first use of the pool (an ESM entry's own statements) means nothing.
+// Both lib/ and dist/ lie in the package's root.
+const binding = load(path.join(import.meta.dirname, '..')) as Binding;
+
+export const mostWorkers: number = binding.mostWorkers;
+
+const running = new Set<NativeJob>();
+
+/** process.exit() does not wait for a copy, and the copy must not wait for it to be over. */
+function stopAll(): void {
+  for (const job of running) job.stop();
+}
+
+export function createJob(
+  roots: NativeRoot[],
+  options: NativeOptions,
+  concurrency: number,
+): NativeJob {
+  const job = new binding.Job(roots, options, concurrency);
+  if (running.size === 0) process.on('exit', stopAll);
+  running.add(job);
+  return job;
+}
+
+/** To be called when the job has ended. */
+export function forgetJob(job: NativeJob): void {
+  running.delete(job);
+  if (running.size === 0) process.off('exit', stopAll);
+}

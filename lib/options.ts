@@ -1,0 +1,108 @@
+/** Options and arguments, checked once: after this file they are what their types say. */
+import { invalidType, invalidValue, outOfRange } from './errors.js';
+import { mostWorkers, reflinkModes } from './native.js';
+import { isPathLike, pathBytes } from './paths.js';
+import type { CopyOptions, CopyWarning, PathLike } from './types.js';
+
+type Checked = Required<Omit<CopyOptions, 'signal'>> & { signal: AbortSignal | undefined };
+
+/** What copyTree() was asked for, with every default filled in. */
+export interface Request extends Checked {
+  sources: Buffer[];
+  /** Several sources were given, as an array: they go into `dest`. */
+  several: boolean;
+  dest: Buffer;
+  warnings: CopyWarning[];
+}
+
+const onErrorModes = ['stop', 'continue'] as const;
+
+const known: ReadonlySet<string> = new Set<keyof CopyOptions>([
+  'force',
+  'errorOnExist',
+  'reflink',
+  'concurrency',
+  'onError',
+  'signal',
+  'dryRun',
+  'oneFileSystem',
+  'parents',
+  'entries',
+]);
+
+export function checkRequest(
+  src: PathLike | readonly PathLike[],
+  dest: PathLike,
+  options: CopyOptions,
+): Request {
+  if (typeof options !== 'object' || options === null) {
+    throw invalidType('options', 'an object', options);
+  }
+  for (const name of Object.keys(options)) {
+    if (!known.has(name)) throw invalidValue(`options.${name}`, 'left out: no such option', name);
+  }
+  const warnings: CopyWarning[] = [];
+  return {
+    ...checkSources(src),
+    dest: pathBytes(dest, 'dest'),
+    force: checkFlag(options, 'force', true),
+    errorOnExist: checkFlag(options, 'errorOnExist', false),
+    reflink: checkChoice(options, 'reflink', reflinkModes),
+    concurrency: checkConcurrency(options.concurrency, warnings),
+    onError: checkChoice(options, 'onError', onErrorModes),
+    signal: checkSignal(options.signal),
+    dryRun: checkFlag(options, 'dryRun', false),
+    oneFileSystem: checkFlag(options, 'oneFileSystem', false),
+    parents: checkFlag(options, 'parents', true),
+    entries: checkFlag(options, 'entries', false),
+    warnings,
+  };
+}
+
+function checkSources(src: PathLike | readonly PathLike[]): Pick<Request, 'sources' | 'several'> {
+  if (!Array.isArray(src)) return { sources: [pathBytes(src, 'src')], several: false };
+  if (src.length === 0) throw invalidValue('src', 'at least one path', '[]');
+  if (!src.every(isPathLike)) throw invalidType('src', 'a path or an array of paths', src);
+  return { sources: src.map((path, index) => pathBytes(path, `src[${index}]`)), several: true };
+}
+
+function checkFlag(options: CopyOptions, name: keyof CopyOptions, fallback: boolean): boolean {
+  const value = options[name] ?? fallback;
+  if (typeof value !== 'boolean') throw invalidType(`options.${name}`, 'a boolean', value);
+  return value;
+}
+
+/** The first choice is the default. */
+function checkChoice<T extends string>(
+  options: CopyOptions,
+  name: keyof CopyOptions,
+  choices: readonly [T, ...T[]],
+): T {
+  const value = options[name] ?? choices[0];
+  if (typeof value !== 'string') throw invalidType(`options.${name}`, 'a string', value);
+  const choice = choices.find((one) => one === value);
+  if (choice === undefined) {
+    const list = choices.map((one) => `'${one}'`).join(', ');
+    throw invalidValue(`options.${name}`, `one of ${list}`, value);
+  }
+  return choice;
+}
+
+function checkConcurrency(value: unknown, warnings: CopyWarning[]): number {
+  if (value === undefined) return mostWorkers;
+  if (typeof value !== 'number') throw invalidType('options.concurrency', 'a number', value);
+  if (!Number.isInteger(value) || value < 1 || value > 1024) {
+    throw outOfRange('options.concurrency', 'an integer from 1 to 1024', value);
+  }
+  if (value <= mostWorkers) return value;
+  warnings.push({
+    code: 'CONCURRENCY_CAPPED',
+    message: `concurrency ${value} is capped at ${mostWorkers}: one thread of libuv's pool stays free (set UV_THREADPOOL_SIZE to at least ${value + 1} before Node starts)`,
+  });
+  return mostWorkers;
+}
+
+function checkSignal(value: unknown): AbortSignal | undefined {
+  if (value === undefined || value instanceof AbortSignal) return value;
+  throw invalidType('options.signal', 'an AbortSignal', value);
+}

@@ -1,0 +1,122 @@
+/** A file system path. Buffers carry names that are not valid UTF-8; URLs must be `file:`. */
+export type PathLike = string | Buffer | URL;
+
+export interface CopyOptions {
+  /** Replace files that exist in DEST. Folders are merged either way. Default `true`, as in `fs.cp`. */
+  force?: boolean;
+  /** With `force: false`: an existing entry is an error instead of being left alone. Default `false`. */
+  errorOnExist?: boolean;
+  /**
+   * Whether file contents may share blocks with the source. `auto` clones where that pays, `always`
+   * fails where it cannot clone, `never` really copies. Default `auto`.
+   */
+  reflink?: 'auto' | 'always' | 'never';
+  /**
+   * The most workers that may copy at the same time, 1 to 1024. Capped, with a warning, at libuv's
+   * pool less one thread. Default: what the pool leaves; how many of them run follows what is observed.
+   */
+  concurrency?: number;
+  /** `stop` rejects with the first error; `continue` copies what it can and collects. Default `stop`. */
+  onError?: 'stop' | 'continue';
+  /** Aborting it ends the copy; the job then rejects with `signal.reason`. */
+  signal?: AbortSignal;
+  /** Look at everything and report what would be done, but write nothing. Default `false`. */
+  dryRun?: boolean;
+  /** Stay on the file system of SRC: mount points inside it become empty folders. Default `false`. */
+  oneFileSystem?: boolean;
+  /** Make missing parents of DEST. Default `true`, as in `fs.cp`. */
+  parents?: boolean;
+  /** Also send an `entry` event for every entry. Costs time; default `false`. */
+  entries?: boolean;
+}
+
+export type EntryKind =
+  | 'file'
+  | 'folder'
+  | 'link'
+  | 'fifo'
+  | 'characterDevice'
+  | 'blockDevice'
+  | 'socket';
+
+/** What has been done so far. Counts entries unless it says otherwise. */
+export interface CopyCounters {
+  /** Entries seen in SRC so far, whatever became of them. */
+  found: number;
+  /** Regular files copied. */
+  files: number;
+  /** Folders made. */
+  folders: number;
+  /** Symbolic links made. */
+  links: number;
+  /** FIFOs and devices made. */
+  special: number;
+  /** Bytes of file content copied or cloned, holes not counted. */
+  bytes: number;
+  /** Files whose content is a clone, by a successful clone call. */
+  cloned: number;
+  /** Files whose content the kernel copied (copy_file_range): may share blocks with the source. */
+  kernelCopied: number;
+  /** Files whose content was read and written, empty ones included. */
+  copied: number;
+  /** Hard links made instead of copies. */
+  hardLinked: number;
+  /** Entries left alone because DEST had them, sockets, and what lies beyond a mount point. */
+  skipped: number;
+  /** Entries removed from DEST. */
+  removed: number;
+}
+
+/** One shape for success, partial failure and cancellation. */
+export interface CopyResult extends CopyCounters {
+  /** The first 1,000 errors. */
+  errors: CopyErrorLike[];
+  /** All errors, those beyond the first 1,000 too. */
+  errorCount: number;
+  /** The first 1,000 warnings. */
+  warnings: CopyWarning[];
+  warningCount: number;
+  durationMs: number;
+}
+
+/** An error of the copy, with the fields of Node's system errors. */
+export interface CopyErrorLike extends Error {
+  /** `ENOENT`, `ERR_FS_CP_EINVAL`, … */
+  code: string;
+  /** Negative, as in Node; absent where no system call failed. */
+  errno?: number;
+  syscall?: string;
+  path?: string;
+  dest?: string;
+}
+
+export interface CopyWarning {
+  code: 'SOCKET_SKIPPED' | 'CONCURRENCY_CAPPED';
+  message: string;
+  path?: string;
+}
+
+export type CopyEvent =
+  | ({ type: 'progress'; durationMs: number } & CopyCounters)
+  | EntryEvent
+  | { type: 'warning'; warning: CopyWarning }
+  | { type: 'error'; error: CopyErrorLike };
+
+export interface EntryEvent {
+  type: 'entry';
+  /** `make` a folder; `copy` a file, link or special file; `replace` one that DEST had; `skip`. */
+  action: 'make' | 'copy' | 'replace' | 'skip';
+  kind: EntryKind;
+  /** In SRC. Names that are not UTF-8 are decoded with U+FFFD. */
+  path: string;
+  dest: string;
+}
+
+/**
+ * A running copy: a promise of its result, and an iterable of its events. A job runs whether or not
+ * it is iterated; iterating marks its rejection as handled.
+ */
+export interface CopyJob extends Promise<CopyResult>, AsyncIterable<CopyEvent> {
+  /** What has been done so far; final, whatever the outcome, once the promise has settled. */
+  readonly result: CopyResult;
+}

@@ -1,0 +1,153 @@
+/** Where the walk begins: what SRC is, where it lands, and whether that makes sense. */
+import type { BigIntStats } from 'node:fs';
+import { lstat, mkdir, realpath, stat } from 'node:fs/promises';
+import { CopyError, invalidValue, refuse } from './errors.js';
+import type { NativeRoot } from './native.js';
+import type { Request } from './options.js';
+import { baseName, endsInSlash, folderOf, isAbsolute, join, trimSlashes } from './paths.js';
+
+/** Paths as the user would write them, for messages. */
+export interface Shown {
+  src(path: Buffer): string;
+  dest(path: Buffer): string;
+}
+
+export interface Walk {
+  roots: NativeRoot[];
+  shown: Shown;
+}
+
+/**
+ * Finds what is to be copied, and makes missing parents of DEST. Everything that makes the copy as a
+ * whole impossible is refused before anything is made: a missing SRC, DEST within SRC or SRC itself.
+ */
+export async function findRoots(request: Request): Promise<Walk> {
+  const { sources, several, dest } = request;
+  const cwd = Buffer.from(process.cwd());
+  const absolute = (path: Buffer): Buffer => (isAbsolute(path) ? path : join(cwd, path));
+  const shown: Shown = {
+    src: shownFrom(cwd, sources),
+    dest: shownFrom(cwd, [dest]),
+  };
+  const into = several || endsInSlash(dest);
+
+  const roots: NativeRoot[] = [];
+  for (const source of sources) {
+    const src = absolute(source);
+    const followSrc = endsInSlash(src);
+    const found = await statEntry(src, followSrc, shown.src(src));
+    const target = into ? join(absolute(dest), await nameOf(src)) : absolute(dest);
+    if (roots.some((root) => root.dest.equals(target))) {
+      throw invalidValue('src', 'paths with different last names', shown.dest(target));
+    }
+    await refuseIntoItself(found, target, shown.src(src), shown.dest(target));
+    roots.push({ src, dest: target, followSrc });
+  }
+  await makeParents(request, absolute(trimSlashes(dest)), into, shown);
+  return { roots, shown };
+}
+
+/** Takes off what made a relative path absolute. */
+function shownFrom(cwd: Buffer, given: Buffer[]): (path: Buffer) => string {
+  const prefix = join(cwd, Buffer.alloc(0));
+  const strip = given.some((path) => !isAbsolute(path));
+  return (path) =>
+    (strip && path.subarray(0, prefix.length).equals(prefix)
+      ? path.subarray(prefix.length)
+      : path
+    ).toString();
+}
+
+async function statEntry(path: Buffer, follow: boolean, shown: string): Promise<BigIntStats> {
+  try {
+    return await (follow ? stat : lstat)(path, { bigint: true });
+  } catch (error) {
+    throw rename(error, shown);
+  }
+}
+
+/** Node's own error as ours, with the path as it was given. */
+function rename(error: unknown, path: string): unknown {
+  if (!(error instanceof Error) || !('code' in error)) return error;
+  const { code, errno, syscall } = error as NodeJS.ErrnoException;
+  const [text = ''] = error.message.split(', ');
+  const fields = { path, ...(errno && { errno }), ...(syscall && { syscall }) };
+  return new CopyError(String(code), `${text}, ${syscall} '${path}'`, fields);
+}
+
+function isMissing(error: unknown): boolean {
+  const code = (error as NodeJS.ErrnoException | null)?.code;
+  return code === 'ENOENT' || code === 'ENOTDIR';
+}
+
+/** The name under which SRC goes into DEST. */
+async function nameOf(src: Buffer): Promise<Buffer> {
+  const name = baseName(src);
+  if (!['', '.', '..'].includes(name.toString())) return name;
+  const real = baseName(await realpath(src, 'buffer'));
+  if (real.length > 0) return real;
+  throw invalidValue('src', 'a path with a name, to be copied into a folder', src.toString());
+}
+
+function isSame(a: BigIntStats, b: BigIntStats): boolean {
+  return a.dev === b.dev && a.ino === b.ino;
+}
+
+/** Compares identities, not names: links and bind mounts lead to the same folder by other ways. */
+async function refuseIntoItself(
+  src: BigIntStats,
+  target: Buffer,
+  srcPath: string,
+  destPath: string,
+): Promise<void> {
+  const isFolder = src.isDirectory();
+  const there = await existing(target, isFolder);
+  if (there && isSame(src, there)) {
+    throw refuse('ERR_FS_CP_EINVAL', 'src and dest are the same', srcPath, destPath);
+  }
+  if (!isFolder) return;
+  let above: Buffer = there ? target : folderOf(target);
+  while (!(await existing(above, true))) above = folderOf(above);
+  for (let at: Buffer = await realpath(above, 'buffer'); ; at = folderOf(at)) {
+    if (isSame(src, await stat(at, { bigint: true }))) {
+      throw refuse('ERR_FS_CP_EINVAL', 'cannot copy a folder into itself', srcPath, destPath);
+    }
+    if (at.length === 1) return;
+  }
+}
+
+async function existing(path: Buffer, follow: boolean): Promise<BigIntStats | undefined> {
+  try {
+    return await (follow ? stat : lstat)(path, { bigint: true });
+  } catch (error) {
+    if (isMissing(error)) return undefined;
+    throw rename(error, path.toString());
+  }
+}
+
+/** A folder named by a slash, or for several sources, is made itself; those above it if asked. */
+async function makeParents(
+  request: Request,
+  dest: Buffer,
+  into: boolean,
+  shown: Shown,
+): Promise<void> {
+  const { parents, dryRun } = request;
+  const parent = folderOf(dest);
+  const needed = into ? dest : parent;
+  const found = await existing(needed, true);
+  if (found?.isDirectory()) return;
+  if (found) {
+    const why = 'cannot overwrite a non-folder with a folder';
+    throw refuse('ERR_FS_CP_DIR_TO_NON_DIR', why, shown.dest(needed));
+  }
+  if (!parents && !(await existing(parent, true))) {
+    throw refuse('ENOENT', 'the parent folder of the destination is missing', shown.dest(parent));
+  }
+  if (dryRun) return;
+  try {
+    await mkdir(needed, { recursive: parents });
+  } catch (error) {
+    throw rename(error, shown.dest(needed));
+  }
+}

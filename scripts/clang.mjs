@@ -1,0 +1,40 @@
+// Runs clang-tidy or clang-format over the C++ sources: clang.mjs tidy | format | format-check
+// Where the tool is not installed this is skipped, but not on CI.
+import { spawnSync } from 'node:child_process';
+import { existsSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+
+const modes = {
+  tidy: { tool: 'clang-tidy', args: ['--quiet', '-p', 'build'], files: /\.cc$/ },
+  format: { tool: 'clang-format', args: ['-i'], files: /\.(cc|h)$/ },
+  'format-check': { tool: 'clang-format', args: ['--dry-run', '--Werror'], files: /\.(cc|h)$/ },
+};
+
+const root = join(import.meta.dirname, '..');
+const mode = modes[process.argv[2]];
+if (!mode) fail(`usage: clang.mjs ${Object.keys(modes).join(' | ')}`);
+
+// Version 14 first: others format differently.
+const tool = [`${mode.tool}-14`, mode.tool].find((name) => !spawnSync(name, ['--version']).error);
+if (!tool) {
+  if (process.env.CI) fail(`${mode.tool} is not installed`);
+  console.warn(`${mode.tool} is not installed: skipped`);
+  process.exit(0);
+}
+
+if (mode.tool === 'clang-tidy' && !existsSync(join(root, 'build/compile_commands.json'))) {
+  run('npm', ['run', 'build:native']);
+}
+const sources = join(root, 'binding/src');
+const files = readdirSync(sources, { recursive: true }).filter((file) => mode.files.test(file));
+if (files.length) run(tool, [...mode.args, ...files.map((file) => join(sources, file))]);
+
+function run(command, args) {
+  const { status } = spawnSync(command, args, { cwd: root, stdio: 'inherit' });
+  if (status !== 0) process.exit(1);
+}
+
+function fail(message) {
+  console.error(message);
+  process.exit(1);
+}

@@ -1,0 +1,74 @@
+import { CommanderError } from 'commander';
+import { afterEach, describe, expect, test, vi } from 'vitest';
+import { parseArgs } from '../../bin/args.js';
+
+describe('what becomes of options', () => {
+  test.each<[string, object]>([
+    ['', {}],
+    ['--force', { force: true }],
+    ['--no-force', { force: false }],
+    ['--no-force -f', { force: true }],
+    ['--error-on-exist', { errorOnExist: true, force: false }],
+    ['--reflink never', { reflink: 'never' }],
+    ['-j 4', { concurrency: 4 }],
+    ['--jobs=1024', { concurrency: 1024 }],
+    ['--stop', { onError: 'stop' }],
+    ['-x', { oneFileSystem: true }],
+    ['--parents', { parents: true }],
+    ['--dry-run', { dryRun: true, entries: true }],
+    ['--dry-run -q', { dryRun: true }],
+    ['-v', { entries: true }],
+    ['-xvj8', { oneFileSystem: true, entries: true, concurrency: 8 }],
+    ['--json --progress', {}],
+  ])('%s', (options, expected) => {
+    const { copy } = parseArgs([...words(options), 'src', 'dest']);
+    expect(copy).toStrictEqual({ parents: false, onError: 'continue', ...expected });
+  });
+
+  test.each([
+    ['', undefined],
+    ['--progress', true],
+    ['--no-progress', false],
+    ['--no-progress --progress', true],
+  ])('progress with %s', (options, expected) => {
+    expect(parseArgs([...words(options), 'src', 'dest']).output.progress).toBe(expected);
+  });
+});
+
+describe('what becomes of paths', () => {
+  test.each([
+    ['src dest', ['src'], 'dest'],
+    ['a b dest/', ['a', 'b'], 'dest/'],
+    ['a -v dest', ['a'], 'dest'],
+    ['-- -v --jobs', ['-v'], '--jobs'],
+  ])('%s', (line, sources, dest) => {
+    expect(parseArgs(words(line))).toMatchObject({ sources, dest });
+  });
+});
+
+describe('wrong usage', () => {
+  afterEach(() => vi.restoreAllMocks());
+
+  test.each([
+    ['', 'commander.error'],
+    ['src', 'commander.error'],
+    ['src dest --nope', 'commander.unknownOption'],
+    ['src dest --reflink maybe', 'commander.invalidArgument'],
+    ['src dest --reflink', 'commander.optionMissingArgument'],
+    ['src dest -j 0', 'commander.invalidArgument'],
+    ['src dest -j 1025', 'commander.invalidArgument'],
+    ['src dest -j 2.5', 'commander.invalidArgument'],
+    ['src dest -j many', 'commander.invalidArgument'],
+    ['src dest -q -v', 'commander.conflictingOption'],
+    ['src dest -q --json', 'commander.conflictingOption'],
+  ])('%s', (line, code) => {
+    vi.spyOn(process.stderr, 'write').mockReturnValue(true);
+    expect(() => parseArgs(words(line))).toThrow(
+      expect.objectContaining({ code, name: CommanderError.name }),
+    );
+  });
+});
+
+function words(line: string): string[] {
+  return line.split(' ').filter(Boolean);
+}

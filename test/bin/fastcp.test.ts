@@ -1,0 +1,276 @@
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import manifest from '../../package.json' with { type: 'json' };
+import { environment, FASTCP, fastcp, run } from './support/fastcp.js';
+import { makeLargeTree, makeTree, temporaryFolder } from './support/trees.js';
+
+const cwd = temporaryFolder();
+makeTree(cwd, {
+  'src/a': 'content of a',
+  'src/sub/b': 'b',
+  'other/c': 'c',
+  // A file where SRC has a folder.
+  'conflict/sub': 'in the way',
+});
+const inside = (args: string) => fastcp(args.split(' ').filter(Boolean), { cwd });
+const done = { exitCode: 0, signal: undefined, stderr: '' };
+
+test('--help fits a screen and names every option', async () => {
+  const { stdout, ...rest } = await inside('--help');
+  expect(rest).toEqual(done);
+  const lines = stdout.trimEnd().split('\n');
+  // One line is the prompt's.
+  expect(lines.length).toBeLessThan(24);
+  expect(Math.max(...lines.map((line) => line.length))).toBeLessThanOrEqual(80);
+  expect(stdout).toMatch(/Example: fastcp /);
+  expect(stdout).toMatch(/each lands inside/);
+});
+
+test('--version', async () => {
+  expect(await inside('--version')).toEqual({ ...done, stdout: `${manifest.version}\n` });
+});
+
+describe('wrong usage ends with 2 and names what is wrong', () => {
+  test.each([
+    ['', 'missing arguments SRC and DEST'],
+    ['src', "missing argument DEST after 'src'"],
+    ['src dest --jsn', "unknown option '--jsn'\n(Did you mean --json?)"],
+    ['src dest --reflink maybe', "'--reflink <when>' argument 'maybe' is invalid"],
+    ['src dest -j 0', "'-j, --jobs <n>' argument '0' is invalid"],
+    ['src dest -q -v', "'-q, --quiet' cannot be used with option '-v, --verbose'"],
+  ])('fastcp %s', async (args, message) => {
+    const { exitCode, stdout, stderr } = await inside(args);
+    expect({ exitCode, stdout }).toEqual({ exitCode: 2, stdout: '' });
+    expect(stderr).toMatch(/^fastcp: /);
+    expect(stderr).toContain(message);
+    expect(stderr).toContain("Try 'fastcp --help'.");
+    expect(existsSync(join(cwd, 'dest'))).toBe(false);
+  });
+
+  test('what only the library finds wrong', async () => {
+    const { exitCode, stderr } = await fastcp(['', 'dest'], { cwd });
+    expect(exitCode).toBe(2);
+    expect(stderr).toMatch(/^fastcp: .+\nTry 'fastcp --help'\.\n$/);
+  });
+});
+
+describe('a copy', () => {
+  test('lands at DEST and says so', async () => {
+    const { stdout, ...rest } = await inside('src exact');
+    expect(rest).toEqual(done);
+    expect(stdout).toMatch(/^2 files, 2 folders, 13 bytes in \d+ ms: /);
+    expect(readFileSync(join(cwd, 'exact/a'), 'utf8')).toBe('content of a');
+    expect(readdirSync(join(cwd, 'exact'), { recursive: true }).sort()).toEqual([
+      'a',
+      'sub',
+      join('sub', 'b'),
+    ]);
+  });
+
+  test('of several sources lands inside DEST', async () => {
+    expect((await inside('src other several')).exitCode).toBe(0);
+    expect(readdirSync(join(cwd, 'several')).sort()).toEqual(['other', 'src']);
+  });
+
+  test('lands inside a DEST with a slash', async () => {
+    expect((await inside('src slash/')).exitCode).toBe(0);
+    expect(readdirSync(join(cwd, 'slash'))).toEqual(['src']);
+  });
+
+  test('makes missing parents only with --parents', async () => {
+    const { exitCode, stderr } = await inside('src no/parents');
+    expect(exitCode).toBe(1);
+    expect(stderr).toMatch(/^fastcp: ENOENT: .*\n$/);
+    expect(existsSync(join(cwd, 'no'))).toBe(false);
+    expect(await inside('--parents src with/parents')).toMatchObject(done);
+  });
+
+  test('keeps what DEST has with --no-force', async () => {
+    makeTree(cwd, { 'kept/a': 'mine' });
+    const { exitCode, stdout } = await inside('--no-force src kept');
+    expect(exitCode).toBe(0);
+    expect(stdout).toMatch(/; 1 skipped\n$/);
+    expect(readFileSync(join(cwd, 'kept/a'), 'utf8')).toBe('mine');
+  });
+
+  test('fails on what DEST has with --error-on-exist', async () => {
+    makeTree(cwd, { 'existing/a': 'mine' });
+    const { exitCode, stdout, stderr } = await inside('--error-on-exist src existing');
+    expect(exitCode).toBe(1);
+    expect(stderr).toMatch(/^fastcp: .*existing\/a/);
+    expect(stdout).toMatch(/; 1 error\n$/);
+    expect(readFileSync(join(cwd, 'existing/a'), 'utf8')).toBe('mine');
+  });
+});
+
+describe('an error', () => {
+  test('leaves the rest to be copied', async () => {
+    const { exitCode, stdout, stderr } = await inside('src conflict');
+    expect(exitCode).toBe(1);
+    expect(stderr).toMatch(/^fastcp: .*sub.*\n$/);
+    expect(stdout).toMatch(/^1 file, .*; 1 error\n$/);
+    expect(readFileSync(join(cwd, 'conflict/a'), 'utf8')).toBe('content of a');
+  });
+
+  test('ends the copy with --stop', async () => {
+    makeTree(cwd, { 'stopped/sub': 'in the way' });
+    const { exitCode, stdout, stderr } = await inside('--stop src stopped');
+    expect({ exitCode, stdout }).toEqual({ exitCode: 1, stdout: '' });
+    expect(stderr).toMatch(/^fastcp: .*sub/);
+  });
+
+  test('that refuses the copy is told once', async () => {
+    const { exitCode, stdout, stderr } = await inside('missing dest');
+    expect({ exitCode, stdout }).toEqual({ exitCode: 1, stdout: '' });
+    expect(stderr).toMatch(/^fastcp: ENOENT: .*missing.*\n$/);
+  });
+
+  test('is all that --quiet leaves', async () => {
+    makeTree(cwd, { 'quiet-conflict/sub': 'in the way' });
+    expect(await inside('-q src quiet')).toEqual({ ...done, stdout: '' });
+    const { exitCode, stdout, stderr } = await inside('-q src quiet-conflict');
+    expect({ exitCode, stdout }).toEqual({ exitCode: 1, stdout: '' });
+    expect(stderr).toMatch(/^fastcp: .*\n$/);
+  });
+});
+
+describe('entries', () => {
+  const lines = (dest: string) => [
+    `copy ${join('src', 'a')} -> ${join(dest, 'a')}`,
+    `copy ${join('src', 'sub', 'b')} -> ${join(dest, 'sub', 'b')}`,
+    `make src -> ${dest}`,
+    `make ${join('src', 'sub')} -> ${join(dest, 'sub')}`,
+  ];
+
+  test('are printed with --verbose', async () => {
+    const { stdout, ...rest } = await inside('-v src verbose');
+    expect(rest).toEqual(done);
+    const printed = stdout.trimEnd().split('\n');
+    expect(printed.pop()).toMatch(/^2 files, 2 folders, /);
+    expect(printed.sort()).toEqual(lines('verbose'));
+  });
+
+  test('are printed with --dry-run, and nothing is written', async () => {
+    const { stdout, ...rest } = await inside('--dry-run src dry');
+    expect(rest).toEqual(done);
+    const printed = stdout.trimEnd().split('\n');
+    expect(printed.pop()).toBe('would copy 2 files, 2 folders, 13 bytes');
+    expect(printed.sort()).toEqual(lines('dry'));
+    expect(existsSync(join(cwd, 'dry'))).toBe(false);
+  });
+
+  test.skipIf(process.platform === 'win32')('have names that no terminal obeys', async () => {
+    makeTree(cwd, { 'controls/\u001b[31mred\n': '' });
+    const { stdout } = await inside('-v controls verbose-controls');
+    expect(stdout).toContain("copy $'controls/\\u001b[31mred\\n' -> ");
+    expect(stdout).not.toContain('\u001b');
+  });
+});
+
+describe('--json', () => {
+  const parse = (stdout: string) =>
+    stdout
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+
+  test('ends with the result', async () => {
+    const { stdout, ...rest } = await inside('--json src json');
+    expect(rest).toEqual(done);
+    const events = parse(stdout);
+    expect(events.pop()).toMatchObject({
+      type: 'result',
+      files: 2,
+      errors: [],
+      interrupted: false,
+    });
+    expect(events.every((event) => event.type === 'progress')).toBe(true);
+  });
+
+  test('brings entries with --verbose', async () => {
+    const { stdout } = await inside('--json -v src json-verbose');
+    const entries = parse(stdout).filter((event) => event.type === 'entry');
+    expect(entries).toHaveLength(4);
+    expect(entries).toContainEqual({
+      type: 'entry',
+      action: 'copy',
+      kind: 'file',
+      path: join('src', 'a'),
+      dest: join('json-verbose', 'a'),
+    });
+  });
+
+  test('brings errors whole', async () => {
+    makeTree(cwd, { 'json-conflict/sub': 'in the way' });
+    const { exitCode, stdout, stderr } = await inside('--json src json-conflict');
+    expect({ exitCode, stderr }).toEqual({ exitCode: 1, stderr: '' });
+    const events = parse(stdout);
+    const error = { code: expect.any(String), message: expect.stringContaining('sub') };
+    expect(events.at(-1)).toMatchObject({ type: 'result', errorCount: 1, errors: [error] });
+    expect(events.filter((event) => event.type === 'error')).toMatchObject([error]);
+  });
+
+  test('brings what refused the copy, and a result even then', async () => {
+    const { exitCode, stdout } = await inside('--json missing dest');
+    expect(exitCode).toBe(1);
+    expect(parse(stdout)).toMatchObject([
+      { type: 'error', code: 'ENOENT' },
+      { type: 'result', files: 0 },
+    ]);
+  });
+});
+
+test.skipIf(process.platform === 'win32')('a socket is left out with a warning', async () => {
+  makeTree(cwd, { 'socket/file': '' });
+  const server = createServer().listen(join(cwd, 'socket/s'));
+  const { exitCode, stderr } = await inside('socket no-socket');
+  server.close();
+  expect(exitCode).toBe(0);
+  expect(stderr).toMatch(/^fastcp: warning: .*socket.*\n$/);
+});
+
+describe.skipIf(process.platform === 'win32')('a reader that goes', () => {
+  const large = makeLargeTree(join(cwd, 'large'), 3_000);
+  const shell = (line: string) =>
+    run('sh', ['-c', line], {
+      cwd,
+      env: { ...environment(), NODE: process.execPath, FASTCP, LARGE: large },
+    });
+
+  test.each([
+    ['-v', 'make '],
+    ['--json -v', '{"'],
+  ])('%s | head -1: silent, and the copy is whole', async (options, beginning) => {
+    const dest = `head${options.length}`;
+    // The exit code of a pipeline is that of its end.
+    const { stdout, stderr } = await shell(
+      `{ "$NODE" "$FASTCP" ${options} "$LARGE" ${dest}; echo $? > ${dest}.code; } | head -1`,
+    );
+    expect(stderr).toBe('');
+    expect(stdout.startsWith(beginning)).toBe(true);
+    expect(readFileSync(join(cwd, `${dest}.code`), 'utf8')).toBe('0\n');
+    expect(readdirSync(join(cwd, dest), { recursive: true })).toHaveLength(3_010);
+  });
+
+  test('of errors', async () => {
+    makeTree(cwd, { 'head-conflict/sub': 'in the way' });
+    const { stdout } = await shell(
+      '{ "$NODE" "$FASTCP" src head-conflict 3>&1 >&2 2>&3 | true; } 2>&1',
+    );
+    expect(stdout).toMatch(/^1 file, .*; 1 error\n$/);
+  });
+
+  test.skipIf(!existsSync('/dev/full'))('a full disk is told', async () => {
+    const { exitCode, stderr } = await shell('"$NODE" "$FASTCP" -v src full > /dev/full');
+    expect(exitCode).toBe(1);
+    expect(stderr).toMatch(/^fastcp: ENOSPC: /);
+  });
+});
+
+test('a file as SRC', async () => {
+  writeFileSync(join(cwd, 'single'), 'one');
+  expect(await inside('single single-copy')).toMatchObject(done);
+  expect(readFileSync(join(cwd, 'single-copy'), 'utf8')).toBe('one');
+});

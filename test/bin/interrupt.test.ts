@@ -1,0 +1,74 @@
+import type { ChildProcess } from 'node:child_process';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { fastcp, type Settings } from './support/fastcp.js';
+import { makeLargeTree, temporaryFolder } from './support/trees.js';
+
+// Windows has no signals that a process could send.
+describe.skipIf(process.platform === 'win32')('a signal', () => {
+  const cwd = temporaryFolder();
+  const src = makeLargeTree(join(cwd, 'src'));
+
+  /** Sends it with the first output. */
+  function onFirst(stream: 'stdout' | 'stderr', act: (child: ChildProcess) => void): Settings {
+    let acted = false;
+    const onOutput: Settings['onOutput'] = (child, from) => {
+      if (from !== stream || acted) return;
+      acted = true;
+      act(child);
+    };
+    return { cwd, onOutput };
+  }
+
+  test.each([
+    ['SIGINT', 130],
+    ['SIGTERM', 143],
+  ] as const)('%s stops the copy and says what is there', async (signal, expected) => {
+    const { exitCode, stderr } = await fastcp(
+      ['-v', src, signal],
+      onFirst('stdout', (child) => child.kill(signal)),
+    );
+    expect(exitCode).toBe(expected);
+    expect(stderr).toMatch(
+      new RegExp(`^fastcp: interrupted: [\\d,]+ files? copied, ${signal} is incomplete\n$`),
+    );
+  });
+
+  test('leaves --json whole, its result included', async () => {
+    const { exitCode, stdout, stderr } = await fastcp(
+      ['--json', src, 'json'],
+      onFirst('stdout', (child) => child.kill('SIGINT')),
+    );
+    expect({ exitCode, stderr }).toEqual({ exitCode: 130, stderr: '' });
+    const lines = stdout.trimEnd().split('\n');
+    const events = lines.map((line) => JSON.parse(line));
+    expect(events.at(-1)).toMatchObject({ type: 'result', interrupted: true });
+    expect(events.at(-1).files).toBeLessThan(30_000);
+  });
+
+  test('stops a dry run', async () => {
+    const { exitCode, stderr } = await fastcp(
+      ['--dry-run', src, 'dry'],
+      onFirst('stdout', (child) => child.kill('SIGINT')),
+    );
+    expect({ exitCode, stderr }).toEqual({ exitCode: 130, stderr: 'fastcp: interrupted\n' });
+  });
+
+  test('does not wait for a reader that is slow, and a second one kills at once', async () => {
+    const settings: Settings = {
+      cwd,
+      onOutput(child, stream, sofar) {
+        if (stream === 'stdout' && !child.stdout?.isPaused()) {
+          child.stdout?.pause();
+          child.kill('SIGINT');
+        } else if (stream === 'stderr' && sofar.includes('interrupted')) {
+          child.kill('SIGINT');
+          child.stdout?.resume();
+        }
+      },
+    };
+    const { signal, stderr } = await fastcp(['-v', src, 'second'], settings);
+    expect(signal).toBe('SIGINT');
+    expect(stderr).toMatch(/^fastcp: interrupted: .*\n$/);
+  });
+});

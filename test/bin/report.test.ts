@@ -1,0 +1,62 @@
+import { describe, expect, test } from 'vitest';
+import { incomplete, type Outcome, summary, wouldCopy } from '../../bin/report.js';
+import { resultWith } from './support/result.js';
+
+const monorepo = resultWith({
+  files: 137_470,
+  folders: 11_741,
+  links: 89,
+  bytes: 1_330_000_000,
+  kernelCopied: 137_000,
+  copied: 470,
+  durationMs: 2_900,
+});
+
+describe('summary', () => {
+  test.each([
+    [
+      'a monorepo',
+      monorepo,
+      '137,470 files, 11,741 folders, 89 links, 1.33 GB in 2.9 s (47,403 files/s): ' +
+        '137,000 by copy_file_range, 470 read and written',
+    ],
+    ['nothing', resultWith({ durationMs: 3 }), 'nothing in 3 ms'],
+    [
+      'one of each',
+      resultWith({
+        files: 1,
+        folders: 1,
+        links: 1,
+        special: 1,
+        hardLinked: 1,
+        bytes: 1,
+        cloned: 1,
+      }),
+      '1 file, 1 folder, 1 link, 1 special file, 1 hard link, 1 byte in 0 ms: 1 cloned',
+    ],
+    [
+      'what was left',
+      resultWith({ skipped: 5, removed: 2, errorCount: 1_234 }),
+      'nothing in 0 ms; 5 skipped, 2 removed, 1,234 errors',
+    ],
+  ])('%s', (_name, result, expected) => expect(summary(result)).toBe(expected));
+});
+
+test('a dry run says what would be', () => {
+  expect(wouldCopy(resultWith({ files: 2, folders: 1, bytes: 10, skipped: 1 }))).toBe(
+    'would copy 2 files, 1 folder, 10 bytes; 1 skipped',
+  );
+});
+
+describe('a copy that did not end', () => {
+  test.each<[Outcome, number, string | undefined, string | undefined]>([
+    ['interrupted', 1_234, 'dest', 'interrupted: 1,234 files copied, dest is incomplete'],
+    ['interrupted', 0, 'dest', 'interrupted: 0 files copied, dest is incomplete'],
+    ['interrupted', 5, undefined, 'interrupted'],
+    ['stopped', 1, 'de\nst', "stopped: 1 file copied, $'de\\nst' is incomplete"],
+    ['stopped', 0, 'dest', undefined],
+    ['stopped', 5, undefined, undefined],
+  ])('%s after %d files, DEST %s', (outcome, files, dest, expected) => {
+    expect(incomplete(resultWith({ files }), outcome, dest)).toBe(expected);
+  });
+});

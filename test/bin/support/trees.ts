@@ -1,0 +1,30 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { afterAll } from 'vitest';
+
+/** A folder that goes when the tests of the file are over. */
+export function temporaryFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'fastcp-bin-'));
+  afterAll(() => rmSync(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+/** Makes files by their paths, and their folders. */
+export function makeTree(root: string, files: Record<string, string>): string {
+  for (const [path, content] of Object.entries(files)) {
+    mkdirSync(dirname(join(root, path)), { recursive: true });
+    writeFileSync(join(root, path), content);
+  }
+  return root;
+}
+
+/** Many small files: a copy that lasts long enough to be interrupted. */
+export function makeLargeTree(root: string, files = 30_000): string {
+  for (let index = 0; index < files; index++) {
+    const folder = join(root, `folder-${Math.floor(index / 300)}`);
+    if (index % 300 === 0) mkdirSync(folder, { recursive: true });
+    writeFileSync(join(folder, `a-rather-long-name-of-a-file-${index}`), `${index}`);
+  }
+  return root;
+}

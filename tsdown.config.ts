@@ -1,0 +1,44 @@
+import { defineConfig, type UserConfig } from 'tsdown';
+
+// package.json's dependencies stay outside the bundles, devDependencies go in.
+const shared: UserConfig = {
+  platform: 'node',
+  target: 'node20.17',
+  outDir: 'dist',
+  // import.meta.dirname in CommonJS. All files lie in one folder below the package's root, as lib/ does.
+  shims: true,
+};
+
+export default defineConfig([
+  {
+    ...shared,
+    entry: { index: 'lib/index.ts' },
+    format: ['esm', 'cjs'],
+    fixedExtension: false,
+    dts: true,
+  },
+  {
+    ...shared,
+    // One CommonJS file: it starts faster than ESM, and can still set UV_THREADPOOL_SIZE in time.
+    entry: { fastcp: 'bin/fastcp.ts' },
+    format: 'cjs',
+    dts: false,
+    clean: false,
+    // package.json's `sideEffects: false` is for the library: here an import may be there for what it
+    // does, as is the one that sets UV_THREADPOOL_SIZE.
+    treeshake: { moduleSideEffects: () => true },
+    outputOptions: { codeSplitting: false },
+    deps: {
+      onlyBundle: [
+        'commander',
+        'cli-progress',
+        // What cli-progress needs.
+        'ansi-regex',
+        'emoji-regex',
+        'is-fullwidth-code-point',
+        'string-width',
+        'strip-ansi',
+      ],
+    },
+  },
+]);
