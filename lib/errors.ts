@@ -33,10 +33,7 @@ const refusals = new Map<number, [code: string, why: string]>([
   [errnoOf('EISDIR'), ['ERR_FS_CP_NON_DIR_TO_DIR', 'cannot overwrite a folder with a non-folder']],
   [errnoOf('ENOTDIR'), ['ERR_FS_CP_DIR_TO_NON_DIR', 'cannot overwrite a non-folder with a folder']],
   // ENOTUNIQ has no name in libuv.
-  [
-    -76,
-    ['ERR_FASTCP_NAME_COLLISION', 'two names of the source are one name in the destination'],
-  ],
+  [-76, ['ERR_FASTCP_NAME_COLLISION', 'two names of the source are one name in the destination']],
   [errnoOf('EBUSY'), ['ERR_FASTCP_SOURCE_CHANGED', 'the source changed while it was copied']],
 ]);
 
@@ -77,7 +74,8 @@ function invalid(Type: typeof TypeError | typeof RangeError, code: string, messa
 function show(value: unknown): string {
   if (typeof value === 'string') return `'${value}'`;
   if (typeof value === 'function') return `function ${value.name}`;
-  if (typeof value === 'object' && value !== null) return `an instance of ${value.constructor?.name ?? 'Object'}`;
+  if (typeof value === 'object' && value !== null)
+    return `an instance of ${value.constructor?.name ?? 'Object'}`;
   return String(value);
 }
 

@@ -69,9 +69,9 @@ void Job::start(Napi::Env env, const Napi::Function& notify) {
   const auto finalize = [](napi_env, void*, void* kept) {
     delete static_cast<std::shared_ptr<Job>*>(kept);
   };
-  const napi_status status = napi_create_threadsafe_function(
-      env, nullptr, nullptr, Napi::String::New(env, "fastcp"), 1, 1, nullptr, finalize, context,
-      on_ping, &pinger_);
+  const napi_status status =
+      napi_create_threadsafe_function(env, nullptr, nullptr, Napi::String::New(env, "fastcp"), 1, 1,
+                                      nullptr, finalize, context, on_ping, &pinger_);
   if (status != napi_ok) {
     delete context;
     throw Napi::Error::New(env, "fastcp: no threadsafe function");
@@ -137,8 +137,8 @@ void Job::queue(napi_env env) {
     napi_delete_async_work(where, ended->work);
     ended->job->completed(where);
   };
-  const napi_status created = napi_create_async_work(
-      env, nullptr, Napi::String::New(env, "fastcp"), execute, complete, work, &work->work);
+  const napi_status created = napi_create_async_work(env, nullptr, Napi::String::New(env, "fastcp"),
+                                                     execute, complete, work, &work->work);
   if (created == napi_ok && napi_queue_async_work(env, work->work) == napi_ok) {
     running_++;
     return;

@@ -30,6 +30,8 @@ class Job : public Waiting, public std::enable_shared_from_this<Job> {
   /** `notify(ended)` is called on JavaScript's thread: about every 20 ms, and once with true. */
   Job(Options options, std::vector<Root> roots, unsigned concurrency);
   ~Job() override;
+  Job(const Job&) = delete;
+  Job& operator=(const Job&) = delete;
 
   // On JavaScript's thread:
   void start(Napi::Env env, const Napi::Function& notify);
@@ -67,12 +69,12 @@ class Job : public Waiting, public std::enable_shared_from_this<Job> {
   unsigned running_ = 0;  // works queued or executing
 
   // Of all threads:
-  std::mutex pinger_mutex_;  // guards pinger_
+  std::mutex pinger_mutex_;                    // guards pinger_
   napi_threadsafe_function pinger_ = nullptr;  // null once it may not be called any more
-  std::atomic<unsigned> wanted_{1};   // workers, by what was observed last
-  std::atomic<unsigned> active_{0};   // works executing
-  std::atomic<unsigned> granted_{0};  // slots taken for us by Slots and not used yet
-  std::atomic<int64_t> pinged_{0};    // Clock's ticks
+  std::atomic<unsigned> wanted_{1};            // workers, by what was observed last
+  std::atomic<unsigned> active_{0};            // works executing
+  std::atomic<unsigned> granted_{0};           // slots taken for us by Slots and not used yet
+  std::atomic<int64_t> pinged_{0};             // Clock's ticks
 };
 
 }  // namespace fastcp

@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
-import { existsSync } from 'node:fs';
+import { existsSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, test } from 'vitest';
+import { afterEach, describe, expect, test } from 'vitest';
 import { FASTCP, fastcp, type Outcome, run } from './support/fastcp.js';
 import { makeLargeTree, makeTree, temporaryFolder } from './support/trees.js';
 
@@ -40,6 +40,12 @@ describe.skipIf(!hasPty)('in a terminal', () => {
   const cwd = temporaryFolder();
   const src = makeLargeTree(join(cwd, 'src'));
   const small = makeTree(join(cwd, 'small'), { file: '' });
+
+  afterEach(() => {
+    for (const name of readdirSync(cwd)) {
+      if (name !== 'src' && name !== 'small') rmSync(join(cwd, name), { recursive: true });
+    }
+  });
 
   function inTerminal(args: string[], { env, stdout, signal }: Terminal = {}): Promise<Outcome> {
     const wrapper = ['-c', IN_TERMINAL, stdout ?? '', String(signal ?? '')];

@@ -54,9 +54,9 @@ class LargeFile {
   void finish(Worker& worker);
 
   OpenFile file_;
-  std::atomic<uint64_t> next_{0};   // offset of the next part that nobody has taken
-  std::atomic<int> users_{1};       // 0 is final
-  std::atomic<int> error_{0};       // the first one
+  std::atomic<uint64_t> next_{0};  // offset of the next part that nobody has taken
+  std::atomic<int> users_{1};      // 0 is final
+  std::atomic<int> error_{0};      // the first one
   std::atomic<const char*> operation_{""};
   std::atomic<Means> means_{Means::copied};
   std::atomic<bool> ended_early_{false};

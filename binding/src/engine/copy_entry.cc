@@ -107,8 +107,7 @@ void copy_at_once(Worker& worker, const Folder& folder, Names names, Kind kind, 
 
 void copy_link(Worker& worker, const Folder& folder, Names names) {
   std::array<char, 4097> target;  // PATH_MAX and one, to see that it fitted
-  const int64_t length =
-      platform::read_link(folder.src(), names.src, target.data(), target.size());
+  const int64_t length = platform::read_link(folder.src(), names.src, target.data(), target.size());
   if (length < 0) {
     fail(worker, folder, names, static_cast<int>(length), "readlink");
     return;
@@ -150,9 +149,8 @@ void copy_file(Worker& worker, const FolderUse& use, Names names) {
   };
 
   bool without_atime = folder.without_atime.load(std::memory_order_relaxed);
-  int error = worker.with_descriptor([&] {
-    return platform::open_source_file(folder.src(), names.src, without_atime, file.src);
-  });
+  int error = worker.with_descriptor(
+      [&] { return platform::open_source_file(folder.src(), names.src, without_atime, file.src); });
   if (!without_atime) folder.without_atime.store(false, std::memory_order_relaxed);
   if (error < 0) return stop_at(error, "open");
   if (error = platform::stat_handle(file.src, file.stat); error < 0) return stop_at(error, "fstat");
@@ -261,16 +259,14 @@ bool make_target(Worker& worker, const Folder& parent, Names names, const Stat& 
     return true;
   }
   if (!dry) {
-    const int error =
-        platform::make_folder(parent.dst(), names.dst, folder_creation_mode(src));
+    const int error = platform::make_folder(parent.dst(), names.dst, folder_creation_mode(src));
     target.made = error == 0;
     if (error == -EEXIST && parent.fresh) return fail(worker, parent, names, ENOTUNIQ, kRefused);
     if (error < 0 && error != -EEXIST) return fail(worker, parent, names, error, "mkdir");
   }
   const Follow follow = parent.is_base() ? Follow::yes : Follow::no;  // DEST itself may be a link
-  const int error = worker.with_descriptor([&] {
-    return platform::open_target_folder(parent.dst(), names.dst, follow, target.handle);
-  });
+  const int error = worker.with_descriptor(
+      [&] { return platform::open_target_folder(parent.dst(), names.dst, follow, target.handle); });
   if (error == -ENOTDIR || error == -ELOOP) return fail(worker, parent, names, ENOTDIR, kRefused);
   if (error < 0) return fail(worker, parent, names, error, "open");
   const int unknown = platform::stat_handle(target.handle, target.stat);
@@ -308,9 +304,9 @@ FolderUse open_folder(Worker& worker, FolderTask task, Follow follow_src) {
 
   const bool from_base = parent.is_base();
   pin.release();
-  FolderUse folder = Folder::create(std::move(task.parent), std::move(task.src_name),
-                                    std::move(task.dst_name), std::move(src),
-                                    std::move(target.handle));
+  FolderUse folder =
+      Folder::create(std::move(task.parent), std::move(task.src_name), std::move(task.dst_name),
+                     std::move(src), std::move(target.handle));
   folder->src_stat = src_stat;
   folder->dst_stat = target.stat;
   folder->follow_src = follow_src;
@@ -392,8 +388,8 @@ void finish_file(Worker& worker, OpenFile& file, Content content) {
   worker.count(content.means == Means::cloned          ? Count::cloned
                : content.means == Means::kernel_copied ? Count::kernel_copied
                                                        : Count::copied);
-  note(worker, *file.folder, file.names,
-       file.temporary.empty() ? Action::copy : Action::replace, Kind::file);
+  note(worker, *file.folder, file.names, file.temporary.empty() ? Action::copy : Action::replace,
+       Kind::file);
 }
 
 // --- tasks -----------------------------------------------------------------------------------
@@ -429,8 +425,7 @@ void copy_listing(Worker& worker, ListingTask task) {
   constexpr int64_t kWide = Worker::kListing / 4;
   for (;;) {
     Folder& folder = *task.folder;
-    const int64_t size =
-        platform::read_listing(folder.src(), worker.listing(), Worker::kListing);
+    const int64_t size = platform::read_listing(folder.src(), worker.listing(), Worker::kListing);
     if (size < 0) {
       worker.fail(static_cast<int>(size), "getdents64", folder.src_path(), folder.dst_path());
     }
@@ -463,7 +458,7 @@ void copy_part(Worker& worker, PartTask task) {
   copy_records(worker, task.folder, task.records.data(), task.records.size());
 }
 
-void copy_large_file(Worker& worker, LargeFileTask task) {
+void copy_large_file(Worker& worker, const LargeFileTask& task) {
   if (task.counted || task.file->join()) task.file->help(worker, task.file);
 }
 

@@ -47,7 +47,7 @@ void copy_root(Worker& worker, FolderUse base, const Root& root);
 void copy_folder(Worker& worker, FolderTask task);
 void copy_listing(Worker& worker, ListingTask task);
 void copy_part(Worker& worker, PartTask task);
-void copy_large_file(Worker& worker, LargeFileTask task);
+void copy_large_file(Worker& worker, const LargeFileTask& task);
 
 struct Content;
 

@@ -125,7 +125,7 @@ void Engine::run(Worker& worker, Task& task) try {
   } else if (auto* part = std::get_if<PartTask>(&task)) {
     copy_part(worker, std::move(*part));
   } else if (auto* large = std::get_if<LargeFileTask>(&task)) {
-    copy_large_file(worker, std::move(*large));
+    copy_large_file(worker, *large);
   }
 } catch (const std::bad_alloc&) {
   worker.fail(ENOMEM, "malloc", {}, {});

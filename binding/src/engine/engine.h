@@ -104,6 +104,8 @@ class Engine : private FolderOwner {
  public:
   Engine(Options options, std::vector<Root> roots);
   ~Engine() override;
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
 
   /** Works on the calling thread until nothing is left, stop(), or the host wants the thread. */
   void work(Host& host);
@@ -155,7 +157,7 @@ class Engine : private FolderOwner {
   // of all workers together.
   std::atomic<uint64_t> wall_ns_{0}, cpu_ns_{0}, blocks_read_{0};
   uint64_t seen_wall_ns_ = 0, seen_cpu_ns_ = 0, seen_blocks_ = 0;  // at its last call
-  std::mutex routes_mutex_;  // guards routes_
+  std::mutex routes_mutex_;                                        // guards routes_
   std::vector<std::unique_ptr<Route>> routes_;
 };
 

@@ -41,8 +41,6 @@ FolderUse Folder::create(FolderUse parent, std::string src_name, std::string dst
   folder->dst_ = std::move(dst);
   folder->without_atime = folder->parent_->without_atime.load(std::memory_order_relaxed);
   FolderTable::open_pairs_++;
-  const std::lock_guard lock(table.mutex_);
-  folder->idle_at_ = table.idle_.insert(table.idle_.end(), folder);
   return FolderUse(folder);
 }
 
@@ -147,8 +145,7 @@ int FolderTable::open_locked(Folder& folder) {
                                            next.dst_name_.c_str(), next.follow_dst, next_dst);
     }
     if (error < 0) return error;
-    if (!is_same(next_src, next.src_stat) ||
-        (next.has_dst_ && !is_same(next_dst, next.dst_stat))) {
+    if (!is_same(next_src, next.src_stat) || (next.has_dst_ && !is_same(next_dst, next.dst_stat))) {
       return -ESTALE;
     }
     src = std::move(next_src);

@@ -100,7 +100,10 @@ class Folder {
   /** The base: names in it are whole paths. Its only use is returned. */
   static FolderUse base(FolderTable& table);
 
-  /** A folder in `parent`, with both ends open; `dst` is not where nothing is written. */
+  /**
+   * A folder in `parent`, with both ends open; `dst` is not where nothing is written. It stays open
+   * at least until its first pin is released.
+   */
   static FolderUse create(FolderUse parent, std::string src_name, std::string dst_name,
                           platform::Handle src, platform::Handle dst);
 

@@ -139,7 +139,8 @@ int64_t read_listing(const Handle& folder, char* buffer, size_t size) {
 
 Listed parse_listing(const char* record) {
   const auto* entry = reinterpret_cast<const Record*>(record);
-  return {entry->name, entry->type == DT_UNKNOWN ? Kind::unknown : kind_of_mode(DTTOIF(entry->type)),
+  return {entry->name,
+          entry->type == DT_UNKNOWN ? Kind::unknown : kind_of_mode(DTTOIF(entry->type)),
           entry->size};
 }
 
@@ -238,14 +239,12 @@ Attempt clone_file(const Handle& src, const Handle& dst) {
     case EOPNOTSUPP:  // the file system has no clones
     case ENOTTY:      // it knows no such ioctl
     case EXDEV:       // two file systems
-    case ENOSYS:
-      return not_here(true);
+    case ENOSYS: return not_here(true);
     case EINVAL:   // this file: other flags, a real-time device, not aligned
     case ETXTBSY:  // a swap file
     case EPERM:    // immutable, or a policy for this file
     case EACCES:
-    case EBADF:
-      return not_here(false);
+    case EBADF: return not_here(false);
     default:
       // EIO, ENOMEM, ENOSPC, EDQUOT and what else there is: going on risks a corrupt copy
       // (GNU cp, NEWS of 9.2).
@@ -256,8 +255,9 @@ Attempt clone_file(const Handle& src, const Handle& dst) {
 Attempt copy_range(const Handle& src, const Handle& dst, uint64_t offset, uint64_t length) {
   auto from = static_cast<off_t>(offset);
   auto to = static_cast<off_t>(offset);
-  const ssize_t copied = retry(
-      [&] { return copy_file_range(fd(src), &from, fd(dst), &to, static_cast<size_t>(length), 0); });
+  const ssize_t copied = retry([&] {
+    return copy_file_range(fd(src), &from, fd(dst), &to, static_cast<size_t>(length), 0);
+  });
   if (copied >= 0) return done(static_cast<uint64_t>(copied));
   switch (errno) {
     case EXDEV:       // two file systems, and none has a way across
@@ -269,8 +269,7 @@ Attempt copy_range(const Handle& src, const Handle& dst, uint64_t offset, uint64
     case EDQUOT:
     case EFBIG:
     case EROFS:
-    case ENOMEM:
-      return failed();
+    case ENOMEM: return failed();
     default:
       // EINVAL, EIO, EACCES, ENOENT, EBADF, ETXTBSY …: methods of network and stacked file systems
       // report these where a plain read works. Where it does not, reading says so itself.

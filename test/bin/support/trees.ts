@@ -1,11 +1,14 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll } from 'vitest';
 
+/** In memory where that can be had: a slow disk makes minutes of the large trees. */
+const TEMPORARY = existsSync('/dev/shm') ? '/dev/shm' : tmpdir();
+
 /** A folder that goes when the tests of the file are over. */
 export function temporaryFolder(): string {
-  const folder = mkdtempSync(join(tmpdir(), 'fastcp-bin-'));
+  const folder = mkdtempSync(join(TEMPORARY, 'fastcp-bin-'));
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
   return folder;
 }
