@@ -55,16 +55,18 @@ describe.skipIf(process.platform === 'win32')('a signal', () => {
   });
 
   test('does not wait for a reader that is slow, and a second one kills at once', async () => {
+    const first = onFirst('stdout', (child) => {
+      child.stdout?.pause();
+      // By then the pipe is full and the copy waits.
+      setTimeout(() => child.kill('SIGINT'), 500);
+    });
     const settings: Settings = {
       cwd,
       onOutput(child, stream, sofar) {
-        if (stream === 'stdout' && !child.stdout?.isPaused()) {
-          child.stdout?.pause();
-          child.kill('SIGINT');
-        } else if (stream === 'stderr' && sofar.includes('interrupted')) {
-          child.kill('SIGINT');
-          child.stdout?.resume();
-        }
+        first.onOutput?.(child, stream, sofar);
+        if (stream === 'stdout' || !sofar.endsWith('\n')) return;
+        child.kill('SIGINT');
+        child.stdout?.resume();
       },
     };
     const { signal, stderr } = await fastcp(['-v', src, 'second'], settings);

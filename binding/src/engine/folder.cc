@@ -1,7 +1,7 @@
 #include "folder.h"
 
+#include <algorithm>
 #include <cerrno>
-#include <vector>
 
 namespace fastcp {
 
@@ -41,6 +41,8 @@ FolderUse Folder::create(FolderUse parent, std::string src_name, std::string dst
   folder->dst_ = std::move(dst);
   folder->without_atime = folder->parent_->without_atime.load(std::memory_order_relaxed);
   FolderTable::open_pairs_++;
+  const std::lock_guard lock(table.mutex_);
+  folder->parent_->children_.push_back(folder);
   return FolderUse(folder);
 }
 
@@ -127,9 +129,24 @@ bool FolderTable::close_one() {
   return close_oldest_locked();
 }
 
-/** Opens a closed folder, down from the nearest ancestor that is open; those between stay closed. */
+/** What every folder that was reopened goes through: others may have to be closed for it. */
+void FolderTable::opened_locked(Folder& folder, Handle src, Handle dst) {
+  folder.src_ = std::move(src);
+  folder.dst_ = std::move(dst);
+  open_pairs_++;
+  folder.idle_at_ = idle_.insert(idle_.end(), &folder);
+  while (open_pairs_ > budget_ && idle_.front() != &folder) close_oldest_locked();
+}
+
+/** Opens a closed folder. */
 int FolderTable::open_locked(Folder& folder) {
+  for (Folder* child : folder.children_) {
+    if (folder.src_.is_open()) break;
+    open_parent_locked(*child);
+  }
   if (folder.src_.is_open()) return 0;
+
+  // Down from the nearest ancestor that is open; those between stay closed.
   std::vector<Folder*> closed;
   Folder* at = &folder;
   for (; !at->src_.is_open(); at = &*at->parent_) closed.push_back(at);
@@ -145,24 +162,19 @@ int FolderTable::open_locked(Folder& folder) {
                                            next.dst_name_.c_str(), next.follow_dst, next_dst);
     }
     if (error < 0) return error;
-    if (!is_same(next_src, next.src_stat) || (next.has_dst_ && !is_same(next_dst, next.dst_stat))) {
+    if (!is_same(next_src, next.src_stat) ||
+        (next.has_dst_ && !is_same(next_dst, next.dst_stat))) {
       return -ESTALE;
     }
     src = std::move(next_src);
     dst = std::move(next_dst);
   }
-  folder.src_ = std::move(src);
-  folder.dst_ = std::move(dst);
-  open_pairs_++;
-  folder.idle_at_ = idle_.insert(idle_.end(), &folder);
+  opened_locked(folder, std::move(src), std::move(dst));
   return 0;
 }
 
-/**
- * Opens the parent by '..' where it was closed. It may have nothing left to do, but the way up from
- * a deep tree stays one step long. Where the folder was moved, open_locked() will tell.
- */
-void FolderTable::reopen_parent_locked(Folder& folder) {
+/** Opens a closed parent by '..' of an open folder, unless one of them was moved. */
+void FolderTable::open_parent_locked(Folder& folder) {
   Folder& parent = *folder.parent_;
   if (parent.src_.is_open() || !folder.src_.is_open()) return;
   Handle src, dst;
@@ -171,10 +183,7 @@ void FolderTable::reopen_parent_locked(Folder& folder) {
                           !is_same(dst, parent.dst_stat))) {
     return;
   }
-  parent.src_ = std::move(src);
-  parent.dst_ = std::move(dst);
-  open_pairs_++;
-  parent.idle_at_ = idle_.insert(idle_.end(), &parent);
+  opened_locked(parent, std::move(src), std::move(dst));
 }
 
 /** Ends one use, and with a folder's last one its use of its parent: a loop, trees can be deep. */
@@ -183,7 +192,9 @@ void FolderTable::leave(Folder* folder) {
     if (!folder->is_base()) {
       owner_.finish(*folder);
       const std::lock_guard lock(mutex_);
-      reopen_parent_locked(*folder);
+      // The parent may have nothing left to do, but the way up from a deep tree stays short.
+      open_parent_locked(*folder);
+      std::erase(folder->parent_->children_, folder);
       if (folder->idle_at_) idle_.erase(*folder->idle_at_);
       if (folder->src_.is_open()) open_pairs_--;
     }

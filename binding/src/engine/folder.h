@@ -4,8 +4,8 @@
 //             └──── .git                     its own subtree is finished; a path is a walk upwards.
 //
 // Depth-first order bounds how many are open at a time. Past the budget the idle one that was used
-// longest ago is closed, and reopened when its turn comes: by '..' from a child that leaves, or down
-// from the nearest open ancestor. Either way device and inode must be what they were.
+// longest ago is closed, and reopened when its turn comes: by '..' from an open child, or down from the
+// nearest open ancestor. Either way device and inode must be what they were.
 #pragma once
 
 #include <atomic>
@@ -15,6 +15,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "../platform/platform.h"
 
@@ -58,12 +59,14 @@ class FolderTable {
   friend class FolderUse;
 
   int open_locked(Folder& folder);
-  void reopen_parent_locked(Folder& folder);
+  void opened_locked(Folder& folder, platform::Handle src, platform::Handle dst);
+  void open_parent_locked(Folder& folder);
   bool close_oldest_locked();
   void leave(Folder* folder);
 
   FolderOwner& owner_;
-  std::mutex mutex_;  // guards idle_ and, of every folder, the handles' being open, and pins_
+  // Guards idle_ and, of every folder, the handles' being open, pins_, idle_at_ and children_.
+  std::mutex mutex_;
   std::list<Folder*> idle_;  // open and not pinned, the longest unused first
   int64_t budget_ = 16;
 
@@ -142,6 +145,7 @@ class Folder {
   std::string src_name_, dst_name_;
   platform::Handle src_, dst_;
   bool has_dst_ = false;
+  std::vector<Folder*> children_;  // those in memory: few, whatever the folder holds
   int pins_ = 0;
   std::optional<std::list<Folder*>::iterator> idle_at_{};
   std::atomic<int> uses_{1};
