@@ -137,9 +137,12 @@ void Job::queue(napi_env env) {
     napi_delete_async_work(where, ended->work);
     ended->job->completed(where);
   };
-  const napi_status created = napi_create_async_work(env, nullptr, Napi::String::New(env, "fastcp"),
-                                                     execute, complete, work, &work->work);
-  if (created == napi_ok && napi_queue_async_work(env, work->work) == napi_ok) {
+  // Plain calls, no Napi::: that would throw where the environment is on its way out.
+  napi_value name = nullptr;
+  if (napi_create_string_utf8(env, "fastcp", NAPI_AUTO_LENGTH, &name) == napi_ok &&
+      napi_create_async_work(env, nullptr, name, execute, complete, work, &work->work) ==
+          napi_ok &&
+      napi_queue_async_work(env, work->work) == napi_ok) {
     running_++;
     return;
   }
@@ -155,13 +158,12 @@ void Job::completed(napi_env env) {
 }
 
 void Job::notify(napi_env env, bool ended) {
-  const Napi::HandleScope scope(env);
   napi_value function = nullptr, self = nullptr, argument = nullptr;
   const bool called = napi_get_reference_value(env, notify_, &function) == napi_ok &&
                       napi_get_undefined(env, &self) == napi_ok &&
                       napi_get_boolean(env, ended, &argument) == napi_ok &&
                       napi_call_function(env, self, function, 1, &argument, nullptr) == napi_ok;
-  // The function catches whatever is thrown in it, so it failed to run at all.
+  // Callers hold a handle scope, Node-API's callbacks included. The function catches whatever is thrown in it, so it failed to run at all.
   if (!called) environment_ends();
 }
 

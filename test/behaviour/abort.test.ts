@@ -1,0 +1,263 @@
+import { existsSync, readFileSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { copyTree } from '../../lib/index.js';
+import type { CopyJob } from '../../lib/types.js';
+import {
+  makeBigFile,
+  makeBigTree,
+  median,
+  openFiles,
+  snapshot,
+  strangersIn,
+  workFolder,
+} from '../support/big-tree.js';
+
+const FILES = 30_000;
+/** The most that a rejection may take, in milliseconds. */
+const SOON = 100;
+
+const cwd = workFolder();
+const src = join(cwd, 'src');
+let made = 0;
+const newDest = () => join(cwd, `dest-${made++}`);
+
+beforeAll(() => {
+  makeBigTree(src, FILES);
+});
+
+const rejection = (job: CopyJob) =>
+  job.then(
+    () => expect.unreachable('the job was aborted'),
+    (reason: unknown) => reason,
+  );
+
+/** Starts a copy and aborts it once `ready` says so; all that must hold after it is checked here. */
+async function abortCopy(
+  from: string,
+  ready: (job: CopyJob) => Promise<unknown>,
+  options = {},
+): Promise<{ took: number; dest: string; job: CopyJob }> {
+  const dest = newDest();
+  const before = openFiles();
+  const controller = new AbortController();
+  const reason = { why: 'enough' };
+  const job = copyTree(from, dest, { ...options, signal: controller.signal });
+  const rejected = rejection(job);
+  await ready(job);
+  const began = performance.now();
+  controller.abort(reason);
+  expect(await rejected).toBe(reason);
+  const took = performance.now() - began;
+
+  expect(openFiles()).toEqual(before);
+  const left = snapshot(dest);
+  await sleep(200);
+  expect(snapshot(dest)).toEqual(left);
+  return { took, dest, job };
+}
+
+async function untilFiles(job: CopyJob, files: number): Promise<void> {
+  while (job.result.files < files) await sleep(2);
+}
+
+describe('a signal that aborts', () => {
+  test('before the start: nothing is made', async () => {
+    const dest = newDest();
+    const reason = new Error('never mind');
+    const job = copyTree(src, dest, { signal: AbortSignal.abort(reason) });
+    expect(await rejection(job)).toBe(reason);
+    expect(existsSync(dest)).toBe(false);
+    expect(job.result).toMatchObject({ found: 0, files: 0, errorCount: 0 });
+  });
+
+  test('without a reason: the signal has one', async () => {
+    const signal = AbortSignal.abort();
+    expect(await rejection(copyTree(src, newDest(), { signal }))).toBe(signal.reason);
+  });
+
+  test('with undefined or null as a reason', async () => {
+    const controller = new AbortController();
+    controller.abort(null);
+    const job = copyTree(src, newDest(), { signal: controller.signal });
+    await expect(job).rejects.toBe(null);
+  });
+
+  test('while the roots are looked at', async () => {
+    for (const turns of [0, 1, 2, 3, 5, 8]) {
+      const { job } = await abortCopy(src, async () => {
+        for (let turn = 0; turn < turns; turn++) await null;
+        if (turns > 2) await new Promise((resolve) => setImmediate(resolve));
+      });
+      expect(job.result.files).toBeLessThan(FILES);
+    }
+  });
+
+  test('in the middle: rejects soon and leaves only whole files', async () => {
+    const times: number[] = [];
+    for (let round = 0; round < 5; round++) {
+      const { took, dest, job } = await abortCopy(src, (job) => untilFiles(job, 3_000));
+      times.push(took);
+      expect(job.result.files).toBeGreaterThanOrEqual(3_000);
+      expect(job.result.files).toBeLessThan(FILES);
+      expect(job.result).toMatchObject({ errors: [], errorCount: 0 });
+      expect(strangersIn(dest, src)).toEqual([]);
+      rmSync(dest, { recursive: true });
+    }
+    expect(median(times)).toBeLessThan(SOON);
+  });
+
+  test('in the middle of a copy over what is there: each file is the old or the new one', async () => {
+    const dest = newDest();
+    await copyTree(src, dest);
+    const controller = new AbortController();
+    const job = copyTree(src, dest, { signal: controller.signal });
+    const rejected = rejection(job);
+    await untilFiles(job, 3_000);
+    controller.abort('enough');
+    expect(await rejected).toBe('enough');
+    expect(strangersIn(dest, src)).toEqual([]);
+    expect(snapshot(dest).length).toBe(snapshot(src).length);
+    rmSync(dest, { recursive: true });
+  });
+
+  test('at any moment', async () => {
+    const began = performance.now();
+    const whole = newDest();
+    await copyTree(src, whole);
+    const duration = performance.now() - began;
+    rmSync(whole, { recursive: true });
+
+    const before = openFiles();
+    const times: number[] = [];
+    for (let round = 0; round < 50; round++) {
+      const dest = newDest();
+      const controller = new AbortController();
+      let abortedAt = 0;
+      let done = false;
+      const reason = Symbol('reason');
+      const job = copyTree(src, dest, { signal: controller.signal });
+      const timer = setTimeout(() => {
+        abortedAt = performance.now();
+        controller.abort(reason);
+      }, Math.random() * duration * 0.9);
+      await job.then(
+        () => {
+          done = true;
+        },
+        (error: unknown) => expect(error).toBe(reason),
+      );
+      clearTimeout(timer);
+      if (!done) times.push(performance.now() - abortedAt);
+      expect(openFiles()).toEqual(before);
+      if (round % 5 === 0) {
+        const left = snapshot(dest);
+        await sleep(50);
+        expect(snapshot(dest)).toEqual(left);
+        expect(strangersIn(dest, src)).toEqual([]);
+      }
+      rmSync(dest, { recursive: true, force: true });
+    }
+    expect(times.length).toBeGreaterThan(10);
+    expect(median(times)).toBeLessThan(SOON);
+  });
+
+  test('while back-pressure holds the copy up', async () => {
+    const { took, dest, job } = await abortCopy(
+      src,
+      async (job) => {
+        await job[Symbol.asyncIterator]().next();
+        let seen = -1;
+        // Nobody takes events any more: it comes to a halt by itself.
+        while (job.result.files !== seen) {
+          seen = job.result.files;
+          await sleep(150);
+        }
+      },
+      { entries: true },
+    );
+    expect(took).toBeLessThan(SOON);
+    expect(job.result.files).toBeGreaterThan(0);
+    expect(job.result.files).toBeLessThan(FILES);
+    expect(strangersIn(dest, src)).toEqual([]);
+  });
+
+  test('ends the loop of whoever iterates', async () => {
+    const controller = new AbortController();
+    const job = copyTree(src, newDest(), { signal: controller.signal });
+    let events = 0;
+    for await (const event of job) {
+      events++;
+      if (event.type === 'progress' && event.files > 1000) controller.abort('enough');
+    }
+    expect(events).toBeGreaterThan(0);
+    await expect(job).rejects.toBe('enough');
+  });
+
+  test('after the end: nothing happens', async () => {
+    const dest = newDest();
+    const controller = new AbortController();
+    const job = copyTree(join(src, 'group-0'), dest, { signal: controller.signal });
+    const result = await job;
+    const left = snapshot(dest);
+    controller.abort();
+    await sleep(50);
+    expect(snapshot(dest)).toEqual(left);
+    expect(await job).toBe(result);
+    expect(job.result).toEqual(result);
+  });
+
+  test('several jobs at once', async () => {
+    const controller = new AbortController();
+    const dests = Array.from({ length: 10 }, newDest);
+    const jobs = dests.map((dest) => copyTree(src, dest, { signal: controller.signal }));
+    const rejected = Promise.all(jobs.map(rejection));
+    await sleep(100);
+    const began = performance.now();
+    controller.abort('enough');
+    expect(await rejected).toEqual(jobs.map(() => 'enough'));
+    expect(performance.now() - began).toBeLessThan(SOON * 2);
+    for (const dest of dests) expect(strangersIn(dest, src)).toEqual([]);
+  });
+});
+
+describe('a signal that aborts in the middle of a large file', () => {
+  let file: string;
+  beforeAll(() => {
+    file = makeBigFile(join(cwd, 'file'), 1024);
+  });
+
+  test.each([{}, { concurrency: 1 }, { reflink: 'never' as const }])(
+    'rejects soon, and the file is gone: %j',
+    async (options) => {
+      const times: number[] = [];
+      for (let round = 0; round < 5; round++) {
+        const { took, dest } = await abortCopy(
+          file,
+          async (job) => {
+            while (job.result.bytes === 0) await sleep(1);
+          },
+          options,
+        );
+        times.push(took);
+        expect(existsSync(dest)).toBe(false);
+      }
+      expect(median(times)).toBeLessThan(SOON);
+    },
+  );
+
+  test('leaves the file that was to be replaced', async () => {
+    const dest = makeBigFile(newDest(), 1);
+    const old = readFileSync(dest);
+    const controller = new AbortController();
+    const job = copyTree(file, dest, { signal: controller.signal });
+    const rejected = rejection(job);
+    while (job.result.bytes === 0) await sleep(1);
+    controller.abort('enough');
+    expect(await rejected).toBe('enough');
+    expect(readFileSync(dest).equals(old)).toBe(true);
+    const names = snapshot(cwd).filter((line) => line.includes('.fastcp-'));
+    expect(names).toEqual([]);
+  });
+});

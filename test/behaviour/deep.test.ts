@@ -1,0 +1,102 @@
+import { execFileSync } from 'node:child_process';
+import { join } from 'node:path';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { copyTree } from '../../lib/index.js';
+import { COMMAND, copyInChild, run } from '../support/child.js';
+import { deepSummary, differences } from '../support/compare.js';
+import { makeDeep, makeFiles } from '../support/trees.js';
+import { removeTree, workFolder } from '../support/work.js';
+
+// Trees deeper than any path, with fewer descriptors than levels.
+
+const work = workFolder('deep');
+const levels = 5000;
+const trees = ['bare', 'comb'] as const;
+const src = (shape: string): string => join(work, shape);
+const limited = (descriptors: number): string[] => [
+  'sh',
+  '-c',
+  `ulimit -n ${descriptors}; exec "$@"`,
+  'sh',
+];
+
+let expected: Record<(typeof trees)[number], ReturnType<typeof deepSummary>>;
+
+beforeAll(() => {
+  for (const shape of trees) makeDeep(src(shape), levels, shape);
+  expected = { bare: deepSummary(src('bare')), comb: deepSummary(src('comb')) };
+  expect(expected.bare.folders).toBe(levels + 2);
+  expect(expected.comb.folders).toBe(2 * levels + 1);
+});
+
+describe.for(trees)('5,000 levels, %s', (shape) => {
+  test('by the library', async () => {
+    const dest = join(work, `${shape} copy`);
+    const result = await copyTree(src(shape), dest);
+    const { folders, others } = expected[shape];
+    expect(result).toMatchObject({ folders, files: others, errorCount: 0 });
+    expect(deepSummary(dest)).toEqual(expected[shape]);
+    // Merged with what is there.
+    expect(await copyTree(src(shape), dest)).toMatchObject({ folders: 0, files: others });
+    expect(deepSummary(dest)).toEqual(expected[shape]);
+    removeTree(dest);
+  });
+
+  test.for([64, 40])('by the library, %i descriptors', async (descriptors) => {
+    const dest = join(work, `${shape} limited copy`);
+    const { error, result } = await copyInChild({ src: src(shape), dest }, limited(descriptors));
+    expect(error).toBeUndefined();
+    const { folders, others } = expected[shape];
+    expect(result).toMatchObject({ folders, files: others });
+    expect(deepSummary(dest)).toEqual(expected[shape]);
+    removeTree(dest);
+  });
+
+  test.for([64, 1024])('by the command line, %i descriptors', async (descriptors) => {
+    const dest = join(work, `${shape} command copy`);
+    const command = [process.execPath, COMMAND, src(shape), dest];
+    const { status, stderr } = await run([...limited(descriptors), ...command]);
+    expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
+    expect(deepSummary(dest)).toEqual(expected[shape]);
+    removeTree(dest);
+  });
+
+  test('an error at the bottom is named by its whole path', async () => {
+    const dest = join(work, `${shape} refused copy`);
+    await copyTree(src(shape), dest);
+    const result = await copyTree(src(shape), dest, {
+      force: false,
+      errorOnExist: true,
+      onError: 'continue',
+    });
+    const { others } = expected[shape];
+    expect(result.errorCount).toBe(others);
+    const longest = Math.max(...result.errors.map(({ path = '' }) => path.length));
+    if (others <= 1000) expect(longest).toBeGreaterThan(7 * levels);
+    removeTree(dest);
+  });
+});
+
+test('a wide tree with few descriptors', async () => {
+  const wide = join(work, 'wide');
+  const files: Record<string, string> = {};
+  for (let i = 0; i < 4000; i++) files[`folder ${i % 200}/${i % 3}/file ${i}`] = `${i}`;
+  makeFiles(wide, files);
+  const dest = join(work, 'wide copy');
+  const { error, result } = await copyInChild({ src: wide, dest }, limited(40));
+  expect(error).toBeUndefined();
+  expect(result).toMatchObject({ files: 4000, folders: 1 + 200 + 600, errorCount: 0 });
+  expect(differences(wide, dest)).toEqual([]);
+});
+
+test('large files with few descriptors', async () => {
+  const large = join(work, 'large');
+  execFileSync('mkdir', [large]);
+  for (const name of ['a', 'b', 'c']) {
+    execFileSync('sh', ['-c', 'yes "$1" | head -c 70000000 > "$0"', join(large, name), name]);
+  }
+  const dest = join(work, 'large copy');
+  const { error } = await copyInChild({ src: large, dest }, limited(40));
+  expect(error).toBeUndefined();
+  expect(differences(large, dest)).toEqual([]);
+});

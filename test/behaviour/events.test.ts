@@ -1,0 +1,283 @@
+import { stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { copyTree } from '../../lib/index.js';
+import type { CopyEvent, EntryEvent } from '../../lib/types.js';
+import { makeBigTree, median, strangersIn, walk, workFolder } from '../support/big-tree.js';
+import { nodes, runChild } from './support/child.js';
+
+const FILES = 20_000;
+
+const cwd = workFolder();
+const src = join(cwd, 'src');
+const small = join(cwd, 'small');
+let made = 0;
+let dest: string;
+
+beforeAll(() => {
+  makeBigTree(src, FILES);
+  makeBigTree(small, 500);
+});
+beforeEach(() => {
+  dest = join(cwd, `dest-${made++}`);
+});
+
+const isEntry = (event: CopyEvent): event is EntryEvent => event.type === 'entry';
+
+describe('for await', () => {
+  test('brings progress, and at the end all of it', async () => {
+    const job = copyTree(src, dest);
+    const events: CopyEvent[] = [];
+    for await (const event of job) events.push(event);
+    const result = await job;
+    expect(new Set(events.map(({ type }) => type))).toEqual(new Set(['progress']));
+    expect(events.length).toBeGreaterThan(1);
+    const files = events.map((event) => (event.type === 'progress' ? event.files : 0));
+    expect(files).toEqual([...files].sort((a, b) => a - b));
+    const { files: all, folders, links, bytes, found } = result;
+    expect(events.at(-1)).toMatchObject({ files: all, folders, links, bytes, found });
+    expect(all).toBe(FILES);
+  });
+
+  test('brings an event for every entry, each once', async () => {
+    const job = copyTree(src, dest, { entries: true });
+    const entries: EntryEvent[] = [];
+    for await (const event of job) if (isEntry(event)) entries.push(event);
+    await job;
+    const expected = ['', ...walk(src)].map((path) => join(src, path)).sort();
+    expect(entries.map(({ path }) => path).sort()).toEqual(expected);
+    const made = ['', ...walk(dest)].map((path) => join(dest, path)).sort();
+    expect(entries.map((entry) => entry.dest).sort()).toEqual(made);
+    for (const { kind, action } of entries) expect(action).toBe(kind === 'folder' ? 'make' : 'copy');
+    const { files, folders, links } = job.result;
+    const count = (kind: string) => entries.filter((entry) => entry.kind === kind).length;
+    expect([count('file'), count('folder'), count('link')]).toEqual([files, folders, links]);
+  });
+
+  test('a folder comes before what is in it', async () => {
+    const job = copyTree(src, dest, { entries: true });
+    const seen = new Set<string>([cwd]);
+    for await (const event of job) {
+      if (!isEntry(event)) continue;
+      expect(seen).toContain(join(event.path, '..'));
+      seen.add(event.path);
+    }
+  });
+
+  test('says what became of entries that were there', async () => {
+    await copyTree(small, dest);
+    const actions = async (force: boolean) => {
+      const found = new Set<string>();
+      for await (const event of copyTree(small, dest, { entries: true, force })) {
+        if (isEntry(event)) found.add(`${event.kind} ${event.action}`);
+      }
+      return found;
+    };
+    expect(await actions(true)).toEqual(new Set(['file replace', 'link replace']));
+    expect(await actions(false)).toEqual(new Set(['file skip', 'link skip']));
+  });
+
+  test('brings the same of a dry run', async () => {
+    const job = copyTree(small, dest, { entries: true, dryRun: true });
+    let entries = 0;
+    for await (const event of job) if (isEntry(event)) entries++;
+    expect(entries).toBe(walk(small).length + 1);
+    expect(walk(dest)).toEqual([]);
+  });
+
+  test('brings warnings', async () => {
+    const job = copyTree(small, dest, { concurrency: 1024 });
+    const warnings: CopyEvent[] = [];
+    for await (const event of job) if (event.type === 'warning') warnings.push(event);
+    expect(warnings).toMatchObject([{ warning: { code: 'CONCURRENCY_CAPPED' } }]);
+    expect((await job).warnings).toEqual(warnings.map((event) => 'warning' in event && event.warning));
+  });
+
+  test('may begin after the end: nothing comes, and it ends', async () => {
+    const job = copyTree(small, dest, { entries: true });
+    await job;
+    const events: CopyEvent[] = [];
+    for await (const event of job) events.push(event);
+    expect(events).toEqual([]);
+  });
+
+  test('may begin late: what comes from then on', async () => {
+    const job = copyTree(src, dest, { entries: true });
+    while (job.result.files < 1000) await sleep(1);
+    let entries = 0;
+    for await (const event of job) if (isEntry(event)) entries++;
+    expect(entries).toBeGreaterThan(0);
+    expect(entries).toBeLessThan(FILES);
+    expect(await job).toMatchObject({ files: FILES });
+  });
+
+  test('left early: the job goes on to its end', async () => {
+    const job = copyTree(src, dest, { entries: true });
+    let events = 0;
+    for await (const _ of job) if (++events === 10) break;
+    expect(await job).toMatchObject({ files: FILES, errorCount: 0 });
+    expect(strangersIn(dest, src)).toEqual([]);
+  });
+
+  test('left by a throw: likewise', async () => {
+    const job = copyTree(src, dest, { entries: true });
+    const loop = async () => {
+      for await (const _ of job) throw new Error('no more');
+    };
+    await expect(loop()).rejects.toThrow('no more');
+    expect(await job).toMatchObject({ files: FILES, errorCount: 0 });
+  });
+
+  test('left while the queue is full: likewise', async () => {
+    const job = copyTree(src, dest, { entries: true });
+    const events = job[Symbol.asyncIterator]();
+    await events.next();
+    await sleep(300);
+    expect(job.result.files).toBeLessThan(FILES);
+    await events.return?.();
+    expect(await job).toMatchObject({ files: FILES });
+  });
+
+  test('of a job that fails ends, and the job still rejects', async () => {
+    const job = copyTree(join(cwd, 'missing'), dest);
+    for await (const event of job) expect(event).toBe('none');
+    await expect(job).rejects.toMatchObject({ code: 'ENOENT' });
+  });
+});
+
+describe('entries: true', () => {
+  test('without anybody who iterates: the job ends', async () => {
+    expect(await copyTree(src, dest, { entries: true })).toMatchObject({ files: FILES });
+  });
+
+  test('read by next() without waiting for each', async () => {
+    const job = copyTree(small, dest, { entries: true });
+    const events = job[Symbol.asyncIterator]();
+    const all = await Promise.all(Array.from({ length: 2000 }, () => events.next()));
+    const values = all.filter(({ done }) => !done).map(({ value }) => value as CopyEvent);
+    expect(values.filter(isEntry).length).toBe(walk(small).length + 1);
+    await job;
+  });
+});
+
+describe('a slow consumer', () => {
+  test('bounds memory, occupies no pool thread, and gets everything', { timeout: 180_000 }, async () => {
+    const job = copyTree(src, dest, { entries: true });
+    const waits: number[] = [];
+    let seen = 0;
+    let ahead = 0;
+    let settled = false;
+    const before = process.memoryUsage.rss();
+    let most = before;
+    job.finally(() => {
+      settled = true;
+    });
+    for await (const event of job) {
+      if (!isEntry(event)) continue;
+      seen++;
+      // Slow for a while, then as slow as the test can afford.
+      if (seen < 2_000 || seen % 100 === 0) await sleep(5);
+      if (seen % 50 !== 0) continue;
+      const { files, folders, links } = job.result;
+      if (!settled) ahead = Math.max(ahead, files + folders + links - seen);
+      most = Math.max(most, process.memoryUsage.rss());
+      const began = performance.now();
+      await stat(src);
+      waits.push(performance.now() - began);
+    }
+    expect(await job).toMatchObject({ files: FILES });
+    expect(seen).toBe(walk(src).length + 1);
+    expect(ahead).toBeLessThan(8_000);
+    expect(most - before).toBeLessThan(50 << 20);
+    expect(median(waits)).toBeLessThan(10);
+    expect(strangersIn(dest, src)).toEqual([]);
+  });
+
+  test.each(nodes)('leaves the whole pool to the host: $name', async ({ path: node }) => {
+    const code = `
+      const crypto = await import('node:crypto');
+      const pbkdf2 = () => new Promise((resolve) => crypto.pbkdf2('a', 'b', 200_000, 16, 'sha1', resolve));
+      const time = async (call) => {
+        const began = performance.now();
+        await call();
+        return performance.now() - began;
+      };
+      await time(pbkdf2);
+      const job = copyTree(given.src, given.dest, { entries: true });
+      const events = job[Symbol.asyncIterator]();
+      await events.next();
+      let files = -1;
+      while (files !== job.result.files) { files = job.result.files; await sleep(100); }
+      const cpu = process.cpuUsage();
+      await sleep(200);
+      const { user, system } = process.cpuUsage(cpu);
+      const waits = [];
+      for (let i = 0; i < 20; i++) waits.push(await time(() => fs.promises.stat(given.src)));
+      answer({ files, wait: median(waits), busy: (user + system) / 200_000 });
+      await events.return();
+      await job;`;
+    // With one thread in the pool, a worker that kept it would be seen at once.
+    const env = { UV_THREADPOOL_SIZE: '1' };
+    const { answer, ...ended } = await runChild<{ files: number; wait: number; busy: number }>(
+      node,
+      code,
+      { src, dest },
+      env,
+    );
+    expect(ended).toMatchObject({ exitCode: 0, signal: null, stderr: '' });
+    expect(answer.files).toBeLessThan(FILES);
+    expect(answer.wait).toBeLessThan(10);
+    expect(answer.busy).toBeLessThan(0.2); // waiting costs nothing
+  });
+
+  test.each(nodes)('several of them, in turns: $name', async ({ path: node }) => {
+    const code = `
+      const counts = await Promise.all([0, 1, 2, 3].map(async (i) => {
+        let entries = 0;
+        const job = copyTree(given.src, given.dest + '/' + i, { entries: true });
+        for await (const event of job) {
+          if (event.type === 'entry' && ++entries % 500 === 0) await sleep(5);
+        }
+        return [entries, (await job).files];
+      }));
+      answer(counts);`;
+    const ended = await runChild(node, code, { src, dest }, { UV_THREADPOOL_SIZE: '2' });
+    const all = [walk(src).length + 1, FILES];
+    expect(ended).toMatchObject({ exitCode: 0, signal: null, stderr: '', answer: [all, all, all, all] });
+  });
+});
+
+describe.each(nodes)('a rejection: $name', ({ path: node }) => {
+  test('is handled where the job is iterated', async () => {
+    const code = `
+      for await (const event of copyTree(given.src, given.dest));
+      const job = copyTree(given.src, given.dest);
+      job[Symbol.asyncIterator]();
+      await sleep(50);
+      answer('alive');`;
+    const ended = await runChild(node, code, { src: join(cwd, 'missing'), dest });
+    expect(ended).toMatchObject({ exitCode: 0, signal: null, stderr: '', answer: 'alive' });
+  });
+
+  test('is not where it is neither iterated nor awaited', async () => {
+    const code = `
+      copyTree(given.src, given.dest);
+      await sleep(500);
+      answer('alive');`;
+    const ended = await runChild(node, code, { src: join(cwd, 'missing'), dest });
+    expect(ended).toMatchObject({ exitCode: 1, signal: null, answer: undefined });
+    expect(ended.stderr).toContain('ENOENT');
+  });
+
+  test('raises unhandledRejection once', async () => {
+    const code = `
+      const seen = [];
+      process.on('unhandledRejection', (error) => seen.push(error.code));
+      copyTree(given.src, given.dest);
+      await sleep(200);
+      answer(seen);`;
+    const ended = await runChild(node, code, { src: join(cwd, 'missing'), dest });
+    expect(ended).toMatchObject({ exitCode: 0, signal: null, stderr: '', answer: ['ENOENT'] });
+  });
+});

@@ -1,0 +1,98 @@
+import { join } from 'node:path';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { makeBigTree, median, workFolder } from '../support/big-tree.js';
+import { nodes, runChild } from './support/child.js';
+
+const FILES = 40_000;
+const TRIES = 3;
+
+describe.each(nodes)('$name', ({ path: node }) => {
+  const cwd = workFolder();
+  const src = join(cwd, 'src');
+  let made = 0;
+  beforeAll(() => {
+    makeBigTree(src, FILES);
+  });
+
+  /** In processes of their own, so that vitest's work is not measured. */
+  async function tries<T>(code: string): Promise<T[]> {
+    const answers: T[] = [];
+    for (let round = 0; round < TRIES; round++) {
+      const dest = join(cwd, `dest-${made++}`);
+      const { answer, ...ended } = await runChild<T>(node, code, { src, dest });
+      expect(ended).toMatchObject({ exitCode: 0, signal: null, stderr: '' });
+      answers.push(answer);
+    }
+    return answers;
+  }
+
+  describe('during a copy', () => {
+    interface Delays {
+      p99: number;
+      most: number;
+      count: number;
+      files: number;
+    }
+    /** The host's event loop and its own calls, while a job runs. */
+    const measure = (start: string) => `
+      const { monitorEventLoopDelay } = await import('node:perf_hooks');
+      const delays = monitorEventLoopDelay({ resolution: 5 });
+      await fs.promises.stat(given.src);
+      let done = false;
+      ${start}
+      const copied = job.finally(() => { done = true; });
+      delays.enable();
+      let most = 0, count = 0;
+      while (!done) {
+        const began = performance.now();
+        await fs.promises.stat(given.src);
+        most = Math.max(most, performance.now() - began);
+        count++;
+        await sleep(1);
+      }
+      delays.disable();
+      const { files } = await copied;
+      answer({ p99: delays.percentile(99) / 1e6, most, count, files });`;
+
+    test.each([
+      ['of a tree', 'const job = copyTree(given.src, given.dest);'],
+      [
+        'whose events are read',
+        `const job = copyTree(given.src, given.dest, { entries: true });
+        (async () => { for await (const event of job); })();`,
+      ],
+      [
+        'of seven trees at once',
+        `const groups = [0, 1, 2, 3, 4, 5, 6].map((group) =>
+          copyTree(path.join(given.src, 'group-' + group), path.join(given.dest, 'group-' + group)));
+        const job = Promise.all(groups).then((results) =>
+          ({ files: results.reduce((sum, { files }) => sum + files, 0) }));`,
+      ],
+    ])('%s the event loop turns and calls go through', async (_, start) => {
+      const answers = await tries<Delays>(measure(start));
+      for (const { files, count } of answers) {
+        expect(files).toBe(FILES);
+        expect(count).toBeGreaterThan(10);
+      }
+      expect(median(answers.map(({ p99 }) => p99))).toBeLessThan(20);
+      expect(median(answers.map(({ most }) => most))).toBeLessThan(100);
+    });
+  });
+
+  test('a busy JavaScript thread does not stall a copy', async () => {
+    const code = `
+      const job = copyTree(given.src, given.dest);
+      while (job.result.files === 0) await sleep(1);
+      const { files } = job.result;
+      const began = performance.now();
+      while (performance.now() - began < 500);
+      await sleep(25); // the next look at the job
+      const after = job.result.files;
+      await job;
+      answer({ before: files, after });`;
+    for (const { before, after } of await tries<{ before: number; after: number }>(code)) {
+      expect(before).toBeLessThan(FILES / 2);
+      expect(after).toBeGreaterThan(FILES / 2);
+    }
+  });
+});

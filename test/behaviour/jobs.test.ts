@@ -1,0 +1,197 @@
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { copyTree } from '../../lib/index.js';
+import { makeBigTree, openFiles, snapshot, strangersIn, workFolder } from '../support/big-tree.js';
+import { nodes, runChild } from './support/child.js';
+
+const FILES = 2_000;
+
+const cwd = workFolder();
+const src = join(cwd, 'src');
+const big = join(cwd, 'big');
+let made = 0;
+let dest: string;
+const newDest = () => join(cwd, `dest-${made++}`);
+
+beforeAll(() => {
+  makeBigTree(src, FILES);
+  makeBigTree(big, 30_000);
+});
+beforeEach(() => {
+  dest = newDest();
+});
+
+const clean = { exitCode: 0, signal: null, stderr: '' };
+
+function expectWhole(copy: string): void {
+  expect(strangersIn(copy, src)).toEqual([]);
+  expect(snapshot(copy).length).toBe(snapshot(src).length);
+}
+
+describe('jobs of one process', () => {
+  test('20 at once', async () => {
+    const dests = Array.from({ length: 20 }, newDest);
+    const results = await Promise.all(dests.map((to) => copyTree(src, to)));
+    for (const result of results) expect(result).toMatchObject({ files: FILES, errorCount: 0 });
+    for (const to of dests) expectWhole(to);
+  });
+
+  test('20 at once that each want all workers, and one', async () => {
+    const dests = Array.from({ length: 20 }, newDest);
+    const jobs = dests.map((to, index) => copyTree(src, to, { concurrency: index % 2 ? 1 : 3 }));
+    for (const job of jobs) expect(await job).toMatchObject({ files: FILES });
+  });
+
+  test('20 into the same folder', async () => {
+    const results = await Promise.all(Array.from({ length: 20 }, () => copyTree(src, dest)));
+    for (const result of results) expect(result).toMatchObject({ files: FILES, errorCount: 0 });
+    expectWhole(dest);
+  });
+
+  test('one started by an event of another', async () => {
+    const second = newDest();
+    let other: ReturnType<typeof copyTree> | undefined;
+    const job = copyTree(src, dest, { entries: true });
+    for await (const event of job) {
+      if (event.type !== 'entry' || other) continue;
+      other = copyTree(src, second);
+      // While the loop waits, its own job has to wait for it, but no other job has to.
+      await other;
+    }
+    await Promise.all([job, other]);
+    expectWhole(dest);
+    expectWhole(second);
+  });
+
+  test('one that back-pressure holds up holds up no other', async () => {
+    const held = copyTree(big, newDest(), { entries: true });
+    const events = held[Symbol.asyncIterator]();
+    await events.next();
+    for (let round = 0; round < 5; round++) await copyTree(src, newDest());
+    expect(held.result.files).toBeLessThan(30_000);
+    await events.return?.();
+    expect(await held).toMatchObject({ files: 30_000 });
+  });
+
+  test('a short one is done long before a long one that began earlier', async () => {
+    const long = copyTree(big, newDest());
+    await copyTree(join(src, 'group-0'), dest);
+    expect(long.result.files).toBeLessThan(30_000);
+    await long;
+  });
+
+  test('200 one after another leak neither descriptors nor memory', async () => {
+    const small = join(src, 'group-0', 'inner-0', 'folder-0');
+    const round = async () => {
+      const to = newDest();
+      await copyTree(small, to);
+      rmSync(to, { recursive: true });
+    };
+    for (let warm = 0; warm < 100; warm++) await round();
+    const [files, memory] = [openFiles(), process.memoryUsage.rss()];
+    for (let index = 0; index < 200; index++) await round();
+    expect(openFiles()).toEqual(files);
+    // Each copies 250 files; 50 KB for each job would be seen.
+    expect(process.memoryUsage.rss() - memory).toBeLessThan(10 << 20);
+  });
+});
+
+describe.each(nodes)('$name', ({ path: node }) => {
+  test('jobs in three workers and the main thread', async () => {
+    const code = `
+      const workers = [0, 1, 2].map((index) => startWorker(
+        'const jobs = [0, 1].map((i) => copyTree(workerData.src, workerData.dest + i));' +
+        'Promise.all(jobs).then((results) => parentPort.postMessage(results.map(({ files }) => files)))',
+        { src: given.src, dest: given.dest + '/' + index }));
+      const ended = workers.map((worker) => Promise.all([once(worker, 'message'), once(worker, 'exit')]));
+      const mine = await Promise.all([3, 4].map((i) => copyTree(given.src, given.dest + '/main' + i)));
+      const theirs = (await Promise.all(ended)).map(([[files], [exitCode]]) => [...files, exitCode]);
+      answer([...theirs, mine.map(({ files }) => files)]);`;
+    const ended = await runChild(node, code, { src, dest });
+    const worker = [FILES, FILES, 0];
+    expect(ended).toMatchObject({ ...clean, answer: [worker, worker, worker, [FILES, FILES]] });
+    expectWhole(join(dest, '00'));
+    expectWhole(join(dest, '21'));
+    expectWhole(join(dest, 'main4'));
+  });
+
+  test.each(['1', '2', '4', '64'])('UV_THREADPOOL_SIZE=%s', async (size) => {
+    const code = `
+      const jobs = [0, 1, 2, 3, 4].map((i) => copyTree(given.src, given.dest + '/' + i));
+      answer((await Promise.all(jobs)).map(({ files, errorCount }) => [files, errorCount]));`;
+    const ended = await runChild(node, code, { src, dest }, { UV_THREADPOOL_SIZE: size });
+    expect(ended).toMatchObject({ ...clean, answer: Array(5).fill([FILES, 0]) });
+    for (let index = 0; index < 5; index++) expectWhole(join(dest, String(index)));
+  });
+
+  test.each(['0', '-3', 'many', '', '5000'])('UV_THREADPOOL_SIZE=%j', async (size) => {
+    const code = `answer((await copyTree(given.src, given.dest)).files);`;
+    const ended = await runChild(node, code, { src, dest }, { UV_THREADPOOL_SIZE: size });
+    expect(ended).toMatchObject({ ...clean, answer: FILES });
+  });
+
+  test('a pool of one thread serves the host meanwhile', async () => {
+    const code = `
+      let ended = false;
+      const job = copyTree(given.big, given.dest).finally(() => { ended = true; });
+      await sleep(10);
+      const times = [];
+      while (!ended && times.length < 100) {
+        const began = performance.now();
+        await fs.promises.stat(given.big);
+        times.push(performance.now() - began);
+      }
+      const during = !ended || times.length < 100;
+      await job;
+      answer({ times: times.length, during, median: median(times), most: Math.max(...times) });`;
+    const env = { UV_THREADPOOL_SIZE: '1' };
+    const ended = await runChild<Record<string, number>>(node, code, { big, dest }, env);
+    expect(ended).toMatchObject({ ...clean, answer: { during: true } });
+    expect(ended.answer['times']).toBeGreaterThan(10);
+    expect(ended.answer['median']).toBeLessThan(50);
+  });
+
+  test.each(['1', '2', '4'])('ten jobs leave room in a pool of %s', async (size) => {
+    const code = `
+      const crypto = await import('node:crypto');
+      const { promisify } = await import('node:util');
+      const pbkdf2 = promisify(crypto.pbkdf2);
+      const calls = [() => fs.promises.stat(given.src), () => pbkdf2('a', 'b', 10, 16, 'sha1')];
+      await Promise.all(calls.map((call) => call()));
+      let left = 10;
+      const jobs = Array.from({ length: left }, (_, i) =>
+        copyTree(given.src, given.dest + '/' + i).finally(() => { left--; }));
+      const times = [];
+      await sleep(5);
+      while (left > 0) {
+        for (const call of calls) {
+          const began = performance.now();
+          await call();
+          times.push(performance.now() - began);
+        }
+      }
+      await Promise.all(jobs);
+      answer({ count: times.length, median: median(times), most: Math.max(...times) });`;
+    const env = { UV_THREADPOOL_SIZE: size };
+    const ended = await runChild<Record<string, number>>(node, code, { src, dest }, env);
+    expect(ended).toMatchObject(clean);
+    expect(ended.answer['count']).toBeGreaterThan(5);
+    expect(ended.answer['median']).toBeLessThan(size === '1' ? 50 : 20);
+    expect(ended.answer['most']).toBeLessThan(500);
+  });
+
+  test('jobs of a pool of one end together, not one after another', async () => {
+    const code = `
+      const began = performance.now();
+      const ends = [];
+      await Promise.all([0, 1, 2].map((i) => copyTree(given.big, given.dest + '/' + i)
+        .then(() => ends.push(performance.now() - began))));
+      answer(ends);`;
+    const env = { UV_THREADPOOL_SIZE: '1' };
+    const ended = await runChild<number[]>(node, code, { big, dest }, env);
+    expect(ended).toMatchObject(clean);
+    const [first = 0, , last = 0] = ended.answer;
+    expect(first).toBeGreaterThan(last * 0.6);
+  });
+});

@@ -1,0 +1,265 @@
+import { execFileSync, spawn } from 'node:child_process';
+import {
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { pathToFileURL } from 'node:url';
+import { beforeEach, describe, expect, test } from 'vitest';
+import { copyTree } from '../../lib/index.js';
+import { copyInChild } from '../support/child.js';
+import { differences } from '../support/compare.js';
+import { whileMounted } from '../support/filesystems.js';
+import { makeFiles } from '../support/trees.js';
+import { asUser, needUser } from '../support/user.js';
+import { needRoot, skip, workFolder } from '../support/work.js';
+
+// What an entry is, and where it lands.
+
+const work = workFolder('kinds');
+let at: string;
+let src: string;
+let dest: string;
+let number = 0;
+
+beforeEach(() => {
+  at = join(work, `${number++}`);
+  execFileSync('mkdir', ['-m', '777', at]);
+  src = join(at, 'src');
+  dest = join(at, 'dest');
+});
+
+const make = (command: string): void => {
+  execFileSync('sh', ['-ec', `umask 022; ${command}`], { cwd: at });
+};
+
+const modeOf = (path: string): string => (lstatSync(path).mode & 0o7777).toString(8);
+
+describe('files that do not say how long they are', () => {
+  test.for([
+    '/proc/version',
+    '/proc/filesystems',
+    '/proc/self/limits',
+    '/proc/sys/kernel/ostype',
+    '/sys/class/net/lo/mtu', // says 4096
+    '/sys/devices/system/cpu/online',
+    '/proc/sys/fs/inotify', // a folder of them
+  ])('%s', async (path, context) => {
+    if (!existsSync(path)) skip(context, 'it is not there');
+    for (const reflink of ['auto', 'never'] as const) {
+      const result = await copyTree(path, `${dest} ${reflink}`, { reflink });
+      expect(result.copied).toBe(result.files);
+      if (lstatSync(path).isDirectory()) {
+        const read = (folder: string) =>
+          readdirSync(folder).map((name) => [name, readFileSync(join(folder, name), 'utf8')]);
+        expect(read(`${dest} ${reflink}`).sort()).toEqual(read(path).sort());
+        expect(result.files).toBeGreaterThan(1);
+      } else {
+        expect(readFileSync(`${dest} ${reflink}`, 'utf8')).toBe(readFileSync(path, 'utf8'));
+      }
+      expect(modeOf(`${dest} ${reflink}`)).toBe(modeOf(path));
+    }
+  });
+
+  test('many bytes', async () => {
+    // Larger than any buffer, of a size that only reading tells.
+    const path = '/proc/kallsyms';
+    if (!existsSync(path)) return;
+    await copyTree(path, dest);
+    expect(readFileSync(dest).equals(readFileSync(path))).toBe(true);
+  });
+});
+
+describe('FIFOs, devices, sockets', () => {
+  test('a FIFO is made anew and never opened', async () => {
+    make('mkdir src; mkfifo -m 640 src/fifo; echo x > src/file');
+    // Whoever opens it to read lets this writer go on.
+    const writer = spawn('sh', ['-c', 'exec 3> src/fifo; echo opened'], { cwd: at });
+    let output = '';
+    writer.stdout.on('data', (piece) => {
+      output += piece;
+    });
+    await sleep(100);
+    const result = await copyTree(src, dest);
+    await sleep(100);
+    writer.kill('SIGKILL');
+    expect(output).toBe('');
+    expect(result).toMatchObject({ found: 3, files: 1, special: 1, errorCount: 0 });
+    expect(lstatSync(join(dest, 'fifo')).isFIFO()).toBe(true);
+    expect(modeOf(join(dest, 'fifo'))).toBe('640');
+  });
+
+  test('devices, by root', async (context) => {
+    needRoot(context);
+    make('mkdir src; mknod -m 620 src/null c 1 3; mknod -m 604 src/block b 7 201');
+    expect(await copyTree(src, dest)).toMatchObject({ special: 2, errorCount: 0 });
+    expect(differences(src, dest)).toEqual([]);
+  });
+
+  test('devices, by an ordinary user', async (context) => {
+    needRoot(context);
+    needUser(context);
+    make('mkdir src; mknod src/null c 1 3; echo x > src/file');
+    const request = { src, dest, options: { onError: 'continue' as const } };
+    const { result } = await copyInChild(request, asUser);
+    expect(result).toMatchObject({ files: 1, special: 0, errorCount: 1 });
+    expect(result.errors).toMatchObject([
+      { code: 'EPERM', syscall: 'mknod', path: join(src, 'null'), dest: join(dest, 'null') },
+    ]);
+    expect(readdirSync(dest)).toEqual(['file']);
+  });
+
+  test('a socket is left out, with a warning', async () => {
+    make(`mkdir src; python3 -c 'import os, stat; os.mknod("src/socket", stat.S_IFSOCK | 0o600)'`);
+    const result = await copyTree(src, dest);
+    expect(result).toMatchObject({ found: 2, skipped: 1, special: 0, warningCount: 1 });
+    const path = join(src, 'socket');
+    expect(result.warnings).toEqual([
+      { code: 'SOCKET_SKIPPED', path, message: expect.stringContaining(path) },
+    ]);
+    expect(readdirSync(dest)).toEqual([]);
+  });
+});
+
+describe('SRC is', () => {
+  test('a file', async () => {
+    make('echo text > src; chmod 640 src');
+    expect(await copyTree(src, dest)).toMatchObject({ found: 1, files: 1, folders: 0 });
+    expect(readFileSync(dest, 'utf8')).toBe('text\n');
+    expect(modeOf(dest)).toBe('640');
+  });
+
+  test('a large file', async () => {
+    make('head -c 70000001 /dev/urandom > src');
+    expect(await copyTree(src, dest)).toMatchObject({ found: 1, files: 1, bytes: 70000001 });
+    execFileSync('cmp', [src, dest]);
+  });
+
+  test('an empty folder', async () => {
+    make('mkdir -m 751 src');
+    expect(await copyTree(src, dest)).toMatchObject({ found: 1, folders: 1 });
+    expect(modeOf(dest)).toBe('751');
+  });
+
+  test.for([
+    ['to a folder', 'mkdir folder; ln -s folder src', 'folder'],
+    ['to a file', 'touch file; ln -s ./file src', './file'],
+    ['that dangles', 'ln -s /nowhere src', '/nowhere'],
+  ] as const)('a link %s: it stays one', async ([, command, target]) => {
+    make(command);
+    expect(await copyTree(src, dest)).toMatchObject({ found: 1, links: 1 });
+    expect(readlinkSync(dest)).toBe(target);
+  });
+
+  test('a link with a slash: what it leads to', async () => {
+    make('mkdir folder; touch folder/a; ln -s b folder/link; ln -s folder src');
+    expect(await copyTree(`${src}/`, dest)).toMatchObject({ files: 1, folders: 1, links: 1 });
+    expect(differences(join(at, 'folder'), dest)).toEqual([]);
+  });
+
+  test('a FIFO', async () => {
+    make('mkfifo -m 604 src');
+    expect(await copyTree(src, dest)).toMatchObject({ found: 1, special: 1 });
+    expect(lstatSync(dest).isFIFO()).toBe(true);
+    expect(modeOf(dest)).toBe('604');
+  });
+
+  test('a socket', async () => {
+    make(`python3 -c 'import os, stat; os.mknod("src", stat.S_IFSOCK | 0o600)'`);
+    expect(await copyTree(src, dest)).toMatchObject({ found: 1, skipped: 1, warningCount: 1 });
+    expect(readdirSync(at)).toEqual(['src']);
+  });
+
+  test('a URL, or bytes that are not UTF-8', async () => {
+    make('echo text > src');
+    const bytes = Buffer.concat([Buffer.from(`${at}/`), Buffer.from([0xff])]);
+    await copyTree(pathToFileURL(src), bytes);
+    await copyTree(bytes, pathToFileURL(dest));
+    expect(readFileSync(dest, 'utf8')).toBe('text\n');
+    expect(readdirSync(at, 'latin1').sort()).toEqual(['dest', 'src', '\xff']);
+  });
+});
+
+describe('where it lands', () => {
+  beforeEach(() => {
+    makeFiles(src, { 'a/b': 'b', c: 'c' });
+  });
+
+  test('exactly at DEST, whether or not that exists', async () => {
+    await copyTree(src, dest);
+    await copyTree(src, dest);
+    expect(differences(src, dest)).toEqual([]);
+  });
+
+  test.for(['dest/', 'dest//'])('inside %s', async (name) => {
+    const result = await copyTree(src, join(at, name));
+    expect(result.errorCount).toBe(0);
+    expect(readdirSync(dest)).toEqual(['src']);
+    expect(differences(src, join(dest, 'src'))).toEqual([]);
+  });
+
+  test('several sources inside it, even if only one', async () => {
+    make('echo d > other; ln -s other link');
+    await copyTree([join(at, 'src/a')], dest);
+    await copyTree([src, join(at, 'other'), join(at, 'link')], dest);
+    expect(readdirSync(dest).sort()).toEqual(['a', 'link', 'other', 'src']);
+    expect(differences(src, join(dest, 'src'))).toEqual([]);
+    expect(readlinkSync(join(dest, 'link'))).toBe('other');
+  });
+
+  test.for(['src/.', 'src/a/..', 'src/a/b/../..'])('%s into a folder has a name', async (name) => {
+    mkdirSync(dest);
+    if (name.includes('b/')) {
+      await expect(copyTree(`${at}/${name}`, `${dest}/`)).rejects.toMatchObject({ code: 'ENOTDIR' });
+    } else {
+      await copyTree(`${at}/${name}`, `${dest}/`);
+      expect(differences(src, join(dest, 'src'))).toEqual([]);
+    }
+  });
+
+  test('where a link to a folder leads', async () => {
+    make('mkdir folder; ln -s folder dest');
+    await copyTree(src, dest);
+    expect(readlinkSync(dest)).toBe('folder');
+    expect(differences(src, join(at, 'folder'))).toEqual([]);
+  });
+});
+
+describe('oneFileSystem', () => {
+  test.for([true, false])('%s', async (oneFileSystem, context) => {
+    needRoot(context);
+    makeFiles(src, { 'here/file': 'x', 'mounted/below': 'hidden' });
+    const folder = join(src, 'mounted');
+    await whileMounted(['-t', 'tmpfs', '-o', 'mode=751', 'tmpfs'], folder, async () => {
+      writeFileSync(join(folder, 'beyond'), 'y');
+      symlinkSync('x', join(folder, 'link'));
+      const result = await copyTree(src, dest, { oneFileSystem });
+      const beyond = oneFileSystem ? [] : ['beyond', 'link'];
+      expect(readdirSync(join(dest, 'mounted')).sort()).toEqual(beyond);
+      expect(result).toMatchObject({
+        folders: 3,
+        files: oneFileSystem ? 1 : 2,
+        skipped: oneFileSystem ? 1 : 0,
+        errorCount: 0,
+      });
+      expect(modeOf(join(dest, 'mounted'))).toBe('751');
+    });
+  });
+
+  test('SRC may itself be a mount point', async (context) => {
+    needRoot(context);
+    mkdirSync(src);
+    await whileMounted(['-t', 'tmpfs', 'tmpfs'], src, async () => {
+      makeFiles(src, { 'a/b': 'x' });
+      const result = await copyTree(src, dest, { oneFileSystem: true });
+      expect(result).toMatchObject({ files: 1, folders: 2, skipped: 0 });
+    });
+  });
+});

@@ -1,0 +1,215 @@
+import { execFileSync } from 'node:child_process';
+import { chmodSync, chownSync, lstatSync, mkdirSync, readFileSync, statSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import { beforeAll, describe, expect, type TestContext, test } from 'vitest';
+import { copyTree } from '../../lib/index.js';
+import { COMMAND, copyInChild, run } from '../support/child.js';
+import { differences, readTree } from '../support/compare.js';
+import { makeFiles, makeZoo } from '../support/trees.js';
+import { asUser, needUser, USER } from '../support/user.js';
+import { isRoot, needRoot, needTool, workFolder } from '../support/work.js';
+
+// Final modes are the source's whatever acts on new files, and none is wider on its way there.
+
+const work = workFolder('modes');
+const zoo = join(work, 'zoo');
+const users = join(work, 'users');
+let copies = 0;
+
+beforeAll(() => {
+  const owner = isRoot ? USER : (process.getuid?.() ?? 0);
+  makeZoo(zoo, { wide: 10, ...(!isRoot && { owner }) });
+  makeZoo(users, { wide: 10, owner });
+});
+
+/** A folder that everybody may write to, of which `dest` in it is free. */
+function freshParent(): string {
+  const parent = join(work, `parent ${copies++}`);
+  mkdirSync(parent);
+  chmodSync(parent, 0o777);
+  return parent;
+}
+
+const modeOf = (path: string): string => (lstatSync(path).mode & 0o7777).toString(8);
+
+function makeFile(path: string, mode: number, uid = 0, gid = uid): string {
+  makeFiles(work, { [path.slice(work.length)]: 'x' });
+  if (isRoot) chownSync(path, uid, gid);
+  chmodSync(path, mode);
+  return path;
+}
+
+describe.for([0o000, 0o022, 0o027, 0o077, 0o777])('umask %o', (umask) => {
+  test('of root, or whoever runs this', async () => {
+    const dest = join(freshParent(), 'dest');
+    const { error } = await copyInChild({ src: zoo, dest, umask });
+    expect(error).toBeUndefined();
+    expect(differences(zoo, dest)).toEqual([]);
+  });
+
+  test('of an ordinary user', async (context) => {
+    needUser(context);
+    const dest = join(freshParent(), 'dest');
+    const { error } = await copyInChild({ src: users, dest, umask }, asUser);
+    expect(error).toBeUndefined();
+    expect(differences(users, dest)).toEqual([]);
+  });
+});
+
+describe('a default ACL on the parent of DEST', () => {
+  test.for([
+    'u::rwx,g::---,o::---',
+    'u::rwx,g::rwx,o::rwx',
+    'u::r-x,g::r-x,o::r-x',
+    'u::rwx,u:1234:rwx,g::rwx,m::rwx,o::r-x',
+    'u::rwx,g:1234:r-x,g::r-x,m::r-x,o::---',
+  ])('%s', async (acl, context) => {
+    needTool(context, 'setfacl');
+    needUser(context);
+    for (const [src, before] of [
+      [zoo, []],
+      [users, asUser],
+    ] as const) {
+      const parent = freshParent();
+      execFileSync('setfacl', ['-d', '-m', acl, parent]);
+      const dest = join(parent, 'dest');
+      const { error } = await copyInChild({ src, dest }, [...before]);
+      expect(error).toBeUndefined();
+      expect(differences(src, dest)).toEqual([]);
+    }
+  });
+});
+
+describe('never wider than in the end', () => {
+  test.for(['new', 'replacing', 'in a setgid folder'] as const)('%s', async (how, context) => {
+    needTool(context, 'strace');
+    const parent = freshParent();
+    const dest = join(parent, 'dest');
+    const src = isRoot ? join(zoo, 'modes') : join(users, 'modes');
+    if (how === 'replacing') await copyTree(src, dest);
+    if (how === 'in a setgid folder') chmodSync(parent, 0o2777);
+    const log = join(parent, 'log');
+    const trace = 'trace=openat,open,creat,mkdir,mkdirat,mknodat,fchmod,fchmodat,chmod,renameat';
+    const traced = ['strace', '-f', '-y', '-e', trace, '-o', log];
+    const command = [...traced, process.execPath, COMMAND, src, dest];
+    const { status } = await run(['sh', '-c', 'umask 0; exec "$@"', 'sh', ...command]);
+    expect(status).toBe(0);
+    expect(tooWide(readFileSync(log, 'utf8'), src, dest)).toEqual([]);
+  });
+});
+
+/** Calls that give what lies in DEST more than the mode it has in the end. */
+function tooWide(log: string, src: string, dest: string): string[] {
+  const finalModes = new Map(
+    [...readTree(src)].map(([path, { kind, mode }]) => [
+      path === '' ? basename(dest) : basename(path),
+      kind === 'folder' ? Number.parseInt(mode, 8) | 0o700 : Number.parseInt(mode, 8),
+    ]),
+  );
+  // What was replaced was made under a temporary name.
+  for (const [, from = '', to = ''] of log.matchAll(/renameat2?\(.*?, "(.*?)", .*?, "(.*?)"/g)) {
+    finalModes.set(from, finalModes.get(to) ?? 0);
+  }
+  const made =
+    /(?:openat\([^"]*"(.*?)", [A-Z_|]*O_CREAT[A-Z_|]*, (0\d*)|(?:mkdirat|mknodat)\([^"]*"(.*?)", (?:S_\w+\|)?(0\d*)|fchmod\(\d+<(.*?)>, (0\d*)\))/;
+  let seen = 0;
+  const found = log.split('\n').filter((line) => {
+    const parts = made.exec(line)?.slice(1).filter(Boolean);
+    if (!parts || !line.includes(dest)) return false;
+    const [path = '', mode = ''] = parts;
+    const final = finalModes.get(basename(path));
+    seen++;
+    return final === undefined || (Number.parseInt(mode, 8) & ~final) !== 0;
+  });
+  expect(seen).toBeGreaterThan(10);
+  return found;
+}
+
+describe('setuid and setgid go only to the same owner', () => {
+  const other = USER;
+  test.for([
+    // mode, owner and group of the source; the mode of root's copy
+    [0o4755, other, other, '755'],
+    [0o2755, other, other, '755'],
+    [0o6755, other, other, '755'],
+    [0o4755, 0, 0, '4755'],
+    [0o6711, 0, 0, '6711'],
+    [0o6755, 0, other, '4755'],
+    [0o6755, other, 0, '2755'],
+    [0o2750, 0, 0, '2750'],
+    [0o7777, other, other, '1777'],
+  ] as const)('%o of %i:%i', async ([mode, uid, gid, copied], context) => {
+    needRoot(context);
+    const src = join(work, `owned ${mode} ${uid} ${gid}`);
+    makeFile(join(src, 'file'), mode, uid, gid);
+    mkdirSync(join(src, 'folder'));
+    chownSync(join(src, 'folder'), uid, gid);
+    chmodSync(join(src, 'folder'), mode);
+    for (const reflink of ['auto', 'never'] as const) {
+      const dest = join(freshParent(), 'dest');
+      await copyTree(src, dest, { reflink });
+      expect([modeOf(join(dest, 'file')), modeOf(join(dest, 'folder'))]).toEqual([copied, copied]);
+      await copyTree(src, dest); // replaces the file
+      expect([modeOf(join(dest, 'file')), modeOf(join(dest, 'folder'))]).toEqual([copied, copied]);
+    }
+  });
+
+  test("a user's copy of root's", async (context) => {
+    needRoot(context);
+    needUser(context);
+    const src = join(work, 'of root');
+    makeFile(join(src, 'file'), 0o6755, 0, 0);
+    const dest = join(freshParent(), 'dest');
+    const { error } = await copyInChild({ src, dest }, asUser);
+    expect(error).toBeUndefined();
+    expect(modeOf(join(dest, 'file'))).toBe('755');
+  });
+});
+
+describe('what is there', () => {
+  test('a folder keeps its mode, a replaced file takes the source’s', async () => {
+    const src = join(work, 'merged');
+    makeFile(join(src, 'folder/file'), 0o640);
+    chmodSync(join(src, 'folder'), 0o755);
+    const dest = freshParent();
+    makeFile(join(dest, 'folder/file'), 0o666);
+    chmodSync(join(dest, 'folder'), 0o711);
+    await copyTree(src, dest);
+    expect(modeOf(dest)).toBe('777');
+    expect(modeOf(join(dest, 'folder'))).toBe('711');
+    expect(modeOf(join(dest, 'folder/file'))).toBe('640');
+  });
+
+  test('a setgid parent changes nothing', async (context) => {
+    needRoot(context);
+    const src = join(work, 'plain');
+    for (const mode of [0o600, 0o755, 0o777]) {
+      makeFile(join(src, `${mode}/${mode}`), mode);
+      chmodSync(join(src, `${mode}`), mode);
+    }
+    for (const group of [0, USER]) {
+      const parent = freshParent();
+      chownSync(parent, 0, group);
+      chmodSync(parent, 0o2777);
+      const dest = join(parent, 'dest');
+      await copyTree(src, dest);
+      expect(statSync(dest).gid).toBe(group);
+      expect(differences(src, dest)).toEqual([]);
+    }
+  });
+});
+
+test('read-only folders of an ordinary user', async (context: TestContext) => {
+  needUser(context);
+  const src = join(work, 'read only');
+  makeFile(join(src, 'a/b/c/file'), 0o444, USER);
+  for (const folder of ['a/b/c', 'a/b', 'a', '.']) {
+    if (isRoot) chownSync(join(src, folder), USER, USER);
+    chmodSync(join(src, folder), 0o555);
+  }
+  const dest = join(freshParent(), 'dest');
+  const { error, result } = await copyInChild({ src, dest }, asUser);
+  expect(error).toBeUndefined();
+  expect(result).toMatchObject({ files: 1, folders: 4 });
+  expect(differences(src, dest)).toEqual([]);
+});

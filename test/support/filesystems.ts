@@ -1,0 +1,95 @@
+import { execFileSync } from 'node:child_process';
+import { chmodSync, mkdirSync, truncateSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, type TestContext } from 'vitest';
+import { hasTool, isRoot, skip } from './work.js';
+
+export type FileSystemName = 'tmpfs' | 'ext4' | 'xfs' | 'btrfs' | 'overlay';
+
+export const fileSystemNames: FileSystemName[] = ['tmpfs', 'ext4', 'xfs', 'btrfs', 'overlay'];
+
+export const clones = (name: FileSystemName): boolean => name === 'xfs' || name === 'btrfs';
+
+const makers: Partial<Record<FileSystemName, string[]>> = {
+  ext4: ['mkfs.ext4', '-q'],
+  xfs: ['mkfs.xfs', '-q', '-m', 'reflink=1'],
+  btrfs: ['mkfs.btrfs', '-q'],
+};
+
+export interface MountSettings {
+  size?: string;
+  /** Fills the lower layer of an overlay. */
+  lower?: (folder: string) => void;
+}
+
+/**
+ * Mounts a file system while the tests of the file run. The function that it returns gives the path
+ * to a test, and skips the test, aloud, where that file system cannot be had.
+ */
+export function useFileSystem(
+  work: string,
+  name: FileSystemName,
+  settings: MountSettings = {},
+): (context: TestContext) => string {
+  const folder = join(work, `${name}-${settings.size ?? 'mount'}`);
+  let obstacle = obstacleTo(name);
+  beforeAll(() => {
+    if (obstacle) return;
+    mkdirSync(folder);
+    try {
+      mount(name, folder, settings);
+      chmodSync(folder, 0o1777);
+    } catch (error) {
+      obstacle = `${name} cannot be mounted: ${error}`;
+    }
+  });
+  afterAll(() => {
+    if (!obstacle) execFileSync('umount', ['-l', folder]);
+  });
+  return (context) => {
+    if (obstacle) skip(context, obstacle);
+    return folder;
+  };
+}
+
+function obstacleTo(name: FileSystemName): string | undefined {
+  if (!isRoot) return 'mounting takes root';
+  const [maker] = makers[name] ?? [];
+  return maker && !hasTool(maker) ? `${maker} is not installed` : undefined;
+}
+
+function mount(name: FileSystemName, folder: string, { size = '768M', lower }: MountSettings) {
+  const run = (file: string, ...args: string[]) => execFileSync(file, args, { stdio: 'pipe' });
+  const [maker, ...flags] = makers[name] ?? [];
+  if (maker) {
+    const image = `${folder}.image`;
+    writeFileSync(image, '');
+    const unit = size.endsWith('M') ? 2 ** 20 : 2 ** 10;
+    truncateSync(image, Number.parseInt(size, 10) * unit);
+    run(maker, ...flags, image);
+    run('mount', '-o', 'loop', image, folder);
+  } else if (name === 'tmpfs') {
+    run('mount', '-t', 'tmpfs', '-o', `size=${size}`, 'tmpfs', folder);
+  } else {
+    const layers = ['lowerdir', 'upperdir', 'workdir'].map((layer) => {
+      mkdirSync(`${folder}.${layer}`);
+      return `${layer}=${folder}.${layer}`;
+    });
+    lower?.(`${folder}.lowerdir`);
+    run('mount', '-t', 'overlay', '-o', layers.join(','), 'overlay', folder);
+  }
+}
+
+/** Mounts something for as long as `use` takes. */
+export async function whileMounted(
+  args: string[],
+  folder: string,
+  use: () => Promise<void>,
+): Promise<void> {
+  execFileSync('mount', [...args, folder]);
+  try {
+    await use();
+  } finally {
+    execFileSync('umount', ['-l', folder]);
+  }
+}

@@ -1,0 +1,43 @@
+import { execFileSync } from 'node:child_process';
+import { chmodSync, existsSync, mkdtempSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { delimiter, join } from 'node:path';
+import { afterAll, type TestContext } from 'vitest';
+
+export const isRoot = process.getuid?.() === 0;
+
+/**
+ * A folder that goes when the tests of the file are over. In memory where that is possible: ext4
+ * makes files slowly for minutes after many were deleted.
+ */
+export function workFolder(name: string): string {
+  const folder = mkdtempSync(join(existsSync('/dev/shm') ? '/dev/shm' : tmpdir(), `fastcp-${name}-`));
+  chmodSync(folder, 0o755); // ordinary users have work in it
+  afterAll(() => removeTree(folder));
+  return folder;
+}
+
+/** Also what is deeper than PATH_MAX, which fs.rm() cannot reach. */
+export function removeTree(folder: string): void {
+  if (!isRoot) execFileSync('chmod', ['-R', 'u+rwX', folder]);
+  execFileSync('rm', ['-rf', '--one-file-system', folder]);
+}
+
+export function hasTool(name: string): boolean {
+  const folders = [...(process.env.PATH ?? '').split(delimiter), '/usr/sbin', '/sbin'];
+  return folders.some((folder) => existsSync(join(folder, name)));
+}
+
+/** Skips the test, and says why. */
+export function skip(context: TestContext, reason: string): never {
+  console.warn(`SKIPPED ${context.task.name}: ${reason}`);
+  return context.skip(reason);
+}
+
+export function needRoot(context: TestContext): void {
+  if (!isRoot) skip(context, 'it takes root');
+}
+
+export function needTool(context: TestContext, name: string): void {
+  if (!hasTool(name)) skip(context, `${name} is not installed`);
+}
