@@ -6,12 +6,13 @@ import type { CopyErrorLike, CopyResult, CopyWarning } from './types.js';
 export class CopyError extends Error implements CopyErrorLike {
   override name = 'CopyError';
   code: string;
-  errno?: number;
-  syscall?: string;
-  path?: string;
-  dest?: string;
+  // Declared only: what does not apply is not there.
+  declare errno?: number;
+  declare syscall?: string;
+  declare path?: string;
+  declare dest?: string;
   /** What was done until then; set on the error that a job rejects with. */
-  result?: CopyResult;
+  declare result?: CopyResult;
 
   constructor(code: string, message: string, fields: Partial<CopyErrorLike> = {}) {
     super(message);

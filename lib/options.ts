@@ -1,7 +1,7 @@
 /** Options and arguments, checked once: after this file they are what their types say. */
 import { invalidType, invalidValue, outOfRange } from './errors.js';
 import { mostWorkers, reflinkModes } from './native.js';
-import { isPathLike, pathBytes } from './paths.js';
+import { pathBytes } from './paths.js';
 import type { CopyOptions, CopyWarning, PathLike } from './types.js';
 
 type Checked = Required<Omit<CopyOptions, 'signal'>> & { signal: AbortSignal | undefined };
@@ -35,7 +35,7 @@ export function checkRequest(
   dest: PathLike,
   options: CopyOptions,
 ): Request {
-  if (typeof options !== 'object' || options === null) {
+  if (typeof options !== 'object' || options === null || Array.isArray(options)) {
     throw invalidType('options', 'an object', options);
   }
   for (const name of Object.keys(options)) {
@@ -62,12 +62,11 @@ export function checkRequest(
 function checkSources(src: PathLike | readonly PathLike[]): Pick<Request, 'sources' | 'several'> {
   if (!Array.isArray(src)) return { sources: [pathBytes(src, 'src')], several: false };
   if (src.length === 0) throw invalidValue('src', 'at least one path', '[]');
-  if (!src.every(isPathLike)) throw invalidType('src', 'a path or an array of paths', src);
-  return { sources: src.map((path, index) => pathBytes(path, `src[${index}]`)), several: true };
+  return { sources: Array.from(src, (path, index) => pathBytes(path, `src[${index}]`)), several: true };
 }
 
 function checkFlag(options: CopyOptions, name: keyof CopyOptions, fallback: boolean): boolean {
-  const value = options[name] ?? fallback;
+  const { [name]: value = fallback } = options;
   if (typeof value !== 'boolean') throw invalidType(`options.${name}`, 'a boolean', value);
   return value;
 }
@@ -78,7 +77,7 @@ function checkChoice<T extends string>(
   name: keyof CopyOptions,
   choices: readonly [T, ...T[]],
 ): T {
-  const value = options[name] ?? choices[0];
+  const { [name]: value = choices[0] } = options;
   if (typeof value !== 'string') throw invalidType(`options.${name}`, 'a string', value);
   const choice = choices.find((one) => one === value);
   if (choice === undefined) {

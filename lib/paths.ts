@@ -1,7 +1,6 @@
 /** Paths as bytes: names need not be UTF-8, and `link/..` must not be shortened. */
 import { fileURLToPath } from 'node:url';
 import { invalidType, invalidValue } from './errors.js';
-import type { PathLike } from './types.js';
 
 const slash = 0x2f;
 
@@ -11,15 +10,19 @@ export function pathBytes(value: unknown, name: string): Buffer {
   if (typeof value === 'string') bytes = Buffer.from(value);
   else if (Buffer.isBuffer(value)) bytes = Buffer.from(value);
   else if (value instanceof Uint8Array) bytes = Buffer.from(value);
-  else if (value instanceof URL) bytes = Buffer.from(fileURLToPath(value));
+  else if (value instanceof URL) bytes = Buffer.from(filePath(value, name));
   else throw invalidType(name, 'a string, a Buffer or a file URL', value);
   if (bytes.length === 0) throw invalidValue(name, 'a path that is not empty', '');
   if (bytes.includes(0)) throw invalidValue(name, 'a path without null bytes', bytes.toString());
   return bytes;
 }
 
-export function isPathLike(value: unknown): value is PathLike {
-  return typeof value === 'string' || value instanceof Uint8Array || value instanceof URL;
+function filePath(url: URL, name: string): string {
+  try {
+    return fileURLToPath(url);
+  } catch (error) {
+    throw invalidValue(name, `a file URL (${(error as Error).message})`, url.href);
+  }
 }
 
 export function isAbsolute(path: Buffer): boolean {

@@ -68,11 +68,12 @@ export class Report {
   }
 
   get durationMs(): number {
-    return (this.#ended ?? performance.now()) - this.#began;
+    const ms = (this.#ended ?? performance.now()) - this.#began;
+    return Math.round(ms * 1000) / 1000;
   }
 
   end(): void {
-    this.#ended = performance.now();
+    this.#ended ??= performance.now();
   }
 
   get result(): CopyResult {

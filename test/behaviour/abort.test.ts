@@ -138,10 +138,13 @@ describe('a signal that aborts', () => {
       let done = false;
       const reason = Symbol('reason');
       const job = copyTree(src, dest, { signal: controller.signal });
-      const timer = setTimeout(() => {
-        abortedAt = performance.now();
-        controller.abort(reason);
-      }, Math.random() * duration * 0.9);
+      const timer = setTimeout(
+        () => {
+          abortedAt = performance.now();
+          controller.abort(reason);
+        },
+        Math.random() * duration * 0.9,
+      );
       await job.then(
         () => {
           done = true;

@@ -49,7 +49,8 @@ describe('for await', () => {
     expect(entries.map(({ path }) => path).sort()).toEqual(expected);
     const made = ['', ...walk(dest)].map((path) => join(dest, path)).sort();
     expect(entries.map((entry) => entry.dest).sort()).toEqual(made);
-    for (const { kind, action } of entries) expect(action).toBe(kind === 'folder' ? 'make' : 'copy');
+    for (const { kind, action } of entries)
+      expect(action).toBe(kind === 'folder' ? 'make' : 'copy');
     const { files, folders, links } = job.result;
     const count = (kind: string) => entries.filter((entry) => entry.kind === kind).length;
     expect([count('file'), count('folder'), count('link')]).toEqual([files, folders, links]);
@@ -91,7 +92,9 @@ describe('for await', () => {
     const warnings: CopyEvent[] = [];
     for await (const event of job) if (event.type === 'warning') warnings.push(event);
     expect(warnings).toMatchObject([{ warning: { code: 'CONCURRENCY_CAPPED' } }]);
-    expect((await job).warnings).toEqual(warnings.map((event) => 'warning' in event && event.warning));
+    expect((await job).warnings).toEqual(
+      warnings.map((event) => 'warning' in event && event.warning),
+    );
   });
 
   test('may begin after the end: nothing comes, and it ends', async () => {
@@ -162,7 +165,9 @@ describe('entries: true', () => {
 });
 
 describe('a slow consumer', () => {
-  test('bounds memory, occupies no pool thread, and gets everything', { timeout: 180_000 }, async () => {
+  test('bounds memory, occupies no pool thread, and gets everything', {
+    timeout: 180_000,
+  }, async () => {
     const job = copyTree(src, dest, { entries: true });
     const waits: number[] = [];
     let seen = 0;
@@ -170,7 +175,7 @@ describe('a slow consumer', () => {
     let settled = false;
     const before = process.memoryUsage.rss();
     let most = before;
-    job.finally(() => {
+    const copied = job.finally(() => {
       settled = true;
     });
     for await (const event of job) {
@@ -186,7 +191,7 @@ describe('a slow consumer', () => {
       await stat(src);
       waits.push(performance.now() - began);
     }
-    expect(await job).toMatchObject({ files: FILES });
+    expect(await copied).toMatchObject({ files: FILES });
     expect(seen).toBe(walk(src).length + 1);
     expect(ahead).toBeLessThan(8_000);
     expect(most - before).toBeLessThan(50 << 20);
@@ -244,7 +249,12 @@ describe('a slow consumer', () => {
       answer(counts);`;
     const ended = await runChild(node, code, { src, dest }, { UV_THREADPOOL_SIZE: '2' });
     const all = [walk(src).length + 1, FILES];
-    expect(ended).toMatchObject({ exitCode: 0, signal: null, stderr: '', answer: [all, all, all, all] });
+    expect(ended).toMatchObject({
+      exitCode: 0,
+      signal: null,
+      stderr: '',
+      answer: [all, all, all, all],
+    });
   });
 });
 

@@ -81,18 +81,20 @@ describe.each(nodes)('$name', ({ path: node }) => {
 
   test('a busy JavaScript thread does not stall a copy', async () => {
     const code = `
+      const began = performance.now();
+      const idle = await copyTree(given.src, given.dest + '-idle');
+      const usual = idle.files / (performance.now() - began);
       const job = copyTree(given.src, given.dest);
       while (job.result.files === 0) await sleep(1);
       const { files } = job.result;
-      const began = performance.now();
-      while (performance.now() - began < 500);
-      await sleep(25); // the next look at the job
-      const after = job.result.files;
-      await job;
-      answer({ before: files, after });`;
-    for (const { before, after } of await tries<{ before: number; after: number }>(code)) {
-      expect(before).toBeLessThan(FILES / 2);
-      expect(after).toBeGreaterThan(FILES / 2);
-    }
+      const busy = performance.now();
+      while (performance.now() - busy < 500);
+      await new Promise((resolve) => setImmediate(resolve)); // to look at the job
+      const copied = job.result.files - files;
+      const { files: all } = await job;
+      answer({ whole: copied + files === all, rate: copied / 500 / usual });`;
+    const answers = await tries<{ whole: boolean; rate: number }>(code);
+    // The loop takes a processor, maybe one of two, and the engine what is left.
+    expect(median(answers.map(({ whole, rate }) => (whole ? 1 : rate)))).toBeGreaterThan(0.25);
   });
 });

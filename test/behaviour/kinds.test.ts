@@ -217,7 +217,9 @@ describe('where it lands', () => {
   test.for(['src/.', 'src/a/..', 'src/a/b/../..'])('%s into a folder has a name', async (name) => {
     mkdirSync(dest);
     if (name.includes('b/')) {
-      await expect(copyTree(`${at}/${name}`, `${dest}/`)).rejects.toMatchObject({ code: 'ENOTDIR' });
+      await expect(copyTree(`${at}/${name}`, `${dest}/`)).rejects.toMatchObject({
+        code: 'ENOTDIR',
+      });
     } else {
       await copyTree(`${at}/${name}`, `${dest}/`);
       expect(differences(src, join(dest, 'src'))).toEqual([]);

@@ -113,7 +113,12 @@ describe.each(nodes)('$name', ({ path: node }) => {
         over = true;
         await mine;
         answer({ times, main });`;
-      const ended = await runChild<Terminated>(node, code, { src, dest }, { UV_THREADPOOL_SIZE: '2' });
+      const ended = await runChild<Terminated>(
+        node,
+        code,
+        { src, dest },
+        { UV_THREADPOOL_SIZE: '2' },
+      );
       expect(ended).toMatchObject(clean);
       expect(ended.answer.main).toBeGreaterThan(0);
       expect(ended.answer.main % 3).toBe(0);

@@ -113,7 +113,9 @@ function byDiff(src: string, dest: string): string[] {
   const { stdout, stderr } = oracle('diff', ['-r', '--no-dereference', src, dest]);
   // It cannot compare what must not be read, and says so.
   const same = /^File .* is a (.+) while file .* is a \1$/;
-  return lines(stdout + stderr).filter((line) => !same.test(line) && !/^Only in .*: socket$/.test(line));
+  return lines(stdout + stderr).filter(
+    (line) => !same.test(line) && !/^Only in .*: socket$/.test(line),
+  );
 }
 
 function byRsync(src: string, dest: string): string[] {
@@ -163,6 +165,16 @@ export function deepSummary(root: string): { folders: number; others: number; ha
   const output = execFileSync('python3', ['-c', deepWalk, root], { encoding: 'utf8' });
   const [folders, others, hash = ''] = output.trim().split(' ');
   return { folders: Number(folders), others: Number(others), hash };
+}
+
+/** Entries of DEST that are not what SRC has. */
+export function unlike(src: string, to: string): string[] {
+  const from = readTree(src);
+  return [...readTree(to)]
+    .filter(
+      ([name, { kind, what }]) => from.get(name)?.kind !== kind || from.get(name)?.what !== what,
+    )
+    .map(([name]) => name);
 }
 
 /** Names of files that a copy makes on its way and must not leave. */

@@ -12,6 +12,7 @@ import {
   writeSync,
 } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { isRoot } from './work.js';
 
 const KiB = 1024;
 const MiB = 1024 * KiB;
@@ -49,7 +50,7 @@ export function makeZoo(root: string, { owner, device, wide = 3000 }: ZooSetting
   for (let i = 0; i < wide; i++) writeFileSync(join(root, 'wide', `${i}`), `${i}`);
 
   makeSpecial(root, device ?? owner === undefined);
-  if (owner !== undefined) execFileSync('chown', ['-Rh', `${owner}:${owner}`, root]);
+  if (owner !== undefined && isRoot) execFileSync('chown', ['-Rh', `${owner}:${owner}`, root]);
   makeModes(root, owner);
   return root;
 }
@@ -79,7 +80,11 @@ function makeSparse(root: string): void {
   makeSparseFile(at('middle'), 4 * MiB, [0, 4 * MiB - 64 * KiB]);
   makeSparseFile(at('end'), 4 * MiB + 1, [0]);
   makeSparseFile(at('all'), 8 * MiB, []);
-  makeSparseFile(at('many'), 8 * MiB, [1, 3, 5, 7].map((n) => n * MiB));
+  makeSparseFile(
+    at('many'),
+    8 * MiB,
+    [1, 3, 5, 7].map((n) => n * MiB),
+  );
   // Large enough to be copied in parts; data lies within parts and across their borders.
   makeSparseFile(at('large'), 97 * MiB + 3, [0, 32 * MiB - 32 * KiB, 70 * MiB, 96 * MiB]);
   makeSparseFile(at('large hole'), 70 * MiB, []);
@@ -144,7 +149,7 @@ function makeModes(root: string, owner: number | undefined): void {
 }
 
 function settle(path: string, mode: number, owner: number | undefined): void {
-  if (owner !== undefined) execFileSync('chown', [`${owner}:${owner}`, path]);
+  if (owner !== undefined && isRoot) execFileSync('chown', [`${owner}:${owner}`, path]);
   chmodSync(path, mode);
 }
 

@@ -13,7 +13,13 @@ export const asUser = isRoot
 
 /** Skips where Node or the package cannot be read by everybody. */
 export function needUser(context: TestContext): void {
-  const [file = '', ...args] = [...asUser, process.execPath, '-e', 'require(process.argv[1])', CHILD];
+  const [file = '', ...args] = [
+    ...asUser,
+    process.execPath,
+    '-e',
+    'require(process.argv[1])',
+    CHILD,
+  ];
   const { status, stderr, error } = spawnSync(file, args, { encoding: 'utf8' });
   if (status !== 0) skip(context, `no ordinary user can load the package: ${error ?? stderr}`);
 }

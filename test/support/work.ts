@@ -11,7 +11,9 @@ export const isRoot = process.getuid?.() === 0;
  * makes files slowly for minutes after many were deleted.
  */
 export function workFolder(name: string): string {
-  const folder = mkdtempSync(join(existsSync('/dev/shm') ? '/dev/shm' : tmpdir(), `fastcp-${name}-`));
+  const folder = mkdtempSync(
+    join(existsSync('/dev/shm') ? '/dev/shm' : tmpdir(), `fastcp-${name}-`),
+  );
   chmodSync(folder, 0o755); // ordinary users have work in it
   afterAll(() => removeTree(folder));
   return folder;

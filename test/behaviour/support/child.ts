@@ -6,7 +6,7 @@ const DIST = new URL('../../../dist/', import.meta.url);
 /** The Node that runs the tests, and those that FASTCP_NODES lists, separated by colons. */
 export const nodes = [
   process.execPath,
-  ...(process.env['FASTCP_NODES'] ?? '').split(':').filter(Boolean),
+  ...(process.env.FASTCP_NODES ?? '').split(':').filter(Boolean),
 ].map((path) => ({ path, name: `${basename(path)} in ${dirname(path)}` }));
 
 /** What every child and, in CommonJS, every worker of one begins with. */

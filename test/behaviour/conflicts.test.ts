@@ -1,0 +1,222 @@
+import { execFileSync } from 'node:child_process';
+import { lstatSync, mkdirSync, readdirSync, readFileSync, readlinkSync } from 'node:fs';
+import { join } from 'node:path';
+import { beforeEach, describe, expect, test } from 'vitest';
+import { copyTree } from '../../lib/index.js';
+import type { CopyOptions } from '../../lib/types.js';
+import { differences, leftovers, readTree, type Tree } from '../support/compare.js';
+import { makeFiles } from '../support/trees.js';
+import { workFolder } from '../support/work.js';
+
+// What happens where DEST has an entry already: force, errorOnExist, and kind against kind.
+
+const work = workFolder('conflicts');
+let at: string;
+let src: string;
+let dest: string;
+let number = 0;
+
+beforeEach(() => {
+  at = join(work, `${number++}`);
+  src = join(at, 'src');
+  dest = join(at, 'dest');
+  // Outside DEST, and what nothing in it may change.
+  makeFiles(at, { 'outside/kept': 'kept', 'outside/entry/kept': 'kept' });
+  mkdirSync(src);
+  mkdirSync(dest);
+});
+
+const kinds = {
+  file: 'printf new > entry; chmod 640 entry',
+  link: 'ln -s target entry',
+  fifo: 'mkfifo -m 604 entry',
+  folder: 'mkdir entry; printf new > entry/child; ln -s t entry/link',
+};
+
+const present = {
+  'a file': 'printf old > entry; chmod 444 entry',
+  'a link to a file': 'ln -s ../outside/kept entry',
+  'a link outside': 'ln -s ../outside entry',
+  'a dangling link': 'ln -s ../nowhere entry',
+  'a FIFO': 'mkfifo entry',
+  'a linked file': 'ln ../outside/kept entry',
+  'a folder': 'mkdir entry; printf old > entry/child; printf old > entry/other',
+  'an empty folder': 'mkdir entry',
+};
+
+const rules = {
+  default: {},
+  'no force': { force: false },
+  'error on exist': { force: false, errorOnExist: true },
+  'force, error on exist': { force: true, errorOnExist: true },
+} satisfies Record<string, CopyOptions>;
+
+type Outcome = 'replaced' | 'skipped' | 'merged' | `ERR_${string}`;
+
+/** The whole rule, told once more. */
+function expectedOutcome(kind: string, there: string, rule: keyof typeof rules): Outcome {
+  const folderThere = there.endsWith('folder');
+  if (kind === 'folder') return folderThere ? 'merged' : 'ERR_FS_CP_DIR_TO_NON_DIR';
+  if (folderThere) return 'ERR_FS_CP_NON_DIR_TO_DIR';
+  if (rule === 'no force') return 'skipped';
+  return rule === 'error on exist' ? 'ERR_FS_CP_EEXIST' : 'replaced';
+}
+
+const rows = Object.keys(rules).flatMap((rule) =>
+  Object.keys(kinds).flatMap((kind) =>
+    Object.keys(present).map((there) => {
+      const outcome = expectedOutcome(kind, there, rule as keyof typeof rules);
+      return [rule, kind, there, outcome] as [
+        keyof typeof rules,
+        keyof typeof kinds,
+        keyof typeof present,
+        Outcome,
+      ];
+    }),
+  ),
+);
+
+const make = (folder: string, command: string): void => {
+  execFileSync('sh', ['-ec', `umask 022; ${command}`], { cwd: folder });
+};
+
+/** All but allocation, and which inode each name is. */
+const look = (root: string): Tree =>
+  new Map([...readTree(root)].map(([name, entry]) => [name, { ...entry, allocated: 0n }]));
+
+test.each(rows)('%s: %s over %s: %s', async (rule, kind, there, outcome) => {
+  make(src, `${kinds[kind]}; printf beside > beside`);
+  make(dest, present[there]);
+  const outside = look(join(at, 'outside'));
+  const before = look(dest);
+  const options = { ...rules[rule], onError: 'continue' } as const;
+  const result = await copyTree(src, dest, options);
+
+  expect(look(join(at, 'outside'))).toEqual(outside);
+  expect(leftovers(dest)).toEqual([]);
+  expect(readFileSync(join(dest, 'beside'), 'utf8')).toBe('beside');
+  const after = look(dest);
+  if (outcome === 'replaced') {
+    expect(differences(src, dest)).toEqual([]);
+    expect(result).toMatchObject({ errorCount: 0, skipped: 0 });
+    return;
+  }
+  if (outcome === 'merged') {
+    const children = rule === 'default' || rule.startsWith('force') ? 'new' : 'old';
+    const expected = there === 'a folder' ? children : 'new';
+    expect(readFileSync(join(dest, 'entry/child'), 'utf8')).toBe(expected);
+    expect(readlinkSync(join(dest, 'entry/link'))).toBe('t');
+    if (there === 'a folder') expect(readFileSync(join(dest, 'entry/other'), 'utf8')).toBe('old');
+    if (expected === 'new') expect(result.errorCount).toBe(0);
+    return;
+  }
+  for (const name of ['', 'beside']) {
+    before.delete(name);
+    after.delete(name);
+  }
+  expect(after).toEqual(before);
+  expect(result).toMatchObject(
+    outcome === 'skipped' ? { skipped: 1, errorCount: 0 } : { skipped: 0, errorCount: 1 },
+  );
+  if (outcome === 'skipped') return;
+  const [path, destination] = [join(src, 'entry'), join(dest, 'entry')];
+  const message = `cp '${path}' -> '${destination}'`;
+  expect(result.errors).toMatchObject([
+    {
+      code: outcome,
+      syscall: 'cp',
+      path,
+      dest: destination,
+      message: expect.stringContaining(message),
+    },
+  ]);
+});
+
+describe('as SRC and DEST themselves', () => {
+  test.each(rows.filter(([rule]) => rule === 'default' || rule === 'error on exist'))(
+    '%s: %s over %s',
+    async (rule, kind, there, outcome) => {
+      make(src, kinds[kind]);
+      make(dest, present[there]);
+      const outside = look(join(at, 'outside'));
+      const [from, to] = [join(src, 'entry'), join(dest, 'entry')];
+      const copy = copyTree(from, to, rules[rule]);
+      if (kind === 'folder' && there === 'a link outside') {
+        await copy; // DEST's own link is followed
+        expect(readlinkSync(to)).toBe('../outside');
+        expect(readFileSync(join(at, 'outside/child'), 'utf8')).toBe('new');
+        return;
+      }
+      if (kind === 'folder' && there === 'a dangling link') {
+        await expect(copy).rejects.toMatchObject({ path: from, dest: to });
+        expect(readlinkSync(to)).toBe('../nowhere');
+        expect(readdirSync(at).sort()).toEqual(['dest', 'outside', 'src']);
+        return;
+      }
+      if (outcome.startsWith('ERR')) await expect(copy).rejects.toMatchObject({ code: outcome });
+      else if (outcome === 'merged' && rule === 'error on exist' && there === 'a folder') {
+        await expect(copy).rejects.toMatchObject({ code: 'ERR_FS_CP_EEXIST' });
+      } else await copy;
+      if (outcome === 'replaced' && kind === 'link') expect(readlinkSync(to)).toBe('target');
+      if (outcome === 'replaced' && kind === 'file') expect(readFileSync(to, 'utf8')).toBe('new');
+      if (outcome === 'replaced' && kind === 'fifo') expect(lstatSync(to).isFIFO()).toBe(true);
+      expect(look(join(at, 'outside'))).toEqual(outside);
+      expect(leftovers(dest)).toEqual([]);
+    },
+  );
+});
+
+test('a link deep in DEST leads nothing outside', async () => {
+  makeFiles(src, { 'a/entry/kept': 'new', 'a/entry/more': 'new', 'a/x': 'x' });
+  make(dest, 'mkdir a; ln -s ../../outside/entry a/entry');
+  const outside = look(join(at, 'outside'));
+  const result = await copyTree(src, dest, { onError: 'continue' });
+  expect(look(join(at, 'outside'))).toEqual(outside);
+  expect(result.errors).toMatchObject([{ code: 'ERR_FS_CP_DIR_TO_NON_DIR' }]);
+  expect(readlinkSync(join(dest, 'a/entry'))).toBe('../../outside/entry');
+  expect(readFileSync(join(dest, 'a/x'), 'utf8')).toBe('x');
+});
+
+test('the other name of a replaced file keeps its bytes and its inode', async () => {
+  makeFiles(src, { small: 'new', empty: '', large: Buffer.alloc(70 << 20, 'n') });
+  make(dest, 'for f in small empty large; do echo old > ../outside/$f; ln ../outside/$f $f; done');
+  const outside = look(join(at, 'outside'));
+  for (const reflink of ['auto', 'never'] as const) {
+    await copyTree(src, dest, { reflink });
+    expect(differences(src, dest)).toEqual([]);
+    expect(look(join(at, 'outside'))).toEqual(outside);
+  }
+});
+
+test('the old content stays where its successor fails', async () => {
+  makeFiles(src, { file: 'new', 'other/file': 'new' });
+  makeFiles(dest, { file: 'old' });
+  make(src, 'ln -s / other/link');
+  mkdirSync(join(dest, 'other'));
+  make(dest, 'mkdir other/file other/link');
+  const { errors } = await copyTree(src, dest, { onError: 'continue' });
+  expect(errors.map(({ code }) => code)).toEqual(Array(2).fill('ERR_FS_CP_NON_DIR_TO_DIR'));
+  expect(leftovers(dest)).toEqual([]);
+});
+
+test('twice over links of every sort', async () => {
+  make(src, 'mkdir d; ln -s d a; ln -s .. up; ln -s /nowhere b; ln -s ../src c; ln -s e e');
+  for (const force of [true, true, false]) {
+    const result = await copyTree(src, dest, { force });
+    expect(result).toMatchObject(force ? { links: 5, skipped: 0 } : { links: 0, skipped: 5 });
+    expect(differences(src, dest)).toEqual([]);
+  }
+});
+
+test('hundreds of files at once, again and again', async () => {
+  const files = Object.fromEntries(
+    Array.from({ length: 600 }, (_, i) => [`${i % 7}/${i}`, `${i}`.repeat(i)]),
+  );
+  makeFiles(src, files);
+  for (let round = 0; round < 5; round++) {
+    const result = await copyTree(src, dest);
+    expect(result).toMatchObject({ files: 600, folders: round === 0 ? 7 : 0, errorCount: 0 });
+  }
+  expect(differences(src, dest)).toEqual([]);
+  expect(leftovers(dest)).toEqual([]);
+});

@@ -1,0 +1,163 @@
+import { spawn } from 'node:child_process';
+import { mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { copyTree } from '../../lib/index.js';
+import type { CopyOptions } from '../../lib/types.js';
+import { leftovers, unlike } from '../support/compare.js';
+import { useFileSystem } from '../support/filesystems.js';
+import { makeFiles, makeSparseFile } from '../support/trees.js';
+import { workFolder } from '../support/work.js';
+
+// Full disks, and sources that change.
+
+const work = workFolder('faults');
+const MiB = 1 << 20;
+let dest: string;
+let number = 0;
+
+beforeEach(() => {
+  dest = join(work, `dest ${number++}`);
+});
+
+describe('a full disk', () => {
+  const many = join(work, 'many');
+  const large = join(work, 'one large');
+  const sparse = join(work, 'large with holes');
+  beforeAll(() => {
+    const content = (i: number): Buffer => Buffer.alloc(10_000, `${i} `);
+    makeFiles(
+      many,
+      Object.fromEntries(Array.from({ length: 1500 }, (_, i) => [`${i % 9}/${i}`, content(i)])),
+    );
+    makeFiles(large, { 'a/large': Buffer.alloc(90 * MiB, 'large '), 'b/small': 'small' });
+    mkdirSync(sparse);
+    makeSparseFile(
+      join(sparse, 'file'),
+      80 * MiB,
+      Array.from({ length: 75 }, (_, i) => i * MiB),
+    );
+  });
+
+  const disks = {
+    tmpfs: useFileSystem(work, 'tmpfs', { size: '2M' }),
+    ext4: useFileSystem(work, 'ext4', { size: '4M' }),
+  };
+  const rows = (['tmpfs', 'ext4'] as const).flatMap((disk) =>
+    ([many, large, sparse] as const).flatMap((src) =>
+      (['auto', 'never'] as const).map(
+        (reflink) => [disk, src.slice(work.length + 1), reflink] as const,
+      ),
+    ),
+  );
+
+  test.for(rows)('%s: %s, reflink %s', async ([disk, name, reflink], context) => {
+    const to = join(disks[disk](context), 'dest');
+    const src = join(work, name);
+    for (const onError of ['stop', 'continue'] as const) {
+      const job = copyTree(src, to, { reflink, onError });
+      const { result, rejected } = await job.then(
+        (result) => ({ result, rejected: false }),
+        () => ({ result: job.result, rejected: true }),
+      );
+      expect(rejected).toBe(onError === 'stop');
+      // Nothing else can be written: not an error for each of the rest.
+      expect(result.errorCount).toBeGreaterThan(0);
+      expect(result.errorCount).toBeLessThan(8);
+      for (const { code, path, dest } of result.errors) {
+        expect({ code, path, dest }).toMatchObject({
+          code: 'ENOSPC',
+          path: expect.stringContaining(src),
+          dest: expect.stringContaining(to),
+        });
+      }
+      expect(unlike(src, to)).toEqual([]);
+      expect(leftovers(to)).toEqual([]);
+      rmSync(to, { recursive: true });
+    }
+  });
+
+  test('what is replaced stays when there is no room', async (context) => {
+    const to = join(disks.tmpfs(context), 'dest');
+    makeFiles(to, { 'a/large': 'old' });
+    await expect(copyTree(large, to)).rejects.toMatchObject({ code: 'ENOSPC' });
+    expect(readFileSync(join(to, 'a/large'), 'utf8')).toBe('old');
+    expect(leftovers(to)).toEqual([]);
+    rmSync(to, { recursive: true });
+  });
+});
+
+// Each state is of one letter but for the file's length, so a mixture shows.
+const changers = {
+  'it is written anew': `
+    for (let letter = 0; ; letter = (letter + 1) % 26) {
+      const piece = Buffer.alloc(65536, 97 + letter);
+      for (let at = 0; at < size; at += 65536) fs.writeSync(file, piece, 0, 65536, at);
+      pause();
+    }`,
+  'it shrinks and grows back': `
+    for (;;) {
+      fs.ftruncateSync(file, size / 2); pause();
+      const piece = Buffer.alloc(65536, 'a');
+      for (let at = size / 2; at < size; at += 65536) fs.writeSync(file, piece, 0, 65536, at);
+      pause();
+    }`,
+  'it shrinks to nothing': `
+    for (;;) {
+      fs.ftruncateSync(file, 0); pause();
+      const piece = Buffer.alloc(1 << 20, 'a');
+      for (let at = 0; at < size; at += 1 << 20) fs.writeSync(file, piece, 0, 1 << 20, at);
+      pause();
+    }`,
+  'it grows': `
+    const piece = Buffer.alloc(65536, 'a');
+    for (let at = size; at < size * 4; at += 65536) {
+      fs.writeSync(file, piece, 0, 65536, at);
+      if (at % (1 << 22) === 0) pause();
+    }`,
+};
+
+describe('the source changes while it is copied', () => {
+  const rows = Object.keys(changers).flatMap((how) =>
+    [24 * MiB, 96 * MiB].map((size) => [how, size] as [keyof typeof changers, number]),
+  );
+  test.for(rows)('%s, %i bytes', async ([how, size]) => {
+    const src = join(work, `changing ${number}`);
+    makeFiles(src, { file: Buffer.alloc(size, 'a') });
+    const script = `
+      const fs = require('fs');
+      const [path, size] = [process.argv[1], Number(process.argv[2])];
+      const file = fs.openSync(path, 'r+');
+      const pause = () =>
+        Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, Math.random() * 150);
+      console.log('ready');
+      ${changers[how]}`;
+    const changer = spawn(process.execPath, ['-e', script, join(src, 'file'), `${size}`]);
+    await new Promise((resolve) => changer.stdout.once('data', resolve));
+    const seen = { copied: 0, refused: 0 };
+    try {
+      for (let round = 0; round < 12; round++) {
+        const options: CopyOptions = { reflink: round % 2 ? 'never' : 'auto', onError: 'continue' };
+        const { errors } = await copyTree(src, dest, options);
+        const path = join(src, 'file');
+        const refusal = { code: 'ERR_FASTCP_SOURCE_CHANGED', path, dest: join(dest, 'file') };
+        if (errors.length > 0) expect(errors).toMatchObject([refusal]);
+        expect(readdirSync(dest)).toEqual(errors.length > 0 ? [] : ['file']);
+        if (errors.length > 0) seen.refused++;
+        else {
+          seen.copied++;
+          const copy = readFileSync(join(dest, 'file'));
+          expect(copy.equals(Buffer.alloc(copy.length, copy.subarray(0, 1)))).toBe(true);
+          if (how === 'it is written anew') expect(copy.length).toBe(size);
+        }
+        rmSync(dest, { recursive: true });
+        await sleep(Math.random() * 30);
+      }
+    } finally {
+      changer.kill('SIGKILL');
+      rmSync(src, { recursive: true });
+    }
+    expect(seen.copied + seen.refused).toBe(12);
+  });
+});

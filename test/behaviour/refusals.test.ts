@@ -1,0 +1,258 @@
+import { execFileSync } from 'node:child_process';
+import { readFileSync, readlinkSync } from 'node:fs';
+import { join } from 'node:path';
+import { beforeEach, describe, expect, test } from 'vitest';
+import { copyTree } from '../../lib/index.js';
+import type { CopyOptions } from '../../lib/types.js';
+import { differences, readTree } from '../support/compare.js';
+import { whileMounted } from '../support/filesystems.js';
+import { needRoot, workFolder } from '../support/work.js';
+
+// Copies that make no sense: refused with a code, the operation and the path, and nothing made.
+
+const work = workFolder('refusals');
+let at: string;
+let number = 0;
+
+beforeEach(() => {
+  at = join(work, `${number++}`);
+  execFileSync('mkdir', ['-m', '777', at]);
+});
+
+const make = (command: string): void => {
+  execFileSync('sh', ['-ec', `umask 022; ${command}`], { cwd: at });
+};
+
+const absolute = (name: string): string => `${at}/${name}`;
+
+interface Refusal {
+  code: string;
+  /** As the message has it after the comma. */
+  where: string;
+}
+
+async function expectRefusal(
+  src: string | string[],
+  dest: string,
+  { code, where }: Refusal,
+  options: CopyOptions = {},
+): Promise<void> {
+  const before = [...readTree(at)];
+  const from = typeof src === 'string' ? absolute(src) : src.map(absolute);
+  const error = await copyTree(from, absolute(dest), options).then(
+    () => expect.unreachable('it was copied'),
+    (error) => error,
+  );
+  expect(error.code).toBe(code);
+  expect(error.message).toContain(where.replaceAll('@', `${at}/`));
+  expect(error.message).toMatch(new RegExp(`^${code}: `));
+  expect([...readTree(at)]).toEqual(before);
+}
+
+const itself: Refusal = { code: 'ERR_FS_CP_EINVAL', where: "cp '@src' -> '@" };
+const tree = 'mkdir -p src/a/b; touch src/a/f';
+const long = 'n'.repeat(256);
+
+describe('refused at once', () => {
+  test.each<[title: string, made: string, src: string, dest: string, Refusal, CopyOptions?]>([
+    ['SRC is missing', '', 'src', 'dest', { code: 'ENOENT', where: "lstat '@src'" }],
+    [
+      'SRC is missing, new parents',
+      '',
+      'src',
+      'a/b/dest',
+      { code: 'ENOENT', where: "lstat '@src'" },
+    ],
+    [
+      'above SRC is a file',
+      'touch f',
+      'f/src',
+      'dest',
+      { code: 'ENOTDIR', where: "lstat '@f/src'" },
+    ],
+    ['SRC/ is a file', 'touch f', 'f/', 'dest', { code: 'ENOTDIR', where: "stat '@f/'" }],
+    ['SRC/ dangles', 'ln -s x f', 'f/', 'dest', { code: 'ENOENT', where: "stat '@f/'" }],
+    ['SRC/ goes round', 'ln -s f f', 'f/', 'dest', { code: 'ELOOP', where: "stat '@f/'" }],
+    ['DEST is SRC', tree, 'src', 'src', itself],
+    ['DEST is SRC, a file', 'echo x > src', 'src', 'src', itself],
+    ['DEST is SRC, a link', 'ln -s x src', 'src', 'src', itself],
+    ['DEST is SRC by dots', tree, 'src', 'src/a/..', itself],
+    ['DEST is SRC by a link', `${tree}; ln -s src link`, 'src', 'link', itself],
+    ['DEST is another name of SRC', 'touch src; ln src two', 'src', 'two', itself],
+    ['DEST/ holds SRC', tree, 'src', './', itself],
+    ['DEST in SRC', tree, 'src', 'src/new', itself],
+    ['DEST in SRC, it exists', tree, 'src', 'src/a', itself],
+    ['DEST deep in SRC', tree, 'src', 'src/a/b/c/d/e', itself],
+    ['DEST in SRC by a link', `${tree}; ln -s src/a link`, 'src', 'link/new', itself],
+    ['DEST links into SRC', `${tree}; ln -s src/a link`, 'src', 'link', itself],
+    [
+      'SRC/ links above DEST',
+      `${tree}; ln -s src link`,
+      'link/',
+      'src/new',
+      { ...itself, where: "cp '@link/' -> '@src/new'" },
+    ],
+    [
+      "DEST's parent is missing",
+      tree,
+      'src',
+      'no/dest',
+      { code: 'ENOENT', where: "cp '@no'" },
+      { parents: false },
+    ],
+    [
+      "DEST's parents are missing",
+      tree,
+      'src',
+      'no/no/dest',
+      { code: 'ENOENT', where: "cp '@no/no'" },
+      { parents: false },
+    ],
+    [
+      "DEST/'s parent is missing",
+      tree,
+      'src',
+      'no/dest/',
+      { code: 'ENOENT', where: "cp '@no'" },
+      { parents: false },
+    ],
+    [
+      "DEST's parent is a file",
+      `${tree}; touch f`,
+      'src',
+      'f/dest',
+      { code: 'ERR_FS_CP_DIR_TO_NON_DIR', where: "cp '@f'" },
+    ],
+    [
+      'DEST/ is a file',
+      `${tree}; touch f`,
+      'src',
+      'f/',
+      { code: 'ERR_FS_CP_DIR_TO_NON_DIR', where: "cp '@f'" },
+    ],
+    [
+      'a file onto a folder',
+      'touch src; mkdir dest',
+      'src',
+      'dest',
+      { code: 'ERR_FS_CP_NON_DIR_TO_DIR', where: "cp '@src' -> '@dest'" },
+    ],
+    [
+      'a folder onto a file',
+      `${tree}; touch dest`,
+      'src',
+      'dest',
+      { code: 'ERR_FS_CP_DIR_TO_NON_DIR', where: "cp '@src' -> '@dest'" },
+    ],
+    [
+      "SRC's name is too long",
+      '',
+      long,
+      'dest',
+      { code: 'ENAMETOOLONG', where: `lstat '@${long}'` },
+    ],
+    ["DEST's name is too long", tree, 'src', long, { code: 'ENAMETOOLONG', where: `'@${long}'` }],
+    [
+      "a file's DEST is too long",
+      'touch src',
+      'src',
+      long,
+      { code: 'ENAMETOOLONG', where: `'@${long}'` },
+    ],
+  ])('%s', async (_, made, src, dest, refusal, options) => {
+    make(made);
+    await expectRefusal(src, dest, refusal, options);
+  });
+
+  test('two sources with one name', async () => {
+    make('mkdir a b; touch a/x b/x');
+    const refusal = { code: 'ERR_INVALID_ARG_VALUE', where: '@dest/x' };
+    const error = await copyTree(['a/x', 'b/x'].map(absolute), absolute('dest')).catch((e) => e);
+    expect(error).toBeInstanceOf(TypeError);
+    expect(error).toMatchObject({ code: refusal.code });
+    expect(error.message).toContain(absolute('dest/x'));
+    expect([...readTree(at).keys()].sort()).toEqual(['', 'a', 'a/x', 'b', 'b/x']);
+  });
+
+  test('one of several sources is missing', async () => {
+    make('touch a');
+    await expectRefusal(['a', 'no'], 'dest', { code: 'ENOENT', where: "lstat '@no'" });
+  });
+
+  test('a link onto the file that it leads to', async () => {
+    // It would replace the file by a link to itself, and the content would be lost.
+    make('echo precious > dest; ln -s dest src');
+    await copyTree(absolute('src'), absolute('dest')).catch(() => {});
+    expect(readFileSync(absolute('dest'), 'utf8')).toBe('precious\n');
+    await expectRefusal('src', 'dest', itself);
+  });
+});
+
+describe('DEST in SRC by a bind mount', () => {
+  test.for([
+    ['of SRC', 'src', 'mounted/new'],
+    ['of SRC, DEST is its root', 'src', 'mounted'],
+    ['of a folder in SRC', 'src/a', 'mounted/new'],
+    ['of a folder in SRC, DEST is its root', 'src/a', 'mounted'],
+    ['deep in a folder in SRC', 'src/a', 'mounted/b/new'],
+  ] as const)('%s', async ([, from, dest], context) => {
+    needRoot(context);
+    make(`${tree}; mkdir mounted`);
+    await whileMounted(['--bind', absolute(from)], absolute('mounted'), async () => {
+      const signal = AbortSignal.timeout(300); // where it goes round and round
+      const copy = copyTree(absolute('src'), absolute(dest), { signal });
+      const error = await copy.then(
+        () => undefined,
+        (error) => error,
+      );
+      // Only the walk can see DEST from within a folder of SRC; it ends where it meets it.
+      const most = from === 'src' ? 2 : 7;
+      expect(find(`-mindepth ${most + 1} -maxdepth ${most + 1}`)).toBe('');
+      expect(error).toMatchObject({ code: 'ERR_FS_CP_EINVAL', path: expect.any(String) });
+    });
+  });
+});
+
+const find = (args: string): string =>
+  execFileSync('find', [absolute('src'), ...args.split(' ')], { encoding: 'utf8' });
+
+describe('not refused', () => {
+  test.each([
+    ['node_modules', 'node_modules.backup'],
+    ['node_modules', 'node'],
+    ['a/node_modules', 'a/node_modules2/x'],
+  ])('%s to %s', async (src, dest) => {
+    make(`mkdir -p ${src}/x/y; touch ${src}/x/f`);
+    await copyTree(absolute(src), absolute(dest));
+    expect(differences(absolute(src), absolute(dest))).toEqual([]);
+  });
+
+  test('missing parents are made', async () => {
+    make(tree);
+    await copyTree(absolute('src'), absolute('new/and/newer/dest'));
+    expect(differences(absolute('src'), absolute('new/and/newer/dest'))).toEqual([]);
+  });
+
+  test('SRC in DEST, and a link to DEST in SRC', async () => {
+    make('mkdir -p dest/src/a; ln -s ../../dest dest/src/link; touch dest/src/f');
+    await copyTree(absolute('dest/src'), absolute('dest'));
+    expect(readlinkSync(absolute('dest/link'))).toBe('../../dest');
+    expect([...readTree(absolute('dest')).keys()].sort()).toEqual(
+      ['', 'a', 'f', 'link', 'src', 'src/a', 'src/f', 'src/link'].sort(),
+    );
+  });
+});
+
+test('a dry run refuses and finds the same, and makes nothing', async () => {
+  make(`${tree}; echo x > src/x; mkdir dest dest/x; touch dest/a`);
+  await expectRefusal('src', 'src/new', itself, { dryRun: true });
+  const before = [...readTree(at)];
+  const options = { dryRun: true, onError: 'continue' } as const;
+  const { errors } = await copyTree(absolute('src'), absolute('dest'), options);
+  expect(errors.map(({ code }) => code).sort()).toEqual([
+    'ERR_FS_CP_DIR_TO_NON_DIR',
+    'ERR_FS_CP_NON_DIR_TO_DIR',
+  ]);
+  await copyTree(absolute('src'), absolute('new/parent/dest'), { dryRun: true });
+  expect([...readTree(at)]).toEqual(before);
+});

@@ -1,0 +1,205 @@
+import { execFileSync } from 'node:child_process';
+import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import type { CopyOptions } from '../../lib/types.js';
+import { copyInChild, type Outcome } from '../support/child.js';
+import { differences, leftovers, unlike } from '../support/compare.js';
+import { useFileSystem } from '../support/filesystems.js';
+import { makeFiles, makeSparseFile } from '../support/trees.js';
+import { needTool, workFolder } from '../support/work.js';
+
+// System calls that fail, by strace.
+
+const work = workFolder('system-calls');
+const MiB = 1 << 20;
+let dest: string;
+let number = 0;
+
+beforeEach(() => {
+  dest = join(work, `dest ${number++}`);
+});
+
+const src = join(work, 'src');
+const logs = join(work, 'strace.log');
+beforeAll(() => {
+  makeFiles(src, {
+    'a/file': 'content',
+    'a/other': Buffer.alloc(300_000, 'other '),
+    'a/large': Buffer.alloc(70 * MiB, 'large '),
+    'b/c/file': 'deep',
+    'b/empty': '',
+  });
+  makeSparseFile(join(src, 'b/holes'), 2 * MiB, [MiB]);
+});
+
+/** Copies under strace, which lets the call fail; where `only` is given, on these paths only. */
+async function inject(
+  call: string,
+  fault: string,
+  options: CopyOptions = {},
+  only: string[] = [],
+  from = src,
+): Promise<Outcome> {
+  const paths = only.flatMap((path) => ['-P', path]);
+  const words = ['strace', '-f', '-qq', '-o', logs, ...paths, '-e', `trace=${call}`];
+  const request = { src: from, dest, options };
+  const outcome = await copyInChild(request, [...words, '-e', `inject=${call}:${fault}`]);
+  expect(readFileSync(logs, 'utf8')).toContain('(INJECTED)');
+  return outcome;
+}
+
+test.for(['EXDEV', 'EINVAL', 'ENOSYS', 'EIO', 'EPERM', 'EOPNOTSUPP', 'ETXTBSY'])(
+  'copy_file_range, %s: the next means is taken',
+  async (error, context) => {
+    needTool(context, 'strace');
+    const { error: failed, result } = await inject('copy_file_range', `error=${error}`);
+    expect(failed).toBeUndefined();
+    expect(result).toMatchObject({ files: 6, copied: 6, kernelCopied: 0 });
+    expect(differences(src, dest)).toEqual([]);
+  },
+);
+
+test.for(['error=EXDEV:when=2+', 'error=EIO:when=2+2', 'error=EINTR:when=1+2', 'retval=0'])(
+  'copy_file_range, %s: in the middle of a file',
+  async (fault, context) => {
+    needTool(context, 'strace');
+    const { error } = await inject('copy_file_range', fault);
+    expect(error).toBeUndefined();
+    expect(differences(src, dest)).toEqual([]);
+  },
+);
+
+test.for([
+  ['copy_file_range', 'ENOSPC', 'auto'],
+  ['copy_file_range', 'EDQUOT', 'auto'],
+  ['copy_file_range', 'ENOMEM', 'auto'],
+  ['pwrite64', 'ENOSPC', 'never'],
+  ['pwrite64', 'EDQUOT', 'never'],
+  ['pwrite64', 'EIO', 'never'],
+  ['pwrite64', 'EFBIG', 'never'],
+  ['ftruncate', 'EIO', 'auto'],
+] as const)('%s, %s: no partial file', async ([call, code, reflink], context) => {
+  needTool(context, 'strace');
+  for (const when of [1, 3]) {
+    const fault = `error=${code}:when=${call === 'ftruncate' ? '1' : when}`;
+    const { error } = await inject(call, fault, { reflink, concurrency: 1 });
+    const syscall = call === 'pwrite64' ? 'write' : call;
+    expect(error).toMatchObject({ code, syscall, path: expect.stringContaining(src) });
+    expect(error?.message).toContain(`${syscall} '${error?.path}' -> '${error?.dest}'`);
+    expect(existsSync(error?.dest ?? '')).toBe(false);
+    expect(unlike(src, dest)).toEqual([]);
+    rmSync(dest, { recursive: true });
+  }
+});
+
+test.for(['ENOSPC', 'EDQUOT', 'EROFS'])(
+  'write, %s: ends even onError continue',
+  async (code, context) => {
+    needTool(context, 'strace');
+    const options: CopyOptions = { reflink: 'never', onError: 'continue', concurrency: 1 };
+    const { result } = await inject('pwrite64', `error=${code}`, options);
+    expect(result.errors).toMatchObject([{ code }]);
+    expect(unlike(src, dest)).toEqual([]);
+  },
+);
+
+test('read, EIO: the others are copied', async (context) => {
+  needTool(context, 'strace');
+  const bad = join(src, 'a/other');
+  const options: CopyOptions = { reflink: 'never', onError: 'continue' };
+  const { result } = await inject('pread64', 'error=EIO', options, [bad]);
+  expect(result.errors).toMatchObject([{ code: 'EIO', syscall: 'read', path: bad }]);
+  expect(result.files).toBe(5);
+  expect(existsSync(join(dest, 'a/other'))).toBe(false);
+  expect(unlike(src, dest)).toEqual([]);
+});
+
+test('getdents64, EIO: names the folder', async (context) => {
+  needTool(context, 'strace');
+  const bad = join(src, 'b');
+  const { error } = await inject('getdents64', 'error=EIO', {}, [bad]);
+  expect(error).toMatchObject({ code: 'EIO', syscall: 'getdents64', path: bad });
+  expect(error?.message).toContain(bad);
+});
+
+test.for(['EMFILE', 'ENFILE'])('openat, %s: tried again', async (code, context) => {
+  needTool(context, 'strace');
+  const paths = [src, join(src, 'a'), join(src, 'b'), join(src, 'b/c')];
+  const { error } = await inject('openat', `error=${code}:when=1..3`, {}, paths);
+  expect(error).toBeUndefined();
+  expect(differences(src, dest)).toEqual([]);
+});
+
+test('fchmod, EPERM: reported, and no file with a wrong mode', async (context) => {
+  needTool(context, 'strace');
+  const tree = join(work, 'wide modes');
+  makeFiles(tree, { file: 'x' });
+  execFileSync('chmod', ['777', join(tree, 'file')]);
+  const request = { src: tree, dest, umask: 0o77, options: {} };
+  const words = ['strace', '-f', '-qq', '-o', logs, '-e', 'inject=fchmod:error=EPERM'];
+  const { error } = await copyInChild(request, words);
+  expect(error).toMatchObject({ code: 'EPERM', syscall: 'fchmod', path: join(tree, 'file') });
+  expect(existsSync(join(dest, 'file'))).toBe(false);
+});
+
+test('rename, EIO: what was there stays', async (context) => {
+  needTool(context, 'strace');
+  makeFiles(dest, { 'a/file': 'old', 'b/c/file': 'old' });
+  const options: CopyOptions = { onError: 'continue' };
+  const { result } = await inject('renameat,renameat2', 'error=EIO', options);
+  expect(result.errors).toMatchObject(Array(2).fill({ code: 'EIO', syscall: 'rename' }));
+  expect(readFileSync(join(dest, 'a/file'), 'utf8')).toBe('old');
+  expect(leftovers(dest)).toEqual([]);
+});
+
+test.for(['symlinkat', 'mknodat', 'mkdirat'])('%s, EIO: reported', async (call, context) => {
+  needTool(context, 'strace');
+  const tree = join(work, `for ${call}`);
+  makeFiles(tree, { 'f/file': 'x', file: 'y' });
+  execFileSync('sh', ['-c', 'ln -s x link; mkfifo fifo'], { cwd: tree });
+  const fault = call === 'mkdirat' ? 'error=EIO:when=2' : 'error=EIO';
+  const options: CopyOptions = { onError: 'continue', concurrency: 1 };
+  const { result } = await inject(call, fault, options, [], tree);
+  const syscall = { symlinkat: 'symlink', mknodat: 'mknod', mkdirat: 'mkdir' }[call];
+  expect(result.errors).toMatchObject([{ code: 'EIO', syscall, path: expect.any(String) }]);
+  expect(readFileSync(join(dest, 'file'), 'utf8')).toBe('y');
+  expect(unlike(tree, dest)).toEqual([]);
+});
+
+describe('FICLONE', () => {
+  const disks = {
+    xfs: useFileSystem(work, 'xfs'),
+    btrfs: useFileSystem(work, 'btrfs'),
+  };
+  const rows = (['xfs', 'btrfs'] as const).flatMap((disk) =>
+    (['EIO', 'ENOMEM', 'EOPNOTSUPP', 'EINVAL', 'EXDEV'] as const).map(
+      (code) => [disk, code] as const,
+    ),
+  );
+  test.for(rows)('%s, %s: final or not', async ([disk, code], context) => {
+    needTool(context, 'strace');
+    const folder = disks[disk](context);
+    const from = join(folder, `src ${code}`);
+    dest = join(folder, `dest ${code}`);
+    makeFiles(from, { large: Buffer.alloc(65 * MiB, 'x'), middling: Buffer.alloc(300_000, 'y') });
+    const copies = [join(dest, 'large'), join(dest, 'middling')];
+    const options: CopyOptions = { onError: 'continue' };
+    const { result } = await inject('ioctl', `error=${code}`, options, copies, from);
+    if (code === 'EIO' || code === 'ENOMEM') {
+      expect(result.errors).toHaveLength(2);
+      for (const error of result.errors) {
+        expect(error).toMatchObject({ code, message: expect.stringContaining('FICLONE') });
+      }
+      expect(readdirSync(dest)).toEqual([]);
+    } else {
+      expect(result).toMatchObject({ errorCount: 0, files: 2, cloned: 0 });
+      expect(differences(from, dest)).toEqual([]);
+      rmSync(dest, { recursive: true });
+      const always: CopyOptions = { reflink: 'always' };
+      const { error } = await inject('ioctl', `error=${code}`, always, copies, from);
+      expect(error?.code).toBe(code === 'EOPNOTSUPP' ? 'ENOTSUP' : code); // Node's name
+      expect(readdirSync(dest)).toEqual([]);
+    }
+  });
+});
