@@ -71,8 +71,8 @@ function runEngine(
       aborted = true;
       job.stop();
     };
-    const takeEntries = (): void => {
-      if (!entries || events.full) return;
+    const takeEntries = (ended = false): void => {
+      if (!entries || (events.full && !ended)) return;
       const records = job.takeEntries();
       if (!events.heard) return;
       for (const entry of readEntries(records, shown)) events.push(entry);
@@ -83,13 +83,13 @@ function runEngine(
         forgetJob(job);
       }
       const news = report.read(job, shown);
-      takeEntries();
+      takeEntries(ended);
       for (const error of news.errors) events.push({ type: 'error', error });
       for (const warning of news.warnings) events.push({ type: 'warning', warning });
       events.push({ type: 'progress', ...report.counters, durationMs: report.durationMs });
       if (ended) resolve(aborted);
     };
-    events.onRoom = takeEntries;
+    events.onRoom = () => takeEntries();
     signal?.addEventListener('abort', abort, { once: true });
     job.start(look);
   });

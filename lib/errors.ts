@@ -1,4 +1,5 @@
 /** Errors of a copy: made here and nowhere else, with the codes of Node's fs.cp where it has one. */
+import { constants } from 'node:os';
 import { getSystemErrorMap } from 'node:util';
 import type { NativeProblem } from './native.js';
 import type { CopyErrorLike, CopyResult, CopyWarning } from './types.js';
@@ -21,7 +22,17 @@ export class CopyError extends Error implements CopyErrorLike {
   }
 }
 
-const systemErrors = getSystemErrorMap();
+/** libuv's errors, and those of the system that libuv has no name for. */
+const systemErrors = new Map<number, [code: string, text: string]>(
+  Object.entries(constants.errno).map(([code, errno]) => [-errno, [code, 'system error']]),
+);
+for (const [errno, names] of getSystemErrorMap()) systemErrors.set(errno, names);
+for (const [code, text] of [
+  ['EDQUOT', 'disk quota exceeded'],
+  ['ESTALE', 'stale file handle: it was moved or removed meanwhile'],
+] as const) {
+  systemErrors.set(errnoOf(code), [code, text]);
+}
 
 function errnoOf(name: string): number {
   for (const [errno, [code]] of systemErrors) if (code === name) return errno;
@@ -35,6 +46,7 @@ const refusals = new Map<number, [code: string, why: string]>([
   [errnoOf('ENOTDIR'), ['ERR_FS_CP_DIR_TO_NON_DIR', 'cannot overwrite a non-folder with a folder']],
   // ENOTUNIQ has no name in libuv.
   [-76, ['ERR_FASTCP_NAME_COLLISION', 'two names of the source are one name in the destination']],
+  [errnoOf('EINVAL'), ['ERR_FS_CP_EINVAL', 'cannot copy a folder into itself']],
   [errnoOf('EBUSY'), ['ERR_FASTCP_SOURCE_CHANGED', 'the source changed while it was copied']],
 ]);
 

@@ -62,7 +62,10 @@ export function checkRequest(
 function checkSources(src: PathLike | readonly PathLike[]): Pick<Request, 'sources' | 'several'> {
   if (!Array.isArray(src)) return { sources: [pathBytes(src, 'src')], several: false };
   if (src.length === 0) throw invalidValue('src', 'at least one path', '[]');
-  return { sources: Array.from(src, (path, index) => pathBytes(path, `src[${index}]`)), several: true };
+  return {
+    sources: Array.from(src, (path, index) => pathBytes(path, `src[${index}]`)),
+    several: true,
+  };
 }
 
 function checkFlag(options: CopyOptions, name: keyof CopyOptions, fallback: boolean): boolean {

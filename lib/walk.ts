@@ -40,7 +40,11 @@ export async function findRoots(request: Request): Promise<Walk> {
     if (roots.some((root) => root.dest.equals(target))) {
       throw invalidValue('src', 'paths with different last names', shown.dest(target));
     }
-    await refuseIntoItself(found, target, shown.src(src), shown.dest(target));
+    // A link put in the place of what it leads to would be all that is left.
+    const leadsTo = found.isSymbolicLink() ? await existing(src, true) : undefined;
+    for (const subject of leadsTo?.isFile() ? [found, leadsTo] : [found]) {
+      await refuseIntoItself(subject, target, shown.src(src), shown.dest(target));
+    }
     roots.push({ src, dest: target, followSrc });
   }
   await makeParents(request, absolute(trimSlashes(dest)), into, shown);

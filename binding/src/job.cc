@@ -67,7 +67,8 @@ void Job::start(Napi::Env env, const Napi::Function& notify) {
   // It keeps the job alive until the function is finalized, which is after its last call.
   auto* context = new std::shared_ptr<Job>(shared_from_this());
   const auto finalize = [](napi_env, void*, void* kept) {
-    delete static_cast<std::shared_ptr<Job>*>(kept);
+    const std::unique_ptr<std::shared_ptr<Job>> job(static_cast<std::shared_ptr<Job>*>(kept));
+    if (!(*job)->ended_) (*job)->environment_ends();
   };
   const napi_status status =
       napi_create_threadsafe_function(env, nullptr, nullptr, Napi::String::New(env, "fastcp"), 1, 1,
@@ -82,8 +83,10 @@ void Job::start(Napi::Env env, const Napi::Function& notify) {
 
 void Job::stop() {
   engine_.stop();
-  if (env_ == nullptr || ended_ || running_ > 0) return;
-  pump(env_);  // nobody else would end it
+  if (env_ == nullptr || ended_) return;
+  // What waits in the pool's queue behind the host's own work need not have its turn.
+  for (const Work* work : works_) napi_cancel_async_work(env_, work->work);
+  if (works_.empty()) pump(env_);  // nobody else would end it
 }
 
 void Job::resume() {
@@ -93,8 +96,8 @@ void Job::resume() {
 /** Queues workers while more are useful and slots are free; ends the job when nothing is left. */
 void Job::pump(napi_env env) {
   if (ended_) return;
-  if (running_ == 0 && engine_.stopped()) engine_.abandon();
-  if (running_ == 0 && engine_.finished()) {
+  if (works_.empty() && engine_.stopped()) engine_.abandon();
+  if (works_.empty() && engine_.finished()) {
     ended_ = true;
     drop_slots();
     {
@@ -113,7 +116,7 @@ void Job::pump(napi_env env) {
   }
 
   const unsigned wanted = wanted_;
-  while (running_ < wanted) {
+  while (works_.size() < wanted) {
     if (granted_ > 0) {
       granted_--;
     } else if (!slots.try_take()) {
@@ -123,7 +126,7 @@ void Job::pump(napi_env env) {
   }
   drop_slots();
   // Only who has no worker at all makes others give up theirs.
-  if (running_ == 0 && !waiting_) {
+  if (works_.empty() && !waiting_) {
     waiting_ = true;
     slots.wait(weak_from_this());
   }
@@ -132,18 +135,19 @@ void Job::pump(napi_env env) {
 void Job::queue(napi_env env) {
   auto* work = new Work{shared_from_this()};
   const auto execute = [](napi_env, void* data) { static_cast<Work*>(data)->job->execute(); };
-  const auto complete = [](napi_env where, napi_status, void* data) {
+  const auto complete = [](napi_env where, napi_status status, void* data) {
     const std::unique_ptr<Work> ended(static_cast<Work*>(data));
     napi_delete_async_work(where, ended->work);
+    std::erase(ended->job->works_, ended.get());
+    if (status == napi_cancelled) Slots::process().give();  // it never began
     ended->job->completed(where);
   };
   // Plain calls, no Napi::: that would throw where the environment is on its way out.
   napi_value name = nullptr;
   if (napi_create_string_utf8(env, "fastcp", NAPI_AUTO_LENGTH, &name) == napi_ok &&
-      napi_create_async_work(env, nullptr, name, execute, complete, work, &work->work) ==
-          napi_ok &&
+      napi_create_async_work(env, nullptr, name, execute, complete, work, &work->work) == napi_ok &&
       napi_queue_async_work(env, work->work) == napi_ok) {
-    running_++;
+    works_.push_back(work);
     return;
   }
   delete work;
@@ -152,7 +156,6 @@ void Job::queue(napi_env env) {
 }
 
 void Job::completed(napi_env env) {
-  running_--;
   pump(env);
   if (!ended_) notify(env, false);
 }
@@ -176,8 +179,8 @@ void Job::environment_ends() {
 }
 
 void Job::on_ping(napi_env env, napi_value, void* context, void*) {
+  if (env == nullptr) return;  // closing: finalized already
   Job& job = **static_cast<std::shared_ptr<Job>*>(context);
-  if (env == nullptr) return job.environment_ends();
   if (job.ended_) return job.drop_slots();
   job.wanted_ = job.engine_.useful_workers(job.concurrency_);
   job.pump(env);

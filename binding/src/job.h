@@ -66,7 +66,7 @@ class Job : public Waiting, public std::enable_shared_from_this<Job> {
   napi_ref notify_ = nullptr;
   bool waiting_ = false;  // for a slot
   bool ended_ = false;
-  unsigned running_ = 0;  // works queued or executing
+  std::vector<Work*> works_{};  // queued or executing
 
   // Of all threads:
   std::mutex pinger_mutex_;                    // guards pinger_

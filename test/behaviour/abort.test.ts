@@ -13,6 +13,7 @@ import {
   strangersIn,
   workFolder,
 } from '../support/big-tree.js';
+import { nodes, runChild } from './support/child.js';
 
 const FILES = 30_000;
 /** The most that a rejection may take, in milliseconds. */
@@ -223,6 +224,33 @@ describe('a signal that aborts', () => {
     expect(performance.now() - began).toBeLessThan(SOON * 2);
     for (const dest of dests) expect(strangersIn(dest, src)).toEqual([]);
   });
+});
+
+test.each(nodes)('a signal that aborts while the host keeps the pool busy: $name', async (node) => {
+  const code = `
+    const crypto = await import('node:crypto');
+    const controller = new AbortController();
+    const job = copyTree(given.src, given.dest, { signal: controller.signal });
+    const rejected = job.catch((reason) => reason);
+    while (job.result.files === 0) await sleep(1);
+    const busy = new Promise((resolve) =>
+      crypto.pbkdf2('a', 'b', 1_000_000, 64, 'sha512', resolve));
+    await sleep(100); // now the job's worker waits for the thread
+    const began = performance.now();
+    controller.abort('enough');
+    const reason = await rejected;
+    const took = performance.now() - began;
+    await busy;
+    answer({ reason, took });`;
+  const took: number[] = [];
+  for (let round = 0; round < 3; round++) {
+    const dest = newDest();
+    const env = { UV_THREADPOOL_SIZE: '1' };
+    const ended = await runChild<{ took: number }>(node.path, code, { src, dest }, env);
+    expect(ended).toMatchObject({ exitCode: 0, stderr: '', answer: { reason: 'enough' } });
+    took.push(ended.answer.took);
+  }
+  expect(median(took)).toBeLessThan(SOON);
 });
 
 describe('a signal that aborts in the middle of a large file', () => {

@@ -86,6 +86,25 @@ describe.each(nodes)('$name', ({ path: node }) => {
       check(await runChild<Terminated>(node, terminate(worker, 250), { src, dest }));
     });
 
+    test('of many short jobs, whose every call into the addon may be cut off', async () => {
+      const code = `
+        const small = path.join(given.src, 'group-0', 'inner-0', 'folder-0');
+        for (let round = 0; round < 60; round++) {
+          const worker = startWorker(
+            'for (let i = 0; i < 200; i++) copyTree(workerData.small, workerData.dest + i);' +
+            'parentPort.postMessage(1);', { small, dest: given.dest });
+          await once(worker, 'message');
+          await sleep(Math.random() * 25);
+          await worker.terminate();
+        }
+        answer('alive');`;
+      const env = { UV_THREADPOOL_SIZE: '2' };
+      for (let again = 0; again < 3; again++) {
+        const ended = await runChild(node, code, { src, dest }, env);
+        expect(ended).toMatchObject({ ...clean, answer: 'alive' });
+      }
+    });
+
     test('while jobs of the main thread take turns with those that end', async () => {
       const code = `
         const times = [];

@@ -179,11 +179,12 @@ void LargeFile::help(Worker& worker, const std::shared_ptr<LargeFile>& self) {
   while (error_ == 0) {
     const uint64_t offset = next_.fetch_add(kChunk);
     if (offset >= file_.stat.size) break;
+    int none = 0;
+    if (worker.engine.stopped() && error_.compare_exchange_strong(none, -ECANCELED)) break;
     Content content;
     copy_data(worker, file_, offset, std::min(kChunk, file_.stat.size - offset), content);
     if (content.ended_early) ended_early_ = true;
     if (content.means != Means::copied) means_ = content.means;
-    int none = 0;
     if (content.error < 0 && error_.compare_exchange_strong(none, content.error)) {
       operation_ = content.operation;
     }

@@ -29,6 +29,26 @@ void note(Worker& worker, const Folder& folder, Names names, Action action, Kind
 
 enum class Verdict : uint8_t { replace, skip, refused };
 
+/**
+ * Whether the name that is taken in a folder of ours is another one, which DEST takes for the same:
+ * its case, or its form of Unicode, differs. The very same name is somebody else's entry.
+ */
+bool is_collision(const Folder& folder, const char* name) {
+  if (!folder.fresh) return false;
+  Handle listing;
+  if (platform::open_source_folder(folder.dst(), ".", Follow::no, listing) < 0) return false;
+  std::array<char, 4096> buffer;
+  int64_t size = 0;
+  while ((size = platform::read_listing(listing, buffer.data(), buffer.size())) > 0) {
+    for (int64_t at = 0; at < size;) {
+      const platform::Listed entry = platform::parse_listing(buffer.data() + at);
+      if (std::strcmp(entry.name, name) == 0) return false;
+      at += static_cast<int64_t>(entry.size);
+    }
+  }
+  return true;
+}
+
 /** The rules for an entry, not a folder, whose name is taken in DEST. Reports what it refuses. */
 Verdict judge(Worker& worker, const Folder& folder, Names names, Kind kind) {
   const Options& options = worker.engine.options;
@@ -36,8 +56,7 @@ Verdict judge(Worker& worker, const Folder& folder, Names names, Kind kind) {
     fail(worker, folder, names, error, kRefused);
     return Verdict::refused;
   };
-  // We made this folder and nothing else was in it: two names of SRC are one here.
-  if (folder.fresh) return refuse(ENOTUNIQ);
+  if (is_collision(folder, names.dst)) return refuse(ENOTUNIQ);
   Stat existing;
   const int error = platform::stat_entry(folder.dst(), names.dst, existing);
   if (error == 0 && existing.kind == Kind::folder) return refuse(EISDIR);
@@ -248,6 +267,7 @@ struct Target {
   Handle handle;
   Stat stat{};
   bool made = false;
+  uint32_t passing_bits = 0;  // of those asked for when it was made
 };
 
 /** Makes the folder in DEST, or opens the one that is there. Reports what goes wrong. */
@@ -261,7 +281,8 @@ bool make_target(Worker& worker, const Folder& parent, Names names, const Stat& 
   if (!dry) {
     const int error = platform::make_folder(parent.dst(), names.dst, folder_creation_mode(src));
     target.made = error == 0;
-    if (error == -EEXIST && parent.fresh) return fail(worker, parent, names, ENOTUNIQ, kRefused);
+    if (error == -EEXIST && is_collision(parent, names.dst))
+      return fail(worker, parent, names, ENOTUNIQ, kRefused);
     if (error < 0 && error != -EEXIST) return fail(worker, parent, names, error, "mkdir");
   }
   const Follow follow = parent.is_base() ? Follow::yes : Follow::no;  // DEST itself may be a link
@@ -269,8 +290,16 @@ bool make_target(Worker& worker, const Folder& parent, Names names, const Stat& 
       [&] { return platform::open_target_folder(parent.dst(), names.dst, follow, target.handle); });
   if (error == -ENOTDIR || error == -ELOOP) return fail(worker, parent, names, ENOTDIR, kRefused);
   if (error < 0) return fail(worker, parent, names, error, "open");
-  const int unknown = platform::stat_handle(target.handle, target.stat);
-  return unknown == 0 || fail(worker, parent, names, unknown, "fstat");
+  const char* operation = "fstat";
+  int failed = platform::stat_handle(target.handle, target.stat);
+  if (target.made) target.passing_bits = folder_creation_mode(src) & target.stat.mode;
+  if (failed == 0 && target.made && (target.stat.mode & kOwner) != kOwner) {
+    // umask or a default ACL keeps us out of our own folder.
+    operation = "fchmod";
+    target.stat.mode |= kOwner;
+    failed = platform::set_folder_mode(target.handle, target.stat.mode);
+  }
+  return failed == 0 || fail(worker, parent, names, failed, operation);
 }
 
 /** Both ends of the folder, open; empty where that failed, and was reported. */
@@ -297,12 +326,17 @@ FolderUse open_folder(Worker& worker, FolderTask task, Follow follow_src) {
     fail(worker, parent, names, error, operation);
     return {};
   }
+  if (engine.is_target(src_stat)) {
+    fail(worker, parent, names, EINVAL, kRefused);
+    return {};
+  }
   Target target;
   if (!make_target(worker, parent, names, src_stat, target)) return {};
   if (target.made) worker.count(Count::folders);
   if (target.made) note(worker, parent, names, Action::make, Kind::folder);
 
   const bool from_base = parent.is_base();
+  if (from_base && target.handle.is_open()) engine.add_target(target.stat);
   pin.release();
   FolderUse folder =
       Folder::create(std::move(task.parent), std::move(task.src_name), std::move(task.dst_name),
@@ -314,7 +348,7 @@ FolderUse open_folder(Worker& worker, FolderTask task, Follow follow_src) {
   if (folder->has_dst()) {
     folder->route = &engine.route(src_stat.dev, target.stat.dev);
     folder->fresh = target.made;
-    if (target.made) settle_folder_mode(*folder);
+    if (target.made) settle_folder_mode(*folder, target.passing_bits);
   }
   return folder;
 }

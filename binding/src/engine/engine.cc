@@ -169,7 +169,7 @@ unsigned Engine::useful_workers(unsigned limit) {
 }
 
 Route& Engine::route(uint64_t src_dev, uint64_t dst_dev) {
-  const std::lock_guard lock(routes_mutex_);
+  const std::lock_guard lock(devices_mutex_);
   for (const auto& known : routes_) {
     if (known->src_dev == src_dev && known->dst_dev == dst_dev) return *known;
   }
@@ -180,6 +180,17 @@ Route& Engine::route(uint64_t src_dev, uint64_t dst_dev) {
   added.clone = options.reflink != Reflink::never;
   added.copy_range = options.reflink != Reflink::never;
   return added;
+}
+
+void Engine::add_target(const platform::Stat& folder) {
+  const std::lock_guard lock(devices_mutex_);
+  targets_.emplace_back(folder.dev, folder.ino);
+}
+
+bool Engine::is_target(const platform::Stat& folder) {
+  const std::lock_guard lock(devices_mutex_);
+  return std::find(targets_.begin(), targets_.end(), std::pair(folder.dev, folder.ino)) !=
+         targets_.end();
 }
 
 void Engine::finish(Folder& folder) {

@@ -15,6 +15,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "folder.h"
@@ -131,6 +132,10 @@ class Engine : private FolderOwner {
 
   Route& route(uint64_t src_dev, uint64_t dst_dev);
 
+  /** DEST's own folders. The walk may meet one by a mount that no comparison of paths shows. */
+  void add_target(const platform::Stat& folder);
+  bool is_target(const platform::Stat& folder);
+
   const Options options;
   Problems errors, warnings;
   Journal journal;
@@ -157,8 +162,9 @@ class Engine : private FolderOwner {
   // of all workers together.
   std::atomic<uint64_t> wall_ns_{0}, cpu_ns_{0}, blocks_read_{0};
   uint64_t seen_wall_ns_ = 0, seen_cpu_ns_ = 0, seen_blocks_ = 0;  // at its last call
-  std::mutex routes_mutex_;                                        // guards routes_
+  std::mutex devices_mutex_;                                       // guards routes_ and targets_
   std::vector<std::unique_ptr<Route>> routes_;
+  std::vector<std::pair<uint64_t, uint64_t>> targets_;  // dev and ino
 };
 
 }  // namespace fastcp

@@ -162,8 +162,7 @@ int FolderTable::open_locked(Folder& folder) {
                                            next.dst_name_.c_str(), next.follow_dst, next_dst);
     }
     if (error < 0) return error;
-    if (!is_same(next_src, next.src_stat) ||
-        (next.has_dst_ && !is_same(next_dst, next.dst_stat))) {
+    if (!is_same(next_src, next.src_stat) || (next.has_dst_ && !is_same(next_dst, next.dst_stat))) {
       return -ESTALE;
     }
     src = std::move(next_src);

@@ -122,7 +122,7 @@ class Folder {
   // Set once, before any other worker sees the folder:
   platform::Stat src_stat{}, dst_stat{};
   Route* route = nullptr;
-  bool fresh = false;                   // made by us: an entry that exists is a collision of names
+  bool fresh = false;                   // made by us, empty
   std::optional<uint32_t> owed_mode{};  // to be set when the last use ends
   // Only in roots, whose name is a path that the user gave:
   platform::Follow follow_src = platform::Follow::no, follow_dst = platform::Follow::no;

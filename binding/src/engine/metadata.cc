@@ -14,14 +14,13 @@ uint32_t final_mode(const platform::Stat& src, const platform::Stat& dst) {
 }
 
 uint32_t folder_creation_mode(const platform::Stat& src) {
-  constexpr uint32_t kOwner = 0700;
   return (src.mode & (kPermissions | platform::kSticky)) | kOwner;
 }
 
-void settle_folder_mode(Folder& folder) {
+void settle_folder_mode(Folder& folder, uint32_t passing_bits) {
   const uint32_t mode = final_mode(folder.src_stat, folder.dst_stat);
   if (folder.dst_stat.mode != mode) folder.owed_mode = mode;
-  folder.passing_bits = folder_creation_mode(folder.src_stat) & folder.dst_stat.mode & kPermissions;
+  folder.passing_bits = passing_bits & kPermissions;
 }
 
 int settle_file_mode(Folder& folder, const platform::Stat& src, const platform::Handle& dst,

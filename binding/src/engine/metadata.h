@@ -14,11 +14,14 @@ namespace fastcp {
  */
 uint32_t final_mode(const platform::Stat& src, const platform::Stat& dst);
 
+/** What the owner of a folder needs to fill it. */
+inline constexpr uint32_t kOwner = 0700;
+
 /** The mode to create a folder with: never wider for others, and open to us while we fill it. */
 uint32_t folder_creation_mode(const platform::Stat& src);
 
-/** After creation of `folder`: notes which bits pass here, and what its mode must become. */
-void settle_folder_mode(Folder& folder);
+/** After creation of `folder`: notes which bits passed there, and what its mode must become. */
+void settle_folder_mode(Folder& folder, uint32_t passing_bits);
 
 /**
  * Sets the final mode of a new file in `folder` where creating it did not. Costs a call only where

@@ -150,10 +150,11 @@ int make_folder(const Handle& parent, const char* name, uint32_t mode) {
 
 int set_folder_mode(const Handle& folder, uint32_t mode) {
   Handle readable;  // fchmod() takes no O_PATH
-  if (const int error = open_source_folder(folder, ".", Follow::no, readable); error < 0) {
-    return error;
-  }
-  return fchmod(fd(readable), mode) == 0 ? 0 : -errno;
+  const int error = open_source_folder(folder, ".", Follow::no, readable);
+  if (error == 0) return fchmod(fd(readable), mode) == 0 ? 0 : -errno;
+  // Its mode keeps even its owner out.
+  if (error == -EACCES) return chmod(ProcName(folder).text, mode) == 0 ? 0 : -errno;
+  return error;
 }
 
 // --- entries ---------------------------------------------------------------------------------

@@ -1,0 +1,281 @@
+/**
+ * What git ignores: rule files on the way down, those above SRC, info/exclude, core.excludesFile, and
+ * what is tracked all the same. Other files with the same syntax (`ignoreFiles`) rank above .gitignore
+ * in their folder, and are the user's own word: they leave out tracked files too, and reach into
+ * nested repositories.
+ */
+import { constants, readFileSync } from 'node:fs';
+import { realpath } from 'node:fs/promises';
+import { CopyError } from '../errors.js';
+import { baseName, folderOf, join } from '../paths.js';
+import {
+  type Repository,
+  readSettings,
+  readTracked,
+  repositoryAround,
+  repositoryAt,
+  Tracked,
+} from './repository.js';
+import { lastMatch, parseRules, type Rule, type RulesHere, rulesBelow, rulesIn } from './rules.js';
+import { type Listed, type SelectionWarning, textOf, type Verdict, verdicts } from './verdict.js';
+import { foldCase } from './wildmatch.js';
+
+export interface GitignoreOptions {
+  gitignore: boolean;
+  onlyIgnored: boolean;
+  ignoreFiles: readonly string[];
+}
+
+/** What holds in one folder. */
+export interface GitignoreScope {
+  /** From the weakest to the strongest. */
+  rules: RulesHere[];
+  /** This folder is left out by it; only tracked files are not. */
+  ignoredBy?: Match;
+  repository?: RepositoryHere;
+}
+
+interface RepositoryHere {
+  ignoreCase: boolean;
+  tracked: Tracked;
+  /** This folder, seen from where the tracked paths begin: empty or with a slash at its end. */
+  path: string;
+}
+
+interface Match {
+  rule: Rule;
+  from: RulesHere;
+}
+
+interface Answer {
+  verdict: Verdict;
+  /** The rule by which something is left out, or a folder of which only a part is. */
+  match?: Match;
+  /** Why something is left out where it is no rule. */
+  reason?: string;
+}
+
+const taken: Answer = { verdict: verdicts.take };
+const ignoredFolder: Answer = { verdict: verdicts.takeAll };
+const searched: Answer = { verdict: verdicts.look };
+const notIgnored: Answer = { verdict: verdicts.leave, reason: 'not ignored' };
+const dotGit: Answer = { verdict: verdicts.leave, reason: '.git stays behind' };
+
+export class Gitignore {
+  readonly warnings: SelectionWarning[] = [];
+  #src: Buffer;
+  #shown: string;
+  #onlyIgnored: boolean;
+  /** Whether git's own rules are asked. */
+  #git: boolean;
+  /** Names of rule files, in the order of their rank, and which of them are not git's. */
+  #names: Map<string, { own: boolean }>;
+
+  constructor(src: Buffer, shown: string, options: GitignoreOptions) {
+    this.#src = src;
+    this.#shown = shown;
+    this.#onlyIgnored = options.onlyIgnored;
+    this.#git = options.gitignore || options.onlyIgnored;
+    this.#names = new Map(this.#git ? [['.gitignore', { own: false }]] : []);
+    for (const name of options.ignoreFiles) {
+      this.#names.set(Buffer.from(name).toString('latin1'), { own: true });
+    }
+  }
+
+  /** The scope of SRC, its own rule files read. */
+  async start(): Promise<GitignoreScope> {
+    const scope = this.#git ? await this.#startInRepository() : { rules: [] };
+    if (!scope.ignoredBy) this.#addFolder(scope, this.#src, this.#shownPath(''));
+    return scope;
+  }
+
+  async #startInRepository(): Promise<GitignoreScope> {
+    const src = await realpath(this.#src, 'buffer');
+    const repository = await repositoryAround(src);
+    const top = repository?.top ?? src;
+    const way: Buffer[] = [];
+    for (let at: Buffer = src; !at.equals(top); at = folderOf(at)) way.unshift(baseName(at));
+    const names = way.map((name) => name.toString('latin1'));
+    // SRC is a part of the repository itself, whose files nobody tracks or ignores.
+    if (names.includes('.git')) return { rules: [] };
+
+    let scope = await this.#begin(src, top, repository);
+    for (const [depth, name] of names.entries()) {
+      const folder = way.slice(0, depth).reduce(join, top);
+      this.#addFolder(scope, folder, folder.toString());
+      const match = this.#matchOf(scope, name, true);
+      scope = { ...scope, rules: scope.rules.map((rules) => rulesBelow(rules, name)) };
+      // What lies in an excluded folder cannot come back: nothing further down needs to be read.
+      if (match && !match.rule.negative) {
+        this.#warnIgnored(match);
+        return { ...scope, ignoredBy: match };
+      }
+    }
+    return scope;
+  }
+
+  #warnIgnored(match: Match): void {
+    if (this.#onlyIgnored) return;
+    const message = `'${this.#shown}' is ignored itself, by ${reasonOf(match)}: only tracked files are taken`;
+    this.warnings.push({ code: 'SOURCE_IGNORED', message, path: this.#shown });
+  }
+
+  /** The rules that a repository has besides its .gitignore files, and what is tracked below `folder`. */
+  async #begin(folder: Buffer, top: Buffer, repository?: Repository): Promise<GitignoreScope> {
+    const [{ ignoreCase, excludesFile }, tracked] = await Promise.all([
+      readSettings(folder, top),
+      repository ? this.#readTracked(folder) : [],
+    ]);
+    const scope: GitignoreScope = {
+      rules: [],
+      repository: { ignoreCase, tracked: new Tracked(tracked, ignoreCase), path: '' },
+    };
+    const exclude = repository && join(repository.commonDir, Buffer.from('info/exclude'));
+    for (const path of [excludesFile, exclude]) {
+      const content = path && readRuleFile(path, textOf(path.toString('latin1')), true);
+      if (!content) continue;
+      const shown = path.toString();
+      scope.rules.push(rulesIn(parseRules(content, { shown, own: false, fold: ignoreCase })));
+    }
+    return scope;
+  }
+
+  async #readTracked(folder: Buffer): Promise<string[]> {
+    try {
+      return await readTracked(folder);
+    } catch (error) {
+      const { code, message } = error as NodeJS.ErrnoException;
+      const why = code === 'ENOENT' ? 'git is not installed' : message.trim().split('\n').at(-1);
+      this.warnings.push({
+        code: 'GIT_UNAVAILABLE',
+        message: `cannot tell what is tracked in '${folder}', so all that matches a rule counts as ignored: ${why}`,
+        path: folder.toString(),
+      });
+      return [];
+    }
+  }
+
+  /** Reads what the listing says is there. A promise only at the root of a nested repository. */
+  enter(
+    scope: GitignoreScope,
+    entries: readonly Listed[],
+    path: string,
+  ): GitignoreScope | Promise<GitignoreScope> {
+    if (scope.ignoredBy || path === '') return scope;
+    const present = new Set<string>();
+    let nested = false;
+    for (const { name, kind } of entries) {
+      if (kind === 'file' && this.#names.has(name)) present.add(name);
+      else if (this.#git && name === '.git') nested = true;
+    }
+    if (!nested && present.size === 0) return scope;
+    const folder = this.#pathOf(path);
+    const readHere = (above: GitignoreScope): GitignoreScope => {
+      const here = { ...above, rules: [...above.rules] };
+      this.#addFolder(here, folder, this.#shownPath(path), present);
+      return here;
+    };
+    return nested ? this.#nest(scope, folder).then(readHere) : readHere(scope);
+  }
+
+  /** Within a nested repository or submodule its own rules hold, and none of those outside. */
+  async #nest(scope: GitignoreScope, folder: Buffer): Promise<GitignoreScope> {
+    const repository = await repositoryAt(folder);
+    if (!repository) return scope;
+    const inner = await this.#begin(folder, folder, repository);
+    return { ...inner, rules: [...inner.rules, ...scope.rules.filter(({ file }) => file.own)] };
+  }
+
+  #addFolder(
+    scope: GitignoreScope,
+    folder: Buffer,
+    shownFolder: string,
+    present?: ReadonlySet<string>,
+  ): void {
+    const fold = scope.repository?.ignoreCase ?? false;
+    for (const [name, { own }] of this.#names) {
+      if (present && !present.has(name)) continue;
+      const shown = joinShown(shownFolder, textOf(name));
+      const content = readRuleFile(join(folder, Buffer.from(name, 'latin1')), shown, false);
+      if (content) scope.rules.push(rulesIn(parseRules(content, { shown, own, fold })));
+    }
+  }
+
+  judge(scope: GitignoreScope, { name, kind }: Listed): Answer {
+    const isFolder = kind === 'folder';
+    if (this.#git && isDotGit(scope, name)) return dotGit;
+    const match = scope.ignoredBy ?? this.#matchOf(scope, name, isFolder);
+    if (match && !match.rule.negative && !isTracked(scope, match, name)) {
+      if (isFolder && holdsTracked(scope, match, name)) return { verdict: verdicts.look, match };
+      if (!this.#onlyIgnored) return { verdict: verdicts.leave, match };
+      return isFolder ? ignoredFolder : taken;
+    }
+    if (!this.#onlyIgnored) return taken;
+    return isFolder ? searched : notIgnored;
+  }
+
+  /** The scope of a folder whose verdict is take or look. */
+  below(scope: GitignoreScope, name: string, { match }: Answer): GitignoreScope {
+    const { repository } = scope;
+    return {
+      rules: scope.rules.map((rules) => rulesBelow(rules, name)),
+      ...(match && { ignoredBy: match }),
+      ...(repository && { repository: { ...repository, path: `${repository.path}${name}/` } }),
+    };
+  }
+
+  #matchOf({ rules, repository }: GitignoreScope, name: string, isFolder: boolean) {
+    const folded = repository?.ignoreCase ? foldCase(name) : name;
+    for (let i = rules.length - 1; i >= 0; i--) {
+      const from = rules[i] as RulesHere;
+      const rule = lastMatch(from, from.file.fold ? folded : name, isFolder);
+      if (rule) return { rule, from };
+    }
+    return undefined;
+  }
+
+  /** `path` is below SRC: empty or with a slash at its end. */
+  #pathOf(path: string): Buffer {
+    return path === '' ? this.#src : join(this.#src, Buffer.from(path.slice(0, -1), 'latin1'));
+  }
+
+  #shownPath(path: string): string {
+    return joinShown(this.#shown, path.split('/').slice(0, -1).map(textOf).join('/'));
+  }
+}
+
+function joinShown(folder: string, name: string): string {
+  if (folder === '' || name === '') return folder + name;
+  return folder.endsWith('/') ? folder + name : `${folder}/${name}`;
+}
+
+/** What git tracks its rules do not touch; those that the user named do. */
+function isTracked({ repository }: GitignoreScope, { from }: Match, name: string): boolean {
+  return !from.file.own && repository?.tracked.has(repository.path + name) === true;
+}
+
+function holdsTracked({ repository }: GitignoreScope, { from }: Match, name: string): boolean {
+  return !from.file.own && repository?.tracked.hasBelow(repository.path + name) === true;
+}
+
+function isDotGit({ repository }: GitignoreScope, name: string): boolean {
+  return name === '.git' || (repository?.ignoreCase === true && foldCase(name) === '.git');
+}
+
+/** As `git check-ignore -v` names a rule: file, line and pattern. */
+export function reasonOf({ rule, from }: Match): string {
+  return `${from.file.shown}:${rule.line}:${textOf(rule.text)}`;
+}
+
+/** As git does, rule files in the tree are not read through links, and what is no file has no rules. */
+function readRuleFile(path: Buffer, shown: string, follow: boolean): Buffer | undefined {
+  const { O_RDONLY, O_NOFOLLOW = 0, O_NONBLOCK = 0 } = constants;
+  try {
+    return readFileSync(path, { flag: O_RDONLY | O_NONBLOCK | (follow ? 0 : O_NOFOLLOW) });
+  } catch (error) {
+    const { code = 'EIO', errno = 0, syscall = 'read' } = error as NodeJS.ErrnoException;
+    if (['ENOENT', 'ENOTDIR', 'ELOOP', 'EISDIR'].includes(code)) return undefined;
+    const message = `${code}: cannot read the rules in '${shown}'`;
+    throw new CopyError(code, message, { errno, syscall, path: shown });
+  }
+}

@@ -1,0 +1,180 @@
+/**
+ * Globs relative to SRC. A glob is matched segment by segment on the way down, each by picomatch: a
+ * folder keeps only the globs that can still match below it, so a name is all that is looked at.
+ */
+import picomatch from 'picomatch/posix.js';
+import { invalidType, invalidValue } from '../errors.js';
+import { type Verdict, verdicts } from './verdict.js';
+
+const { leave, look, take, takeAll } = verdicts;
+
+/** More of them in one segment take too long on long names. */
+const mostStars = 4;
+
+const anyFolders = Symbol('**');
+type Segment = typeof anyFolders | ((name: string) => boolean);
+
+export interface Glob {
+  /** As it was given. */
+  source: string;
+  segments: readonly Segment[];
+  onlyFolders: boolean;
+}
+
+/** A glob within a folder: which segments an entry may match there. */
+interface Active {
+  glob: Glob;
+  at: readonly number[];
+}
+
+/** What holds in one folder. */
+export interface GlobScope {
+  /** Undefined: all that is here is included. */
+  include: readonly Active[] | undefined;
+  exclude: readonly Active[];
+}
+
+export interface GlobAnswer {
+  verdict: Verdict;
+  /** The scope within a folder whose verdict is take or look. */
+  below?: GlobScope;
+  /** Why something is left out. */
+  reason?: string;
+}
+
+/** Checks an option's globs. Throws ERR_INVALID_ARG_TYPE or _VALUE. */
+export function parseGlobs(globs: unknown, option: string): Glob[] {
+  if (!Array.isArray(globs)) throw invalidType(option, 'an array of globs', globs);
+  return globs.flatMap((glob, index) => parseGlob(glob, `${option}[${index}]`));
+}
+
+function parseGlob(source: unknown, option: string): Glob[] {
+  if (typeof source !== 'string') throw invalidType(option, 'a glob', source);
+  const refuse = (expected: string): Error => invalidValue(option, expected, source);
+  if (source.startsWith('/')) throw refuse('a glob relative to SRC');
+  if (/^!(?!\()/.test(source)) throw refuse("a glob that does not begin with '!'");
+  return withoutSlashesInBraces(source).map((expanded) => {
+    const onlyFolders = expanded.endsWith('/');
+    const parts = expanded.replace(/^(\.\/+)+/, '').split(/\/+/);
+    if (onlyFolders) parts.pop();
+    if (parts.join('') === '') throw refuse('a glob that is not empty');
+    const segments = parts.map((part): Segment => {
+      if (part === '**') return anyFolders;
+      if (part === '.' || part === '..') throw refuse("a glob without '.' and '..' as folders");
+      if (starsIn(part) > mostStars) {
+        throw refuse(`a glob with at most ${mostStars} stars between two slashes`);
+      }
+      return parseSegment(part, refuse);
+    });
+    return { source, segments, onlyFolders };
+  });
+}
+
+/** Also counts what repeats a group. */
+function starsIn(segment: string): number {
+  return segment.replace(/\\./g, '').match(/\*|\+\(/g)?.length ?? 0;
+}
+
+function parseSegment(segment: string, refuse: (expected: string) => Error): Segment {
+  if (!/[\\*?[\](){}!+@|^$]/.test(segment)) return (name) => name === segment;
+  try {
+    const pattern = picomatch.makeRe(segment, { dot: true, strictBrackets: true });
+    // As itself, too: `[id].ts` is a name that people use.
+    return (name) => name === segment || pattern.test(name);
+  } catch (error) {
+    const { message } = error as Error;
+    const why = message.charAt(0).toLowerCase() + message.slice(1);
+    throw refuse(`a glob that parses, its brackets closed and without a slash in them (${why})`);
+  }
+}
+
+/** `{a/b,c}/d` as `a/b/d` and `c/d`. Braces without a slash are left to picomatch. */
+function withoutSlashesInBraces(glob: string): string[] {
+  const depths: { start: number; commas: number[]; hasSlash: boolean }[] = [];
+  for (let at = 0; at < glob.length; at++) {
+    const inner = depths.at(-1);
+    if (glob[at] === '\\') at += 1;
+    else if (glob[at] === '{') depths.push({ start: at, commas: [], hasSlash: false });
+    else if (glob[at] === ',') inner?.commas.push(at);
+    else if (glob[at] === '/') {
+      for (const depth of depths) depth.hasSlash = true;
+    } else if (glob[at] === '}' && inner) {
+      depths.pop();
+      if (!inner.hasSlash || inner.commas.length === 0) continue;
+      const ends = [...inner.commas, at];
+      const starts = [inner.start, ...inner.commas];
+      return starts.flatMap((start, i) =>
+        withoutSlashesInBraces(
+          glob.slice(0, inner.start) + glob.slice(start + 1, ends[i]) + glob.slice(at + 1),
+        ),
+      );
+    }
+  }
+  return [glob];
+}
+
+/** Undefined where there are no globs. */
+export function globScope(
+  include: readonly Glob[],
+  exclude: readonly Glob[],
+): GlobScope | undefined {
+  if (include.length + exclude.length === 0) return undefined;
+  const begin = (glob: Glob): Active => ({ glob, at: withEmpty(glob, [0]) });
+  return {
+    include: include.length > 0 ? include.map(begin) : undefined,
+    exclude: exclude.map(begin),
+  };
+}
+
+/** `**` may also stand for nothing: what follows it is looked for at the same place. */
+function withEmpty({ segments }: Glob, at: readonly number[]): number[] {
+  const places = new Set(at);
+  for (const place of places) if (segments[place] === anyFolders) places.add(place + 1);
+  return [...places];
+}
+
+/** Where a glob stands within an entry; undefined where it cannot match there. */
+function advance({ glob, at }: Active, name: string): readonly number[] | undefined {
+  let next: number[] | undefined;
+  for (const place of at) {
+    const segment = glob.segments[place];
+    if (segment === undefined) continue;
+    if (segment === anyFolders) (next ??= []).push(place);
+    else if (segment(name)) (next ??= []).push(place + 1);
+  }
+  return next && withEmpty(glob, next);
+}
+
+/** A glob that names a folder names all that is in it. */
+export function judgeGlobs(scope: GlobScope, name: string, isFolder: boolean): GlobAnswer {
+  const exclude = match(scope.exclude, name, isFolder);
+  if (exclude.by) return { verdict: leave, reason: `exclude: ${exclude.by.source}` };
+  const include = scope.include && match(scope.include, name, isFolder);
+  const included = !include || include.by !== undefined;
+  if (!isFolder) return included ? { verdict: take } : notIncluded;
+  if (included) {
+    if (exclude.below.length === 0) return { verdict: takeAll };
+    return { verdict: take, below: { include: undefined, exclude: exclude.below } };
+  }
+  if (include.below.length === 0) return notIncluded;
+  return { verdict: look, below: { include: include.below, exclude: exclude.below } };
+}
+
+const notIncluded: GlobAnswer = { verdict: leave, reason: 'include: no glob matches' };
+
+/** The first glob that matches the entry, or those that can match below it. */
+function match(
+  active: readonly Active[],
+  name: string,
+  isFolder: boolean,
+): { by?: Glob; below: Active[] } {
+  const below: Active[] = [];
+  for (const one of active) {
+    const at = advance(one, name);
+    if (!at) continue;
+    const { segments, onlyFolders } = one.glob;
+    if (at.includes(segments.length) && (isFolder || !onlyFolders)) return { by: one.glob, below };
+    if (isFolder) below.push({ glob: one.glob, at });
+  }
+  return { below };
+}

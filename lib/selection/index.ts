@@ -1,0 +1,185 @@
+/**
+ * What is copied: one verdict per entry, joined from what git ignores, globs and the user's filter.
+ * Each stage keeps what it knows about a folder in a scope; a stage that cannot touch anything below has
+ * none there, and where none has one the folder is the engine's.
+ */
+import { invalidType, invalidValue } from '../errors.js';
+import { type Filter, FilterAsker, type FilterEntry } from './filter.js';
+import { Gitignore, type GitignoreOptions, type GitignoreScope, reasonOf } from './gitignore.js';
+import { type GlobScope, globScope, judgeGlobs, parseGlobs } from './globs.js';
+import { type Listed, type SelectionWarning, textOf, type Verdict, verdicts } from './verdict.js';
+
+export type { Filter, FilterEntry } from './filter.js';
+export { type Listed, type SelectionWarning, type Verdict, verdicts } from './verdict.js';
+
+export interface SelectionOptions extends GitignoreOptions {
+  include: readonly string[];
+  exclude: readonly string[];
+  filter?: Filter;
+  /** Also say why something is left out. */
+  explain?: boolean;
+}
+
+/** A folder on the way; what is in it is for this part only. */
+export interface FolderScope {
+  /** Below SRC: empty or with a slash at its end. A byte per character. */
+  path: string;
+  rules?: GitignoreScope;
+  globs?: GlobScope;
+  entry?: FilterEntry;
+}
+
+/** By the index of the entries that were judged. */
+export interface Judged {
+  verdicts: Uint8Array;
+  /** For each folder that is to be asked about. */
+  scopes: (FolderScope | undefined)[];
+  /** Where `explain` was asked for: `.gitignore:3:*.log`, `exclude: *.map`, … */
+  reasons?: (string | undefined)[];
+}
+
+export interface Selection {
+  root: FolderScope;
+  warnings: SelectionWarning[];
+  /**
+   * Judges entries of one folder. All of a folder's names must be in the first call for it: that is
+   * where rule files are found. A promise only where the filter gives one, and at the root of a nested
+   * repository. Throws or rejects with what the filter throws, or with a CopyError.
+   */
+  judge(scope: FolderScope, entries: readonly Listed[]): Judged | Promise<Judged>;
+}
+
+/** Checks names of rule files. Throws ERR_INVALID_ARG_TYPE or _VALUE. */
+export function checkRuleFileNames(names: unknown, option: string): string[] {
+  if (!Array.isArray(names)) throw invalidType(option, 'an array of file names', names);
+  return names.map((name, index) => {
+    if (typeof name !== 'string') throw invalidType(`${option}[${index}]`, 'a file name', name);
+    if (/^\.{0,2}$|[/\0]/.test(name)) {
+      throw invalidValue(`${option}[${index}]`, 'a file name without slashes', name);
+    }
+    return name;
+  });
+}
+
+/**
+ * `src` is the absolute path of a folder, `shown` what messages call it. Undefined where nothing
+ * selects: then everything is copied and JavaScript is not asked. Rejects with a TypeError for a glob
+ * that does not parse, with a CopyError where rules cannot be read.
+ */
+export async function createSelection(
+  src: Buffer,
+  options: SelectionOptions,
+  shown: string = src.toString(),
+): Promise<Selection | undefined> {
+  const root: FolderScope = { path: '' };
+  const globs = globScope(
+    parseGlobs(options.include, 'options.include'),
+    parseGlobs(options.exclude, 'options.exclude'),
+  );
+  if (globs) root.globs = globs;
+  checkRuleFileNames(options.ignoreFiles, 'options.ignoreFiles');
+  let gitignore: Gitignore | undefined;
+  if (options.gitignore || options.onlyIgnored || options.ignoreFiles.length > 0) {
+    gitignore = new Gitignore(src, shown, options);
+    root.rules = await gitignore.start();
+  }
+  const asker = options.filter && new FilterAsker(options.filter);
+  if (!root.globs && !root.rules && !asker) return undefined;
+  return new TreeSelection(root, gitignore, asker, options.explain ?? false);
+}
+
+const { leave, take, takeAll } = verdicts;
+
+class TreeSelection implements Selection {
+  readonly root: FolderScope;
+  readonly warnings: SelectionWarning[];
+  #gitignore: Gitignore | undefined;
+  #asker: FilterAsker | undefined;
+  #explain: boolean;
+
+  constructor(
+    root: FolderScope,
+    gitignore: Gitignore | undefined,
+    asker: FilterAsker | undefined,
+    explain: boolean,
+  ) {
+    this.root = root;
+    this.warnings = gitignore?.warnings ?? [];
+    this.#gitignore = gitignore;
+    this.#asker = asker;
+    this.#explain = explain;
+  }
+
+  judge(scope: FolderScope, entries: readonly Listed[]): Judged | Promise<Judged> {
+    const rules = scope.rules && this.#gitignore?.enter(scope.rules, entries, scope.path);
+    if (rules instanceof Promise) {
+      return rules.then((entered) => this.#decide({ ...scope, rules: entered }, entries));
+    }
+    return this.#decide(rules ? { ...scope, rules } : scope, entries);
+  }
+
+  #decide(scope: FolderScope, entries: readonly Listed[]): Judged | Promise<Judged> {
+    const judged: Judged = {
+      verdicts: new Uint8Array(entries.length),
+      scopes: new Array(entries.length),
+      ...(this.#explain && { reasons: new Array(entries.length) }),
+    };
+    const asked: FilterEntry[] = [];
+    for (let i = 0; i < entries.length; i++) {
+      const entry = entries[i] as Listed;
+      const below: FolderScope = { path: '' };
+      const verdict = this.#judgeOne(scope, entry, below, judged, i);
+      judged.verdicts[i] = verdict;
+      if (verdict === leave) continue;
+      if (this.#asker) asked[i] = below.entry = filterEntry(entry, scope.entry);
+      if (entry.kind !== 'folder' || verdict === takeAll) continue;
+      below.path = `${scope.path}${entry.name}/`;
+      judged.scopes[i] = below;
+    }
+    const answered = this.#asker?.ask(asked, (index) => {
+      judged.verdicts[index] = leave;
+      judged.scopes[index] = undefined;
+      if (judged.reasons) judged.reasons[index] = 'filter';
+    });
+    return answered ? answered.then(() => judged) : judged;
+  }
+
+  /** All but the filter's word; what holds in a folder goes into `below`. */
+  #judgeOne(
+    scope: FolderScope,
+    entry: Listed,
+    below: FolderScope,
+    { reasons }: Judged,
+    index: number,
+  ): Verdict {
+    const isFolder = entry.kind === 'folder';
+    let verdict: Verdict = this.#asker || !isFolder ? take : takeAll;
+    if (scope.globs) {
+      const answer = judgeGlobs(scope.globs, textOf(entry.name), isFolder);
+      if (answer.verdict === leave) {
+        if (reasons) reasons[index] = answer.reason;
+        return leave;
+      }
+      if (answer.below) below.globs = answer.below;
+      if (answer.verdict < verdict) verdict = answer.verdict;
+    }
+    if (scope.rules && this.#gitignore) {
+      const answer = this.#gitignore.judge(scope.rules, entry);
+      if (answer.verdict === leave) {
+        if (reasons) reasons[index] = answer.match ? reasonOf(answer.match) : answer.reason;
+        return leave;
+      }
+      if (isFolder && answer.verdict !== takeAll) {
+        below.rules = this.#gitignore.below(scope.rules, entry.name, answer);
+      }
+      if (answer.verdict < verdict) verdict = answer.verdict;
+    }
+    return verdict;
+  }
+}
+
+function filterEntry({ name: bytes, kind }: Listed, parent: FilterEntry | undefined): FilterEntry {
+  const name = textOf(bytes);
+  if (!parent) return { path: name, name, kind };
+  return { path: `${parent.path}/${name}`, name, kind, parent };
+}

@@ -1,0 +1,143 @@
+/** What git knows about a folder: where its repository is, its settings, and what it tracks. */
+import { execFile } from 'node:child_process';
+import type { BigIntStats } from 'node:fs';
+import { readFile, stat } from 'node:fs/promises';
+import os from 'node:os';
+import { folderOf, isAbsolute, join } from '../paths.js';
+import { foldCase } from './wildmatch.js';
+
+export interface Repository {
+  /** The work tree's root. */
+  top: Buffer;
+  /** Where info/exclude is: the repository itself, also for a worktree. */
+  commonDir: Buffer;
+}
+
+export interface GitSettings {
+  ignoreCase: boolean;
+  /** core.excludesFile; absent where it is set to nothing, or there is no home folder. */
+  excludesFile?: Buffer;
+}
+
+/** Where `folder` itself is the root of a repository, or of a worktree or submodule of one. */
+export async function repositoryAt(folder: Buffer): Promise<Repository | undefined> {
+  const dotGit = join(folder, Buffer.from('.git'));
+  const found = await statOr(dotGit);
+  if (!found) return undefined;
+  let gitDir = dotGit;
+  if (!found.isDirectory()) {
+    const link = await readLine(dotGit);
+    if (!link?.subarray(0, 8).equals(Buffer.from('gitdir: '))) return undefined;
+    gitDir = resolve(folder, link.subarray(8));
+  }
+  const common = await readLine(join(gitDir, Buffer.from('commondir')));
+  const commonDir = common ? resolve(gitDir, common) : gitDir;
+  const needed = [join(gitDir, Buffer.from('HEAD'))];
+  for (const name of ['objects', 'refs']) needed.push(join(commonDir, Buffer.from(name)));
+  const all = await Promise.all(needed.map(statOr));
+  return all.every(Boolean) ? { top: folder, commonDir } : undefined;
+}
+
+/** The repository that a folder, given by its real path, lies in. As git does, stops at a mount point. */
+export async function repositoryAround(folder: Buffer): Promise<Repository | undefined> {
+  const device = (await statOr(folder))?.dev;
+  for (let at = folder; ; at = folderOf(at)) {
+    const repository = await repositoryAt(at);
+    if (repository) return repository;
+    if (at.length <= 1 || (await statOr(folderOf(at)))?.dev !== device) return undefined;
+  }
+}
+
+async function statOr(path: Buffer): Promise<BigIntStats | undefined> {
+  return stat(path, { bigint: true }).catch(() => undefined);
+}
+
+async function readLine(path: Buffer): Promise<Buffer | undefined> {
+  const content = await readFile(path).catch(() => undefined);
+  return content && Buffer.from(content.toString('latin1').replace(/[\r\n]+$/, ''), 'latin1');
+}
+
+function resolve(folder: Buffer, path: Buffer): Buffer {
+  return isAbsolute(path) ? path : join(folder, path);
+}
+
+/** A hook's variables would answer for another repository, and a file system monitor may run anything. */
+function runGit(folder: Buffer, args: string[]): Promise<string> {
+  const { GIT_DIR, GIT_WORK_TREE, GIT_INDEX_FILE, GIT_COMMON_DIR, GIT_PREFIX, ...env } =
+    process.env;
+  return new Promise((resolve, reject) => {
+    execFile(
+      'git',
+      ['-C', folder.toString(), '-c', 'core.fsmonitor=false', ...args],
+      { env: { ...env, GIT_OPTIONAL_LOCKS: '0' }, encoding: 'latin1', maxBuffer: Infinity },
+      (error, stdout) => (error ? reject(error) : resolve(stdout)),
+    );
+  });
+}
+
+/** Git's own answer; its defaults where git does not answer. */
+export async function readSettings(folder: Buffer, top: Buffer): Promise<GitSettings> {
+  const names = '^core\\.(excludesfile|ignorecase)$';
+  const listed = await runGit(folder, ['config', '-z', '--type=path', '--get-regexp', names]).catch(
+    () => '', // also where nothing is set
+  );
+  let ignoreCase = false;
+  let excludesFile = defaultExcludesFile();
+  for (const entry of listed.split('\0')) {
+    const at = entry.indexOf('\n');
+    const [name, value] = at < 0 ? [entry, 'true'] : [entry.slice(0, at), entry.slice(at + 1)];
+    if (name === 'core.ignorecase') ignoreCase = /^(true|yes|on|0*[1-9]\d*)$/i.test(value);
+    else if (name === 'core.excludesfile') {
+      excludesFile = value === '' ? undefined : resolve(top, Buffer.from(value, 'latin1'));
+    }
+  }
+  return { ignoreCase, ...(excludesFile && { excludesFile }) };
+}
+
+function defaultExcludesFile(): Buffer | undefined {
+  const home = process.env.HOME ?? os.homedir();
+  const config = process.env.XDG_CONFIG_HOME || (home && `${home}/.config`);
+  return config ? Buffer.from(`${config}/git/ignore`) : undefined;
+}
+
+/** What a repository tracks below a folder. Paths hold a byte per character. */
+export class Tracked {
+  #paths: string[];
+  #fold: boolean;
+
+  constructor(paths: string[], fold: boolean) {
+    this.#fold = fold;
+    // Git lists in the order of bytes, which is that of strings with a byte per character.
+    this.#paths = fold ? paths.map(foldCase).sort() : paths;
+  }
+
+  /** A file or link, or a submodule's folder. */
+  has(path: string): boolean {
+    const wanted = this.#fold ? foldCase(path) : path;
+    return this.#paths[this.#indexOf(wanted)] === wanted;
+  }
+
+  /** Anything in the folder. */
+  hasBelow(folder: string): boolean {
+    const wanted = `${this.#fold ? foldCase(folder) : folder}/`;
+    return this.#paths[this.#indexOf(wanted)]?.startsWith(wanted) === true;
+  }
+
+  /** Of the first path that is not less. */
+  #indexOf(path: string): number {
+    let low = 0;
+    let high = this.#paths.length;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if ((this.#paths[middle] as string) < path) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+}
+
+/** Rejects where git is not there, or refuses. */
+export async function readTracked(folder: Buffer): Promise<string[]> {
+  const listed = await runGit(folder, ['ls-files', '-z']);
+  return listed.split('\0').slice(0, -1);
+}

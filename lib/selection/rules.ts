@@ -1,0 +1,152 @@
+/** The rules of one file with .gitignore's syntax, and which of them decides about an entry. */
+import { foldCase, matchesWildcard, parseWildcard, type Wildcard } from './wildmatch.js';
+
+/** One line of a rule file. Strings hold a byte per character. */
+export interface Rule {
+  /** From 1, as people count. */
+  line: number;
+  text: string;
+  negative: boolean;
+  onlyFolders: boolean;
+  /** What the name, or the path for a rule with a slash, begins with before any wildcard. */
+  prefix: string;
+  /** What follows the prefix. */
+  rest?: Wildcard;
+  /** What the name ends in: all that a rule of one star and no other wildcard asks. */
+  suffix?: string;
+}
+
+export interface RuleFile {
+  /** As users know it. */
+  shown: string;
+  /** Not git's: was named by the user, and has a word about tracked files, too. */
+  own: boolean;
+  fold: boolean;
+  /** Rules for names: those without wildcards by the name, and the others. */
+  byName: Map<string, Rule[]>;
+  names: Rule[];
+  /** Rules for paths below the folder that the file stands in. */
+  paths: Rule[];
+}
+
+/** A rule file as seen from a folder below it. */
+export interface RulesHere {
+  file: RuleFile;
+  /** This folder as seen from the file's: empty or with a slash at its end. Folded where names are. */
+  folder: string;
+  /** Those that can match here or further down. */
+  paths: Rule[];
+}
+
+export function parseRules(
+  content: Buffer,
+  { shown, own, fold }: Pick<RuleFile, 'shown' | 'own' | 'fold'>,
+): RuleFile {
+  const file: RuleFile = { shown, own, fold, byName: new Map(), names: [], paths: [] };
+  const hasMark = content[0] === 0xef && content[1] === 0xbb && content[2] === 0xbf;
+  const lines = content.toString('latin1', hasMark ? 3 : 0).split('\n');
+  lines.forEach((line, index) => {
+    addRule(file, line, index + 1);
+  });
+  return file;
+}
+
+function addRule(file: RuleFile, source: string, line: number): void {
+  if (source.startsWith('#')) return;
+  const [beforeNul = ''] = source.replace(/\r$/, '').split('\0');
+  const text = withoutSpacesAtEnd(beforeNul);
+  const negative = text.startsWith('!');
+  let pattern = negative ? text.slice(1) : text;
+  const onlyFolders = pattern.endsWith('/');
+  if (onlyFolders) pattern = pattern.slice(0, -1);
+  if (pattern === '') return;
+  // At any depth is what a pattern without a slash means anyway.
+  pattern = pattern.replace(/^(\*\*+\/)+(?=[^/]+$)/, '');
+  const rule: Rule = { line, text, negative, onlyFolders, prefix: '' };
+  const literal = (bytes: string): string => (file.fold ? foldCase(bytes) : bytes);
+  const isPath = pattern.includes('/');
+  if (pattern.startsWith('/')) pattern = pattern.slice(1);
+
+  if (!isPath && /^\*[^*?[\\]*$/.test(pattern)) {
+    file.names.push({ ...rule, suffix: literal(pattern.slice(1)) });
+    return;
+  }
+  const wild = pattern.search(/[*?[\\]/);
+  rule.prefix = literal(wild < 0 ? pattern : pattern.slice(0, wild));
+  if (wild >= 0) {
+    // As in git the prefix is compared first, and a double star behind it is one at the start.
+    const rest = parseWildcard(pattern.slice(isPath ? wild : 0), file.fold);
+    if (!rest) return;
+    rule.rest = rest;
+    if (!isPath) rule.prefix = '';
+  }
+  if (isPath) {
+    file.paths.push(rule);
+  } else if (rule.rest) {
+    file.names.push(rule);
+  } else {
+    const same = file.byName.get(rule.prefix);
+    if (same) same.push(rule);
+    else file.byName.set(rule.prefix, [rule]);
+  }
+}
+
+/** Spaces at the end mean nothing, but for an escaped one and those before it. */
+function withoutSpacesAtEnd(text: string): string {
+  let end = 0;
+  for (let at = 0; at < text.length; at++) {
+    if (text[at] === '\\') at += 1;
+    else if (text[at] === ' ') continue;
+    end = at + 1;
+  }
+  return text.slice(0, end);
+}
+
+/** The file's rules in its own folder, or in one below it. */
+export function rulesIn(file: RuleFile, path = ''): RulesHere {
+  const folder = file.fold ? foldCase(path) : path;
+  return { file, folder, paths: livePaths(file.paths, folder) };
+}
+
+/** The same rules in a folder of this one. */
+export function rulesBelow(here: RulesHere, name: string): RulesHere {
+  const { file, paths } = here;
+  const folder = `${here.folder}${file.fold ? foldCase(name) : name}/`;
+  return { file, folder, paths: livePaths(paths, folder) };
+}
+
+function livePaths(paths: Rule[], folder: string): Rule[] {
+  const isLive = ({ prefix, rest }: Rule): boolean =>
+    prefix.startsWith(folder) || (rest !== undefined && folder.startsWith(prefix));
+  return paths.every(isLive) ? paths : paths.filter(isLive);
+}
+
+/** The last rule that matches an entry of the folder; `name` is folded where the file's rules are. */
+export function lastMatch(here: RulesHere, name: string, isFolder: boolean): Rule | undefined {
+  const { file, folder, paths } = here;
+  const named = file.byName.get(name);
+  let last = named?.findLast((rule) => isFolder || !rule.onlyFolders);
+  for (let i = file.names.length - 1; i >= 0; i--) {
+    const rule = file.names[i] as Rule;
+    if (last && last.line > rule.line) break;
+    if (rule.onlyFolders && !isFolder) continue;
+    const { suffix, rest } = rule;
+    const matches =
+      suffix === undefined ? rest && matchesWildcard(rest, name, 0) : name.endsWith(suffix);
+    if (!matches) continue;
+    last = rule;
+    break;
+  }
+  if (paths.length === 0) return last;
+  const path = folder + name;
+  for (let i = paths.length - 1; i >= 0; i--) {
+    const rule = paths[i] as Rule;
+    if (last && last.line > rule.line) break;
+    if (rule.onlyFolders && !isFolder) continue;
+    const { prefix, rest } = rule;
+    if (rest === undefined ? path !== prefix : !path.startsWith(prefix)) continue;
+    if (rest && !matchesWildcard(rest, path, prefix.length)) continue;
+    return rule;
+  }
+  return last;
+}

@@ -1,0 +1,220 @@
+/**
+ * Patterns as git matches them: by bytes, so strings hold one byte per character here.
+ *
+ * Both levels, a path of segments and a segment of bytes, are matched the same way: in step until
+ * something differs, then once more from the last star, which takes one more. Going back further is
+ * never needed, so the time is at most pattern times text, whatever the pattern.
+ */
+
+/** A byte, the set of bytes that match, or a star. */
+type Token = number | Uint8Array;
+const star = -1;
+
+type Segment = Token[];
+/** Double star and slash: any number of segments. */
+const anyFolders = Symbol('**/');
+/** Double star at the end: whatever is left. */
+const anyRest = Symbol('/**');
+
+export type Wildcard = (Segment | typeof anyFolders | typeof anyRest)[];
+
+const anyByte = new Uint8Array(256).fill(1);
+const slash = 0x2f;
+const backslash = 0x5c;
+const isUpper = (byte: number): boolean => byte >= 0x41 && byte <= 0x5a;
+
+/** ASCII only, as git compares where core.ignoreCase is set. */
+export function foldCase(bytes: string): string {
+  return bytes.replace(/[A-Z]+/g, (letters) => letters.toLowerCase());
+}
+
+/** With `fold` the text must be folded. Undefined where nothing can match: git fails silently, too. */
+export function parseWildcard(pattern: string, fold: boolean): Wildcard | undefined {
+  const wildcard: Wildcard = [];
+  let segment: Segment = [];
+  const endSegment = (): void => {
+    wildcard.push(segment);
+    segment = [];
+  };
+  for (let at = 0; at < pattern.length; ) {
+    const byte = pattern.charCodeAt(at);
+    if (byte === slash) {
+      endSegment();
+      at += 1;
+    } else if (byte === backslash) {
+      at += 1;
+      if (at === pattern.length) return undefined;
+      // Not folded: in git an escaped capital matches nothing where case is ignored.
+      if (pattern[at] === '/') endSegment();
+      else segment.push(pattern.charCodeAt(at));
+      at += 1;
+    } else if (pattern[at] === '[') {
+      const set = parseClass(pattern, at + 1, fold);
+      if (!set) return undefined;
+      segment.push(set.members);
+      at = set.end;
+    } else if (pattern[at] === '*') {
+      const start = at;
+      while (pattern[at] === '*') at += 1;
+      if (!isDouble(pattern, start, at)) {
+        segment.push(star);
+      } else if (at === pattern.length) {
+        wildcard.push(anyRest);
+        return wildcard;
+      } else {
+        wildcard.push(anyFolders);
+        // Before an escaped slash it stands for at least one folder.
+        if (pattern[at] === '/') at += 1;
+        else segment.push(star);
+      }
+    } else {
+      const literal = fold && isUpper(byte) ? byte + 0x20 : byte;
+      segment.push(pattern[at] === '?' ? anyByte : literal);
+      at += 1;
+    }
+  }
+  endSegment();
+  return wildcard;
+}
+
+/** Two stars or more cross slashes only where they are all there is between two of them. */
+function isDouble(pattern: string, start: number, end: number): boolean {
+  if (end - start < 2 || (start > 0 && pattern[start - 1] !== '/')) return false;
+  return end === pattern.length || pattern[end] === '/' || pattern.startsWith('\\/', end);
+}
+
+const classes: Record<string, RegExp> = {
+  alnum: /[0-9A-Za-z]/,
+  alpha: /[A-Za-z]/,
+  blank: /[ \t]/,
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: that is what it names
+  cntrl: /[\x00-\x1f\x7f]/,
+  digit: /[0-9]/,
+  graph: /[!-~]/,
+  lower: /[a-z]/,
+  print: /[ -~]/,
+  punct: /[!-/:-@[-`{-~]/,
+  space: /[ \t\n\r]/,
+  upper: /[A-Z]/,
+  xdigit: /[0-9A-Fa-f]/,
+};
+
+/** What stands between brackets, from behind the first one. */
+function parseClass(
+  pattern: string,
+  start: number,
+  fold: boolean,
+): { members: Uint8Array; end: number } | undefined {
+  const members = new Uint8Array(256);
+  const add = (byte: number): void => {
+    members[byte] = 1;
+  };
+  // Ranges are all that ignores case between brackets.
+  const addRange = (from: number, to: number): void => {
+    for (let byte = from; byte <= to; byte++) {
+      add(byte);
+      if (fold && isUpper(byte)) add(byte + 0x20);
+    }
+  };
+  let at = start;
+  const negated = pattern[at] === '!' || pattern[at] === '^';
+  if (negated) at += 1;
+  /** What a range would start with. */
+  let before: number | undefined;
+  for (let first = true; first || pattern[at] !== ']'; first = false, at += 1) {
+    if (at >= pattern.length) return undefined;
+    const isRange = pattern[at] === '-' && before !== undefined && at + 1 < pattern.length;
+    if (isRange && pattern[at + 1] !== ']') {
+      at += pattern[at + 1] === '\\' ? 2 : 1;
+      if (at >= pattern.length) return undefined;
+      addRange(before ?? 0, pattern.charCodeAt(at));
+      before = undefined;
+    } else if (pattern.startsWith('[:', at)) {
+      const end = pattern.indexOf(']', at + 2);
+      if (end < 0) return undefined;
+      if (end < at + 3 || pattern[end - 1] !== ':') {
+        before = pattern.charCodeAt(at);
+        add(before);
+        continue;
+      }
+      const name = pattern.slice(at + 2, end - 1);
+      if (!Object.hasOwn(classes, name)) return undefined;
+      for (let byte = 0; byte < 256; byte++) {
+        if (classes[name]?.test(String.fromCharCode(byte))) add(byte);
+      }
+      if (fold && name === 'upper') addRange(0x61, 0x7a);
+      before = undefined;
+      at = end;
+    } else {
+      if (pattern[at] === '\\') at += 1;
+      if (at >= pattern.length) return undefined;
+      before = pattern.charCodeAt(at);
+      add(before);
+    }
+  }
+  if (negated) for (let byte = 0; byte < 256; byte++) members[byte] = members[byte] ? 0 : 1;
+  members[slash] = 0;
+  return { members, end: at + 1 };
+}
+
+/** Whether all of `text` from `start` matches. */
+export function matchesWildcard(wildcard: Wildcard, text: string, start: number): boolean {
+  let at = start; // where a segment of the text begins; beyond its length: none is left
+  let part = 0;
+  let retryPart = -1;
+  let retryAt = 0;
+  for (;;) {
+    const expected = wildcard[part];
+    if (expected === anyFolders) {
+      part += 1;
+      retryPart = part;
+      retryAt = at;
+      continue;
+    }
+    if (at > text.length) return expected === undefined;
+    if (expected === anyRest) return true;
+    const end = segmentEnd(text, at);
+    if (expected && matchesSegment(expected, text, at, end)) {
+      part += 1;
+      at = end + 1;
+      continue;
+    }
+    if (retryPart < 0) return false;
+    retryAt = segmentEnd(text, retryAt) + 1;
+    at = retryAt;
+    part = retryPart;
+  }
+}
+
+function segmentEnd(text: string, at: number): number {
+  const end = text.indexOf('/', at);
+  return end < 0 ? text.length : end;
+}
+
+function matchesSegment(segment: Segment, text: string, start: number, end: number): boolean {
+  let at = start;
+  let token = 0;
+  let retryToken = -1;
+  let retryAt = 0;
+  for (;;) {
+    const expected = segment[token];
+    if (expected === star) {
+      token += 1;
+      if (token === segment.length) return true;
+      retryToken = token;
+      retryAt = at;
+      continue;
+    }
+    if (at === end) return expected === undefined;
+    const byte = text.charCodeAt(at);
+    if (typeof expected === 'number' ? expected === byte : expected?.[byte]) {
+      token += 1;
+      at += 1;
+      continue;
+    }
+    if (retryToken < 0) return false;
+    retryAt += 1;
+    at = retryAt;
+    token = retryToken;
+  }
+}
