@@ -1,4 +1,3 @@
-const numbers = new Intl.NumberFormat('en-US', { maximumFractionDigits: 0 });
 const UNITS = ['bytes', 'kB', 'MB', 'GB', 'TB', 'PB'];
 
 // Control characters, and those that reorder or break a line. A name must not steer a terminal.
@@ -21,8 +20,9 @@ export function toJsonLine(value: object): string {
   return JSON.stringify(value).replace(UNSAFE, unicodeEscape);
 }
 
+/** `1,234`. Intl would do it, and take 15 ms to load. */
 export function number(value: number): string {
-  return numbers.format(value);
+  return value.toFixed(0).replace(/\B(?=(?:\d{3})+$)/g, ',');
 }
 
 /** `1 file`, `1,234 files` */

@@ -24,7 +24,7 @@ export async function run(invocation: Invocation): Promise<number> {
     return 2;
   }
 
-  const progress = createProgress(invocation.output);
+  const progress = await createProgress(invocation.output);
   // At once: a second signal must find no bar on the terminal.
   abort.signal.addEventListener('abort', () => progress.stop());
   const release = abortOnSignals(abort);

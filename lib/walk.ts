@@ -1,10 +1,19 @@
 /** Where the walk begins: what SRC is, where it lands, and whether that makes sense. */
-import type { BigIntStats } from 'node:fs';
-import { lstat, mkdir, realpath, stat } from 'node:fs/promises';
+import * as fs from 'node:fs';
+import { promisify } from 'node:util';
 import { CopyError, invalidValue, refuse } from './errors.js';
 import type { NativeRoot } from './native.js';
 import type { Request } from './options.js';
 import { baseName, endsInSlash, folderOf, isAbsolute, join, trimSlashes } from './paths.js';
+
+// Not fs/promises: loading it takes longer than copying a small tree.
+const lstat = promisify(fs.lstat);
+const mkdir = promisify(fs.mkdir);
+const stat = promisify(fs.stat);
+const realpath = (path: Buffer): Promise<Buffer> =>
+  new Promise((resolve, reject) => {
+    fs.realpath.native(path, 'buffer', (error, real) => (error ? reject(error) : resolve(real)));
+  });
 
 /** Paths as the user would write them, for messages. */
 export interface Shown {
@@ -62,7 +71,7 @@ function shownFrom(cwd: Buffer, given: Buffer[]): (path: Buffer) => string {
     ).toString();
 }
 
-async function statEntry(path: Buffer, follow: boolean, shown: string): Promise<BigIntStats> {
+async function statEntry(path: Buffer, follow: boolean, shown: string): Promise<fs.BigIntStats> {
   try {
     return await (follow ? stat : lstat)(path, { bigint: true });
   } catch (error) {
@@ -88,18 +97,18 @@ function isMissing(error: unknown): boolean {
 async function nameOf(src: Buffer): Promise<Buffer> {
   const name = baseName(src);
   if (!['', '.', '..'].includes(name.toString())) return name;
-  const real = baseName(await realpath(src, 'buffer'));
+  const real = baseName(await realpath(src));
   if (real.length > 0) return real;
   throw invalidValue('src', 'a path with a name, to be copied into a folder', src.toString());
 }
 
-function isSame(a: BigIntStats, b: BigIntStats): boolean {
+function isSame(a: fs.BigIntStats, b: fs.BigIntStats): boolean {
   return a.dev === b.dev && a.ino === b.ino;
 }
 
 /** Compares identities, not names: links and bind mounts lead to the same folder by other ways. */
 async function refuseIntoItself(
-  src: BigIntStats,
+  src: fs.BigIntStats,
   target: Buffer,
   srcPath: string,
   destPath: string,
@@ -112,7 +121,7 @@ async function refuseIntoItself(
   if (!isFolder) return;
   let above: Buffer = there ? target : folderOf(target);
   while (!(await existing(above, true))) above = folderOf(above);
-  for (let at: Buffer = await realpath(above, 'buffer'); ; at = folderOf(at)) {
+  for (let at: Buffer = await realpath(above); ; at = folderOf(at)) {
     if (isSame(src, await stat(at, { bigint: true }))) {
       throw refuse('ERR_FS_CP_EINVAL', 'cannot copy a folder into itself', srcPath, destPath);
     }
@@ -120,7 +129,7 @@ async function refuseIntoItself(
   }
 }
 
-async function existing(path: Buffer, follow: boolean): Promise<BigIntStats | undefined> {
+async function existing(path: Buffer, follow: boolean): Promise<fs.BigIntStats | undefined> {
   try {
     return await (follow ? stat : lstat)(path, { bigint: true });
   } catch (error) {

@@ -40,27 +40,33 @@ export class FilterAsker {
   ): undefined | Promise<void> {
     for (const [index, entry] of entries.entries()) {
       if (!entry) continue;
+      if (this.#isFull) return this.#askOn(entries, drop, index);
       const answer = this.#call(entry);
-      if (isThenable(answer)) return this.#askOn(entries, drop, index, answer);
+      if (isThenable(answer)) {
+        const held = this.#hold(answer, drop, index);
+        return this.#askOn(entries, drop, index + 1, held);
+      }
       if (!answer) drop(index);
     }
     return undefined;
   }
 
-  /** From the first answer that is a promise. */
+  get #isFull(): boolean {
+    return this.#pending >= mostPending;
+  }
+
+  /** From the first entry that promises have to do with. */
   #askOn(
     entries: readonly (FilterEntry | undefined)[],
     drop: (index: number) => void,
-    first: number,
-    firstAnswer: PromiseLike<unknown>,
+    from: number,
+    held?: Promise<void>,
   ): Promise<void> {
     const askRest = async (): Promise<void> => {
-      const answers = [this.#hold(firstAnswer, drop, first)];
+      const answers = [held];
       for (const [index, entry] of entries.entries()) {
-        if (index <= first || !entry) continue;
-        while (this.#pending >= mostPending) {
-          await new Promise<void>((go) => this.#waiting.push(go));
-        }
+        if (index < from || !entry) continue;
+        while (this.#isFull) await new Promise<void>((go) => this.#waiting.push(go));
         const answer = this.#call(entry);
         if (isThenable(answer)) answers.push(this.#hold(answer, drop, index));
         else if (!answer) drop(index);
@@ -99,7 +105,8 @@ export class FilterAsker {
       )
       .finally(() => {
         this.#pending -= 1;
-        this.#waiting.shift()?.();
+        // All of them: who is first may have no use for the place.
+        for (const go of this.#waiting.splice(0)) go();
       });
   }
 

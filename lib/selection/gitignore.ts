@@ -4,7 +4,7 @@
  * in their folder, and are the user's own word: they leave out tracked files too, and reach into
  * nested repositories.
  */
-import { constants, readFileSync } from 'node:fs';
+import { closeSync, constants, openSync, readFileSync } from 'node:fs';
 import { realpath } from 'node:fs/promises';
 import { CopyError } from '../errors.js';
 import { baseName, folderOf, join } from '../paths.js';
@@ -101,7 +101,7 @@ export class Gitignore {
 
     let scope = await this.#begin(src, top, repository);
     for (const [depth, name] of names.entries()) {
-      const folder = way.slice(0, depth).reduce(join, top);
+      const folder = way.slice(0, depth).reduce<Buffer>((above, part) => join(above, part), top);
       this.#addFolder(scope, folder, folder.toString());
       const match = this.#matchOf(scope, name, true);
       scope = { ...scope, rules: scope.rules.map((rules) => rulesBelow(rules, name)) };
@@ -271,7 +271,12 @@ export function reasonOf({ rule, from }: Match): string {
 function readRuleFile(path: Buffer, shown: string, follow: boolean): Buffer | undefined {
   const { O_RDONLY, O_NOFOLLOW = 0, O_NONBLOCK = 0 } = constants;
   try {
-    return readFileSync(path, { flag: O_RDONLY | O_NONBLOCK | (follow ? 0 : O_NOFOLLOW) });
+    const file = openSync(path, O_RDONLY | O_NONBLOCK | (follow ? 0 : O_NOFOLLOW));
+    try {
+      return readFileSync(file);
+    } finally {
+      closeSync(file);
+    }
   } catch (error) {
     const { code = 'EIO', errno = 0, syscall = 'read' } = error as NodeJS.ErrnoException;
     if (['ENOENT', 'ENOTDIR', 'ELOOP', 'EISDIR'].includes(code)) return undefined;

@@ -135,14 +135,14 @@ function withEmpty({ segments }: Glob, at: readonly number[]): number[] {
 
 /** Where a glob stands within an entry; undefined where it cannot match there. */
 function advance({ glob, at }: Active, name: string): readonly number[] | undefined {
-  let next: number[] | undefined;
+  const next: number[] = [];
   for (const place of at) {
     const segment = glob.segments[place];
     if (segment === undefined) continue;
-    if (segment === anyFolders) (next ??= []).push(place);
-    else if (segment(name)) (next ??= []).push(place + 1);
+    if (segment === anyFolders) next.push(place);
+    else if (segment(name)) next.push(place + 1);
   }
-  return next && withEmpty(glob, next);
+  return next.length > 0 ? withEmpty(glob, next) : undefined;
 }
 
 /** A glob that names a folder names all that is in it. */

@@ -153,7 +153,6 @@ function parseClass(
     }
   }
   if (negated) for (let byte = 0; byte < 256; byte++) members[byte] = members[byte] ? 0 : 1;
-  members[slash] = 0;
   return { members, end: at + 1 };
 }
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { progressLine } from '../../bin/progress.js';
+import { progressLine } from '../../bin/bar.js';
 import { resultWith } from './support/result.js';
 
 const state = resultWith({

@@ -1,0 +1,109 @@
+/** Walks a tree with a selection as the engine does, but with node:fs: no engine. */
+import type { Dirent } from 'node:fs';
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import {
+  createSelection,
+  type FolderScope,
+  type Listed,
+  type Selection,
+  type SelectionOptions,
+  verdicts,
+} from '../../../lib/selection/index.js';
+
+export interface Walked {
+  /** Files, links and folders that are copied, sorted; folders end in a slash. */
+  taken: string[];
+  /** Entries that were looked at and left out, with the reason. */
+  left: Map<string, string | undefined>;
+  /** Everything that was asked about, and its kind. */
+  asked: Map<string, Listed['kind']>;
+  /** Folders that were opened. */
+  opened: string[];
+  selection: Selection | undefined;
+}
+
+const none: SelectionOptions = {
+  gitignore: false,
+  onlyIgnored: false,
+  ignoreFiles: [],
+  include: [],
+  exclude: [],
+};
+
+/** Names are decoded with U+FFFD only here: `bytes` in the result's paths are as in the selection. */
+export async function walk(
+  src: string,
+  options: Partial<SelectionOptions>,
+  shown = '',
+): Promise<Walked> {
+  const selection = await createSelection(
+    Buffer.from(src),
+    { ...none, explain: true, ...options },
+    shown,
+  );
+  const walked: Walked = { taken: [], left: new Map(), asked: new Map(), opened: [], selection };
+
+  const takeFolder = async (path: string): Promise<void> => {
+    walked.opened.push(path);
+    for (const { name, kind } of await list(src, path)) {
+      if (kind !== 'folder') walked.taken.push(path + name);
+      else {
+        walked.taken.push(`${path}${name}/`);
+        await takeFolder(`${path}${name}/`);
+      }
+    }
+  };
+  /** Whether anything was taken. */
+  const judgeFolder = async (chosen: Selection, scope: FolderScope): Promise<boolean> => {
+    walked.opened.push(scope.path);
+    const entries = await list(src, scope.path);
+    const judged = await chosen.judge(scope, entries);
+    let any = false;
+    for (const [i, { name, kind }] of entries.entries()) {
+      const path = scope.path + name;
+      const verdict = judged.verdicts[i];
+      walked.asked.set(path, kind);
+      if (verdict === verdicts.leave) {
+        walked.left.set(path, judged.reasons?.[i]);
+        continue;
+      }
+      if (kind !== 'folder') walked.taken.push(path);
+      let made = verdict !== verdicts.look;
+      if (kind === 'folder') {
+        if (verdict === verdicts.takeAll) await takeFolder(`${path}/`);
+        else made = (await judgeFolder(chosen, judged.scopes[i] as FolderScope)) || made;
+        if (made) walked.taken.push(`${path}/`);
+      }
+      any ||= made;
+    }
+    return any;
+  };
+  if (selection) await judgeFolder(selection, selection.root);
+  else await takeFolder('');
+  walked.taken.sort();
+  return walked;
+}
+
+/** What is taken, without folders. */
+export async function filesTaken(
+  src: string,
+  options: Partial<SelectionOptions>,
+): Promise<string[]> {
+  const { taken } = await walk(src, options);
+  return taken.filter((path) => !path.endsWith('/'));
+}
+
+async function list(src: string, path: string): Promise<Listed[]> {
+  const folder = Buffer.concat([Buffer.from(join(src, '/')), Buffer.from(path, 'latin1')]);
+  const entries = await readdir(folder, { withFileTypes: true, encoding: 'buffer' });
+  return entries.map((entry) => ({
+    name: (entry.name as unknown as Buffer).toString('latin1'),
+    kind: kindOf(entry as unknown as Dirent),
+  }));
+}
+
+function kindOf(entry: Dirent): Listed['kind'] {
+  if (entry.isDirectory()) return 'folder';
+  return entry.isSymbolicLink() ? 'link' : 'file';
+}
