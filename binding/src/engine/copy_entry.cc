@@ -5,72 +5,17 @@
 #include <cstdio>
 #include <cstring>
 
+#include "conflict.h"
 #include "copy_content.h"
 #include "metadata.h"
 
 namespace fastcp {
 namespace {
 
-using platform::Follow;
-using platform::Handle;
 using platform::Kind;
 using platform::Stat;
 
-bool fail(Worker& worker, const Folder& folder, Names names, int error, const char* operation) {
-  return worker.fail(error, operation, folder.src_path(names.src), folder.dst_path(names.dst));
-}
-
-void note(Worker& worker, const Folder& folder, Names names, Action action, Kind kind) {
-  if (!worker.engine.options.journal) return;
-  worker.engine.journal.add(action, kind, folder.src_path(names.src), folder.dst_path(names.dst));
-}
-
-// --- what DEST has already -------------------------------------------------------------------
-
-enum class Verdict : uint8_t { replace, skip, refused };
-
-/**
- * Whether the name that is taken in a folder of ours is another one, which DEST takes for the same:
- * its case, or its form of Unicode, differs. The very same name is somebody else's entry.
- */
-bool is_collision(const Folder& folder, const char* name) {
-  if (!folder.fresh) return false;
-  Handle listing;
-  if (platform::open_source_folder(folder.dst(), ".", Follow::no, listing) < 0) return false;
-  std::array<char, 4096> buffer;
-  int64_t size = 0;
-  while ((size = platform::read_listing(listing, buffer.data(), buffer.size())) > 0) {
-    for (int64_t at = 0; at < size;) {
-      const platform::Listed entry = platform::parse_listing(buffer.data() + at);
-      if (std::strcmp(entry.name, name) == 0) return false;
-      at += static_cast<int64_t>(entry.size);
-    }
-  }
-  return true;
-}
-
-/** The rules for an entry, not a folder, whose name is taken in DEST. Reports what it refuses. */
-Verdict judge(Worker& worker, const Folder& folder, Names names, Kind kind) {
-  const Options& options = worker.engine.options;
-  const auto refuse = [&](int error) {
-    fail(worker, folder, names, error, kRefused);
-    return Verdict::refused;
-  };
-  if (is_collision(folder, names.dst)) return refuse(ENOTUNIQ);
-  Stat existing;
-  const int error = platform::stat_entry(folder.dst(), names.dst, existing);
-  if (error == 0 && existing.kind == Kind::folder) return refuse(EISDIR);
-  if (options.force) return Verdict::replace;
-  if (options.error_on_exist) return refuse(EEXIST);
-  worker.count(Count::skipped);
-  note(worker, folder, names, Action::skip, kind);
-  return Verdict::skip;
-}
-
-bool exists(const Folder& folder, Names names) {
-  Stat existing;
-  return folder.has_dst() && platform::stat_entry(folder.dst(), names.dst, existing) == 0;
-}
+// --- making an entry -------------------------------------------------------------------------
 
 /** A name beside `name` that nobody uses; in the base both are paths. */
 std::string temporary_name(Worker& worker, const char* name) {
@@ -98,14 +43,14 @@ bool place(Worker& worker, const Folder& folder, Names names, Kind kind, const c
       error = make(temporary.c_str());
     } while (error == -EEXIST);
   }
-  return error == 0 || fail(worker, folder, names, error, operation);
+  return error == 0 || worker.fail(folder, names, error, operation);
 }
 
 /** Gives a whole entry its name. */
 bool commit(Worker& worker, const Folder& folder, Names names, const std::string& temporary) {
   if (temporary.empty()) return true;
   const int error = platform::rename_over(folder.dst(), temporary.c_str(), names.dst);
-  return error == 0 || fail(worker, folder, names, error, "rename");
+  return error == 0 || worker.fail(folder, names, error, "rename");
 }
 
 // --- kinds -----------------------------------------------------------------------------------
@@ -121,14 +66,14 @@ void copy_at_once(Worker& worker, const Folder& folder, Names names, Kind kind, 
     return;
   }
   worker.count(counted);
-  note(worker, folder, names, temporary.empty() ? Action::copy : Action::replace, kind);
+  worker.note(folder, names, temporary.empty() ? Action::copy : Action::replace, kind);
 }
 
 void copy_link(Worker& worker, const Folder& folder, Names names) {
   std::array<char, 4097> target;  // PATH_MAX and one, to see that it fitted
   const int64_t length = platform::read_link(folder.src(), names.src, target.data(), target.size());
   if (length < 0) {
-    fail(worker, folder, names, static_cast<int>(length), "readlink");
+    worker.fail(folder, names, static_cast<int>(length), "readlink");
     return;
   }
   target[static_cast<size_t>(length)] = '\0';
@@ -140,7 +85,7 @@ void copy_link(Worker& worker, const Folder& folder, Names names) {
 void copy_special(Worker& worker, const Folder& folder, Names names, Kind kind) {
   Stat stat;
   if (const int error = platform::stat_entry(folder.src(), names.src, stat); error < 0) {
-    fail(worker, folder, names, error, "lstat");
+    worker.fail(folder, names, error, "lstat");
     return;
   }
   const uint32_t mode = stat.mode & ~(platform::kSetUid | platform::kSetGid);
@@ -164,7 +109,7 @@ void copy_file(Worker& worker, const FolderUse& use, Names names) {
   Folder& folder = *use;
   OpenFile file(folder, names);
   const auto stop_at = [&](int error, const char* operation) {
-    fail(worker, folder, names, error, operation);
+    worker.fail(folder, names, error, operation);
   };
 
   bool without_atime = folder.without_atime.load(std::memory_order_relaxed);
@@ -196,7 +141,7 @@ void copy_file(Worker& worker, const FolderUse& use, Names names) {
 void plan(Worker& worker, const Folder& folder, Names names, Kind kind) {
   Stat stat;
   if (const int error = platform::stat_entry(folder.src(), names.src, stat); error < 0) {
-    fail(worker, folder, names, error, "lstat");
+    worker.fail(folder, names, error, "lstat");
     return;
   }
   const bool taken = exists(folder, names);
@@ -205,8 +150,10 @@ void plan(Worker& worker, const Folder& folder, Names names, Kind kind) {
   worker.count(kind == Kind::file   ? Count::files
                : kind == Kind::link ? Count::links
                                     : Count::special);
-  note(worker, folder, names, taken ? Action::replace : Action::copy, kind);
+  worker.note(folder, names, taken ? Action::replace : Action::copy, kind);
 }
+
+}  // namespace
 
 void copy_entry(Worker& worker, const FolderUse& use, Names names, Kind kind) {
   const Folder& folder = *use;
@@ -214,7 +161,7 @@ void copy_entry(Worker& worker, const FolderUse& use, Names names, Kind kind) {
   if (kind == Kind::unknown) {
     Stat stat;
     if (const int error = platform::stat_entry(folder.src(), names.src, stat); error < 0) {
-      fail(worker, folder, names, error, "lstat");
+      worker.fail(folder, names, error, "lstat");
       return;
     }
     kind = stat.kind;
@@ -227,7 +174,7 @@ void copy_entry(Worker& worker, const FolderUse& use, Names names, Kind kind) {
     worker.engine.warnings.add(
         {EOPNOTSUPP, kSocket, folder.src_path(names.src), folder.dst_path(names.dst)});
     worker.count(Count::skipped);
-    note(worker, folder, names, Action::skip, kind);
+    worker.note(folder, names, Action::skip, kind);
     return;
   }
   const Options& options = worker.engine.options;
@@ -243,126 +190,6 @@ void copy_entry(Worker& worker, const FolderUse& use, Names names, Kind kind) {
     default: return copy_special(worker, folder, names, kind);
   }
 }
-
-/** Copies what a part of a listing names. False where the worker has to leave; the rest is pushed. */
-bool copy_records(Worker& worker, const FolderUse& use, const char* records, size_t size) {
-  for (size_t at = 0; at < size;) {
-    if (worker.must_leave()) {
-      if (!worker.engine.stopped()) {
-        worker.engine.stack.push(PartTask{use.again(), std::string(records + at, size - at)});
-      }
-      return false;
-    }
-    const platform::Listed entry = platform::parse_listing(records + at);
-    at += entry.size;
-    if (std::strcmp(entry.name, ".") == 0 || std::strcmp(entry.name, "..") == 0) continue;
-    copy_entry(worker, use, {entry.name, entry.name}, entry.kind);
-  }
-  return true;
-}
-
-// --- folders ---------------------------------------------------------------------------------
-
-struct Target {
-  Handle handle;
-  Stat stat{};
-  bool made = false;
-  uint32_t passing_bits = 0;  // of those asked for when it was made
-};
-
-/** Makes the folder in DEST, or opens the one that is there. Reports what goes wrong. */
-bool make_target(Worker& worker, const Folder& parent, Names names, const Stat& src,
-                 Target& target) {
-  const bool dry = worker.engine.options.dry_run;
-  if (dry && !exists(parent, names)) {
-    target.made = true;
-    return true;
-  }
-  if (!dry) {
-    const int error = platform::make_folder(parent.dst(), names.dst, folder_creation_mode(src));
-    target.made = error == 0;
-    if (error == -EEXIST && is_collision(parent, names.dst))
-      return fail(worker, parent, names, ENOTUNIQ, kRefused);
-    if (error < 0 && error != -EEXIST) return fail(worker, parent, names, error, "mkdir");
-  }
-  const Follow follow = parent.is_base() ? Follow::yes : Follow::no;  // DEST itself may be a link
-  const int error = worker.with_descriptor(
-      [&] { return platform::open_target_folder(parent.dst(), names.dst, follow, target.handle); });
-  if (error == -ENOTDIR || error == -ELOOP) return fail(worker, parent, names, ENOTDIR, kRefused);
-  if (error < 0) return fail(worker, parent, names, error, "open");
-  const char* operation = "fstat";
-  int failed = platform::stat_handle(target.handle, target.stat);
-  if (target.made) target.passing_bits = folder_creation_mode(src) & target.stat.mode;
-  if (failed == 0 && target.made && (target.stat.mode & kOwner) != kOwner) {
-    // umask or a default ACL keeps us out of our own folder.
-    operation = "fchmod";
-    target.stat.mode |= kOwner;
-    failed = platform::set_folder_mode(target.handle, target.stat.mode);
-  }
-  return failed == 0 || fail(worker, parent, names, failed, operation);
-}
-
-/** Both ends of the folder, open; empty where that failed, and was reported. */
-FolderUse open_folder(Worker& worker, FolderTask task, Follow follow_src) {
-  const Names names{task.src_name.c_str(), task.dst_name.c_str()};
-  const Folder& parent = *task.parent;
-  Engine& engine = worker.engine;
-  FolderPin pin;
-  if (const int error = pin.pin(*task.parent); error < 0) {
-    fail(worker, parent, names, error, "open");
-    return {};
-  }
-  engine.folders.make_room();
-  Handle src;
-  Stat src_stat;
-  int error = worker.with_descriptor(
-      [&] { return platform::open_source_folder(parent.src(), names.src, follow_src, src); });
-  const char* operation = "open";
-  if (error == 0) {
-    operation = "fstat";
-    error = platform::stat_handle(src, src_stat);
-  }
-  if (error < 0) {
-    fail(worker, parent, names, error, operation);
-    return {};
-  }
-  if (engine.is_target(src_stat)) {
-    fail(worker, parent, names, EINVAL, kRefused);
-    return {};
-  }
-  Target target;
-  if (!make_target(worker, parent, names, src_stat, target)) return {};
-  if (target.made) worker.count(Count::folders);
-  if (target.made) note(worker, parent, names, Action::make, Kind::folder);
-
-  const bool from_base = parent.is_base();
-  if (from_base && target.handle.is_open()) engine.add_target(target.stat);
-  pin.release();
-  FolderUse folder =
-      Folder::create(std::move(task.parent), std::move(task.src_name), std::move(task.dst_name),
-                     std::move(src), std::move(target.handle));
-  folder->src_stat = src_stat;
-  folder->dst_stat = target.stat;
-  folder->follow_src = follow_src;
-  folder->follow_dst = from_base ? Follow::yes : Follow::no;
-  if (folder->has_dst()) {
-    folder->route = &engine.route(src_stat.dev, target.stat.dev);
-    folder->fresh = target.made;
-    if (target.made) settle_folder_mode(*folder, target.passing_bits);
-  }
-  return folder;
-}
-
-void copy_open_folder(Worker& worker, FolderUse folder) {
-  ListingTask listing{std::move(folder), FolderPin()};
-  if (const int error = listing.pin.pin(*listing.folder); error < 0) {
-    worker.fail(error, "open", listing.folder->src_path(), listing.folder->dst_path());
-    return;
-  }
-  copy_listing(worker, std::move(listing));
-}
-
-}  // namespace
 
 // --- OpenFile --------------------------------------------------------------------------------
 
@@ -399,7 +226,7 @@ OpenFile::~OpenFile() {
 void finish_file(Worker& worker, OpenFile& file, Content content) {
   const auto stop_at = [&](int error, const char* operation) {
     // Where the copy was stopped there is nothing to report: whoever stopped it knows.
-    if (error != -ECANCELED) fail(worker, *file.folder, file.names, error, operation);
+    if (error != -ECANCELED) worker.fail(*file.folder, file.names, error, operation);
   };
 
   if (content.error == 0 && source_changed(file, content)) {
@@ -422,74 +249,8 @@ void finish_file(Worker& worker, OpenFile& file, Content content) {
   worker.count(content.means == Means::cloned          ? Count::cloned
                : content.means == Means::kernel_copied ? Count::kernel_copied
                                                        : Count::copied);
-  note(worker, *file.folder, file.names, file.temporary.empty() ? Action::copy : Action::replace,
-       Kind::file);
-}
-
-// --- tasks -----------------------------------------------------------------------------------
-
-void copy_root(Worker& worker, FolderUse base, const Root& root) {
-  const Names names{root.src.c_str(), root.dst.c_str()};
-  const Follow follow = root.follow_src ? Follow::yes : Follow::no;
-  Stat stat;
-  if (const int error = platform::stat_entry(base->src(), names.src, stat, follow); error < 0) {
-    fail(worker, *base, names, error, "lstat");
-    return;
-  }
-  if (stat.kind != Kind::folder) return copy_entry(worker, base, names, stat.kind);
-  worker.count(Count::found);
-  FolderUse folder = open_folder(worker, {std::move(base), root.src, root.dst}, follow);
-  if (folder) copy_open_folder(worker, std::move(folder));
-}
-
-void copy_folder(Worker& worker, FolderTask task) {
-  const bool from_base = task.parent->is_base();
-  const uint64_t parent_dev = task.parent->src_stat.dev;
-  FolderUse folder = open_folder(worker, std::move(task), Follow::no);
-  if (!folder) return;
-  if (worker.engine.options.one_file_system && !from_base && folder->src_stat.dev != parent_dev) {
-    worker.count(Count::skipped);  // what is mounted here
-    return;
-  }
-  copy_open_folder(worker, std::move(folder));
-}
-
-void copy_listing(Worker& worker, ListingTask task) {
-  // A listing that fills so much of the buffer probably goes on.
-  constexpr int64_t kWide = Worker::kListing / 4;
-  for (;;) {
-    Folder& folder = *task.folder;
-    const int64_t size = platform::read_listing(folder.src(), worker.listing(), Worker::kListing);
-    if (size < 0) {
-      worker.fail(static_cast<int>(size), "getdents64", folder.src_path(), folder.dst_path());
-    }
-    if (size <= 0) return;
-
-    if (size > kWide) {
-      // Whoever is free reads on, while this worker copies what it has read.
-      ListingTask rest{task.folder.again(), FolderPin()};
-      if (const int error = rest.pin.pin(folder); error < 0) {
-        worker.fail(error, "open", folder.src_path(), folder.dst_path());
-        return;
-      }
-      worker.engine.stack.push(std::move(rest));
-      copy_records(worker, task.folder, worker.listing(), static_cast<size_t>(size));
-      return;
-    }
-    if (!copy_records(worker, task.folder, worker.listing(), static_cast<size_t>(size))) {
-      if (!worker.engine.stopped()) worker.engine.stack.push(std::move(task));
-      return;
-    }
-  }
-}
-
-void copy_part(Worker& worker, PartTask task) {
-  FolderPin pin;
-  if (const int error = pin.pin(*task.folder); error < 0) {
-    worker.fail(error, "open", task.folder->src_path(), task.folder->dst_path());
-    return;
-  }
-  copy_records(worker, task.folder, task.records.data(), task.records.size());
+  worker.note(*file.folder, file.names, file.temporary.empty() ? Action::copy : Action::replace,
+              Kind::file);
 }
 
 void copy_large_file(Worker& worker, const LargeFileTask& task) {

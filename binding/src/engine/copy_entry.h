@@ -1,4 +1,4 @@
-// One entry of a folder: its kind, what to do where DEST has it already, and the way there.
+// One entry of a folder: made under its own name, or beside what DEST has and renamed over it.
 #pragma once
 
 #include <string>
@@ -6,12 +6,6 @@
 #include "engine.h"
 
 namespace fastcp {
-
-/** An entry's name on both sides. They differ only in the base, where they are whole paths. */
-struct Names {
-  const char* src;
-  const char* dst;
-};
 
 /**
  * A file between opening its source and having its copy under its name. Removes what it created
@@ -43,10 +37,9 @@ class OpenFile {
   std::string src_name_{}, dst_name_{};
 };
 
-void copy_root(Worker& worker, FolderUse base, const Root& root);
-void copy_folder(Worker& worker, FolderTask task);
-void copy_listing(Worker& worker, ListingTask task);
-void copy_part(Worker& worker, PartTask task);
+/** Copies an entry of `folder`; a folder is pushed as a task. */
+void copy_entry(Worker& worker, const FolderUse& folder, Names names, platform::Kind kind);
+
 void copy_large_file(Worker& worker, const LargeFileTask& task);
 
 struct Content;

@@ -8,6 +8,7 @@
 
 #include "copy_content.h"
 #include "copy_entry.h"
+#include "copy_folder.h"
 
 namespace fastcp {
 namespace {
@@ -69,6 +70,11 @@ bool Worker::fail(int error, const char* operation, std::string path, std::strin
   engine.errors.add({error < 0 ? -error : error, operation, std::move(path), std::move(dest)});
   if (engine.options.stop_on_error || is_final(error < 0 ? -error : error)) engine.stop();
   return false;
+}
+
+void Worker::note(const Folder& folder, Names names, Action action, platform::Kind kind) {
+  if (!engine.options.journal) return;
+  engine.journal.add(action, kind, folder.src_path(names.src), folder.dst_path(names.dst));
 }
 
 bool Worker::may_retry(int error, int tries) {

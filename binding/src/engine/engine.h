@@ -71,6 +71,13 @@ class Worker {
   /** Reports an error, and stops the copy where it is final. Returns false, for `return fail(…)`. */
   bool fail(int error, const char* operation, std::string path, std::string dest);
 
+  bool fail(const Folder& folder, Names names, int error, const char* operation) {
+    return fail(error, operation, folder.src_path(names.src), folder.dst_path(names.dst));
+  }
+
+  /** Puts into the journal, if one is kept, what was done with an entry. */
+  void note(const Folder& folder, Names names, Action action, platform::Kind kind);
+
   /** Calls `open` again while it finds no free descriptor and other workers may free some. */
   template <class Open>
   int with_descriptor(Open open) {

@@ -23,6 +23,12 @@ namespace fastcp {
 
 class Folder;
 
+/** An entry's name on both sides. They differ only in the base, where they are whole paths. */
+struct Names {
+  const char* src;
+  const char* dst;
+};
+
 /** What may be used to copy between two devices; learned from what failed. */
 struct Route {
   uint64_t src_dev, dst_dev;

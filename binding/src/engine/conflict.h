@@ -1,0 +1,22 @@
+// What DEST has already, and what the rules say about it.
+#pragma once
+
+#include "engine.h"
+
+namespace fastcp {
+
+enum class Verdict : uint8_t { replace, skip, refused };
+
+/** The rules for an entry, not a folder, whose name is taken in DEST. Reports what it refuses. */
+Verdict judge(Worker& worker, const Folder& folder, Names names, platform::Kind kind);
+
+/** Whether DEST has something of that name. */
+bool exists(const Folder& folder, Names names);
+
+/**
+ * Whether the name that is taken in a folder of ours is another one, which DEST takes for the same:
+ * its case, or its form of Unicode, differs. The very same name is somebody else's entry.
+ */
+bool is_collision(const Folder& folder, const char* name);
+
+}  // namespace fastcp

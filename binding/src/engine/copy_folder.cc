@@ -1,0 +1,200 @@
+#include "copy_folder.h"
+
+#include <cerrno>
+#include <cstring>
+
+#include "conflict.h"
+#include "copy_entry.h"
+#include "metadata.h"
+
+namespace fastcp {
+namespace {
+
+using platform::Follow;
+using platform::Handle;
+using platform::Kind;
+using platform::Stat;
+
+/** Copies what a part of a listing names. False where the worker has to leave; the rest is pushed. */
+bool copy_records(Worker& worker, const FolderUse& use, const char* records, size_t size) {
+  for (size_t at = 0; at < size;) {
+    if (worker.must_leave()) {
+      if (!worker.engine.stopped()) {
+        worker.engine.stack.push(PartTask{use.again(), std::string(records + at, size - at)});
+      }
+      return false;
+    }
+    const platform::Listed entry = platform::parse_listing(records + at);
+    at += entry.size;
+    if (std::strcmp(entry.name, ".") == 0 || std::strcmp(entry.name, "..") == 0) continue;
+    copy_entry(worker, use, {entry.name, entry.name}, entry.kind);
+  }
+  return true;
+}
+
+struct Target {
+  Handle handle;
+  Stat stat{};
+  bool made = false;
+  uint32_t passing_bits = 0;  // of those asked for when it was made
+};
+
+/** Makes the folder in DEST, or opens the one that is there. Reports what goes wrong. */
+bool make_target(Worker& worker, const Folder& parent, Names names, const Stat& src,
+                 Target& target) {
+  const bool dry = worker.engine.options.dry_run;
+  if (dry && !exists(parent, names)) {
+    target.made = true;
+    return true;
+  }
+  if (!dry) {
+    const int error = platform::make_folder(parent.dst(), names.dst, folder_creation_mode(src));
+    target.made = error == 0;
+    if (error == -EEXIST && is_collision(parent, names.dst))
+      return worker.fail(parent, names, ENOTUNIQ, kRefused);
+    if (error < 0 && error != -EEXIST) return worker.fail(parent, names, error, "mkdir");
+  }
+  const Follow follow = parent.is_base() ? Follow::yes : Follow::no;  // DEST itself may be a link
+  const int error = worker.with_descriptor(
+      [&] { return platform::open_target_folder(parent.dst(), names.dst, follow, target.handle); });
+  if (error == -ENOTDIR || error == -ELOOP) return worker.fail(parent, names, ENOTDIR, kRefused);
+  if (error < 0) return worker.fail(parent, names, error, "open");
+  const char* operation = "fstat";
+  int failed = platform::stat_handle(target.handle, target.stat);
+  if (target.made) target.passing_bits = folder_creation_mode(src) & target.stat.mode;
+  if (failed == 0 && target.made && (target.stat.mode & kOwner) != kOwner) {
+    // umask or a default ACL keeps us out of our own folder.
+    operation = "fchmod";
+    target.stat.mode |= kOwner;
+    failed = platform::set_folder_mode(target.handle, target.stat.mode);
+  }
+  return failed == 0 || worker.fail(parent, names, failed, operation);
+}
+
+/** Both ends of the folder, open; empty where that failed, and was reported. */
+FolderUse open_folder(Worker& worker, FolderTask task, Follow follow_src) {
+  const Names names{task.src_name.c_str(), task.dst_name.c_str()};
+  const Folder& parent = *task.parent;
+  Engine& engine = worker.engine;
+  FolderPin pin;
+  if (const int error = pin.pin(*task.parent); error < 0) {
+    worker.fail(parent, names, error, "open");
+    return {};
+  }
+  engine.folders.make_room();
+  Handle src;
+  Stat src_stat;
+  int error = worker.with_descriptor(
+      [&] { return platform::open_source_folder(parent.src(), names.src, follow_src, src); });
+  const char* operation = "open";
+  if (error == 0) {
+    operation = "fstat";
+    error = platform::stat_handle(src, src_stat);
+  }
+  if (error < 0) {
+    worker.fail(parent, names, error, operation);
+    return {};
+  }
+  if (engine.is_target(src_stat)) {
+    worker.fail(parent, names, EINVAL, kRefused);
+    return {};
+  }
+  Target target;
+  if (!make_target(worker, parent, names, src_stat, target)) return {};
+  if (target.made) worker.count(Count::folders);
+  if (target.made) worker.note(parent, names, Action::make, Kind::folder);
+
+  const bool from_base = parent.is_base();
+  if (from_base && target.handle.is_open()) engine.add_target(target.stat);
+  pin.release();
+  FolderUse folder =
+      Folder::create(std::move(task.parent), std::move(task.src_name), std::move(task.dst_name),
+                     std::move(src), std::move(target.handle));
+  folder->src_stat = src_stat;
+  folder->dst_stat = target.stat;
+  folder->follow_src = follow_src;
+  folder->follow_dst = from_base ? Follow::yes : Follow::no;
+  if (folder->has_dst()) {
+    folder->route = &engine.route(src_stat.dev, target.stat.dev);
+    folder->fresh = target.made;
+    if (target.made) settle_folder_mode(*folder, target.passing_bits);
+  }
+  return folder;
+}
+
+void copy_open_folder(Worker& worker, FolderUse folder) {
+  ListingTask listing{std::move(folder), FolderPin()};
+  if (const int error = listing.pin.pin(*listing.folder); error < 0) {
+    worker.fail(error, "open", listing.folder->src_path(), listing.folder->dst_path());
+    return;
+  }
+  copy_listing(worker, std::move(listing));
+}
+
+}  // namespace
+
+void copy_root(Worker& worker, FolderUse base, const Root& root) {
+  const Names names{root.src.c_str(), root.dst.c_str()};
+  const Follow follow = root.follow_src ? Follow::yes : Follow::no;
+  Stat stat;
+  if (const int error = platform::stat_entry(base->src(), names.src, stat, follow); error < 0) {
+    worker.fail(*base, names, error, "lstat");
+    return;
+  }
+  if (stat.kind != Kind::folder) return copy_entry(worker, base, names, stat.kind);
+  worker.count(Count::found);
+  FolderUse folder = open_folder(worker, {std::move(base), root.src, root.dst}, follow);
+  if (folder) copy_open_folder(worker, std::move(folder));
+}
+
+void copy_folder(Worker& worker, FolderTask task) {
+  const bool from_base = task.parent->is_base();
+  const uint64_t parent_dev = task.parent->src_stat.dev;
+  FolderUse folder = open_folder(worker, std::move(task), Follow::no);
+  if (!folder) return;
+  if (worker.engine.options.one_file_system && !from_base && folder->src_stat.dev != parent_dev) {
+    worker.count(Count::skipped);  // what is mounted here
+    return;
+  }
+  copy_open_folder(worker, std::move(folder));
+}
+
+void copy_listing(Worker& worker, ListingTask task) {
+  // A listing that fills so much of the buffer probably goes on.
+  constexpr int64_t kWide = Worker::kListing / 4;
+  for (;;) {
+    Folder& folder = *task.folder;
+    const int64_t size = platform::read_listing(folder.src(), worker.listing(), Worker::kListing);
+    if (size < 0) {
+      worker.fail(static_cast<int>(size), "getdents64", folder.src_path(), folder.dst_path());
+    }
+    if (size <= 0) return;
+
+    if (size > kWide) {
+      // Whoever is free reads on, while this worker copies what it has read.
+      ListingTask rest{task.folder.again(), FolderPin()};
+      if (const int error = rest.pin.pin(folder); error < 0) {
+        worker.fail(error, "open", folder.src_path(), folder.dst_path());
+        return;
+      }
+      worker.engine.stack.push(std::move(rest));
+      copy_records(worker, task.folder, worker.listing(), static_cast<size_t>(size));
+      return;
+    }
+    if (!copy_records(worker, task.folder, worker.listing(), static_cast<size_t>(size))) {
+      if (!worker.engine.stopped()) worker.engine.stack.push(std::move(task));
+      return;
+    }
+  }
+}
+
+void copy_part(Worker& worker, PartTask task) {
+  FolderPin pin;
+  if (const int error = pin.pin(*task.folder); error < 0) {
+    worker.fail(error, "open", task.folder->src_path(), task.folder->dst_path());
+    return;
+  }
+  copy_records(worker, task.folder, task.records.data(), task.records.size());
+}
+
+}  // namespace fastcp

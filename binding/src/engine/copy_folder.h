@@ -1,0 +1,13 @@
+// Folders, from the one that the user named to the last: made, opened and listed, task by task.
+#pragma once
+
+#include "engine.h"
+
+namespace fastcp {
+
+void copy_root(Worker& worker, FolderUse base, const Root& root);
+void copy_folder(Worker& worker, FolderTask task);
+void copy_listing(Worker& worker, ListingTask task);
+void copy_part(Worker& worker, PartTask task);
+
+}  // namespace fastcp
