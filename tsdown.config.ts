@@ -12,7 +12,8 @@ const shared: UserConfig = {
 /** Commander loads it for subcommands in files of their own, which we have not; it takes 5 ms. */
 const noChildProcess = {
   name: 'no-child-process',
-  resolveId: (id: string) => (id === 'node:child_process' ? '\0no-child-process' : null),
+  resolveId: (id: string, importer?: string) =>
+    id === 'node:child_process' && importer?.includes('commander') ? '\0no-child-process' : null,
   load: (id: string) => (id === '\0no-child-process' ? 'export default {}' : null),
 };
 

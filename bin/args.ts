@@ -15,14 +15,19 @@ export interface OutputOptions {
   quiet: boolean;
   /** Each entry is printed: with `--verbose`, and in a dry run. */
   entries: boolean;
+  /** So is what was left out: with `--verbose`. */
+  left: boolean;
   /** Undefined: as the surroundings suggest. */
   progress: boolean | undefined;
 }
 
 /** Named as in CopyOptions where they mean the same; only those that were given are present. */
-interface Given extends Pick<CopyOptions, 'force' | 'errorOnExist' | 'oneFileSystem' | 'parents'> {
-  reflink?: 'auto' | 'always' | 'never';
-  dryRun?: boolean;
+interface Given
+  extends Omit<
+    CopyOptions,
+    'concurrency' | 'onError' | 'signal' | 'entries' | 'ignoreFiles' | 'filter'
+  > {
+  ignoreFile?: string[];
   jobs?: number;
   stop?: boolean;
   json?: boolean;
@@ -37,30 +42,41 @@ interface Given extends Pick<CopyOptions, 'force' | 'errorOnExist' | 'oneFileSys
  */
 export function parseArgs(argv: readonly string[]): Invocation {
   const program = createProgram();
+  program.on('option:help-all', () => createProgram(true).help());
   program.parse(argv, { from: 'user' });
   const sources = [...program.args];
   const dest = sources.pop();
   if (dest === undefined) return program.error('error: missing arguments SRC and DEST');
   if (sources.length === 0) return program.error(`error: missing argument DEST after '${dest}'`);
 
-  const { jobs, stop, json, quiet, verbose, progress, ...sameName } = program.opts<Given>();
+  const { ignoreFile, jobs, stop, json, quiet, verbose, progress, ...sameName } =
+    program.opts<Given>();
   const entries = !quiet && Boolean(verbose || sameName.dryRun);
   return {
     sources,
     dest,
     copy: {
       ...sameName,
+      ...(ignoreFile && { ignoreFiles: ignoreFile }),
       ...(jobs !== undefined && { concurrency: jobs }),
       ...(entries && { entries }),
       // Where the command line differs from the library, as cp does.
       parents: sameName.parents ?? false,
       onError: stop ? 'stop' : 'continue',
     },
-    output: { json: json ?? false, quiet: quiet ?? false, entries, progress },
+    output: {
+      json: json ?? false,
+      quiet: quiet ?? false,
+      entries,
+      left: verbose ?? false,
+      progress,
+    },
   };
 }
 
-function createProgram(): Command {
+/** `all`: the help also has the options that few people need; the others fit a screen. */
+function createProgram(all = false): Command {
+  const rare = (option: Option): Option => option.hideHelp(!all);
   return new Command('fastcp')
     .usage('[options] SRC... DEST')
     .description(
@@ -69,17 +85,28 @@ function createProgram(): Command {
     )
     .argument('[paths...]')
     .optionsGroup('What is copied:')
+    .option('--gitignore', 'leave out what git ignores, and .git')
+    .addOption(new Option('--only-ignored', 'copy only what git ignores').conflicts(['gitignore']))
+    .addOption(
+      rare(
+        new Option('--ignore-file <name>', 'read rules as in .gitignore from these files, too'),
+      ).argParser(collect),
+    )
+    .option('--include <glob>', 'copy only what matches (may be repeated)', collect)
+    .option('--exclude <glob>', 'leave out what matches (may be repeated)', collect)
+    .addOption(rare(new Option('-x, --one-file-system', 'do not enter mount points in SRC')))
+    .option('--dry-run', 'print what would be done, write nothing')
+    .optionsGroup('Where it lands:')
     .addOption(new Option('-f, --force').hideHelp()) // A habit from cp, and it undoes --no-force.
     .option('--no-force', 'keep what DEST has')
     .addOption(
-      new Option('--error-on-exist', 'fail on what DEST has, and keep it').implies({
-        force: false,
-      }),
+      rare(
+        new Option('--error-on-exist', 'fail on what DEST has, and keep it').implies({
+          force: false,
+        }),
+      ),
     )
     .option('--parents', 'make missing parents of DEST')
-    .option('-x, --one-file-system', 'do not enter mount points in SRC')
-    .option('--stop', 'stop at the first error')
-    .option('--dry-run', 'print what would be done, write nothing')
     .optionsGroup('How:')
     .addOption(
       new Option('--reflink <when>', 'share blocks with SRC: auto, always or never').choices([
@@ -89,13 +116,15 @@ function createProgram(): Command {
       ]),
     )
     .option('-j, --jobs <n>', 'copy with at most n threads', parseJobs)
+    .addOption(rare(new Option('--stop', 'stop at the first error')))
     .optionsGroup('Output:')
-    .option('-v, --verbose', 'print each entry')
+    .option('-v, --verbose', 'print each entry, and why others are left out')
     .addOption(new Option('-q, --quiet', 'print errors only').conflicts(['verbose', 'json']))
     .option('--json', 'print JSON, one object a line')
-    .addOption(new Option('--progress').hideHelp())
-    .option('--no-progress', 'show no progress (--progress: in CI and in pipes too)')
+    .addOption(rare(new Option('--progress', 'show progress, in CI and in pipes too')))
+    .option('--no-progress', 'show no progress')
     .version(manifest.version, '-V, --version', 'print the version')
+    .option('--help-all', 'print all options')
     .helpOption('-h, --help', 'print this help')
     .addHelpText('after', '\nExample: fastcp node_modules /cache/node_modules')
     .configureHelp({
@@ -109,6 +138,10 @@ function createProgram(): Command {
     })
     .showHelpAfterError("Try 'fastcp --help'.")
     .exitOverride();
+}
+
+function collect(value: string, previous: string[] = []): string[] {
+  return [...previous, value];
 }
 
 function parseJobs(value: string): number {

@@ -2,7 +2,7 @@ import type { CopyErrorLike, CopyEvent } from '../lib/types.js';
 import type { OutputOptions } from './args.js';
 import { toJsonLine } from './format.js';
 import type { Output } from './output.js';
-import type { Report } from './report.js';
+import { isWanted, type Report } from './report.js';
 
 const PROGRESS_INTERVAL_MS = 100;
 
@@ -10,8 +10,8 @@ const PROGRESS_INTERVAL_MS = 100;
 export function createJsonReport(options: OutputOptions, out: Output): Report {
   let nextProgress = 0;
 
-  function isWanted(event: CopyEvent): boolean {
-    if (event.type === 'entry') return options.entries;
+  function isDue(event: CopyEvent): boolean {
+    if (event.type === 'entry') return isWanted(event, options);
     if (event.type !== 'progress') return true;
     if (options.progress === false || event.durationMs < nextProgress) return false;
     nextProgress = event.durationMs + PROGRESS_INTERVAL_MS;
@@ -20,7 +20,7 @@ export function createJsonReport(options: OutputOptions, out: Output): Report {
 
   return {
     async event(event) {
-      if (isWanted(event)) await out.line(toJsonLine(serializeEvent(event)));
+      if (isDue(event)) await out.line(toJsonLine(serializeEvent(event)));
     },
     async end(result, outcome) {
       const errors = result.errors.map(serializeError);

@@ -1,5 +1,5 @@
-import type { CopyEvent, CopyResult } from '../lib/types.js';
-import type { Invocation } from './args.js';
+import type { CopyEvent, CopyResult, EntryEvent } from '../lib/types.js';
+import type { Invocation, OutputOptions } from './args.js';
 import { bytes, count, duration, escapeControls, number, perSecond, quoteName } from './format.js';
 import type { Output } from './output.js';
 import type { Progress } from './progress.js';
@@ -36,8 +36,8 @@ export function createTextReport(
         await complain(event.error.message);
       } else if (event.type === 'warning' && !output.quiet) {
         await complain(`warning: ${event.warning.message}`);
-      } else if (event.type === 'entry' && output.entries) {
-        await out.line(`${event.action} ${quoteName(event.path)} -> ${quoteName(event.dest)}`);
+      } else if (event.type === 'entry' && isWanted(event, output)) {
+        await out.line(entryLine(event));
       }
     },
 
@@ -56,6 +56,17 @@ export function createTextReport(
       await out.flush();
     },
   };
+}
+
+/** Whether an entry is to be printed. */
+export function isWanted({ action }: EntryEvent, { entries, left }: OutputOptions): boolean {
+  return action === 'leave' ? left : entries;
+}
+
+/** `copy a -> b`, or `leave a.log (.gitignore:3:*.log)` */
+function entryLine({ action, path, dest, reason }: EntryEvent): string {
+  if (action === 'leave') return `leave ${quoteName(path)} (${escapeControls(reason ?? '')})`;
+  return `${action} ${quoteName(path)} -> ${quoteName(dest)}`;
 }
 
 /** Undefined where nothing was done and the error has said all. */

@@ -20,7 +20,7 @@ export async function run(invocation: Invocation): Promise<number> {
     job = startCopy(invocation, abort.signal);
   } catch (error) {
     if (!isUsageError(error)) throw error;
-    await err.line(`fastcp: ${error.message}\nTry 'fastcp --help'.`);
+    await err.line(`fastcp: ${asOptions(error.message)}\nTry 'fastcp --help'.`);
     return 2;
   }
 
@@ -73,6 +73,13 @@ async function follow(job: CopyJob, report: Report, progress: Progress): Promise
   }
   await report.end(job.result, failure === undefined ? 'done' : 'stopped');
   return failure === undefined && job.result.errorCount === 0 ? 0 : 1;
+}
+
+/** Options as they are called here: `"options.onlyIgnored" property` is `--only-ignored`. */
+function asOptions(message: string): string {
+  return message.replace(/The "options\.(\w+?)s?(?:\[\d+\])?" property/g, (_, name: string) => {
+    return `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
+  });
 }
 
 function isUsageError(error: unknown): error is Error {

@@ -1,12 +1,13 @@
-/** The pipeline: options -> roots -> engine -> events -> result. */
+/** The pipeline: options -> roots -> selection -> engine -> events -> result. */
 import { debuglog } from 'node:util';
+import { Answers } from './answers.js';
 import { CopyError } from './errors.js';
-import { EventQueue, readEntries } from './events.js';
-import { createJob, forgetJob, type NativeOptions, reflinkModes } from './native.js';
+import { EventQueue } from './events.js';
 import { checkRequest, type Request } from './options.js';
 import { Report } from './result.js';
+import { runEngine } from './run-engine.js';
 import type { CopyJob, CopyOptions, CopyResult, PathLike } from './types.js';
-import { findRoots, type Walk } from './walk.js';
+import { findRoots, makeParents } from './walk.js';
 
 const debug = debuglog('fastcp');
 
@@ -17,8 +18,8 @@ const debug = debuglog('fastcp');
  * slash. Option names are those of Node's fs.cp where it has one.
  *
  * Throws a TypeError or RangeError with `ERR_INVALID_ARG_TYPE`, `ERR_INVALID_ARG_VALUE` or
- * `ERR_OUT_OF_RANGE` for wrong arguments. The job rejects with a CopyError, or with `signal.reason`,
- * after the last worker has ended and every partial file was removed.
+ * `ERR_OUT_OF_RANGE` for wrong arguments. The job rejects with a CopyError, with `signal.reason`,
+ * or with exactly what the filter threw, after the last worker has ended and every partial file was removed.
  */
 export function copyTree(
   src: PathLike | readonly PathLike[],
@@ -37,13 +38,14 @@ async function run(request: Request, events: EventQueue, report: Report): Promis
     const { signal } = request;
     signal?.throwIfAborted();
     const walk = await findRoots(request);
+    const answers = await Answers.prepare(walk, request);
+    await makeParents(walk, request);
     signal?.throwIfAborted();
     for (const warning of request.warnings) events.push({ type: 'warning', warning });
-    const aborted = await runEngine(walk, request, events, report);
+    await runEngine(walk, answers, request, events, report);
     report.end();
     const { result } = report;
     debug('result %o', result);
-    if (aborted) throw signal?.reason;
     const [error] = result.errors;
     if (error && request.onError === 'stop') throw Object.assign(error, { result });
     return result;
@@ -54,58 +56,6 @@ async function run(request: Request, events: EventQueue, report: Report): Promis
   } finally {
     events.end();
   }
-}
-
-/** Settles when the last worker has ended; true where the signal ended it. */
-function runEngine(
-  { roots, shown }: Walk,
-  request: Request,
-  events: EventQueue,
-  report: Report,
-): Promise<boolean> {
-  const { signal, entries } = request;
-  return new Promise((resolve) => {
-    const job = createJob(roots, nativeOptions(request), request.concurrency);
-    let aborted = false;
-    const abort = (): void => {
-      aborted = true;
-      job.stop();
-    };
-    const takeEntries = (ended = false): void => {
-      if (!entries || (events.full && !ended)) return;
-      const records = job.takeEntries();
-      if (!events.heard) return;
-      for (const entry of readEntries(records, shown)) events.push(entry);
-    };
-    const look = (ended: boolean): void => {
-      if (ended) {
-        signal?.removeEventListener('abort', abort);
-        forgetJob(job);
-      }
-      const news = report.read(job, shown);
-      takeEntries(ended);
-      for (const error of news.errors) events.push({ type: 'error', error });
-      for (const warning of news.warnings) events.push({ type: 'warning', warning });
-      events.push({ type: 'progress', ...report.counters, durationMs: report.durationMs });
-      if (ended) resolve(aborted);
-    };
-    events.onRoom = () => takeEntries();
-    signal?.addEventListener('abort', abort, { once: true });
-    job.start(look);
-  });
-}
-
-function nativeOptions(request: Request): NativeOptions {
-  const { force, errorOnExist, dryRun, oneFileSystem, entries } = request;
-  return {
-    force,
-    errorOnExist,
-    dryRun,
-    oneFileSystem,
-    entries,
-    stopOnError: request.onError === 'stop',
-    reflink: reflinkModes.indexOf(request.reflink),
-  };
 }
 
 function asJob(promise: Promise<CopyResult>, events: EventQueue, report: Report): CopyJob {

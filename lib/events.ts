@@ -1,5 +1,6 @@
 /** Events on their way to whoever iterates a job. */
-import type { CopyEvent, EntryEvent, EntryKind } from './types.js';
+import { entryKinds } from './native.js';
+import type { CopyEvent, EntryEvent } from './types.js';
 import type { Shown } from './walk.js';
 
 /** More entries than this are not taken from the engine, whose workers then wait outside the pool. */
@@ -69,23 +70,11 @@ export class EventQueue implements AsyncIterator<CopyEvent> {
 /** The order of Action in binding/src/engine/report.h. */
 const actions = ['make', 'copy', 'replace', 'skip'] as const;
 
-/** The order of Kind in binding/src/platform/platform.h. */
-const kinds = [
-  'file', // unknown, which the engine has looked up by then
-  'file',
-  'folder',
-  'link',
-  'fifo',
-  'characterDevice',
-  'blockDevice',
-  'socket',
-] as const satisfies EntryKind[];
-
 /** Reads what Journal::take() wrote. */
 export function* readEntries(records: Buffer, shown: Shown): Generator<EntryEvent> {
   for (let at = 0; at < records.length; ) {
     const action = actions[records.readUInt8(at)] ?? 'copy';
-    const kind = kinds[records.readUInt8(at + 1)] ?? 'file';
+    const kind = entryKinds[records.readUInt8(at + 1)] ?? 'file';
     at += 2;
     const text = (): Buffer => {
       const length = records.readUInt32LE(at);

@@ -1,6 +1,7 @@
 /** The only file that loads or types the addon. */
 import path from 'node:path';
 import load from 'node-gyp-build';
+import type { EntryKind } from './types.js';
 
 /** What the engine copies: absolute paths as bytes. */
 export interface NativeRoot {
@@ -8,6 +9,8 @@ export interface NativeRoot {
   dest: Buffer;
   /** A link at `src` stands for what it points to. */
   followSrc: boolean;
+  /** Of a folder of which JavaScript decides what is copied, by which the engine asks about it; else 0. */
+  scope: number;
 }
 
 export interface NativeOptions {
@@ -37,14 +40,21 @@ interface NativeProblems {
 }
 
 export interface NativeJob {
-  /** `notify` is called about every 20 ms, and once with `true`, after the last worker's end. */
-  start(notify: (ended: boolean) => void): void;
+  /**
+   * `notify` is called about every 20 ms, and once with `true`, after the last worker's end; `asked` when
+   * questions wait. Neither may throw.
+   */
+  start(notify: (ended: boolean) => void, asked: () => void): void;
   /** Ends it soon; `notify(true)` still comes, at once where no worker is active. */
   stop(): void;
   counters(): Float64Array;
   errors(from: number): NativeProblems;
   warnings(from: number): NativeProblems;
   takeEntries(): Buffer;
+  /** Questions::take() in binding/src/engine/questions.h: about `limit` bytes, empty where none wait. */
+  takeQuestions(limit: number): Buffer;
+  /** A verdict for each entry of the question, a scope for each folder that is to be asked about. */
+  answer(id: number, verdicts: Uint8Array, scopes: Uint32Array): void;
 }
 
 interface Binding {
@@ -52,6 +62,18 @@ interface Binding {
   /** How many threads of libuv's pool all copies of the process may use together. */
   mostWorkers: number;
 }
+
+/** The order of Kind in binding/src/platform/platform.h. */
+export const entryKinds = [
+  'file', // unknown, which the engine has looked up by then
+  'file',
+  'folder',
+  'link',
+  'fifo',
+  'characterDevice',
+  'blockDevice',
+  'socket',
+] as const satisfies EntryKind[];
 
 /** binding/src/engine/engine.h, Reflink. */
 export const reflinkModes = ['auto', 'always', 'never'] as const;

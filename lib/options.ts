@@ -2,9 +2,16 @@
 import { invalidType, invalidValue, outOfRange } from './errors.js';
 import { mostWorkers, reflinkModes } from './native.js';
 import { pathBytes } from './paths.js';
-import type { CopyOptions, CopyWarning, PathLike } from './types.js';
+import { parseGlobs, type Glob } from './selection/globs.js';
+import { checkRuleFileNames } from './selection/index.js';
+import type { CopyOptions, CopyWarning, Filter, PathLike } from './types.js';
 
-type Checked = Required<Omit<CopyOptions, 'signal'>> & { signal: AbortSignal | undefined };
+interface Checked extends Required<Omit<CopyOptions, 'signal' | 'filter' | 'include' | 'exclude'>> {
+  signal: AbortSignal | undefined;
+  filter: Filter | undefined;
+  include: Glob[];
+  exclude: Glob[];
+}
 
 /** What copyTree() was asked for, with every default filled in. */
 export interface Request extends Checked {
@@ -28,6 +35,12 @@ const known: ReadonlySet<string> = new Set<keyof CopyOptions>([
   'oneFileSystem',
   'parents',
   'entries',
+  'gitignore',
+  'onlyIgnored',
+  'ignoreFiles',
+  'include',
+  'exclude',
+  'filter',
 ]);
 
 export function checkRequest(
@@ -55,6 +68,11 @@ export function checkRequest(
     oneFileSystem: checkFlag(options, 'oneFileSystem', false),
     parents: checkFlag(options, 'parents', true),
     entries: checkFlag(options, 'entries', false),
+    ...checkGit(options),
+    ignoreFiles: checkRuleFileNames(options.ignoreFiles ?? [], 'options.ignoreFiles'),
+    include: parseGlobs(options.include ?? [], 'options.include'),
+    exclude: parseGlobs(options.exclude ?? [], 'options.exclude'),
+    filter: checkFilter(options.filter),
     warnings,
   };
 }
@@ -102,6 +120,20 @@ function checkConcurrency(value: unknown, warnings: CopyWarning[]): number {
     message: `concurrency ${value} is capped at ${mostWorkers}: one thread of libuv's pool stays free (set UV_THREADPOOL_SIZE to at least ${value + 1} before Node starts)`,
   });
   return mostWorkers;
+}
+
+function checkGit(options: CopyOptions): Pick<Request, 'gitignore' | 'onlyIgnored'> {
+  const gitignore = checkFlag(options, 'gitignore', false);
+  const onlyIgnored = checkFlag(options, 'onlyIgnored', false);
+  if (gitignore && onlyIgnored) {
+    throw invalidValue('options.onlyIgnored', 'false where options.gitignore is true', true);
+  }
+  return { gitignore, onlyIgnored };
+}
+
+function checkFilter(value: unknown): Filter | undefined {
+  if (value === undefined || typeof value === 'function') return value as Filter | undefined;
+  throw invalidType('options.filter', 'a function', value);
 }
 
 function checkSignal(value: unknown): AbortSignal | undefined {

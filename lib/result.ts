@@ -30,17 +30,29 @@ export interface News {
 export class Report {
   #counters = Object.fromEntries(names.map((name) => [name, 0])) as unknown as CopyCounters;
   #errors: CopyErrorLike[] = [];
-  #warnings: CopyWarning[];
-  #ownWarnings: number;
+  #warnings: CopyWarning[] = [];
+  // Those that the engine knows nothing of.
+  #ownErrors = 0;
+  #ownWarnings = 0;
   #errorCount = 0;
-  #warningCount: number;
+  #warningCount = 0;
   #began = performance.now();
   #ended: number | undefined;
 
   constructor(warnings: CopyWarning[]) {
-    this.#warnings = [...warnings];
-    this.#ownWarnings = warnings.length;
-    this.#warningCount = warnings.length;
+    for (const warning of warnings) this.warn(warning);
+  }
+
+  warn(warning: CopyWarning): void {
+    this.#warnings.push(warning);
+    this.#ownWarnings += 1;
+    this.#warningCount += 1;
+  }
+
+  fail(error: CopyErrorLike): void {
+    this.#errors.push(error);
+    this.#ownErrors += 1;
+    this.#errorCount += 1;
   }
 
   read(job: NativeJob, shown: Shown): News {
@@ -48,7 +60,7 @@ export class Report {
     names.forEach((name, index) => {
       this.#counters[name] = counters[index] ?? 0;
     });
-    const errors = job.errors(this.#errors.length);
+    const errors = job.errors(this.#errors.length - this.#ownErrors);
     const warnings = job.warnings(this.#warnings.length - this.#ownWarnings);
     const news: News = {
       errors: errors.problems.map((problem) =>
@@ -57,7 +69,7 @@ export class Report {
       warnings: warnings.problems.map((problem) => warningOf(shown.src(problem.path))),
     };
     this.#errors.push(...news.errors);
-    this.#errorCount = errors.count;
+    this.#errorCount = errors.count + this.#ownErrors;
     this.#warnings.push(...news.warnings);
     this.#warningCount = warnings.count + this.#ownWarnings;
     return news;

@@ -26,8 +26,42 @@ export interface CopyOptions {
   oneFileSystem?: boolean;
   /** Make missing parents of DEST. Default `true`, as in `fs.cp`. */
   parents?: boolean;
+  /**
+   * Leave out what git ignores: by every `.gitignore` up to the repository's root, `.git/info/exclude`
+   * and `core.excludesFile`; `.git` itself, too. What is tracked is never ignored. Default `false`.
+   */
+  gitignore?: boolean;
+  /** The other half: copy only what git ignores, like `node_modules` and `.env`. Default `false`. */
+  onlyIgnored?: boolean;
+  /** Names of further rule files with the syntax of `.gitignore`, which rank above it. Default none. */
+  ignoreFiles?: readonly string[];
+  /**
+   * Copy only what matches one of these globs: relative to SRC, with forward slashes, dot files included.
+   * A glob that names a folder means all in it. Default: everything.
+   */
+  include?: readonly string[];
+  /** Leave out what matches one of these globs, whatever `include` says. */
+  exclude?: readonly string[];
+  /**
+   * Asked about every entry that nothing else leaves out, before it is looked at; a falsy answer leaves it
+   * out, a folder with all in it. At most 64 promises are awaited at a time. The job rejects with exactly
+   * what it throws.
+   */
+  filter?: Filter;
   /** Also send an `entry` event for every entry. Costs time; default `false`. */
   entries?: boolean;
+}
+
+export type Filter = (entry: FilterEntry) => boolean | PromiseLike<boolean>;
+
+/** An entry in SRC. Names that are not UTF-8 hold a character per byte. */
+export interface FilterEntry {
+  /** Relative to SRC, with forward slashes. */
+  path: string;
+  name: string;
+  kind: EntryKind;
+  /** The folder that it is in; absent for SRC's own entries. */
+  parent?: FilterEntry;
 }
 
 export type EntryKind =
@@ -91,7 +125,7 @@ export interface CopyErrorLike extends Error {
 }
 
 export interface CopyWarning {
-  code: 'SOCKET_SKIPPED' | 'CONCURRENCY_CAPPED';
+  code: 'SOCKET_SKIPPED' | 'CONCURRENCY_CAPPED' | 'GIT_UNAVAILABLE' | 'SOURCE_IGNORED';
   message: string;
   path?: string;
 }
@@ -104,12 +138,17 @@ export type CopyEvent =
 
 export interface EntryEvent {
   type: 'entry';
-  /** `make` a folder; `copy` a file, link or special file; `replace` one that DEST had; `skip`. */
-  action: 'make' | 'copy' | 'replace' | 'skip';
+  /**
+   * `make` a folder; `copy` a file, link or special file; `replace` one that DEST had; `skip`; `leave` out
+   * what was not selected, a folder with all in it.
+   */
+  action: 'make' | 'copy' | 'replace' | 'skip' | 'leave';
   kind: EntryKind;
   /** In SRC. Names that are not UTF-8 are decoded with U+FFFD. */
   path: string;
   dest: string;
+  /** Why it was left out: `.gitignore:3:*.log`, `exclude: *.map`, `filter`, … */
+  reason?: string;
 }
 
 /**

@@ -21,26 +21,31 @@ export interface Shown {
   dest(path: Buffer): string;
 }
 
+export interface Root extends NativeRoot {
+  isFolder: boolean;
+}
+
 export interface Walk {
-  roots: NativeRoot[];
+  roots: Root[];
+  /** The roots land in DEST by their names, not at its own path. */
+  into: boolean;
   shown: Shown;
 }
 
 /**
- * Finds what is to be copied, and makes missing parents of DEST. Everything that makes the copy as a
- * whole impossible is refused before anything is made: a missing SRC, DEST within SRC or SRC itself.
+ * Finds what is to be copied. Everything that makes the copy as a whole impossible is refused before
+ * anything is made: a missing SRC, DEST within SRC or SRC itself.
  */
 export async function findRoots(request: Request): Promise<Walk> {
   const { sources, several, dest } = request;
   const cwd = Buffer.from(process.cwd());
-  const absolute = (path: Buffer): Buffer => (isAbsolute(path) ? path : join(cwd, path));
   const shown: Shown = {
     src: shownFrom(cwd, sources),
     dest: shownFrom(cwd, [dest]),
   };
   const into = several || endsInSlash(dest);
 
-  const roots: NativeRoot[] = [];
+  const roots: Root[] = [];
   for (const source of sources) {
     const src = absolute(source);
     const followSrc = endsInSlash(src);
@@ -54,10 +59,13 @@ export async function findRoots(request: Request): Promise<Walk> {
     for (const subject of leadsTo?.isFile() ? [found, leadsTo] : [found]) {
       await refuseIntoItself(subject, target, shown.src(src), shown.dest(target));
     }
-    roots.push({ src, dest: target, followSrc });
+    roots.push({ src, dest: target, followSrc, scope: 0, isFolder: found.isDirectory() });
   }
-  await makeParents(request, absolute(trimSlashes(dest)), into, shown);
-  return { roots, shown };
+  return { roots, into, shown };
+}
+
+function absolute(path: Buffer): Buffer {
+  return isAbsolute(path) ? path : join(Buffer.from(process.cwd()), path);
 }
 
 /** Takes off what made a relative path absolute. */
@@ -138,14 +146,13 @@ async function existing(path: Buffer, follow: boolean): Promise<fs.BigIntStats |
   }
 }
 
-/** A folder named by a slash, or for several sources, is made itself; those above it if asked. */
-async function makeParents(
-  request: Request,
-  dest: Buffer,
-  into: boolean,
-  shown: Shown,
-): Promise<void> {
+/**
+ * Makes missing parents of DEST. A folder named by a slash, or for several sources, is made itself;
+ * those above it if asked.
+ */
+export async function makeParents({ into, shown }: Walk, request: Request): Promise<void> {
   const { parents, dryRun } = request;
+  const dest = absolute(trimSlashes(request.dest));
   const parent = folderOf(dest);
   const needed = into ? dest : parent;
   const found = await existing(needed, true);

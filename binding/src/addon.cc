@@ -43,8 +43,8 @@ std::vector<Root> roots_of(const Napi::Array& from) {
   std::vector<Root> roots;
   for (uint32_t i = 0; i < from.Length(); i++) {
     const auto root = from.Get(i).As<Napi::Object>();
-    roots.push_back(
-        {bytes_of(root.Get("src")), bytes_of(root.Get("dest")), flag(root, "followSrc")});
+    roots.push_back({bytes_of(root.Get("src")), bytes_of(root.Get("dest")), flag(root, "followSrc"),
+                     root.Get("scope").As<Napi::Number>().Uint32Value()});
   }
   return roots;
 }
@@ -60,6 +60,8 @@ class JobHandle : public Napi::ObjectWrap<JobHandle> {
                            InstanceMethod<&JobHandle::errors>("errors"),
                            InstanceMethod<&JobHandle::warnings>("warnings"),
                            InstanceMethod<&JobHandle::take_entries>("takeEntries"),
+                           InstanceMethod<&JobHandle::take_questions>("takeQuestions"),
+                           InstanceMethod<&JobHandle::answer>("answer"),
                        });
   }
 
@@ -72,7 +74,7 @@ class JobHandle : public Napi::ObjectWrap<JobHandle> {
 
  private:
   void start(const Napi::CallbackInfo& info) {
-    job_->start(info.Env(), info[0].As<Napi::Function>());
+    job_->start(info.Env(), info[0].As<Napi::Function>(), info[1].As<Napi::Function>());
   }
 
   void stop(const Napi::CallbackInfo&) { job_->stop(); }
@@ -117,6 +119,28 @@ class JobHandle : public Napi::ObjectWrap<JobHandle> {
     const Napi::Value records = buffer_of(info.Env(), job_->engine().journal.take());
     job_->resume();
     return records;
+  }
+
+  /** takeQuestions(limit): see Questions::take(). */
+  Napi::Value take_questions(const Napi::CallbackInfo& info) {
+    const auto limit = info[0].As<Napi::Number>().Uint32Value();
+    return buffer_of(info.Env(), job_->engine().questions.take(limit));
+  }
+
+  /**
+   * answer(id, choices: Uint8Array, scopes: Uint32Array). Does nothing where the question is not
+   * asked any more, because the copy was stopped.
+   */
+  void answer(const Napi::CallbackInfo& info) {
+    Question question;
+    if (!job_->engine().questions.remove(info[0].As<Napi::Number>().Uint32Value(), question))
+      return;
+    const auto choices = info[1].As<Napi::Uint8Array>();
+    const auto scopes = info[2].As<Napi::Uint32Array>();
+    if (!fits(question, choices.Data(), choices.ElementLength(), scopes.ElementLength())) {
+      throw Napi::TypeError::New(info.Env(), "fastcp: an answer that does not fit its question");
+    }
+    job_->answer(question, choices.Data(), scopes.Data());
   }
 
   std::shared_ptr<Job> job_;

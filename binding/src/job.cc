@@ -22,6 +22,8 @@ class Job::Lease : public Host {
   Lease(const Lease&) = delete;
   Lease& operator=(const Lease&) = delete;
 
+  void questions_wait() override { job_.ping(); }
+
   bool wants_thread_back(Clock::time_point now) override {
     int64_t last = job_.pinged_;
     const int64_t ticks = now.time_since_epoch().count();
@@ -58,11 +60,15 @@ Job::~Job() { drop_slots(); }
 
 // --- JavaScript's thread ---------------------------------------------------------------------
 
-void Job::start(Napi::Env env, const Napi::Function& notify) {
+void Job::start(Napi::Env env, const Napi::Function& notify, const Napi::Function& asked) {
   env_ = env;
-  Napi::Reference<Napi::Function> reference = Napi::Persistent(notify);
-  reference.SuppressDestruct();
-  notify_ = reference;
+  const auto keep = [](const Napi::Function& function) -> napi_ref {
+    Napi::Reference<Napi::Function> reference = Napi::Persistent(function);
+    reference.SuppressDestruct();
+    return reference;
+  };
+  notify_ = keep(notify);
+  asked_ = keep(asked);
 
   // It keeps the job alive until the function is finalized, which is after its last call.
   auto* context = new std::shared_ptr<Job>(shared_from_this());
@@ -93,6 +99,27 @@ void Job::resume() {
   if (env_ != nullptr && !ended_) pump(env_);
 }
 
+void Job::answer(const Question& question, const uint8_t* choices, const Scope* scopes) {
+  fastcp::answer(engine_, question, choices, scopes);
+  resume();
+}
+
+/**
+ * While only the user's filter is awaited it is the filter's own business to keep the process alive,
+ * as with any promise: one that never answers must not.
+ */
+void Job::keep_loop_alive(napi_env env, bool keep) {
+  if (keep == keeps_loop_alive_) return;
+  keeps_loop_alive_ = keep;
+  const std::lock_guard lock(pinger_mutex_);
+  if (pinger_ == nullptr) return;
+  if (keep) {
+    napi_ref_threadsafe_function(env, pinger_);
+  } else {
+    napi_unref_threadsafe_function(env, pinger_);
+  }
+}
+
 /** Queues workers while more are useful and slots are free; ends the job when nothing is left. */
 void Job::pump(napi_env env) {
   if (ended_) return;
@@ -107,11 +134,14 @@ void Job::pump(napi_env env) {
     }
     notify(env, true);
     napi_delete_reference(env, std::exchange(notify_, nullptr));
+    napi_delete_reference(env, std::exchange(asked_, nullptr));
     return;
   }
   Slots& slots = Slots::process();
   if (granted_ > 0) waiting_ = false;
-  if (engine_.stopped() || engine_.journal.full() || !engine_.stack.has_task()) {
+  const bool has_task = engine_.stack.has_task();
+  keep_loop_alive(env, has_task || !works_.empty() || engine_.questions.any_waiting());
+  if (engine_.stopped() || engine_.journal.full() || engine_.questions.full() || !has_task) {
     return drop_slots();
   }
 
@@ -161,12 +191,18 @@ void Job::completed(napi_env env) {
 }
 
 void Job::notify(napi_env env, bool ended) {
-  napi_value function = nullptr, self = nullptr, argument = nullptr;
-  const bool called = napi_get_reference_value(env, notify_, &function) == napi_ok &&
+  notified_ = Clock::now();
+  call(env, notify_, ended);
+}
+
+void Job::call(napi_env env, napi_ref callback, bool argument) {
+  napi_value function = nullptr, self = nullptr, value = nullptr;
+  const bool called = napi_get_reference_value(env, callback, &function) == napi_ok &&
                       napi_get_undefined(env, &self) == napi_ok &&
-                      napi_get_boolean(env, ended, &argument) == napi_ok &&
-                      napi_call_function(env, self, function, 1, &argument, nullptr) == napi_ok;
-  // Callers hold a handle scope, Node-API's callbacks included. The function catches whatever is thrown in it, so it failed to run at all.
+                      napi_get_boolean(env, argument, &value) == napi_ok &&
+                      napi_call_function(env, self, function, 1, &value, nullptr) == napi_ok;
+  // Callers hold a handle scope, Node-API's callbacks included. The function catches whatever is
+  // thrown in it, so it failed to run at all.
   if (!called) environment_ends();
 }
 
@@ -182,9 +218,13 @@ void Job::on_ping(napi_env env, napi_value, void* context, void*) {
   if (env == nullptr) return;  // closing: finalized already
   Job& job = **static_cast<std::shared_ptr<Job>*>(context);
   if (job.ended_) return job.drop_slots();
-  job.wanted_ = job.engine_.useful_workers(job.concurrency_);
+  if (job.engine_.questions.any_waiting()) job.call(env, job.asked_, false);
+  if (job.ended_) return;
+  // Questions and granted slots ping as often as they come.
+  const bool due = Clock::now() - job.notified_ >= kPing - kPing / 4;
+  if (due) job.wanted_ = job.engine_.useful_workers(job.concurrency_);
   job.pump(env);
-  if (!job.ended_) job.notify(env, false);
+  if (due && !job.ended_) job.notify(env, false);
 }
 
 // --- any thread ------------------------------------------------------------------------------

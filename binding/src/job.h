@@ -3,7 +3,9 @@
 //
 //   JavaScript's thread                              pool threads
 //   start() ── take slots ── queue async work ────> Engine::work() ── every 20 ms ──┐
-//   notify(false) <── threadsafe function <─────────────────────────────────────────┘
+//   notify(false) <── threadsafe function <─────────────────────────────────────────┤
+//   asked() <──────── threadsafe function <── questions wait ───────────────────────┘
+//     └ answer() ── pushes tasks, queues workers
 //   completed() <── the work ends, slot given on ──  Engine::work() returns
 //     │ something left: take slots, queue again
 //     └ nothing left, no worker: notify(true)
@@ -27,17 +29,22 @@ namespace fastcp {
 
 class Job : public Waiting, public std::enable_shared_from_this<Job> {
  public:
-  /** `notify(ended)` is called on JavaScript's thread: about every 20 ms, and once with true. */
   Job(Options options, std::vector<Root> roots, unsigned concurrency);
   ~Job() override;
   Job(const Job&) = delete;
   Job& operator=(const Job&) = delete;
 
   // On JavaScript's thread:
-  void start(Napi::Env env, const Napi::Function& notify);
+  /**
+   * `notify(ended)` is called about every 20 ms, and once with true; `asked()` when questions wait
+   * to be taken. Both must catch what is thrown in them.
+   */
+  void start(Napi::Env env, const Napi::Function& notify, const Napi::Function& asked);
   void stop();
   /** Goes on where workers left because the journal was full. */
   void resume();
+  /** What fits(), see engine/questions.h. */
+  void answer(const Question& question, const uint8_t* choices, const Scope* scopes);
 
   Engine& engine() { return engine_; }
 
@@ -53,6 +60,8 @@ class Job : public Waiting, public std::enable_shared_from_this<Job> {
   void execute();
   void completed(napi_env env);
   void notify(napi_env env, bool ended);
+  void call(napi_env env, napi_ref function, bool argument);
+  void keep_loop_alive(napi_env env, bool keep);
   void environment_ends();
   bool ping();
   void drop_slots();
@@ -64,6 +73,9 @@ class Job : public Waiting, public std::enable_shared_from_this<Job> {
   // Of JavaScript's thread:
   napi_env env_ = nullptr;
   napi_ref notify_ = nullptr;
+  napi_ref asked_ = nullptr;
+  Clock::time_point notified_{};
+  bool keeps_loop_alive_ = true;
   bool waiting_ = false;  // for a slot
   bool ended_ = false;
   std::vector<Work*> works_{};  // queued or executing

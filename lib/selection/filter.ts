@@ -1,16 +1,5 @@
 /** The user's own function: asked last, and only about what nothing else leaves out. */
-import type { EntryKind } from '../types.js';
-
-export interface FilterEntry {
-  /** Relative to SRC, with forward slashes. */
-  path: string;
-  name: string;
-  kind: EntryKind;
-  /** The folder that it is in; absent for SRC's own entries. */
-  parent?: FilterEntry;
-}
-
-export type Filter = (entry: FilterEntry) => boolean | PromiseLike<boolean>;
+import type { Filter, FilterEntry } from '../types.js';
 
 /** Answers that are awaited at the same time, over all folders. */
 const mostPending = 64;

@@ -4,8 +4,8 @@
  * in their folder, and are the user's own word: they leave out tracked files too, and reach into
  * nested repositories.
  */
-import { closeSync, constants, openSync, readFileSync } from 'node:fs';
-import { realpath } from 'node:fs/promises';
+import { closeSync, constants, openSync, readFileSync, realpath } from 'node:fs';
+import { promisify } from 'node:util';
 import { CopyError } from '../errors.js';
 import { baseName, folderOf, join } from '../paths.js';
 import {
@@ -90,7 +90,7 @@ export class Gitignore {
   }
 
   async #startInRepository(): Promise<GitignoreScope> {
-    const src = await realpath(this.#src, 'buffer');
+    const src = await promisify(realpath)(this.#src, 'buffer');
     const repository = await repositoryAround(src);
     const top = repository?.top ?? src;
     const way: Buffer[] = [];

@@ -4,18 +4,18 @@
  * none there, and where none has one the folder is the engine's.
  */
 import { invalidType, invalidValue } from '../errors.js';
-import { type Filter, FilterAsker, type FilterEntry } from './filter.js';
+import type { Filter, FilterEntry } from '../types.js';
+import { FilterAsker } from './filter.js';
 import { Gitignore, type GitignoreOptions, type GitignoreScope, reasonOf } from './gitignore.js';
-import { type GlobScope, globScope, judgeGlobs, parseGlobs } from './globs.js';
+import { type Glob, type GlobScope, globScope, judgeGlobs } from './globs.js';
 import { type Listed, type SelectionWarning, textOf, type Verdict, verdicts } from './verdict.js';
 
-export type { Filter, FilterEntry } from './filter.js';
 export { type Listed, type SelectionWarning, type Verdict, verdicts } from './verdict.js';
 
 export interface SelectionOptions extends GitignoreOptions {
-  include: readonly string[];
-  exclude: readonly string[];
-  filter?: Filter;
+  include: readonly Glob[];
+  exclude: readonly Glob[];
+  filter?: Filter | undefined;
   /** Also say why something is left out. */
   explain?: boolean;
 }
@@ -42,9 +42,13 @@ export interface Selection {
   root: FolderScope;
   warnings: SelectionWarning[];
   /**
-   * Judges entries of one folder. All of a folder's names must be in the first call for it: that is
-   * where rule files are found. A promise only where the filter gives one, and at the root of a nested
-   * repository. Throws or rejects with what the filter throws, or with a CopyError.
+   * Reads the rule files that a folder's listing names, which must be whole. A promise only at the root
+   * of a nested repository. Throws or rejects with a CopyError.
+   */
+  enter(scope: FolderScope, entries: readonly Listed[]): FolderScope | Promise<FolderScope>;
+  /**
+   * Judges some entries of a folder that was entered. A promise only where the filter gives one. Throws or
+   * rejects with what the filter throws.
    */
   judge(scope: FolderScope, entries: readonly Listed[]): Judged | Promise<Judged>;
 }
@@ -63,8 +67,8 @@ export function checkRuleFileNames(names: unknown, option: string): string[] {
 
 /**
  * `src` is the absolute path of a folder, `shown` what messages call it. Undefined where nothing
- * selects: then everything is copied and JavaScript is not asked. Rejects with a TypeError for a glob
- * that does not parse, with a CopyError where rules cannot be read.
+ * selects: then everything is copied and JavaScript is not asked. Rejects with a CopyError where rules
+ * cannot be read.
  */
 export async function createSelection(
   src: Buffer,
@@ -72,12 +76,8 @@ export async function createSelection(
   shown: string = src.toString(),
 ): Promise<Selection | undefined> {
   const root: FolderScope = { path: '' };
-  const globs = globScope(
-    parseGlobs(options.include, 'options.include'),
-    parseGlobs(options.exclude, 'options.exclude'),
-  );
+  const globs = globScope(options.include, options.exclude);
   if (globs) root.globs = globs;
-  checkRuleFileNames(options.ignoreFiles, 'options.ignoreFiles');
   let gitignore: Gitignore | undefined;
   if (options.gitignore || options.onlyIgnored || options.ignoreFiles.length > 0) {
     gitignore = new Gitignore(src, shown, options);
@@ -110,15 +110,13 @@ class TreeSelection implements Selection {
     this.#explain = explain;
   }
 
-  judge(scope: FolderScope, entries: readonly Listed[]): Judged | Promise<Judged> {
+  enter(scope: FolderScope, entries: readonly Listed[]): FolderScope | Promise<FolderScope> {
     const rules = scope.rules && this.#gitignore?.enter(scope.rules, entries, scope.path);
-    if (rules instanceof Promise) {
-      return rules.then((entered) => this.#decide({ ...scope, rules: entered }, entries));
-    }
-    return this.#decide(rules ? { ...scope, rules } : scope, entries);
+    if (rules instanceof Promise) return rules.then((entered) => ({ ...scope, rules: entered }));
+    return rules ? { ...scope, rules } : scope;
   }
 
-  #decide(scope: FolderScope, entries: readonly Listed[]): Judged | Promise<Judged> {
+  judge(scope: FolderScope, entries: readonly Listed[]): Judged | Promise<Judged> {
     const judged: Judged = {
       verdicts: new Uint8Array(entries.length),
       scopes: new Array(entries.length),

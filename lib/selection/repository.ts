@@ -1,10 +1,14 @@
 /** What git knows about a folder: where its repository is, its settings, and what it tracks. */
-import { execFile } from 'node:child_process';
-import type { BigIntStats } from 'node:fs';
-import { readFile, stat } from 'node:fs/promises';
+import * as fs from 'node:fs';
 import os from 'node:os';
+import { promisify } from 'node:util';
 import { folderOf, isAbsolute, join } from '../paths.js';
 import { foldCase } from './wildmatch.js';
+
+// Not fs/promises: loading it takes longer than copying a small tree.
+const readFile = promisify(fs.readFile);
+const stat = promisify(fs.stat);
+const access = promisify(fs.access);
 
 export interface Repository {
   /** The work tree's root. */
@@ -48,7 +52,7 @@ export async function repositoryAround(folder: Buffer): Promise<Repository | und
   }
 }
 
-async function statOr(path: Buffer): Promise<BigIntStats | undefined> {
+async function statOr(path: Buffer): Promise<fs.BigIntStats | undefined> {
   return stat(path, { bigint: true }).catch(() => undefined);
 }
 
@@ -62,7 +66,8 @@ function resolve(folder: Buffer, path: Buffer): Buffer {
 }
 
 /** A hook's variables would answer for another repository, and a file system monitor may run anything. */
-function runGit(folder: Buffer, args: string[]): Promise<string> {
+async function runGit(folder: Buffer, args: string[]): Promise<string> {
+  const { execFile } = await import('node:child_process'); // late: it takes 5 ms
   const { GIT_DIR, GIT_WORK_TREE, GIT_INDEX_FILE, GIT_COMMON_DIR, GIT_PREFIX, ...env } =
     process.env;
   return new Promise((resolve, reject) => {
@@ -82,7 +87,7 @@ export async function readSettings(folder: Buffer, top: Buffer): Promise<GitSett
     () => '', // also where nothing is set
   );
   let ignoreCase = false;
-  let excludesFile = defaultExcludesFile();
+  let excludesFile = await defaultExcludesFile();
   for (const entry of listed.split('\0')) {
     const at = entry.indexOf('\n');
     const [name, value] = at < 0 ? [entry, 'true'] : [entry.slice(0, at), entry.slice(at + 1)];
@@ -94,10 +99,16 @@ export async function readSettings(folder: Buffer, top: Buffer): Promise<GitSett
   return { ignoreCase, ...(excludesFile && { excludesFile }) };
 }
 
-function defaultExcludesFile(): Buffer | undefined {
+/** Where HOME is another user's, as in many containers, it is as good as absent. */
+async function defaultExcludesFile(): Promise<Buffer | undefined> {
   const home = process.env.HOME ?? os.homedir();
   const config = process.env.XDG_CONFIG_HOME || (home && `${home}/.config`);
-  return config ? Buffer.from(`${config}/git/ignore`) : undefined;
+  const path = Buffer.from(`${config}/git/ignore`);
+  const isReadable = await access(path, fs.constants.R_OK).then(
+    () => true,
+    () => false,
+  );
+  return config && isReadable ? path : undefined;
 }
 
 /** What a repository tracks below a folder. Paths hold a byte per character. */

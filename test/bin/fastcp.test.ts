@@ -17,7 +17,7 @@ makeTree(cwd, {
 const inside = (args: string) => fastcp(args.split(' ').filter(Boolean), { cwd });
 const done = { exitCode: 0, signal: undefined, stderr: '' };
 
-test('--help fits a screen and names every option', async () => {
+test('--help fits a screen', async () => {
   const { stdout, ...rest } = await inside('--help');
   expect(rest).toEqual(done);
   const lines = stdout.trimEnd().split('\n');
@@ -26,6 +26,18 @@ test('--help fits a screen and names every option', async () => {
   expect(Math.max(...lines.map((line) => line.length))).toBeLessThanOrEqual(80);
   expect(stdout).toMatch(/Example: fastcp /);
   expect(stdout).toMatch(/each lands inside/);
+});
+
+test('--help-all has what --help has, and the rest', async () => {
+  const [help, all] = await Promise.all([inside('--help'), inside('--help-all')]);
+  expect(all).toMatchObject(done);
+  const options = (text: string): string[] => text.match(/(?<=^ +)-.*?(?= {2})/gm) ?? [];
+  expect(options(help.stdout).length).toBeGreaterThan(10);
+  expect(options(all.stdout)).toEqual(expect.arrayContaining(options(help.stdout)));
+  expect(options(all.stdout)).toEqual(
+    expect.arrayContaining(['-x, --one-file-system', '--ignore-file <name>', '--stop']),
+  );
+  for (const line of all.stdout.split('\n')) expect(line.length).toBeLessThanOrEqual(80);
 });
 
 test('--version', async () => {
@@ -39,6 +51,10 @@ describe('wrong usage ends with 2 and names what is wrong', () => {
     ['src dest --jsn', "unknown option '--jsn'\n(Did you mean --json?)"],
     ['src dest --reflink maybe', "'--reflink <when>' argument 'maybe' is invalid"],
     ['src dest -j 0', "'-j, --jobs <n>' argument '0' is invalid"],
+    ['src dest --exclude a[b', '--exclude must be a glob that parses'],
+    ['src dest --include /a', '--include must be a glob relative to SRC'],
+    ['src dest --ignore-file a/b', '--ignore-file must be a file name without slashes'],
+    ['src dest --gitignore --only-ignored', "'--only-ignored' cannot be used with option '--git"],
     ['src dest -q -v', "'-q, --quiet' cannot be used with option '-v, --verbose'"],
   ])('fastcp %s', async (args, message) => {
     const { exitCode, stdout, stderr } = await inside(args);

@@ -61,7 +61,7 @@ async function linesOf(
 ): Promise<Record<string, unknown>[]> {
   const stream = new PassThrough({ encoding: 'utf8' });
   const report = createJsonReport(
-    { json: true, quiet: false, progress: undefined, ...options },
+    { json: true, quiet: false, left: false, progress: undefined, ...options },
     new Output(stream, new AbortController().signal),
   );
   for (const event of events) await report.event(event);

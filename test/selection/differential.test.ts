@@ -3,7 +3,7 @@
  * FASTCP_CASES and FASTCP_SEED ask for more, or for the same again. A case is one tree with its rule
  * files; many of them lie side by side in one repository, so that git is asked once about all.
  */
-import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
@@ -15,7 +15,7 @@ import {
   rulesOfGit,
   track,
 } from './support/git.js';
-import { type Case, Random, randomCase } from './support/random.js';
+import { type Case, inBytes, Random, randomCase, writeCase } from './support/random.js';
 import { walk } from './support/walk.js';
 
 const cases = Number(process.env.FASTCP_CASES ?? (process.env.CI ? 10_000 : 1000));
@@ -38,25 +38,6 @@ interface Setting {
   exclude: string;
 }
 
-const inBytes = (path: string): Buffer => Buffer.from(path, 'latin1');
-
-function write(folder: string, { files, links, emptyFolders }: Case): void {
-  const at = (path: string): Buffer => Buffer.concat([Buffer.from(`${folder}/`), inBytes(path)]);
-  const makeParent = (path: string): void => {
-    const end = path.lastIndexOf('/');
-    mkdirSync(end < 0 ? folder : at(path.slice(0, end)), { recursive: true });
-  };
-  for (const [path, content] of files) {
-    makeParent(path);
-    writeFileSync(at(path), inBytes(content));
-  }
-  for (const path of links) {
-    makeParent(path);
-    symlinkSync('/', at(path));
-  }
-  for (const path of emptyFolders) mkdirSync(at(path), { recursive: true });
-}
-
 let made = 0;
 
 /** The first difference of each case, by its index. */
@@ -69,7 +50,7 @@ async function compare(
   writeFileSync(join(root, '.git/info/exclude'), exclude);
   const tracked: string[] = [];
   for (const [index, one] of all.entries()) {
-    write(join(root, `${index}`), one);
+    writeCase(join(root, `${index}`), one);
     for (const path of one.tracked) tracked.push(`${index}/${path}`);
   }
   track(root, tracked);

@@ -3,16 +3,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setImmediate as turn } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import {
-  createSelection,
-  type Filter,
-  type FilterEntry,
-  type Listed,
-  type Selection,
-  verdicts,
-} from '../../lib/selection/index.js';
+import { type Listed, type Selection, verdicts } from '../../lib/selection/index.js';
+import type { Filter, FilterEntry } from '../../lib/types.js';
 import { makeFiles } from '../support/trees.js';
-import { filesTaken, walk } from './support/walk.js';
+import { filesTaken, select, walk } from './support/walk.js';
 
 let src = '';
 beforeAll(() => {
@@ -24,14 +18,7 @@ afterAll(() => rmSync(src, { recursive: true, force: true }));
 const { leave, take } = verdicts;
 
 async function selectionOf(filter: Filter): Promise<Selection> {
-  const options = {
-    gitignore: false,
-    onlyIgnored: false,
-    ignoreFiles: [],
-    include: [],
-    exclude: [],
-  };
-  return (await createSelection(Buffer.from(src), { ...options, filter })) as Selection;
+  return (await select(src, { filter })) as Selection;
 }
 
 const listing = (count: number): Listed[] =>

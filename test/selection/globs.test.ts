@@ -3,7 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { globScope, judgeGlobs, parseGlobs } from '../../lib/selection/globs.js';
-import { type SelectionOptions, verdicts } from '../../lib/selection/index.js';
+import { verdicts } from '../../lib/selection/index.js';
+import type { CopyOptions } from '../../lib/types.js';
 import { makeFiles } from '../support/trees.js';
 import { filesTaken, walk } from './support/walk.js';
 
@@ -26,7 +27,7 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(src, { recursive: true, force: true }));
 
-type Globs = Pick<SelectionOptions, 'include' | 'exclude'>;
+type Globs = Pick<CopyOptions, 'include' | 'exclude'>;
 
 const everything = [
   '.env',

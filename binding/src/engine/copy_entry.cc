@@ -157,10 +157,10 @@ void plan(Worker& worker, const Folder& folder, Names names, Kind kind) {
 
 void copy_entry(Worker& worker, const FolderUse& use, Names names, Kind kind) {
   const Folder& folder = *use;
-  worker.count(Count::found);
   if (kind == Kind::unknown) {
     Stat stat;
     if (const int error = platform::stat_entry(folder.src(), names.src, stat); error < 0) {
+      worker.count(Count::found);
       worker.fail(folder, names, error, "lstat");
       return;
     }
@@ -170,6 +170,7 @@ void copy_entry(Worker& worker, const FolderUse& use, Names names, Kind kind) {
     worker.engine.stack.push(FolderTask{use.again(), names.src, names.dst});
     return;
   }
+  worker.count(Count::found);
   if (kind == Kind::socket) {
     worker.engine.warnings.add(
         {EOPNOTSUPP, kSocket, folder.src_path(names.src), folder.dst_path(names.dst)});

@@ -71,11 +71,65 @@ bool make_target(Worker& worker, const Folder& parent, Names names, const Stat& 
   return failed == 0 || worker.fail(parent, names, failed, operation);
 }
 
+/** What is known of a folder's end in DEST once that is there. */
+void set_target(Engine& engine, Folder& folder, const Target& target) {
+  if (!folder.has_dst()) return;
+  folder.dst_stat = target.stat;
+  folder.route = &engine.route(folder.src_stat.dev, target.stat.dev);
+  folder.fresh = target.made;
+  if (target.made) settle_folder_mode(folder, target.passing_bits);
+}
+
+/** Opens a folder's end in DEST if it is there; whatever else there is matters to who makes it. */
+bool find_target(const Folder& parent, Names names, Target& target) {
+  if (parent.made != Made::yes || !parent.has_dst()) return false;
+  if (platform::open_target_folder(parent.dst(), names.dst, Follow::no, target.handle) == 0 &&
+      platform::stat_handle(target.handle, target.stat) == 0) {
+    return true;
+  }
+  target.handle.close();
+  return false;
+}
+
+/** Makes one that had to wait, in a parent that is there. Engine::making is held. */
+bool make_waiting(Worker& worker, Folder& folder) {
+  if (folder.made == Made::failed) return false;
+  const Folder& parent = folder.parent();
+  const Names names = folder.names();
+  folder.made = Made::failed;  // until it succeeds
+  FolderPin pin;
+  if (const int error = pin.pin(folder.parent()); error < 0) {
+    return worker.fail(parent, names, error, "open");
+  }
+  Target target;
+  if (!make_target(worker, parent, names, folder.src_stat, target)) return false;
+  worker.count(Count::found);
+  if (target.made) worker.count(Count::folders);
+  if (target.made) worker.note(parent, names, Action::make, Kind::folder);
+  if (target.handle.is_open()) folder.set_dst(std::move(target.handle));
+  set_target(worker.engine, folder, target);
+  folder.made = Made::yes;
+  return true;
+}
+
+/** Something is taken in the folder: it and those above it are made, where they waited for that. */
+bool make_needed(Worker& worker, Folder& folder) {
+  if (folder.made == Made::yes) return true;
+  const std::lock_guard lock(worker.engine.making);
+  std::vector<Folder*> waiting;
+  for (Folder* at = &folder; at->made != Made::yes; at = &at->parent()) waiting.push_back(at);
+  for (; !waiting.empty(); waiting.pop_back()) {
+    if (!make_waiting(worker, *waiting.back())) return false;
+  }
+  return true;
+}
+
 /** Both ends of the folder, open; empty where that failed, and was reported. */
 FolderUse open_folder(Worker& worker, FolderTask task, Follow follow_src) {
   const Names names{task.src_name.c_str(), task.dst_name.c_str()};
   const Folder& parent = *task.parent;
   Engine& engine = worker.engine;
+  if (!task.for_taken) worker.count(Count::found);
   FolderPin pin;
   if (const int error = pin.pin(*task.parent); error < 0) {
     worker.fail(parent, names, error, "open");
@@ -100,7 +154,11 @@ FolderUse open_folder(Worker& worker, FolderTask task, Follow follow_src) {
     return {};
   }
   Target target;
-  if (!make_target(worker, parent, names, src_stat, target)) return {};
+  const bool waits = task.for_taken && !find_target(parent, names, target);
+  if (!task.for_taken) {
+    if (!make_needed(worker, *task.parent)) return {};
+    if (!make_target(worker, parent, names, src_stat, target)) return {};
+  }
   if (target.made) worker.count(Count::folders);
   if (target.made) worker.note(parent, names, Action::make, Kind::folder);
 
@@ -111,18 +169,15 @@ FolderUse open_folder(Worker& worker, FolderTask task, Follow follow_src) {
       Folder::create(std::move(task.parent), std::move(task.src_name), std::move(task.dst_name),
                      std::move(src), std::move(target.handle));
   folder->src_stat = src_stat;
-  folder->dst_stat = target.stat;
   folder->follow_src = follow_src;
   folder->follow_dst = from_base ? Follow::yes : Follow::no;
-  if (folder->has_dst()) {
-    folder->route = &engine.route(src_stat.dev, target.stat.dev);
-    folder->fresh = target.made;
-    if (target.made) settle_folder_mode(*folder, target.passing_bits);
-  }
+  folder->made = waits ? Made::when_needed : Made::yes;
+  set_target(engine, *folder, target);
   return folder;
 }
 
-void copy_open_folder(Worker& worker, FolderUse folder) {
+void copy_open_folder(Worker& worker, FolderUse folder, Scope scope) {
+  if (scope != 0) return ask(worker, std::move(folder), scope);
   ListingTask listing{std::move(folder), FolderPin()};
   if (const int error = listing.pin.pin(*listing.folder); error < 0) {
     worker.fail(error, "open", listing.folder->src_path(), listing.folder->dst_path());
@@ -142,21 +197,21 @@ void copy_root(Worker& worker, FolderUse base, const Root& root) {
     return;
   }
   if (stat.kind != Kind::folder) return copy_entry(worker, base, names, stat.kind);
-  worker.count(Count::found);
   FolderUse folder = open_folder(worker, {std::move(base), root.src, root.dst}, follow);
-  if (folder) copy_open_folder(worker, std::move(folder));
+  if (folder) copy_open_folder(worker, std::move(folder), root.scope);
 }
 
 void copy_folder(Worker& worker, FolderTask task) {
   const bool from_base = task.parent->is_base();
   const uint64_t parent_dev = task.parent->src_stat.dev;
+  const Scope scope = task.scope;
   FolderUse folder = open_folder(worker, std::move(task), Follow::no);
   if (!folder) return;
   if (worker.engine.options.one_file_system && !from_base && folder->src_stat.dev != parent_dev) {
     worker.count(Count::skipped);  // what is mounted here
     return;
   }
-  copy_open_folder(worker, std::move(folder));
+  copy_open_folder(worker, std::move(folder), scope);
 }
 
 void copy_listing(Worker& worker, ListingTask task) {
@@ -194,6 +249,7 @@ void copy_part(Worker& worker, PartTask task) {
     worker.fail(error, "open", task.folder->src_path(), task.folder->dst_path());
     return;
   }
+  if (!make_needed(worker, *task.folder)) return;
   copy_records(worker, task.folder, task.records.data(), task.records.size());
 }
 

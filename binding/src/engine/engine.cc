@@ -47,7 +47,7 @@ bool Worker::must_leave() {
   const auto now = Clock::now();
   if (now - looked_ < kLookEvery) return false;
   flush();
-  leaving_ = engine.journal.full() || host_.wants_thread_back(now);
+  leaving_ = engine.journal.full() || engine.questions.full() || host_.wants_thread_back(now);
   return leaving_;
 }
 
@@ -143,13 +143,14 @@ void Engine::stop() {
 }
 
 void Engine::abandon() {
-  for (;;) {
+  for (bool more = true; more;) {
     Task task;
-    if (!stack.drop(task)) return;
+    more = stack.drop(task);
   }
+  questions.clear();
 }
 
-bool Engine::finished() { return active_ == 0 && stack.finished(); }
+bool Engine::finished() { return active_ == 0 && stack.finished() && !questions.any(); }
 
 Counters Engine::counters() const {
   Counters result;

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "folder.h"
+#include "questions.h"
 #include "report.h"
 #include "task_stack.h"
 
@@ -40,6 +41,7 @@ struct Options {
 struct Root {
   std::string src, dst;
   bool follow_src;  // SRC ends in a slash: a link there stands for what it points to
+  Scope scope;      // of a folder of which the host decides what is copied
 };
 
 using Clock = std::chrono::steady_clock;
@@ -51,6 +53,9 @@ class Host {
 
   /** Called by the worker every few milliseconds, until it says true: leave, as soon as you can. */
   virtual bool wants_thread_back(Clock::time_point now) = 0;
+
+  /** Engine::questions has some to be taken. */
+  virtual void questions_wait() = 0;
 };
 
 class Engine;
@@ -87,6 +92,9 @@ class Worker {
     }
   }
 
+  /** Says that questions wait. */
+  void tell_host() { host_.questions_wait(); }
+
   char* listing() { return listing_.get(); }
   char* content();
 
@@ -122,7 +130,10 @@ class Engine : private FolderOwner {
   void stop();
   bool stopped() const { return stopped_.load(std::memory_order_relaxed); }
 
-  /** True when no worker is active and nothing is left: then all descriptors are closed. */
+  /**
+   * True when no worker is active, nothing is left and no question is open: then all descriptors
+   * are closed.
+   */
   bool finished();
 
   /** For the thread that stops a copy that has no worker: lets go of all that is left. */
@@ -147,7 +158,10 @@ class Engine : private FolderOwner {
   Problems errors, warnings;
   Journal journal;
   TaskStack stack;
+  Questions questions;
   FolderTable folders;
+  /** Held to make folders that wait for something taken in them. */
+  std::mutex making;
   /** The most workers that the descriptor limit allows. */
   unsigned most_workers = 1;
   uint64_t next_temporary() { return temporary_++; }

@@ -46,6 +46,12 @@ FolderUse Folder::create(FolderUse parent, std::string src_name, std::string dst
   return FolderUse(folder);
 }
 
+void Folder::set_dst(Handle dst) {
+  const std::lock_guard lock(table_.mutex_);
+  has_dst_ = true;
+  if (src_.is_open()) dst_ = std::move(dst);  // else both ends are opened when they are needed
+}
+
 std::string Folder::path(const std::string& (*name_of)(const Folder&), const char* name) const {
   std::vector<const Folder*> upwards;
   for (const Folder* at = this; !at->is_base(); at = &*at->parent_) upwards.push_back(at);

@@ -36,6 +36,13 @@ struct Route {
   std::atomic<bool> copy_range{true};
 };
 
+/** Whether a folder's end in DEST is there. */
+enum class Made : uint8_t {
+  yes,
+  when_needed,  // for something taken in it
+  failed,       // and was reported
+};
+
 /** Told when a folder's last use ends. */
 class FolderOwner {
  public:
@@ -120,12 +127,20 @@ class Folder {
   [[nodiscard]] const platform::Handle& src() const { return src_; }
   [[nodiscard]] const platform::Handle& dst() const { return dst_; }
   [[nodiscard]] bool has_dst() const { return has_dst_; }
+  [[nodiscard]] Folder& parent() const { return *parent_; }
+  [[nodiscard]] Names names() const { return {src_name_.c_str(), dst_name_.c_str()}; }
+
+  /** Gives a folder that had none its end in DEST. */
+  void set_dst(platform::Handle dst);
 
   /** Paths as the user gave them plus the names below; for reports only. */
   [[nodiscard]] std::string src_path(const char* name = nullptr) const;
   [[nodiscard]] std::string dst_path(const char* name = nullptr) const;
 
-  // Set once, before any other worker sees the folder:
+  /** Read before anything is made in the folder; all below is set once before it says yes. */
+  std::atomic<Made> made{Made::yes};
+
+  // Set once, before any other worker sees the folder or under Engine::making:
   platform::Stat src_stat{}, dst_stat{};
   Route* route = nullptr;
   bool fresh = false;                   // made by us, empty

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "bytes.h"
+
 namespace fastcp {
 
 void Problems::add(Problem problem) {
@@ -22,8 +24,7 @@ void Journal::add(Action action, platform::Kind kind, const std::string& path,
   records_ += static_cast<char>(action);
   records_ += static_cast<char>(kind);
   for (const std::string* text : {&path, &dest}) {
-    const auto length = static_cast<uint32_t>(text->size());
-    for (int shift = 0; shift < 32; shift += 8) records_ += static_cast<char>(length >> shift);
+    append_number(records_, static_cast<uint32_t>(text->size()));
     records_ += *text;
   }
   size_.store(records_.size(), std::memory_order_relaxed);

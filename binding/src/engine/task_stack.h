@@ -10,6 +10,7 @@
 #include <variant>
 
 #include "folder.h"
+#include "questions.h"
 
 namespace fastcp {
 
@@ -19,6 +20,8 @@ class LargeFile;
 struct FolderTask {
   FolderUse parent;
   std::string src_name, dst_name;
+  Scope scope = 0;         // of the host, who decides about what is in it
+  bool for_taken = false;  // made only for something taken in it
 };
 
 /** An entry named by the user, of the base. */

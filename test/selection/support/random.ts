@@ -1,4 +1,5 @@
 /** Random trees with rule files, the same for the same seed. */
+import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 
 export class Random {
   #state: number;
@@ -31,6 +32,26 @@ export interface Case {
   links: Set<string>;
   emptyFolders: Set<string>;
   tracked: Set<string>;
+}
+
+export const inBytes = (path: string): Buffer => Buffer.from(path, 'latin1');
+
+/** Makes a case's tree in a folder, which need not be there. */
+export function writeCase(folder: string, { files, links, emptyFolders }: Case): void {
+  const at = (path: string): Buffer => Buffer.concat([Buffer.from(`${folder}/`), inBytes(path)]);
+  const makeParent = (path: string): void => {
+    const end = path.lastIndexOf('/');
+    mkdirSync(end < 0 ? folder : at(path.slice(0, end)), { recursive: true });
+  };
+  for (const [path, content] of files) {
+    makeParent(path);
+    writeFileSync(at(path), inBytes(content));
+  }
+  for (const path of links) {
+    makeParent(path);
+    symlinkSync('/', at(path));
+  }
+  for (const path of emptyFolders) mkdirSync(at(path), { recursive: true });
 }
 
 const bytes = (text: string): string => Buffer.from(text).toString('latin1');

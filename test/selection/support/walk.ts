@@ -2,6 +2,7 @@
 import type { Dirent } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
+import { parseGlobs } from '../../../lib/selection/globs.js';
 import {
   createSelection,
   type FolderScope,
@@ -23,25 +24,28 @@ export interface Walked {
   selection: Selection | undefined;
 }
 
-const none: SelectionOptions = {
-  gitignore: false,
-  onlyIgnored: false,
-  ignoreFiles: [],
-  include: [],
-  exclude: [],
-};
+/** With globs as users give them. */
+interface Given extends Omit<SelectionOptions, 'include' | 'exclude'> {
+  include: readonly string[];
+  exclude: readonly string[];
+}
+
+export async function select(
+  src: string,
+  { include = [], exclude = [], ...options }: Partial<Given>,
+  shown?: string,
+): Promise<Selection | undefined> {
+  const globs = {
+    include: parseGlobs(include, 'options.include'),
+    exclude: parseGlobs(exclude, 'options.exclude'),
+  };
+  const none = { gitignore: false, onlyIgnored: false, ignoreFiles: [] };
+  return createSelection(Buffer.from(src), { ...none, ...options, ...globs }, shown);
+}
 
 /** Names are decoded with U+FFFD only here: `bytes` in the result's paths are as in the selection. */
-export async function walk(
-  src: string,
-  options: Partial<SelectionOptions>,
-  shown = '',
-): Promise<Walked> {
-  const selection = await createSelection(
-    Buffer.from(src),
-    { ...none, explain: true, ...options },
-    shown,
-  );
+export async function walk(src: string, options: Partial<Given>, shown = ''): Promise<Walked> {
+  const selection = await select(src, { explain: true, ...options }, shown);
   const walked: Walked = { taken: [], left: new Map(), asked: new Map(), opened: [], selection };
 
   const takeFolder = async (path: string): Promise<void> => {
@@ -58,7 +62,7 @@ export async function walk(
   const judgeFolder = async (chosen: Selection, scope: FolderScope): Promise<boolean> => {
     walked.opened.push(scope.path);
     const entries = await list(src, scope.path);
-    const judged = await chosen.judge(scope, entries);
+    const judged = await chosen.judge(await chosen.enter(scope, entries), entries);
     let any = false;
     for (const [i, { name, kind }] of entries.entries()) {
       const path = scope.path + name;
@@ -86,10 +90,7 @@ export async function walk(
 }
 
 /** What is taken, without folders. */
-export async function filesTaken(
-  src: string,
-  options: Partial<SelectionOptions>,
-): Promise<string[]> {
+export async function filesTaken(src: string, options: Partial<Given>): Promise<string[]> {
   const { taken } = await walk(src, options);
   return taken.filter((path) => !path.endsWith('/'));
 }

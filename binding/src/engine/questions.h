@@ -1,0 +1,90 @@
+// Folders of which the host decides what is copied. Workers ask and go on with something else; they
+// never wait for an answer, which comes on another thread and brings the tasks.
+//
+//   ask() ──> waiting ── take() ──> asked ── answer() ──> PartTasks and FolderTasks
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "folder.h"
+
+namespace fastcp {
+
+class Engine;
+class Worker;
+
+/** What becomes of an entry. The order is known to lib/selection/verdict.ts. */
+enum class Choice : uint8_t {
+  leave,
+  look,      // a folder: asked about, and made only for something taken
+  take,      // copied; a folder is made, and asked about
+  take_all,  // a folder: copied with all that is in it
+};
+
+/** By which the host knows a folder; 0 where it has no say. */
+using Scope = uint32_t;
+
+struct Question {
+  FolderUse folder;
+  Scope scope;
+  std::string records;  // the whole listing, without '.' and '..'
+  std::string kinds;    // of each record, never unknown
+};
+
+/** The questions of one copy that have no answer yet. */
+class Questions {
+ public:
+  /** Bounded softly: workers leave while it is full, so that memory does not grow with the tree. */
+  static constexpr size_t kFull = 4 << 20;  // bytes of records
+
+  /** True where nothing waited before: the host has to be told. */
+  bool add(Question question);
+
+  bool full() const { return waiting_bytes_.load(std::memory_order_relaxed) >= kFull; }
+
+  /** Some wait to be taken. */
+  bool any_waiting();
+
+  /** Some have no answer, whether or not they were taken. */
+  bool any();
+
+  /**
+   * Takes questions, the newest first so that the tree is walked depth first, until `limit` bytes
+   * are reached. Each is four little-endian 32-bit numbers: its id, the scope, how many entries,
+   * how many bytes of names; then a byte for each entry's kind, and the names, each ended by a NUL.
+   */
+  std::string take(size_t limit);
+
+  /** The question that was taken under this id. False where it is not asked any more. */
+  bool remove(uint32_t id, Question& out);
+
+  /** Lets go of all. */
+  void clear();
+
+ private:
+  std::mutex mutex_;  // guards all below
+  std::vector<Question> waiting_;
+  std::unordered_map<uint32_t, Question> asked_;
+  uint32_t last_id_ = 0;
+  std::atomic<size_t> waiting_bytes_{0};
+};
+
+/** Lists a folder for the host to judge. */
+void ask(Worker& worker, FolderUse folder, Scope scope);
+
+/**
+ * Whether an answer has a choice for each entry that its kind can have, and a scope for each folder
+ * that is to be asked about.
+ */
+bool fits(const Question& question, const uint8_t* choices, size_t count, size_t scopes);
+
+/** Pushes the tasks of an answer that fits. */
+void answer(Engine& engine, const Question& question, const uint8_t* choices, const Scope* scopes);
+
+}  // namespace fastcp

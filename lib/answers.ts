@@ -1,0 +1,209 @@
+/**
+ * Answers the engine's questions: what of a folder is copied. Many small folders are answered in one go;
+ * the event loop has its turn in between, and a filter's promises are awaited without holding up others.
+ */
+import { performance } from 'node:perf_hooks';
+import { setImmediate } from 'node:timers';
+import { CopyError } from './errors.js';
+import { entryKinds, type NativeJob } from './native.js';
+import type { Request } from './options.js';
+import {
+  createSelection,
+  type FolderScope,
+  type Judged,
+  type Listed,
+  type Selection,
+} from './selection/index.js';
+import type { CopyWarning, EntryKind } from './types.js';
+import type { Root, Walk } from './walk.js';
+
+/** Bytes of questions that are taken at a time. */
+const batchSize = 64 << 10;
+/** Entries that are judged before the clock is looked at. */
+const slice = 512;
+/** How long the event loop may wait, in milliseconds. */
+const longestTurn = 4;
+/** Folders whose answers are awaited at a time; more questions are not taken. */
+const mostOpen = 64;
+
+/** What becomes of all that is not an answer. */
+export interface Listener {
+  /** No more questions are taken while it says so. */
+  isFull(): boolean;
+  warning(warning: CopyWarning): void;
+  /** The rules that hold in a folder cannot be read; nothing of it is copied. */
+  unreadable(error: CopyError): void;
+  left(root: Root, path: string, kind: EntryKind, reason: string): void;
+  /** The user's filter threw. */
+  failed(thrown: unknown): void;
+}
+
+interface Asked {
+  root: Root;
+  selection: Selection;
+  scope: FolderScope;
+}
+
+interface Question extends Asked {
+  id: number;
+  entries: Listed[];
+}
+
+export class Answers {
+  #scopes = new Map<number, Asked>();
+  #lastScope = 0;
+  #busy = false;
+  #open = 0;
+  #over = false;
+  #turnBegan = 0;
+
+  /** Reads the rules of every root, and marks those of which JavaScript decides what is copied. */
+  static async prepare({ roots, shown }: Walk, request: Request): Promise<Answers> {
+    const answers = new Answers();
+    for (const root of roots) {
+      if (!root.isFolder) continue;
+      const options = { ...request, explain: request.entries };
+      const selection = await createSelection(root.src, options, shown.src(root.src));
+      if (selection) root.scope = answers.#add({ root, selection, scope: selection.root });
+    }
+    return answers;
+  }
+
+  #add(asked: Asked): number {
+    this.#lastScope += 1;
+    this.#scopes.set(this.#lastScope, asked);
+    return this.#lastScope;
+  }
+
+  /** Begins to answer, where it does not do so already: when questions wait, or there is room again. */
+  answer(job: NativeJob, listener: Listener): void {
+    if (this.#busy || this.#over) return;
+    this.#busy = true;
+    this.#turnBegan = performance.now();
+    void this.#answerAll(job, listener);
+  }
+
+  /** Never rejects. */
+  async #answerAll(job: NativeJob, listener: Listener): Promise<void> {
+    try {
+      while (!this.#over && this.#open < mostOpen && !listener.isFull()) {
+        const batch = job.takeQuestions(batchSize);
+        if (batch.length === 0) break;
+        for (const question of this.#read(batch)) {
+          this.#answerOne(job, listener, question);
+          if (this.#isLate()) await this.#nextTurn();
+        }
+      }
+    } catch (thrown) {
+      this.#fail(listener, thrown);
+    } finally {
+      this.#busy = false;
+    }
+  }
+
+  #answerOne(job: NativeJob, listener: Listener, question: Question): void {
+    const judged = this.#judge(listener, question);
+    if (!(judged instanceof Promise)) {
+      this.#tell(job, listener, question, judged);
+      return;
+    }
+    this.#open += 1;
+    judged
+      .then((answer) => this.#tell(job, listener, question, answer))
+      .catch((thrown) => this.#fail(listener, thrown))
+      .finally(() => {
+        this.#open -= 1;
+        this.answer(job, listener);
+      });
+  }
+
+  #judge(listener: Listener, question: Question): Judged | Promise<Judged> {
+    const { selection, scope, entries } = question;
+    const unreadable = (error: unknown): undefined => {
+      if (!(error instanceof CopyError)) throw error;
+      listener.unreadable(error);
+    };
+    let here: FolderScope | undefined | Promise<FolderScope | undefined>;
+    try {
+      here = selection.enter(scope, entries);
+      if (here instanceof Promise) here = here.catch(unreadable);
+    } catch (error) {
+      here = unreadable(error);
+    }
+    if (here instanceof Promise || entries.length > slice) return this.#judgeSlowly(question, here);
+    return here ? selection.judge(here, entries) : nothing(entries);
+  }
+
+  async #judgeSlowly(
+    { selection, entries }: Question,
+    here: FolderScope | undefined | Promise<FolderScope | undefined>,
+  ): Promise<Judged> {
+    const scope = await here;
+    const all = nothing(entries);
+    if (!scope) return all;
+    for (let from = 0; from < entries.length && !this.#over; from += slice) {
+      const part = await selection.judge(scope, entries.slice(from, from + slice));
+      all.verdicts.set(part.verdicts, from);
+      part.scopes.forEach((below, index) => {
+        all.scopes[from + index] = below;
+      });
+      if (part.reasons) all.reasons = [...(all.reasons ?? []), ...part.reasons];
+      if (this.#isLate()) await this.#nextTurn();
+    }
+    return all;
+  }
+
+  #tell(job: NativeJob, listener: Listener, question: Question, judged: Judged): void {
+    if (this.#over) return;
+    const { root, selection, scope, entries } = question;
+    for (const warning of selection.warnings.splice(0)) listener.warning(warning);
+    judged.reasons?.forEach((reason, index) => {
+      const { name, kind } = entries[index] as Listed;
+      if (reason) listener.left(root, scope.path + name, kind, reason);
+    });
+    const below: number[] = [];
+    for (const one of judged.scopes) {
+      if (one) below.push(this.#add({ root, selection, scope: one }));
+    }
+    job.answer(question.id, judged.verdicts, Uint32Array.from(below));
+  }
+
+  #fail(listener: Listener, thrown: unknown): void {
+    if (this.#over) return;
+    this.#over = true;
+    listener.failed(thrown);
+  }
+
+  #isLate(): boolean {
+    return performance.now() - this.#turnBegan > longestTurn;
+  }
+
+  async #nextTurn(): Promise<void> {
+    await new Promise<void>((go) => setImmediate(go));
+    this.#turnBegan = performance.now();
+  }
+
+  /** Reads what Questions::take() wrote. */
+  *#read(batch: Buffer): Generator<Question> {
+    for (let at = 0; at < batch.length; ) {
+      const id = batch.readUInt32LE(at);
+      const scope = batch.readUInt32LE(at + 4);
+      const count = batch.readUInt32LE(at + 8);
+      const kinds = at + 16;
+      const names = kinds + count;
+      at = names + batch.readUInt32LE(at + 12);
+      const entries = batch.toString('latin1', names, at - 1).split('\0') as (string | Listed)[];
+      for (let i = 0; i < count; i++) {
+        const kind = entryKinds[batch[kinds + i] as number] as EntryKind;
+        entries[i] = { name: entries[i] as string, kind };
+      }
+      const asked = this.#scopes.get(scope) as Asked;
+      this.#scopes.delete(scope); // a folder is asked about once
+      yield { ...asked, id, entries: entries as Listed[] };
+    }
+  }
+}
+
+function nothing(entries: readonly Listed[]): Judged {
+  return { verdicts: new Uint8Array(entries.length), scopes: [] };
+}

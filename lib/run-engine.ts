@@ -1,0 +1,88 @@
+/** One copy by the engine, from its start to the end of its last worker. */
+import type { Answers, Listener } from './answers.js';
+import { type EventQueue, readEntries } from './events.js';
+import { createJob, forgetJob, type NativeOptions, reflinkModes } from './native.js';
+import type { Request } from './options.js';
+import { join } from './paths.js';
+import type { Report } from './result.js';
+import type { Walk } from './walk.js';
+
+/**
+ * Settles when the last worker has ended. Rejects with `signal.reason`, or with exactly what the user's
+ * filter threw; what fails otherwise is in the report.
+ */
+export function runEngine(
+  { roots, shown }: Walk,
+  answers: Answers,
+  request: Request,
+  events: EventQueue,
+  report: Report,
+): Promise<void> {
+  const { signal, entries } = request;
+  return new Promise((resolve, reject) => {
+    const job = createJob(roots, nativeOptions(request), request.concurrency);
+    let settle: () => void = resolve;
+    const stop = (thrown: unknown): void => {
+      if (settle === resolve) settle = () => reject(thrown);
+      job.stop();
+    };
+    const abort = (): void => stop(signal?.reason);
+    const takeEntries = (ended = false): void => {
+      if (!entries || (events.full && !ended)) return;
+      const records = job.takeEntries();
+      if (!events.heard) return;
+      for (const entry of readEntries(records, shown)) events.push(entry);
+    };
+    const look = (ended: boolean): void => {
+      if (ended) {
+        signal?.removeEventListener('abort', abort);
+        forgetJob(job);
+      }
+      const news = report.read(job, shown);
+      takeEntries(ended);
+      for (const error of news.errors) events.push({ type: 'error', error });
+      for (const warning of news.warnings) events.push({ type: 'warning', warning });
+      events.push({ type: 'progress', ...report.counters, durationMs: report.durationMs });
+      if (ended) settle();
+    };
+    const listener: Listener = {
+      isFull: () => entries && events.full,
+      warning(warning) {
+        report.warn(warning);
+        events.push({ type: 'warning', warning });
+      },
+      unreadable(error) {
+        report.fail(error);
+        events.push({ type: 'error', error });
+        if (request.onError === 'stop') job.stop();
+      },
+      left(root, below, kind, reason) {
+        const name = Buffer.from(below, 'latin1');
+        const path = shown.src(join(root.src, name));
+        const dest = shown.dest(join(root.dest, name));
+        events.push({ type: 'entry', action: 'leave', kind, path, dest, reason });
+      },
+      failed: stop,
+    };
+    const answer = (): void => answers.answer(job, listener);
+    events.onRoom = () => {
+      takeEntries();
+      answer();
+    };
+    signal?.addEventListener('abort', abort, { once: true });
+    job.start(look, answer);
+  });
+}
+
+function nativeOptions(request: Request): NativeOptions {
+  const { force, errorOnExist, dryRun, oneFileSystem, entries } = request;
+  return {
+    force,
+    errorOnExist,
+    dryRun,
+    oneFileSystem,
+    entries,
+    stopOnError: request.onError === 'stop',
+    reflink: reflinkModes.indexOf(request.reflink),
+  };
+}

@@ -1,0 +1,290 @@
+// What the engine does with a selection. What is selected is test/selection's matter.
+import { execFileSync, spawnSync } from 'node:child_process';
+import { chmodSync, existsSync, lstatSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { copyTree } from '../../lib/index.js';
+import type { CopyOptions, EntryEvent } from '../../lib/types.js';
+import { makeRepository, track } from '../selection/support/git.js';
+import { Random, randomCase, writeCase } from '../selection/support/random.js';
+import { walk } from '../selection/support/walk.js';
+import { readTree } from '../support/compare.js';
+import { makeFiles } from '../support/trees.js';
+import { asUser, needUser } from '../support/user.js';
+import { needTool, workFolder } from '../support/work.js';
+
+const work = workFolder('selection');
+let made = 0;
+const newPath = (): string => join(work, `${made++}`);
+
+/** What is in a folder, sorted; folders end in a slash. A byte per character. */
+function pathsIn(folder: string): string[] {
+  if (!existsSync(folder)) return [];
+  const paths = [...readTree(folder)].map(([path, { kind }]) =>
+    kind === 'folder' ? `${path}/` : path,
+  );
+  return paths.filter((path) => path !== '/').sort();
+}
+
+function newTree(files: Record<string, string>): string {
+  return makeFiles(newPath(), files);
+}
+
+async function entriesOf(src: string, dest: string, options: CopyOptions): Promise<EntryEvent[]> {
+  const entries: EntryEvent[] = [];
+  const job = copyTree(src, dest, { ...options, entries: true });
+  for await (const event of job) if (event.type === 'entry') entries.push(event);
+  await job;
+  return entries;
+}
+
+const seed = Number(process.env.FASTCP_SEED ?? Date.now() % 1_000_000);
+
+test(`random trees and selections, seed ${seed}: what the rules say is what lands`, {
+  timeout: 120_000,
+}, async () => {
+  const random = new Random(seed);
+  const globs = ['*', '**/a', 'a*', '**/*.o', 'ab', 'a/**', '*/*', '?', '**/[a-c]', '{a,b}/x.o'];
+  const someGlobs = (): string[] =>
+    Array.from({ length: random.below(3) }, () => random.pick(globs));
+  for (let round = 0; round < 200; round++) {
+    const src = makeRepository(newPath());
+    const one = randomCase(random, { ignoreCase: false });
+    writeCase(src, one);
+    track(src, [...one.tracked]);
+    const salt = random.below(1000);
+    const wanted = ({ path }: { path: string }): boolean => (path.length * 7 + salt) % 5 > 0;
+    const options = {
+      gitignore: random.chance(50),
+      onlyIgnored: false,
+      ignoreFiles: random.chance(20) ? ['x.o'] : [],
+      include: random.chance(40) ? someGlobs() : [],
+      exclude: random.chance(40) ? someGlobs() : [],
+      ...(random.chance(20) && { filter: wanted }),
+      ...(random.chance(20) && { filter: async (entry: { path: string }) => wanted(entry) }),
+    };
+    options.onlyIgnored = !options.gitignore && random.chance(30);
+    const { taken } = await walk(src, options);
+    const what = `seed ${seed}, round ${round}: ${JSON.stringify(options)}`;
+
+    const planned = newPath();
+    const plan = await copyTree(src, planned, { ...options, dryRun: true });
+    expect(existsSync(planned), what).toBe(false);
+    const dest = newPath();
+    const result = await copyTree(src, dest, options);
+    expect(pathsIn(dest), what).toEqual(taken);
+    const { files, folders, links, found, errorCount } = result;
+    expect({ errorCount, all: files + folders + links }, what).toEqual({
+      errorCount: 0,
+      all: taken.length + 1, // DEST itself
+    });
+    expect(found, what).toBe(files + folders + links);
+    expect(plan, what).toMatchObject({ files, folders, links, found });
+
+    // Once more, over what is there: nothing is made that a rule leaves out.
+    await copyTree(src, dest, options);
+    expect(pathsIn(dest), what).toEqual(taken);
+  }
+});
+
+describe('folders that are made only for something taken', () => {
+  const deep = { 'a/b/c/wanted.ts': 'x', 'a/b/other': '', 'a/d/other': '', 'e/other': '' };
+
+  test('have the mode of their source', async () => {
+    const src = newTree(deep);
+    chmodSync(join(src, 'a/b/c'), 0o711);
+    chmodSync(join(src, 'a/b'), 0o555);
+    chmodSync(join(src, 'a'), 0o1777);
+    const dest = newPath();
+    await copyTree(src, dest, { include: ['**/*.ts'] });
+    expect(pathsIn(dest)).toEqual(['a/', 'a/b/', 'a/b/c/', 'a/b/c/wanted.ts']);
+    const modes = ['a', 'a/b', 'a/b/c'].map((path) => lstatSync(join(dest, path)).mode & 0o7777);
+    expect(modes).toEqual([0o1777, 0o555, 0o711]);
+  });
+
+  test('are merged with those that are there, whose mode stays', async () => {
+    const src = newTree(deep);
+    const dest = newTree({ 'a/b/old': 'kept', 'e/old': 'kept' });
+    chmodSync(join(dest, 'a/b'), 0o700);
+    const { folders } = await copyTree(src, dest, { include: ['**/*.ts'] });
+    expect(folders).toBe(1);
+    expect(pathsIn(dest)).toEqual(
+      ['a/', 'a/b/', 'a/b/c/', 'a/b/c/wanted.ts', 'a/b/old', 'e/', 'e/old'].sort(),
+    );
+    expect(lstatSync(join(dest, 'a/b')).mode & 0o777).toBe(0o700);
+  });
+
+  test('are no error where something else is in their place and nothing is taken', async () => {
+    const src = newTree(deep);
+    const dest = newTree({ e: 'a file', 'a/d': 'another' });
+    await copyTree(src, dest, { include: ['**/*.ts'] });
+    expect(readFileSync(join(dest, 'e'), 'utf8')).toBe('a file');
+  });
+
+  test('are one error where something else is in their place, and the rest is copied', async () => {
+    const src = newTree({ ...deep, 'a/b/2.ts': '', 'a/b/x/3.ts': '', 'z/4.ts': '' });
+    const dest = newTree({ 'a/b': 'a file' });
+    const result = await copyTree(src, dest, { include: ['**/*.ts'], onError: 'continue' });
+    expect(result.errors).toMatchObject([
+      { code: 'ERR_FS_CP_DIR_TO_NON_DIR', path: join(src, 'a/b'), dest: join(dest, 'a/b') },
+    ]);
+    expect(pathsIn(dest)).toEqual(['a/', 'a/b', 'z/', 'z/4.ts']);
+  });
+
+  test('never lead through a link in DEST', async () => {
+    const src = newTree(deep);
+    const outside = newTree({ 'b/c/kept': '' });
+    const dest = newPath();
+    mkdirSync(dest);
+    execFileSync('ln', ['-s', outside, join(dest, 'a')]);
+    const error = await copyTree(src, dest, { include: ['**/*.ts'] }).catch((thrown) => thrown);
+    expect(error).toMatchObject({ code: 'ERR_FS_CP_DIR_TO_NON_DIR', dest: join(dest, 'a') });
+    expect(pathsIn(outside)).toEqual(['b/', 'b/c/', 'b/c/kept']);
+  });
+
+  test('in trees that are deeper than descriptors go', async () => {
+    const path = Array.from({ length: 300 }, (_, i) => `level ${i}`).join('/');
+    const src = newTree({ [`${path}/a.ts`]: 'x', [`${path}/a.js`]: '', [`${path}/n/b.js`]: '' });
+    const child = `
+      const { copyTree } = require('${new URL('../../dist/index.cjs', import.meta.url).pathname}');
+      copyTree(...process.argv.slice(1), { include: ['**/*.ts'] }).then((r) => console.log(r.files, r.folders));`;
+    const dest = newPath();
+    const limited = 'ulimit -n 64; exec "$0" "$@"';
+    const args = ['-c', limited, process.execPath, '-e', child, '--', src, dest];
+    expect(execFileSync('bash', args, { encoding: 'utf8' })).toBe('1 301\n');
+    expect(readFileSync(join(dest, path, 'a.ts'), 'utf8')).toBe('x');
+  });
+});
+
+describe('what is left out', () => {
+  test('is named with its rule, file and line', async () => {
+    const src = newTree({
+      '.gitignore': '# logs\n*.log\n',
+      'a.log': '',
+      'sub/.gitignore': '/out/\n',
+      'sub/out/x': '',
+      'sub/a.map': '',
+      'sub/no': '',
+    });
+    const options: CopyOptions = {
+      gitignore: true,
+      exclude: ['**/*.map'],
+      filter: ({ name }) => name !== 'no',
+    };
+    const entries = await entriesOf(src, newPath(), options);
+    const left = entries.filter(({ action }) => action === 'leave');
+    const reasons = left.map(({ path, kind, reason }) => [path, kind, reason]);
+    expect(reasons.sort()).toEqual([
+      [join(src, 'a.log'), 'file', `${src}/.gitignore:2:*.log`],
+      [join(src, 'sub/a.map'), 'file', 'exclude: **/*.map'],
+      [join(src, 'sub/no'), 'file', 'filter'],
+      [join(src, 'sub/out'), 'folder', `${src}/sub/.gitignore:1:/out/`],
+    ]);
+  });
+
+  test('is never opened', (context) => {
+    needTool(context, 'strace');
+    const src = newTree({ '.gitignore': 'no/\n', 'no/x': '', 'yes/x': '', 'map/x': '' });
+    const log = newPath();
+    const code = `require('${new URL('../../dist/index.cjs', import.meta.url).pathname}')
+      .copyTree(...process.argv.slice(1), { gitignore: true, exclude: ['map'] })`;
+    const args = ['-f', '-qq', '-e', 'trace=openat,newfstatat,statx', '-o', log];
+    const command = [process.execPath, '-e', code, '--', src, newPath()];
+    expect(spawnSync('strace', [...args, ...command]).status).toBe(0);
+    const calls = readFileSync(log, 'utf8');
+    expect(calls).toMatch(/openat\(\d+, "yes"/);
+    expect(calls).not.toMatch(/openat\(\d+, "(no|map)"|stat[^"]*"(no|map)"/);
+  });
+
+  test('of several sources each has its own rules', async () => {
+    const one = newTree({ '.gitignore': 'a\n', a: '', b: '' });
+    const two = newTree({ '.gitignore': 'b\n', a: '', b: '' });
+    const file = join(newTree({ 'a.log': '' }), 'a.log');
+    const dest = newPath();
+    await copyTree([one, two, file], dest, { gitignore: true, exclude: ['*.log'] });
+    const [first, second] = [one, two].map((path) => path.slice(work.length + 1));
+    expect(pathsIn(dest)).toEqual(
+      [
+        `${first}/`,
+        `${first}/.gitignore`,
+        `${first}/b`,
+        `${second}/`,
+        `${second}/.gitignore`,
+        `${second}/a`,
+        'a.log', // named by the user
+      ].sort(),
+    );
+  });
+});
+
+test('a wide folder is judged bit by bit and copied whole', { timeout: 60_000 }, async () => {
+  const src = newPath();
+  mkdirSync(src);
+  for (let i = 0; i < 20_000; i++) writeFileSync(join(src, `file-${i}`), `${i}`);
+  writeFileSync(join(src, '.gitignore'), '*7\n');
+  const dest = newPath();
+  const { files } = await copyTree(src, dest, { gitignore: true, filter: () => true });
+  expect(files).toBe(18_001);
+  expect(readFileSync(join(dest, 'file-19999'), 'utf8')).toBe('19999');
+});
+
+describe('rules that cannot be read', () => {
+  const child = `
+    const [src, dest, options] = process.argv.slice(1);
+    require('${new URL('../../dist/index.cjs', import.meta.url).pathname}')
+      .copyTree(src, dest, JSON.parse(options))
+      .then((result) => result, ({ code, path, message, result }) => ({ ...result, errors: [], code, path, message }))
+      .then((value) => console.log(JSON.stringify(value)));`;
+
+  function copyAsUser(src: string, dest: string, options: CopyOptions) {
+    const [file = '', ...args] = [...asUser, process.execPath, '-e', child, '--', src, dest];
+    const output = execFileSync(file, [...args, JSON.stringify(options)], { encoding: 'utf8' });
+    return JSON.parse(output);
+  }
+
+  function unreadable(path: string): { src: string; dest: string } {
+    const src = newTree({ [path]: 'secret\n', 'sub/a': '', b: '' });
+    chmodSync(join(src, path), 0);
+    const parent = newPath();
+    mkdirSync(parent);
+    chmodSync(parent, 0o777);
+    return { src, dest: join(parent, 'new/dest') };
+  }
+
+  test('of SRC: nothing is made', (context) => {
+    needUser(context);
+    const { src, dest } = unreadable('.gitignore');
+    const error = copyAsUser(src, dest, { gitignore: true, onError: 'continue' });
+    const path = join(src, '.gitignore');
+    expect(error).toMatchObject({ code: 'EACCES', path });
+    expect(error.message).toBe(`EACCES: cannot read the rules in '${path}'`);
+    expect(existsSync(join(dest, '..'))).toBe(false);
+  });
+
+  test('of a folder within: nothing of it is copied, and the copy fails', (context) => {
+    needUser(context);
+    const { src, dest } = unreadable('sub/.rules');
+    const path = join(src, 'sub/.rules');
+    const stopped = copyAsUser(src, dest, { ignoreFiles: ['.rules'] });
+    expect(stopped).toMatchObject({ code: 'EACCES', path, errorCount: 1 });
+    expect(existsSync(join(dest, 'sub/a'))).toBe(false);
+    const went = copyAsUser(src, `${dest}2`, { ignoreFiles: ['.rules'], onError: 'continue' });
+    expect(went).toMatchObject({ errorCount: 1, errors: [{ code: 'EACCES', path }], files: 1 });
+    expect(pathsIn(`${dest}2`)).toEqual(['b', 'sub/']);
+  });
+});
+
+test('git that is not there: a warning, and rules alone decide', async () => {
+  const src = makeRepository(newTree({ '.gitignore': '*.log\n', 'a.log': '', b: '' }));
+  track(src, ['a.log']);
+  const { PATH } = process.env;
+  process.env.PATH = '/nonexistent';
+  try {
+    const dest = newPath();
+    const { warnings } = await copyTree(src, dest, { gitignore: true });
+    expect(warnings).toMatchObject([{ code: 'GIT_UNAVAILABLE', path: src }]);
+    expect(pathsIn(dest)).toEqual(['.gitignore', 'b']);
+  } finally {
+    process.env.PATH = PATH;
+  }
+});
