@@ -18,6 +18,8 @@ export interface Glob {
   /** As it was given. */
   source: string;
   segments: readonly Segment[];
+  /** For each place between segments: it and those that are as good, as `**` may stand for nothing. */
+  places: readonly (readonly number[])[];
   onlyFolders: boolean;
 }
 
@@ -66,7 +68,7 @@ function parseGlob(source: unknown, option: string): Glob[] {
       }
       return parseSegment(part, refuse);
     });
-    return { source, segments, onlyFolders };
+    return { source, segments, places: placesOf(segments), onlyFolders };
   });
 }
 
@@ -119,30 +121,32 @@ export function globScope(
   exclude: readonly Glob[],
 ): GlobScope | undefined {
   if (include.length + exclude.length === 0) return undefined;
-  const begin = (glob: Glob): Active => ({ glob, at: withEmpty(glob, [0]) });
+  const begin = (glob: Glob): Active => ({ glob, at: glob.places[0] as readonly number[] });
   return {
     include: include.length > 0 ? include.map(begin) : undefined,
     exclude: exclude.map(begin),
   };
 }
 
-/** `**` may also stand for nothing: what follows it is looked for at the same place. */
-function withEmpty({ segments }: Glob, at: readonly number[]): number[] {
-  const places = new Set(at);
-  for (const place of places) if (segments[place] === anyFolders) places.add(place + 1);
-  return [...places];
+function placesOf(segments: readonly Segment[]): number[][] {
+  const places: number[][] = [[segments.length]];
+  for (let place = segments.length - 1; place >= 0; place--) {
+    const next = segments[place] === anyFolders ? (places[0] as number[]) : [];
+    places.unshift([place, ...next]);
+  }
+  return places;
 }
 
 /** Where a glob stands within an entry; undefined where it cannot match there. */
 function advance({ glob, at }: Active, name: string): readonly number[] | undefined {
-  const next: number[] = [];
+  let reached: readonly number[] | undefined;
   for (const place of at) {
     const segment = glob.segments[place];
-    if (segment === undefined) continue;
-    if (segment === anyFolders) next.push(place);
-    else if (segment(name)) next.push(place + 1);
+    if (segment === undefined || (segment !== anyFolders && !segment(name))) continue;
+    const places = glob.places[segment === anyFolders ? place : place + 1] as readonly number[];
+    reached = reached ? [...new Set([...reached, ...places])] : places;
   }
-  return next.length > 0 ? withEmpty(glob, next) : undefined;
+  return reached;
 }
 
 /** A glob that names a folder names all that is in it. */

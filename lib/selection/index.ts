@@ -125,14 +125,17 @@ class TreeSelection implements Selection {
     const asked: FilterEntry[] = [];
     for (let i = 0; i < entries.length; i++) {
       const entry = entries[i] as Listed;
-      const below: FolderScope = { path: '' };
+      const below: FolderScope | undefined =
+        entry.kind === 'folder' ? { path: `${scope.path}${entry.name}/` } : undefined;
       const verdict = this.#judgeOne(scope, entry, below, judged, i);
       judged.verdicts[i] = verdict;
       if (verdict === leave) continue;
-      if (this.#asker) asked[i] = below.entry = filterEntry(entry, scope.entry);
-      if (entry.kind !== 'folder' || verdict === takeAll) continue;
-      below.path = `${scope.path}${entry.name}/`;
-      judged.scopes[i] = below;
+      if (this.#asker) {
+        const asks = filterEntry(entry, scope.entry);
+        asked[i] = asks;
+        if (below) below.entry = asks;
+      }
+      if (verdict !== takeAll) judged.scopes[i] = below;
     }
     const answered = this.#asker?.ask(asked, (index) => {
       judged.verdicts[index] = leave;
@@ -142,15 +145,15 @@ class TreeSelection implements Selection {
     return answered ? answered.then(() => judged) : judged;
   }
 
-  /** All but the filter's word; what holds in a folder goes into `below`. */
+  /** All but the filter's word; what holds in a folder goes into `below`, which only a folder has. */
   #judgeOne(
     scope: FolderScope,
     entry: Listed,
-    below: FolderScope,
+    below: FolderScope | undefined,
     { reasons }: Judged,
     index: number,
   ): Verdict {
-    const isFolder = entry.kind === 'folder';
+    const isFolder = below !== undefined;
     let verdict: Verdict = this.#asker || !isFolder ? take : takeAll;
     if (scope.globs) {
       const answer = judgeGlobs(scope.globs, textOf(entry.name), isFolder);
@@ -158,7 +161,7 @@ class TreeSelection implements Selection {
         if (reasons) reasons[index] = answer.reason;
         return leave;
       }
-      if (answer.below) below.globs = answer.below;
+      if (below && answer.below) below.globs = answer.below;
       if (answer.verdict < verdict) verdict = answer.verdict;
     }
     if (scope.rules && this.#gitignore) {
@@ -167,7 +170,7 @@ class TreeSelection implements Selection {
         if (reasons) reasons[index] = answer.match ? reasonOf(answer.match) : answer.reason;
         return leave;
       }
-      if (isFolder && answer.verdict !== takeAll) {
+      if (below && answer.verdict !== takeAll) {
         below.rules = this.#gitignore.below(scope.rules, entry.name, answer);
       }
       if (answer.verdict < verdict) verdict = answer.verdict;
