@@ -1,5 +1,5 @@
 import { Command, InvalidArgumentError, Option } from 'commander';
-import type { CopyOptions } from '../lib/types.js';
+import type { CopyOptions, PreserveKind } from '../lib/types.js';
 import manifest from '../package.json' with { type: 'json' };
 
 /** What the user asked for, in the words of the library where it has them. */
@@ -27,6 +27,8 @@ interface Given
     CopyOptions,
     'concurrency' | 'onError' | 'signal' | 'entries' | 'ignoreFiles' | 'filter'
   > {
+  archive?: boolean;
+  p?: boolean;
   ignoreFile?: string[];
   jobs?: number;
   stop?: boolean;
@@ -49,7 +51,7 @@ export function parseArgs(argv: readonly string[]): Invocation {
   if (dest === undefined) return program.error('error: missing arguments SRC and DEST');
   if (sources.length === 0) return program.error(`error: missing argument DEST after '${dest}'`);
 
-  const { ignoreFile, jobs, stop, json, quiet, verbose, progress, ...sameName } =
+  const { archive, p, ignoreFile, jobs, stop, json, quiet, verbose, progress, ...sameName } =
     program.opts<Given>();
   const entries = !quiet && Boolean(verbose || sameName.dryRun);
   return {
@@ -74,6 +76,8 @@ export function parseArgs(argv: readonly string[]): Invocation {
   };
 }
 
+const usual: PreserveKind[] = ['mode', 'timestamps', 'ownership'];
+
 /** `all`: the help also has the options that few people need; the others fit a screen. */
 function createProgram(all = false): Command {
   const rare = (option: Option): Option => option.hideHelp(!all);
@@ -94,8 +98,26 @@ function createProgram(all = false): Command {
     )
     .option('--include <glob>', 'copy only what matches (may be repeated)', collect)
     .option('--exclude <glob>', 'leave out what matches (may be repeated)', collect)
+    .option('-L, --dereference', 'copy what links lead to')
     .addOption(rare(new Option('-x, --one-file-system', 'do not enter mount points in SRC')))
     .option('--dry-run', 'print what would be done, write nothing')
+    .optionsGroup('What is kept:')
+    .addOption(new Option('-p', 'modes, times and owners').implies({ preserve: usual }))
+    .addOption(
+      new Option('-a, --archive', '-p and xattrs, ACLs, hard links').implies({ preserve: true }),
+    )
+    .addOption(
+      rare(
+        new Option('--preserve <list>', 'all, or mode,timestamps,ownership,xattrs,links'),
+      ).argParser((list) => (list === 'all' ? true : list.split(','))),
+    )
+    .addOption(rare(new Option('--no-preserve', 'not even modes')))
+    .addOption(rare(new Option('--strict', 'what cannot be kept is an error, not a warning')))
+    .addOption(
+      rare(
+        new Option('--sparse <when>', 'keep holes (auto), or make zeros holes (always)'),
+      ).choices(['auto', 'always']),
+    )
     .optionsGroup('Where it lands:')
     .addOption(new Option('-f, --force').hideHelp()) // A habit from cp, and it undoes --no-force.
     .option('--no-force', 'keep what DEST has')
@@ -106,15 +128,23 @@ function createProgram(all = false): Command {
         }),
       ),
     )
+    .addOption(
+      rare(new Option('--backup <how>', 'numbered: keep what is replaced as NAME.~N~')).choices([
+        'numbered',
+      ]),
+    )
     .option('--parents', 'make missing parents of DEST')
     .optionsGroup('How:')
     .addOption(
-      new Option('--reflink <when>', 'share blocks with SRC: auto, always or never').choices([
+      rare(new Option('--reflink <when>', 'share blocks with SRC: auto, always or never')).choices([
         'auto',
         'always',
         'never',
       ]),
     )
+    .addOption(rare(new Option('--hard-link', 'make hard links to files of SRC, no copies')))
+    .addOption(rare(new Option('--symlink', 'make links to files of SRC, no copies')))
+    .addOption(rare(new Option('--fsync', 'wait until everything is on disk')))
     .option('-j, --jobs <n>', 'copy with at most n threads', parseJobs)
     .addOption(rare(new Option('--stop', 'stop at the first error')))
     .optionsGroup('Output:')
@@ -122,7 +152,7 @@ function createProgram(all = false): Command {
     .addOption(new Option('-q, --quiet', 'print errors only').conflicts(['verbose', 'json']))
     .option('--json', 'print JSON, one object a line')
     .addOption(rare(new Option('--progress', 'show progress, in CI and in pipes too')))
-    .option('--no-progress', 'show no progress')
+    .addOption(rare(new Option('--no-progress', 'show no progress')))
     .version(manifest.version, '-V, --version', 'print the version')
     .option('--help-all', 'print all options')
     .helpOption('-h, --help', 'print this help')

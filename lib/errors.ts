@@ -1,7 +1,7 @@
 /** Errors of a copy: made here and nowhere else, with the codes of Node's fs.cp where it has one. */
 import { constants } from 'node:os';
 import { getSystemErrorMap } from 'node:util';
-import type { NativeProblem } from './native.js';
+import type { lossKinds, NativeProblem } from './native.js';
 import type { CopyErrorLike, CopyResult, CopyWarning } from './types.js';
 
 export class CopyError extends Error implements CopyErrorLike {
@@ -47,8 +47,19 @@ const refusals = new Map<number, [code: string, why: string]>([
   // ENOTUNIQ has no name in libuv.
   [-76, ['ERR_FASTCP_NAME_COLLISION', 'two names of the source are one name in the destination']],
   [errnoOf('EINVAL'), ['ERR_FS_CP_EINVAL', 'cannot copy a folder into itself']],
+  [errnoOf('ELOOP'), ['ELOOP', 'the link leads to a folder that it is in']],
   [errnoOf('EBUSY'), ['ERR_FASTCP_SOURCE_CHANGED', 'the source changed while it was copied']],
 ]);
+
+/** The same, where the operation says what it is. */
+const kindRefusals: Record<string, [code: string, why: string] | undefined> = {
+  socket: ['ERR_FS_CP_SOCKET', 'cannot copy a socket'],
+  fifo: ['ERR_FS_CP_FIFO_PIPE', 'cannot copy a FIFO'],
+  subfolder: [
+    'ERR_FS_CP_SYMLINK_TO_SUBDIRECTORY',
+    'cannot replace a link to the source by one to a folder in it',
+  ],
+};
 
 /** As Node writes it: `CODE: text, syscall 'path' -> 'dest'`. */
 function describe(code: string, text: string, where: Partial<CopyErrorLike>): string {
@@ -66,8 +77,8 @@ export function refuse(code: string, why: string, path: string, dest?: string): 
 
 export function errorOf(problem: NativeProblem, path: string, dest: string): CopyError {
   const { errno, operation } = problem;
-  const where = { syscall: operation, path, dest };
-  const refusal = operation === 'cp' ? refusals.get(errno) : undefined;
+  const refusal = operation === 'cp' ? refusals.get(errno) : kindRefusals[operation];
+  const where = { syscall: refusal ? 'cp' : operation, path, dest };
   if (refusal) {
     const [code, why] = refusal;
     return new CopyError(code, describe(code, why, where), { ...where, errno });
@@ -78,6 +89,29 @@ export function errorOf(problem: NativeProblem, path: string, dest: string): Cop
 
 export function warningOf(path: string): CopyWarning {
   return { code: 'SOCKET_SKIPPED', message: `socket left out: '${path}'`, path };
+}
+
+/** What is said of an entry whose mode, times, … were not kept. */
+const losses: Record<(typeof lossKinds)[number], [CopyWarning['code'], string]> = {
+  mode: ['MODE_NOT_KEPT', 'mode'],
+  timestamps: ['TIMESTAMPS_NOT_KEPT', 'times'],
+  ownership: ['OWNERSHIP_NOT_KEPT', 'owner or group'],
+  xattrs: ['XATTRS_NOT_KEPT', 'extended attributes'],
+  acls: ['ACLS_NOT_KEPT', 'access control list'],
+  links: ['LINKS_NOT_KEPT', 'hard link'],
+};
+
+/** One for all entries that lost the same. */
+export function lossWarning(
+  kind: (typeof lossKinds)[number],
+  count: number,
+  first: CopyError,
+): CopyWarning {
+  const [code, what] = losses[kind];
+  const entries = count === 1 ? '1 entry' : `${count} entries`;
+  const { path } = first;
+  const message = `${what} not kept on ${entries}: ${count === 1 ? '' : 'first '}${first.message}`;
+  return { code, message, count, ...(path !== undefined && { path }) };
 }
 
 function invalid(Type: typeof TypeError | typeof RangeError, code: string, message: string): Error {

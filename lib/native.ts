@@ -20,6 +20,21 @@ export interface NativeOptions {
   oneFileSystem: boolean;
   stopOnError: boolean;
   entries: boolean;
+  /** A bit for each of `preserveKinds`. */
+  preserve: number;
+  /** Folders that DEST has are given what SRC's have, too. */
+  presentFolders: boolean;
+  dereference: boolean;
+  /** Relative links are made absolute. */
+  absoluteLinks: boolean;
+  /** FIFOs, sockets and some links are errors, as in Node's fs.cp. */
+  likeNode: boolean;
+  findHoles: boolean;
+  backup: boolean;
+  fsync: boolean;
+  strict: boolean;
+  /** Index into `insteadModes`. */
+  instead: number;
   /** Index into `reflinkModes`. */
   reflink: number;
 }
@@ -27,7 +42,7 @@ export interface NativeOptions {
 export interface NativeProblem {
   /** Negative, as in Node. */
   errno: number;
-  /** A system call, or `cp` and `socket` where the engine itself refuses. */
+  /** A system call, or `cp`, `socket`, `fifo` and `subfolder` where the engine itself refuses. */
   operation: string;
   path: Buffer;
   dest: Buffer;
@@ -37,6 +52,12 @@ interface NativeProblems {
   /** All, the kept ones and those beyond. */
   count: number;
   problems: NativeProblem[];
+}
+
+/** Something that was not preserved, how often, and the first time. */
+export interface NativeLoss {
+  count: number;
+  first?: NativeProblem;
 }
 
 export interface NativeJob {
@@ -50,6 +71,8 @@ export interface NativeJob {
   counters(): Float64Array;
   errors(from: number): NativeProblems;
   warnings(from: number): NativeProblems;
+  /** In the order of `lossKinds`. */
+  losses(): NativeLoss[];
   takeEntries(): Buffer;
   /** Questions::take() in binding/src/engine/questions.h: about `limit` bytes, empty where none wait. */
   takeQuestions(limit: number): Buffer;
@@ -77,6 +100,12 @@ export const entryKinds = [
 
 /** binding/src/engine/engine.h, Reflink. */
 export const reflinkModes = ['auto', 'always', 'never'] as const;
+
+/** The same, Instead. */
+export const insteadModes = ['copy', 'hardLink', 'symlink'] as const;
+
+/** binding/src/engine/report.h, Loss: what an entry has, and DEST may not take. */
+export const lossKinds = ['mode', 'timestamps', 'ownership', 'xattrs', 'acls', 'links'] as const;
 
 // Loaded when fastcp is, not later: UV_THREADPOOL_SIZE as it is now is what libuv's pool goes by,
 // while a value set after the first use of the pool (an ESM entry's own statements) means nothing.

@@ -1,20 +1,40 @@
 /** Options and arguments, checked once: after this file they are what their types say. */
 import { invalidType, invalidValue, outOfRange } from './errors.js';
-import { mostWorkers, reflinkModes } from './native.js';
+import { type insteadModes, mostWorkers, reflinkModes } from './native.js';
 import { pathBytes } from './paths.js';
-import { parseGlobs, type Glob } from './selection/globs.js';
+import { type Glob, parseGlobs } from './selection/globs.js';
 import { checkRuleFileNames } from './selection/index.js';
-import type { CopyOptions, CopyWarning, Filter, PathLike } from './types.js';
+import type { CopyOptions, CopyWarning, Filter, PathLike, PreserveKind } from './types.js';
 
-interface Checked extends Required<Omit<CopyOptions, 'signal' | 'filter' | 'include' | 'exclude'>> {
+/** Of these a request has something else than what was asked for. */
+type Unlike =
+  | 'signal'
+  | 'filter'
+  | 'include'
+  | 'exclude'
+  | 'backup'
+  | 'preserve'
+  | 'hardLink'
+  | 'symlink';
+
+interface Checked extends Required<Omit<CopyOptions, Unlike>> {
   signal: AbortSignal | undefined;
   filter: Filter | undefined;
   include: Glob[];
   exclude: Glob[];
+  backup: 'numbered' | undefined;
 }
 
 /** What copyTree() was asked for, with every default filled in. */
 export interface Request extends Checked {
+  preserve: readonly PreserveKind[];
+  /** Folders that DEST has are given what SRC's have, too. */
+  presentFolders: boolean;
+  /** What is made of a file. */
+  instead: (typeof insteadModes)[number];
+  /** As Node's fs.cp has it: relative links become absolute; FIFOs and sockets are errors. */
+  absoluteLinks: boolean;
+  likeNode: boolean;
   sources: Buffer[];
   /** Several sources were given, as an array: they go into `dest`. */
   several: boolean;
@@ -25,6 +45,14 @@ export interface Request extends Checked {
 const onErrorModes = ['stop', 'continue'] as const;
 
 const known: ReadonlySet<string> = new Set<keyof CopyOptions>([
+  'preserve',
+  'strict',
+  'dereference',
+  'hardLink',
+  'symlink',
+  'sparse',
+  'backup',
+  'fsync',
   'force',
   'errorOnExist',
   'reflink',
@@ -55,12 +83,27 @@ export function checkRequest(
     if (!known.has(name)) throw invalidValue(`options.${name}`, 'left out: no such option', name);
   }
   const warnings: CopyWarning[] = [];
+  const reflink = checkChoice(options, 'reflink', reflinkModes);
+  const sparse = checkChoice(options, 'sparse', ['auto', 'always']);
+  if (sparse === 'always' && reflink === 'always') {
+    const expected = "'auto' or 'never' with sparse 'always', which writes files anew";
+    throw invalidValue('options.reflink', expected, reflink);
+  }
   return {
     ...checkSources(src),
+    ...checkPreserve(options.preserve),
+    instead: checkInstead(options),
+    absoluteLinks: false,
+    likeNode: false,
+    strict: checkFlag(options, 'strict', false),
+    dereference: checkFlag(options, 'dereference', false),
+    sparse,
+    backup: checkBackup(options.backup),
+    fsync: checkFlag(options, 'fsync', false),
     dest: pathBytes(dest, 'dest'),
     force: checkFlag(options, 'force', true),
     errorOnExist: checkFlag(options, 'errorOnExist', false),
-    reflink: checkChoice(options, 'reflink', reflinkModes),
+    reflink,
     concurrency: checkConcurrency(options.concurrency, warnings),
     onError: checkChoice(options, 'onError', onErrorModes),
     signal: checkSignal(options.signal),
@@ -86,6 +129,47 @@ function checkSources(src: PathLike | readonly PathLike[]): Pick<Request, 'sourc
   };
 }
 
+const preserveKinds: readonly PreserveKind[] = [
+  'mode',
+  'timestamps',
+  'ownership',
+  'xattrs',
+  'links',
+];
+
+function checkPreserve(value: unknown): Pick<Request, 'preserve' | 'presentFolders'> {
+  if (value === undefined) return { preserve: ['mode'], presentFolders: false };
+  if (value === true) return { preserve: preserveKinds, presentFolders: true };
+  if (value === false) return { preserve: [], presentFolders: false };
+  if (!Array.isArray(value)) {
+    throw invalidType('options.preserve', 'a boolean or an array of strings', value);
+  }
+  const preserve = value.map((one: unknown, index) => {
+    const name = `options.preserve[${index}]`;
+    if (typeof one !== 'string') throw invalidType(name, 'a string', one);
+    const kind = preserveKinds.find((known) => known === one);
+    if (kind) return kind;
+    throw invalidValue(name, `one of ${quoted(preserveKinds)}`, one);
+  });
+  return { preserve, presentFolders: true };
+}
+
+function checkInstead(options: CopyOptions): Request['instead'] {
+  const hardLink = checkFlag(options, 'hardLink', false);
+  const symlink = checkFlag(options, 'symlink', false);
+  if (hardLink && symlink) throw invalidValue('options.symlink', 'false with hardLink', true);
+  if (hardLink) return 'hardLink';
+  return symlink ? 'symlink' : 'copy';
+}
+
+function checkBackup(value: unknown): 'numbered' | undefined {
+  if (value === undefined || value === 'numbered') return value;
+  if (typeof value !== 'string') throw invalidType('options.backup', 'a string', value);
+  throw invalidValue('options.backup', "'numbered'", value);
+}
+
+const quoted = (list: readonly string[]): string => list.map((one) => `'${one}'`).join(', ');
+
 function checkFlag(options: CopyOptions, name: keyof CopyOptions, fallback: boolean): boolean {
   const { [name]: value = fallback } = options;
   if (typeof value !== 'boolean') throw invalidType(`options.${name}`, 'a boolean', value);
@@ -102,8 +186,7 @@ function checkChoice<T extends string>(
   if (typeof value !== 'string') throw invalidType(`options.${name}`, 'a string', value);
   const choice = choices.find((one) => one === value);
   if (choice === undefined) {
-    const list = choices.map((one) => `'${one}'`).join(', ');
-    throw invalidValue(`options.${name}`, `one of ${list}`, value);
+    throw invalidValue(`options.${name}`, `one of ${quoted(choices)}`, value);
   }
   return choice;
 }

@@ -1,6 +1,6 @@
 /** What has been done, read from a running job: one shape for every outcome. */
-import { errorOf, warningOf } from './errors.js';
-import type { NativeJob } from './native.js';
+import { errorOf, lossWarning, warningOf } from './errors.js';
+import { lossKinds, type NativeJob } from './native.js';
 import type { CopyCounters, CopyErrorLike, CopyResult, CopyWarning } from './types.js';
 import type { Shown } from './walk.js';
 
@@ -73,6 +73,20 @@ export class Report {
     this.#warnings.push(...news.warnings);
     this.#warningCount = warnings.count + this.#ownWarnings;
     return news;
+  }
+
+  /** To be called once, after the last read(): what was not preserved. */
+  readLosses(job: NativeJob, shown: Shown): CopyWarning[] {
+    const warnings: CopyWarning[] = [];
+    for (const [index, { count, first }] of job.losses().entries()) {
+      const kind = lossKinds[index];
+      if (!kind || !first) continue;
+      const error = errorOf(first, shown.src(first.path), shown.dest(first.dest));
+      warnings.push(lossWarning(kind, count, error));
+    }
+    this.#warnings.push(...warnings);
+    this.#warningCount += warnings.length;
+    return warnings;
   }
 
   get counters(): CopyCounters {

@@ -1,7 +1,14 @@
 /** One copy by the engine, from its start to the end of its last worker. */
 import type { Answers, Listener } from './answers.js';
 import { type EventQueue, readEntries } from './events.js';
-import { createJob, forgetJob, type NativeOptions, reflinkModes } from './native.js';
+import {
+  createJob,
+  forgetJob,
+  insteadModes,
+  lossKinds,
+  type NativeOptions,
+  reflinkModes,
+} from './native.js';
 import type { Request } from './options.js';
 import { join } from './paths.js';
 import type { Report } from './result.js';
@@ -39,6 +46,7 @@ export function runEngine(
         forgetJob(job);
       }
       const news = report.read(job, shown);
+      if (ended) news.warnings.push(...report.readLosses(job, shown));
       takeEntries(ended);
       for (const error of news.errors) events.push({ type: 'error', error });
       for (const warning of news.warnings) events.push({ type: 'warning', warning });
@@ -76,7 +84,18 @@ export function runEngine(
 
 function nativeOptions(request: Request): NativeOptions {
   const { force, errorOnExist, dryRun, oneFileSystem, entries } = request;
+  const { preserve, presentFolders, dereference, absoluteLinks, likeNode, fsync, strict } = request;
   return {
+    preserve: preserve.reduce((bits, kind) => bits | (1 << lossKinds.indexOf(kind)), 0),
+    presentFolders,
+    dereference,
+    absoluteLinks,
+    likeNode,
+    fsync,
+    strict,
+    findHoles: request.sparse === 'always',
+    backup: request.backup !== undefined,
+    instead: insteadModes.indexOf(request.instead),
     force,
     errorOnExist,
     dryRun,

@@ -1,7 +1,33 @@
 /** A file system path. Buffers carry names that are not valid UTF-8; URLs must be `file:`. */
 export type PathLike = string | Buffer | URL;
 
+/**
+ * What an entry has beside its content: permission bits; times; owner and group; extended attributes,
+ * access control lists and capabilities; names of one file that stay names of one file.
+ */
+export type PreserveKind = 'mode' | 'timestamps' | 'ownership' | 'xattrs' | 'links';
+
 export interface CopyOptions {
+  /**
+   * What copies keep: a list, `true` for all, `false` for nothing. What is named is given to folders that
+   * DEST has, too. What may not be kept, or DEST cannot, is one warning per kind. Default: modes, but of
+   * folders that DEST has.
+   */
+  preserve?: boolean | readonly PreserveKind[];
+  /** What cannot be preserved is an error. Default `false`. */
+  strict?: boolean;
+  /** Copy what links lead to. A link to a folder that it is in is an error. Default `false`. */
+  dereference?: boolean;
+  /** Files become more names of those in SRC, on the same file system. Default `false`. */
+  hardLink?: boolean;
+  /** Files become links to those in SRC. Default `false`. */
+  symlink?: boolean;
+  /** `auto` keeps the holes of files, `always` also makes holes of zeros. Default `auto`. */
+  sparse?: 'auto' | 'always';
+  /** Whatever is replaced stays as `name.~1~`, `name.~2~`, … Default: it goes. */
+  backup?: 'numbered';
+  /** Files and folders are on disk before the copy says that it is done. Default `false`. */
+  fsync?: boolean;
   /** Replace files that exist in DEST. Folders are merged either way. Default `true`, as in `fs.cp`. */
   force?: boolean;
   /** With `force: false`: an existing entry is an error instead of being left alone. Default `false`. */
@@ -125,9 +151,21 @@ export interface CopyErrorLike extends Error {
 }
 
 export interface CopyWarning {
-  code: 'SOCKET_SKIPPED' | 'CONCURRENCY_CAPPED' | 'GIT_UNAVAILABLE' | 'SOURCE_IGNORED';
+  code:
+    | 'SOCKET_SKIPPED'
+    | 'CONCURRENCY_CAPPED'
+    | 'GIT_UNAVAILABLE'
+    | 'SOURCE_IGNORED'
+    | 'MODE_NOT_KEPT'
+    | 'TIMESTAMPS_NOT_KEPT'
+    | 'OWNERSHIP_NOT_KEPT'
+    | 'XATTRS_NOT_KEPT'
+    | 'ACLS_NOT_KEPT'
+    | 'LINKS_NOT_KEPT';
   message: string;
   path?: string;
+  /** Of how many entries something was not kept; `path` is the first. */
+  count?: number;
 }
 
 export type CopyEvent =
@@ -139,10 +177,11 @@ export type CopyEvent =
 export interface EntryEvent {
   type: 'entry';
   /**
-   * `make` a folder; `copy` a file, link or special file; `replace` one that DEST had; `skip`; `leave` out
-   * what was not selected, a folder with all in it.
+   * `make` a folder; `copy` a file, link or special file; `replace` one that DEST had; `skip`; `link`:
+   * one more name for what was copied under another one; `leave` out what was not selected, a folder
+   * with all in it.
    */
-  action: 'make' | 'copy' | 'replace' | 'skip' | 'leave';
+  action: 'make' | 'copy' | 'replace' | 'skip' | 'link' | 'leave';
   kind: EntryKind;
   /** In SRC. Names that are not UTF-8 are decoded with U+FFFD. */
   path: string;

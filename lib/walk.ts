@@ -48,7 +48,7 @@ export async function findRoots(request: Request): Promise<Walk> {
   const roots: Root[] = [];
   for (const source of sources) {
     const src = absolute(source);
-    const followSrc = endsInSlash(src);
+    const followSrc = endsInSlash(src) || request.dereference;
     const found = await statEntry(src, followSrc, shown.src(src));
     const target = into ? join(absolute(dest), await nameOf(src)) : absolute(dest);
     if (roots.some((root) => root.dest.equals(target))) {

@@ -27,6 +27,16 @@ bool flag(const Napi::Object& object, const char* name) {
   return object.Get(name).As<Napi::Boolean>().Value();
 }
 
+/** A bit for each of lib/native.ts's preserveKinds. */
+Preserve preserve_of(uint32_t kinds) {
+  const auto has = [kinds](Loss kind) { return (kinds >> static_cast<uint32_t>(kind) & 1) != 0; };
+  return {.mode = has(Loss::mode),
+          .timestamps = has(Loss::timestamps),
+          .ownership = has(Loss::ownership),
+          .xattrs = has(Loss::xattrs),
+          .links = has(Loss::links)};
+}
+
 Options options_of(const Napi::Object& from) {
   Options options;
   options.force = flag(from, "force");
@@ -35,6 +45,16 @@ Options options_of(const Napi::Object& from) {
   options.one_file_system = flag(from, "oneFileSystem");
   options.stop_on_error = flag(from, "stopOnError");
   options.journal = flag(from, "entries");
+  options.preserve = preserve_of(from.Get("preserve").As<Napi::Number>().Uint32Value());
+  options.preserve.present_folders = flag(from, "presentFolders");
+  options.dereference = flag(from, "dereference");
+  options.absolute_links = flag(from, "absoluteLinks");
+  options.like_node = flag(from, "likeNode");
+  options.find_holes = flag(from, "findHoles");
+  options.backup = flag(from, "backup");
+  options.fsync = flag(from, "fsync");
+  options.strict = flag(from, "strict");
+  options.instead = static_cast<Instead>(from.Get("instead").As<Napi::Number>().Uint32Value());
   options.reflink = static_cast<Reflink>(from.Get("reflink").As<Napi::Number>().Uint32Value());
   return options;
 }
@@ -59,6 +79,7 @@ class JobHandle : public Napi::ObjectWrap<JobHandle> {
                            InstanceMethod<&JobHandle::counters>("counters"),
                            InstanceMethod<&JobHandle::errors>("errors"),
                            InstanceMethod<&JobHandle::warnings>("warnings"),
+                           InstanceMethod<&JobHandle::losses>("losses"),
                            InstanceMethod<&JobHandle::take_entries>("takeEntries"),
                            InstanceMethod<&JobHandle::take_questions>("takeQuestions"),
                            InstanceMethod<&JobHandle::answer>("answer"),
@@ -101,17 +122,35 @@ class JobHandle : public Napi::ObjectWrap<JobHandle> {
     const uint64_t count = from.read(info[0].As<Napi::Number>().Uint32Value(), found);
     auto list = Napi::Array::New(env, found.size());
     for (uint32_t i = 0; i < found.size(); i++) {
-      auto problem = Napi::Object::New(env);
-      problem["errno"] = Napi::Number::New(env, -found[i].error);
-      problem["operation"] = Napi::String::New(env, found[i].operation);
-      problem["path"] = buffer_of(env, found[i].path);
-      problem["dest"] = buffer_of(env, found[i].dest);
-      list[i] = problem;
+      list[i] = object_of(env, found[i]);
     }
     auto result = Napi::Object::New(env);
     result["count"] = Napi::Number::New(env, static_cast<double>(count));
     result["problems"] = list;
     return result;
+  }
+
+  static Napi::Object object_of(Napi::Env env, const Problem& from) {
+    auto problem = Napi::Object::New(env);
+    problem["errno"] = Napi::Number::New(env, -from.error);
+    problem["operation"] = Napi::String::New(env, from.operation);
+    problem["path"] = buffer_of(env, from.path);
+    problem["dest"] = buffer_of(env, from.dest);
+    return problem;
+  }
+
+  /** { count, first } of each Loss, `first` only where there is one. */
+  Napi::Value losses(const Napi::CallbackInfo& info) {
+    const Napi::Env env = info.Env();
+    const auto losses = job_->engine().losses.read();
+    auto list = Napi::Array::New(env, kLosses);
+    for (uint32_t i = 0; i < kLosses; i++) {
+      auto loss = Napi::Object::New(env);
+      loss["count"] = Napi::Number::New(env, static_cast<double>(losses[i].count));
+      if (losses[i].count > 0) loss["first"] = object_of(env, losses[i].first);
+      list[i] = loss;
+    }
+    return list;
   }
 
   /** The journal's records since the last call, and on with workers that it held up. */

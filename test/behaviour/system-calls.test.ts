@@ -131,16 +131,31 @@ test.for(['EMFILE', 'ENFILE'])('openat, %s: tried again', async (code, context) 
   expect(differences(src, dest)).toEqual([]);
 });
 
-test('fchmod, EPERM: reported, and no file with a wrong mode', async (context) => {
-  needTool(context, 'strace');
+describe('fchmod, EPERM', () => {
   const tree = join(work, 'wide modes');
-  makeFiles(tree, { file: 'x' });
-  execFileSync('chmod', ['777', join(tree, 'file')]);
-  const request = { src: tree, dest, umask: 0o77, options: {} };
-  const words = ['strace', '-f', '-qq', '-o', logs, '-e', 'inject=fchmod:error=EPERM'];
-  const { error } = await copyInChild(request, words);
-  expect(error).toMatchObject({ code: 'EPERM', syscall: 'fchmod', path: join(tree, 'file') });
-  expect(existsSync(join(dest, 'file'))).toBe(false);
+  const copyWide = async (options: CopyOptions): Promise<Outcome> => {
+    makeFiles(tree, { file: 'x' });
+    execFileSync('chmod', ['777', join(tree, 'file')]);
+    const words = ['strace', '-f', '-qq', '-o', logs, '-e', 'inject=fchmod:error=EPERM'];
+    return copyInChild({ src: tree, dest, umask: 0o77, options }, words);
+  };
+
+  test('a warning: DEST may have no modes', async (context) => {
+    needTool(context, 'strace');
+    const { error, result } = await copyWide({});
+    expect(error).toBeUndefined();
+    expect(result.warnings).toMatchObject([
+      { code: 'MODE_NOT_KEPT', count: 2, path: join(tree, 'file') },
+    ]);
+    expect(readFileSync(join(dest, 'file'), 'utf8')).toBe('x');
+  });
+
+  test('strict: reported, and no file with a wrong mode', async (context) => {
+    needTool(context, 'strace');
+    const { error } = await copyWide({ strict: true });
+    expect(error).toMatchObject({ code: 'EPERM', syscall: 'fchmod', path: join(tree, 'file') });
+    expect(existsSync(join(dest, 'file'))).toBe(false);
+  });
 });
 
 test('rename, EIO: what was there stays', async (context) => {

@@ -24,6 +24,16 @@ describe('what becomes of options', () => {
     ['-v', { entries: true }],
     ['-xvj8', { oneFileSystem: true, entries: true, concurrency: 8 }],
     ['--json --progress', {}],
+    ['-p', { preserve: ['mode', 'timestamps', 'ownership'] }],
+    ['-a', { preserve: true }],
+    ['-ap', { preserve: true }],
+    ['--archive --no-preserve', { preserve: false }],
+    ['--preserve links,xattrs', { preserve: ['links', 'xattrs'] }],
+    ['--preserve all --strict', { preserve: true, strict: true }],
+    ['-L --fsync', { dereference: true, fsync: true }],
+    ['--hard-link', { hardLink: true }],
+    ['--symlink', { symlink: true }],
+    ['--sparse always --backup numbered', { sparse: 'always', backup: 'numbered' }],
   ])('%s', (options, expected) => {
     const { copy } = parseArgs([...words(options), 'src', 'dest']);
     expect(copy).toStrictEqual({ parents: false, onError: 'continue', ...expected });
@@ -65,6 +75,8 @@ describe('wrong usage', () => {
     ['src dest -j many', 'commander.invalidArgument'],
     ['src dest -q -v', 'commander.conflictingOption'],
     ['src dest -q --json', 'commander.conflictingOption'],
+    ['src dest --backup simple', 'commander.invalidArgument'],
+    ['src dest --sparse never', 'commander.invalidArgument'],
   ])('%s', (line, code) => {
     vi.spyOn(process.stderr, 'write').mockReturnValue(true);
     expect(() => parseArgs(words(line))).toThrow(

@@ -35,7 +35,13 @@ test('--help-all has what --help has, and the rest', async () => {
   expect(options(help.stdout).length).toBeGreaterThan(10);
   expect(options(all.stdout)).toEqual(expect.arrayContaining(options(help.stdout)));
   expect(options(all.stdout)).toEqual(
-    expect.arrayContaining(['-x, --one-file-system', '--ignore-file <name>', '--stop']),
+    expect.arrayContaining([
+      '-x, --one-file-system',
+      '--ignore-file <name>',
+      '--stop',
+      '--no-preserve',
+      '--fsync',
+    ]),
   );
   for (const line of all.stdout.split('\n')) expect(line.length).toBeLessThanOrEqual(80);
 });

@@ -10,6 +10,9 @@ enum class Verdict : uint8_t { replace, skip, refused };
 /** The rules for an entry, not a folder, whose name is taken in DEST. Reports what it refuses. */
 Verdict judge(Worker& worker, const Folder& folder, Names names, platform::Kind kind);
 
+/** Gives what is to be replaced one more name, with a number. 0 or a negative errno. */
+int back_up(Folder& folder, const char* name);
+
 /** Whether DEST has something of that name. */
 bool exists(const Folder& folder, Names names);
 

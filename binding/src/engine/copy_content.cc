@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <string_view>
 
 namespace fastcp {
 namespace {
@@ -19,6 +20,7 @@ bool should_clone(const Options& options, const platform::Stat& stat) {
 
 /** True where the content is cloned, or cloning failed for good; false: take the next rung. */
 bool clone(const Options& options, const OpenFile& file, Content& content) {
+  if (options.find_holes) return false;  // a clone has the zeros, too
   Route& route = *file.route;
   const bool must = options.reflink == Reflink::always && file.stat.size > 0;
   if (!must && (!route.clone || !should_clone(options, file.stat))) return false;
@@ -47,6 +49,32 @@ bool moved(Worker& worker, uint64_t bytes, uint64_t& offset, uint64_t& length, C
   return content.error == 0;
 }
 
+/** The number of bytes that `data` begins with and that are all zeros, or none of whose blocks is. */
+size_t run_length(std::string_view data, bool zeros) {
+  constexpr size_t kBlock = 4096;  // what file systems keep files in
+  size_t length = 0;
+  for (; length < data.size(); length += kBlock) {
+    const std::string_view block = data.substr(length, kBlock);
+    if ((block.find_first_not_of('\0') == std::string_view::npos) != zeros) return length;
+  }
+  return data.size();
+}
+
+/** Writes all of it, but for zeros where these are to become holes. */
+int write(const Options& options, const OpenFile& file, std::string_view data, uint64_t offset) {
+  if (!options.find_holes) return platform::write_at(file.dst, data.data(), data.size(), offset);
+  for (bool zeros = false; !data.empty(); zeros = !zeros) {
+    const size_t length = run_length(data, zeros);
+    if (!zeros && length > 0) {
+      const int error = platform::write_at(file.dst, data.data(), length, offset);
+      if (error < 0) return error;
+    }
+    data.remove_prefix(length);
+    offset += length;
+  }
+  return 0;
+}
+
 /** The last rung: copies up to `length` bytes at `offset` of both files. False on failure. */
 bool read_and_write(Worker& worker, const OpenFile& file, uint64_t offset, uint64_t length,
                     Content& content) {
@@ -60,7 +88,8 @@ bool read_and_write(Worker& worker, const OpenFile& file, uint64_t offset, uint6
     content.error = static_cast<int>(std::min<int64_t>(got, 0));
     if (got > 0) {
       content.operation = "write";
-      content.error = platform::write_at(file.dst, buffer, static_cast<size_t>(got), offset);
+      content.error =
+          write(worker.engine.options, file, {buffer, static_cast<size_t>(got)}, offset);
     }
     if (content.error < 0) return false;
     content.means = Means::copied;
@@ -73,7 +102,7 @@ bool read_and_write(Worker& worker, const OpenFile& file, uint64_t offset, uint6
 bool copy_extent(Worker& worker, const OpenFile& file, uint64_t offset, uint64_t length,
                  Content& content) {
   Route& route = *file.route;
-  while (length > 0 && route.copy_range) {
+  while (length > 0 && route.copy_range && !worker.engine.options.find_holes) {
     const Attempt attempt =
         platform::copy_range(file.src, file.dst, offset, std::min(length, kChunk));
     if (attempt.outcome == Attempt::failed) {
@@ -114,8 +143,8 @@ bool copy_data(Worker& worker, const OpenFile& file, uint64_t offset, uint64_t l
 }
 
 /** What ends in a hole is as long as its source only when told so. */
-bool settle_size(const OpenFile& file, Content& content) {
-  if (!has_holes(file.stat) || content.means == Means::cloned) return true;
+bool settle_size(const Options& options, const OpenFile& file, Content& content) {
+  if ((!has_holes(file.stat) && !options.find_holes) || content.means == Means::cloned) return true;
   // sysfs and its like say a size, no blocks, and hold less: there are no holes to keep.
   if (content.ended_early) return true;
   content.operation = "ftruncate";
@@ -135,7 +164,7 @@ Content copy_content(Worker& worker, const OpenFile& file) {
     // Empty, or one of procfs and its like, which do not say how long they are.
     read_and_write(worker, file, 0, UINT64_MAX, content);
   } else if (copy_data(worker, file, 0, file.stat.size, content)) {
-    settle_size(file, content);
+    settle_size(worker.engine.options, file, content);
   }
   return content;
 }
@@ -198,7 +227,7 @@ void LargeFile::help(Worker& worker, const std::shared_ptr<LargeFile>& self) {
 
 void LargeFile::finish(Worker& worker) {
   Content content{error_, operation_, means_, 0, ended_early_};
-  if (content.error == 0) settle_size(file_, content);
+  if (content.error == 0) settle_size(worker.engine.options, file_, content);
   finish_file(worker, file_, content);
 }
 

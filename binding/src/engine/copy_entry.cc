@@ -1,98 +1,20 @@
 #include "copy_entry.h"
 
-#include <array>
 #include <cerrno>
-#include <cstdio>
-#include <cstring>
+#include <utility>
 
 #include "conflict.h"
 #include "copy_content.h"
+#include "copy_other.h"
 #include "metadata.h"
+#include "place.h"
 
 namespace fastcp {
 namespace {
 
+using platform::Follow;
 using platform::Kind;
 using platform::Stat;
-
-// --- making an entry -------------------------------------------------------------------------
-
-/** A name beside `name` that nobody uses; in the base both are paths. */
-std::string temporary_name(Worker& worker, const char* name) {
-  const char* slash = std::strrchr(name, '/');
-  std::string result(name, slash == nullptr ? 0 : static_cast<size_t>(slash - name) + 1);
-  std::array<char, 32> text;
-  std::snprintf(text.data(), text.size(), ".fastcp-%016llx",
-                static_cast<unsigned long long>(worker.engine.next_temporary()));
-  return result + text.data();
-}
-
-/**
- * Makes an entry by `make(name)`, a negative errno: under its own name or, where that is taken and
- * may be replaced, beside it under the name that `temporary` then has. False where nothing was made;
- * what is to be reported is.
- */
-template <class Make>
-bool place(Worker& worker, const Folder& folder, Names names, Kind kind, const char* operation,
-           std::string& temporary, Make make) {
-  int error = make(names.dst);
-  if (error == -EEXIST) {
-    if (judge(worker, folder, names, kind) != Verdict::replace) return false;
-    do {
-      temporary = temporary_name(worker, names.dst);
-      error = make(temporary.c_str());
-    } while (error == -EEXIST);
-  }
-  return error == 0 || worker.fail(folder, names, error, operation);
-}
-
-/** Gives a whole entry its name. */
-bool commit(Worker& worker, const Folder& folder, Names names, const std::string& temporary) {
-  if (temporary.empty()) return true;
-  const int error = platform::rename_over(folder.dst(), temporary.c_str(), names.dst);
-  return error == 0 || worker.fail(folder, names, error, "rename");
-}
-
-// --- kinds -----------------------------------------------------------------------------------
-
-/** For what comes into being whole: links, FIFOs, devices. */
-template <class Make>
-void copy_at_once(Worker& worker, const Folder& folder, Names names, Kind kind, Count counted,
-                  const char* operation, Make make) {
-  std::string temporary;
-  if (!place(worker, folder, names, kind, operation, temporary, make)) return;
-  if (!commit(worker, folder, names, temporary)) {
-    platform::remove_file(folder.dst(), temporary.c_str());
-    return;
-  }
-  worker.count(counted);
-  worker.note(folder, names, temporary.empty() ? Action::copy : Action::replace, kind);
-}
-
-void copy_link(Worker& worker, const Folder& folder, Names names) {
-  std::array<char, 4097> target;  // PATH_MAX and one, to see that it fitted
-  const int64_t length = platform::read_link(folder.src(), names.src, target.data(), target.size());
-  if (length < 0) {
-    worker.fail(folder, names, static_cast<int>(length), "readlink");
-    return;
-  }
-  target[static_cast<size_t>(length)] = '\0';
-  copy_at_once(worker, folder, names, Kind::link, Count::links, "symlink", [&](const char* name) {
-    return platform::make_link(folder.dst(), name, target.data());
-  });
-}
-
-void copy_special(Worker& worker, const Folder& folder, Names names, Kind kind) {
-  Stat stat;
-  if (const int error = platform::stat_entry(folder.src(), names.src, stat); error < 0) {
-    worker.fail(folder, names, error, "lstat");
-    return;
-  }
-  const uint32_t mode = stat.mode & ~(platform::kSetUid | platform::kSetGid);
-  copy_at_once(worker, folder, names, kind, Count::special, "mknod", [&](const char* name) {
-    return platform::make_special(folder.dst(), name, stat, mode);
-  });
-}
 
 int choose_route(Worker& worker, OpenFile& file) {
   const Folder& folder = *file.folder;
@@ -112,21 +34,30 @@ void copy_file(Worker& worker, const FolderUse& use, Names names) {
     worker.fail(folder, names, error, operation);
   };
 
+  const Options& options = worker.engine.options;
+  const Follow follow = options.dereference ? Follow::yes : Follow::no;
   bool without_atime = folder.without_atime.load(std::memory_order_relaxed);
-  int error = worker.with_descriptor(
-      [&] { return platform::open_source_file(folder.src(), names.src, without_atime, file.src); });
+  int error = worker.with_descriptor([&] {
+    return platform::open_source_file(folder.src(), names.src, follow, without_atime, file.src);
+  });
   if (!without_atime) folder.without_atime.store(false, std::memory_order_relaxed);
   if (error < 0) return stop_at(error, "open");
   if (error = platform::stat_handle(file.src, file.stat); error < 0) return stop_at(error, "fstat");
   if (file.stat.kind != Kind::file) return stop_at(EBUSY, kRefused);  // it was one when listed
 
-  const uint32_t mode = file.stat.mode & platform::kPermissions;
-  if (!place(worker, folder, names, Kind::file, "open", file.temporary, [&](const char* name) {
-        return worker.with_descriptor(
-            [&] { return platform::create_file(folder.dst(), name, mode, file.dst); });
-      })) {
+  if (!is_first_name(worker, use, names, file.stat, file.claim)) return;
+  if (options.preserve.xattrs &&
+      !read_attributes(worker.engine, folder, names, file.src, file.attributes)) {
     return;
   }
+
+  file.creation_mode = file_creation_mode(options, folder, file.stat, file.attributes);
+  error = place(worker, folder, names, Kind::file, file.temporary, [&](const char* name) {
+    return worker.with_descriptor(
+        [&] { return platform::create_file(folder.dst(), name, file.creation_mode, file.dst); });
+  });
+  if (error == kNotPlaced) return;
+  if (error < 0) return stop_at(error, "open");
   file.created = true;
   if (error = choose_route(worker, file); error < 0) return stop_at(error, "fstat");
 
@@ -137,31 +68,46 @@ void copy_file(Worker& worker, const FolderUse& use, Names names) {
   }
 }
 
-/** What copying the entry would do; nothing is written. */
-void plan(Worker& worker, const Folder& folder, Names names, Kind kind) {
-  Stat stat;
-  if (const int error = platform::stat_entry(folder.src(), names.src, stat); error < 0) {
-    worker.fail(folder, names, error, "lstat");
+/** Anything but a folder, a socket and what is refused as such. */
+void copy_known(Worker& worker, const FolderUse& use, Names names, Kind kind) {
+  Folder& folder = *use;
+  const Options& options = worker.engine.options;
+  if (options.dry_run) return plan(worker, use, names, kind);
+  // Not to be replaced: then the source need not even be opened.
+  if (!options.force && !folder.fresh && exists(folder, names)) {
+    judge(worker, folder, names, kind);
     return;
   }
-  const bool taken = exists(folder, names);
-  if (taken && judge(worker, folder, names, kind) != Verdict::replace) return;
-  if (kind == Kind::file) worker.count(Count::bytes, std::min(stat.size, stat.allocated));
-  worker.count(kind == Kind::file   ? Count::files
-               : kind == Kind::link ? Count::links
-                                    : Count::special);
-  worker.note(folder, names, taken ? Action::replace : Action::copy, kind);
+  switch (kind) {
+    case Kind::file:
+      if (options.instead != Instead::copy) return link_instead(worker, folder, names);
+      return copy_file(worker, use, names);
+    case Kind::link: return copy_link(worker, use, names);
+    default: return copy_special(worker, use, names, kind);
+  }
 }
 
 }  // namespace
 
+void copy_entry_again(Worker& worker, const EntryTask& task) {
+  const Names names{task.src_name.c_str(), task.dst_name.c_str()};
+  FolderPin pin;
+  if (const int error = pin.pin(*task.folder); error < 0) {
+    worker.fail(*task.folder, names, error, "open");
+    return;
+  }
+  copy_known(worker, task.folder, names, task.kind);
+}
+
 void copy_entry(Worker& worker, const FolderUse& use, Names names, Kind kind) {
   const Folder& folder = *use;
-  if (kind == Kind::unknown) {
+  const Options& options = worker.engine.options;
+  if (kind == Kind::unknown || (kind == Kind::link && options.dereference)) {
+    const Follow follow = options.dereference ? Follow::yes : Follow::no;
     Stat stat;
-    if (const int error = platform::stat_entry(folder.src(), names.src, stat); error < 0) {
+    if (const int error = platform::stat_entry(folder.src(), names.src, stat, follow); error < 0) {
       worker.count(Count::found);
-      worker.fail(folder, names, error, "lstat");
+      worker.fail(folder, names, error, options.dereference ? "stat" : "lstat");
       return;
     }
     kind = stat.kind;
@@ -171,6 +117,10 @@ void copy_entry(Worker& worker, const FolderUse& use, Names names, Kind kind) {
     return;
   }
   worker.count(Count::found);
+  if (options.like_node && (kind == Kind::socket || kind == Kind::fifo)) {
+    worker.fail(folder, names, EINVAL, kind == Kind::fifo ? kFifo : kSocket);
+    return;
+  }
   if (kind == Kind::socket) {
     worker.engine.warnings.add(
         {EOPNOTSUPP, kSocket, folder.src_path(names.src), folder.dst_path(names.dst)});
@@ -178,18 +128,7 @@ void copy_entry(Worker& worker, const FolderUse& use, Names names, Kind kind) {
     worker.note(folder, names, Action::skip, kind);
     return;
   }
-  const Options& options = worker.engine.options;
-  if (options.dry_run) return plan(worker, folder, names, kind);
-  // Not to be replaced: then the source need not even be opened.
-  if (!options.force && !folder.fresh && exists(folder, names)) {
-    judge(worker, folder, names, kind);
-    return;
-  }
-  switch (kind) {
-    case Kind::file: return copy_file(worker, use, names);
-    case Kind::link: return copy_link(worker, folder, names);
-    default: return copy_special(worker, folder, names, kind);
-  }
+  copy_known(worker, use, names, kind);
 }
 
 // --- OpenFile --------------------------------------------------------------------------------
@@ -200,9 +139,12 @@ OpenFile::OpenFile(OpenFile&& other) noexcept
       src(std::move(other.src)),
       dst(std::move(other.dst)),
       stat(other.stat),
+      attributes(std::move(other.attributes)),
       route(other.route),
+      creation_mode(other.creation_mode),
       temporary(std::move(other.temporary)),
-      created(std::exchange(other.created, false)) {}
+      created(std::exchange(other.created, false)),
+      claim(std::move(other.claim)) {}
 
 int OpenFile::keep(const FolderUse& use) {
   src_name_ = names.src;
@@ -240,9 +182,10 @@ void finish_file(Worker& worker, OpenFile& file, Content content) {
   }
   if (content.error < 0) return stop_at(content.error, content.operation);
 
-  const char* operation = "";
-  const int error = settle_file_mode(*file.folder, file.stat, file.dst, operation);
-  if (error < 0) return stop_at(error, operation);
+  if (!settle_file(worker.engine, file)) return;
+  if (worker.engine.options.fsync) {
+    if (const int error = platform::sync(file.dst); error < 0) return stop_at(error, "fsync");
+  }
   if (!commit(worker, *file.folder, file.names, file.temporary)) return;
   file.created = false;
 
@@ -252,6 +195,7 @@ void finish_file(Worker& worker, OpenFile& file, Content content) {
                                                        : Count::copied);
   worker.note(*file.folder, file.names, file.temporary.empty() ? Action::copy : Action::replace,
               Kind::file);
+  end_claim(*file.folder, file.names, std::move(file.claim));
 }
 
 void copy_large_file(Worker& worker, const LargeFileTask& task) {

@@ -3,7 +3,9 @@
 
 #include <string>
 
+#include "attributes.h"
 #include "engine.h"
+#include "hard_links.h"
 
 namespace fastcp {
 
@@ -26,10 +28,13 @@ class OpenFile {
   Folder* folder;
   Names names;
   platform::Handle src, dst;
-  platform::Stat stat{};  // of the source, before its content was read
+  platform::Stat stat{};    // of the source, before its content was read
+  Attributes attributes{};  // of the source, where they are preserved
   Route* route = nullptr;
+  uint32_t creation_mode = 0;
   std::string temporary{};  // the name it has until it replaces what DEST had
   bool created = false;     // and not committed
+  HardLinks::Claim claim{};
 
  private:
   FolderUse use_{};
@@ -39,6 +44,9 @@ class OpenFile {
 
 /** Copies an entry of `folder`; a folder is pushed as a task. */
 void copy_entry(Worker& worker, const FolderUse& folder, Names names, platform::Kind kind);
+
+/** For an entry that had to wait until another one was copied. */
+void copy_entry_again(Worker& worker, const EntryTask& task);
 
 void copy_large_file(Worker& worker, const LargeFileTask& task);
 

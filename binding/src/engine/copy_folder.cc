@@ -2,6 +2,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <optional>
 
 #include "conflict.h"
 #include "copy_entry.h"
@@ -32,23 +33,34 @@ bool copy_records(Worker& worker, const FolderUse& use, const char* records, siz
   return true;
 }
 
+/** A link has led back to a folder that is being copied: it would go on for ever. */
+bool is_above(const Folder& folder, const Stat& src) {
+  for (const Folder* at = &folder; !at->is_base(); at = &at->parent()) {
+    if (at->src_stat.dev == src.dev && at->src_stat.ino == src.ino) return true;
+  }
+  return false;
+}
+
 struct Target {
   Handle handle;
   Stat stat{};
   bool made = false;
   uint32_t passing_bits = 0;  // of those asked for when it was made
+  std::optional<uint32_t> owed_mode{};
 };
 
 /** Makes the folder in DEST, or opens the one that is there. Reports what goes wrong. */
 bool make_target(Worker& worker, const Folder& parent, Names names, const Stat& src,
                  Target& target) {
-  const bool dry = worker.engine.options.dry_run;
+  const Options& options = worker.engine.options;
+  const uint32_t mode = folder_creation_mode(options, src);
+  const bool dry = options.dry_run;
   if (dry && !exists(parent, names)) {
     target.made = true;
     return true;
   }
   if (!dry) {
-    const int error = platform::make_folder(parent.dst(), names.dst, folder_creation_mode(src));
+    const int error = platform::make_folder(parent.dst(), names.dst, mode);
     target.made = error == 0;
     if (error == -EEXIST && is_collision(parent, names.dst))
       return worker.fail(parent, names, ENOTUNIQ, kRefused);
@@ -61,10 +73,11 @@ bool make_target(Worker& worker, const Folder& parent, Names names, const Stat& 
   if (error < 0) return worker.fail(parent, names, error, "open");
   const char* operation = "fstat";
   int failed = platform::stat_handle(target.handle, target.stat);
-  if (target.made) target.passing_bits = folder_creation_mode(src) & target.stat.mode;
+  if (target.made) target.passing_bits = mode & target.stat.mode;
   if (failed == 0 && target.made && (target.stat.mode & kOwner) != kOwner) {
     // umask or a default ACL keeps us out of our own folder.
     operation = "fchmod";
+    if (!options.preserve.mode) target.owed_mode = target.stat.mode;
     target.stat.mode |= kOwner;
     failed = platform::set_folder_mode(target.handle, target.stat.mode);
   }
@@ -77,7 +90,10 @@ void set_target(Engine& engine, Folder& folder, const Target& target) {
   folder.dst_stat = target.stat;
   folder.route = &engine.route(folder.src_stat.dev, target.stat.dev);
   folder.fresh = target.made;
-  if (target.made) settle_folder_mode(folder, target.passing_bits);
+  if (engine.options.dry_run) return;
+  folder.owed_mode = target.owed_mode;
+  const int error = begin_folder(engine.options, folder, target.passing_bits);
+  if (error < 0) engine.fail(error, "removexattr", folder.src_path(), folder.dst_path());
 }
 
 /** Opens a folder's end in DEST if it is there; whatever else there is matters to who makes it. */
@@ -149,6 +165,10 @@ FolderUse open_folder(Worker& worker, FolderTask task, Follow follow_src) {
     worker.fail(parent, names, error, operation);
     return {};
   }
+  if (engine.options.dereference && is_above(parent, src_stat)) {
+    worker.fail(parent, names, ELOOP, kRefused);
+    return {};
+  }
   if (engine.is_target(src_stat)) {
     worker.fail(parent, names, EINVAL, kRefused);
     return {};
@@ -190,7 +210,8 @@ void copy_open_folder(Worker& worker, FolderUse folder, Scope scope) {
 
 void copy_root(Worker& worker, FolderUse base, const Root& root) {
   const Names names{root.src.c_str(), root.dst.c_str()};
-  const Follow follow = root.follow_src ? Follow::yes : Follow::no;
+  const bool dereference = worker.engine.options.dereference;
+  const Follow follow = root.follow_src || dereference ? Follow::yes : Follow::no;
   Stat stat;
   if (const int error = platform::stat_entry(base->src(), names.src, stat, follow); error < 0) {
     worker.fail(*base, names, error, "lstat");
@@ -205,7 +226,8 @@ void copy_folder(Worker& worker, FolderTask task) {
   const bool from_base = task.parent->is_base();
   const uint64_t parent_dev = task.parent->src_stat.dev;
   const Scope scope = task.scope;
-  FolderUse folder = open_folder(worker, std::move(task), Follow::no);
+  const Follow follow = worker.engine.options.dereference ? Follow::yes : Follow::no;
+  FolderUse folder = open_folder(worker, std::move(task), follow);
   if (!folder) return;
   if (worker.engine.options.one_file_system && !from_base && folder->src_stat.dev != parent_dev) {
     worker.count(Count::skipped);  // what is mounted here

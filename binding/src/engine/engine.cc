@@ -9,6 +9,7 @@
 #include "copy_content.h"
 #include "copy_entry.h"
 #include "copy_folder.h"
+#include "metadata.h"
 
 namespace fastcp {
 namespace {
@@ -17,6 +18,26 @@ constexpr auto kLookEvery = std::chrono::milliseconds(2);
 
 /** Errors after which nothing else can be written either: they end a copy that continues, too. */
 bool is_final(int error) { return error == ENOSPC || error == EDQUOT || error == EROFS; }
+
+/** Errors that say that something may not be kept, or that DEST cannot. */
+bool is_loss(Loss loss, int error) {
+  switch (error) {
+    case EPERM:
+    case EACCES:
+    case EOPNOTSUPP:
+    case ENOSYS: return true;
+    case EINVAL:  // of an owner: none in this user namespace; of a list: not of this file system
+      return loss == Loss::ownership || loss == Loss::acls || loss == Loss::xattrs;
+    case ENOSPC:  // too many or too large for one entry; a full disk will say so again
+    case E2BIG:
+    case ERANGE: return loss == Loss::acls || loss == Loss::xattrs;
+    case EMLINK:
+    case EXDEV:
+    case ENOENT:  // the copy was moved meanwhile
+    case ESTALE: return loss == Loss::links;
+    default: return false;
+  }
+}
 
 uint64_t random_number() {
   std::random_device device;
@@ -67,9 +88,7 @@ void Worker::flush() {
 }
 
 bool Worker::fail(int error, const char* operation, std::string path, std::string dest) {
-  engine.errors.add({error < 0 ? -error : error, operation, std::move(path), std::move(dest)});
-  if (engine.options.stop_on_error || is_final(error < 0 ? -error : error)) engine.stop();
-  return false;
+  return engine.fail(error, operation, std::move(path), std::move(dest));
 }
 
 void Worker::note(const Folder& folder, Names names, Action action, platform::Kind kind) {
@@ -117,8 +136,10 @@ void Engine::work(Host& host) {
       more = taken != TaskStack::Taken::nothing;
     }
   }
-  // The last worker of a stopped copy clears up, so that no other thread has to.
-  if (--active_ == 0 && stopped()) abandon();
+  // The last worker clears up, so that no other thread has to.
+  if (--active_ > 0) return;
+  if (stopped()) abandon();
+  if (finished()) hard_links.clear();
 }
 
 void Engine::run(Worker& worker, Task& task) try {
@@ -130,6 +151,8 @@ void Engine::run(Worker& worker, Task& task) try {
     copy_listing(worker, std::move(*listing));
   } else if (auto* part = std::get_if<PartTask>(&task)) {
     copy_part(worker, std::move(*part));
+  } else if (auto* entry = std::get_if<EntryTask>(&task)) {
+    copy_entry_again(worker, *entry);
   } else if (auto* large = std::get_if<LargeFileTask>(&task)) {
     copy_large_file(worker, *large);
   }
@@ -148,6 +171,24 @@ void Engine::abandon() {
     more = stack.drop(task);
   }
   questions.clear();
+  hard_links.clear();
+}
+
+bool Engine::fail(int error, const char* operation, std::string path, std::string dest) {
+  error = error < 0 ? -error : error;
+  errors.add({error, operation, std::move(path), std::move(dest)});
+  if (options.stop_on_error || is_final(error)) stop();
+  return false;
+}
+
+bool Engine::lose(const Folder& folder, Names names, Loss loss, int error, const char* operation) {
+  error = error < 0 ? -error : error;
+  std::string path = folder.src_path(names.src), dest = folder.dst_path(names.dst);
+  if (options.strict || !is_loss(loss, error)) {
+    return fail(error, operation, std::move(path), std::move(dest));
+  }
+  losses.add(loss, {error, operation, std::move(path), std::move(dest)});
+  return true;
 }
 
 bool Engine::finished() { return active_ == 0 && stack.finished() && !questions.any(); }
@@ -201,18 +242,13 @@ bool Engine::is_target(const platform::Stat& folder) {
 }
 
 void Engine::finish(Folder& folder) {
-  if (!folder.owed_mode) return;
+  if (!folder.owed) return;
   FolderPin pin;
-  const char* operation = "open";
-  int error = pin.pin(folder);
-  if (error == 0) {
-    operation = "fchmod";
-    error = platform::set_folder_mode(folder.dst(), *folder.owed_mode);
+  if (const int error = pin.pin(folder); error < 0) {
+    fail(error, "open", folder.src_path(), folder.dst_path());
+    return;
   }
-  if (error < 0) {
-    errors.add({-error, operation, folder.src_path(), folder.dst_path()});
-    if (options.stop_on_error) stop();
-  }
+  settle_folder(*this, folder);
 }
 
 }  // namespace fastcp

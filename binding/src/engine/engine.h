@@ -2,7 +2,8 @@
 //
 //   work() on any number of threads:  take a task ── FolderTask ──> make folder, list it ──┐
 //                                       ^            ListingTask ─> list some more         ├─> entries:
-//                                       │            PartTask ────> entries read before ───┘   copy_entry.cc
+//                                       │            PartTask ────> entries read before ───┤   copy_entry.cc
+//                                       │            EntryTask ───> one entry ─────────────┘
 //                                       └─ push <─── LargeFileTask > parts of one file
 //
 // A worker waits for other workers, never for its host. It leaves when nothing is left, when the copy
@@ -19,6 +20,7 @@
 #include <vector>
 
 #include "folder.h"
+#include "hard_links.h"
 #include "questions.h"
 #include "report.h"
 #include "task_stack.h"
@@ -27,7 +29,29 @@ namespace fastcp {
 
 enum class Reflink : uint8_t { automatic, always, never };
 
+/** What is made of a file: a copy, or one more name or a link for the one in SRC. */
+enum class Instead : uint8_t { copy, hard_link, link };
+
+/** What is kept of an entry beside its content. */
+struct Preserve {
+  bool mode = true;
+  bool timestamps = false;
+  bool ownership = false;
+  bool xattrs = false;
+  bool links = false;            // names of one file stay names of one file
+  bool present_folders = false;  // folders that DEST has get what SRC's have, too
+};
+
 struct Options {
+  Preserve preserve{};
+  bool dereference = false;     // links in SRC stand for what they point to
+  bool absolute_links = false;  // relative links are made absolute, as Node's fs.cp does
+  bool like_node = false;       // FIFOs, sockets and some links are errors, as in Node's fs.cp
+  bool find_holes = false;      // zeros become holes
+  bool backup = false;          // what is replaced gets a name with a number
+  bool fsync = false;
+  bool strict = false;  // what cannot be preserved is an error
+  Instead instead = Instead::copy;
   bool force = true;
   bool error_on_exist = false;
   bool dry_run = false;
@@ -73,7 +97,7 @@ class Worker {
   /** To be asked between entries and between chunks of a file: is it time to go? */
   bool must_leave();
 
-  /** Reports an error, and stops the copy where it is final. Returns false, for `return fail(…)`. */
+  /** Engine::fail() */
   bool fail(int error, const char* operation, std::string path, std::string dest);
 
   bool fail(const Folder& folder, Names names, int error, const char* operation) {
@@ -139,6 +163,15 @@ class Engine : private FolderOwner {
   /** For the thread that stops a copy that has no worker: lets go of all that is left. */
   void abandon();
 
+  /** Reports an error, and stops the copy where it is final. Returns false, for `return fail(…)`. */
+  bool fail(int error, const char* operation, std::string path, std::string dest);
+
+  /**
+   * Something of an entry could not be preserved. True, and a warning, where that is because it may not
+   * be or DEST cannot, unless the user is strict; otherwise fails.
+   */
+  bool lose(const Folder& folder, Names names, Loss loss, int error, const char* operation);
+
   /** Done so far; a few milliseconds behind while workers are active. */
   Counters counters() const;
 
@@ -156,12 +189,14 @@ class Engine : private FolderOwner {
 
   const Options options;
   Problems errors, warnings;
+  Losses losses;
   Journal journal;
   TaskStack stack;
   Questions questions;
   FolderTable folders;
   /** Held to make folders that wait for something taken in them. */
   std::mutex making;
+  HardLinks hard_links{stack};
   /** The most workers that the descriptor limit allows. */
   unsigned most_workers = 1;
   uint64_t next_temporary() { return temporary_++; }

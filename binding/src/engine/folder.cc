@@ -23,7 +23,7 @@ bool is_same(const Handle& handle, const Stat& expected) {
 // --- Folder ----------------------------------------------------------------------------------
 
 FolderUse Folder::base(FolderTable& table) {
-  auto* folder = new Folder(table, FolderUse());
+  auto* folder = new Folder(table, nullptr);
   folder->src_ = Handle::working_folder();
   folder->dst_ = Handle::working_folder();
   folder->has_dst_ = true;
@@ -33,7 +33,8 @@ FolderUse Folder::base(FolderTable& table) {
 FolderUse Folder::create(FolderUse parent, std::string src_name, std::string dst_name, Handle src,
                          Handle dst) {
   FolderTable& table = parent->table_;
-  auto* folder = new Folder(table, std::move(parent));
+  auto* folder = new Folder(table, std::exchange(parent.folder_, nullptr));
+  folder->parent_->keeps_.fetch_add(1, std::memory_order_relaxed);
   folder->src_name_ = std::move(src_name);
   folder->dst_name_ = std::move(dst_name);
   folder->has_dst_ = dst.is_open();
@@ -42,7 +43,8 @@ FolderUse Folder::create(FolderUse parent, std::string src_name, std::string dst
   folder->without_atime = folder->parent_->without_atime.load(std::memory_order_relaxed);
   FolderTable::open_pairs_++;
   const std::lock_guard lock(table.mutex_);
-  folder->parent_->children_.push_back(folder);
+  auto& siblings = folder->parent_->children_;
+  folder->among_siblings_ = siblings.insert(siblings.end(), folder);
   return FolderUse(folder);
 }
 
@@ -54,7 +56,7 @@ void Folder::set_dst(Handle dst) {
 
 std::string Folder::path(const std::string& (*name_of)(const Folder&), const char* name) const {
   std::vector<const Folder*> upwards;
-  for (const Folder* at = this; !at->is_base(); at = &*at->parent_) upwards.push_back(at);
+  for (const Folder* at = this; !at->is_base(); at = at->parent_) upwards.push_back(at);
   std::string result;
   const auto append = [&result](const char* part) {
     if (!result.empty() && result.back() != '/') result += '/';
@@ -85,6 +87,14 @@ FolderUse FolderUse::again() const {
 
 FolderUse::~FolderUse() {
   if (folder_ != nullptr) folder_->table_.leave(folder_);
+}
+
+FolderKeep::FolderKeep(Folder& folder) : folder_(&folder) {
+  folder.keeps_.fetch_add(1, std::memory_order_relaxed);
+}
+
+FolderKeep::~FolderKeep() {
+  if (folder_ != nullptr) folder_->table_.forget(folder_);
 }
 
 int FolderPin::pin(Folder& folder) {
@@ -155,7 +165,7 @@ int FolderTable::open_locked(Folder& folder) {
   // Down from the nearest ancestor that is open; those between stay closed.
   std::vector<Folder*> closed;
   Folder* at = &folder;
-  for (; !at->src_.is_open(); at = &*at->parent_) closed.push_back(at);
+  for (; !at->src_.is_open(); at = at->parent_) closed.push_back(at);
 
   Handle src, dst;
   for (const Folder* above = at; !closed.empty(); closed.pop_back()) {
@@ -194,16 +204,28 @@ void FolderTable::open_parent_locked(Folder& folder) {
 /** Ends one use, and with a folder's last one its use of its parent: a loop, trees can be deep. */
 void FolderTable::leave(Folder* folder) {
   while (folder != nullptr && folder->uses_.fetch_sub(1, std::memory_order_acq_rel) == 1) {
-    if (!folder->is_base()) {
+    Folder* parent = folder->parent_;
+    if (parent != nullptr) {
       owner_.finish(*folder);
       const std::lock_guard lock(mutex_);
       // The parent may have nothing left to do, but the way up from a deep tree stays short.
       open_parent_locked(*folder);
-      std::erase(folder->parent_->children_, folder);
+    }
+    forget(folder);
+    folder = parent;
+  }
+}
+
+/** Ends what keeps a folder in memory, and with the last of it what it keeps of its parent. */
+void FolderTable::forget(Folder* folder) {
+  while (folder != nullptr && folder->keeps_.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+    Folder* parent = folder->parent_;
+    if (parent != nullptr) {
+      const std::lock_guard lock(mutex_);
+      parent->children_.erase(folder->among_siblings_);
       if (folder->idle_at_) idle_.erase(*folder->idle_at_);
       if (folder->src_.is_open()) open_pairs_--;
     }
-    Folder* parent = std::exchange(folder->parent_.folder_, nullptr);
     delete folder;
     folder = parent;
   }

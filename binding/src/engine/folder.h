@@ -14,6 +14,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -70,12 +71,14 @@ class FolderTable {
   friend class Folder;
   friend class FolderPin;
   friend class FolderUse;
+  friend class FolderKeep;
 
   int open_locked(Folder& folder);
   void opened_locked(Folder& folder, platform::Handle src, platform::Handle dst);
   void open_parent_locked(Folder& folder);
   bool close_oldest_locked();
   void leave(Folder* folder);
+  void forget(Folder* folder);
 
   FolderOwner& owner_;
   // Guards idle_ and, of every folder, the handles' being open, pins_, idle_at_ and children_.
@@ -107,8 +110,35 @@ class FolderUse {
   explicit operator bool() const { return folder_ != nullptr; }
 
  private:
-  friend class FolderTable;
+  friend class Folder;
   Folder* folder_ = nullptr;
+};
+
+/** Keeps a folder in memory, and so within reach, while nothing waits for it. */
+class FolderKeep {
+ public:
+  FolderKeep() = default;
+  explicit FolderKeep(Folder& folder);
+  FolderKeep(FolderKeep&& other) noexcept : folder_(std::exchange(other.folder_, nullptr)) {}
+  FolderKeep& operator=(FolderKeep&& other) noexcept {
+    std::swap(folder_, other.folder_);
+    return *this;
+  }
+  FolderKeep(const FolderKeep&) = delete;
+  FolderKeep& operator=(const FolderKeep&) = delete;
+  ~FolderKeep();
+
+  [[nodiscard]] FolderKeep again() const { return FolderKeep(*folder_); }
+  Folder& operator*() const { return *folder_; }
+
+ private:
+  Folder* folder_ = nullptr;
+};
+
+/** User and group. */
+struct Owner {
+  uint32_t uid, gid;
+  bool operator==(const Owner&) const = default;
 };
 
 class Folder {
@@ -123,7 +153,7 @@ class Folder {
   static FolderUse create(FolderUse parent, std::string src_name, std::string dst_name,
                           platform::Handle src, platform::Handle dst);
 
-  [[nodiscard]] bool is_base() const { return !parent_; }
+  [[nodiscard]] bool is_base() const { return parent_ == nullptr; }
   [[nodiscard]] const platform::Handle& src() const { return src_; }
   [[nodiscard]] const platform::Handle& dst() const { return dst_; }
   [[nodiscard]] bool has_dst() const { return has_dst_; }
@@ -144,12 +174,21 @@ class Folder {
   platform::Stat src_stat{}, dst_stat{};
   Route* route = nullptr;
   bool fresh = false;                   // made by us, empty
-  std::optional<uint32_t> owed_mode{};  // to be set when the last use ends
+  bool inherits = true;                 // new entries may get a default access list from DEST
+  bool owed = false;                    // something is to be settled when the last use ends
+  std::optional<uint32_t> owed_mode{};  // a mode that it had, and that kept us out
   // Only in roots, whose name is a path that the user gave:
   platform::Follow follow_src = platform::Follow::no, follow_dst = platform::Follow::no;
 
+  /** The highest numbers of backups that DEST had, by name; listed when first needed. */
+  std::once_flag backups_listed;
+  std::unordered_map<std::string, uint64_t> backups;
+
   /** Permission bits that are known to pass umask and default ACLs here. */
   std::atomic<uint32_t> passing_bits{0};
+  /** Whose the files are that we create here; kUnknownOwner before the first one. */
+  std::atomic<Owner> new_owner{kUnknownOwner};
+  static constexpr Owner kUnknownOwner{UINT32_MAX, UINT32_MAX};
   /** Whether O_NOATIME is worth a try. */
   std::atomic<bool> without_atime{true};
 
@@ -157,22 +196,26 @@ class Folder {
   friend class FolderTable;
   friend class FolderUse;
   friend class FolderPin;
+  friend class FolderKeep;
 
-  Folder(FolderTable& table, FolderUse parent) : table_(table), parent_(std::move(parent)) {}
+  /** Takes over a use of the parent. */
+  Folder(FolderTable& table, Folder* parent) : table_(table), parent_(parent) {}
   std::string path(const std::string& (*name_of)(const Folder&), const char* name) const;
 
   FolderTable& table_;
-  FolderUse parent_;  // emptied by FolderTable::leave() alone
+  Folder* const parent_;  // used until our last use ends, kept as long as we are
   std::string src_name_, dst_name_;
   platform::Handle src_, dst_;
   bool has_dst_ = false;
-  std::vector<Folder*> children_;  // those in memory: few, whatever the folder holds
+  std::list<Folder*> children_;  // those in memory
+  std::list<Folder*>::iterator among_siblings_{};
   int pins_ = 0;
   std::optional<std::list<Folder*>::iterator> idle_at_{};
   std::atomic<int> uses_{1};
+  std::atomic<int> keeps_{1};  // one for all uses, one for each child, and FolderKeeps
 };
 
-/** Keeps a folder open. The caller holds a use of it for longer. */
+/** Keeps a folder open. The caller uses or keeps it for longer. */
 class FolderPin {
  public:
   FolderPin() = default;

@@ -1,43 +1,216 @@
 #include "metadata.h"
 
-namespace fastcp {
+#include <cerrno>
 
+#include "copy_entry.h"
+
+namespace fastcp {
+namespace {
+
+using platform::Follow;
+using platform::Handle;
+using platform::Kind;
 using platform::kPermissions;
 using platform::kSetGid;
 using platform::kSetUid;
+using platform::Stat;
 
-uint32_t final_mode(const platform::Stat& src, const platform::Stat& dst) {
+constexpr uint32_t kUnknownMode = UINT32_MAX;
+
+Owner owner_of(const Stat& stat) { return {stat.uid, stat.gid}; }
+
+/** One entry on its way to what its source is. */
+struct Settling {
+  Engine& engine;
+  const Folder& folder;
+  Names names;
+  const Stat& src;
+  const Attributes& attributes;
+  const Handle& dst;
+  Stat now;       // of the copy
+  Given given{};  // by its attributes
+
+  [[nodiscard]] bool lose(Loss loss, int error, const char* operation) const {
+    return engine.lose(folder, names, loss, error, operation);
+  }
+
+  /** The group alone, too: it is its owner's to give, where the owner is not. */
+  bool settle_owner() {
+    if (!engine.options.preserve.ownership || owner_of(now) == owner_of(src)) return true;
+    const int error = platform::set_owner(dst, src.uid, src.gid);
+    if (error == 0) {
+      now.uid = src.uid;
+      now.gid = src.gid;
+    } else {
+      if (!lose(Loss::ownership, error, "fchown")) return false;
+      if (now.gid != src.gid && platform::set_owner(dst, platform::kSameId, src.gid) == 0) {
+        now.gid = src.gid;
+      }
+    }
+    now.mode = kUnknownMode;
+    return true;
+  }
+
+  bool settle_attributes() {
+    if (!engine.options.preserve.xattrs) return true;
+    // What a folder got or is to hand on is looked after when it is made.
+    if (folder.inherits && src.kind != Kind::link && src.kind != Kind::folder) {
+      if (const int error = platform::remove_attribute(dst, platform::kAccessList); error == 0) {
+        now.mode = kUnknownMode;
+      }
+    }
+    return give_attributes(engine, folder, names, attributes, dst, given);
+  }
+
+  bool settle_mode() {
+    if (!engine.options.preserve.mode || src.kind == Kind::link) return true;
+    uint32_t mode = final_mode(src, now);
+    // The mode of what has an access list shows its mask for the group, which may hold less.
+    if (given.lost_list) mode = (mode & ~070U) | (mode & given.group << 3);
+    if (now.mode == mode && !given.access_list) return true;
+    const int error = src.kind == Kind::folder ? platform::set_folder_mode(dst, mode)
+                                               : platform::set_mode(dst, mode);
+    return error == 0 || lose(Loss::mode, error, "fchmod");
+  }
+
+  bool settle_times() {
+    if (!engine.options.preserve.timestamps) return true;
+    const int error = platform::set_times(dst, src.atime, src.mtime);
+    return error == 0 || lose(Loss::timestamps, error, "utimensat");
+  }
+};
+
+}  // namespace
+
+uint32_t final_mode(const Stat& src, const Stat& dst) {
   uint32_t mode = src.mode;
   if (src.uid != dst.uid) mode &= ~kSetUid;
   if (src.gid != dst.gid) mode &= ~kSetGid;
   return mode;
 }
 
-uint32_t folder_creation_mode(const platform::Stat& src) {
+// --- files -----------------------------------------------------------------------------------
+
+uint32_t file_creation_mode(const Options& options, const Folder& folder, const Stat& src,
+                            const Attributes& attributes) {
+  constexpr uint32_t kUsual = 0666;
+  if (!options.preserve.mode) return kUsual;
+  const uint32_t mode = src.mode & kPermissions;
+  if (!attributes.empty()) return (mode & kOwner) | 0600;
+  const bool owned = !options.preserve.ownership ||
+                     folder.new_owner.load(std::memory_order_relaxed) == owner_of(src);
+  return owned ? mode : mode & kOwner;
+}
+
+bool settle_file(Engine& engine, OpenFile& file) {
+  Folder& folder = *file.folder;
+  const Preserve& keep = engine.options.preserve;
+  Settling settling{engine, folder, file.names, file.stat, file.attributes, file.dst, Stat{}};
+
+  const uint32_t passing = folder.passing_bits.load(std::memory_order_relaxed);
+  const bool has_mode = !keep.mode || ((file.stat.mode & ~passing) == 0 &&
+                                       file.creation_mode == (file.stat.mode & kPermissions));
+  const bool has_owner =
+      !keep.ownership || folder.new_owner.load(std::memory_order_relaxed) == owner_of(file.stat);
+  const bool has_attributes = !keep.xattrs || (file.attributes.empty() && !folder.inherits);
+  if (!has_mode || !has_owner || !has_attributes) {
+    Stat& made = settling.now;
+    if (const int error = platform::stat_handle(file.dst, made); error < 0) {
+      return engine.fail(error, "fstat", folder.src_path(file.names.src),
+                         folder.dst_path(file.names.dst));
+    }
+    // The base stands for several folders, so nothing is learned there.
+    if (!folder.is_base()) {
+      folder.passing_bits.fetch_or(made.mode & file.creation_mode, std::memory_order_relaxed);
+      folder.new_owner.store(owner_of(made), std::memory_order_relaxed);
+    }
+    if (!settling.settle_owner() || !settling.settle_attributes() || !settling.settle_mode()) {
+      return false;
+    }
+  }
+  return settling.settle_times();
+}
+
+// --- links, FIFOs and devices ----------------------------------------------------------------
+
+bool settle_other(Engine& engine, const Folder& folder, Names names, const Stat& src,
+                  const char* made) {
+  const auto fail = [&](int error, const char* operation) {
+    return engine.fail(error, operation, folder.src_path(names.src), folder.dst_path(names.dst));
+  };
+  const Preserve& keep = engine.options.preserve;
+  const Follow follow = engine.options.dereference ? Follow::yes : Follow::no;
+  Attributes attributes;
+  Handle dst;
+  Stat now;
+  if (keep.xattrs) {
+    Handle from;
+    const int error = platform::open_entry(folder.src(), names.src, follow, from);
+    if (error < 0) return fail(error, "open");
+    if (!read_attributes(engine, folder, names, from, attributes)) return false;
+  }
+  int error = platform::open_entry(folder.dst(), made, Follow::no, dst);
+  if (error < 0) return fail(error, "open");
+  if (error = platform::stat_handle(dst, now); error < 0) return fail(error, "fstat");
+  if (now.kind != src.kind) return fail(EBUSY, kRefused);  // somebody put something else there
+  Settling settling{engine, folder, names, src, attributes, dst, now};
+  return settling.settle_owner() && settling.settle_attributes() && settling.settle_mode() &&
+         settling.settle_times();
+}
+
+// --- folders ---------------------------------------------------------------------------------
+
+uint32_t folder_creation_mode(const Options& options, const Stat& src) {
+  if (!options.preserve.mode) return kPermissions;
   return (src.mode & (kPermissions | platform::kSticky)) | kOwner;
 }
 
-void settle_folder_mode(Folder& folder, uint32_t passing_bits) {
-  const uint32_t mode = final_mode(folder.src_stat, folder.dst_stat);
-  if (folder.dst_stat.mode != mode) folder.owed_mode = mode;
-  folder.passing_bits = passing_bits & kPermissions;
+int begin_folder(const Options& options, Folder& folder, uint32_t passing_bits) {
+  const Preserve& keep = options.preserve;
+  if (folder.fresh || keep.present_folders) {
+    const bool has_mode = folder.dst_stat.mode == final_mode(folder.src_stat, folder.dst_stat);
+    folder.owed = (keep.mode && !has_mode) || keep.timestamps || keep.ownership || keep.xattrs;
+  }
+  folder.owed |= options.fsync || folder.owed_mode;
+  if (folder.fresh) {
+    folder.passing_bits = passing_bits & kPermissions;
+    // What is made in it has the same user, and the same group: either ours, as it has, or its own.
+    folder.new_owner = owner_of(folder.dst_stat);
+  }
+  if (!keep.xattrs) return 0;
+  if (!folder.fresh) {
+    folder.inherits = has_default_list(folder.dst());
+    return 0;
+  }
+  folder.inherits = false;
+  return folder.parent().inherits ? disinherit(folder.dst(), Kind::folder) : 0;
 }
 
-int settle_file_mode(Folder& folder, const platform::Stat& src, const platform::Handle& dst,
-                     const char*& operation) {
-  const uint32_t passing = folder.passing_bits.load(std::memory_order_relaxed);
-  if ((src.mode & ~passing) == 0) return 0;
-
-  platform::Stat made;
-  operation = "fstat";
-  if (const int error = platform::stat_handle(dst, made); error < 0) return error;
-  // The base stands for several folders, so nothing is learned there.
-  if (!folder.is_base()) {
-    folder.passing_bits.fetch_or(made.mode & src.mode & kPermissions, std::memory_order_relaxed);
+void settle_folder(Engine& engine, Folder& folder) {
+  const Preserve& keep = engine.options.preserve;
+  const Names none{nullptr, nullptr};
+  if (folder.fresh || keep.present_folders) {
+    Attributes attributes;
+    Stat now = folder.dst_stat;
+    if (keep.xattrs) {
+      if (!read_attributes(engine, folder, none, folder.src(), attributes)) return;
+      // Lists are rights, as modes are: those that were there do not stay beside SRC's.
+      if (!folder.fresh) disinherit(folder.dst(), Kind::folder);
+    }
+    Settling settling{engine, folder, none, folder.src_stat, attributes, folder.dst(), now};
+    if (!settling.settle_owner() || !settling.settle_attributes() || !settling.settle_mode() ||
+        !settling.settle_times()) {
+      return;
+    }
   }
-  const uint32_t mode = final_mode(src, made);
-  operation = "fchmod";
-  return made.mode == mode ? 0 : platform::set_file_mode(dst, mode);
+  if (folder.owed_mode && !keep.mode) {
+    const int error = platform::set_folder_mode(folder.dst(), *folder.owed_mode);
+    if (error < 0 && !engine.lose(folder, none, Loss::mode, error, "fchmod")) return;
+  }
+  if (!engine.options.fsync || engine.stopped()) return;
+  if (const int error = platform::sync(folder.dst()); error < 0 && error != -EINVAL) {
+    engine.fail(error, "fsync", folder.src_path(), folder.dst_path());
+  }
 }
 
 }  // namespace fastcp

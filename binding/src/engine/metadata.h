@@ -1,12 +1,17 @@
-// What a copy's mode is, and how it comes about.
+// What an entry has beside its content, and how its copy comes by it: owner, attributes, mode and
+// times, in this order. A change of the owner clears setuid, setgid and capabilities; an access list
+// changes the mode; a mode without the right to write keeps attributes away; all but the last change
+// times.
 #pragma once
 
 #include <cstdint>
 
-#include "../platform/platform.h"
-#include "folder.h"
+#include "attributes.h"
+#include "engine.h"
 
 namespace fastcp {
+
+class OpenFile;
 
 /**
  * The mode that the copy of `src` gets: the same, but setuid only where the owner is the same, and
@@ -17,18 +22,33 @@ uint32_t final_mode(const platform::Stat& src, const platform::Stat& dst);
 /** What the owner of a folder needs to fill it. */
 inline constexpr uint32_t kOwner = 0700;
 
-/** The mode to create a folder with: never wider for others, and open to us while we fill it. */
-uint32_t folder_creation_mode(const platform::Stat& src);
-
-/** After creation of `folder`: notes which bits passed there, and what its mode must become. */
-void settle_folder_mode(Folder& folder, uint32_t passing_bits);
+/**
+ * The modes to create with: for nobody but the owner wider than in the end, also while the copy does
+ * not have its owner and its access list yet. A folder is open to us while we fill it.
+ */
+uint32_t file_creation_mode(const Options& options, const Folder& folder, const platform::Stat& src,
+                            const Attributes& attributes);
+uint32_t folder_creation_mode(const Options& options, const platform::Stat& src);
 
 /**
- * Sets the final mode of a new file in `folder` where creating it did not. Costs a call only where
- * umask or a default ACL may have acted, or the mode has special bits. 0 or a negative errno;
- * `operation` names the call.
+ * After a folder was made or found in DEST: notes what it is owed when its content is there, and what is
+ * known of entries that will be made in it; `passing_bits` are those of its creation mode that it has got.
+ * 0 or a negative errno.
  */
-int settle_file_mode(Folder& folder, const platform::Stat& src, const platform::Handle& dst,
-                     const char*& operation);
+int begin_folder(const Options& options, Folder& folder, uint32_t passing_bits);
+
+/** Gives a folder what it is owed. */
+void settle_folder(Engine& engine, Folder& folder);
+
+/**
+ * Gives a new file what its source has. In a copy that keeps modes only it costs a call only where
+ * umask or a default ACL may have acted, or the mode has special bits. False where it failed, and was
+ * reported.
+ */
+bool settle_file(Engine& engine, OpenFile& file);
+
+/** What links, FIFOs and devices have to be given after they were made under the name `made`. */
+bool settle_other(Engine& engine, const Folder& folder, Names names, const platform::Stat& src,
+                  const char* made);
 
 }  // namespace fastcp

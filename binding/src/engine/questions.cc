@@ -100,6 +100,13 @@ bool list(Worker& worker, const Folder& folder, Question& question) {
         }
         kind = stat.kind;
       }
+      if (kind == Kind::link && worker.engine.options.dereference) {
+        // One that leads nowhere is reported if it is taken.
+        Stat stat;
+        if (platform::stat_entry(folder.src(), entry.name, stat, platform::Follow::yes) == 0) {
+          kind = stat.kind;
+        }
+      }
       question.records.append(record, entry.size);
       question.kinds += static_cast<char>(kind);
     }

@@ -18,6 +18,17 @@ uint64_t Problems::read(size_t first, std::vector<Problem>& out) {
   return count_;
 }
 
+void Losses::add(Loss loss, Problem problem) {
+  const std::lock_guard lock(mutex_);
+  Kind& kind = kinds_[static_cast<size_t>(loss)];
+  if (kind.count++ == 0) kind.first = std::move(problem);
+}
+
+std::array<Losses::Kind, kLosses> Losses::read() {
+  const std::lock_guard lock(mutex_);
+  return kinds_;
+}
+
 void Journal::add(Action action, platform::Kind kind, const std::string& path,
                   const std::string& dest) {
   const std::lock_guard lock(mutex_);

@@ -42,9 +42,12 @@ struct Problem {
   std::string dest;       // in DEST
 };
 
-/** `operation` of refusals: a rule of cp (EEXIST, EISDIR, ENOTDIR, ENOTUNIQ, EBUSY), a socket. */
+/** `operation` of refusals: a rule of cp (EEXIST, EISDIR, ENOTDIR, …), a socket or FIFO as such. */
 inline constexpr const char* kRefused = "cp";
 inline constexpr const char* kSocket = "socket";
+inline constexpr const char* kFifo = "fifo";
+/** And a link in DEST that leads to SRC, where Node's fs.cp would not put one into SRC. */
+inline constexpr const char* kSubfolder = "subfolder";
 
 /** Problems of one sort, from all workers: the first 1,000 and a count of all. */
 class Problems {
@@ -62,7 +65,28 @@ class Problems {
   uint64_t count_ = 0;
 };
 
-enum class Action : uint8_t { make, copy, replace, skip };
+/** What DEST may not take; the order is known to lib/native.ts. */
+enum class Loss : uint8_t { mode, timestamps, ownership, xattrs, acls, links };
+inline constexpr size_t kLosses = static_cast<size_t>(Loss::links) + 1;
+
+/** How often something was not kept, and where first. */
+class Losses {
+ public:
+  struct Kind {
+    uint64_t count = 0;
+    Problem first{};
+  };
+
+  void add(Loss loss, Problem problem);
+  std::array<Kind, kLosses> read();
+
+ private:
+  std::mutex mutex_;  // guards kinds_
+  std::array<Kind, kLosses> kinds_{};
+};
+
+/** The order is known to lib/events.ts. */
+enum class Action : uint8_t { make, copy, replace, skip, link };
 
 /**
  * What was done with each entry, for whoever asked. Bounded softly: workers leave while it is full,

@@ -42,13 +42,20 @@ struct PartTask {
   std::string records;
 };
 
+/** Copy one entry of a folder that was listed already. */
+struct EntryTask {
+  FolderUse folder;
+  std::string src_name, dst_name;
+  platform::Kind kind;
+};
+
 /** Copy parts of a large file, if any are left when the task's turn comes. */
 struct LargeFileTask {
   std::shared_ptr<LargeFile> file;
   bool counted;  // holds one of the file's users, so the file waits for this task
 };
 
-using Task = std::variant<FolderTask, RootTask, ListingTask, PartTask, LargeFileTask>;
+using Task = std::variant<FolderTask, RootTask, ListingTask, PartTask, EntryTask, LargeFileTask>;
 
 class TaskStack {
  public:

@@ -9,6 +9,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -64,6 +65,8 @@ void convert(const struct stat& from, Stat& to) {
   to.size = static_cast<uint64_t>(from.st_size);
   to.allocated = static_cast<uint64_t>(from.st_blocks) * 512;
   to.rdev = from.st_rdev;
+  to.links = from.st_nlink;
+  to.atime = {from.st_atim.tv_sec, static_cast<uint32_t>(from.st_atim.tv_nsec)};
   to.mtime = {from.st_mtim.tv_sec, static_cast<uint32_t>(from.st_mtim.tv_nsec)};
   to.uid = from.st_uid;
   to.gid = from.st_gid;
@@ -174,9 +177,10 @@ int stat_entry(const Handle& folder, const char* name, Stat& out, Follow follow)
   return 0;
 }
 
-int open_source_file(const Handle& folder, const char* name, bool& without_atime, Handle& out) {
+int open_source_file(const Handle& folder, const char* name, Follow follow, bool& without_atime,
+                     Handle& out) {
   // O_NONBLOCK: a FIFO that took the file's place must not hold a worker.
-  constexpr int flags = O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
+  const int flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | nofollow(follow);
   if (without_atime) {
     const int error = open_at(folder, name, flags | O_NOATIME, 0, out);
     if (error != -EPERM) return error;
@@ -189,8 +193,8 @@ int create_file(const Handle& folder, const char* name, uint32_t mode, Handle& o
   return open_at(folder, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode, out);
 }
 
-int set_file_mode(const Handle& file, uint32_t mode) {
-  return fchmod(fd(file), mode) == 0 ? 0 : -errno;
+int open_entry(const Handle& folder, const char* name, Follow follow, Handle& out) {
+  return open_at(folder, name, O_PATH | O_CLOEXEC | nofollow(follow), 0, out);
 }
 
 int64_t read_link(const Handle& folder, const char* name, char* target, size_t size) {
@@ -211,25 +215,110 @@ int make_special(const Handle& folder, const char* name, const Stat& source, uin
     case Kind::block_device: type = S_IFBLK; break;
     default: return -EINVAL;
   }
-  if (mknodat(fd(folder), name, type | (mode & kPermissions), source.rdev) != 0) return -errno;
-  Handle node;
-  struct stat made;
-  int error = open_at(folder, name, O_PATH | O_NOFOLLOW | O_CLOEXEC, 0, node);
-  if (error == 0 && fstat(fd(node), &made) != 0) error = -errno;
-  if (error == 0 && (made.st_mode & S_IFMT) != type) error = -EEXIST;  // swapped meanwhile
-  if (error == 0 && (made.st_mode & 07777) != mode && chmod(ProcName(node).text, mode) != 0) {
-    error = -errno;
-  }
-  if (error != 0) unlinkat(fd(folder), name, 0);
-  return error;
+  return mknodat(fd(folder), name, type | (mode & kPermissions), source.rdev) == 0 ? 0 : -errno;
+}
+
+int make_hard_link(const Handle& from_folder, const char* from, Follow follow, const Handle& folder,
+                   const char* name) {
+  const int flags = follow == Follow::yes ? AT_SYMLINK_FOLLOW : 0;
+  return linkat(fd(from_folder), from, fd(folder), name, flags) == 0 ? 0 : -errno;
 }
 
 int rename_over(const Handle& folder, const char* from, const char* to) {
   return renameat(fd(folder), from, fd(folder), to) == 0 ? 0 : -errno;
 }
 
+int rename_new(const Handle& folder, const char* from, const char* to) {
+  // glibc has a wrapper since 2.28 only.
+  const long error = syscall(SYS_renameat2, fd(folder), from, fd(folder), to, RENAME_NOREPLACE);
+  return error == 0 ? 0 : -errno;
+}
+
 int remove_file(const Handle& folder, const char* name) {
   return unlinkat(fd(folder), name, 0) == 0 ? 0 : -errno;
+}
+
+// --- what an entry has beside its content -----------------------------------------------------
+
+namespace {
+
+/** Calls by descriptor or, for one that is good for nothing else (O_PATH), by /proc's name of it. */
+template <class ByDescriptor, class ByName>
+int64_t on_entry(const Handle& entry, ByDescriptor by_descriptor, ByName by_name) {
+  int64_t result = by_descriptor(fd(entry));
+  if (result < 0 && errno == EBADF) result = by_name(ProcName(entry).text);
+  return result < 0 ? -errno : result;
+}
+
+}  // namespace
+
+int set_mode(const Handle& entry, uint32_t mode) {
+  return static_cast<int>(on_entry(
+      entry, [&](int opened) { return fchmod(opened, mode); },
+      [&](const char* name) { return chmod(name, mode); }));
+}
+
+int set_owner(const Handle& entry, uint32_t uid, uint32_t gid) {
+  return fchownat(fd(entry), "", uid, gid, AT_EMPTY_PATH) == 0 ? 0 : -errno;
+}
+
+int set_times(const Handle& entry, Time accessed, Time modified) {
+  const auto convert_time = [](Time time) {
+    return timespec{static_cast<time_t>(time.seconds), static_cast<long>(time.nanoseconds)};
+  };
+  const timespec times[2] = {convert_time(accessed), convert_time(modified)};
+  return static_cast<int>(on_entry(
+      entry, [&](int opened) { return futimens(opened, times); },
+      [&](const char* name) { return utimensat(AT_FDCWD, name, times, 0); }));
+}
+
+int64_t list_attributes(const Handle& entry, char* names, size_t size) {
+  return on_entry(
+      entry, [&](int opened) { return flistxattr(opened, names, size); },
+      [&](const char* name) { return listxattr(name, names, size); });
+}
+
+int64_t get_attribute(const Handle& entry, const char* name, char* value, size_t size) {
+  return on_entry(
+      entry, [&](int opened) { return fgetxattr(opened, name, value, size); },
+      [&](const char* path) { return getxattr(path, name, value, size); });
+}
+
+int set_attribute(const Handle& entry, const char* name, const char* value, size_t size) {
+  return static_cast<int>(on_entry(
+      entry, [&](int opened) { return fsetxattr(opened, name, value, size, 0); },
+      [&](const char* path) { return setxattr(path, name, value, size, 0); }));
+}
+
+int remove_attribute(const Handle& entry, const char* name) {
+  return static_cast<int>(on_entry(
+      entry, [&](int opened) { return fremovexattr(opened, name); },
+      [&](const char* path) { return removexattr(path, name); }));
+}
+
+uint32_t group_permissions(const char* list, size_t size) {
+  // linux/posix_acl_xattr.h: a version, then tag, permissions and id of each entry.
+  constexpr size_t kHeader = 4, kEntry = 8;
+  constexpr uint16_t kOwningGroup = 0x04, kMask = 0x10;
+  uint32_t group = 0, mask = 7;
+  for (size_t at = kHeader; at + kEntry <= size; at += kEntry) {
+    uint16_t tag = 0, permissions = 0;
+    std::memcpy(&tag, list + at, sizeof tag);
+    std::memcpy(&permissions, list + at + sizeof tag, sizeof permissions);
+    if (tag == kOwningGroup) group = permissions;
+    if (tag == kMask) mask = permissions;
+  }
+  return group & mask & 7;
+}
+
+int sync(const Handle& file_or_folder) {
+  if (fsync(fd(file_or_folder)) == 0) return 0;
+  if (errno != EBADF) return -errno;
+  Handle readable;  // a folder's handle that is good for nothing else
+  if (const int error = open_source_folder(file_or_folder, ".", Follow::no, readable); error < 0) {
+    return error;
+  }
+  return fsync(fd(readable)) == 0 ? 0 : -errno;
 }
 
 // --- content ---------------------------------------------------------------------------------

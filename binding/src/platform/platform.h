@@ -57,7 +57,8 @@ struct Stat {
   uint64_t size;       // bytes
   uint64_t allocated;  // bytes; less than size where the file has holes (or is compressed)
   uint64_t rdev;
-  Time mtime;
+  uint64_t links;  // names it has
+  Time atime, mtime;
   uint32_t uid, gid;
   uint32_t mode;  // permission bits with setuid, setgid and sticky: 07777
   Kind kind;
@@ -110,26 +111,63 @@ int stat_entry(const Handle& folder, const char* name, Stat& out, Follow follow 
 
 /**
  * Opens a file for reading without touching its access time where that is permitted; clears
- * `without_atime` where it is not, so that the caller need not ask again. Never follows a link and
- * never waits for the other end of a FIFO.
+ * `without_atime` where it is not, so that the caller need not ask again. Never waits for the other
+ * end of a FIFO.
  */
-int open_source_file(const Handle& folder, const char* name, bool& without_atime, Handle& out);
+int open_source_file(const Handle& folder, const char* name, Follow follow, bool& without_atime,
+                     Handle& out);
+
+/** Opens any entry, a link too, for what is known about it: nothing can be read or written. */
+int open_entry(const Handle& folder, const char* name, Follow follow, Handle& out);
 
 /** Creates a file that must not exist, for writing; `mode` is subject to umask and default ACLs. */
 int create_file(const Handle& folder, const char* name, uint32_t mode, Handle& out);
-
-int set_file_mode(const Handle& file, uint32_t mode);
 
 /** Returns the length of the target, not terminated; -ENAMETOOLONG where `size` is too small. */
 int64_t read_link(const Handle& folder, const char* name, char* target, size_t size);
 int make_link(const Handle& folder, const char* name, const char* target);
 
-/** Makes a FIFO or device node like `source`, with exactly `mode`; nothing is ever opened. */
+/** Makes a FIFO or device node like `source`; `mode` is subject to umask and default ACLs. */
 int make_special(const Handle& folder, const char* name, const Stat& source, uint32_t mode);
+
+/** Gives an entry, a link itself unless it is followed, one more name, which must be free. */
+int make_hard_link(const Handle& from_folder, const char* from, Follow follow, const Handle& folder,
+                   const char* name);
 
 /** Replaces `to`, which must not be a folder, by `from`, both in `folder`. */
 int rename_over(const Handle& folder, const char* from, const char* to);
+/** The same, but -EEXIST where there is a `to`. */
+int rename_new(const Handle& folder, const char* from, const char* to);
 int remove_file(const Handle& folder, const char* name);
+
+// --- what an entry has beside its content -----------------------------------------------------
+//
+// All take the handle of an entry of any kind, opened in whatever way.
+
+int set_mode(const Handle& entry, uint32_t mode);
+
+/** Clears setuid and setgid of files. */
+int set_owner(const Handle& entry, uint32_t uid, uint32_t gid);
+/** For `uid` or `gid`: leave it. */
+inline constexpr uint32_t kSameId = UINT32_MAX;
+
+int set_times(const Handle& entry, Time accessed, Time modified);
+
+/** Extended attributes: names, one after the other, each with a null byte. -ERANGE: too small. */
+int64_t list_attributes(const Handle& entry, char* names, size_t size);
+int64_t get_attribute(const Handle& entry, const char* name, char* value, size_t size);
+int set_attribute(const Handle& entry, const char* name, const char* value, size_t size);
+int remove_attribute(const Handle& entry, const char* name);
+
+/** The attributes that are access control lists: an entry's own, and what is made in a folder gets. */
+inline constexpr const char* kAccessList = "system.posix_acl_access";
+inline constexpr const char* kDefaultList = "system.posix_acl_default";
+
+/** What an access list, as the attribute holds it, grants to the owning group: 0 to 7. */
+uint32_t group_permissions(const char* list, size_t size);
+
+/** Waits until a file, or the names in a folder, are on disk. */
+int sync(const Handle& file_or_folder);
 
 // --- content ---------------------------------------------------------------------------------
 

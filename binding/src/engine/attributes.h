@@ -1,0 +1,39 @@
+// Extended attributes, access control lists and capabilities among them: read from an entry of SRC,
+// given to its copy.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "../platform/platform.h"
+#include "engine.h"
+
+namespace fastcp {
+
+struct Attribute {
+  std::string name, value;
+};
+using Attributes = std::vector<Attribute>;
+
+/** What an open entry of SRC has. False, and reported, where it cannot be known. */
+bool read_attributes(Engine& engine, const Folder& folder, Names names, const platform::Handle& src,
+                     Attributes& out);
+
+/** What became of an entry by its attributes. */
+struct Given {
+  bool access_list = false;  // it has one, which has changed its mode
+  bool lost_list = false;    // SRC has one, and DEST does not
+  uint32_t group = 0;        // then: what the list grants to the owning group
+};
+
+/** Gives them to the copy. False where that failed, and was reported. */
+bool give_attributes(Engine& engine, const Folder& folder, Names names,
+                     const Attributes& attributes, const platform::Handle& dst, Given& given);
+
+/** Takes away what DEST's default access list has given to a new entry. 0 or a negative errno. */
+int disinherit(const platform::Handle& dst, platform::Kind kind);
+
+/** Whether what is made in this folder of DEST gets an access list. */
+bool has_default_list(const platform::Handle& dst);
+
+}  // namespace fastcp

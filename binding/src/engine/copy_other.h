@@ -1,0 +1,36 @@
+// Entries that come into being at once: links, FIFOs, devices, and names for files that exist.
+#pragma once
+
+#include "engine.h"
+#include "hard_links.h"
+
+namespace fastcp {
+
+/** A link, FIFO or device, and what is preserved of it. */
+void copy_link(Worker& worker, const FolderUse& folder, Names names);
+void copy_special(Worker& worker, const FolderUse& folder, Names names, platform::Kind kind);
+
+/** Instead of a copy: one more name for a file of SRC, or a link to it. */
+void link_instead(Worker& worker, Folder& folder, Names names);
+
+/**
+ * Gives what was copied under another name this one, too. False where it cannot be, and the entry is to
+ * be copied by itself.
+ */
+bool link_to_copy(Worker& worker, Folder& folder, Names names, platform::Kind kind,
+                  const HardLinks::Place& copy);
+
+/**
+ * Whether the caller is to copy an entry: not where it is one more name of what was copied already,
+ * or its turn comes later. `claim` is held while it does.
+ */
+bool is_first_name(Worker& worker, const FolderUse& folder, Names names, const platform::Stat& src,
+                   HardLinks::Claim& claim);
+
+/** After a copy was committed: its other names may be made. */
+void end_claim(Folder& folder, Names names, HardLinks::Claim claim);
+
+/** What copying the entry would do; nothing is written. */
+void plan(Worker& worker, const FolderUse& folder, Names names, platform::Kind kind);
+
+}  // namespace fastcp

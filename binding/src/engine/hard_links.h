@@ -1,0 +1,94 @@
+// Which files of SRC that have several names were copied already, so that their other names become
+// names of the copy. Grows only with such files, and forgets one when its last name was met.
+//
+//   take():  first name ── Claim ── copied ──> placed: later names are linked to it
+//            later, while that goes on: kept aside, and pushed as a task when it ended; nobody waits
+//            first one failed: whichever name comes next is the first
+#pragma once
+
+#include <cstdint>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "folder.h"
+#include "task_stack.h"
+
+namespace fastcp {
+
+class HardLinks {
+  using Key = std::pair<uint64_t, uint64_t>;  // dev and ino in SRC
+
+ public:
+  explicit HardLinks(TaskStack& stack) : stack_(stack) {}
+
+  /** Held by whoever copies the first name; ends the others' waiting. */
+  class Claim {
+   public:
+    Claim() = default;
+    Claim(Claim&& other) noexcept
+        : owner_(std::exchange(other.owner_, nullptr)), key_(other.key_) {}
+    Claim& operator=(Claim&& other) noexcept {
+      std::swap(owner_, other.owner_);
+      std::swap(key_, other.key_);
+      return *this;
+    }
+    Claim(const Claim&) = delete;
+    Claim& operator=(const Claim&) = delete;
+    ~Claim() { release(); }
+
+    explicit operator bool() const { return owner_ != nullptr; }
+
+    /** The copy has its name. `made` is what it was before, and tells it from others. */
+    void placed(Folder& folder, const char* name, const platform::Stat& made);
+    /** It has none: the next name is the first. */
+    void release();
+
+   private:
+    friend class HardLinks;
+    HardLinks* owner_ = nullptr;
+    Key key_{};
+  };
+
+  /** Where the copy of a file is. */
+  struct Place {
+    FolderKeep folder{};
+    std::string name{};
+    uint64_t dev = 0, ino = 0;
+  };
+
+  enum class Turn : uint8_t {
+    first,  // the caller copies it, and has the claim
+    later,  // the caller makes one more name for what is at `place`
+    wait,   // nothing is to be done; the name is a task when its turn comes
+  };
+  Turn take(const platform::Stat& src, const FolderUse& folder, Names names, Claim& claim,
+            Place& place);
+
+  /** Lets go of all folders. */
+  void clear();
+
+ private:
+  struct Known {
+    Place place{};
+    bool placed = false;
+    uint64_t names_left = 0;  // that were not met yet
+    std::vector<EntryTask> waiting{};
+  };
+  struct Hash {
+    size_t operator()(const Key& key) const noexcept {
+      return std::hash<uint64_t>()(key.first * 0x9e3779b97f4a7c15 ^ key.second);
+    }
+  };
+
+  /** Ends a claim, and pushes those who waited for it. */
+  void settle(const Key& key, Place* place);
+
+  TaskStack& stack_;
+  std::mutex mutex_;  // guards files_
+  std::unordered_map<Key, Known, Hash> files_;
+};
+
+}  // namespace fastcp
