@@ -19,7 +19,11 @@
 namespace fastcp {
 
 class HardLinks {
-  using Key = std::pair<uint64_t, uint64_t>;  // dev and ino in SRC
+  /** In SRC. */
+  struct Key {
+    uint64_t dev, ino;
+    bool operator==(const Key&) const = default;
+  };
 
  public:
   explicit HardLinks(TaskStack& stack) : stack_(stack) {}
@@ -79,7 +83,7 @@ class HardLinks {
   };
   struct Hash {
     size_t operator()(const Key& key) const noexcept {
-      return std::hash<uint64_t>()(key.first * 0x9e3779b97f4a7c15 ^ key.second);
+      return std::hash<uint64_t>()(key.dev * 0x9e3779b97f4a7c15 ^ key.ino);
     }
   };
 
