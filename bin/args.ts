@@ -90,7 +90,9 @@ function createProgram(all = false): Command {
     .argument('[paths...]')
     .optionsGroup('What is copied:')
     .option('--gitignore', 'leave out what git ignores, and .git')
-    .addOption(new Option('--only-ignored', 'copy only what git ignores').conflicts(['gitignore']))
+    .addOption(
+      rare(new Option('--only-ignored', 'copy only what git ignores')).conflicts(['gitignore']),
+    )
     .addOption(
       rare(
         new Option('--ignore-file <name>', 'read rules as in .gitignore from these files, too'),
@@ -118,7 +120,7 @@ function createProgram(all = false): Command {
         new Option('--sparse <when>', 'keep holes (auto), or make zeros holes (always)'),
       ).choices(['auto', 'always']),
     )
-    .optionsGroup('Where it lands:')
+    .optionsGroup('How:')
     .addOption(new Option('-f, --force').hideHelp()) // A habit from cp, and it undoes --no-force.
     .option('--no-force', 'keep what DEST has')
     .addOption(
@@ -134,7 +136,6 @@ function createProgram(all = false): Command {
       ]),
     )
     .option('--parents', 'make missing parents of DEST')
-    .optionsGroup('How:')
     .addOption(
       rare(new Option('--reflink <when>', 'share blocks with SRC: auto, always or never')).choices([
         'auto',
