@@ -88,7 +88,7 @@ function createProgram(all = false): Command {
         'is there. With DEST/ (a slash) or several SRCs, each lands inside, by its name.',
     )
     .argument('[paths...]')
-    .optionsGroup('What is copied:')
+    .optionsGroup('Copying:')
     .option('--gitignore', 'leave out what git ignores, and .git')
     .addOption(
       rare(new Option('--only-ignored', 'copy only what git ignores')).conflicts(['gitignore']),
@@ -103,24 +103,22 @@ function createProgram(all = false): Command {
     .option('-L, --dereference', 'copy what links lead to')
     .addOption(rare(new Option('-x, --one-file-system', 'do not enter mount points in SRC')))
     .option('--dry-run', 'print what would be done, write nothing')
-    .optionsGroup('What is kept:')
-    .addOption(new Option('-p', 'modes, times and owners').implies({ preserve: usual }))
+    .addOption(new Option('-p', 'keep modes, times and owners').implies({ preserve: usual }))
     .addOption(
       new Option('-a, --archive', '-p and xattrs, ACLs, hard links').implies({ preserve: true }),
     )
     .addOption(
       rare(
-        new Option('--preserve <list>', 'all, or mode,timestamps,ownership,xattrs,links'),
+        new Option('--preserve <list>', 'keep all, or mode,timestamps,ownership,xattrs,links'),
       ).argParser((list) => (list === 'all' ? true : list.split(','))),
     )
-    .addOption(rare(new Option('--no-preserve', 'not even modes')))
+    .addOption(rare(new Option('--no-preserve', 'keep not even modes')))
     .addOption(rare(new Option('--strict', 'what cannot be kept is an error, not a warning')))
     .addOption(
       rare(
         new Option('--sparse <when>', 'keep holes (auto), or make zeros holes (always)'),
       ).choices(['auto', 'always']),
     )
-    .optionsGroup('How:')
     .addOption(new Option('-f, --force').hideHelp()) // A habit from cp, and it undoes --no-force.
     .option('--no-force', 'keep what DEST has')
     .addOption(
@@ -155,8 +153,8 @@ function createProgram(all = false): Command {
     .addOption(rare(new Option('--progress', 'show progress, in CI and in pipes too')))
     .addOption(rare(new Option('--no-progress', 'show no progress')))
     .version(manifest.version, '-V, --version', 'print the version')
-    .option('--help-all', 'print all options')
-    .helpOption('-h, --help', 'print this help')
+    .addOption(new Option('--help-all').hideHelp())
+    .helpOption('-h, --help', 'print this help; --help-all: all options')
     .addHelpText('after', '\nExample: fastcp node_modules /cache/node_modules')
     .configureHelp({
       visibleArguments: () => [],
