@@ -217,7 +217,7 @@ void LargeFile::help(Worker& worker, const std::shared_ptr<LargeFile>& self) {
     if (content.error < 0 && error_.compare_exchange_strong(none, content.error)) {
       operation_ = content.operation;
     }
-    if (worker.must_leave() && !worker.engine.stopped() && next_ < file_.stat.size) {
+    if (worker.must_leave_now() && !worker.engine.stopped() && next_ < file_.stat.size) {
       worker.engine.stack.push(LargeFileTask{self, true});  // takes over this use
       return;
     }

@@ -63,8 +63,11 @@ char* Worker::content() {
 }
 
 bool Worker::must_leave() {
-  if (engine.stopped()) return true;
-  if (++asked_ % 8 != 0 || leaving_) return leaving_;
+  return ++asked_ % 8 == 0 ? must_leave_now() : leaving_ || engine.stopped();
+}
+
+bool Worker::must_leave_now() {
+  if (leaving_ || engine.stopped()) return true;
   const auto now = Clock::now();
   if (now - looked_ < kLookEvery) return false;
   flush();

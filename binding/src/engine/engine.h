@@ -94,8 +94,11 @@ class Worker {
 
   void count(Count what, uint64_t amount = 1) { counted_[static_cast<size_t>(what)] += amount; }
 
-  /** To be asked between entries and between chunks of a file: is it time to go? */
+  /** To be asked between entries: is it time to go? Looks at the clock now and then. */
   bool must_leave();
+
+  /** The same, to be asked after what takes milliseconds, like a chunk of a large file. */
+  bool must_leave_now();
 
   /** Engine::fail() */
   bool fail(int error, const char* operation, std::string path, std::string dest);
