@@ -20,7 +20,7 @@ const noChildProcess = {
 export default defineConfig([
   {
     ...shared,
-    entry: { index: 'lib/index.ts' },
+    entry: { index: 'lib/index.ts', fs: 'lib/fs.ts' },
     format: ['esm', 'cjs'],
     fixedExtension: false,
     dts: true,

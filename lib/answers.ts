@@ -9,6 +9,7 @@ import { entryKinds, type NativeJob } from './native.js';
 import type { Request } from './options.js';
 import {
   createSelection,
+  filterSelection,
   type FolderScope,
   type Judged,
   type Listed,
@@ -69,6 +70,17 @@ export class Answers {
     return answers;
   }
 
+  /** The same where only the filter decides, which must give no promise. */
+  static prepareNow({ roots }: Walk, { filter }: Request): Answers {
+    const answers = new Answers();
+    for (const root of roots) {
+      if (!root.isFolder || !filter) continue;
+      const selection = filterSelection(filter);
+      root.scope = answers.#add({ root, selection, scope: selection.root });
+    }
+    return answers;
+  }
+
   #add(asked: Asked): number {
     this.#lastScope += 1;
     this.#scopes.set(this.#lastScope, asked);
@@ -81,6 +93,17 @@ export class Answers {
     this.#busy = true;
     this.#turnBegan = performance.now();
     void this.#answerAll(job, listener);
+  }
+
+  /** Answers what waits; false where nothing does. Throws what the filter throws. */
+  answerNow(job: NativeJob): boolean {
+    const batch = job.takeQuestions(batchSize);
+    for (const question of this.#read(batch)) {
+      const judged = question.selection.judge(question.scope, question.entries);
+      if (judged instanceof Promise) throw new TypeError('fastcp: a promise in a synchronous copy');
+      this.#send(job, question, judged);
+    }
+    return batch.length > 0;
   }
 
   /** Never rejects. */
@@ -161,11 +184,15 @@ export class Answers {
       const { name, kind } = entries[index] as Listed;
       if (reason) listener.left(root, scope.path + name, kind, reason);
     });
+    this.#send(job, question, judged);
+  }
+
+  #send(job: NativeJob, { id, root, selection }: Question, judged: Judged): void {
     const below: number[] = [];
     for (const one of judged.scopes) {
       if (one) below.push(this.#add({ root, selection, scope: one }));
     }
-    job.answer(question.id, judged.verdicts, Uint32Array.from(below));
+    job.answer(id, judged.verdicts, Uint32Array.from(below));
   }
 
   #fail(listener: Listener, thrown: unknown): void {

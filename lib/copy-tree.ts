@@ -5,9 +5,10 @@ import { CopyError } from './errors.js';
 import { EventQueue } from './events.js';
 import { checkRequest, type Request } from './options.js';
 import { Report } from './result.js';
-import { runEngine } from './run-engine.js';
+import { runEngine, runEngineNow } from './run-engine.js';
 import type { CopyJob, CopyOptions, CopyResult, PathLike } from './types.js';
-import { findRoots, makeParents } from './walk.js';
+import { run as runSteps, runNow as runStepsNow } from './steps.js';
+import { findRoots, makeParents, syncParents } from './walk.js';
 
 const debug = debuglog('fastcp');
 
@@ -33,16 +34,21 @@ export function copyTree(
   return asJob(run(request, events, report), events, report);
 }
 
-async function run(request: Request, events: EventQueue, report: Report): Promise<CopyResult> {
+export async function run(
+  request: Request,
+  events: EventQueue,
+  report: Report,
+): Promise<CopyResult> {
   try {
     const { signal } = request;
     signal?.throwIfAborted();
-    const walk = await findRoots(request);
+    const walk = await runSteps(findRoots(request));
     const answers = await Answers.prepare(walk, request);
-    await makeParents(walk, request);
+    const there = await runSteps(makeParents(walk, request));
     signal?.throwIfAborted();
     for (const warning of request.warnings) events.push({ type: 'warning', warning });
     await runEngine(walk, answers, request, events, report);
+    if (request.fsync && !request.dryRun) await runSteps(syncParents(walk, request, there));
     report.end();
     const { result } = report;
     debug('result %o', result);
@@ -56,6 +62,21 @@ async function run(request: Request, events: EventQueue, report: Report): Promis
   } finally {
     events.end();
   }
+}
+
+/** The same, done when it returns: one filter at most, no events, no signal. */
+export function runNow(request: Request): CopyResult {
+  const report = new Report(request.warnings);
+  const walk = runStepsNow(findRoots(request));
+  const answers = Answers.prepareNow(walk, request);
+  const there = runStepsNow(makeParents(walk, request));
+  runEngineNow(walk, answers, request, report);
+  if (request.fsync && !request.dryRun) runStepsNow(syncParents(walk, request, there));
+  report.end();
+  const { result } = report;
+  const [error] = result.errors;
+  if (error && request.onError === 'stop') throw Object.assign(error, { result });
+  return result;
 }
 
 function asJob(promise: Promise<CopyResult>, events: EventQueue, report: Report): CopyJob {

@@ -54,6 +54,7 @@ const refusals = new Map<number, [code: string, why: string]>([
 /** The same, where the operation says what it is. */
 const kindRefusals: Record<string, [code: string, why: string] | undefined> = {
   socket: ['ERR_FS_CP_SOCKET', 'cannot copy a socket'],
+  unknown: ['ERR_FS_CP_UNKNOWN', 'cannot copy what is of no known kind'],
   fifo: ['ERR_FS_CP_FIFO_PIPE', 'cannot copy a FIFO'],
   subfolder: [
     'ERR_FS_CP_SYMLINK_TO_SUBDIRECTORY',
@@ -114,7 +115,11 @@ export function lossWarning(
   return { code, message, count, ...(path !== undefined && { path }) };
 }
 
-function invalid(Type: typeof TypeError | typeof RangeError, code: string, message: string): Error {
+export function invalid(
+  Type: typeof TypeError | typeof RangeError,
+  code: string,
+  message: string,
+): Error {
   return Object.assign(new Type(message), { code });
 }
 

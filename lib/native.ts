@@ -66,6 +66,11 @@ export interface NativeJob {
    * questions wait. Neither may throw.
    */
   start(notify: (ended: boolean) => void, asked: () => void): void;
+  /**
+   * Instead of start(): works on the calling thread until nothing is left that needs no answer. After
+   * stop() it clears up.
+   */
+  work(): void;
   /** Ends it soon; `notify(true)` still comes, at once where no worker is active. */
   stop(): void;
   counters(): Float64Array;
@@ -121,12 +126,21 @@ function stopAll(): void {
   for (const job of running) job.stop();
 }
 
+/** One for work(): it is over when that returns, and need not be forgotten. */
+export function createJobHere(
+  roots: NativeRoot[],
+  options: NativeOptions,
+  concurrency = 1,
+): NativeJob {
+  return new binding.Job(roots, options, concurrency);
+}
+
 export function createJob(
   roots: NativeRoot[],
   options: NativeOptions,
   concurrency: number,
 ): NativeJob {
-  const job = new binding.Job(roots, options, concurrency);
+  const job = createJobHere(roots, options, concurrency);
   if (running.size === 0) process.on('exit', stopAll);
   running.add(job);
   return job;

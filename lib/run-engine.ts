@@ -3,6 +3,7 @@ import type { Answers, Listener } from './answers.js';
 import { type EventQueue, readEntries } from './events.js';
 import {
   createJob,
+  createJobHere,
   forgetJob,
   insteadModes,
   lossKinds,
@@ -80,6 +81,27 @@ export function runEngine(
     signal?.addEventListener('abort', abort, { once: true });
     job.start(look, answer);
   });
+}
+
+/** The same on the calling thread, to the end; nobody hears of events. Throws what the filter throws. */
+export function runEngineNow(
+  { roots, shown }: Walk,
+  answers: Answers,
+  request: Request,
+  report: Report,
+): void {
+  const job = createJobHere(roots, nativeOptions(request));
+  try {
+    do job.work();
+    while (answers.answerNow(job));
+  } catch (thrown) {
+    job.stop();
+    job.work();
+    throw thrown;
+  } finally {
+    report.read(job, shown);
+    report.readLosses(job, shown);
+  }
 }
 
 function nativeOptions(request: Request): NativeOptions {

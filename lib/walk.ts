@@ -1,19 +1,10 @@
 /** Where the walk begins: what SRC is, where it lands, and whether that makes sense. */
-import * as fs from 'node:fs';
-import { promisify } from 'node:util';
+import type { BigIntStats } from 'node:fs';
 import { CopyError, invalidValue, refuse } from './errors.js';
 import type { NativeRoot } from './native.js';
 import type { Request } from './options.js';
 import { baseName, endsInSlash, folderOf, isAbsolute, join, trimSlashes } from './paths.js';
-
-// Not fs/promises: loading it takes longer than copying a small tree.
-const lstat = promisify(fs.lstat);
-const mkdir = promisify(fs.mkdir);
-const stat = promisify(fs.stat);
-const realpath = (path: Buffer): Promise<Buffer> =>
-  new Promise((resolve, reject) => {
-    fs.realpath.native(path, 'buffer', (error, real) => (error ? reject(error) : resolve(real)));
-  });
+import { mkdir, realpath, type Steps, stat, syncFolder } from './steps.js';
 
 /** Paths as the user would write them, for messages. */
 export interface Shown {
@@ -36,7 +27,7 @@ export interface Walk {
  * Finds what is to be copied. Everything that makes the copy as a whole impossible is refused before
  * anything is made: a missing SRC, DEST within SRC or SRC itself.
  */
-export async function findRoots(request: Request): Promise<Walk> {
+export function* findRoots(request: Request): Steps<Walk> {
   const { sources, several, dest } = request;
   const cwd = Buffer.from(process.cwd());
   const shown: Shown = {
@@ -49,15 +40,15 @@ export async function findRoots(request: Request): Promise<Walk> {
   for (const source of sources) {
     const src = absolute(source);
     const followSrc = endsInSlash(src) || request.dereference;
-    const found = await statEntry(src, followSrc, shown.src(src));
-    const target = into ? join(absolute(dest), await nameOf(src)) : absolute(dest);
+    const found = yield* statEntry(src, followSrc, shown.src(src));
+    const target = into ? join(absolute(dest), yield* nameOf(src)) : absolute(dest);
     if (roots.some((root) => root.dest.equals(target))) {
       throw invalidValue('src', 'paths with different last names', shown.dest(target));
     }
     // A link put in the place of what it leads to would be all that is left.
-    const leadsTo = found.isSymbolicLink() ? await existing(src, true) : undefined;
+    const leadsTo = found.isSymbolicLink() ? yield* existing(src, true) : undefined;
     for (const subject of leadsTo?.isFile() ? [found, leadsTo] : [found]) {
-      await refuseIntoItself(subject, target, shown.src(src), shown.dest(target));
+      yield* refuseIntoItself(subject, target, shown.src(src), shown.dest(target));
     }
     roots.push({ src, dest: target, followSrc, scope: 0, isFolder: found.isDirectory() });
   }
@@ -79,9 +70,9 @@ function shownFrom(cwd: Buffer, given: Buffer[]): (path: Buffer) => string {
     ).toString();
 }
 
-async function statEntry(path: Buffer, follow: boolean, shown: string): Promise<fs.BigIntStats> {
+export function* statEntry(path: Buffer, follow: boolean, shown: string): Steps<BigIntStats> {
   try {
-    return await (follow ? stat : lstat)(path, { bigint: true });
+    return yield* stat(path, follow);
   } catch (error) {
     throw rename(error, shown);
   }
@@ -102,44 +93,44 @@ function isMissing(error: unknown): boolean {
 }
 
 /** The name under which SRC goes into DEST. */
-async function nameOf(src: Buffer): Promise<Buffer> {
+function* nameOf(src: Buffer): Steps<Buffer> {
   const name = baseName(src);
   if (!['', '.', '..'].includes(name.toString())) return name;
-  const real = baseName(await realpath(src));
+  const real = baseName(yield* realpath(src));
   if (real.length > 0) return real;
   throw invalidValue('src', 'a path with a name, to be copied into a folder', src.toString());
 }
 
-function isSame(a: fs.BigIntStats, b: fs.BigIntStats): boolean {
+function isSame(a: BigIntStats, b: BigIntStats): boolean {
   return a.dev === b.dev && a.ino === b.ino;
 }
 
 /** Compares identities, not names: links and bind mounts lead to the same folder by other ways. */
-async function refuseIntoItself(
-  src: fs.BigIntStats,
+function* refuseIntoItself(
+  src: BigIntStats,
   target: Buffer,
   srcPath: string,
   destPath: string,
-): Promise<void> {
+): Steps<void> {
   const isFolder = src.isDirectory();
-  const there = await existing(target, isFolder);
+  const there = yield* existing(target, isFolder);
   if (there && isSame(src, there)) {
     throw refuse('ERR_FS_CP_EINVAL', 'src and dest are the same', srcPath, destPath);
   }
   if (!isFolder) return;
   let above: Buffer = there ? target : folderOf(target);
-  while (!(await existing(above, true))) above = folderOf(above);
-  for (let at: Buffer = await realpath(above); ; at = folderOf(at)) {
-    if (isSame(src, await stat(at, { bigint: true }))) {
+  while (!(yield* existing(above, true))) above = folderOf(above);
+  for (let at: Buffer = yield* realpath(above); ; at = folderOf(at)) {
+    if (isSame(src, yield* stat(at, true))) {
       throw refuse('ERR_FS_CP_EINVAL', 'cannot copy a folder into itself', srcPath, destPath);
     }
     if (at.length === 1) return;
   }
 }
 
-async function existing(path: Buffer, follow: boolean): Promise<fs.BigIntStats | undefined> {
+export function* existing(path: Buffer, follow: boolean): Steps<BigIntStats | undefined> {
   try {
-    return await (follow ? stat : lstat)(path, { bigint: true });
+    return yield* stat(path, follow);
   } catch (error) {
     if (isMissing(error)) return undefined;
     throw rename(error, path.toString());
@@ -148,26 +139,52 @@ async function existing(path: Buffer, follow: boolean): Promise<fs.BigIntStats |
 
 /**
  * Makes missing parents of DEST. A folder named by a slash, or for several sources, is made itself;
- * those above it if asked.
+ * those above it if asked. Returns the nearest folder that was there.
  */
-export async function makeParents({ into, shown }: Walk, request: Request): Promise<void> {
+export function* makeParents(walk: Walk, request: Request): Steps<Buffer> {
+  const { shown } = walk;
   const { parents, dryRun } = request;
-  const dest = absolute(trimSlashes(request.dest));
-  const parent = folderOf(dest);
-  const needed = into ? dest : parent;
-  const found = await existing(needed, true);
-  if (found?.isDirectory()) return;
+  const needed = parentOf(walk, request);
+  const parent = folderOf(absolute(trimSlashes(request.dest)));
+  const found = yield* existing(needed, true);
+  if (found?.isDirectory()) return needed;
   if (found) {
     const why = 'cannot overwrite a non-folder with a folder';
     throw refuse('ERR_FS_CP_DIR_TO_NON_DIR', why, shown.dest(needed));
   }
-  if (!parents && !(await existing(parent, true))) {
+  if (!parents && !(yield* existing(parent, true))) {
     throw refuse('ENOENT', 'the parent folder of the destination is missing', shown.dest(parent));
   }
-  if (dryRun) return;
+  let there = folderOf(needed);
+  while (!(yield* existing(there, true))) there = folderOf(there);
+  if (dryRun) return there;
   try {
-    await mkdir(needed, { recursive: parents });
+    yield* mkdir(needed, parents);
   } catch (error) {
     throw rename(error, shown.dest(needed));
   }
+  return there;
+}
+
+/**
+ * What the engine does not see: the names of the roots, and of folders that were made above them, are on
+ * disk. `there` is what makeParents() returned.
+ */
+export function* syncParents(walk: Walk, request: Request, there: Buffer): Steps<void> {
+  for (let at = parentOf(walk, request); ; at = folderOf(at)) {
+    try {
+      yield* syncFolder(at);
+    } catch (error) {
+      // A folder that may not be read, or that knows no such thing.
+      const { code } = error as NodeJS.ErrnoException;
+      if (code !== 'EACCES' && code !== 'EINVAL') throw rename(error, walk.shown.dest(at));
+    }
+    if (at.equals(there) || at.length === 1) return;
+  }
+}
+
+/** The folder that the roots lie in. */
+function parentOf({ into }: Walk, request: Request): Buffer {
+  const dest = absolute(trimSlashes(request.dest));
+  return into ? dest : folderOf(dest);
 }

@@ -75,6 +75,7 @@ class JobHandle : public Napi::ObjectWrap<JobHandle> {
     return DefineClass(env, "Job",
                        {
                            InstanceMethod<&JobHandle::start>("start"),
+                           InstanceMethod<&JobHandle::work>("work"),
                            InstanceMethod<&JobHandle::stop>("stop"),
                            InstanceMethod<&JobHandle::counters>("counters"),
                            InstanceMethod<&JobHandle::errors>("errors"),
@@ -97,6 +98,9 @@ class JobHandle : public Napi::ObjectWrap<JobHandle> {
   void start(const Napi::CallbackInfo& info) {
     job_->start(info.Env(), info[0].As<Napi::Function>(), info[1].As<Napi::Function>());
   }
+
+  /** For one that is never started: see Job::work_here(). */
+  void work(const Napi::CallbackInfo&) { job_->work_here(); }
 
   void stop(const Napi::CallbackInfo&) { job_->stop(); }
 

@@ -95,6 +95,15 @@ void Job::stop() {
   if (works_.empty()) pump(env_);  // nobody else would end it
 }
 
+void Job::work_here() {
+  struct Here : Host {
+    bool wants_thread_back(Clock::time_point) override { return false; }
+    void questions_wait() override {}  // they are looked for when nothing else is left
+  };
+  Here host;
+  engine_.work(host);
+}
+
 void Job::resume() {
   if (env_ != nullptr && !ended_) pump(env_);
 }

@@ -41,6 +41,11 @@ class Job : public Waiting, public std::enable_shared_from_this<Job> {
    */
   void start(Napi::Env env, const Napi::Function& notify, const Napi::Function& asked);
   void stop();
+  /**
+   * For a job that is never started: works on this thread until nothing is left that needs no answer.
+   * Takes no slot, as it uses no thread of the pool.
+   */
+  void work_here();
   /** Goes on where workers left because the journal was full. */
   void resume();
   /** What fits(), see engine/questions.h. */

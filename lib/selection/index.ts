@@ -88,6 +88,11 @@ export async function createSelection(
   return new TreeSelection(root, gitignore, asker, options.explain ?? false);
 }
 
+/** A selection by the user's function alone. */
+export function filterSelection(filter: Filter): Selection {
+  return new TreeSelection({ path: '' }, undefined, new FilterAsker(filter), false);
+}
+
 const { leave, take, takeAll } = verdicts;
 
 class TreeSelection implements Selection {

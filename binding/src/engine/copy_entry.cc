@@ -68,6 +68,17 @@ void copy_file(Worker& worker, const FolderUse& use, Names names) {
   }
 }
 
+/** The operation by which an entry is refused where Node's fs.cp does so. */
+const char* like_node(const Options& options, Kind kind) {
+  if (!options.like_node) return nullptr;
+  switch (kind) {
+    case Kind::fifo: return kFifo;
+    case Kind::socket: return kSocket;
+    case Kind::unknown: return kUnknown;
+    default: return nullptr;
+  }
+}
+
 /** Anything but a folder, a socket and what is refused as such. */
 void copy_known(Worker& worker, const FolderUse& use, Names names, Kind kind) {
   Folder& folder = *use;
@@ -117,8 +128,8 @@ void copy_entry(Worker& worker, const FolderUse& use, Names names, Kind kind) {
     return;
   }
   worker.count(Count::found);
-  if (options.like_node && (kind == Kind::socket || kind == Kind::fifo)) {
-    worker.fail(folder, names, EINVAL, kind == Kind::fifo ? kFifo : kSocket);
+  if (const char* refusal = like_node(options, kind); refusal != nullptr) {
+    worker.fail(folder, names, EINVAL, refusal);
     return;
   }
   if (kind == Kind::socket) {

@@ -46,6 +46,7 @@ struct Problem {
 inline constexpr const char* kRefused = "cp";
 inline constexpr const char* kSocket = "socket";
 inline constexpr const char* kFifo = "fifo";
+inline constexpr const char* kUnknown = "unknown";
 /** And a link in DEST that leads to SRC, where Node's fs.cp would not put one into SRC. */
 inline constexpr const char* kSubfolder = "subfolder";
 

@@ -1,0 +1,80 @@
+/**
+ * `fastcp/fs`: cp, cpSync and promises.cp of node:fs, by fastcp's engine. Signatures, options and error
+ * codes are Node's; docs/fs.md lists where the outcome differs.
+ */
+import type { CopyOptions, CopySyncOptions } from 'node:fs';
+import { run, runNow } from './copy-tree.js';
+import { EventQueue } from './events.js';
+import { nodeError } from './node-cp/errors.js';
+import { checkCallback, checkOptions, type Options, pathText } from './node-cp/options.js';
+import { checkEntries, filterBelow, nodeRequest, synchronous } from './node-cp/request.js';
+import { Report } from './result.js';
+import { run as runSteps, runNow as runStepsNow } from './steps.js';
+import type { PathLike } from './types.js';
+
+export type { CopyOptions, CopySyncOptions } from 'node:fs';
+
+type Callback = (error: NodeJS.ErrnoException | null) => void;
+
+/** fs.cp(): wrong arguments are thrown at once, everything else goes to `callback`. */
+export function cp(source: PathLike, destination: PathLike, callback: Callback): void;
+export function cp(
+  source: PathLike,
+  destination: PathLike,
+  options: CopyOptions,
+  callback: Callback,
+): void;
+export function cp(
+  source: PathLike,
+  destination: PathLike,
+  options: CopyOptions | Callback | undefined,
+  callback?: Callback,
+): void {
+  const [given, done] = typeof options === 'function' ? [undefined, options] : [options, callback];
+  checkCallback(done);
+  const checked = checkOptions(given);
+  nodeRequest(source, destination, checked); // to throw for wrong paths
+  copy(source, destination, checked).then(
+    () => process.nextTick(done, null),
+    (error: unknown) => process.nextTick(done, error),
+  );
+}
+
+/** fs.cpSync(): copies on the calling thread, and calls `filter` there; it must not give a promise. */
+export function cpSync(source: PathLike, destination: PathLike, options?: CopySyncOptions): void {
+  const checked = checkOptions(options);
+  const request = nodeRequest(source, destination, checked);
+  if (checked.filter) {
+    const filter = synchronous(checked.filter);
+    if (!filter(pathText(source), pathText(destination))) return;
+    request.filter = filterBelow(filter, source, destination);
+  }
+  try {
+    runStepsNow(checkEntries(request, checked.recursive));
+    runNow(request);
+  } catch (error) {
+    throw nodeError(error);
+  }
+}
+
+async function copy(source: PathLike, destination: PathLike, options: Options): Promise<void> {
+  const request = nodeRequest(source, destination, options);
+  const { filter, recursive } = options;
+  if (filter) {
+    if (!(await filter(pathText(source), pathText(destination)))) return;
+    request.filter = filterBelow(filter, source, destination);
+  }
+  try {
+    await runSteps(checkEntries(request, recursive));
+    await run(request, new EventQueue(), new Report(request.warnings));
+  } catch (error) {
+    throw nodeError(error);
+  }
+}
+
+export const promises = {
+  /** fs.promises.cp() */
+  async cp(source: PathLike, destination: PathLike, options?: CopyOptions): Promise<void> {
+    await copy(source, destination, checkOptions(options));
+  },
+};

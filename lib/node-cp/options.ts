@@ -1,0 +1,71 @@
+/** The options of Node's fs.cp, checked as Node checks them. */
+import type { CopyOptions } from 'node:fs';
+import { constants } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { invalidType, outOfRange } from '../errors.js';
+
+const defaults = {
+  dereference: false,
+  errorOnExist: false,
+  force: true,
+  mode: 0,
+  preserveTimestamps: false,
+  recursive: false,
+  verbatimSymlinks: false,
+};
+
+/** With every default; `filter` may give a promise, which cpSync() refuses. */
+export type Options = typeof defaults & Pick<CopyOptions, 'filter'>;
+
+const flags = [
+  'dereference',
+  'errorOnExist',
+  'force',
+  'preserveTimestamps',
+  'recursive',
+  'verbatimSymlinks',
+] as const;
+
+const allModes =
+  constants.COPYFILE_EXCL | constants.COPYFILE_FICLONE | constants.COPYFILE_FICLONE_FORCE;
+
+/** What is given stays as it is; names that Node does not know mean nothing. */
+export function checkOptions(given: unknown): Options {
+  if (given === undefined) return { ...defaults };
+  if (typeof given !== 'object' || given === null || Array.isArray(given)) {
+    throw invalidType('options', 'of type object', given);
+  }
+  const options = { ...defaults, ...given } as Options;
+  for (const name of flags) {
+    if (typeof options[name] !== 'boolean') {
+      throw invalidType(`options.${name}`, 'of type boolean', options[name]);
+    }
+  }
+  options.mode = checkMode(options.mode);
+  if (options.dereference && options.verbatimSymlinks) {
+    const message =
+      'Option "dereference" cannot be used in combination with option "verbatimSymlinks"';
+    throw Object.assign(new TypeError(message), { code: 'ERR_INCOMPATIBLE_OPTION_PAIR' });
+  }
+  if (options.filter !== undefined && typeof options.filter !== 'function') {
+    throw invalidType('options.filter', 'of type function', options.filter);
+  }
+  return options;
+}
+
+function checkMode(mode: unknown): number {
+  if (mode === undefined || mode === null) return 0;
+  if (typeof mode !== 'number') throw invalidType('mode', 'of type number', mode);
+  if (!Number.isInteger(mode)) throw outOfRange('mode', 'an integer', mode);
+  if (mode < 0 || mode > allModes) throw outOfRange('mode', `>= 0 && <= ${allModes}`, mode);
+  return mode;
+}
+
+/** A path as filters see it. pathBytes() has checked it. */
+export function pathText(path: string | Buffer | URL): string {
+  return path instanceof URL ? fileURLToPath(path) : path.toString();
+}
+
+export function checkCallback(callback: unknown): asserts callback is (error: unknown) => void {
+  if (typeof callback !== 'function') throw invalidType('cb', 'of type function', callback);
+}

@@ -1,0 +1,76 @@
+/** A call of fs.cp as a request to the engine. */
+import { constants } from 'node:fs';
+import path from 'node:path';
+import { isPromise } from 'node:util/types';
+import { invalid, refuse } from '../errors.js';
+import { checkRequest, type Request } from '../options.js';
+import { trimSlashes } from '../paths.js';
+import type { Steps } from '../steps.js';
+import type { PathLike } from '../types.js';
+import { existing, findRoots, statEntry } from '../walk.js';
+import { type Options, pathText } from './options.js';
+
+export function nodeRequest(src: PathLike, dest: PathLike, options: Options): Request {
+  const { dereference, errorOnExist, force, mode, preserveTimestamps } = options;
+  const clone = (mode & constants.COPYFILE_FICLONE_FORCE) !== 0;
+  const request = checkRequest(src, dest, {
+    dereference,
+    errorOnExist,
+    force,
+    preserve: preserveTimestamps ? ['mode', 'timestamps'] : ['mode'],
+    reflink: clone ? 'always' : 'auto',
+  });
+  return {
+    ...request,
+    dest: trimSlashes(request.dest), // a slash does not mean "into" there
+    presentFolders: false,
+    likeNode: true,
+    absoluteLinks: !options.verbatimSymlinks,
+  };
+}
+
+type Answer = boolean | Promise<boolean>;
+
+/** The user's filter, which takes two paths, for every entry below the one that was named. */
+export function filterBelow(
+  filter: (src: string, dest: string) => Answer,
+  src: PathLike,
+  dest: PathLike,
+): NonNullable<Request['filter']> {
+  const [from, to] = [pathText(src), pathText(dest)];
+  return (entry) => filter(path.join(from, entry.path), path.join(to, entry.path));
+}
+
+/** A filter that may not give a promise. */
+export function synchronous(
+  filter: (src: string, dest: string) => Answer,
+): (src: string, dest: string) => boolean {
+  return (src, dest) => {
+    const answer = filter(src, dest);
+    if (!isPromise(answer)) return answer;
+    answer.catch(() => {}); // whatever comes of it, it was refused
+    const message =
+      'Expected boolean to be returned from the "filter" function but got an instance of Promise.';
+    throw invalid(TypeError, 'ERR_INVALID_RETURN_VALUE', message);
+  };
+}
+
+/** What Node refuses before it looks inside, in its order; the engine's own rules come after these. */
+export function* checkEntries(request: Request, recursive: boolean): Steps<void> {
+  const { dest, dereference } = request;
+  const [src = dest] = request.sources;
+  const [from, to] = [src.toString(), dest.toString()];
+  const found = yield* statEntry(src, dereference, from);
+  const there = yield* existing(dest, dereference);
+  if (there && found.isDirectory() && !there.isDirectory()) {
+    const why = 'cannot overwrite a non-folder with a folder';
+    throw refuse('ERR_FS_CP_DIR_TO_NON_DIR', why, from, to);
+  }
+  if (there?.isDirectory() && !found.isDirectory()) {
+    const why = 'cannot overwrite a folder with a non-folder';
+    throw refuse('ERR_FS_CP_NON_DIR_TO_DIR', why, from, to);
+  }
+  if (!found.isDirectory() || recursive) return;
+  yield* findRoots(request);
+  throw refuse('ERR_FS_EISDIR', 'the source is a folder, and recursive is not set', from);
+}

@@ -1,0 +1,105 @@
+/**
+ * File system calls that a walk makes, so that one walk serves both forms: a generator yields them, and
+ * whoever runs it makes them at once or awaits them.
+ */
+import * as fs from 'node:fs';
+import { promisify } from 'node:util';
+
+interface Step {
+  wait(): Promise<unknown>;
+  now(): unknown;
+}
+
+/** A walk that ends with a T. */
+export type Steps<T> = Generator<Step, T, unknown>;
+
+export async function run<T>(steps: Steps<T>): Promise<T> {
+  let next = steps.next();
+  while (!next.done) {
+    const outcome = await next.value.wait().then(
+      (value) => ({ value }),
+      (thrown: unknown) => ({ thrown }),
+    );
+    next = 'thrown' in outcome ? steps.throw(outcome.thrown) : steps.next(outcome.value);
+  }
+  return next.value;
+}
+
+export function runNow<T>(steps: Steps<T>): T {
+  let next = steps.next();
+  while (!next.done) {
+    let value: unknown;
+    try {
+      value = next.value.now();
+    } catch (thrown) {
+      next = steps.throw(thrown);
+      continue;
+    }
+    next = steps.next(value);
+  }
+  return next.value;
+}
+
+function* step<T>(wait: () => Promise<T>, now: () => T): Steps<T> {
+  return (yield { wait, now }) as T;
+}
+
+// Not fs/promises: loading it takes longer than copying a small tree.
+const calls = {
+  lstat: promisify(fs.lstat),
+  mkdir: promisify(fs.mkdir),
+  stat: promisify(fs.stat),
+  open: promisify(fs.open),
+  fsync: promisify(fs.fsync),
+  close: promisify(fs.close),
+};
+const bigint = { bigint: true } as const;
+
+/** What is there; a link itself unless it is followed. */
+export function stat(path: Buffer, follow: boolean): Steps<fs.BigIntStats> {
+  return follow
+    ? step(
+        () => calls.stat(path, bigint),
+        () => fs.statSync(path, bigint),
+      )
+    : step(
+        () => calls.lstat(path, bigint),
+        () => fs.lstatSync(path, bigint),
+      );
+}
+
+export function realpath(path: Buffer): Steps<Buffer> {
+  const wait = (): Promise<Buffer> =>
+    new Promise((resolve, reject) => {
+      fs.realpath.native(path, 'buffer', (error, real) => (error ? reject(error) : resolve(real)));
+    });
+  return step(wait, () => fs.realpathSync.native(path, 'buffer'));
+}
+
+export function mkdir(path: Buffer, recursive: boolean): Steps<unknown> {
+  return step<unknown>(
+    () => calls.mkdir(path, { recursive }),
+    () => fs.mkdirSync(path, { recursive }),
+  );
+}
+
+/** Waits until the names in a folder are on disk. */
+export function syncFolder(path: Buffer): Steps<void> {
+  const wait = async (): Promise<void> => {
+    const folder = await calls.open(path, 'r');
+    try {
+      await calls.fsync(folder);
+    } finally {
+      await calls.close(folder);
+    }
+  };
+  const now = (): void => {
+    const folder = fs.openSync(path, 'r');
+    try {
+      fs.fsyncSync(folder);
+    } finally {
+      fs.closeSync(folder);
+    }
+  };
+  return step(wait, now);
+}
