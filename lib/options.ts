@@ -112,9 +112,9 @@ export function checkRequest(
     parents: checkFlag(options, 'parents', true),
     entries: checkFlag(options, 'entries', false),
     ...checkGit(options),
-    ignoreFiles: checkRuleFileNames(options.ignoreFiles ?? [], 'options.ignoreFiles'),
-    include: parseGlobs(options.include ?? [], 'options.include'),
-    exclude: parseGlobs(options.exclude ?? [], 'options.exclude'),
+    ignoreFiles: checkRuleFileNames(orEmpty(options.ignoreFiles), 'options.ignoreFiles'),
+    include: parseGlobs(orEmpty(options.include), 'options.include'),
+    exclude: parseGlobs(orEmpty(options.exclude), 'options.exclude'),
     filter: checkFilter(options.filter),
     warnings,
   };
@@ -203,6 +203,11 @@ function checkConcurrency(value: unknown, warnings: CopyWarning[]): number {
     message: `concurrency ${value} is capped at ${mostWorkers}: one thread of libuv's pool stays free (set UV_THREADPOOL_SIZE to at least ${value + 1} before Node starts)`,
   });
   return mostWorkers;
+}
+
+/** Null is no list. */
+function orEmpty(value: unknown): unknown {
+  return value === undefined ? [] : value;
 }
 
 function checkGit(options: CopyOptions): Pick<Request, 'gitignore' | 'onlyIgnored'> {

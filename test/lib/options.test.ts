@@ -42,15 +42,28 @@ function expectThrown(error: Thrown, Type: ErrorConstructor, code: string, texts
 describe('an option of the wrong type is refused', () => {
   class Thing {}
   test.each<[string, unknown, string]>([
-    ...['force', 'errorOnExist', 'dryRun', 'oneFileSystem', 'parents', 'entries'].flatMap(
-      (name): [string, unknown, string][] => [
-        [name, 1, 'Received 1'],
-        [name, 'yes', "Received 'yes'"],
-        [name, null, 'Received null'],
-        [name, {}, 'an instance of Object'],
-      ],
-    ),
+    ...[
+      'force',
+      'errorOnExist',
+      'dryRun',
+      'oneFileSystem',
+      'parents',
+      'entries',
+      'gitignore',
+      'onlyIgnored',
+    ].flatMap((name): [string, unknown, string][] => [
+      [name, 1, 'Received 1'],
+      [name, 'yes', "Received 'yes'"],
+      [name, null, 'Received null'],
+      [name, {}, 'an instance of Object'],
+    ]),
     ['reflink', true, 'Received true'],
+    ['include', 'a', "Received 'a'"],
+    ['include', null, 'Received null'],
+    ['exclude', {}, 'an instance of Object'],
+    ['ignoreFiles', '.x', "Received '.x'"],
+    ['filter', 'a', "Received 'a'"],
+    ['filter', null, 'Received null'],
     ['reflink', null, 'Received null'],
     ['onError', () => {}, 'Received function'],
     ['onError', 3n, 'Received 3'],
@@ -69,14 +82,27 @@ describe('an option of the wrong type is refused', () => {
   });
 });
 
+test('gitignore and onlyIgnored together are refused', () => {
+  const error = thrownBy(src, dest, { gitignore: true, onlyIgnored: true });
+  const texts = ['"options.onlyIgnored"', 'options.gitignore'];
+  expectThrown(error, TypeError, 'ERR_INVALID_ARG_VALUE', texts);
+});
+
 describe('an option of the wrong value is refused', () => {
   test.each([
     ['reflink', 'sometimes', ["'auto'", "'always'", "'never'"]],
     ['reflink', '', ["'auto'"]],
+    ['include', ['/a'], ['"options.include[0]"', "Received '/a'"]],
+    ['exclude', ['a', 'b[c'], ['"options.exclude[1]"', "Received 'b[c'"]],
+    ['ignoreFiles', ['a/b'], ['"options.ignoreFiles[0]"', "Received 'a/b'"]],
     ['onError', 'ignore', ["'stop'", "'continue'"]],
   ])('%s: %o', (name, value, choices) => {
     const error = thrownBy(src, dest, { [name]: value });
-    const texts = [`"options.${name}"`, `Received '${value}'`, ...choices];
+    const texts = [
+      `"options.${name}`,
+      ...(typeof value === 'string' ? [`Received '${value}'`] : []),
+      ...choices,
+    ];
     expectThrown(error, TypeError, 'ERR_INVALID_ARG_VALUE', texts);
   });
 
@@ -89,7 +115,7 @@ describe('an option of the wrong value is refused', () => {
     },
   );
 
-  test.each(['Force', 'recursive', 'overwrite', 'exclude', 'undefined'])('unknown: %s', (name) => {
+  test.each(['Force', 'recursive', 'overwrite', 'excludes', 'undefined'])('unknown: %s', (name) => {
     for (const value of [true, undefined]) {
       const error = thrownBy(src, dest, { [name]: value });
       expectThrown(error, TypeError, 'ERR_INVALID_ARG_VALUE', [
