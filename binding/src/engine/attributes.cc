@@ -60,6 +60,7 @@ bool read_attributes(Engine& engine, const Folder& folder, Names names, const Ha
   for (size_t at = 0; at < list.size();) {
     Attribute attribute{list.c_str() + at, {}};
     at += attribute.name.size() + 1;
+    if (attribute.name.starts_with(platform::kListAlias)) continue;
     const int64_t error = read_all(attribute.value, [&](char* buffer, size_t room) {
       return platform::get_attribute(src, attribute.name.c_str(), buffer, room);
     });

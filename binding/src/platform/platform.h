@@ -163,6 +163,9 @@ int remove_attribute(const Handle& entry, const char* name);
 inline constexpr const char* kAccessList = "system.posix_acl_access";
 inline constexpr const char* kDefaultList = "system.posix_acl_default";
 
+/** Names by which XFS lists them a second time, to root. */
+inline constexpr const char* kListAlias = "trusted.SGI_ACL_";
+
 /** What an access list, as the attribute holds it, grants to the owning group: 0 to 7. */
 uint32_t group_permissions(const char* list, size_t size);
 

@@ -1,0 +1,169 @@
+import { execFileSync } from 'node:child_process';
+import {
+  linkSync,
+  lstatSync,
+  mkdirSync,
+  readFileSync,
+  readlinkSync,
+  statSync,
+  symlinkSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { beforeEach, describe, expect, test } from 'vitest';
+import { copyTree } from '../../lib/index.js';
+import { leftovers, readTree } from '../support/compare.js';
+import { useFileSystem } from '../support/filesystems.js';
+import { makeFiles } from '../support/trees.js';
+import { workFolder } from '../support/work.js';
+
+// Links followed, and links or names made instead of copies.
+
+const work = workFolder('links');
+let number = 0;
+let src: string;
+let dest: string;
+beforeEach(() => {
+  src = join(work, `${number}`, 'src');
+  dest = join(work, `${number++}`, 'dest');
+  makeFiles(src, { file: 'content', 'folder/inner': 'inside' });
+});
+
+describe('dereference', () => {
+  test('files, folders, links to links, and what lies outside', async () => {
+    makeFiles(join(src, '..'), { 'outside/far': 'away' });
+    for (const [name, target] of [
+      ['to file', 'file'],
+      ['to folder', 'folder'],
+      ['to link', 'to folder'],
+      ['to outside', '../outside'],
+      ['folder/absolute', join(src, 'file')],
+    ] satisfies [string, string][]) {
+      symlinkSync(target, join(src, name));
+    }
+    const result = await copyTree(src, dest, { dereference: true });
+    expect(result).toMatchObject({ links: 0, files: 9, folders: 5 });
+    expect([...readTree(dest).values()].some(({ kind }) => kind === 'link')).toBe(false);
+    expect(readFileSync(join(dest, 'to outside/far'), 'utf8')).toBe('away');
+    expect(readFileSync(join(dest, 'to link/absolute'), 'utf8')).toBe('content');
+  });
+
+  test('SRC itself', async () => {
+    symlinkSync('src', join(src, '../link'));
+    await copyTree(join(src, '../link'), dest, { dereference: true });
+    expect(lstatSync(dest).isDirectory()).toBe(true);
+    expect(readFileSync(join(dest, 'folder/inner'), 'utf8')).toBe('inside');
+  });
+
+  test.for([
+    ['a folder itself', 'folder/loop', '.'],
+    ['one above', 'folder/loop', '..'],
+    ['by another link', 'loop', 'folder/back'],
+    ['above SRC', 'folder/loop', '../..'],
+  ] satisfies [string, string, string][])('a loop: %s', async ([, name, target]) => {
+    symlinkSync(target, join(src, name));
+    if (target === 'folder/back') symlinkSync('..', join(src, target));
+    const options = { dereference: true, onError: 'continue' } as const;
+    const result = await copyTree(src, dest, options);
+    expect(result.errorCount).toBeGreaterThan(0);
+    for (const error of result.errors) {
+      // SRC was copied before DEST was met in it.
+      const code =
+        target === '../..' ? expect.stringMatching(/^(ELOOP|ERR_FS_CP_EINVAL)$/) : 'ELOOP';
+      expect(error).toMatchObject({ code, path: expect.stringContaining(src) });
+    }
+    expect(readFileSync(join(dest, 'folder/inner'), 'utf8')).toBe('inside');
+  });
+
+  test.for([
+    ['a link that leads nowhere', 'nowhere', 'ENOENT'],
+    ['a link to itself', 'link', 'ELOOP'],
+  ] satisfies [string, string, string][])('%s', async ([, target, code]) => {
+    symlinkSync(target, join(src, 'link'));
+    await expect(copyTree(src, dest, { dereference: true })).rejects.toMatchObject({
+      code,
+      path: join(src, 'link'),
+    });
+  });
+
+  test('rules see what links lead to', async () => {
+    symlinkSync('folder', join(src, 'link'));
+    const kinds: Record<string, string> = {};
+    await copyTree(src, dest, {
+      dereference: true,
+      filter({ path, kind }) {
+        kinds[path] = kind;
+        return path !== 'folder';
+      },
+    });
+    expect(kinds).toMatchObject({ link: 'folder', 'link/inner': 'file' });
+    expect([...readTree(dest).keys()].sort()).toEqual(['', 'file', 'link', 'link/inner']);
+  });
+});
+
+describe('hardLink', () => {
+  test('files have one more name, links and folders are made', async () => {
+    symlinkSync('file', join(src, 'link'));
+    const result = await copyTree(src, dest, { hardLink: true });
+    expect(result).toMatchObject({ files: 0, hardLinked: 2, links: 1, folders: 2 });
+    expect(statSync(join(dest, 'folder/inner')).ino).toBe(statSync(join(src, 'folder/inner')).ino);
+    expect(readlinkSync(join(dest, 'link'))).toBe('file');
+    expect(statSync(join(dest, 'folder')).ino).not.toBe(statSync(join(src, 'folder')).ino);
+  });
+
+  test('again: what has the name already is left alone', async () => {
+    await copyTree(src, dest, { hardLink: true });
+    expect(await copyTree(src, dest, { hardLink: true })).toMatchObject({
+      hardLinked: 0,
+      skipped: 2,
+    });
+    expect(leftovers(dest)).toEqual([]);
+  });
+
+  test('what is replaced keeps its other names', async () => {
+    makeFiles(dest, { file: 'old' });
+    linkSync(join(dest, 'file'), join(work, `kept ${number}`));
+    await copyTree(src, dest, { hardLink: true });
+    expect(readFileSync(join(dest, 'file'), 'utf8')).toBe('content');
+    expect(readFileSync(join(work, `kept ${number}`), 'utf8')).toBe('old');
+  });
+
+  test('a dry run', async () => {
+    const result = await copyTree(src, dest, { hardLink: true, dryRun: true });
+    expect(result).toMatchObject({ files: 0, hardLinked: 2, bytes: 0 });
+  });
+
+  const disk = useFileSystem(work, 'tmpfs');
+  test('another file system: an error that says so', async (context) => {
+    const far = join(disk(context), 'dest');
+    await expect(copyTree(src, far, { hardLink: true })).rejects.toMatchObject({
+      code: 'EXDEV',
+      syscall: 'link',
+      message: expect.stringContaining('cross-device link not permitted'),
+    });
+  });
+});
+
+describe('symlink', () => {
+  test('links to the files of SRC, by whole paths', async () => {
+    const result = await copyTree(src, dest, { symlink: true });
+    expect(result).toMatchObject({ files: 0, links: 2, folders: 2 });
+    expect(readlinkSync(join(dest, 'folder/inner'))).toBe(join(src, 'folder/inner'));
+    expect(readFileSync(join(dest, 'file'), 'utf8')).toBe('content');
+  });
+
+  test('relative paths are made whole', async () => {
+    const command = new URL('../../dist/fastcp.cjs', import.meta.url).pathname;
+    execFileSync(process.execPath, [command, '--symlink', 'src', 'dest'], {
+      cwd: join(src, '..'),
+      stdio: 'pipe',
+    });
+    expect(readlinkSync(join(dest, 'file'))).toBe(join(src, 'file'));
+  });
+
+  test('both is refused', () => {
+    mkdirSync(dest);
+    expect(() => copyTree(src, dest, { symlink: true, hardLink: true })).toThrow(
+      expect.objectContaining({ code: 'ERR_INVALID_ARG_VALUE' }),
+    );
+  });
+});

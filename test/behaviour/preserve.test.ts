@@ -1,0 +1,292 @@
+import { execFileSync } from 'node:child_process';
+import {
+  chmodSync,
+  chownSync,
+  linkSync,
+  lstatSync,
+  lutimesSync,
+  mkdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  utimesSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { beforeEach, describe, expect, test } from 'vitest';
+import { copyTree } from '../../lib/index.js';
+import type { CopyOptions, PreserveKind } from '../../lib/types.js';
+import { attributeDifferences, makeRandomTree } from '../support/attributes.js';
+import { copyInChild } from '../support/child.js';
+import { differences } from '../support/compare.js';
+import { useFileSystem } from '../support/filesystems.js';
+import { makeFiles } from '../support/trees.js';
+import { asUser, needUser, USER } from '../support/user.js';
+import { needRoot, needTool, workFolder } from '../support/work.js';
+
+// What an entry has beside its content.
+
+const work = workFolder('preserve');
+let number = 0;
+let src: string;
+let dest: string;
+beforeEach(() => {
+  const folder = join(work, `${number++}`);
+  mkdirSync(folder);
+  chmodSync(folder, 0o777);
+  src = join(folder, 'src');
+  dest = join(folder, 'dest');
+});
+
+const run = (file: string, ...args: string[]): string =>
+  execFileSync(file, args, { encoding: 'utf8', stdio: 'pipe' });
+
+describe('random trees, everything preserved', () => {
+  const disks = (['tmpfs', 'ext4', 'xfs', 'btrfs'] as const).map(
+    (name) => [name, useFileSystem(work, name)] as const,
+  );
+
+  test.for(disks)('%s', async ([, folderOf], context) => {
+    needTool(context, 'setfacl');
+    const folder = folderOf(context);
+    for (const seed of [1, 2, 3]) {
+      const tree = makeRandomTree(join(folder, `tree ${seed}`), seed, 500);
+      // New entries would get an access list here.
+      const parent = join(folder, `parent ${seed}`);
+      mkdirSync(parent);
+      run('setfacl', '-d', '-m', 'u:4321:rwx,g::rwx,o::rwx', parent);
+      const copy = join(parent, 'copy');
+      const { warnings, files, hardLinked } = await copyTree(tree, copy, { preserve: true });
+      expect(warnings).toEqual([]);
+      expect(differences(tree, copy)).toEqual([]);
+      expect(attributeDifferences(tree, copy)).toEqual([]);
+      expect(hardLinked).toBeGreaterThan(20);
+
+      // The counts of a dry run are those of the copy; a second copy changes nothing.
+      const dry = await copyTree(tree, join(folder, 'dry'), { preserve: true, dryRun: true });
+      expect(dry).toMatchObject({ files, hardLinked });
+      await copyTree(tree, copy, { preserve: true });
+      expect(attributeDifferences(tree, copy)).toEqual([]);
+    }
+  });
+
+  test('the oracles see what the default does not keep', async (context) => {
+    needRoot(context);
+    needTool(context, 'setfacl');
+    makeRandomTree(src, 4, 200);
+    await copyTree(src, dest);
+    const found = attributeDifferences(src, dest).join('\n');
+    expect(found).toMatch(/^find: lost/m);
+    expect(found).toMatch(/^getfattr: lost # file: .*\n(.*\n)*user\./m);
+    expect(found).toMatch(/^getfacl: lost # file: .*\n(.*\n)*default:/m);
+  });
+});
+
+describe('each by itself', () => {
+  const old = new Date('1999-12-31T23:59:59.123Z');
+  const kept: Record<PreserveKind, () => boolean> = {
+    mode: () => (statSync(join(dest, 'file')).mode & 0o777) === 0o640,
+    timestamps: () =>
+      ['file', 'folder', 'link', '.'].every(
+        (name) => lstatSync(join(dest, name)).mtimeMs === old.getTime(),
+      ),
+    ownership: () =>
+      ['file', 'folder', 'link'].every((name) => lstatSync(join(dest, name)).uid === USER),
+    xattrs: () => run('getfattr', '-d', join(dest, 'file')).includes('user.a="b"'),
+    links: () => statSync(join(dest, 'file')).ino === statSync(join(dest, 'other')).ino,
+  };
+  const kinds = Object.keys(kept) as PreserveKind[];
+  const make = (): void => {
+    makeFiles(src, { file: 'x', 'folder/inner': 'y' });
+    symlinkSync('nowhere', join(src, 'link'));
+    linkSync(join(src, 'file'), join(src, 'other'));
+    run('setfattr', '-n', 'user.a', '-v', 'b', join(src, 'file'));
+    for (const name of ['file', 'folder', 'link']) run('chown', '-h', `${USER}`, join(src, name));
+    chmodSync(join(src, 'file'), 0o640);
+    for (const name of ['folder/inner', 'folder', 'link', 'file', '.']) {
+      lutimesSync(join(src, name), old, old);
+    }
+  };
+  const rows: [name: string, preserve: CopyOptions['preserve'], kept: PreserveKind[]][] = [
+    ['default', undefined, ['mode']],
+    ['false', false, []],
+    ['true', true, kinds],
+    ...kinds.map((kind): [string, PreserveKind[], PreserveKind[]] => [kind, [kind], [kind]]),
+  ];
+  test.for(rows)('%s', async ([, preserve, expected], context) => {
+    needRoot(context);
+    needTool(context, 'setfattr');
+    make();
+    await copyTree(src, dest, preserve === undefined ? {} : { preserve });
+    expect(kinds.filter((kind) => kept[kind]())).toEqual(expected);
+  });
+});
+
+test('nanoseconds', async (context) => {
+  needTool(context, 'touch');
+  makeFiles(src, { file: 'x' });
+  run('touch', '-d', '2001-02-03 04:05:06.123456789', join(src, 'file'));
+  await copyTree(src, dest, { preserve: ['timestamps'] });
+  expect(lstatSync(join(dest, 'file'), { bigint: true }).mtimeNs % 1_000_000_000n).toBe(
+    123_456_789n,
+  );
+});
+
+describe('folders that DEST has', () => {
+  test.for([
+    ['default', undefined, '755'],
+    ['asked for', ['mode', 'timestamps'] satisfies PreserveKind[], '700'],
+  ] as const)('%s', async ([, preserve, mode]) => {
+    makeFiles(src, { 'folder/new': 'x' });
+    chmodSync(join(src, 'folder'), 0o700);
+    utimesSync(join(src, 'folder'), 1, 1);
+    makeFiles(dest, { 'folder/old': 'y' });
+    chmodSync(join(dest, 'folder'), 0o755);
+    await copyTree(src, dest, preserve ? { preserve } : {});
+    const { mode: found, mtimeMs } = statSync(join(dest, 'folder'));
+    expect((found & 0o777).toString(8)).toBe(mode);
+    expect(mtimeMs === 1000).toBe(preserve !== undefined);
+  });
+});
+
+describe('setuid is kept with its owner only', () => {
+  test.for([
+    [['mode'], '755'],
+    [['mode', 'ownership'], '4755'],
+    [['ownership'], '644'],
+  ] as const)('%s', async ([preserve, mode], context) => {
+    needRoot(context);
+    makeFiles(src, { file: 'x' });
+    chownSync(join(src, 'file'), USER, USER);
+    chmodSync(join(src, 'file'), 0o4755);
+    await copyTree(src, dest, { preserve });
+    expect((statSync(join(dest, 'file')).mode & 0o7777).toString(8)).toBe(mode);
+  });
+});
+
+describe('what may not be kept', () => {
+  const make = (): void => {
+    makeFiles(src, { a: 'a', b: 'b', 'folder/c': 'c' });
+    run('chmod', '-R', 'a+rX', src);
+  };
+
+  test('one warning for each kind, with a count', async (context) => {
+    needRoot(context);
+    needUser(context);
+    make();
+    const { error, result } = await copyInChild({ src, dest, options: { preserve: true } }, asUser);
+    expect(error).toBeUndefined();
+    expect(result.warnings).toMatchObject([
+      { code: 'OWNERSHIP_NOT_KEPT', count: 5, message: expect.stringContaining('5 entries') },
+    ]);
+    expect(result).toMatchObject({ warningCount: 1, files: 3 });
+    expect(differences(src, dest)).toEqual([]);
+  });
+
+  test('strict: an error, and no file', async (context) => {
+    needRoot(context);
+    needUser(context);
+    make();
+    const options: CopyOptions = { preserve: true, strict: true, onError: 'continue' };
+    const { result } = await copyInChild({ src, dest, options }, asUser);
+    expect(result.errorCount).toBe(5);
+    expect(result.errors[0]).toMatchObject({ code: 'EPERM', syscall: 'fchown' });
+    expect(result).toMatchObject({ files: 0, warnings: [] });
+  });
+
+  test('attributes of read-only files are the user’s to give', async (context) => {
+    needUser(context);
+    needTool(context, 'setfattr');
+    make();
+    run('setfattr', '-n', 'user.a', '-v', 'b', join(src, 'a'));
+    if (process.getuid?.() === 0) run('chown', '-R', `${USER}:${USER}`, src);
+    chmodSync(join(src, 'a'), 0o444);
+    const { error, result } = await copyInChild({ src, dest, options: { preserve: true } }, asUser);
+    expect(error).toBeUndefined();
+    expect(result.warnings).toEqual([]);
+    expect(attributeDifferences(src, dest)).toEqual([]);
+  });
+
+  test('nothing of DEST, which cannot: lists and attributes', async (context) => {
+    needRoot(context);
+    needTool(context, 'strace');
+    needTool(context, 'setfacl');
+    make();
+    run('setfattr', '-n', 'user.a', '-v', 'b', join(src, 'a'));
+    run('setfacl', '-m', 'u:7:rwx,g::-', join(src, 'b'));
+    const words = ['strace', '-f', '-qq', '-o', join(work, 'log')];
+    const inject = ['-e', 'inject=fsetxattr:error=EOPNOTSUPP'];
+    const options: CopyOptions = { preserve: true };
+    const { error, result } = await copyInChild({ src, dest, options }, [...words, ...inject]);
+    expect(error).toBeUndefined();
+    expect(result.warnings.map(({ code, count }) => [code, count])).toEqual([
+      ['XATTRS_NOT_KEPT', 1],
+      ['ACLS_NOT_KEPT', 1],
+    ]);
+    // Its mode shows the list's mask for the group, which had no rights.
+    expect((statSync(join(src, 'b')).mode & 0o777).toString(8)).toBe('674');
+    expect((statSync(join(dest, 'b')).mode & 0o777).toString(8)).toBe('604');
+  });
+});
+
+describe('hard links', () => {
+  const preserve: PreserveKind[] = ['links'];
+
+  test('within one folder and across, of what is linked outside, too', async () => {
+    makeFiles(src, { 'a/one': 'x', 'outside/one': 'y' });
+    mkdirSync(join(src, 'b'));
+    for (const name of ['a/two', 'b/three']) linkSync(join(src, 'a/one'), join(src, name));
+    linkSync(join(src, 'outside/one'), join(work, `outside ${number}`));
+    const result = await copyTree(src, dest, { preserve });
+    expect(result).toMatchObject({ files: 2, hardLinked: 2 });
+    expect(statSync(join(dest, 'a/one')).nlink).toBe(3);
+    expect(statSync(join(dest, 'outside/one')).nlink).toBe(1);
+    expect(statSync(join(dest, 'b/three')).ino).toBe(statSync(join(dest, 'a/one')).ino);
+  });
+
+  test('many names, one of them at a time', async () => {
+    makeFiles(src, { '0/file': Buffer.alloc(70 << 20, 'large') });
+    for (let index = 1; index < 40; index++) {
+      mkdirSync(join(src, `${index}`));
+      linkSync(join(src, '0/file'), join(src, `${index}/file`));
+    }
+    const result = await copyTree(src, dest, { preserve });
+    expect(result).toMatchObject({ files: 1, hardLinked: 39 });
+    expect(statSync(join(dest, '7/file')).nlink).toBe(40);
+  });
+
+  test('the first name cannot be copied: another one is the first', async (context) => {
+    needTool(context, 'strace');
+    makeFiles(src, { a: 'content' });
+    for (const name of ['b', 'c']) linkSync(join(src, 'a'), join(src, name));
+    const words = ['strace', '-f', '-qq', '-o', join(work, 'log'), '-e'];
+    const inject = 'inject=copy_file_range:error=ENOMEM:when=1';
+    const options: CopyOptions = { preserve, onError: 'continue', concurrency: 1 };
+    const { result } = await copyInChild({ src, dest, options }, [...words, inject]);
+    expect(result).toMatchObject({ files: 1, hardLinked: 1, errorCount: 1 });
+  });
+
+  test('DEST has no hard links: a warning, and copies', async (context) => {
+    needTool(context, 'strace');
+    makeFiles(src, { a: 'content' });
+    for (const name of ['b', 'c']) linkSync(join(src, 'a'), join(src, name));
+    const words = ['strace', '-f', '-qq', '-o', join(work, 'log'), '-e'];
+    const inject = 'inject=linkat:error=EPERM';
+    const { result } = await copyInChild({ src, dest, options: { preserve } }, [...words, inject]);
+    expect(result).toMatchObject({ files: 3, hardLinked: 0 });
+    expect(result.warnings).toMatchObject([{ code: 'LINKS_NOT_KEPT', count: 2 }]);
+    expect(readFileSync(join(dest, 'c'), 'utf8')).toBe('content');
+  });
+
+  test('replaced, kept and reported', async () => {
+    makeFiles(src, { a: 'new' });
+    linkSync(join(src, 'a'), join(src, 'b'));
+    makeFiles(dest, { a: 'old', b: 'old' });
+    const actions: string[] = [];
+    const job = copyTree(src, dest, { preserve, entries: true });
+    for await (const event of job) if (event.type === 'entry') actions.push(event.action);
+    expect(actions.sort()).toEqual(['link', 'replace']);
+    expect(readFileSync(join(dest, 'b'), 'utf8')).toBe('new');
+    expect(statSync(join(dest, 'a')).nlink).toBe(2);
+    expect(await copyTree(src, dest, { preserve, force: false })).toMatchObject({ skipped: 2 });
+  });
+});

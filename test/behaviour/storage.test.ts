@@ -1,0 +1,177 @@
+import {
+  existsSync,
+  linkSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { beforeEach, describe, expect, test } from 'vitest';
+import { copyTree } from '../../lib/index.js';
+import type { CopyOptions } from '../../lib/types.js';
+import { copyInChild } from '../support/child.js';
+import { leftovers } from '../support/compare.js';
+import { useFileSystem } from '../support/filesystems.js';
+import { makeFiles, makeSparseFile } from '../support/trees.js';
+import { needTool, workFolder } from '../support/work.js';
+
+// How files are kept on disk: holes, what was replaced, and when they are there.
+
+const work = workFolder('storage');
+const MiB = 1 << 20;
+let number = 0;
+let src: string;
+let dest: string;
+beforeEach(() => {
+  src = join(work, `${number}`, 'src');
+  dest = join(work, `${number++}`, 'dest');
+  mkdirSync(src, { recursive: true });
+});
+
+const allocated = (path: string): number => statSync(path).blocks * 512;
+
+describe('sparse', () => {
+  const disks = (['tmpfs', 'ext4', 'xfs', 'btrfs'] as const).map(
+    (name) => [name, useFileSystem(work, name, { size: '640M' })] as const,
+  );
+  const block = Buffer.alloc(4096, 1);
+  /** Zeros that take room, between, before and after data; and one that is copied in parts. */
+  const files = {
+    middle: Buffer.concat([block, Buffer.alloc(MiB), block]),
+    end: Buffer.concat([block, Buffer.alloc(MiB + 1)]),
+    start: Buffer.concat([Buffer.alloc(MiB), block]),
+    all: Buffer.alloc(MiB),
+    none: Buffer.alloc(MiB, 'x'),
+    small: Buffer.alloc(7),
+    large: Buffer.concat([Buffer.alloc(33 * MiB), block, Buffer.alloc(33 * MiB)]),
+  };
+
+  test.for(disks)('always: zeros become holes on %s', async ([, folderOf], context) => {
+    const folder = folderOf(context);
+    const from = makeFiles(join(folder, 'src'), files);
+    const to = join(folder, 'dest');
+    await copyTree(from, to, { sparse: 'always' });
+    for (const [name, content] of Object.entries(files)) {
+      expect(readFileSync(join(to, name)).equals(content), name).toBe(true);
+      if (name !== 'none') expect(allocated(join(to, name)), name).toBeLessThanOrEqual(128 << 10);
+    }
+    expect(allocated(join(to, 'none'))).toBeGreaterThanOrEqual(MiB);
+  });
+
+  test('auto keeps holes, and makes none', async () => {
+    makeSparseFile(join(src, 'holes'), 8 * MiB, [MiB]);
+    makeFiles(src, { zeros: files.all });
+    for (const reflink of ['auto', 'never'] as const) {
+      await copyTree(src, dest, { reflink });
+      expect(allocated(join(dest, 'holes'))).toBeLessThan(MiB);
+      expect(allocated(join(dest, 'zeros'))).toBe(MiB);
+    }
+  });
+
+  test('always and reflink always exclude each other', () => {
+    expect(() => copyTree(src, dest, { sparse: 'always', reflink: 'always' })).toThrow(
+      expect.objectContaining({ code: 'ERR_INVALID_ARG_VALUE' }),
+    );
+  });
+});
+
+describe('backup', () => {
+  const backup: CopyOptions = { backup: 'numbered' };
+
+  test('what is replaced stays, the newest with the highest number', async () => {
+    makeFiles(src, { file: '3', 'a/other': 'y', new: 'n' });
+    makeFiles(dest, { file: '1', 'a/other': 'x', 'file.~7~': '0', 'file.~x~': '-', 'a/b.~9~': '' });
+    await copyTree(src, dest, backup);
+    await copyTree(src, dest, backup);
+    const content = (name: string): string => readFileSync(join(dest, name), 'utf8');
+    expect(['file', 'file.~8~', 'file.~9~'].map(content)).toEqual(['3', '1', '3']);
+    expect(['a/other.~1~', 'a/other.~2~'].map(content)).toEqual(['x', 'y']);
+    expect(existsSync(join(dest, 'new.~1~'))).toBe(true);
+    expect(leftovers(dest)).toEqual([]);
+  });
+
+  test('a file as such, and links', async () => {
+    writeFileSync(join(src, 'file'), 'new');
+    writeFileSync(dest, 'old');
+    await copyTree(join(src, 'file'), dest, backup);
+    expect(readFileSync(`${dest}.~1~`, 'utf8')).toBe('old');
+    symlinkSync('to', join(src, 'link'));
+    await copyTree(join(src, 'link'), dest, backup);
+    expect(readFileSync(`${dest}.~2~`, 'utf8')).toBe('new');
+  });
+
+  test('where there are no hard links', async (context) => {
+    needTool(context, 'strace');
+    makeFiles(src, { file: 'new' });
+    makeFiles(dest, { file: 'old', 'file.~1~': 'older' });
+    const words = ['strace', '-f', '-qq', '-o', join(work, 'log')];
+    const inject = ['-e', 'inject=linkat:error=EPERM'];
+    const { error } = await copyInChild({ src, dest, options: backup }, [...words, ...inject]);
+    expect(error).toBeUndefined();
+    expect(readFileSync(join(dest, 'file.~2~'), 'utf8')).toBe('old');
+  });
+
+  test('none where nothing is replaced', async () => {
+    makeFiles(src, { file: 'new' });
+    makeFiles(dest, { file: 'old' });
+    await copyTree(src, dest, { ...backup, force: false });
+    await copyTree(src, dest, { ...backup, dryRun: true });
+    expect(readdirSync(dest)).toEqual(['file']);
+  });
+
+  test('other names of what is replaced keep it', async () => {
+    makeFiles(src, { file: 'new' });
+    makeFiles(dest, { file: 'old' });
+    linkSync(join(dest, 'file'), join(work, `name ${number}`));
+    await copyTree(src, dest, backup);
+    expect(readFileSync(join(work, `name ${number}`), 'utf8')).toBe('old');
+  });
+});
+
+describe('fsync', () => {
+  const traced = async (options: CopyOptions): Promise<string[]> => {
+    const log = join(work, `log ${number}`);
+    const words = ['strace', '-f', '-y', '-qq', '-o', log, '-e', 'trace=fsync,renameat'];
+    const { error } = await copyInChild({ src, dest, options }, words);
+    expect(error).toBeUndefined();
+    return [...readFileSync(log, 'utf8').matchAll(/fsync\(\d+<(.*?)>\) += 0/g)].map(
+      ([, path = '']) => path,
+    );
+  };
+
+  test('files, then folders, then the folders that were made for DEST', async (context) => {
+    needTool(context, 'strace');
+    makeFiles(src, { file: 'x', 'folder/inner': 'y' });
+    const top = dest;
+    dest = join(top, 'made/for/it');
+    const paths = await traced({ fsync: true });
+    const within = ['file', 'folder/inner', 'folder', ''].map((name) => join(dest, name));
+    const above = ['made/for', 'made', '', '..'].map((name) => join(top, name));
+    const wanted = [
+      ...within.map((path) => path.replace(/\/$/, '')),
+      ...above.map((path) => path.replace(/\/$/, '')),
+    ];
+    expect(paths.toSorted()).toEqual(wanted.toSorted());
+    expect(paths.indexOf(join(dest, 'folder'))).toBeGreaterThan(
+      paths.indexOf(join(dest, 'folder/inner')),
+    );
+  });
+
+  test('not otherwise', async (context) => {
+    needTool(context, 'strace');
+    makeFiles(src, { file: 'x' });
+    expect(await traced({})).toEqual([]);
+  });
+
+  test('an error is an error, and no file', async (context) => {
+    needTool(context, 'strace');
+    makeFiles(src, { file: 'x' });
+    const words = ['strace', '-f', '-qq', '-o', join(work, 'log'), '-e', 'inject=fsync:error=EIO'];
+    const { error } = await copyInChild({ src, dest, options: { fsync: true } }, words);
+    expect(error).toMatchObject({ code: 'EIO', syscall: 'fsync' });
+    expect(existsSync(join(dest, 'file'))).toBe(false);
+  });
+});

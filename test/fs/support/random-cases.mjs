@@ -1,0 +1,127 @@
+// Runs random calls of fs.cp by Node and by fastcp/fs, from the same state of the same paths, and prints what
+// came of each as JSON. Plain JavaScript: it is run by every Node that is compared.
+import { execFileSync } from 'node:child_process';
+import * as fs from 'node:fs';
+import path from 'node:path';
+
+const [, , work, ours, first, last] = process.argv;
+const { promises, cpSync } = await import(ours);
+const src = path.join(work, 'src');
+const dest = path.join(work, 'dest');
+
+/** A generator of the same numbers for the same seed: mulberry32. */
+function randomOf(seed) {
+  let state = seed;
+  const next = () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let t = Math.imul(state ^ (state >>> 15), 1 | state);
+    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
+    return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32;
+  };
+  const pick = (list) => list[Math.floor(next() * list.length)];
+  return { pick, maybe: (chance) => next() < chance };
+}
+
+const names = ['a', 'b', 'c'];
+
+function makeTree(root, { pick, maybe }, depth = 0) {
+  fs.mkdirSync(root, { recursive: true });
+  for (const name of names) {
+    const at = path.join(root, name);
+    const kind = pick(['none', 'file', 'file', 'folder', 'link', 'link', 'link']);
+    if (kind === 'file')
+      fs.writeFileSync(at, pick(['x', 'longer']), { mode: pick([0o644, 0o755]) });
+    if (kind === 'folder' && depth < 2) makeTree(at, { pick, maybe }, depth + 1);
+    if (kind === 'link') makeLink(at, { pick, maybe });
+  }
+}
+
+function makeLink(at, { pick }) {
+  const inner = path.join(pick(names), pick(names));
+  const targets = ['.', '..', '../b', 'nowhere', inner, ...names, '../../outside/file'];
+  targets.push(path.join(work, 'outside'), path.join(work, 'outside/file'), '/no/where');
+  targets.push(src, dest, path.join(src, inner), path.join(dest, inner));
+  fs.symlinkSync(pick(targets), at);
+}
+
+/** Changes what some links of SRC say. */
+function changeLinks(root, random) {
+  for (const entry of fs.readdirSync(root, { withFileTypes: true })) {
+    const at = path.join(root, entry.name);
+    if (entry.isDirectory()) changeLinks(at, random);
+    if (entry.isSymbolicLink() && random.maybe(0.5)) {
+      fs.unlinkSync(at);
+      makeLink(at, random);
+    }
+  }
+}
+
+async function prepare(seed) {
+  // Node's own copy of a loop can be too deep for Node's own rm.
+  execFileSync('rm', ['-rf', work]);
+  fs.mkdirSync(path.join(work, 'outside'), { recursive: true });
+  fs.writeFileSync(path.join(work, 'outside/file'), 'outside');
+  const random = randomOf(seed);
+  const { pick, maybe } = random;
+  makeTree(src, random);
+  const options = { recursive: maybe(0.97), force: maybe(0.8), errorOnExist: maybe(0.3) };
+  if (maybe(0.2)) options.dereference = true;
+  else options.verbatimSymlinks = maybe(0.5);
+  if (maybe(0.2)) options.filter = (from) => !from.endsWith('/c');
+  const state = pick(['none', 'again', 'changed', 'other']);
+  if (state === 'other') makeTree(dest, random);
+  if (state === 'again' || state === 'changed') {
+    // By neither: what a whole copy looks like, whatever either makes of it.
+    copyPlainly(src, dest, options.verbatimSymlinks);
+    if (state === 'changed') changeLinks(src, random);
+  }
+  return { options, state };
+}
+
+function copyPlainly(from, to, verbatim) {
+  fs.mkdirSync(to, { recursive: true });
+  for (const entry of fs.readdirSync(from, { withFileTypes: true })) {
+    const [a, b] = [path.join(from, entry.name), path.join(to, entry.name)];
+    if (entry.isDirectory()) copyPlainly(a, b, verbatim);
+    else if (entry.isFile()) fs.copyFileSync(a, b);
+    else fs.symlinkSync(verbatim ? fs.readlinkSync(a) : path.resolve(from, fs.readlinkSync(a)), b);
+  }
+}
+
+function snapshot(root, below = '', found = {}) {
+  const at = path.join(root, below);
+  const stat = fs.lstatSync(at, { throwIfNoEntry: false });
+  if (!stat) return found;
+  const mode = (stat.mode & 0o7777).toString(8);
+  if (stat.isSymbolicLink()) found[below] = `link ${fs.readlinkSync(at)}`;
+  else if (stat.isFile()) found[below] = `file ${mode} ${fs.readFileSync(at, 'utf8')}`;
+  else {
+    found[below] = `folder ${mode}`;
+    for (const name of fs.readdirSync(at)) snapshot(root, path.join(below, name), found);
+  }
+  return found;
+}
+
+async function outcome(seed, copy) {
+  const { options, state } = await prepare(seed);
+  const before = { src: snapshot(src), dest: snapshot(dest) };
+  let code = 'ok';
+  try {
+    await copy(src, dest, options);
+  } catch (error) {
+    code = error.code ?? String(error);
+  }
+  const { filter, ...shown } = options;
+  const given = { seed, state, options: { ...shown, filtered: filter !== undefined }, before };
+  return { given, code, tree: snapshot(dest), outside: snapshot(path.join(work, 'outside')) };
+}
+
+const results = [];
+for (let seed = Number(first); seed < Number(last); seed++) {
+  const { given, ...node } = await outcome(seed, fs.promises.cp);
+  const { given: _, ...asynchronous } = await outcome(seed, promises.cp);
+  const { given: __, ...synchronous } = await outcome(seed, async (...args) => cpSync(...args));
+  results.push({ ...given, node, asynchronous, synchronous });
+}
+execFileSync('rm', ['-rf', work]);
+fs.writeSync(1, JSON.stringify(results));
