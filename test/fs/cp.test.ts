@@ -1,0 +1,360 @@
+import { execFileSync } from 'node:child_process';
+import * as fs from 'node:fs';
+import { join, relative } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { beforeEach, describe, expect, test } from 'vitest';
+import { cp, cpSync, promises } from '../../lib/fs.js';
+import { makeFiles, makeSparseFile } from '../support/trees.js';
+import { needRoot, needTool, workFolder } from '../support/work.js';
+
+// cp, cpSync and promises.cp: what Node documents, in every form.
+
+type Options = fs.CopyOptions;
+type Copy = (src: string | URL, dest: string | URL, options?: Options) => Promise<void>;
+
+const forms: [name: string, copy: Copy][] = [
+  ['promises.cp', promises.cp],
+  [
+    'cp',
+    (src, dest, options) =>
+      new Promise((resolve, reject) => {
+        const done = (error: unknown): void => (error === null ? resolve() : reject(error));
+        if (options !== undefined) cp(src, dest, options, done);
+        else cp(src, dest, done);
+      }),
+  ],
+  ['cpSync', async (src, dest, options) => cpSync(src, dest, options as fs.CopySyncOptions)],
+];
+
+const work = workFolder('fs');
+const recursive = { recursive: true };
+let number = 0;
+let folder: string;
+let src: string;
+let dest: string;
+beforeEach(() => {
+  folder = join(work, `${number++}`);
+  src = join(folder, 'src');
+  dest = join(folder, 'dest');
+  makeFiles(src, { file: 'content', 'folder/inner': 'inside' });
+});
+
+const read = (...path: string[]): string => fs.readFileSync(join(...path), 'utf8');
+const names = (root: string): string[] =>
+  (fs.readdirSync(root, { recursive: true }) as string[]).sort();
+
+describe.each(forms)('%s', (form, copy) => {
+  describe('errors are Node’s', () => {
+    const socket = (path: string): void => {
+      execFileSync('python3', [
+        '-c',
+        'import os,stat,sys; os.mknod(sys.argv[1], stat.S_IFSOCK)',
+        path,
+      ]);
+    };
+    const rows: [code: string, make: () => [string, string, Options?]][] = [
+      ['ERR_FS_EISDIR', () => [src, dest]],
+      ['ERR_FS_CP_EINVAL', () => [src, src, recursive]],
+      ['ERR_FS_CP_EINVAL', () => [src, join(src, 'folder/new'), recursive]],
+      ['ERR_FS_CP_EINVAL', () => [join(src, 'file'), join(src, 'file')]],
+      ['ERR_FS_CP_DIR_TO_NON_DIR', () => [src, join(src, '../src/file'), recursive]],
+      ['ERR_FS_CP_NON_DIR_TO_DIR', () => [join(src, 'file'), join(src, 'folder')]],
+      [
+        'ERR_FS_CP_DIR_TO_NON_DIR',
+        () => {
+          fs.symlinkSync('src', dest);
+          return [join(src, 'folder'), dest, recursive];
+        },
+      ],
+      [
+        'ERR_FS_CP_EEXIST',
+        () => {
+          makeFiles(dest, { file: 'old' });
+          return [src, dest, { recursive: true, force: false, errorOnExist: true }];
+        },
+      ],
+      [
+        'ERR_FS_CP_FIFO_PIPE',
+        () => {
+          execFileSync('mkfifo', [join(src, 'folder/fifo')]);
+          return [src, dest, recursive];
+        },
+      ],
+      [
+        'ERR_FS_CP_SOCKET',
+        () => {
+          socket(join(src, 'folder/socket'));
+          return [src, dest, recursive];
+        },
+      ],
+      [
+        'ERR_FS_CP_SOCKET',
+        () => {
+          socket(join(folder, 'socket'));
+          return [join(folder, 'socket'), dest];
+        },
+      ],
+      [
+        'ERR_FS_CP_SYMLINK_TO_SUBDIRECTORY',
+        () => {
+          fs.symlinkSync(join(src, 'folder'), join(src, 'link'));
+          fs.mkdirSync(dest);
+          fs.symlinkSync(src, join(dest, 'link'));
+          return [src, dest, recursive];
+        },
+      ],
+      ['ENOENT', () => [join(src, 'missing'), dest]],
+    ];
+    test.for(rows)('%s', async ([code, make]) => {
+      const [from, to, options] = make();
+      const failure = await copy(from, to, options).then(
+        () => undefined,
+        (error: unknown) => error as NodeJS.ErrnoException & { info?: object },
+      );
+      // The reference for both forms is the asynchronous one.
+      const node = await fs.promises.cp(from, to, options).then(
+        () => undefined,
+        (error: unknown) => error as NodeJS.ErrnoException & { info?: object },
+      );
+      expect(failure?.code).toBe(code);
+      expect(node?.code).toBe(code);
+      const { syscall, errno, path } = node ?? {};
+      if (code !== 'ENOENT') expect(failure).toMatchObject({ name: 'SystemError', syscall, path });
+      expect(failure).toMatchObject({ errno, path });
+      expect(failure?.message.split(' (')[0]).toBe(
+        code === 'ENOENT' ? node?.message : node?.message.split(' (')[0],
+      );
+    });
+  });
+
+  describe('wrong arguments', () => {
+    const rows: [name: string, args: [unknown, unknown, unknown?]][] = [
+      ['src', [undefined, 'dest']],
+      ['src', [1, 'dest']],
+      ['dest', ['src', null]],
+      ['null bytes', ['a\0b', 'dest']],
+      ['options', ['src', 'dest', null]],
+      ['options', ['src', 'dest', 'recursive']],
+      ['options', ['src', 'dest', []]],
+      ...['dereference', 'errorOnExist', 'force', 'preserveTimestamps', 'recursive'].map(
+        (name): (typeof rows)[number] => [name, ['src', 'dest', { [name]: 1 }]],
+      ),
+      ['undefined', ['src', 'dest', { force: undefined }]],
+      ['verbatimSymlinks', ['src', 'dest', { verbatimSymlinks: 'yes' }]],
+      ['pair', ['src', 'dest', { verbatimSymlinks: true, dereference: true }]],
+      ['filter', ['src', 'dest', { filter: null }]],
+      ['filter', ['src', 'dest', { filter: 'x' }]],
+      ['mode', ['src', 'dest', { mode: '1' }]],
+      ['mode', ['src', 'dest', { mode: 8 }]],
+      ['mode', ['src', 'dest', { mode: -1 }]],
+      ['mode', ['src', 'dest', { mode: 1.5 }]],
+    ];
+    test.for(rows)('%s %j', async ([, args]) => {
+      const thrown = async (call: (...args: never[]) => unknown): Promise<unknown> => {
+        try {
+          await call(...(args as unknown as never[]));
+        } catch (error) {
+          return error;
+        }
+        return undefined;
+      };
+      const theirs = (await thrown(fs.promises.cp)) as NodeJS.ErrnoException;
+      const ours = (await thrown(copy)) as NodeJS.ErrnoException;
+      expect(theirs.code).toMatch(/^ERR_/);
+      expect(ours.code).toBe(theirs.code);
+      expect(ours.name).toBe(theirs.name);
+    });
+  });
+
+  test('a tree, by strings and URLs, relative too; missing parents are made', async () => {
+    const to = join(folder, 'a/b/dest');
+    await copy(pathToFileURL(src), pathToFileURL(to), recursive);
+    expect(names(to)).toEqual(names(src));
+    await copy(relative(process.cwd(), src), `${relative(process.cwd(), dest)}/`, recursive);
+    expect(names(dest)).toEqual(names(src)); // a slash does not mean "into"
+  });
+
+  test('options are not written to, and unknown ones mean nothing', async () => {
+    const options = Object.freeze({ recursive: true, bubbles: 1 });
+    await copy(src, dest, options as Options);
+    expect(read(dest, 'folder/inner')).toBe('inside');
+  });
+
+  test.for([
+    ['force', {}, 'content'],
+    ['force: false', { force: false }, 'old'],
+    ['COPYFILE_EXCL', { mode: fs.constants.COPYFILE_EXCL }, 'content'],
+    ['COPYFILE_FICLONE', { mode: fs.constants.COPYFILE_FICLONE }, 'content'],
+  ] as const)('what DEST has: %s', async ([, options, content]) => {
+    makeFiles(dest, { file: 'old' });
+    await copy(src, dest, { recursive: true, ...options });
+    expect(read(dest, 'file')).toBe(content);
+  });
+
+  test('COPYFILE_FICLONE_FORCE fails where there are no clones', async () => {
+    const mode = fs.constants.COPYFILE_FICLONE_FORCE;
+    await expect(copy(join(src, 'file'), dest, { mode })).rejects.toMatchObject({
+      code: expect.stringMatching(/^(ENOTSUP|ENOSYS|ENOTTY|EXDEV)$/),
+    });
+    expect(fs.existsSync(dest)).toBe(false);
+  });
+
+  test.for([
+    [{}, 'absolute'],
+    [{ verbatimSymlinks: true }, 'verbatim'],
+    [{ dereference: true }, 'followed'],
+  ] as const)('links with %j are %s', async ([options, kind]) => {
+    fs.symlinkSync('../file', join(src, 'folder/link'));
+    await copy(src, dest, { recursive: true, ...options });
+    const link = join(dest, 'folder/link');
+    if (kind === 'followed') expect(fs.lstatSync(link).isFile()).toBe(true);
+    else expect(fs.readlinkSync(link)).toBe(kind === 'verbatim' ? '../file' : join(src, 'file'));
+  });
+
+  test('preserveTimestamps: files and folders', async () => {
+    for (const name of ['folder/inner', 'file', 'folder']) fs.utimesSync(join(src, name), 1, 2);
+    await copy(src, dest, { recursive: true, preserveTimestamps: true });
+    for (const name of ['file', 'folder']) {
+      expect(fs.statSync(join(dest, name))).toMatchObject({ atimeMs: 1000, mtimeMs: 2000 });
+    }
+  });
+
+  describe('where versions of Node go wrong by accident', () => {
+    test('files of procfs have content', async () => {
+      await copy('/proc/version', dest);
+      expect(read(dest)).toBe(read('/proc/version'));
+    });
+
+    test('links inside DEST are not written through, nor are other names of files', async () => {
+      makeFiles(folder, { outside: 'mine', stored: 'kept' });
+      fs.mkdirSync(dest);
+      fs.symlinkSync('../outside', join(dest, 'file'));
+      fs.mkdirSync(join(dest, 'folder'));
+      fs.linkSync(join(folder, 'stored'), join(dest, 'folder/inner'));
+      await copy(src, dest, recursive);
+      expect([read(folder, 'outside'), read(folder, 'stored')]).toEqual(['mine', 'kept']);
+      expect([read(dest, 'file'), read(dest, 'folder/inner')]).toEqual(['content', 'inside']);
+    });
+
+    test('modes of folders are kept, and holes', async () => {
+      fs.chmodSync(join(src, 'folder'), 0o711);
+      makeSparseFile(join(src, 'holes'), 8 << 20, [1 << 20]);
+      await copy(src, dest, recursive);
+      expect(fs.statSync(join(dest, 'folder')).mode & 0o777).toBe(0o711);
+      expect(fs.statSync(join(dest, 'holes')).blocks * 512).toBeLessThan(1 << 20);
+    });
+
+    test('a copy into itself through a link is refused', async () => {
+      fs.symlinkSync('src/folder', join(folder, 'way'));
+      await expect(copy(src, join(folder, 'way/new'), recursive)).rejects.toMatchObject({
+        code: 'ERR_FS_CP_EINVAL',
+      });
+    });
+
+    test('setuid does not go to another owner', async (context) => {
+      needRoot(context);
+      fs.chownSync(join(src, 'file'), 1234, 1234);
+      fs.chmodSync(join(src, 'file'), 0o4755);
+      await copy(src, dest, recursive);
+      expect(fs.statSync(join(dest, 'file')).mode & 0o7777).toBe(0o755);
+    });
+
+    test('a loop of links ends', async () => {
+      fs.symlinkSync('..', join(src, 'folder/loop'));
+      await expect(copy(src, dest, { recursive: true, dereference: true })).rejects.toMatchObject({
+        code: 'ELOOP',
+      });
+    });
+  });
+
+  describe('filter', () => {
+    test('gets both paths as they were given, and what it leaves out is not entered', async () => {
+      const [from, to] = [src, dest].map((path) => relative(process.cwd(), path));
+      const asked: string[] = [];
+      await copy(from ?? '', to ?? '', {
+        recursive: true,
+        filter(one, other) {
+          asked.push(`${one} ${other}`);
+          return !one.endsWith('folder');
+        },
+      });
+      const pair = (name: string): string => `${join(from ?? '', name)} ${join(to ?? '', name)}`;
+      expect(asked.sort()).toEqual(['', 'file', 'folder'].map(pair).sort());
+      expect(names(dest)).toEqual(['file']);
+    });
+
+    test('false for SRC itself: nothing happens, not even to what is missing', async () => {
+      await copy(join(src, 'missing'), dest, { recursive: true, filter: () => false });
+      expect(fs.existsSync(dest)).toBe(false);
+    });
+
+    test('what it throws comes out as it is', async () => {
+      const thrown = { not: 'an error' };
+      const filter = (path: string): boolean => {
+        if (path.endsWith('inner')) throw thrown;
+        return true;
+      };
+      await expect(copy(src, dest, { recursive: true, filter })).rejects.toBe(thrown);
+    });
+
+    test('many folders', async () => {
+      for (let i = 0; i < 300; i++)
+        makeFiles(src, { [`${i % 7}/${i}/keep`]: '', [`${i % 7}/${i}/drop`]: '' });
+      await copy(src, dest, { recursive: true, filter: (path) => !path.endsWith('drop') });
+      expect(names(dest)).toEqual(names(src).filter((name) => !name.endsWith('drop')));
+    });
+
+    const later = async (path: string): Promise<boolean> => {
+      await new Promise((go) => setTimeout(go, 1));
+      return !path.endsWith('file');
+    };
+    const refuses = async (): Promise<void> => {
+      const refused = { code: 'ERR_INVALID_RETURN_VALUE', name: 'TypeError' };
+      await expect(copy(src, dest, { recursive: true, filter: later })).rejects.toMatchObject(
+        refused,
+      );
+      expect(fs.existsSync(dest)).toBe(false);
+      const below = (path: string) => (path === src ? true : later(path));
+      await expect(
+        copy(src, dest, { recursive: true, filter: below as NonNullable<Options['filter']> }),
+      ).rejects.toMatchObject(refused);
+    };
+    const awaits = async (): Promise<void> => {
+      await copy(src, dest, { recursive: true, filter: later });
+      expect(names(dest)).toEqual(['folder', 'folder/inner']);
+    };
+    test('that gives promises', form === 'cpSync' ? refuses : awaits);
+  });
+});
+
+test('cp() throws at once without a callback, and calls it with null', async () => {
+  const call = cp as (...args: unknown[]) => void;
+  expect(() => call(src, dest)).toThrow(expect.objectContaining({ code: 'ERR_INVALID_ARG_TYPE' }));
+  expect(() => call(src, dest, {})).toThrow(
+    expect.objectContaining({ code: 'ERR_INVALID_ARG_TYPE' }),
+  );
+  let returned = false;
+  const given = await new Promise((resolve) => {
+    cp(join(src, 'file'), dest, (error) => resolve([error, returned]));
+    returned = true;
+  });
+  expect(given).toEqual([null, true]);
+});
+
+test('cpSync needs no thread of the pool, and a filter may copy', (context) => {
+  needTool(context, 'python3');
+  const script = `
+    const fs = require('node:fs');
+    const ours = require(process.argv[1]);
+    for (let i = 0; i < 4; i++) fs.readFile('/dev/shm/none', () => {});
+    const filter = () => { ours.cpSync(process.argv[2] + '/file', process.argv[3] + '-inner'); return true; };
+    ours.cpSync(process.argv[2], process.argv[3], { recursive: true, filter });
+    process.stdout.write(fs.readFileSync(process.argv[3] + '/folder/inner', 'utf8'));`;
+  const library = new URL('../../dist/fs.cjs', import.meta.url).pathname;
+  const output = execFileSync(process.execPath, ['-e', script, library, src, dest], {
+    encoding: 'utf8',
+    env: { ...process.env, UV_THREADPOOL_SIZE: '1' },
+    timeout: 20_000,
+  });
+  expect(output).toBe('inside');
+});
