@@ -71,6 +71,17 @@ describe('the npm package', () => {
     expectCopy(dest);
   });
 
+  it.each([
+    ['import', 'fs.mjs', "import { cpSync } from 'fastcp/fs';"],
+    ['require', 'fs.cjs', "const { cpSync } = require('fastcp/fs');"],
+  ])('stands in for node:fs after %s', (_, file, load) => {
+    const dest = join(temp, file);
+    const use = 'cpSync(...process.argv.slice(2), { recursive: true, verbatimSymlinks: true });';
+    writeFileSync(join(app, file), `${load}\n${use}\n`);
+    expect(run('node', [file, src, dest])).toBe('');
+    expectCopy(dest);
+  });
+
   it('copies by its command', () => {
     const dest = join(temp, 'command');
     run('npx', ['--no-install', 'fastcp', src, dest]);
