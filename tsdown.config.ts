@@ -9,6 +9,17 @@ const shared: UserConfig = {
   shims: true,
 };
 
+const benchmarks: UserConfig = {
+  ...shared,
+  outDir: 'build',
+  format: 'esm',
+  outExtensions: () => ({ js: '.mjs' }),
+  dts: false,
+  clean: false,
+  outputOptions: { codeSplitting: false },
+};
+const runnerPackages = ['commander', 'picomatch', 'tinybench'];
+
 /** Commander loads it for subcommands in files of their own, which we have not; it takes 5 ms. */
 const noChildProcess = {
   name: 'no-child-process',
@@ -49,5 +60,12 @@ export default defineConfig([
         'strip-ansi',
       ],
     },
+  },
+  // The benchmarks, not published: the runner, and the process in which it calls a function.
+  { ...benchmarks, entry: { bench: 'bench/bench.ts' }, deps: { onlyBundle: runnerPackages } },
+  {
+    ...benchmarks,
+    entry: { 'bench-in-process': 'bench/in-process.ts' },
+    deps: { onlyBundle: ['tinybench'] },
   },
 ]);

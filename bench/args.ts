@@ -1,0 +1,68 @@
+import { Command, InvalidArgumentError } from 'commander';
+import { latest } from './paths.js';
+import { planRows, type Row } from './plan.js';
+
+export interface Arguments {
+  rows: Row[];
+  list: boolean;
+  report: boolean;
+  /** The results file. Undefined: latest.json where whole rows were run, nothing otherwise. */
+  output: string | undefined;
+}
+
+interface Given {
+  only?: string[];
+  quick?: boolean;
+  rounds?: number;
+  list?: boolean;
+  report?: boolean;
+  output?: string;
+}
+
+/** Throws a CommanderError once the complaint or the help has been written; exitCode 2, or 0. */
+export function parseArgs(argv: readonly string[]): Arguments {
+  const program = new Command('npm run bench --')
+    .usage('[options]')
+    .description('Compares fastcp with other copiers, and prints medians, ranges and ratios.')
+    .option('--quick', 'a few minutes: one tree, two file systems, some contenders')
+    .option(
+      '--only <pattern>',
+      'rows, workloads, file systems or contenders, by name or glob (repeatable)',
+      (value: string, before: string[] = []) => [...before, value],
+    )
+    .option('--rounds <n>', 'trials of each contender', parseRounds)
+    .option('--output <file>', 'keep the results here, beside other rows in it', notEmpty)
+    .option('--report', `run nothing: print the results file, write chart and docs`)
+    .option('--list', 'print the rows, run nothing')
+    .helpOption('-h, --help', 'print this help')
+    .allowExcessArguments(false)
+    .showHelpAfterError("Try 'npm run bench -- --help'.")
+    .exitOverride((error) => {
+      throw Object.assign(error, { exitCode: error.exitCode === 0 ? 0 : 2 });
+    });
+  program.parse(argv, { from: 'user' });
+  const given = program.opts<Given>();
+  const { list = false, report = false, output } = given;
+  try {
+    const rows = planRows(given);
+    if (rows.length === 0) throw new RangeError('no row has all of them; see --list');
+    const partial = Boolean(given.quick || rows.some((row) => row.partial));
+    return { rows, list, report, output: output ?? (partial ? undefined : latest) };
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error;
+    return program.error(`error: option '--only <pattern>': ${error.message}`);
+  }
+}
+
+function parseRounds(value: string): number {
+  const rounds = Number(value);
+  if (!/^\d+$/.test(value) || rounds < 1 || rounds > 1000) {
+    throw new InvalidArgumentError('It must be a whole number from 1 to 1000.');
+  }
+  return rounds;
+}
+
+function notEmpty(value: string): string {
+  if (value === '') throw new InvalidArgumentError('It must be a path.');
+  return value;
+}

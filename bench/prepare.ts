@@ -1,0 +1,97 @@
+import { existsSync, mkdirSync, readFileSync, statSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import type { Contender } from './contenders.js';
+import type { FileSystem } from './file-systems.js';
+import { mountObstacle } from './namespace.js';
+import { benchCache, root } from './paths.js';
+import type { Row } from './plan.js';
+import { showing, which } from './shell.js';
+
+/** What cannot be had here, and why, with how to get it. */
+export interface Obstacles {
+  contenders: Map<string, string>;
+  fileSystems: Map<string, string>;
+  /** Of the corpus. */
+  corpus?: string;
+}
+
+/** Builds and downloads what the rows need and the cache does not have. */
+export function prepare(rows: Row[]): Obstacles {
+  for (const built of ['dist/fastcp.cjs', 'dist/index.js', 'build/bench-in-process.mjs']) {
+    if (!existsSync(join(root, built))) throw new Error(`${built} is missing: npm run build`);
+  }
+  compile('bench/measure/measure.c');
+  const contenders = new Map<string, string>();
+  const needed = new Set(rows.flatMap((row) => row.contenders));
+  const peers = attempt(() => {
+    if ([...needed].some(({ from }) => from && 'npm' in from)) install('peers');
+  });
+  for (const contender of needed) {
+    const obstacle = obstacleTo(contender, peers);
+    if (obstacle) contenders.set(contender.name, obstacle);
+  }
+  const fileSystems = new Map<string, string>();
+  for (const fileSystem of new Set(rows.map((row) => row.fileSystem))) {
+    const obstacle = obstacleOf(fileSystem);
+    if (obstacle) fileSystems.set(fileSystem.name, obstacle);
+  }
+  const corpus = attempt(() => {
+    if (rows.some(({ workload }) => workload.tree === 'corpus')) install('corpus');
+  });
+  return { contenders, fileSystems, ...(corpus !== undefined && { corpus }) };
+}
+
+function obstacleTo({ from }: Contender, peers: string | undefined): string | undefined {
+  if (!from) return undefined;
+  if ('npm' in from) return peers;
+  if ('tool' in from) return lack(from.tool);
+  if ('c' in from) return attempt(() => compile(from.c));
+  const { crate, version } = from;
+  const folder = join(benchCache, 'cargo');
+  // What cargo itself keeps there.
+  const record = join(folder, '.crates.toml');
+  if (existsSync(record) && readFileSync(record, 'utf8').includes(`"${crate} ${version} `)) {
+    return undefined;
+  }
+  if (!which('cargo')) return 'cargo is not installed: https://rustup.rs';
+  return attempt(() => {
+    showing('cargo', ['install', crate, '--version', version, '--locked', '--root', folder]);
+  });
+}
+
+function obstacleOf({ kind, maker, ...fileSystem }: FileSystem): string | undefined {
+  if (kind === 'tmpfs') return undefined;
+  const obstacle = mountObstacle();
+  if (obstacle || kind === 'overlay') return obstacle;
+  const [tool = ''] = maker ?? [];
+  return which(tool) ? undefined : lack(tool, fileSystem.package);
+}
+
+function lack(tool: string, from = tool): string | undefined {
+  return which(tool) ? undefined : `${tool} is not installed: apt-get install ${from}`;
+}
+
+/** Into the cache, where the source is newer than what is there. */
+function compile(source: string): void {
+  const path = join(root, source);
+  const target = join(benchCache, 'bin', source.replace(/^.*\/|\.c$/g, ''));
+  const isNew = existsSync(target) && statSync(target).mtimeMs > statSync(path).mtimeMs;
+  if (isNew) return;
+  if (!which('cc')) throw new Error('cc is not installed: apt-get install gcc');
+  mkdirSync(dirname(target), { recursive: true });
+  showing('cc', ['-O2', '-pthread', '-o', target, path]);
+}
+
+function install(name: 'corpus' | 'peers'): void {
+  showing(process.execPath, [join(root, 'bench/install.mjs'), name]);
+}
+
+/** What went wrong, in a line. */
+function attempt(task: () => void): string | undefined {
+  try {
+    task();
+    return undefined;
+  } catch (error) {
+    return error instanceof Error ? (error.message.split('\n')[0] ?? '') : String(error);
+  }
+}

@@ -1,0 +1,47 @@
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { drawChart } from './chart.js';
+import { withWorkload } from './compare.js';
+import { chart, performancePage } from './paths.js';
+import type { Results } from './results.js';
+import { asMarkdown, rowCells, rowNotes, rowTitle, verdictCells } from './table.js';
+import { judge } from './targets.js';
+
+const start = '<!-- figures: written by npm run bench -- --report -->';
+const end = '<!-- end of figures -->';
+
+/** Makes the chart, and the part of the documentation that has figures. */
+export function writeReport(results: Results): void {
+  const drawn = drawChart(results.rows.flatMap((row) => withWorkload(row) ?? []));
+  if (drawn) {
+    mkdirSync(dirname(chart), { recursive: true });
+    writeFileSync(chart, drawn);
+  }
+  const page = readFileSync(performancePage, 'utf8');
+  writeFileSync(performancePage, withFigures(page, figures(results, drawn !== undefined)));
+}
+
+export function withFigures(page: string, text: string): string {
+  const [from, to] = [page.indexOf(start), page.indexOf(end)];
+  if (from < 0 || to < from) throw new Error(`the page lacks '${start}' or '${end}'`);
+  return `${page.slice(0, from + start.length)}\n\n${text}\n\n${page.slice(to)}`;
+}
+
+export function figures({ machine, rows }: Results, hasChart: boolean): string {
+  const { processor, cores, memoryGiB, kernel, node } = machine;
+  const parts = [
+    `${processor}, ${cores} cores, ${memoryGiB} GiB of memory, Linux ${kernel}, Node ${node}.`,
+    ...(hasChart ? ['![Times to copy a real node_modules](../bench/results/chart.svg)'] : []),
+    '### Targets',
+    asMarkdown(verdictCells(judge(rows))),
+    '### Rows',
+  ];
+  for (const result of rows) {
+    const row = withWorkload(result);
+    if (!row) continue;
+    const notes = rowNotes(row).map((note) => `- ${note}`);
+    parts.push(`**${rowTitle(row)}**, ${result.measured}`, asMarkdown(rowCells(row)));
+    if (notes.length > 0) parts.push(notes.join('\n'));
+  }
+  return parts.join('\n\n');
+}

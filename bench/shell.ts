@@ -1,0 +1,24 @@
+import { execFileSync } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { delimiter, join } from 'node:path';
+
+const folders = [...(process.env.PATH ?? '').split(delimiter), '/usr/sbin', '/sbin'];
+
+/** Where a tool is, or undefined. */
+export function which(tool: string): string | undefined {
+  return folders.map((folder) => join(folder, tool)).find((path) => existsSync(path));
+}
+
+/** Runs a tool to its end, returns what it printed, and throws with what it complained about. */
+export function sh(tool: string, ...args: string[]): string {
+  return execFileSync(which(tool) ?? tool, args, {
+    encoding: 'utf8',
+    stdio: ['ignore', 'pipe', 'pipe'],
+    maxBuffer: 2 ** 30,
+  }).trim();
+}
+
+/** Runs what takes long, its output on our stderr. */
+export function showing(tool: string, args: string[], options: { cwd?: string } = {}): void {
+  execFileSync(tool, args, { ...options, stdio: ['ignore', 2, 2] });
+}

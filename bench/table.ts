@@ -1,0 +1,126 @@
+import { compare, type Judged, timesOf, withWorkload } from './compare.js';
+import { contender } from './contenders.js';
+import { fileSystems } from './file-systems.js';
+import type { Trial } from './measure.js';
+import type { RowResult } from './results.js';
+import { median, type Spread, spread } from './statistics.js';
+import type { Verdict } from './targets.js';
+
+/** The first line of cells is the heading. */
+export type Cells = string[][];
+
+export function asText(cells: Cells): string {
+  const widths = (cells[0] ?? []).map((_, column) =>
+    Math.max(...cells.map((line) => (line[column] ?? '').length)),
+  );
+  const pad = (cell: string, column: number): string =>
+    column === 0 ? cell.padEnd(widths[0] ?? 0) : cell.padStart(widths[column] ?? 0);
+  return cells.map((line) => line.map(pad).join('  ').trimEnd()).join('\n');
+}
+
+export function asMarkdown(cells: Cells): string {
+  const [heading = [], ...lines] = cells;
+  const rule = heading.map((_, column) => (column === 0 ? '---' : '--:'));
+  return [heading, rule, ...lines].map((line) => `| ${line.join(' | ')} |`).join('\n');
+}
+
+export function rowText(result: RowResult): string {
+  const row = withWorkload(result);
+  if (!row) return `${result.id}: no such row any more`;
+  return [rowTitle(row), asText(rowCells(row)), ...rowNotes(row)].join('\n');
+}
+
+export function rowTitle({ result, workload, fileSystem }: Judged): string {
+  const { files, folders, links, bytes } = result.tree;
+  const parts = [`${count(files)} files`, `${count(folders)} folders`];
+  if (links) parts.push(`${count(links)} links`);
+  const where = fileSystems.find(({ name }) => name === fileSystem)?.title;
+  const size = `${parts.join(', ')}, ${(bytes / 1e9).toFixed(2)} GB`;
+  const disk = result.onDisk || workload.cache === 'cold' ? ', image on the disk' : '';
+  return `${result.id}: ${workload.title}, ${where} (${size}${disk}; fastcp ${result.fastcp})`;
+}
+
+/** A line for each contender, the subject first and then the fastest first. */
+export function rowCells(row: Judged): Cells {
+  const { result, workload } = row;
+  const isCold = workload.cache === 'cold';
+  const heading = ['', 'median', 'range', 'CPU', 'peak', ...(isCold ? ['read'] : [])];
+  const lines = Object.entries(result.trials)
+    .map(([name, trials]) => ({ name, trials, times: timesOf(row, name) }))
+    .sort(
+      (a, b) =>
+        Number(b.name === workload.subject) - Number(a.name === workload.subject) ||
+        (a.times ? median(a.times) : Infinity) - (b.times ? median(b.times) : Infinity),
+    )
+    .map(({ name, trials, times }) => {
+      const who = `${titleOf(result, name)}${trials.some(({ flaw }) => flaw) ? ' (!)' : ''}`;
+      if (!times) return [who, 'failed', '', '', '', ...(isCold ? [''] : []), '', '', ''];
+      const wall = spread(times);
+      const compared = name === workload.subject ? undefined : compare(row, name);
+      return [
+        who,
+        duration(wall.median),
+        range(wall, times.length, duration),
+        duration(middle(trials, ({ cpuMs }) => cpuMs)),
+        `${(middle(trials, ({ peakKiB }) => peakKiB * 1024) / 1e6).toFixed(0)} MB`,
+        ...(isCold ? [`${(middle(trials, (one) => one.readBytes ?? 0) / 1e6).toFixed(0)} MB`] : []),
+        compared ? `${compared.fair.median.toFixed(2)} x` : '',
+        compared ? range(compared.fair, times.length, (value) => value.toFixed(2)) : '',
+        compared ? `${compared.plain.median.toFixed(2)} x` : '',
+      ];
+    });
+  return [[...heading, 'fastcp is', 'range', 'plain'], ...lines];
+}
+
+/** What does not fit into the table: failures, differences, who is missing. */
+export function rowNotes({ result }: Judged): string[] {
+  const notes = Object.entries(result.trials).flatMap(([name, trials]) => {
+    const reason = trials.map(({ failed, flaw }) => failed ?? flaw).find(Boolean);
+    const durations = trials.flatMap(({ durationMs, copies }) =>
+      copies ? [] : (durationMs ?? []),
+    );
+    return [
+      ...(reason ? [`(!) ${titleOf(result, name)}: ${reason}`] : []),
+      ...(durations.length > 0
+        ? [`durationMs of ${titleOf(result, name)}: ${median(durations).toFixed(2)}`]
+        : []),
+    ];
+  });
+  const missing = Object.entries(result.leftOut).map(
+    ([name, reason]) => `left out: ${contender(name).title}: ${reason}`,
+  );
+  return [...notes, ...missing];
+}
+
+export function verdictCells(verdicts: Verdict[]): Cells {
+  return [
+    ['row', 'fastcp', 'found', 'wanted', ''],
+    ...verdicts.map(({ row, what, found, wanted, met }) => [
+      row,
+      what,
+      found ?? 'not measured',
+      wanted,
+      met === undefined ? '' : met ? 'met' : 'MISSED',
+    ]),
+  ];
+}
+
+export const verdictText = (verdicts: Verdict[]): string => asText(verdictCells(verdicts));
+
+function titleOf({ versions }: RowResult, name: string): string {
+  const version = versions[name];
+  return `${contender(name).title}${version ? ` ${version}` : ''}`;
+}
+
+const middle = (trials: Trial[], value: (trial: Trial) => number): number =>
+  median(trials.map(value));
+
+const range = ({ least, most }: Spread, trials: number, as: (value: number) => string): string =>
+  trials === 1 ? 'once' : `${as(least)}–${as(most)}`;
+
+export function duration(ms: number): string {
+  if (ms < 100) return `${ms.toFixed(1)} ms`;
+  return ms < 1000 ? `${ms.toFixed(0)} ms` : `${(ms / 1000).toFixed(2)} s`;
+}
+
+const count = (value: number): string => value.toLocaleString('en-US');

@@ -1,0 +1,134 @@
+import {
+  compare,
+  fastest,
+  type Judged,
+  startOf,
+  timesOf,
+  trialsOf,
+  withWorkload,
+} from './compare.js';
+import { contender } from './contenders.js';
+import type { RowResult } from './results.js';
+import { geometricMean, median } from './statistics.js';
+import { fastestPeer, overall, type Target } from './workloads.js';
+
+export interface Verdict {
+  row: string;
+  what: string;
+  wanted: string;
+  /** Undefined where what it takes was not measured. */
+  found?: string;
+  met?: boolean;
+}
+
+/** Every target of the rows, and those over all of them. */
+export function judge(results: RowResult[]): Verdict[] {
+  const rows = results.flatMap((result) => withWorkload(result) ?? []);
+  const verdicts = rows.flatMap((row) =>
+    row.workload.targets.map((target) => ({
+      row: row.result.id,
+      ...judgeTarget(target, row, rows),
+    })),
+  );
+  return [...verdicts, ...judgeAll(rows)];
+}
+
+type Judgement = Omit<Verdict, 'row'>;
+
+const times = (value: number): string => `${value.toFixed(2)} x`;
+const ms = (value: number): string => `${value.toFixed(1)} ms`;
+
+function judgeTarget(target: Target, row: Judged, rows: Judged[]): Judgement {
+  const { subject } = row.workload;
+  switch (target.kind) {
+    case 'faster': {
+      const name = target.than === fastestPeer ? fastest(row) : target.than;
+      const value = name && compare(row, name)?.fair.median;
+      const who = name ? contender(name).title : '';
+      const what = target.than === fastestPeer ? `${fastestPeer}, ${who}` : who;
+      return atLeast(`as fast as ${what}`, value || undefined, target.least, times);
+    }
+    case 'cpu': {
+      const [own, start, limit] = [subject, 'node', 'floor'].map((name) => cpu(row, name));
+      const value = own && start && limit && (own - start) / limit;
+      return atMost("CPU less Node's start, in floor's", value || undefined, target.most, times);
+    }
+    case 'start': {
+      const own = timesOf(row, subject);
+      const start = startOf(row);
+      const value = own && start !== undefined ? median(own) - start : undefined;
+      return atMost('time above node -e 0', value, target.mostMs, ms);
+    }
+    case 'memory': {
+      const peaks = trialsOf(row, subject)?.map(({ peakKiB }) => (peakKiB * 1024) / 1e6);
+      const value = peaks && Math.max(...peaks);
+      return atMost('peak memory', value, target.mostMB, (mb) => `${mb.toFixed(0)} MB`);
+    }
+    case 'duration': {
+      const all = trialsOf(row, 'fastcp-library')?.flatMap(({ durationMs }) => durationMs ?? []);
+      return atMost('durationMs', all?.length ? median(all) : undefined, target.mostMs, ms);
+    }
+    case 'per file': {
+      const fewer = rows.find(({ result }) => result.id === target.row);
+      const [own, other] = [perFile(row), fewer && perFile(fewer)];
+      const value = own && other && own / other;
+      return atMost(
+        `time per file, in that of ${target.row}`,
+        value || undefined,
+        target.most,
+        times,
+      );
+    }
+  }
+}
+
+function judgeAll(rows: Judged[]): Verdict[] {
+  const ratios = rows.flatMap((row) => {
+    const isRace = row.workload.targets.some(
+      ({ kind, ...target }) =>
+        'than' in target && (target.than === fastestPeer || contender(target.than).role === 'peer'),
+    );
+    const peer = isRace ? fastest(row) : undefined;
+    const value = peer && compare(row, peer)?.fair.median;
+    return value ? [{ name: row.workload.name, value }] : [];
+  });
+  if (ratios.length === 0) return [];
+  const { ahead, geometricMean: mean } = overall;
+  const same = ratios.filter(({ name }) => name === ahead.workload);
+  const won = same.filter(({ value }) => value > 1).length;
+  const all = geometricMean(ratios.map(({ value }) => value));
+  return [
+    {
+      row: `${ahead.workload}/*`,
+      ...atLeast(`ahead of ${fastestPeer}`, won, ahead.least, (n) => `${n} of ${same.length}`),
+      wanted: `on ${ahead.least} or more`,
+    },
+    {
+      row: `${ratios.length} rows`,
+      ...atLeast(`as fast as ${fastestPeer}, geometric mean`, all, mean, times),
+    },
+  ];
+}
+
+function cpu(row: Judged, name: string): number | undefined {
+  const trials = trialsOf(row, name);
+  return trials && median(trials.map(({ cpuMs }) => cpuMs));
+}
+
+function perFile(row: Judged): number | undefined {
+  const own = timesOf(row, row.workload.subject);
+  const start = startOf(row);
+  return own && start !== undefined ? (median(own) - start) / row.result.tree.files : undefined;
+}
+
+type Format = (value: number) => string;
+
+function atLeast(what: string, value: number | undefined, least: number, as: Format): Judgement {
+  const judgement = { what, wanted: `${as(least)} or more` };
+  return value === undefined ? judgement : { ...judgement, found: as(value), met: value >= least };
+}
+
+function atMost(what: string, value: number | undefined, most: number, as: Format): Judgement {
+  const judgement = { what, wanted: `${as(most)} or less` };
+  return value === undefined ? judgement : { ...judgement, found: as(value), met: value <= most };
+}

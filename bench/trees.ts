@@ -1,0 +1,73 @@
+import { randomBytes } from 'node:crypto';
+import { closeSync, mkdirSync, openSync, writeSync } from 'node:fs';
+import { join } from 'node:path';
+import { corpus } from './paths.js';
+import { sh } from './shell.js';
+import type { Tree } from './workloads.js';
+
+/** What is in a tree. Bytes are those of regular files; the root itself is not counted. */
+export interface Counts {
+  files: number;
+  folders: number;
+  links: number;
+  bytes: number;
+}
+
+export function makeTree(tree: Tree, root: string): void {
+  if (tree === 'corpus') {
+    sh('cp', '-a', '--reflink=never', corpus, root);
+    return;
+  }
+  mkdirSync(root);
+  const block = randomBytes(Math.min(tree.bytes, 2 ** 20));
+  for (let folder = 0; folder < tree.folders; folder++) {
+    const path = join(root, `folder-${folder}`);
+    mkdirSync(path);
+    for (let file = 0; file < tree.files; file++) {
+      const descriptor = openSync(join(path, `file-${file}`), 'wx');
+      for (let left = tree.bytes; left > 0; ) {
+        left -= writeSync(descriptor, block, 0, Math.min(left, block.length));
+      }
+      closeSync(descriptor);
+    }
+  }
+}
+
+/** What makeTree() makes. */
+export function countsOf(tree: Tree): Counts {
+  if (tree === 'corpus') return countTree(corpus);
+  const { folders, bytes } = tree;
+  const files = folders * tree.files;
+  return { files, folders, links: 0, bytes: files * bytes };
+}
+
+export function countTree(root: string): Counts {
+  const counts: Counts = { files: 0, folders: 0, links: 0, bytes: 0 };
+  for (const line of sh('find', root, '-mindepth', '1', '-printf', '%y %s\\n').split('\n')) {
+    if (line.startsWith('f')) {
+      counts.files++;
+      counts.bytes += Number(line.slice(2));
+    } else if (line.startsWith('d')) counts.folders++;
+    else if (line.startsWith('l')) counts.links++;
+  }
+  return counts;
+}
+
+/** What a copy, or several in folders of their own, lacks or has too much; undefined where it is whole. */
+export function flawIn(dest: string, expected: Counts, copies: number | undefined) {
+  const found = countTree(dest);
+  const times = copies ?? 1;
+  const ownFolders = copies ?? 0;
+  const differences = (['files', 'folders', 'links', 'bytes'] as const).flatMap((name) => {
+    const wanted = expected[name] * times + (name === 'folders' ? ownFolders : 0);
+    return found[name] === wanted ? [] : [`${found[name]} ${name} instead of ${wanted}`];
+  });
+  return differences.length > 0 ? differences.join(', ') : undefined;
+}
+
+/** Roughly what a tree takes in memory or on a file system, metadata included, in bytes. */
+export function footprint({ files, folders, links, bytes }: Counts): number {
+  const inode = 1500;
+  const halfBlock = 2048;
+  return bytes + files * (bytes > 0 ? halfBlock : 0) + (files + folders + links) * inode;
+}
