@@ -33,7 +33,7 @@ export function figures({ machine, rows }: Results, hasChart: boolean): string {
     `${processor}, ${cores} cores, ${memoryGiB} GiB of memory, Linux ${kernel}, Node ${node}.`,
     ...(hasChart ? ['![Times to copy a real node_modules](../bench/results/chart.svg)'] : []),
     '### Targets',
-    asMarkdown(verdictCells(judge(rows))),
+    asMarkdown(verdictCells(judge(rows)), 2),
     '### Rows',
   ];
   for (const result of rows) {

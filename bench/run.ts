@@ -1,16 +1,14 @@
-import { mkdirSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { Bench } from 'tinybench';
-import type { Contender } from './contenders.js';
+import { mkdirSync } from 'node:fs';
 import { fastcpVersion, versionOf } from './machine.js';
-import { measure, type Trial } from './measure.js';
-import { availableMemory, touchMemory } from './memory.js';
+import type { Trial } from './measure.js';
+import { availableMemory } from './memory.js';
 import { benchCache } from './paths.js';
 import type { Row } from './plan.js';
 import type { Obstacles } from './prepare.js';
 import type { RowResult } from './results.js';
-import { bytesRead, openStage, type Stage } from './stage.js';
-import { type Counts, flawIn, footprint, makeTree } from './trees.js';
+import { playRound } from './round.js';
+import { openStage, type Stage } from './stage.js';
+import { type Counts, footprint, makeTree } from './trees.js';
 
 export interface Surroundings {
   /** A folder in memory, of this row alone; made here. */
@@ -24,21 +22,19 @@ export interface Surroundings {
 
 /** Runs a row: each round, every contender once, in an order that turns from round to round. */
 export async function runRow(row: Row, tree: Counts, around: Surroundings): Promise<RowResult> {
-  const { obstacles, say, signal } = around;
+  const { memory, obstacles, say, signal } = around;
   const able = row.contenders.filter(({ name }) => !obstacles.contenders.has(name));
   const trials: RowResult['trials'] = Object.fromEntries(able.map(({ name }) => [name, []]));
   const onDisk = isOnDisk(row, tree, around);
-  mkdirSync(around.memory, { recursive: true });
+  mkdirSync(memory, { recursive: true });
   const stage = openRowStage(row, onDisk, around);
-  const rehearsal = makeRehearsal(around);
   try {
     for (let round = 0; round < row.rounds; round++) {
       const turn = round % able.length;
       const order = [...able.slice(turn), ...able.slice(0, turn)].filter(
         ({ slow }) => round === 0 || !slow || row.workload.iterations !== undefined,
       );
-      const { memory } = around;
-      const played = await playRound(row, order, { stage, tree, memory, rehearsal, signal });
+      const played = await playRound(row, order, { stage, tree, memory, signal });
       for (const [name, trial] of played) trials[name]?.push(trial);
       const times = played.map(([name, trial]) => `${name} ${shortTime(row, trial)}`);
       say(`${row.id} ${round + 1}/${row.rounds}: ${times.join(', ')}`);
@@ -64,76 +60,6 @@ export async function runRow(row: Row, tree: Counts, around: Surroundings): Prom
         return reason === undefined ? [] : [[name, reason]];
       }),
     ),
-  };
-}
-
-interface RoundSettings {
-  stage: Stage;
-  tree: Counts;
-  memory: string;
-  rehearsal: (contender: Contender) => Promise<void>;
-  signal: AbortSignal;
-}
-
-/** tinybench calls each contender once; what is around the timed call are its hooks. */
-async function playRound(row: Row, order: Contender[], settings: RoundSettings) {
-  const { stage, tree, rehearsal, signal, memory } = settings;
-  const touched = footprint(tree) * (row.fileSystem.kind === 'image' ? 2 : 1);
-  const { iterations, cache } = row.workload;
-  const played: [string, Trial][] = [];
-  const bench = new Bench({ iterations: 1, time: 0, warmup: false, throws: true, signal });
-  for (const contender of order) {
-    let place = { src: '', dest: '', device: undefined as string | undefined };
-    let trial: Trial;
-    bench.add(
-      contender.name,
-      async () => {
-        const words = contender.command(place.src, place.dest);
-        if (iterations !== undefined) words.push(String(iterations));
-        trial = await measure(words, signal);
-        return { overriddenDuration: trial.inProcessMs ?? trial.wallMs };
-      },
-      {
-        async: true,
-        beforeEach: async () => {
-          if (contender.copies !== false) {
-            place = { device: undefined, ...stage.fresh() };
-            touchMemory(memory, touched);
-          }
-          await rehearsal(contender);
-          if (place.device && cache === 'cold') readBefore = bytesRead(place.device);
-        },
-        afterEach: () => {
-          if (place.device && cache === 'cold') {
-            trial.readBytes = bytesRead(place.device) - readBefore;
-          }
-          played.push([contender.name, trial]);
-          if (contender.copies === false) return;
-          const flaw = trial.failed ? undefined : flawIn(place.dest, tree, trial.copies);
-          if (flaw) trial.flaw = flaw;
-          stage.release();
-        },
-      },
-    );
-    let readBefore = 0;
-  }
-  await bench.run();
-  signal.throwIfAborted();
-  return played;
-}
-
-/**
- * Runs a contender once, untimed, on one file in memory: its program is cached then, and only the tree
- * is cold where it should be.
- */
-function makeRehearsal({ memory, signal }: Surroundings): RoundSettings['rehearsal'] {
-  const folder = join(memory, 'rehearsal');
-  const src = join(folder, 'src');
-  mkdirSync(src, { recursive: true });
-  writeFileSync(join(src, 'file'), 'x');
-  let times = Date.now();
-  return async ({ command }) => {
-    await measure(command(src, join(folder, `dest-${times++}`)), signal);
   };
 }
 

@@ -9,18 +9,19 @@ import type { Verdict } from './targets.js';
 /** The first line of cells is the heading. */
 export type Cells = string[][];
 
-export function asText(cells: Cells): string {
+/** The first columns are words, the others numbers. */
+export function asText(cells: Cells, words = 1): string {
   const widths = (cells[0] ?? []).map((_, column) =>
     Math.max(...cells.map((line) => (line[column] ?? '').length)),
   );
   const pad = (cell: string, column: number): string =>
-    column === 0 ? cell.padEnd(widths[0] ?? 0) : cell.padStart(widths[column] ?? 0);
+    column < words ? cell.padEnd(widths[column] ?? 0) : cell.padStart(widths[column] ?? 0);
   return cells.map((line) => line.map(pad).join('  ').trimEnd()).join('\n');
 }
 
-export function asMarkdown(cells: Cells): string {
+export function asMarkdown(cells: Cells, words = 1): string {
   const [heading = [], ...lines] = cells;
-  const rule = heading.map((_, column) => (column === 0 ? '---' : '--:'));
+  const rule = heading.map((_, column) => (column < words ? '---' : '--:'));
   return [heading, rule, ...lines].map((line) => `| ${line.join(' | ')} |`).join('\n');
 }
 
@@ -105,7 +106,7 @@ export function verdictCells(verdicts: Verdict[]): Cells {
   ];
 }
 
-export const verdictText = (verdicts: Verdict[]): string => asText(verdictCells(verdicts));
+export const verdictText = (verdicts: Verdict[]): string => asText(verdictCells(verdicts), 2);
 
 function titleOf({ versions }: RowResult, name: string): string {
   const version = versions[name];

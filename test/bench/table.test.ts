@@ -1,0 +1,70 @@
+import { expect, test } from 'vitest';
+import { drawChart } from '../../bench/chart.js';
+import { withWorkload } from '../../bench/compare.js';
+import { figures, withFigures } from '../../bench/report.js';
+import { asText, rowText } from '../../bench/table.js';
+import { machine, rowResult, trial } from './support/results.js';
+
+const row = rowResult('corpus/ext4', {
+  cp: [4000, 3000, 5000],
+  fastcp: [1000, 1250, 900],
+  node: [50],
+  cpz: [1200],
+});
+row.trials.fcp = [trial(700, { failed: 'exit code 1: no' })];
+row.trials.xcp = [trial(2000, { flaw: '3 links instead of 4' })];
+row.leftOut.rsync = 'rsync is not installed: apt-get install rsync';
+
+test('a row: the subject first, then by time; failures are named', () => {
+  const [title, heading, ...lines] = rowText(row).split('\n');
+  expect(title).toContain('1,000 files');
+  expect(heading).toMatch(/^ +median +range +CPU +peak +fastcp is +range +plain$/);
+  expect(lines.map((line) => line.replace(/ {2,}/g, ' | '))).toEqual([
+    'fastcp | 1.00 s | 900 ms–1.25 s | 1.00 s | 1 MB',
+    'node -e 0 | 50.0 ms | once | 50.0 ms | 1 MB | 0.05 x | once | 0.05 x',
+    'cpz 3.2.1 | 1.20 s | once | 1.20 s | 1 MB | 1.25 x | once | 1.20 x',
+    'xcp -r (!) | 2.00 s | once | 2.00 s | 1 MB | 2.05 x | once | 2.00 x',
+    'cp -r | 4.00 s | 3.00 s–5.00 s | 4.00 s | 1 MB | 4.05 x | 2.44–5.61 | 4.00 x',
+    'fcp | failed',
+    '(!) fcp: exit code 1: no',
+    '(!) xcp -r: 3 links instead of 4',
+    'left out: rsync -a: rsync is not installed: apt-get install rsync',
+  ]);
+});
+
+test('columns are aligned', () => {
+  expect(
+    asText([
+      ['', 'a'],
+      ['long', '1'],
+      ['x', '22'],
+    ]),
+  ).toBe('       a\nlong   1\nx     22');
+});
+
+test('figures replace those that were there, and nothing else', () => {
+  const text = figures({ machine, rows: [row] }, true);
+  expect(text).toContain('a processor, 2 cores');
+  expect(text).toContain('| fastcp | 1.00 s |');
+  expect(text).toMatch(/\| corpus\/ext4 \| as fast as the fastest peer, cpz \| 1\.25 x \|.*met \|/);
+  const page =
+    'before\n<!-- figures: written by npm run bench -- --report -->\nformer figures\n<!-- end of figures -->\nafter';
+  const once = withFigures(page, text);
+  expect(once).toMatch(/^before\n[\s\S]*\nafter$/);
+  expect(once).not.toContain('former');
+  expect(withFigures(once, text)).toBe(once);
+  expect(() => withFigures('no place', text)).toThrow(/lacks/);
+});
+
+test('the chart has a bar for each time, and colours for dark and light', () => {
+  const judged = withWorkload(row);
+  const svg = judged && drawChart([judged]);
+  expect(svg?.match(/<rect /g)).toHaveLength(4);
+  expect(svg?.match(/class="ours"/g)).toHaveLength(1);
+  expect(svg).toContain('ext4, warm: 1,000 files');
+  expect(svg).toContain('prefers-color-scheme: dark');
+});
+
+test('no chart of nothing', () => {
+  expect(drawChart([])).toBeUndefined();
+});
