@@ -75,7 +75,8 @@ async function run({ rows, output }: Arguments): Promise<number> {
   } finally {
     memory.close();
   }
-  console.log(`\n${verdictText(judge(results.rows))}`);
+  const verdicts = judge(results.rows);
+  if (verdicts.length > 0) console.log(`\n${verdictText(verdicts)}`);
   for (const line of leftOut) say(`LEFT OUT: ${line}`);
   if (interrupted.signal.aborted) say('interrupted');
   if (interrupted.signal.aborted) return 130;

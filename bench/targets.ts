@@ -8,17 +8,14 @@ import {
   withWorkload,
 } from './compare.js';
 import { contender } from './contenders.js';
+import { atLeast, atMost, type Judgement, ms, times } from './judgement.js';
+import { judgeAll } from './overall.js';
 import type { RowResult } from './results.js';
-import { geometricMean, median } from './statistics.js';
-import { fastestPeer, overall, type Target } from './workloads.js';
+import { median } from './statistics.js';
+import { fastestPeer, type Target } from './workloads.js';
 
-export interface Verdict {
+export interface Verdict extends Judgement {
   row: string;
-  what: string;
-  wanted: string;
-  /** Undefined where what it takes was not measured. */
-  found?: string;
-  met?: boolean;
 }
 
 /** Every target of the rows, and those over all of them. */
@@ -32,11 +29,6 @@ export function judge(results: RowResult[]): Verdict[] {
   );
   return [...verdicts, ...judgeAll(rows)];
 }
-
-type Judgement = Omit<Verdict, 'row'>;
-
-const times = (value: number): string => `${value.toFixed(2)} x`;
-const ms = (value: number): string => `${value.toFixed(1)} ms`;
 
 function judgeTarget(target: Target, row: Judged, rows: Judged[]): Judgement {
   const { subject } = row.workload;
@@ -82,34 +74,6 @@ function judgeTarget(target: Target, row: Judged, rows: Judged[]): Judgement {
   }
 }
 
-function judgeAll(rows: Judged[]): Verdict[] {
-  const ratios = rows.flatMap((row) => {
-    const isRace = row.workload.targets.some(
-      ({ kind, ...target }) =>
-        'than' in target && (target.than === fastestPeer || contender(target.than).role === 'peer'),
-    );
-    const peer = isRace ? fastest(row) : undefined;
-    const value = peer && compare(row, peer)?.fair.median;
-    return value ? [{ name: row.workload.name, value }] : [];
-  });
-  if (ratios.length === 0) return [];
-  const { ahead, geometricMean: mean } = overall;
-  const same = ratios.filter(({ name }) => name === ahead.workload);
-  const won = same.filter(({ value }) => value > 1).length;
-  const all = geometricMean(ratios.map(({ value }) => value));
-  return [
-    {
-      row: `${ahead.workload}/*`,
-      ...atLeast(`ahead of ${fastestPeer}`, won, ahead.least, (n) => `${n} of ${same.length}`),
-      wanted: `on ${ahead.least} or more`,
-    },
-    {
-      row: `${ratios.length} rows`,
-      ...atLeast(`as fast as ${fastestPeer}, geometric mean`, all, mean, times),
-    },
-  ];
-}
-
 function cpu(row: Judged, name: string): number | undefined {
   const trials = trialsOf(row, name);
   return trials && median(trials.map(({ cpuMs }) => cpuMs));
@@ -119,16 +83,4 @@ function perFile(row: Judged): number | undefined {
   const own = timesOf(row, row.workload.subject);
   const start = startOf(row);
   return own && start !== undefined ? (median(own) - start) / row.result.tree.files : undefined;
-}
-
-type Format = (value: number) => string;
-
-function atLeast(what: string, value: number | undefined, least: number, as: Format): Judgement {
-  const judgement = { what, wanted: `${as(least)} or more` };
-  return value === undefined ? judgement : { ...judgement, found: as(value), met: value >= least };
-}
-
-function atMost(what: string, value: number | undefined, most: number, as: Format): Judgement {
-  const judgement = { what, wanted: `${as(most)} or less` };
-  return value === undefined ? judgement : { ...judgement, found: as(value), met: value <= most };
 }

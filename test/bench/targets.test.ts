@@ -80,9 +80,13 @@ test('over all rows: how many are ahead, and the geometric mean', () => {
   const rows = [row('corpus/tmpfs', 500), row('corpus/ext4', 800), row('corpus/xfs', 1250)];
   // Rows that name no peer do not count.
   rows.push(rowResult('hundred/tmpfs', { fastcp: [90], node: [60], cp: [3] }));
-  expect(verdictOf('ahead of', ...rows)).toMatchObject({ found: '2 of 3', met: true });
+  expect(verdictOf('ahead of', ...rows)).toMatchObject({
+    row: '3 x corpus',
+    found: '2 rows',
+    met: true,
+  });
   expect(verdictOf('geometric mean', ...rows)).toMatchObject({
-    row: '3 rows',
+    row: '3 races',
     found: '1.26 x',
     met: true,
   });

@@ -1,0 +1,102 @@
+import {
+  closeSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  rmSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
+import { basename, join } from 'node:path';
+import type { FileSystem } from './file-systems.js';
+import { readAll, removeTree, sh } from './shell.js';
+import type { Stage, StageSettings } from './stage.js';
+
+/** Sparse: only what is written takes room. Enough inodes on ext4 for the largest tree. */
+const imageBytes = 12 * 2 ** 30;
+
+/** A file system in an image, of which each trial gets a copy. */
+export function imageStage(fileSystem: FileSystem, settings: StageSettings): Stage {
+  const { fill, memory, disk, cold } = settings;
+  const folder = join(memory, 'image');
+  mkdirSync(folder);
+  // In memory an image needs no cache of its own; on the disk it must not have one.
+  const onDisk = cold || settings.pristine === disk;
+  const pristine = join(settings.pristine, `pristine-${process.pid}.img`);
+  const src = join(folder, 'src');
+  const dest = join(folder, 'dest');
+  let device: string | undefined;
+
+  const mount = (image: string, direct: boolean): void => {
+    const loop = sh('losetup', '--find', '--show', `--direct-io=${direct ? 'on' : 'off'}`, image);
+    try {
+      sh('mount', loop, folder);
+    } finally {
+      sh('losetup', '--detach', loop); // The kernel does it when nobody uses it any more.
+    }
+    device = basename(loop);
+    if (direct && !usesDirectIo(device)) throw new Error('the loop device has no direct I/O here');
+  };
+  const unmount = (): void => {
+    if (device) sh('umount', folder);
+    device = undefined;
+  };
+  /** Where the image goes, nothing can be left behind: its name goes first. */
+  const mountCopy = (): void => {
+    const copy = join(onDisk ? disk : memory, `trial-${process.pid}.img`);
+    sh('cp', '--sparse=always', pristine, copy);
+    flush(copy);
+    mount(copy, onDisk);
+    rmSync(copy);
+  };
+
+  process.once('exit', () => rmSync(pristine, { force: true }));
+  const [maker = '', ...flags] = fileSystem.maker ?? [];
+  writeFileSync(pristine, '');
+  truncateSync(pristine, imageBytes);
+  sh(maker, ...flags, pristine);
+  mount(pristine, settings.pristine === disk);
+  fill(src);
+  if (settings.restore === 'image') unmount();
+  else sh('sync', '--file-system', folder);
+
+  return {
+    fresh: () => {
+      if (settings.restore === 'image') mountCopy();
+      if (cold) {
+        sh('sync');
+        writeFileSync('/proc/sys/vm/drop_caches', '3');
+      } else {
+        readAll(src);
+        sh('sync', '--file-system', folder);
+      }
+      return { src, dest, ...(device !== undefined && { device }) };
+    },
+    release: () => {
+      if (settings.restore === 'image') unmount();
+      else removeTree(dest);
+    },
+    close: () => {
+      unmount();
+      removeTree(folder);
+      rmSync(pristine, { force: true });
+    },
+  };
+}
+
+/** Bytes that were read from a block device since it is there. */
+export function bytesRead(device: string): number {
+  const [, , sectors] = readFileSync(`/sys/block/${device}/stat`, 'utf8').trim().split(/\s+/);
+  return Number(sectors) * 512;
+}
+
+function usesDirectIo(device: string): boolean {
+  return readFileSync(`/sys/block/${device}/loop/dio`, 'utf8').trim() === '1';
+}
+
+function flush(path: string): void {
+  const descriptor = openSync(path, 'r+');
+  fsyncSync(descriptor);
+  closeSync(descriptor);
+}
