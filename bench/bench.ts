@@ -2,10 +2,11 @@ import { setMaxListeners } from 'node:events';
 import { join } from 'node:path';
 import { CommanderError } from 'commander';
 import { type Arguments, parseArgs } from './args.js';
-import { latest } from './paths.js';
+import { removeLeftovers } from './image.js';
 import { thisMachine } from './machine.js';
 import { openMemory } from './memory.js';
 import { endings, mountObstacle, runInNamespace } from './namespace.js';
+import { benchCache, latest } from './paths.js';
 import { listRows, planRows, type Row } from './plan.js';
 import { type Obstacles, prepare } from './prepare.js';
 import { writeReport } from './report.js';
@@ -40,6 +41,7 @@ async function run({ rows, output }: Arguments): Promise<number> {
   setMaxListeners(0, interrupted.signal); // one for each trial
   for (const signal of endings) process.on(signal, () => interrupted.abort());
   const obstacles = prepare(rows);
+  removeLeftovers(benchCache);
   const results: Results = { machine: thisMachine(), rows: [] };
   for (const [name, reason] of obstacles.contenders) say(`LEFT OUT: ${name}: ${reason}`);
 

@@ -1,8 +1,10 @@
 import {
   closeSync,
+  existsSync,
   fsyncSync,
   mkdirSync,
   openSync,
+  readdirSync,
   readFileSync,
   rmSync,
   truncateSync,
@@ -83,6 +85,14 @@ export function imageStage(fileSystem: FileSystem, settings: StageSettings): Sta
       rmSync(pristine, { force: true });
     },
   };
+}
+
+/** Images of a run that was killed. Nothing else can stay behind. */
+export function removeLeftovers(disk: string): void {
+  for (const name of readdirSync(disk)) {
+    const [, pid] = /^(?:pristine|trial)-(\d+)\.img$/.exec(name) ?? [];
+    if (pid && !existsSync(`/proc/${pid}`)) rmSync(join(disk, name));
+  }
 }
 
 /** Bytes that were read from a block device since it is there. */
