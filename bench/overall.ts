@@ -16,7 +16,7 @@ export function judgeAll(rows: Judged[]): (Judgement & { row: string })[] {
   const same = races.filter(({ name }) => name === ahead.workload);
   if (same.length > 0) {
     const won = same.filter(({ value }) => value > 1).length;
-    const judged = atLeast(`ahead of ${fastestPeer}`, won, ahead.least, (rows) => `${rows} rows`);
+    const judged = atLeast(`ahead of ${fastestPeer}`, won, ahead.least, String);
     verdicts.push({ row: `${same.length} x ${ahead.workload}`, ...judged });
   }
   if (races.length > 0) {

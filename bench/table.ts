@@ -57,7 +57,8 @@ export function rowCells(row: Judged): Cells {
       const who = `${titleOf(result, name)}${trials.some(({ flaw }) => flaw) ? ' (!)' : ''}`;
       if (!times) return [who, 'failed', '', '', '', ...(isCold ? [''] : []), '', '', ''];
       const wall = spread(times);
-      const compared = name === workload.subject ? undefined : compare(row, name);
+      const isRival = name !== workload.subject && contender(name).role !== 'start';
+      const compared = isRival ? compare(row, name) : undefined;
       return [
         who,
         duration(wall.median),

@@ -82,7 +82,7 @@ test('over all rows: how many are ahead, and the geometric mean', () => {
   rows.push(rowResult('hundred/tmpfs', { fastcp: [90], node: [60], cp: [3] }));
   expect(verdictOf('ahead of', ...rows)).toMatchObject({
     row: '3 x corpus',
-    found: '2 rows',
+    found: '2',
     met: true,
   });
   expect(verdictOf('geometric mean', ...rows)).toMatchObject({
