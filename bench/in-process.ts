@@ -25,7 +25,8 @@ const apis: Record<string, () => Promise<Copy>> = {
   'fs-extra': async () => createRequire(import.meta.url)(join(peers, 'fs-extra')).copy as Copy,
   cpy: async () => {
     const copy = (await peer('cpy/index.js')).default as (...args: unknown[]) => unknown;
-    return (src, dest) => copy('**', dest, { cwd: src, dot: true });
+    // It ends at the first link, and so gets none: they are in folders of this name.
+    return (src, dest) => copy(['**', '!**/.bin/**'], dest, { cwd: src, dot: true });
   },
   'fs-safe': async () => {
     const { copyTree: copy } = await peer('@openclaw/fs-safe/dist/copy.js');

@@ -69,13 +69,13 @@ function inner(printed: string): Partial<Trial> {
 /** Paths are shortened: they are of this machine. */
 function firstLine(complaints: string): string {
   const lines = complaints.split('\n').filter((line) => /\S/.test(line));
-  const line = lines.find((one) => /error|fail|cannot|invalid|not/i.test(one)) ?? lines[0];
-  return line
-    ? `: ${line
-        .trim()
-        .replace(/(\/[^\s/:'"]+)+\//g, '…/')
-        .slice(0, 160)}`
-    : '';
+  const line =
+    lines.find((one) => /^\w*Error\b.*: /.test(one)) ??
+    lines.find((one) => /error|fail|cannot|invalid|not/i.test(one)) ??
+    lines[0];
+  if (!line) return '';
+  const shortened = line.trim().replace(/(\/[^\s/:'"`]+)+\//g, '…/');
+  return `: ${shortened.slice(0, 160)}`;
 }
 
 const round = (ms: number): number => Math.round(ms * 1000) / 1000;
