@@ -7,6 +7,8 @@ export interface Invocation {
   sources: string[];
   dest: string;
   copy: CopyOptions;
+  /** The two trees are compared, and nothing is copied. */
+  compare: boolean;
   output: OutputOptions;
 }
 
@@ -28,6 +30,7 @@ interface Given
     'concurrency' | 'onError' | 'signal' | 'entries' | 'ignoreFiles' | 'filter'
   > {
   archive?: boolean;
+  compare?: boolean;
   p?: boolean;
   ignoreFile?: string[];
   jobs?: number;
@@ -51,12 +54,15 @@ export function parseArgs(argv: readonly string[]): Invocation {
   if (dest === undefined) return program.error('error: missing arguments SRC and DEST');
   if (sources.length === 0) return program.error(`error: missing argument DEST after '${dest}'`);
 
-  const { archive, p, ignoreFile, jobs, stop, json, quiet, verbose, progress, ...sameName } =
+  const { archive, p, ignoreFile, jobs, stop, json, quiet, verbose, progress, ...others } =
     program.opts<Given>();
+  const { compare = false, ...sameName } = others;
+  if (compare && sources.length > 1) return program.error('error: --compare takes two trees');
   const entries = !quiet && Boolean(verbose || sameName.dryRun);
   return {
     sources,
     dest,
+    compare,
     copy: {
       ...sameName,
       ...(ignoreFile && { ignoreFiles: ignoreFile }),
@@ -100,7 +106,12 @@ function createProgram(all = false): Command {
     )
     .option('--include <glob>', 'copy only what matches (may be repeated)', collect)
     .option('--exclude <glob>', 'leave out what matches (may be repeated)', collect)
-    .option('-L, --dereference', 'copy what links lead to')
+    .option('-u, --update', 'leave alone what is unchanged')
+    .addOption(rare(new Option('--checksum', '-u, and only contents prove that')))
+    .option('--mirror', '-u, and remove from DEST what SRC does not have')
+    .addOption(rare(new Option('--delete-excluded', 'with --mirror: and what is not selected')))
+    .addOption(rare(new Option('--shard <i/n>', 'copy only part i of n, counted from 1')))
+    .addOption(rare(new Option('-L, --dereference', 'copy what links lead to')))
     .addOption(rare(new Option('-x, --one-file-system', 'do not enter mount points in SRC')))
     .option('--dry-run', 'print what would be done, write nothing')
     .addOption(new Option('-p', 'keep modes, times and owners').implies({ preserve: usual }))
@@ -120,7 +131,8 @@ function createProgram(all = false): Command {
       ).choices(['auto', 'always']),
     )
     .addOption(new Option('-f, --force').hideHelp()) // A habit from cp, and it undoes --no-force.
-    .option('--no-force', 'keep what DEST has')
+    .addOption(rare(new Option('-n, --skip-existing', 'keep what DEST has')))
+    .addOption(new Option('--no-force').hideHelp())
     .addOption(
       rare(
         new Option('--error-on-exist', 'fail on what DEST has, and keep it').implies({
@@ -144,8 +156,12 @@ function createProgram(all = false): Command {
     .addOption(rare(new Option('--hard-link', 'make hard links to files of SRC, no copies')))
     .addOption(rare(new Option('--symlink', 'make links to files of SRC, no copies')))
     .addOption(rare(new Option('--fsync', 'wait until everything is on disk')))
-    .option('-j, --jobs <n>', 'copy with at most n threads', parseJobs)
+    .addOption(rare(new Option('--verify', 'read back what was written, and compare')))
+    .addOption(
+      rare(new Option('-j, --jobs <n>', 'copy with at most n threads').argParser(parseJobs)),
+    )
     .addOption(rare(new Option('--stop', 'stop at the first error')))
+    .option('--compare', 'copy nothing: print how SRC and DEST differ')
     .optionsGroup('Output:')
     .option('-v, --verbose', 'print each entry, and why others are left out')
     .addOption(new Option('-q, --quiet', 'print errors only').conflicts(['verbose', 'json']))

@@ -44,7 +44,8 @@ export function serializeError({
   syscall,
   path,
   dest,
+  offset,
   message,
 }: CopyErrorLike): object {
-  return { code, errno, syscall, path, dest, message };
+  return { code, errno, syscall, path, dest, offset, message };
 }

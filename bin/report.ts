@@ -65,6 +65,7 @@ export function isWanted({ action }: EntryEvent, { entries, left }: OutputOption
 
 /** `copy a -> b`, or `leave a.log (.gitignore:3:*.log)` */
 function entryLine({ action, path, dest, reason }: EntryEvent): string {
+  if (action === 'remove') return `remove ${quoteName(dest)}`;
   if (action === 'leave') return `leave ${quoteName(path)} (${escapeControls(reason ?? '')})`;
   return `${action} ${quoteName(path)} -> ${quoteName(dest)}`;
 }

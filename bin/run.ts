@@ -1,16 +1,17 @@
 import { copyTree } from '../lib/index.js';
 import type { CopyErrorLike, CopyJob } from '../lib/types.js';
 import type { Invocation } from './args.js';
+import { runCompare } from './compare.js';
 import { abortOnSignals, Interruption } from './interrupt.js';
 import { Output } from './output.js';
 import { createProgress, type Progress } from './progress.js';
 import { createTextReport, type Report } from './report.js';
 import { createJsonReport } from './report-json.js';
-
-const USAGE_ERRORS = ['ERR_INVALID_ARG_TYPE', 'ERR_INVALID_ARG_VALUE', 'ERR_OUT_OF_RANGE'];
+import { usageError } from './usage-error.js';
 
 /** Copies, reports, and returns the exit code. */
 export async function run(invocation: Invocation): Promise<number> {
+  if (invocation.compare) return runCompare(invocation);
   const abort = new AbortController();
   const out = new Output(process.stdout, abort.signal);
   const err = new Output(process.stderr, abort.signal);
@@ -19,8 +20,9 @@ export async function run(invocation: Invocation): Promise<number> {
   try {
     job = startCopy(invocation, abort.signal);
   } catch (error) {
-    if (!isUsageError(error)) throw error;
-    await err.line(`fastcp: ${asOptions(error.message)}\nTry 'fastcp --help'.`);
+    const text = usageError(error);
+    if (text === undefined) throw error;
+    await err.line(text);
     return 2;
   }
 
@@ -73,15 +75,4 @@ async function follow(job: CopyJob, report: Report, progress: Progress): Promise
   }
   await report.end(job.result, failure === undefined ? 'done' : 'stopped');
   return failure === undefined && job.result.errorCount === 0 ? 0 : 1;
-}
-
-/** Options as they are called here: `"options.onlyIgnored" property` is `--only-ignored`. */
-function asOptions(message: string): string {
-  return message.replace(/The "options\.(\w+?)s?(?:\[\d+\])?" property/g, (_, name: string) => {
-    return `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
-  });
-}
-
-function isUsageError(error: unknown): error is Error {
-  return error instanceof Error && 'code' in error && USAGE_ERRORS.includes(String(error.code));
 }

@@ -18,6 +18,8 @@ import {
 import type { CopyWarning, EntryKind } from './types.js';
 import type { Root, Walk } from './walk.js';
 
+/** Questions::kExtraBit in binding/src/engine/questions.h. */
+const extraBit = 0x80;
 /** Bytes of questions that are taken at a time. */
 const batchSize = 64 << 10;
 /** Entries that are judged before the clock is looked at. */
@@ -47,7 +49,10 @@ interface Asked {
 
 interface Question extends Asked {
   id: number;
+  /** SRC's, then those of DEST that may be removed. */
   entries: Listed[];
+  /** How many are SRC's. */
+  own: number;
 }
 
 export class Answers {
@@ -141,14 +146,15 @@ export class Answers {
   }
 
   #judge(listener: Listener, question: Question): Judged | Promise<Judged> {
-    const { selection, scope, entries } = question;
+    const { selection, scope, entries, own } = question;
+    const inSource = own === entries.length ? entries : entries.slice(0, own);
     const unreadable = (error: unknown): undefined => {
       if (!(error instanceof CopyError)) throw error;
       listener.unreadable(error);
     };
     let here: FolderScope | undefined | Promise<FolderScope | undefined>;
     try {
-      here = selection.enter(scope, entries);
+      here = selection.enter(scope, inSource);
       if (here instanceof Promise) here = here.catch(unreadable);
     } catch (error) {
       here = unreadable(error);
@@ -178,11 +184,11 @@ export class Answers {
 
   #tell(job: NativeJob, listener: Listener, question: Question, judged: Judged): void {
     if (this.#over) return;
-    const { root, selection, scope, entries } = question;
+    const { root, selection, scope, entries, own } = question;
     for (const warning of selection.warnings.splice(0)) listener.warning(warning);
     judged.reasons?.forEach((reason, index) => {
       const { name, kind } = entries[index] as Listed;
-      if (reason) listener.left(root, scope.path + name, kind, reason);
+      if (reason && index < own) listener.left(root, scope.path + name, kind, reason);
     });
     this.#send(job, question, judged);
   }
@@ -220,13 +226,16 @@ export class Answers {
       const names = kinds + count;
       at = names + batch.readUInt32LE(at + 12);
       const entries = batch.toString('latin1', names, at - 1).split('\0') as (string | Listed)[];
+      let own = 0;
       for (let i = 0; i < count; i++) {
-        const kind = entryKinds[batch[kinds + i] as number] as EntryKind;
+        const byte = batch[kinds + i] as number;
+        if (byte < extraBit) own += 1;
+        const kind = entryKinds[byte & ~extraBit] as EntryKind;
         entries[i] = { name: entries[i] as string, kind };
       }
       const asked = this.#scopes.get(scope) as Asked;
       this.#scopes.delete(scope); // a folder is asked about once
-      yield { ...asked, id, entries: entries as Listed[] };
+      yield { ...asked, id, entries: entries as Listed[], own };
     }
   }
 }

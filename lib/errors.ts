@@ -12,6 +12,7 @@ export class CopyError extends Error implements CopyErrorLike {
   declare syscall?: string;
   declare path?: string;
   declare dest?: string;
+  declare offset?: number;
   /** What was done until then; set on the error that a job rejects with. */
   declare result?: CopyResult;
 
@@ -48,6 +49,7 @@ const refusals = new Map<number, [code: string, why: string]>([
   [-76, ['ERR_FASTCP_NAME_COLLISION', 'two names of the source are one name in the destination']],
   [errnoOf('EINVAL'), ['ERR_FS_CP_EINVAL', 'cannot copy a folder into itself']],
   [errnoOf('ELOOP'), ['ELOOP', 'the link leads to a folder that it is in']],
+  [errnoOf('EXDEV'), ['ERR_FASTCP_MOUNT_POINT', 'what is mounted in the destination stays']],
   [errnoOf('EBUSY'), ['ERR_FASTCP_SOURCE_CHANGED', 'the source changed while it was copied']],
 ]);
 
@@ -56,6 +58,7 @@ const kindRefusals: Record<string, [code: string, why: string] | undefined> = {
   socket: ['ERR_FS_CP_SOCKET', 'cannot copy a socket'],
   unknown: ['ERR_FS_CP_UNKNOWN', 'cannot copy what is of no known kind'],
   fifo: ['ERR_FS_CP_FIFO_PIPE', 'cannot copy a FIFO'],
+  verify: ['ERR_FASTCP_VERIFY', 'what was written differs from the source'],
   subfolder: [
     'ERR_FS_CP_SYMLINK_TO_SUBDIRECTORY',
     'cannot replace a link to the source by one to a folder in it',
@@ -77,12 +80,14 @@ export function refuse(code: string, why: string, path: string, dest?: string): 
 }
 
 export function errorOf(problem: NativeProblem, path: string, dest: string): CopyError {
-  const { errno, operation } = problem;
+  const { errno, operation, offset } = problem;
   const refusal = operation === 'cp' ? refusals.get(errno) : kindRefusals[operation];
   const where = { syscall: refusal ? 'cp' : operation, path, dest };
   if (refusal) {
-    const [code, why] = refusal;
-    return new CopyError(code, describe(code, why, where), { ...where, errno });
+    const [code, text] = refusal;
+    const why = offset === undefined ? text : `${text} at byte ${offset}`;
+    const at = offset === undefined ? {} : { offset };
+    return new CopyError(code, describe(code, why, where), { ...where, errno, ...at });
   }
   const [code, text] = systemErrors.get(errno) ?? [`E${-errno}`, `system error ${-errno}`];
   return new CopyError(code, describe(code, text, where), { ...where, errno });

@@ -68,7 +68,7 @@ export class EventQueue implements AsyncIterator<CopyEvent> {
 }
 
 /** The order of Action in binding/src/engine/report.h. */
-const actions = ['make', 'copy', 'replace', 'skip', 'link'] as const;
+const actions = ['make', 'copy', 'replace', 'skip', 'link', 'touch', 'remove'] as const;
 
 /** Reads what Journal::take() wrote. */
 export function* readEntries(records: Buffer, shown: Shown): Generator<EntryEvent> {

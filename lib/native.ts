@@ -11,6 +11,8 @@ export interface NativeRoot {
   followSrc: boolean;
   /** Of a folder of which JavaScript decides what is copied, by which the engine asks about it; else 0. */
   scope: number;
+  /** Nothing is copied: the folder at `dest` is removed. */
+  remove: boolean;
 }
 
 export interface NativeOptions {
@@ -33,6 +35,16 @@ export interface NativeOptions {
   backup: boolean;
   fsync: boolean;
   strict: boolean;
+  /** What is unchanged is left alone; with `checksum` only contents prove that. */
+  update: boolean;
+  checksum: boolean;
+  /** What SRC does not have is removed; with `deleteExcluded` what is not selected, too. */
+  mirror: boolean;
+  deleteExcluded: boolean;
+  verify: boolean;
+  /** Counted from 0. */
+  shard: number;
+  shards: number;
   /** Index into `insteadModes`. */
   instead: number;
   /** Index into `reflinkModes`. */
@@ -42,10 +54,12 @@ export interface NativeOptions {
 export interface NativeProblem {
   /** Negative, as in Node. */
   errno: number;
-  /** A system call, or `cp`, `socket`, `fifo` and `subfolder` where the engine itself refuses. */
+  /** A system call, or `cp`, `socket`, `fifo`, `subfolder` and `verify` where the engine itself refuses. */
   operation: string;
   path: Buffer;
   dest: Buffer;
+  /** Where contents differ, in bytes. */
+  offset?: number;
 }
 
 interface NativeProblems {

@@ -15,7 +15,9 @@ type Unlike =
   | 'backup'
   | 'preserve'
   | 'hardLink'
-  | 'symlink';
+  | 'symlink'
+  | 'skipExisting'
+  | 'shard';
 
 interface Checked extends Required<Omit<CopyOptions, Unlike>> {
   signal: AbortSignal | undefined;
@@ -35,6 +37,11 @@ export interface Request extends Checked {
   /** As Node's fs.cp has it: relative links become absolute; FIFOs and sockets are errors. */
   absoluteLinks: boolean;
   likeNode: boolean;
+  /** Of how many shards, and which: counted from 0. */
+  shards: number;
+  shard: number;
+  /** Nothing is copied, two trees are compared. */
+  compares: boolean;
   sources: Buffer[];
   /** Several sources were given, as an array: they go into `dest`. */
   several: boolean;
@@ -53,6 +60,13 @@ const known: ReadonlySet<string> = new Set<keyof CopyOptions>([
   'sparse',
   'backup',
   'fsync',
+  'update',
+  'checksum',
+  'mirror',
+  'deleteExcluded',
+  'skipExisting',
+  'verify',
+  'shard',
   'force',
   'errorOnExist',
   'reflink',
@@ -89,9 +103,17 @@ export function checkRequest(
     const expected = "'auto' or 'never' with sparse 'always', which writes files anew";
     throw invalidValue('options.reflink', expected, reflink);
   }
+  const again = checkAgain(options);
+  const shard = checkShard(options.shard);
+  const skipExisting = checkFlag(options, 'skipExisting', false);
+  checkTogether(options, again.update);
   return {
     ...checkSources(src),
-    ...checkPreserve(options.preserve),
+    ...checkPreserve(options.preserve, again.update || shard.shards > 1, again.update),
+    ...again,
+    ...shard,
+    compares: false,
+    verify: checkFlag(options, 'verify', false),
     instead: checkInstead(options),
     absoluteLinks: false,
     likeNode: false,
@@ -101,7 +123,7 @@ export function checkRequest(
     backup: checkBackup(options.backup),
     fsync: checkFlag(options, 'fsync', false),
     dest: pathBytes(dest, 'dest'),
-    force: checkFlag(options, 'force', true),
+    force: checkFlag(options, 'force', true) && !skipExisting,
     errorOnExist: checkFlag(options, 'errorOnExist', false),
     reflink,
     concurrency: checkConcurrency(options.concurrency, warnings),
@@ -137,7 +159,18 @@ const preserveKinds: readonly PreserveKind[] = [
   'links',
 ];
 
-function checkPreserve(value: unknown): Pick<Request, 'preserve' | 'presentFolders'> {
+type Preserved = Pick<Request, 'preserve' | 'presentFolders'>;
+
+/** `folders`: those that DEST has are given what SRC's have in any case, `times`: so are times. */
+function checkPreserve(value: unknown, folders: boolean, times: boolean): Preserved {
+  const { preserve, presentFolders } = preserved(value);
+  return {
+    preserve: times && !preserve.includes('timestamps') ? [...preserve, 'timestamps'] : preserve,
+    presentFolders: presentFolders || folders,
+  };
+}
+
+function preserved(value: unknown): Preserved {
   if (value === undefined) return { preserve: ['mode'], presentFolders: false };
   if (value === true) return { preserve: preserveKinds, presentFolders: true };
   if (value === false) return { preserve: [], presentFolders: false };
@@ -152,6 +185,45 @@ function checkPreserve(value: unknown): Pick<Request, 'preserve' | 'presentFolde
     throw invalidValue(name, `one of ${quoted(preserveKinds)}`, one);
   });
   return { preserve, presentFolders: true };
+}
+
+type Again = Pick<Request, 'update' | 'checksum' | 'mirror' | 'deleteExcluded'>;
+
+function checkAgain(options: CopyOptions): Again {
+  const mirror = checkFlag(options, 'mirror', false);
+  const checksum = checkFlag(options, 'checksum', false);
+  const deleteExcluded = checkFlag(options, 'deleteExcluded', false);
+  if (deleteExcluded && !mirror) {
+    throw invalidValue('options.deleteExcluded', 'false without mirror', true);
+  }
+  const update = checkFlag(options, 'update', false) || mirror || checksum;
+  return { update, checksum, mirror, deleteExcluded };
+}
+
+/** What cannot be had at once, and why. */
+function checkTogether(options: CopyOptions, update: boolean): void {
+  const { mirror, shard, backup, symlink, force, errorOnExist, skipExisting } = options;
+  const refuse = (name: string, expected: string, value: unknown): never => {
+    throw invalidValue(`options.${name}`, expected, value);
+  };
+  if (mirror && shard !== undefined) {
+    refuse('shard', 'left out with mirror: a shard does not know what the others keep', shard);
+  }
+  if (mirror && backup !== undefined) {
+    refuse('backup', 'left out with mirror, which would remove backups', backup);
+  }
+  if (update && symlink) refuse('symlink', 'false with update: links are never out of date', true);
+  if (update && skipExisting) refuse('skipExisting', 'false with update', true);
+  if (update && force === false) refuse('force', 'true with update', false);
+  if (errorOnExist && skipExisting) refuse('skipExisting', 'false with errorOnExist', true);
+}
+
+function checkShard(value: unknown): Pick<Request, 'shard' | 'shards'> {
+  if (value === undefined) return { shard: 0, shards: 1 };
+  if (typeof value !== 'string') throw invalidType('options.shard', 'a string', value);
+  const [, part, parts] = /^([1-9]\d{0,5})\/([1-9]\d{0,5})$/.exec(value) ?? [];
+  if (Number(part) <= Number(parts)) return { shard: Number(part) - 1, shards: Number(parts) };
+  throw invalidValue('options.shard', "'i/n' with i from 1 to n, at most 999999", value);
 }
 
 function checkInstead(options: CopyOptions): Request['instead'] {

@@ -107,6 +107,7 @@ export function runEngineNow(
 function nativeOptions(request: Request): NativeOptions {
   const { force, errorOnExist, dryRun, oneFileSystem, entries } = request;
   const { preserve, presentFolders, dereference, absoluteLinks, likeNode, fsync, strict } = request;
+  const { update, checksum, mirror, deleteExcluded, verify, shard, shards } = request;
   return {
     preserve: preserve.reduce((bits, kind) => bits | (1 << lossKinds.indexOf(kind)), 0),
     presentFolders,
@@ -115,6 +116,13 @@ function nativeOptions(request: Request): NativeOptions {
     likeNode,
     fsync,
     strict,
+    update,
+    checksum,
+    mirror,
+    deleteExcluded,
+    verify,
+    shard,
+    shards,
     findHoles: request.sparse === 'always',
     backup: request.backup !== undefined,
     instead: insteadModes.indexOf(request.instead),

@@ -28,6 +28,26 @@ export interface CopyOptions {
   backup?: 'numbered';
   /** Files and folders are on disk before the copy says that it is done. Default `false`. */
   fsync?: boolean;
+  /**
+   * Leave alone what is unchanged since the last copy; contents decide where that is in doubt. Files that
+   * are replaced and those that are not have the source's times then. Default `false`.
+   */
+  update?: boolean;
+  /** `update` where only contents prove that a file is unchanged. Default `false`. */
+  checksum?: boolean;
+  /**
+   * `update`, and what SRC does not have is removed from DEST. What is not selected stays. Refused where
+   * DEST is the root folder, a home folder, or holds SRC. Default `false`.
+   */
+  mirror?: boolean;
+  /** With `mirror`: what is not selected is removed, too. Default `false`. */
+  deleteExcluded?: boolean;
+  /** Leave alone what DEST has, without an error: `force: false`. Default `false`. */
+  skipExisting?: boolean;
+  /** Read back what was written and compare it with SRC. Default `false`. */
+  verify?: boolean;
+  /** `i/n`: only this part of the tree, of n disjoint ones, counted from 1. Default: all. */
+  shard?: string;
   /** Replace files that exist in DEST. Folders are merged either way. Default `true`, as in `fs.cp`. */
   force?: boolean;
   /** With `force: false`: an existing entry is an error instead of being left alone. Default `false`. */
@@ -76,6 +96,46 @@ export interface CopyOptions {
   filter?: Filter;
   /** Also send an `entry` event for every entry. Costs time; default `false`. */
   entries?: boolean;
+}
+
+/** What selects, what is looked at, and how; see CopyOptions. */
+export type CompareOptions = Pick<
+  CopyOptions,
+  | 'preserve'
+  | 'dereference'
+  | 'concurrency'
+  | 'onError'
+  | 'signal'
+  | 'oneFileSystem'
+  | 'gitignore'
+  | 'onlyIgnored'
+  | 'ignoreFiles'
+  | 'include'
+  | 'exclude'
+  | 'filter'
+>;
+
+export interface Difference {
+  /**
+   * Only one tree has it, a folder with all in it; `content`: also other texts of links, or another kind;
+   * `metadata`: mode, times or owner.
+   */
+  type: 'onlyInA' | 'onlyInB' | 'content' | 'metadata';
+  kind: EntryKind;
+  /** Its path in both trees, whether or not it is there. */
+  a: string;
+  b: string;
+}
+
+export interface CompareResult {
+  /** By path. */
+  differences: Difference[];
+  /** Entries of A that were looked at. */
+  found: number;
+  /** The first 1,000 errors. */
+  errors: CopyErrorLike[];
+  errorCount: number;
+  durationMs: number;
 }
 
 export type Filter = (entry: FilterEntry) => boolean | PromiseLike<boolean>;
@@ -148,6 +208,8 @@ export interface CopyErrorLike extends Error {
   syscall?: string;
   path?: string;
   dest?: string;
+  /** Where what was written differs from the source, in bytes. */
+  offset?: number;
 }
 
 export interface CopyWarning {
@@ -178,10 +240,10 @@ export interface EntryEvent {
   type: 'entry';
   /**
    * `make` a folder; `copy` a file, link or special file; `replace` one that DEST had; `skip`; `link`:
-   * one more name for what was copied under another one; `leave` out what was not selected, a folder
-   * with all in it.
+   * one more name for what was copied under another one; `touch`: its content was left alone, its times,
+   * mode or owner were not; `remove` from DEST; `leave` out what was not selected, a folder with all in it.
    */
-  action: 'make' | 'copy' | 'replace' | 'skip' | 'link' | 'leave';
+  action: 'make' | 'copy' | 'replace' | 'skip' | 'link' | 'touch' | 'remove' | 'leave';
   kind: EntryKind;
   /** In SRC. Names that are not UTF-8 are decoded with U+FFFD. */
   path: string;

@@ -1,5 +1,6 @@
 /** Where the walk begins: what SRC is, where it lands, and whether that makes sense. */
 import type { BigIntStats } from 'node:fs';
+import { homedir } from 'node:os';
 import { CopyError, invalidValue, refuse } from './errors.js';
 import type { NativeRoot } from './native.js';
 import type { Request } from './options.js';
@@ -36,6 +37,9 @@ export function* findRoots(request: Request): Steps<Walk> {
   };
   const into = several || endsInSlash(dest);
 
+  if (request.mirror && absolute(trimSlashes(dest)).length === 1) {
+    throw refuse('ERR_FASTCP_MIRROR', 'a mirror would empty the root folder', shown.dest(dest));
+  }
   const roots: Root[] = [];
   for (const source of sources) {
     const src = absolute(source);
@@ -47,10 +51,15 @@ export function* findRoots(request: Request): Steps<Walk> {
     }
     // A link put in the place of what it leads to would be all that is left.
     const leadsTo = found.isSymbolicLink() ? yield* existing(src, true) : undefined;
-    for (const subject of leadsTo?.isFile() ? [found, leadsTo] : [found]) {
+    const subjects = leadsTo?.isFile() ? [found, leadsTo] : [found];
+    for (const subject of request.compares ? [] : subjects) {
       yield* refuseIntoItself(subject, target, shown.src(src), shown.dest(target));
     }
-    roots.push({ src, dest: target, followSrc, scope: 0, isFolder: found.isDirectory() });
+    if (request.mirror && !request.compares) {
+      yield* refuseToEmpty(src, target, shown.src(src), shown.dest(target));
+    }
+    const isFolder = found.isDirectory();
+    roots.push({ src, dest: target, followSrc, scope: 0, remove: false, isFolder });
   }
   return { roots, into, shown };
 }
@@ -76,6 +85,11 @@ export function* statEntry(path: Buffer, follow: boolean, shown: string): Steps<
   } catch (error) {
     throw rename(error, shown);
   }
+}
+
+/** Throws a CopyError where there is nothing. */
+export function* requireEntry(path: Buffer): Steps<void> {
+  yield* statEntry(absolute(path), true, path.toString());
 }
 
 /** Node's own error as ours, with the path as it was given. */
@@ -125,6 +139,32 @@ function* refuseIntoItself(
       throw refuse('ERR_FS_CP_EINVAL', 'cannot copy a folder into itself', srcPath, destPath);
     }
     if (at.length === 1) return;
+  }
+}
+
+/** Folders of which nobody means that all but a copy goes. */
+function* refuseToEmpty(
+  src: Buffer,
+  target: Buffer,
+  srcPath: string,
+  destPath: string,
+): Steps<void> {
+  const there = yield* existing(target, true);
+  if (!there?.isDirectory()) return;
+  const refuseAs = (what: string): never => {
+    throw refuse('ERR_FASTCP_MIRROR', `a mirror would empty ${what}`, srcPath, destPath);
+  };
+  const real = yield* realpath(target);
+  if (real.length === 1) refuseAs('the root folder');
+  if (/^\/(root|(home|Users)(\/[^/]+)?)$/.test(real.toString())) refuseAs('a home folder');
+  for (const [inside, what] of [
+    [Buffer.from(homedir()), 'your home folder'],
+    [src, 'a folder that the source is in'],
+  ] as const) {
+    if (!(yield* existing(inside, true))) continue;
+    for (let at: Buffer = yield* realpath(inside); at.length > 1; at = folderOf(at)) {
+      if (isSame(there, yield* stat(at, true))) refuseAs(what);
+    }
   }
 }
 

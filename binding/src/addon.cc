@@ -54,6 +54,13 @@ Options options_of(const Napi::Object& from) {
   options.backup = flag(from, "backup");
   options.fsync = flag(from, "fsync");
   options.strict = flag(from, "strict");
+  options.update = flag(from, "update");
+  options.checksum = flag(from, "checksum");
+  options.mirror = flag(from, "mirror");
+  options.delete_excluded = flag(from, "deleteExcluded");
+  options.verify = flag(from, "verify");
+  options.shard = from.Get("shard").As<Napi::Number>().Uint32Value();
+  options.shards = from.Get("shards").As<Napi::Number>().Uint32Value();
   options.instead = static_cast<Instead>(from.Get("instead").As<Napi::Number>().Uint32Value());
   options.reflink = static_cast<Reflink>(from.Get("reflink").As<Napi::Number>().Uint32Value());
   return options;
@@ -64,7 +71,7 @@ std::vector<Root> roots_of(const Napi::Array& from) {
   for (uint32_t i = 0; i < from.Length(); i++) {
     const auto root = from.Get(i).As<Napi::Object>();
     roots.push_back({bytes_of(root.Get("src")), bytes_of(root.Get("dest")), flag(root, "followSrc"),
-                     root.Get("scope").As<Napi::Number>().Uint32Value()});
+                     root.Get("scope").As<Napi::Number>().Uint32Value(), flag(root, "remove")});
   }
   return roots;
 }
@@ -140,6 +147,9 @@ class JobHandle : public Napi::ObjectWrap<JobHandle> {
     problem["operation"] = Napi::String::New(env, from.operation);
     problem["path"] = buffer_of(env, from.path);
     problem["dest"] = buffer_of(env, from.dest);
+    if (from.offset >= 0) {
+      problem["offset"] = Napi::Number::New(env, static_cast<double>(from.offset));
+    }
     return problem;
   }
 
@@ -167,7 +177,8 @@ class JobHandle : public Napi::ObjectWrap<JobHandle> {
   /** takeQuestions(limit): see Questions::take(). */
   Napi::Value take_questions(const Napi::CallbackInfo& info) {
     const auto limit = info[0].As<Napi::Number>().Uint32Value();
-    return buffer_of(info.Env(), job_->engine().questions.take(limit));
+    const bool extras_go = job_->engine().options.delete_excluded;
+    return buffer_of(info.Env(), job_->engine().questions.take(limit, extras_go));
   }
 
   /**
@@ -180,10 +191,11 @@ class JobHandle : public Napi::ObjectWrap<JobHandle> {
       return;
     const auto choices = info[1].As<Napi::Uint8Array>();
     const auto scopes = info[2].As<Napi::Uint32Array>();
-    if (!fits(question, choices.Data(), choices.ElementLength(), scopes.ElementLength())) {
+    if (!fits(job_->engine(), question, choices.Data(), choices.ElementLength(),
+              scopes.ElementLength())) {
       throw Napi::TypeError::New(info.Env(), "fastcp: an answer that does not fit its question");
     }
-    job_->answer(question, choices.Data(), scopes.Data());
+    job_->answer(std::move(question), choices.Data(), scopes.Data());
   }
 
   std::shared_ptr<Job> job_;

@@ -2,7 +2,8 @@
 // exception wants it, which then names the type as the compiler does.
 #include <cstddef>
 
-extern "C" char* __cxa_demangle(const char* /*name*/, char* /*buffer*/, size_t* /*length*/, int* status) {
+extern "C" char* __cxa_demangle(const char* /*name*/, char* /*buffer*/, size_t* /*length*/,
+                                int* status) {
   constexpr int not_a_valid_name = -2;
   if (status != nullptr) *status = not_a_valid_name;
   return nullptr;

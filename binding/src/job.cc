@@ -108,8 +108,12 @@ void Job::resume() {
   if (env_ != nullptr && !ended_) pump(env_);
 }
 
-void Job::answer(const Question& question, const uint8_t* choices, const Scope* scopes) {
-  fastcp::answer(engine_, question, choices, scopes);
+void Job::answer(Question question, const uint8_t* choices, const Scope* scopes) {
+  {
+    // Its end may be the folder's, which may push one more task.
+    const Question answered = std::move(question);
+    fastcp::answer(engine_, answered, choices, scopes);
+  }
   resume();
 }
 

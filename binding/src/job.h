@@ -49,7 +49,7 @@ class Job : public Waiting, public std::enable_shared_from_this<Job> {
   /** Goes on where workers left because the journal was full. */
   void resume();
   /** What fits(), see engine/questions.h. */
-  void answer(const Question& question, const uint8_t* choices, const Scope* scopes);
+  void answer(Question question, const uint8_t* choices, const Scope* scopes);
 
   Engine& engine() { return engine_; }
 

@@ -8,6 +8,8 @@
 #include <string>
 #include <string_view>
 
+#include "listing.h"
+
 namespace fastcp {
 
 using platform::Follow;
@@ -23,14 +25,8 @@ bool list(const Folder& folder, const char* name, Next next) {
   Handle listing;
   if (platform::open_source_folder(folder.dst(), name, Follow::no, listing) < 0) return false;
   alignas(uint64_t) std::array<char, 4096> buffer;  // records hold 64-bit numbers
-  int64_t size = 0;
-  while ((size = platform::read_listing(listing, buffer.data(), buffer.size())) > 0) {
-    for (int64_t at = 0; at < size;) {
-      const platform::Listed entry = platform::parse_listing(buffer.data() + at);
-      if (!next(entry.name)) return true;
-      at += static_cast<int64_t>(entry.size);
-    }
-  }
+  list_entries(listing, buffer.data(), buffer.size(),
+               [&](const char*, const platform::Listed& entry) { return next(entry.name); });
   return true;
 }
 

@@ -25,7 +25,7 @@ struct Content {
 /** Copies the content of a small or middling file, whole. */
 Content copy_content(Worker& worker, const OpenFile& file);
 
-/** Whether the source is not what it was when its copying began. */
+/** Whether the source is not what it was when its copying began. A clone was taken in one moment. */
 bool source_changed(const OpenFile& file, const Content& content);
 
 /** Larger files are copied in parts, by all workers that have nothing better to do. */

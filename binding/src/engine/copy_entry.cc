@@ -8,6 +8,8 @@
 #include "copy_other.h"
 #include "metadata.h"
 #include "place.h"
+#include "update.h"
+#include "verify.h"
 
 namespace fastcp {
 namespace {
@@ -27,9 +29,10 @@ int choose_route(Worker& worker, OpenFile& file) {
   return error;
 }
 
-void copy_file(Worker& worker, const FolderUse& use, Names names) {
+void copy_file(Worker& worker, const FolderUse& use, Names names, uint8_t tries) {
   Folder& folder = *use;
   OpenFile file(folder, names);
+  file.tries = tries;
   const auto stop_at = [&](int error, const char* operation) {
     worker.fail(folder, names, error, operation);
   };
@@ -80,10 +83,15 @@ const char* like_node(const Options& options, Kind kind) {
 }
 
 /** Anything but a folder, a socket and what is refused as such. */
-void copy_known(Worker& worker, const FolderUse& use, Names names, Kind kind) {
+void copy_known(Worker& worker, const FolderUse& use, Names names, Kind kind,
+                const EntryTask& again = {}) {
   Folder& folder = *use;
   const Options& options = worker.engine.options;
-  if (options.dry_run) return plan(worker, use, names, kind);
+  if (options.update && options.instead == Instead::copy && !folder.fresh &&
+      is_up_to_date(worker, use, names, kind, again.compared)) {
+    return;
+  }
+  if (options.dry_run) return plan(worker, use, names, kind, again.vacated);
   // Not to be replaced: then the source need not even be opened.
   if (!options.force && !folder.fresh && exists(folder, names)) {
     judge(worker, folder, names, kind);
@@ -92,7 +100,7 @@ void copy_known(Worker& worker, const FolderUse& use, Names names, Kind kind) {
   switch (kind) {
     case Kind::file:
       if (options.instead != Instead::copy) return link_instead(worker, folder, names);
-      return copy_file(worker, use, names);
+      return copy_file(worker, use, names, again.tries);
     case Kind::link: return copy_link(worker, use, names);
     default: return copy_special(worker, use, names, kind);
   }
@@ -107,7 +115,7 @@ void copy_entry_again(Worker& worker, const EntryTask& task) {
     worker.fail(*task.folder, names, error, "open");
     return;
   }
-  copy_known(worker, task.folder, names, task.kind);
+  copy_known(worker, task.folder, names, task.kind, task);
 }
 
 void copy_entry(Worker& worker, const FolderUse& use, Names names, Kind kind) {
@@ -127,6 +135,7 @@ void copy_entry(Worker& worker, const FolderUse& use, Names names, Kind kind) {
     worker.engine.stack.push(FolderTask{use.again(), names.src, names.dst});
     return;
   }
+  if (!folder.is_base() && !worker.engine.is_mine(folder.path_hash)) return;
   worker.count(Count::found);
   if (const char* refusal = like_node(options, kind); refusal != nullptr) {
     worker.fail(folder, names, EINVAL, refusal);
@@ -155,7 +164,8 @@ OpenFile::OpenFile(OpenFile&& other) noexcept
       creation_mode(other.creation_mode),
       temporary(std::move(other.temporary)),
       created(std::exchange(other.created, false)),
-      claim(std::move(other.claim)) {}
+      claim(std::move(other.claim)),
+      tries(other.tries) {}
 
 int OpenFile::keep(const FolderUse& use) {
   src_name_ = names.src;
@@ -177,6 +187,35 @@ OpenFile::~OpenFile() {
   }
 }
 
+namespace {
+
+/**
+ * A copy that has its source's times says that it is as new. Whether the source was changed until then
+ * is known only now: then it is copied once more. Reports what does not come to rest.
+ */
+bool changed_meanwhile(Worker& worker, OpenFile& file) {
+  constexpr uint8_t kTries = 3;
+  Folder& folder = *file.folder;
+  Stat now;
+  if (!worker.engine.options.preserve.timestamps ||
+      (platform::stat_handle(file.src, now) == 0 && !is_changed(file.stat, now))) {
+    return false;
+  }
+  // Nothing that looks current may stay if this is the last that is done.
+  const int error = file.temporary.empty() ? platform::remove_file(folder.dst(), file.names.dst)
+                                           : platform::touch(file.dst);
+  if (error < 0 || file.tries == kTries) {
+    worker.fail(folder, file.names, error < 0 ? error : EBUSY, error < 0 ? "unlink" : kRefused);
+    return true;
+  }
+  file.claim.release();
+  worker.engine.stack.push(EntryTask{folder.use(), file.names.src, file.names.dst, Kind::file,
+                                     static_cast<uint8_t>(file.tries + 1)});
+  return true;
+}
+
+}  // namespace
+
 void finish_file(Worker& worker, OpenFile& file, Content content) {
   const auto stop_at = [&](int error, const char* operation) {
     // Where the copy was stopped there is nothing to report: whoever stopped it knows.
@@ -193,12 +232,14 @@ void finish_file(Worker& worker, OpenFile& file, Content content) {
   }
   if (content.error < 0) return stop_at(content.error, content.operation);
 
+  if (worker.engine.options.verify && !verify_file(worker, file)) return;
   if (!settle_file(worker.engine, file)) return;
   if (worker.engine.options.fsync) {
     if (const int error = platform::sync(file.dst); error < 0) return stop_at(error, "fsync");
   }
   if (!commit(worker, *file.folder, file.names, file.temporary)) return;
   file.created = false;
+  if (changed_meanwhile(worker, file)) return;
 
   worker.count(Count::files);
   worker.count(content.means == Means::cloned          ? Count::cloned

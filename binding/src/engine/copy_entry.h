@@ -35,6 +35,7 @@ class OpenFile {
   std::string temporary{};  // the name it has until it replaces what DEST had
   bool created = false;     // and not committed
   HardLinks::Claim claim{};
+  uint8_t tries = 0;  // before this one, that ended with a source that had changed
 
  private:
   FolderUse use_{};

@@ -7,6 +7,7 @@
 #include "conflict.h"
 #include "copy_entry.h"
 #include "metadata.h"
+#include "mirror.h"
 
 namespace fastcp {
 namespace {
@@ -15,6 +16,16 @@ using platform::Follow;
 using platform::Handle;
 using platform::Kind;
 using platform::Stat;
+
+constexpr uint64_t kRootHash = 0xcbf29ce484222325;  // FNV-1a's own beginning
+
+/** Of the path of a folder's entry, from that of the folder's; the same on every machine. */
+uint64_t hash_below(uint64_t folder, const char* name) {
+  const auto add = [&](unsigned char byte) { folder = (folder ^ byte) * 0x100000001b3; };
+  add('/');
+  for (; *name != 0; name++) add(static_cast<unsigned char>(*name));
+  return folder;
+}
 
 /** Copies what a part of a listing names. False where the worker has to leave; the rest is pushed. */
 bool copy_records(Worker& worker, const FolderUse& use, const char* records, size_t size) {
@@ -49,26 +60,50 @@ struct Target {
   std::optional<uint32_t> owed_mode{};
 };
 
+/** Frees the place of a folder. False where there is a folder already, or it cannot be freed. */
+bool remove_in_place(Worker& worker, Folder& parent, Names names) {
+  const auto remove = [&] { return platform::remove_file(parent.dst(), names.dst); };
+  Stat there;
+  if (platform::stat_entry(parent.dst(), names.dst, there) < 0 || there.kind == Kind::folder ||
+      (!worker.engine.options.dry_run && with_access(worker.engine, parent, remove) < 0)) {
+    return false;
+  }
+  worker.count(Count::removed);
+  worker.note(parent, names, Action::remove, there.kind);
+  return true;
+}
+
 /** Makes the folder in DEST, or opens the one that is there. Reports what goes wrong. */
-bool make_target(Worker& worker, const Folder& parent, Names names, const Stat& src,
+bool make_target(Worker& worker, Folder& parent, Names names, const Stat& src, bool replaces,
                  Target& target) {
   const Options& options = worker.engine.options;
   const uint32_t mode = folder_creation_mode(options, src);
   const bool dry = options.dry_run;
-  if (dry && !exists(parent, names)) {
+  if (dry && (!exists(parent, names) || (replaces && remove_in_place(worker, parent, names)))) {
     target.made = true;
     return true;
   }
-  if (!dry) {
-    const int error = platform::make_folder(parent.dst(), names.dst, mode);
+  const Follow follow = parent.is_base() ? Follow::yes : Follow::no;  // DEST itself may be a link
+  const auto open = [&] {
+    return worker.with_descriptor([&] {
+      return platform::open_target_folder(parent.dst(), names.dst, follow, target.handle);
+    });
+  };
+  // Most are there when it is done again; making them would be refused, and take the parent's lock.
+  const bool found = options.update && !parent.fresh && !dry && open() == 0;
+  if (!dry && !found) {
+    const auto make = [&] {
+      return with_access(worker.engine, parent,
+                         [&] { return platform::make_folder(parent.dst(), names.dst, mode); });
+    };
+    int error = make();
+    if (error == -EEXIST && replaces && remove_in_place(worker, parent, names)) error = make();
     target.made = error == 0;
     if (error == -EEXIST && is_collision(parent, names.dst))
       return worker.fail(parent, names, ENOTUNIQ, kRefused);
     if (error < 0 && error != -EEXIST) return worker.fail(parent, names, error, "mkdir");
   }
-  const Follow follow = parent.is_base() ? Follow::yes : Follow::no;  // DEST itself may be a link
-  const int error = worker.with_descriptor(
-      [&] { return platform::open_target_folder(parent.dst(), names.dst, follow, target.handle); });
+  const int error = found ? 0 : open();
   if (error == -ENOTDIR || error == -ELOOP) return worker.fail(parent, names, ENOTDIR, kRefused);
   if (error < 0) return worker.fail(parent, names, error, "open");
   const char* operation = "fstat";
@@ -90,7 +125,7 @@ void set_target(Engine& engine, Folder& folder, const Target& target) {
   folder.dst_stat = target.stat;
   folder.route = &engine.route(folder.src_stat.dev, target.stat.dev);
   folder.fresh = target.made;
-  if (engine.options.dry_run) return;
+  if (engine.options.dry_run) return plan_folder(engine, folder);
   folder.owed_mode = target.owed_mode;
   const int error = begin_folder(engine.options, folder, target.passing_bits);
   if (error < 0) engine.fail(error, "removexattr", folder.src_path(), folder.dst_path());
@@ -110,7 +145,7 @@ bool find_target(const Folder& parent, Names names, Target& target) {
 /** Makes one that had to wait, in a parent that is there. Engine::making is held. */
 bool make_waiting(Worker& worker, Folder& folder) {
   if (folder.made == Made::failed) return false;
-  const Folder& parent = folder.parent();
+  Folder& parent = folder.parent();
   const Names names = folder.names();
   folder.made = Made::failed;  // until it succeeds
   FolderPin pin;
@@ -118,7 +153,7 @@ bool make_waiting(Worker& worker, Folder& folder) {
     return worker.fail(parent, names, error, "open");
   }
   Target target;
-  if (!make_target(worker, parent, names, folder.src_stat, target)) return false;
+  if (!make_target(worker, parent, names, folder.src_stat, false, target)) return false;
   worker.count(Count::found);
   if (target.made) worker.count(Count::folders);
   if (target.made) worker.note(parent, names, Action::make, Kind::folder);
@@ -143,9 +178,12 @@ bool make_needed(Worker& worker, Folder& folder) {
 /** Both ends of the folder, open; empty where that failed, and was reported. */
 FolderUse open_folder(Worker& worker, FolderTask task, Follow follow_src) {
   const Names names{task.src_name.c_str(), task.dst_name.c_str()};
-  const Folder& parent = *task.parent;
+  Folder& parent = *task.parent;
   Engine& engine = worker.engine;
-  if (!task.for_taken) worker.count(Count::found);
+  const uint64_t hash = parent.is_base() ? kRootHash : hash_below(parent.path_hash, names.src);
+  // Another shard makes what is not ours, unless we need it for something below.
+  const bool lazily = task.for_taken || (!parent.is_base() && !engine.is_mine(hash));
+  if (!lazily) worker.count(Count::found);
   FolderPin pin;
   if (const int error = pin.pin(*task.parent); error < 0) {
     worker.fail(parent, names, error, "open");
@@ -174,10 +212,10 @@ FolderUse open_folder(Worker& worker, FolderTask task, Follow follow_src) {
     return {};
   }
   Target target;
-  const bool waits = task.for_taken && !find_target(parent, names, target);
-  if (!task.for_taken) {
+  const bool waits = lazily && !find_target(parent, names, target);
+  if (!lazily) {
     if (!make_needed(worker, *task.parent)) return {};
-    if (!make_target(worker, parent, names, src_stat, target)) return {};
+    if (!make_target(worker, parent, names, src_stat, task.replaces, target)) return {};
   }
   if (target.made) worker.count(Count::folders);
   if (target.made) worker.note(parent, names, Action::make, Kind::folder);
@@ -189,6 +227,7 @@ FolderUse open_folder(Worker& worker, FolderTask task, Follow follow_src) {
       Folder::create(std::move(task.parent), std::move(task.src_name), std::move(task.dst_name),
                      std::move(src), std::move(target.handle));
   folder->src_stat = src_stat;
+  folder->path_hash = hash;
   folder->follow_src = follow_src;
   folder->follow_dst = from_base ? Follow::yes : Follow::no;
   folder->made = waits ? Made::when_needed : Made::yes;
@@ -197,7 +236,9 @@ FolderUse open_folder(Worker& worker, FolderTask task, Follow follow_src) {
 }
 
 void copy_open_folder(Worker& worker, FolderUse folder, Scope scope) {
-  if (scope != 0) return ask(worker, std::move(folder), scope);
+  if (scope != 0 || is_mirrored(worker.engine, *folder)) {
+    return ask(worker, std::move(folder), scope);
+  }
   ListingTask listing{std::move(folder), FolderPin()};
   if (const int error = listing.pin.pin(*listing.folder); error < 0) {
     worker.fail(error, "open", listing.folder->src_path(), listing.folder->dst_path());
@@ -210,6 +251,7 @@ void copy_open_folder(Worker& worker, FolderUse folder, Scope scope) {
 
 void copy_root(Worker& worker, FolderUse base, const Root& root) {
   const Names names{root.src.c_str(), root.dst.c_str()};
+  if (root.remove) return remove_folder(worker, {std::move(base), root.dst});
   const bool dereference = worker.engine.options.dereference;
   const Follow follow = root.follow_src || dereference ? Follow::yes : Follow::no;
   Stat stat;
@@ -217,7 +259,10 @@ void copy_root(Worker& worker, FolderUse base, const Root& root) {
     worker.fail(*base, names, error, "lstat");
     return;
   }
-  if (stat.kind != Kind::folder) return copy_entry(worker, base, names, stat.kind);
+  if (stat.kind != Kind::folder) {
+    if (worker.engine.is_mine(kRootHash)) copy_entry(worker, base, names, stat.kind);
+    return;
+  }
   FolderUse folder = open_folder(worker, {std::move(base), root.src, root.dst}, follow);
   if (folder) copy_open_folder(worker, std::move(folder), root.scope);
 }
@@ -271,7 +316,7 @@ void copy_part(Worker& worker, PartTask task) {
     worker.fail(error, "open", task.folder->src_path(), task.folder->dst_path());
     return;
   }
-  if (!make_needed(worker, *task.folder)) return;
+  if (worker.engine.is_mine(task.folder->path_hash) && !make_needed(worker, *task.folder)) return;
   copy_records(worker, task.folder, task.records.data(), task.records.size());
 }
 

@@ -36,15 +36,6 @@ bool make_at_once(Worker& worker, Folder& folder, Names names, Kind kind, const 
   return true;
 }
 
-/** The text of a link. A negative errno, or 0. */
-int read_text(const platform::Handle& folder, const char* name, std::string& text) {
-  std::array<char, 4097> target;  // PATH_MAX and one, to see that it fitted
-  const int64_t length = platform::read_link(folder, name, target.data(), target.size());
-  if (length < 0) return static_cast<int>(length);
-  text.assign(target.data(), static_cast<size_t>(length));
-  return 0;
-}
-
 /** A path to the folder that an entry is in. */
 std::string folder_path(const std::string& entry_path) {
   return std::string(folder_of(entry_path));
@@ -68,6 +59,14 @@ bool leads_to_subfolder(const Folder& folder, Names names, const std::string& te
 }
 
 }  // namespace
+
+int read_text(const platform::Handle& folder, const char* name, std::string& text) {
+  std::array<char, 4097> target;  // PATH_MAX and one, to see that it fitted
+  const int64_t length = platform::read_link(folder, name, target.data(), target.size());
+  if (length < 0) return static_cast<int>(length);
+  text.assign(target.data(), static_cast<size_t>(length));
+  return 0;
+}
 
 void copy_link(Worker& worker, const FolderUse& use, Names names) {
   Folder& folder = *use;
@@ -156,6 +155,13 @@ void link_instead(Worker& worker, Folder& folder, Names names) {
 
 bool link_to_copy(Worker& worker, Folder& folder, Names names, Kind kind,
                   const HardLinks::Place& copy) {
+  Stat there;
+  if (platform::stat_entry(folder.dst(), names.dst, there) == 0 && there.dev == copy.dev &&
+      there.ino == copy.ino) {
+    worker.count(Count::skipped);
+    worker.note(folder, names, Action::skip, kind);
+    return true;
+  }
   std::string temporary;
   FolderPin pin;
   int error = pin.pin(*copy.folder);
@@ -211,7 +217,7 @@ void end_claim(Folder& folder, Names names, HardLinks::Claim claim) {
 
 // --- a dry run -------------------------------------------------------------------------------
 
-void plan(Worker& worker, const FolderUse& use, Names names, Kind kind) {
+void plan(Worker& worker, const FolderUse& use, Names names, Kind kind, bool vacated) {
   Folder& folder = *use;
   const Options& options = worker.engine.options;
   Stat stat;
@@ -223,7 +229,7 @@ void plan(Worker& worker, const FolderUse& use, Names names, Kind kind) {
   HardLinks::Claim claim;
   const bool copies = kind != Kind::file || options.instead == Instead::copy;
   if (copies && !is_first_name(worker, use, names, stat, claim)) return;
-  const bool taken = exists(folder, names);
+  const bool taken = !vacated && exists(folder, names);
   if (taken && judge(worker, folder, names, kind) != Verdict::replace) return;
   if (kind == Kind::file && copies) {
     worker.count(Count::bytes, std::min(stat.size, stat.allocated));

@@ -1,10 +1,15 @@
 // Entries that come into being at once: links, FIFOs, devices, and names for files that exist.
 #pragma once
 
+#include <string>
+
 #include "engine.h"
 #include "hard_links.h"
 
 namespace fastcp {
+
+/** The text of a link. A negative errno, or 0. */
+int read_text(const platform::Handle& folder, const char* name, std::string& text);
 
 /** A link, FIFO or device, and what is preserved of it. */
 void copy_link(Worker& worker, const FolderUse& folder, Names names);
@@ -30,7 +35,7 @@ bool is_first_name(Worker& worker, const FolderUse& folder, Names names, const p
 /** After a copy was committed: its other names may be made. */
 void end_claim(Folder& folder, Names names, HardLinks::Claim claim);
 
-/** What copying the entry would do; nothing is written. */
-void plan(Worker& worker, const FolderUse& folder, Names names, platform::Kind kind);
+/** What copying the entry would do; nothing is written. `vacated`: its place would be free by then. */
+void plan(Worker& worker, const FolderUse& folder, Names names, platform::Kind kind, bool vacated);
 
 }  // namespace fastcp

@@ -10,6 +10,7 @@
 #include "copy_entry.h"
 #include "copy_folder.h"
 #include "metadata.h"
+#include "mirror.h"
 
 namespace fastcp {
 namespace {
@@ -95,8 +96,7 @@ bool Worker::fail(int error, const char* operation, std::string path, std::strin
 }
 
 void Worker::note(const Folder& folder, Names names, Action action, platform::Kind kind) {
-  if (!engine.options.journal) return;
-  engine.journal.add(action, kind, folder.src_path(names.src), folder.dst_path(names.dst));
+  engine.note(folder, names, action, kind);
 }
 
 bool Worker::may_retry(int error, int tries) {
@@ -158,6 +158,10 @@ void Engine::run(Worker& worker, Task& task) try {
     copy_entry_again(worker, *entry);
   } else if (auto* large = std::get_if<LargeFileTask>(&task)) {
     copy_large_file(worker, *large);
+  } else if (auto* doomed = std::get_if<RemoveFolderTask>(&task)) {
+    remove_folder(worker, std::move(*doomed));
+  } else if (auto* removals = std::get_if<RemoveTask>(&task)) {
+    remove_entries(worker, std::move(*removals));
   }
 } catch (const std::bad_alloc&) {
   worker.fail(ENOMEM, "malloc", {}, {});
@@ -177,10 +181,10 @@ void Engine::abandon() {
   hard_links.clear();
 }
 
-bool Engine::fail(int error, const char* operation, std::string path, std::string dest) {
-  error = error < 0 ? -error : error;
-  errors.add({error, operation, std::move(path), std::move(dest)});
-  if (options.stop_on_error || is_final(error)) stop();
+bool Engine::fail(Problem problem) {
+  const bool final = is_final(problem.error);
+  errors.add(std::move(problem));
+  if (options.stop_on_error || final) stop();
   return false;
 }
 
@@ -192,6 +196,19 @@ bool Engine::lose(const Folder& folder, Names names, Loss loss, int error, const
   }
   losses.add(loss, {error, operation, std::move(path), std::move(dest)});
   return true;
+}
+
+void Engine::note(const Folder& folder, Names names, Action action, platform::Kind kind) {
+  if (!options.journal) return;
+  journal.add(action, kind, folder.src_path(names.src), folder.dst_path(names.dst));
+}
+
+bool Engine::is_mine(uint64_t path_hash) const {
+  if (options.shards == 1) return true;
+  // MurmurHash3's last step: the low bits of FNV-1a alone say little.
+  uint64_t mixed = (path_hash ^ path_hash >> 33) * 0xff51afd7ed558ccd;
+  mixed = (mixed ^ mixed >> 33) * 0xc4ceb9fe1a85ec53;
+  return (mixed ^ mixed >> 33) % options.shards == options.shard;
 }
 
 bool Engine::finished() { return active_ == 0 && stack.finished() && !questions.any(); }
@@ -245,6 +262,7 @@ bool Engine::is_target(const platform::Stat& folder) {
 }
 
 void Engine::finish(Folder& folder) {
+  if (folder.doomed) return finish_removal(*this, folder);
   if (!folder.owed) return;
   FolderPin pin;
   if (const int error = pin.pin(folder); error < 0) {

@@ -50,7 +50,13 @@ struct Options {
   bool find_holes = false;      // zeros become holes
   bool backup = false;          // what is replaced gets a name with a number
   bool fsync = false;
-  bool strict = false;  // what cannot be preserved is an error
+  bool strict = false;             // what cannot be preserved is an error
+  bool update = false;             // what is unchanged is left alone
+  bool checksum = false;           // and only contents prove that
+  bool mirror = false;             // what SRC does not have is removed
+  bool delete_excluded = false;    // so is what is not selected
+  bool verify = false;             // what was written is read back
+  uint32_t shard = 0, shards = 1;  // this copy's part of the tree, and of how many
   Instead instead = Instead::copy;
   bool force = true;
   bool error_on_exist = false;
@@ -66,6 +72,7 @@ struct Root {
   std::string src, dst;
   bool follow_src;  // SRC ends in a slash: a link there stands for what it points to
   Scope scope;      // of a folder of which the host decides what is copied
+  bool remove;      // nothing is copied: the folder at DEST is removed
 };
 
 using Clock = std::chrono::steady_clock;
@@ -107,7 +114,7 @@ class Worker {
     return fail(error, operation, folder.src_path(names.src), folder.dst_path(names.dst));
   }
 
-  /** Puts into the journal, if one is kept, what was done with an entry. */
+  /** Engine::note() */
   void note(const Folder& folder, Names names, Action action, platform::Kind kind);
 
   /** Calls `open` again while it finds no free descriptor and other workers may free some. */
@@ -167,13 +174,26 @@ class Engine : private FolderOwner {
   void abandon();
 
   /** Reports an error, and stops the copy where it is final. Returns false, for `return fail(…)`. */
-  bool fail(int error, const char* operation, std::string path, std::string dest);
+  bool fail(int error, const char* operation, std::string path, std::string dest) {
+    return fail({error < 0 ? -error : error, operation, std::move(path), std::move(dest)});
+  }
+  bool fail(Problem problem);
 
   /**
    * Something of an entry could not be preserved. True, and a warning, where that is because it may not
    * be or DEST cannot, unless the user is strict; otherwise fails.
    */
   bool lose(const Folder& folder, Names names, Loss loss, int error, const char* operation);
+
+  void count(Count what, uint64_t amount = 1) {
+    counters_[static_cast<size_t>(what)].fetch_add(amount, std::memory_order_relaxed);
+  }
+
+  /** Puts into the journal, if one is kept, what was done with an entry. */
+  void note(const Folder& folder, Names names, Action action, platform::Kind kind);
+
+  /** Whether what lies in a folder of this path_hash belongs to this copy's shard. */
+  bool is_mine(uint64_t path_hash) const;
 
   /** Done so far; a few milliseconds behind while workers are active. */
   Counters counters() const;
@@ -199,6 +219,8 @@ class Engine : private FolderOwner {
   FolderTable folders;
   /** Held to make folders that wait for something taken in them. */
   std::mutex making;
+  /** Held to change the mode of a folder that keeps us out. */
+  std::mutex opening;
   HardLinks hard_links{stack};
   /** The most workers that the descriptor limit allows. */
   unsigned most_workers = 1;

@@ -48,6 +48,11 @@ FolderUse Folder::create(FolderUse parent, std::string src_name, std::string dst
   return FolderUse(folder);
 }
 
+FolderUse Folder::use() {
+  uses_.fetch_add(1, std::memory_order_relaxed);
+  return FolderUse(this);
+}
+
 void Folder::set_dst(Handle dst) {
   const std::lock_guard lock(table_.mutex_);
   has_dst_ = true;
@@ -171,11 +176,13 @@ int FolderTable::open_locked(Folder& folder) {
   for (const Folder* above = at; !closed.empty(); closed.pop_back()) {
     const Folder& next = *closed.back();
     Handle next_src, next_dst;
-    int error = platform::open_source_folder(src.is_open() ? src : above->src_,
+    const Handle& above_src = src.is_open() ? src : above->src_;
+    const Handle& above_dst = dst.is_open() ? dst : above->dst_;
+    int error = platform::open_source_folder(next.doomed ? above_dst : above_src,
                                              next.src_name_.c_str(), next.follow_src, next_src);
     if (error == 0 && next.has_dst_) {
-      error = platform::open_target_folder(dst.is_open() ? dst : above->dst_,
-                                           next.dst_name_.c_str(), next.follow_dst, next_dst);
+      error = platform::open_target_folder(above_dst, next.dst_name_.c_str(), next.follow_dst,
+                                           next_dst);
     }
     if (error < 0) return error;
     if (!is_same(next_src, next.src_stat) || (next.has_dst_ && !is_same(next_dst, next.dst_stat))) {

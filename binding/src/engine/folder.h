@@ -30,11 +30,15 @@ struct Names {
   const char* dst;
 };
 
+/** Whether times of change on both devices are given by this host, and so can be compared. */
+enum class Clocks : uint8_t { unknown, own, foreign };
+
 /** What may be used to copy between two devices; learned from what failed. */
 struct Route {
   uint64_t src_dev, dst_dev;
   std::atomic<bool> clone{true};
   std::atomic<bool> copy_range{true};
+  std::atomic<Clocks> clocks{Clocks::unknown};
 };
 
 /** Whether a folder's end in DEST is there. */
@@ -160,6 +164,9 @@ class Folder {
   [[nodiscard]] Folder& parent() const { return *parent_; }
   [[nodiscard]] Names names() const { return {src_name_.c_str(), dst_name_.c_str()}; }
 
+  /** One more use, for a caller that knows of one. */
+  FolderUse use();
+
   /** Gives a folder that had none its end in DEST. */
   void set_dst(platform::Handle dst);
 
@@ -173,12 +180,21 @@ class Folder {
   // Set once, before any other worker sees the folder or under Engine::making:
   platform::Stat src_stat{}, dst_stat{};
   Route* route = nullptr;
-  bool fresh = false;                   // made by us, empty
+  bool fresh = false;   // made by us, empty
+  bool doomed = false;  // DEST's alone, and to be removed: both ends are there
+  platform::Kind then = platform::Kind::unknown;  // of what SRC has in place of one that is doomed
+  uint64_t path_hash = 0;                         // of its path below SRC
   bool inherits = true;                 // new entries may get a default access list from DEST
   bool owed = false;                    // something is to be settled when the last use ends
   std::optional<uint32_t> owed_mode{};  // a mode that it had, and that kept us out
   // Only in roots, whose name is a path that the user gave:
   platform::Follow follow_src = platform::Follow::no, follow_dst = platform::Follow::no;
+
+  /** Its mode kept us out until we changed it. Engine::opening is held. */
+  bool opened_up = false;
+
+  /** Something in it stays, though it is doomed. */
+  std::atomic<bool> kept{false};
 
   /** The highest numbers of backups that DEST had, by name; listed when first needed. */
   std::once_flag backups_listed;

@@ -3,6 +3,7 @@
 #include <cerrno>
 
 #include "copy_entry.h"
+#include "update.h"
 
 namespace fastcp {
 namespace {
@@ -27,7 +28,8 @@ struct Settling {
   const Stat& src;
   const Attributes& attributes;
   const Handle& dst;
-  Stat now;       // of the copy
+  Stat now;  // of the copy
+  bool has_times = false;
   Given given{};  // by its attributes
 
   [[nodiscard]] bool lose(Loss loss, int error, const char* operation) const {
@@ -75,10 +77,17 @@ struct Settling {
 
   bool settle_times() {
     if (!engine.options.preserve.timestamps) return true;
+    if (has_times) return true;
     const int error = platform::set_times(dst, src.atime, src.mtime);
     return error == 0 || lose(Loss::timestamps, error, "utimensat");
   }
 };
+
+/** Nothing of the source was changed since the folder of DEST was. */
+bool has_current_attributes(const Engine& engine, const Folder& folder) {
+  return engine.options.update && !folder.fresh &&
+         is_proven_older(folder, folder.src_stat, folder.dst_stat);
+}
 
 }  // namespace
 
@@ -186,18 +195,40 @@ int begin_folder(const Options& options, Folder& folder, uint32_t passing_bits) 
   return folder.parent().inherits ? disinherit(folder.dst(), Kind::folder) : 0;
 }
 
+void plan_folder(Engine& engine, Folder& folder) {
+  const Preserve& keep = engine.options.preserve;
+  const Stat &src = folder.src_stat, &dst = folder.dst_stat;
+  if (!engine.options.update || folder.fresh || !keep.present_folders) return;
+  const bool settled = (!keep.mode || dst.mode == final_mode(src, dst)) &&
+                       (!keep.timestamps || is_same_time(src.mtime, dst.mtime)) &&
+                       (!keep.ownership || owner_of(src) == owner_of(dst));
+  if (!settled) engine.note(folder.parent(), folder.names(), Action::touch, Kind::folder);
+}
+
 void settle_folder(Engine& engine, Folder& folder) {
   const Preserve& keep = engine.options.preserve;
   const Names none{nullptr, nullptr};
   if (folder.fresh || keep.present_folders) {
     Attributes attributes;
     Stat now = folder.dst_stat;
-    if (keep.xattrs) {
+    const bool looked = !folder.fresh || folder.opened_up;
+    if (looked) {
+      // What was done in it changed its times, and others may have changed more.
+      const int error = platform::stat_handle(folder.dst(), now);
+      if (error < 0) {
+        engine.fail(error, "fstat", folder.src_path(), folder.dst_path());
+        return;
+      }
+    }
+    if (keep.xattrs && !has_current_attributes(engine, folder)) {
       if (!read_attributes(engine, folder, none, folder.src(), attributes)) return;
       // Lists are rights, as modes are: those that were there do not stay beside SRC's.
       if (!folder.fresh) disinherit(folder.dst(), Kind::folder);
     }
-    Settling settling{engine, folder, none, folder.src_stat, attributes, folder.dst(), now};
+    // Of files the time of change has to be renewed in any case: see update.h.
+    const bool has_times = looked && is_same_time(folder.src_stat.mtime, now.mtime);
+    Settling settling{engine,     folder,       none, folder.src_stat,
+                      attributes, folder.dst(), now,  has_times};
     if (!settling.settle_owner() || !settling.settle_attributes() || !settling.settle_mode() ||
         !settling.settle_times()) {
       return;

@@ -37,6 +37,9 @@ uint32_t folder_creation_mode(const Options& options, const platform::Stat& src)
  */
 int begin_folder(const Options& options, Folder& folder, uint32_t passing_bits);
 
+/** In a dry run: notes what a folder of DEST would be given. */
+void plan_folder(Engine& engine, Folder& folder);
+
 /** Gives a folder what it is owed. */
 void settle_folder(Engine& engine, Folder& folder);
 

@@ -21,7 +21,9 @@ bool commit(Worker& worker, Folder& folder, Names names, const std::string& temp
     const int error = back_up(folder, names.dst);
     if (error < 0) return worker.fail(folder, names, error, "rename");
   }
-  const int error = platform::rename_over(folder.dst(), temporary.c_str(), names.dst);
+  const int error = with_access(worker.engine, folder, [&] {
+    return platform::rename_over(folder.dst(), temporary.c_str(), names.dst);
+  });
   return error == 0 || worker.fail(folder, names, error, "rename");
 }
 

@@ -7,6 +7,7 @@
 
 #include "conflict.h"
 #include "engine.h"
+#include "mirror.h"
 
 namespace fastcp {
 
@@ -22,14 +23,17 @@ std::string temporary_name(Worker& worker, const char* name);
  * which the caller reports.
  */
 template <class Make>
-int place(Worker& worker, const Folder& folder, Names names, platform::Kind kind,
-          std::string& temporary, Make make) {
-  int error = make(names.dst);
+int place(Worker& worker, Folder& folder, Names names, platform::Kind kind, std::string& temporary,
+          Make make) {
+  const auto make_as = [&](const char* name) {
+    return with_access(worker.engine, folder, [&] { return make(name); });
+  };
+  int error = make_as(names.dst);
   if (error != -EEXIST) return error;
   if (judge(worker, folder, names, kind) != Verdict::replace) return kNotPlaced;
   do {
     temporary = temporary_name(worker, names.dst);
-    error = make(temporary.c_str());
+    error = make_as(temporary.c_str());
   } while (error == -EEXIST);
   return error;
 }

@@ -1,9 +1,14 @@
 #include "questions.h"
 
 #include <cstring>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
 
 #include "bytes.h"
 #include "engine.h"
+#include "listing.h"
+#include "mirror.h"
 
 namespace fastcp {
 
@@ -30,7 +35,7 @@ bool Questions::any() {
   return !waiting_.empty() || !asked_.empty();
 }
 
-std::string Questions::take(size_t limit) {
+std::string Questions::take(size_t limit, bool extras_go) {
   std::string result;
   const std::lock_guard lock(mutex_);
   while (!waiting_.empty() && result.size() < limit) {
@@ -43,11 +48,17 @@ std::string Questions::take(size_t limit) {
       at += entry.size;
       names.append(entry.name, std::strlen(entry.name) + 1);
     }
+    std::string kinds = question.kinds;
+    for (const Extra& extra : question.extras) {
+      if (extras_go) break;
+      names.append(extra.name.c_str(), extra.name.size() + 1);
+      kinds += static_cast<char>(static_cast<uint8_t>(extra.kind) | kExtraBit);
+    }
     append_number(result, ++last_id_);
     append_number(result, question.scope);
-    append_number(result, static_cast<uint32_t>(question.kinds.size()));
+    append_number(result, static_cast<uint32_t>(kinds.size()));
     append_number(result, static_cast<uint32_t>(names.size()));
-    result += question.kinds;
+    result += kinds;
     result += names;
     asked_.emplace(last_id_, std::move(question));
   }
@@ -79,94 +90,188 @@ namespace {
 
 /** Reads all of a folder's listing. Reports what goes wrong: then nothing of it is copied. */
 bool list(Worker& worker, const Folder& folder, Question& question) {
-  for (;;) {
-    const int64_t size = platform::read_listing(folder.src(), worker.listing(), Worker::kListing);
-    if (size < 0) {
-      return worker.fail(static_cast<int>(size), "getdents64", folder.src_path(),
-                         folder.dst_path());
-    }
-    if (size == 0) return true;
-    for (size_t at = 0; at < static_cast<size_t>(size);) {
-      const char* record = worker.listing() + at;
-      const Listed entry = platform::parse_listing(record);
-      at += entry.size;
-      if (std::strcmp(entry.name, ".") == 0 || std::strcmp(entry.name, "..") == 0) continue;
-      Kind kind = entry.kind;
-      if (kind == Kind::unknown) {
-        Stat stat;
-        if (const int error = platform::stat_entry(folder.src(), entry.name, stat); error < 0) {
-          worker.fail(folder, {entry.name, entry.name}, error, "lstat");
-          continue;
-        }
-        kind = stat.kind;
+  bool whole = true;
+  const auto add = [&](const char* record, const Listed& entry) {
+    const Names names{entry.name, entry.name};
+    Kind kind = entry.kind;
+    Stat stat;
+    if (kind == Kind::unknown) {
+      if (const int error = platform::stat_entry(folder.src(), entry.name, stat); error < 0) {
+        whole = worker.fail(folder, names, error, "lstat");
+        return true;
       }
-      if (kind == Kind::link && worker.engine.options.dereference) {
-        // One that leads nowhere is reported if it is taken.
-        Stat stat;
-        if (platform::stat_entry(folder.src(), entry.name, stat, platform::Follow::yes) == 0) {
-          kind = stat.kind;
-        }
-      }
-      question.records.append(record, entry.size);
-      question.kinds += static_cast<char>(kind);
+      kind = stat.kind;
     }
+    // A link that leads nowhere is reported if it is taken.
+    if (kind == Kind::link && worker.engine.options.dereference &&
+        platform::stat_entry(folder.src(), entry.name, stat, platform::Follow::yes) == 0) {
+      kind = stat.kind;
+    }
+    question.records.append(record, entry.size);
+    question.kinds += static_cast<char>(kind);
+    return true;
+  };
+  const int error = list_entries(folder.src(), worker.listing(), Worker::kListing, add);
+  if (error < 0) {
+    return worker.fail(error, "getdents64", folder.src_path(), folder.dst_path());
   }
+  // What could not be looked at may be what DEST has.
+  return !whole || !is_mirrored(worker.engine, folder) ||
+         list_extra(worker, folder, question.records, question.kinds, question.extras);
 }
 
 }  // namespace
 
 void ask(Worker& worker, FolderUse folder, Scope scope) {
-  Question question{std::move(folder), scope, {}, {}};
+  Question question{std::move(folder), scope};
   FolderPin pin;
   if (const int error = pin.pin(*question.folder); error < 0) {
     worker.fail(error, "open", question.folder->src_path(), question.folder->dst_path());
     return;
   }
-  if (!list(worker, *question.folder, question) || question.records.empty()) return;
+  if (!list(worker, *question.folder, question)) return;
   pin.release();
+  if (question.records.empty() && question.extras.empty()) return;
+  if (scope == 0) return answer(worker.engine, question, nullptr, nullptr);
   if (worker.engine.questions.add(std::move(question))) worker.tell_host();
 }
 
-bool fits(const Question& question, const uint8_t* choices, size_t count, size_t scopes) {
-  if (question.kinds.size() != count) return false;
+namespace {
+
+/** How many of the extras the host is asked about. */
+size_t asked_extras(const Options& options, const Question& question) {
+  return options.delete_excluded ? 0 : question.extras.size();
+}
+
+bool has_scope(Kind kind, Choice choice) {
+  return kind == Kind::folder && (choice == Choice::look || choice == Choice::take);
+}
+
+/** One answer on its way to tasks. */
+class Answer {
+ public:
+  Answer(Engine& engine, const Question& question, const uint8_t* choices, const Scope* scopes)
+      : engine_(engine), question_(question), choices_(choices), scopes_(scopes) {}
+
+  void push() {
+    judge_extras();
+    push_taken();
+    push_removals();
+  }
+
+ private:
+  struct Removal {
+    bool goes;
+    Scope scope;
+  };
+
+  [[nodiscard]] Choice choice(size_t index) const {
+    return choices_ == nullptr ? Choice::take_all : static_cast<Choice>(choices_[index]);
+  }
+
+  [[nodiscard]] Kind kind(size_t index) const { return static_cast<Kind>(question_.kinds[index]); }
+
+  /** What becomes of DEST's own entries, by which what has the same name in SRC goes. */
+  void judge_extras() {
+    const size_t entries = question_.kinds.size();
+    const bool asked = choices_ != nullptr && asked_extras(engine_.options, question_) > 0;
+    const Scope* scope = scopes_;
+    if (asked) {
+      for (size_t i = 0; i < entries; i++) scope += has_scope(kind(i), choice(i)) ? 1 : 0;
+    }
+    for (size_t i = 0; i < question_.extras.size(); i++) {
+      const Extra& extra = question_.extras[i];
+      const Choice word = asked ? choice(entries + i) : Choice::take_all;
+      const bool scoped = asked && has_scope(extra.kind, word);
+      removals_.push_back({word != Choice::leave, scoped ? *scope++ : 0});
+      if (extra.conflicts) conflicts_.emplace(extra.name, i);
+    }
+  }
+
+  void push_taken() {
+    // Small enough that a wide folder keeps every worker busy.
+    constexpr size_t kPart = 8 << 10;  // bytes
+    const FolderUse& folder = question_.folder;
+    std::string part;
+    const auto push_part = [&] {
+      if (!part.empty()) engine_.stack.push(PartTask{folder.again(), std::exchange(part, {})});
+    };
+    for (size_t at = 0, index = 0; at < question_.records.size(); index++) {
+      const char* record = question_.records.data() + at;
+      const Listed entry = platform::parse_listing(record);
+      at += entry.size;
+      const Choice word = choice(index);
+      const auto conflict = conflicts_.find(entry.name);
+      Removal* removal = conflict == conflicts_.end() ? nullptr : &removals_[conflict->second];
+      if (word == Choice::leave) {
+        if (engine_.options.delete_excluded && removal == nullptr) remove(entry.name);
+      } else if (kind(index) == Kind::folder) {
+        const Scope scope = choices_ != nullptr && has_scope(Kind::folder, word) ? *scopes_++ : 0;
+        const bool replaces = removal != nullptr && std::exchange(removal->goes, false);
+        engine_.stack.push(FolderTask{folder.again(), entry.name, entry.name, scope,
+                                      word == Choice::look, replaces});
+      } else if (removal != nullptr && removal->goes) {
+        removal->goes = false;
+        engine_.stack.push(
+            RemoveFolderTask{folder.again(), entry.name, removal->scope, kind(index)});
+      } else {
+        part.append(record, entry.size);
+        if (part.size() >= kPart) push_part();
+      }
+    }
+    push_part();
+  }
+
+  /** Last, so that they are taken first: what goes makes room. */
+  void push_removals() {
+    for (size_t i = 0; i < removals_.size(); i++) {
+      const Extra& extra = question_.extras[i];
+      if (!removals_[i].goes) {
+        question_.folder->kept = true;
+      } else if (removals_[i].scope != 0) {
+        engine_.stack.push(
+            RemoveFolderTask{question_.folder.again(), extra.name, removals_[i].scope});
+      } else {
+        remove(extra.name);
+      }
+    }
+    if (!names_.empty()) engine_.stack.push(RemoveTask{question_.folder.again(), names_});
+  }
+
+  void remove(std::string_view name) {
+    if (!is_mirrored(engine_, *question_.folder) && !question_.folder->doomed) return;
+    names_.append(name).push_back('\0');
+  }
+
+  Engine& engine_;
+  const Question& question_;
+  const uint8_t* const choices_;
+  const Scope* scopes_;
+  std::vector<Removal> removals_{};                           // of each extra
+  std::unordered_map<std::string_view, size_t> conflicts_{};  // extras that SRC has, too
+  std::string names_{};                                       // to be removed
+};
+
+}  // namespace
+
+bool fits(const Engine& engine, const Question& question, const uint8_t* choices, size_t count,
+          size_t scopes) {
+  const size_t entries = question.kinds.size();
+  if (count != entries + asked_extras(engine.options, question)) return false;
   size_t asked = 0;
   for (size_t i = 0; i < count; i++) {
     const auto choice = static_cast<Choice>(choices[i]);
-    if (choice == Choice::leave) continue;
+    const Kind kind =
+        i < entries ? static_cast<Kind>(question.kinds[i]) : question.extras[i - entries].kind;
     if (choice > Choice::take_all) return false;
-    if (static_cast<Kind>(question.kinds[i]) != Kind::folder) {
-      if (choice != Choice::take) return false;
-    } else if (choice != Choice::take_all) {
-      asked++;
-    }
+    if (kind != Kind::folder && choice != Choice::leave && choice != Choice::take) return false;
+    if (has_scope(kind, choice)) asked++;
   }
   return asked == scopes;
 }
 
 void answer(Engine& engine, const Question& question, const uint8_t* choices, const Scope* scopes) {
-  // Small enough that a wide folder keeps every worker busy.
-  constexpr size_t kPart = 8 << 10;  // bytes
-  std::string part;
-  const auto push_part = [&] {
-    if (!part.empty())
-      engine.stack.push(PartTask{question.folder.again(), std::exchange(part, {})});
-  };
-  for (size_t at = 0, index = 0; at < question.records.size(); index++) {
-    const char* record = question.records.data() + at;
-    const Listed entry = platform::parse_listing(record);
-    at += entry.size;
-    const auto choice = static_cast<Choice>(choices[index]);
-    if (choice == Choice::leave) continue;
-    if (static_cast<Kind>(question.kinds[index]) == Kind::folder) {
-      const Scope scope = choice == Choice::take_all ? 0 : *scopes++;
-      engine.stack.push(FolderTask{question.folder.again(), entry.name, entry.name, scope,
-                                   choice == Choice::look});
-    } else {
-      part.append(record, entry.size);
-      if (part.size() >= kPart) push_part();
-    }
-  }
-  push_part();
+  Answer(engine, question, choices, scopes).push();
 }
 
 }  // namespace fastcp

@@ -30,11 +30,19 @@ enum class Choice : uint8_t {
 /** By which the host knows a folder; 0 where it has no say. */
 using Scope = uint32_t;
 
+/** An entry of DEST that SRC does not have, or only one of them is a folder. */
+struct Extra {
+  std::string name;
+  platform::Kind kind;
+  bool conflicts;  // SRC has that name, too
+};
+
 struct Question {
   FolderUse folder;
   Scope scope;
-  std::string records;  // the whole listing, without '.' and '..'
-  std::string kinds;    // of each record, never unknown
+  std::string records{};        // the whole listing, without '.' and '..'
+  std::string kinds{};          // of each record, never unknown
+  std::vector<Extra> extras{};  // in a mirror, where DEST has the folder
 };
 
 /** The questions of one copy that have no answer yet. */
@@ -58,8 +66,10 @@ class Questions {
    * Takes questions, the newest first so that the tree is walked depth first, until `limit` bytes
    * are reached. Each is four little-endian 32-bit numbers: its id, the scope, how many entries,
    * how many bytes of names; then a byte for each entry's kind, and the names, each ended by a NUL.
+   * Unless `extras_go` in any case they come after SRC's entries, their kinds with kExtraBit.
    */
-  std::string take(size_t limit);
+  std::string take(size_t limit, bool extras_go);
+  static constexpr uint8_t kExtraBit = 0x80;
 
   /** The question that was taken under this id. False where it is not asked any more. */
   bool remove(uint32_t id, Question& out);
@@ -75,16 +85,17 @@ class Questions {
   std::atomic<size_t> waiting_bytes_{0};
 };
 
-/** Lists a folder for the host to judge. */
+/** Lists a folder for the host to judge; without a scope all of it is taken. */
 void ask(Worker& worker, FolderUse folder, Scope scope);
 
 /**
  * Whether an answer has a choice for each entry that its kind can have, and a scope for each folder
  * that is to be asked about.
  */
-bool fits(const Question& question, const uint8_t* choices, size_t count, size_t scopes);
+bool fits(const Engine& engine, const Question& question, const uint8_t* choices, size_t count,
+          size_t scopes);
 
-/** Pushes the tasks of an answer that fits. */
+/** Pushes the tasks of an answer that fits; without choices all is taken. */
 void answer(Engine& engine, const Question& question, const uint8_t* choices, const Scope* scopes);
 
 }  // namespace fastcp

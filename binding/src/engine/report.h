@@ -40,6 +40,7 @@ struct Problem {
   const char* operation;  // static
   std::string path;       // in SRC
   std::string dest;       // in DEST
+  int64_t offset = -1;    // bytes, where contents differ
 };
 
 /** `operation` of refusals: a rule of cp (EEXIST, EISDIR, ENOTDIR, …), a socket or FIFO as such. */
@@ -47,6 +48,8 @@ inline constexpr const char* kRefused = "cp";
 inline constexpr const char* kSocket = "socket";
 inline constexpr const char* kFifo = "fifo";
 inline constexpr const char* kUnknown = "unknown";
+/** What was written is not what is read back. */
+inline constexpr const char* kVerify = "verify";
 /** And a link in DEST that leads to SRC, where Node's fs.cp would not put one into SRC. */
 inline constexpr const char* kSubfolder = "subfolder";
 
@@ -87,7 +90,7 @@ class Losses {
 };
 
 /** The order is known to lib/events.ts. */
-enum class Action : uint8_t { make, copy, replace, skip, link };
+enum class Action : uint8_t { make, copy, replace, skip, link, touch, remove };
 
 /**
  * What was done with each entry, for whoever asked. Bounded softly: workers leave while it is full,

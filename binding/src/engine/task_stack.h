@@ -22,6 +22,21 @@ struct FolderTask {
   std::string src_name, dst_name;
   Scope scope = 0;         // of the host, who decides about what is in it
   bool for_taken = false;  // made only for something taken in it
+  bool replaces = false;   // what DEST has in its place, a folder apart, is removed
+};
+
+/** Remove a folder of DEST that SRC does not have, or what of it the host lets go. */
+struct RemoveFolderTask {
+  FolderUse parent;
+  std::string name;
+  Scope scope = 0;
+  platform::Kind then = platform::Kind::unknown;  // copied when its place is free
+};
+
+/** Remove entries of a folder of DEST. */
+struct RemoveTask {
+  FolderUse folder;
+  std::string names;  // each ended by a NUL
 };
 
 /** An entry named by the user, of the base. */
@@ -42,11 +57,20 @@ struct PartTask {
   std::string records;
 };
 
+/** How far a content was found to be the same, and of which states of both files. */
+struct Compared {
+  uint64_t offset = 0;
+  platform::Time src_ctime{}, dst_ctime{};
+};
+
 /** Copy one entry of a folder that was listed already. */
 struct EntryTask {
   FolderUse folder;
   std::string src_name, dst_name;
   platform::Kind kind;
+  uint8_t tries = 0;  // that ended with a source that had changed
+  Compared compared{};
+  bool vacated = false;  // in a dry run: what DEST has there would be gone
 };
 
 /** Copy parts of a large file, if any are left when the task's turn comes. */
@@ -55,7 +79,8 @@ struct LargeFileTask {
   bool counted;  // holds one of the file's users, so the file waits for this task
 };
 
-using Task = std::variant<FolderTask, RootTask, ListingTask, PartTask, EntryTask, LargeFileTask>;
+using Task = std::variant<FolderTask, RootTask, ListingTask, PartTask, EntryTask, LargeFileTask,
+                          RemoveFolderTask, RemoveTask>;
 
 class TaskStack {
  public:

@@ -9,10 +9,12 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -68,6 +70,7 @@ void convert(const struct stat& from, Stat& to) {
   to.links = from.st_nlink;
   to.atime = {from.st_atim.tv_sec, static_cast<uint32_t>(from.st_atim.tv_nsec)};
   to.mtime = {from.st_mtim.tv_sec, static_cast<uint32_t>(from.st_mtim.tv_nsec)};
+  to.ctime = {from.st_ctim.tv_sec, static_cast<uint32_t>(from.st_ctim.tv_nsec)};
   to.uid = from.st_uid;
   to.gid = from.st_gid;
   to.mode = from.st_mode & 07777;
@@ -145,6 +148,41 @@ Listed parse_listing(const char* record) {
   return {entry->name,
           entry->type == DT_UNKNOWN ? Kind::unknown : kind_of_mode(DTTOIF(entry->type)),
           entry->size};
+}
+
+bool is_mount_point(const Handle& folder) {
+#ifdef STATX_ATTR_MOUNT_ROOT
+  struct statx found;
+  // glibc 2.28 knows the call, kernels since 5.8 the attribute.
+  return statx(fd(folder), "", AT_EMPTY_PATH, STATX_INO, &found) == 0 &&
+         (found.stx_attributes & STATX_ATTR_MOUNT_ROOT) != 0;
+#else
+  return false;
+#endif
+}
+
+bool has_own_clock(const Handle& folder) {
+  struct statfs found;
+  if (fstatfs(fd(folder), &found) != 0) return false;
+  // linux/magic.h does not have all of them.
+  constexpr std::array<uint32_t, 14> kServed = {
+      0x00006969,  // NFS
+      0x0000517b,  // SMB
+      0xff534d42,  // CIFS
+      0xfe534d42,  // SMB 2
+      0x5346414f,  // AFS
+      0x6b414653,  // kAFS
+      0x00c36400,  // Ceph
+      0x01021997,  // 9P
+      0x65735546,  // FUSE
+      0x7461636f,  // OCFS2
+      0x01161970,  // GFS2
+      0x0bd00bd0,  // Lustre
+      0x73757245,  // Coda
+      0x786f4256,  // VirtualBox
+  };
+  const auto type = static_cast<uint32_t>(found.f_type);
+  return std::find(kServed.begin(), kServed.end(), type) == kServed.end();
 }
 
 int make_folder(const Handle& parent, const char* name, uint32_t mode) {
@@ -238,6 +276,10 @@ int remove_file(const Handle& folder, const char* name) {
   return unlinkat(fd(folder), name, 0) == 0 ? 0 : -errno;
 }
 
+int remove_folder(const Handle& folder, const char* name) {
+  return unlinkat(fd(folder), name, AT_REMOVEDIR) == 0 ? 0 : -errno;
+}
+
 // --- what an entry has beside its content -----------------------------------------------------
 
 namespace {
@@ -262,15 +304,26 @@ int set_owner(const Handle& entry, uint32_t uid, uint32_t gid) {
   return fchownat(fd(entry), "", uid, gid, AT_EMPTY_PATH) == 0 ? 0 : -errno;
 }
 
+namespace {
+
+/** Null: now. */
+int give_times(const Handle& entry, const timespec* times) {
+  return static_cast<int>(on_entry(
+      entry, [&](int opened) { return futimens(opened, times); },
+      [&](const char* name) { return utimensat(AT_FDCWD, name, times, 0); }));
+}
+
+}  // namespace
+
 int set_times(const Handle& entry, Time accessed, Time modified) {
   const auto convert_time = [](Time time) {
     return timespec{static_cast<time_t>(time.seconds), static_cast<long>(time.nanoseconds)};
   };
   const timespec times[2] = {convert_time(accessed), convert_time(modified)};
-  return static_cast<int>(on_entry(
-      entry, [&](int opened) { return futimens(opened, times); },
-      [&](const char* name) { return utimensat(AT_FDCWD, name, times, 0); }));
+  return give_times(entry, times);
 }
+
+int touch(const Handle& entry) { return give_times(entry, nullptr); }
 
 int64_t list_attributes(const Handle& entry, char* names, size_t size) {
   return on_entry(
@@ -402,6 +455,15 @@ int next_data(const Handle& file, uint64_t offset, uint64_t size, uint64_t& star
 
 int set_size(const Handle& file, uint64_t size) {
   return retry([&] { return ftruncate(fd(file), static_cast<off_t>(size)); });
+}
+
+void drop_cache(const Handle& file) {
+  // Both say what they may, and what they cannot do there is nobody's error: fsync() is for that.
+  constexpr unsigned kWritten =
+      SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER;
+  if (sync_file_range(fd(file), 0, 0, kWritten) == 0) {
+    posix_fadvise(fd(file), 0, 0, POSIX_FADV_DONTNEED);
+  }
 }
 
 // --- the process -----------------------------------------------------------------------------

@@ -58,7 +58,7 @@ struct Stat {
   uint64_t allocated;  // bytes; less than size where the file has holes (or is compressed)
   uint64_t rdev;
   uint64_t links;  // names it has
-  Time atime, mtime;
+  Time atime, mtime, ctime;
   uint32_t uid, gid;
   uint32_t mode;  // permission bits with setuid, setgid and sticky: 07777
   Kind kind;
@@ -95,6 +95,14 @@ struct Listed {
 
 /** Reads one record that read_listing() wrote. '.' and '..' are among them. */
 Listed parse_listing(const char* record);
+
+/** Whether something is mounted on an open folder. False where the system cannot tell. */
+bool is_mount_point(const Handle& folder);
+
+/**
+ * Whether this host's clock gives the times at which what is in a folder changed: not those of a server.
+ */
+bool has_own_clock(const Handle& folder);
 
 /** Makes a folder; `mode` is subject to umask and default ACLs. */
 int make_folder(const Handle& parent, const char* name, uint32_t mode);
@@ -139,6 +147,7 @@ int rename_over(const Handle& folder, const char* from, const char* to);
 /** The same, but -EEXIST where there is a `to`. */
 int rename_new(const Handle& folder, const char* from, const char* to);
 int remove_file(const Handle& folder, const char* name);
+int remove_folder(const Handle& folder, const char* name);
 
 // --- what an entry has beside its content -----------------------------------------------------
 //
@@ -152,6 +161,8 @@ int set_owner(const Handle& entry, uint32_t uid, uint32_t gid);
 inline constexpr uint32_t kSameId = UINT32_MAX;
 
 int set_times(const Handle& entry, Time accessed, Time modified);
+/** Makes it look changed just now. */
+int touch(const Handle& entry);
 
 /** Extended attributes: names, one after the other, each with a null byte. -ERANGE: too small. */
 int64_t list_attributes(const Handle& entry, char* names, size_t size);
@@ -205,6 +216,9 @@ int write_at(const Handle& file, const char* buffer, size_t size, uint64_t offse
 int next_data(const Handle& file, uint64_t offset, uint64_t size, uint64_t& start, uint64_t& end);
 
 int set_size(const Handle& file, uint64_t size);
+
+/** Has the content of a file that was written go to its device, and where it may, out of memory. */
+void drop_cache(const Handle& file);
 
 // --- the process -----------------------------------------------------------------------------
 

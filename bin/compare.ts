@@ -1,0 +1,70 @@
+import { compareTrees } from '../lib/index.js';
+import type { CompareOptions, CompareResult, Difference } from '../lib/types.js';
+import type { Invocation } from './args.js';
+import { escapeControls, number, quoteName, toJsonLine } from './format.js';
+import { abortOnSignals, Interruption } from './interrupt.js';
+import { Output } from './output.js';
+import { serializeError } from './report-json.js';
+import { usageError } from './usage-error.js';
+
+/** Prints how two trees differ. 0: they do not. 1: they do, or something could not be read. */
+export async function runCompare(invocation: Invocation): Promise<number> {
+  const abort = new AbortController();
+  const out = new Output(process.stdout, abort.signal);
+  const err = new Output(process.stderr, abort.signal);
+  const release = abortOnSignals(abort);
+  try {
+    const result = await compare(invocation, abort.signal);
+    for (const { message } of result.errors) await err.line(`fastcp: ${escapeControls(message)}`);
+    await (invocation.output.json ? printJson(result, out) : print(result, invocation, out));
+    return result.differences.length + result.errorCount === 0 ? 0 : 1;
+  } catch (error) {
+    if (error instanceof Interruption) return error.exitCode;
+    const usage = usageError(error);
+    await err.line(usage ?? `fastcp: ${escapeControls((error as Error).message)}`);
+    return usage === undefined ? 1 : 2;
+  } finally {
+    release();
+    await out.flush();
+    await err.flush();
+  }
+}
+
+function compare(invocation: Invocation, signal: AbortSignal): Promise<CompareResult> {
+  const { sources, dest, copy } = invocation;
+  const [a = ''] = sources;
+  const { preserve, dereference, concurrency, onError, oneFileSystem } = copy;
+  const { gitignore, onlyIgnored, ignoreFiles, include, exclude } = copy;
+  const given = {
+    ...{ preserve, dereference, concurrency, onError, oneFileSystem },
+    ...{ gitignore, onlyIgnored, ignoreFiles, include, exclude },
+  };
+  const options = Object.entries(given).filter(([, value]) => value !== undefined);
+  return compareTrees(a, dest, { ...(Object.fromEntries(options) as CompareOptions), signal });
+}
+
+const words: Record<Difference['type'], string> = {
+  onlyInA: 'only in',
+  onlyInB: 'only in',
+  content: 'differ:',
+  metadata: 'differ in mode, times or owner:',
+};
+
+async function print(result: CompareResult, { output }: Invocation, out: Output): Promise<void> {
+  if (output.quiet) return;
+  for (const { type, a, b } of result.differences) {
+    const paths = type === 'onlyInA' ? [a] : type === 'onlyInB' ? [b] : [a, b];
+    await out.line(`${words[type]} ${paths.map(quoteName).join(' and ')}`);
+  }
+  if (result.differences.length + result.errorCount > 0) return;
+  await out.line(`no difference: ${number(result.found)} entries`);
+}
+
+async function printJson(result: CompareResult, out: Output): Promise<void> {
+  const { differences, ...rest } = result;
+  for (const { type, ...one } of differences) {
+    await out.line(toJsonLine({ type: 'difference', difference: type, ...one }));
+  }
+  const errors = result.errors.map(serializeError);
+  await out.line(toJsonLine({ type: 'result', ...rest, differences: differences.length, errors }));
+}

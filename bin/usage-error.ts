@@ -1,0 +1,14 @@
+const CODES = ['ERR_INVALID_ARG_TYPE', 'ERR_INVALID_ARG_VALUE', 'ERR_OUT_OF_RANGE'];
+
+/** What the library says of wrong options, in the words of the command line; undefined for other errors. */
+export function usageError(error: unknown): string | undefined {
+  if (!(error instanceof Error && 'code' in error && CODES.includes(String(error.code)))) return;
+  return `fastcp: ${asOptions(error.message)}\nTry 'fastcp --help'.`;
+}
+
+/** `"options.onlyIgnored" property` is `--only-ignored`. */
+function asOptions(message: string): string {
+  return message.replace(/The "options\.(\w+?)s?(?:\[\d+\])?" property/g, (_, name: string) => {
+    return `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
+  });
+}

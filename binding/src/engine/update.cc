@@ -1,0 +1,208 @@
+#include "update.h"
+
+#include <cerrno>
+#include <string>
+
+#include "compare.h"
+#include "conflict.h"
+#include "copy_other.h"
+#include "metadata.h"
+
+namespace fastcp {
+namespace {
+
+using platform::Follow;
+using platform::Handle;
+using platform::Kind;
+using platform::Stat;
+using platform::Time;
+
+/** One entry that both sides have. */
+struct Pair {
+  Worker& worker;
+  const FolderUse& use;
+  Names names;
+  Stat src{}, dst{};
+
+  [[nodiscard]] const Options& options() const { return worker.engine.options; }
+  [[nodiscard]] Folder& folder() const { return *use; }
+
+  bool fail(int error, const char* operation) const {
+    worker.fail(folder(), names, error, operation);
+    return true;  // nothing is left to do
+  }
+
+  bool skip(Action action = Action::skip) const {
+    worker.count(Count::skipped);
+    worker.note(folder(), names, action, src.kind);
+    return true;
+  }
+};
+
+bool is_older(Time a, Time b) {
+  // A file system that counts whole seconds, or pairs of them, says nothing about what came first in one.
+  constexpr int64_t kCoarse = 2;
+  if (a.nanoseconds == 0) return a.seconds + kCoarse < b.seconds;
+  return a.seconds != b.seconds ? a.seconds < b.seconds : a.nanoseconds < b.nanoseconds;
+}
+
+/** The times at which both sides changed are of one clock. */
+bool has_one_clock(const Folder& folder) {
+  if (folder.route == nullptr) return false;
+  std::atomic<Clocks>& known = folder.route->clocks;
+  if (known == Clocks::unknown) {
+    const bool own = platform::has_own_clock(folder.src()) && platform::has_own_clock(folder.dst());
+    known = own ? Clocks::own : Clocks::foreign;
+  }
+  return known == Clocks::own;
+}
+
+/** The source is what it was when DEST's file was made. */
+bool is_proven(const Pair& pair) {
+  return !pair.options().checksum && is_same_time(pair.src.mtime, pair.dst.mtime) &&
+         is_proven_older(pair.folder(), pair.src, pair.dst);
+}
+
+/** All but the content is what it is to be. Attributes are looked at only by who writes them. */
+bool is_settled(const Pair& pair) {
+  const Preserve& keep = pair.options().preserve;
+  const bool has_times = !keep.timestamps || is_same_time(pair.src.mtime, pair.dst.mtime);
+  const bool has_owner =
+      !keep.ownership || (pair.src.uid == pair.dst.uid && pair.src.gid == pair.dst.gid);
+  const bool has_mode =
+      !keep.mode || pair.src.kind == Kind::link || pair.dst.mode == final_mode(pair.src, pair.dst);
+  return has_times && has_owner && has_mode;
+}
+
+/** One more name of it is somebody else's: what is set here would be set there. */
+bool is_shared(const Pair& pair) { return pair.dst.links > 1 && !pair.options().preserve.links; }
+
+/** Gives an entry of the same content what else its source has. False where that failed, and was reported. */
+bool settle(const Pair& pair) {
+  return pair.options().dry_run ||
+         settle_other(pair.worker.engine, pair.folder(), pair.names, pair.src, pair.names.dst);
+}
+
+/** True: the content is the same, or nothing is left to do, which `done` says. */
+bool has_same_content(const Pair& pair, const Compared& before, bool& done) {
+  const Folder& folder = pair.folder();
+  const Follow follow = pair.options().dereference ? Follow::yes : Follow::no;
+  Handle src, dst;
+  bool without_atime = folder.without_atime.load(std::memory_order_relaxed);
+  const auto open = [&](const Handle& where, const char* name, Follow links, Handle& out) {
+    return pair.worker.with_descriptor(
+        [&] { return platform::open_source_file(where, name, links, without_atime, out); });
+  };
+  done = true;
+  if (const int error = open(folder.src(), pair.names.src, follow, src); error < 0) {
+    return pair.fail(error, "open");
+  }
+  // One that may not be read is replaced.
+  if (open(folder.dst(), pair.names.dst, Follow::no, dst) < 0) return done = false;
+
+  const bool resumed = before.src_ctime == pair.src.ctime && before.dst_ctime == pair.dst.ctime;
+  const Comparison found =
+      compare_content(pair.worker, src, dst, resumed ? before.offset : 0, true);
+  switch (found.outcome) {
+    case Comparison::failed: return pair.fail(found.error, found.operation);
+    case Comparison::differs: return done = false;
+    case Comparison::stopped: return true;
+    case Comparison::left:
+      pair.worker.engine.stack.push(
+          EntryTask{pair.use.again(), pair.names.src, pair.names.dst, Kind::file, 0,
+                    Compared{found.offset, pair.src.ctime, pair.dst.ctime}});
+      return true;
+    case Comparison::same: break;
+  }
+  Stat now;
+  if (platform::stat_handle(src, now) < 0 || is_changed(pair.src, now)) return done = false;
+  done = false;
+  return true;
+}
+
+bool is_current_file(const Pair& pair, const Compared& compared) {
+  if (pair.src.size != pair.dst.size) return false;
+  const bool proven = is_proven(pair);
+  if (proven && is_settled(pair)) return pair.skip();
+  if (!proven) {
+    bool done = false;
+    if (!has_same_content(pair, compared, done)) return false;
+    if (done) return true;
+    if (is_settled(pair) && (pair.options().dry_run || is_shared(pair))) return pair.skip();
+  }
+  if (is_shared(pair)) return false;
+  if (!settle(pair)) return true;
+  // What came meanwhile was not looked at, and the copy would look newer.
+  const Follow follow = pair.options().dereference ? Follow::yes : Follow::no;
+  Stat now;
+  const int error = platform::stat_entry(pair.folder().src(), pair.names.src, now, follow);
+  if (error < 0 || is_changed(pair.src, now)) return false;
+  return pair.skip(Action::touch);
+}
+
+/** For what is the same but for what lies beside its content. */
+bool is_current_otherwise(const Pair& pair) {
+  if (is_settled(pair)) return pair.skip();
+  if (is_shared(pair)) return false;
+  return settle(pair) ? pair.skip(Action::touch) : true;
+}
+
+bool is_current_link(const Pair& pair) {
+  std::string src, dst;
+  if (const int error = read_text(pair.folder().src(), pair.names.src, src); error < 0) {
+    return pair.fail(error, "readlink");
+  }
+  if (read_text(pair.folder().dst(), pair.names.dst, dst) < 0 || src != dst) return false;
+  return is_current_otherwise(pair);
+}
+
+bool is_current(const Pair& pair, const Compared& compared) {
+  if (pair.dst.kind != pair.src.kind) return false;
+  switch (pair.src.kind) {
+    case Kind::file: return is_current_file(pair, compared);
+    case Kind::link: return is_current_link(pair);
+    default: return pair.src.rdev == pair.dst.rdev && is_current_otherwise(pair);
+  }
+}
+
+}  // namespace
+
+bool is_same_time(Time src, Time dst) {
+  // Some count in steps of 2 s, 1 s, 1 us or 100 ns.
+  if (dst.nanoseconds == 0)
+    return dst.seconds == src.seconds || dst.seconds == (src.seconds & ~1LL);
+  return dst.seconds == src.seconds &&
+         (dst.nanoseconds == src.nanoseconds || dst.nanoseconds == src.nanoseconds / 100 * 100 ||
+          dst.nanoseconds == src.nanoseconds / 1000 * 1000);
+}
+
+bool is_proven_older(const Folder& folder, const Stat& src, const Stat& dst) {
+  return is_older(src.ctime, dst.ctime) && has_one_clock(folder);
+}
+
+bool is_changed(const Stat& before, const Stat& now) {
+  return now.size != before.size || now.mtime != before.mtime || now.ctime != before.ctime ||
+         now.ino != before.ino || now.dev != before.dev;
+}
+
+bool is_up_to_date(Worker& worker, const FolderUse& use, Names names, Kind kind,
+                   const Compared& compared) {
+  const Folder& folder = *use;
+  Pair pair{worker, use, names};
+  if (!folder.has_dst() || platform::stat_entry(folder.dst(), names.dst, pair.dst) < 0) {
+    return false;
+  }
+  const Options& options = worker.engine.options;
+  const Follow follow = options.dereference ? Follow::yes : Follow::no;
+  const int error = platform::stat_entry(folder.src(), names.src, pair.src, follow);
+  if (error < 0) return pair.fail(error, "lstat");
+  if (pair.src.kind != kind) return pair.fail(EBUSY, kRefused);  // it was that when listed
+
+  HardLinks::Claim claim;
+  if (!is_first_name(worker, use, names, pair.src, claim)) return true;
+  if (!is_current(pair, compared)) return false;  // who copies it claims it anew
+  if (claim) claim.placed(*use, names.dst, pair.dst);
+  return true;
+}
+
+}  // namespace fastcp

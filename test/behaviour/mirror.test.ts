@@ -1,0 +1,510 @@
+// Doing it again: what is unchanged is left alone, what SRC does not have goes.
+import { execFileSync } from 'node:child_process';
+import {
+  chmodSync,
+  existsSync,
+  linkSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
+import { homedir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { beforeEach, describe, expect, test } from 'vitest';
+import { copyTree } from '../../lib/index.js';
+import type { CopyOptions, EntryEvent } from '../../lib/types.js';
+import { Random } from '../selection/support/random.js';
+import { copyInChild } from '../support/child.js';
+import { makeFiles, makeZoo } from '../support/trees.js';
+import { asUser, needUser, USER } from '../support/user.js';
+import { needRoot, needTool, workFolder } from '../support/work.js';
+
+const work = workFolder('mirror');
+let number = 0;
+let src: string;
+let dest: string;
+beforeEach(() => {
+  const folder = join(work, `${number++}`);
+  mkdirSync(folder);
+  chmodSync(folder, 0o777);
+  src = join(folder, 'src');
+  dest = join(folder, 'dest');
+});
+
+const mirror = (options: CopyOptions = {}) => copyTree(src, dest, { mirror: true, ...options });
+
+async function entriesOf(options: CopyOptions): Promise<EntryEvent[]> {
+  const entries: EntryEvent[] = [];
+  const job = copyTree(src, dest, { ...options, entries: true });
+  for await (const event of job) if (event.type === 'entry') entries.push(event);
+  await job;
+  return entries;
+}
+
+/** Until then what is changed has the time of what was just changed. */
+const tick = (): Promise<void> => sleep(20);
+
+/** All that a mirror keeps equal, a line for each entry. */
+function stateOf(root: string): string[] {
+  const lines: string[] = [];
+  const visit = (path: string, name: string): void => {
+    const stat = lstatSync(path, { bigint: true });
+    const mode = stat.isSymbolicLink() ? '' : (stat.mode & 0o7777n).toString(8);
+    let what = '';
+    if (stat.isFile()) what = readFileSync(path, 'latin1');
+    if (stat.isSymbolicLink()) what = readlinkSync(path);
+    lines.push(`${name} ${(stat.mode >> 12n).toString(8)} ${mode} ${stat.mtimeNs} ${what}`);
+    if (!stat.isDirectory()) return;
+    for (const child of readdirSync(path).sort()) visit(join(path, child), `${name}/${child}`);
+  };
+  visit(root, '');
+  return lines;
+}
+
+/** Another content of the same length, under the old time: nothing but the ctime shows it. */
+function editSlyly(path: string, random: Random): void {
+  const { size, atime, mtime } = statSync(path);
+  writeFileSync(path, Buffer.alloc(size, String.fromCharCode(97 + random.below(26))));
+  utimesSync(path, atime, mtime);
+}
+
+const seed = Number(process.env.FASTCP_SEED ?? Date.now() % 1_000_000);
+
+/** Edits a tree in place; only what an observer could see is done to a copy. */
+class Editor {
+  readonly #root: string;
+  readonly #random: Random;
+  #last = 0;
+
+  constructor(root: string, random: Random) {
+    this.#root = root;
+    this.#random = random;
+  }
+
+  #entries(): { path: string; isFolder: boolean; isFile: boolean }[] {
+    const found = readdirSync(this.#root, { recursive: true, withFileTypes: true });
+    return found.map((entry) => ({
+      path: join(entry.parentPath, entry.name),
+      isFolder: entry.isDirectory(),
+      isFile: entry.isFile(),
+    }));
+  }
+
+  #folder(): string {
+    const folders = this.#entries().filter(({ isFolder }) => isFolder);
+    return folders.length === 0 || this.#random.chance(30)
+      ? this.#root
+      : this.#random.pick(folders).path;
+  }
+
+  add(): void {
+    // Few names, so that one kind comes in the place of another.
+    const path = join(this.#folder(), `n${this.#random.below(12)}`);
+    rmSync(path, { recursive: true, force: true });
+    const kind = this.#random.below(10);
+    if (kind < 5) {
+      writeFileSync(path, 'x'.repeat(this.#random.below(3) * 1000));
+      if (kind < 3) utimesSync(path, 1000, 1000); // a time that Node can set again exactly
+    } else if (kind < 7) mkdirSync(path);
+    else if (kind < 8) symlinkSync(this.#random.pick(['a', 'b', '..', 'nowhere']), path);
+    else if (kind < 9) execFileSync('mkfifo', [path]);
+    else makeFiles(path, { 'p/q/r': `${this.#last++}`, s: '' });
+  }
+
+  remove(): void {
+    const entries = this.#entries();
+    if (entries.length < 5) return;
+    rmSync(this.#random.pick(entries).path, { recursive: true });
+  }
+
+  /** What a mirror must notice in SRC, and nothing that it could not notice in DEST. */
+  change(): void {
+    const files = this.#entries().filter(({ isFile }) => isFile);
+    const entries = this.#entries().filter(({ path }) => !lstatSync(path).isSymbolicLink());
+    if (files.length === 0) return;
+    const { path } = this.#random.pick(files);
+    const what = this.#random.below(6);
+    if (what < 2) editSlyly(path, this.#random);
+    else if (what < 3) writeFileSync(path, `${this.#last++}`);
+    else if (what < 4)
+      chmodSync(this.#random.pick(entries).path, this.#random.pick([0o700, 0o755]));
+    else if (what < 5) utimesSync(this.#random.pick(entries).path, 1, this.#random.below(1000));
+    else renameSync(path, join(this.#folder(), `n${this.#random.below(12)}`));
+  }
+
+  edit(): void {
+    const what = this.#random.below(10);
+    try {
+      if (what < 4) this.add();
+      else if (what < 5) this.remove();
+      else this.change();
+    } catch (error) {
+      // A file may not be moved over a folder.
+      if (!['EISDIR', 'ENOTEMPTY'].includes(String((error as { code?: string }).code))) throw error;
+    }
+  }
+}
+
+const steps = Number(process.env.FASTCP_MIRROR_STEPS ?? (process.env.CI ? 1500 : 300));
+
+test(`${steps} random edits, seed ${seed}: DEST is SRC after each`, {
+  timeout: 600_000,
+}, async () => {
+  const random = new Random(seed);
+  mkdirSync(src);
+  const editor = new Editor(src, random);
+  for (let i = 0; i < 20; i++) editor.add();
+  for (let step = 0; step < steps; step++) {
+    for (let i = random.below(4); i >= 0; i--) editor.edit();
+    // Others may put something into DEST, or take it away.
+    if (existsSync(dest) && random.chance(20)) new Editor(dest, random).add();
+    if (existsSync(dest) && random.chance(20)) new Editor(dest, random).remove();
+    const planned = random.chance(10) && (await entriesOf({ mirror: true, dryRun: true }));
+    const before = existsSync(dest) && stateOf(dest);
+    if (planned) expect(existsSync(dest) && stateOf(dest), `dry run ${step}`).toEqual(before);
+    const { removed } = await mirror({ concurrency: 1 + random.below(3) });
+    expect(stateOf(dest), `step ${step}`).toEqual(stateOf(src));
+    if (planned) {
+      expect(planned.filter(({ action }) => action === 'remove')).toHaveLength(removed);
+    }
+  }
+});
+
+test(`edits during the copy, seed ${seed}: the next run finds what it missed`, {
+  timeout: 120_000,
+}, async () => {
+  const random = new Random(seed);
+  makeFiles(src, {});
+  mkdirSync(src, { recursive: true });
+  for (let i = 0; i < 300; i++) {
+    writeFileSync(join(src, `${i}`), 'a'.repeat(1 + random.below(9000)));
+    utimesSync(join(src, `${i}`), 1000, 1000);
+  }
+  for (let round = 0; round < 20; round++) {
+    const job = mirror({ onError: 'continue' });
+    let going = true;
+    const ended = job.finally(() => {
+      going = false;
+    });
+    while (going) {
+      for (let i = 0; i < 10; i++) editSlyly(join(src, `${random.below(300)}`), random);
+      await sleep(0);
+    }
+    await ended;
+    expect((await mirror()).errorCount).toBe(0);
+    expect(stateOf(dest), `round ${round}`).toEqual(stateOf(src));
+  }
+});
+
+describe('unchanged', () => {
+  test('nothing is written, by the system calls', async (context) => {
+    needTool(context, 'strace');
+    needRoot(context);
+    makeZoo(src, { wide: 200 });
+    const first = await mirror();
+    expect(first.files).toBeGreaterThan(200);
+    const log = join(dest, '../strace');
+    const writing =
+      'trace=mkdirat,unlinkat,renameat,renameat2,linkat,symlinkat,mknodat,fchmod,fchmodat,' +
+      'fchownat,utimensat,ftruncate,fallocate,fsetxattr,setxattr,copy_file_range,pwrite64,ioctl,openat';
+    const words = ['strace', '-f', '-qq', '-y', '-o', log, '-e', writing];
+    const { result } = await copyInChild({ src, dest, options: { mirror: true } }, words);
+    expect(result).toMatchObject({ files: 0, folders: 0, links: 0, special: 0, removed: 0 });
+    const reading = /openat\(.*O_(RDONLY|PATH)|ioctl\(\d+<[^>]*>, (TC|FIO)|\+\+\+ exited/;
+    const calls = readFileSync(log, 'utf8')
+      .split('\n')
+      .filter((line) => line.includes(dest) && !line.includes(' resumed>'));
+    expect(calls.filter((line) => !reading.test(line))).toEqual([]);
+    expect(calls.length).toBeGreaterThan(20);
+  });
+
+  test('one fixed time for all proves nothing', async () => {
+    makeFiles(src, { 'a/one': 'old', 'a/two': 'old' });
+    const fixed = new Date('1984-06-22T21:50:00Z');
+    for (const name of ['a/one', 'a/two']) utimesSync(join(src, name), fixed, fixed);
+    await mirror();
+    writeFileSync(join(src, 'a/one'), 'new');
+    utimesSync(join(src, 'a/one'), fixed, fixed);
+    expect(await mirror()).toMatchObject({ files: 1, skipped: 1 });
+    expect(readFileSync(join(dest, 'a/one'), 'utf8')).toBe('new');
+  });
+
+  test('installed anew: contents decide, little is written, and the next run is cheap', async () => {
+    const files = Object.fromEntries(
+      Array.from({ length: 300 }, (_, i) => [`p${i % 9}/${i}`, `${i}`]),
+    );
+    makeFiles(src, files);
+    await mirror();
+    rmSync(src, { recursive: true });
+    makeFiles(src, { ...files, 'p1/1': '!' });
+    await tick();
+    const again = await entriesOf({ mirror: true });
+    const count = (action: string, kind = 'file'): number =>
+      again.filter((entry) => entry.action === action && entry.kind === kind).length;
+    expect(count('replace')).toBe(1);
+    expect(count('touch')).toBe(299);
+    expect(stateOf(dest)).toEqual(stateOf(src));
+    const after = await entriesOf({ mirror: true });
+    expect(new Set(after.map(({ action }) => action))).toEqual(new Set(['skip']));
+  });
+
+  test('a copy that was made by others, with times', async () => {
+    makeFiles(src, { 'a/b': 'x', c: 'y' });
+    execFileSync('cp', ['-a', src, dest]);
+    expect(await mirror()).toMatchObject({ files: 0, skipped: 2, removed: 0 });
+  });
+
+  test('a large file is compared to its end', async () => {
+    makeFiles(src, { large: Buffer.alloc(70 << 20, 'x') });
+    await mirror();
+    const content = Buffer.alloc(70 << 20, 'x');
+    content[content.length - 1] = 0;
+    const { atime, mtime } = statSync(join(src, 'large'));
+    writeFileSync(join(src, 'large'), content);
+    utimesSync(join(src, 'large'), atime, mtime);
+    expect(await mirror()).toMatchObject({ files: 1 });
+    expect(readFileSync(join(dest, 'large')).equals(content)).toBe(true);
+  });
+
+  test('what rotted in DEST is seen by --checksum, and by nothing else', async () => {
+    makeFiles(src, { file: 'whole' });
+    utimesSync(join(src, 'file'), 1000, 1000); // what Node can set exactly
+    await tick();
+    await mirror();
+    const { atime, mtime } = statSync(join(dest, 'file'));
+    writeFileSync(join(dest, 'file'), 'wrong');
+    utimesSync(join(dest, 'file'), atime, mtime);
+    expect(await copyTree(src, dest, { update: true })).toMatchObject({ files: 0, skipped: 1 });
+    expect(await copyTree(src, dest, { checksum: true })).toMatchObject({ files: 1 });
+    expect(readFileSync(join(dest, 'file'), 'utf8')).toBe('whole');
+  });
+
+  test('names of one file stay that, and cost nothing the next time', async () => {
+    makeFiles(src, { 'a/one': 'x', 'b/other': 'y' });
+    linkSync(join(src, 'a/one'), join(src, 'b/two'));
+    linkSync(join(src, 'a/one'), join(src, 'b/three'));
+    await mirror({ preserve: true });
+    expect(await mirror({ preserve: true })).toMatchObject({ files: 0, hardLinked: 0, skipped: 4 });
+    writeFileSync(join(src, 'a/one'), 'longer');
+    expect(await mirror({ preserve: true })).toMatchObject({ files: 1, hardLinked: 2 });
+    expect(statSync(join(dest, 'b/two')).ino).toBe(statSync(join(dest, 'a/one')).ino);
+    expect(statSync(join(dest, 'b/three')).nlink).toBe(3);
+    expect(readdirSync(join(dest, 'b')).sort()).toEqual(['other', 'three', 'two']);
+  });
+
+  test('a store that DEST is linked to is not touched, its times neither', async () => {
+    makeFiles(src, { file: 'same', other: 'new' });
+    makeFiles(dest, {});
+    mkdirSync(dest, { recursive: true });
+    const store = join(dest, '../store');
+    makeFiles(store, { file: 'same', other: 'old' });
+    for (const name of ['file', 'other']) {
+      utimesSync(join(store, name), 1, 1);
+      linkSync(join(store, name), join(dest, name));
+    }
+    const before = stateOf(store);
+    await mirror();
+    expect(stateOf(dest)).toEqual(stateOf(src));
+    expect(stateOf(store)).toEqual(before);
+  });
+});
+
+describe('what SRC does not have', () => {
+  test('goes, but not what is excluded', async () => {
+    makeFiles(src, { keep: '', 'a/keep': '' });
+    makeFiles(dest, {
+      gone: '',
+      'a/gone/deep/er': '',
+      'a/x.log': '',
+      'logs/y.log': '',
+      'logs/z': '',
+    });
+    const { removed } = await mirror({ exclude: ['**/*.log'] });
+    expect(removed).toBe(5);
+    const left = readdirSync(dest, { recursive: true }).sort();
+    expect(left).toEqual(['a', 'a/keep', 'a/x.log', 'keep', 'logs', 'logs/y.log']);
+    expect(await mirror({ exclude: ['**/*.log'], deleteExcluded: true })).toMatchObject({
+      removed: 3,
+    });
+    expect(readdirSync(dest, { recursive: true }).sort()).toEqual(['a', 'a/keep', 'keep']);
+  });
+
+  test('with deleteExcluded also what SRC has and is not selected', async () => {
+    makeFiles(src, { 'a/x.log': '1', 'b/keep': '', 'c.log': '' });
+    makeFiles(dest, { 'a/x.log': '1', 'c.log': '', 'd/e.log': '' });
+    await mirror({ exclude: ['**/*.log'], deleteExcluded: true });
+    expect(readdirSync(dest, { recursive: true }).sort()).toEqual(['a', 'b', 'b/keep']);
+  });
+
+  test.for<[string, CopyOptions]>([
+    ['a filter', { filter: ({ name }) => name !== 'mine' }],
+    ['one that takes its time', { filter: ({ name }) => sleep(2, name !== 'mine') }],
+    ['a rule', { ignoreFiles: ['.rules'] }],
+  ])('is protected by %s', async ([, options]) => {
+    makeFiles(src, { '.rules': 'mine\n', 'a/keep': '' });
+    makeFiles(dest, { mine: '', 'a/mine': '', 'b/mine': '', 'b/not': '', 'c/d/not': '' });
+    await mirror(options);
+    const left = readdirSync(dest, { recursive: true }).sort();
+    expect(left).toEqual(['.rules', 'a', 'a/keep', 'a/mine', 'b', 'b/mine', 'mine']);
+  });
+
+  test('whatever kinds meet', async () => {
+    const kinds: Record<string, (path: string) => void> = {
+      file: (path) => writeFileSync(path, 'f'),
+      folder: (path) => makeFiles(path, { 'in/it': 'x' }),
+      link: (path) => symlinkSync('nowhere', path),
+      fifo: (path) => execFileSync('mkfifo', [path]),
+      nothing: () => {},
+    };
+    mkdirSync(src);
+    mkdirSync(dest);
+    for (const [from, make] of Object.entries(kinds)) {
+      for (const [to, makeOther] of Object.entries(kinds)) {
+        make(join(src, `${from} over ${to}`));
+        makeOther(join(dest, `${from} over ${to}`));
+      }
+    }
+    await mirror();
+    expect(stateOf(dest)).toEqual(stateOf(src));
+    for (const name of readdirSync(dest)) rmSync(join(dest, name), { recursive: true });
+    for (const [from] of Object.entries(kinds)) {
+      for (const [to, makeOther] of Object.entries(kinds))
+        makeOther(join(dest, `${from} over ${to}`));
+    }
+    // The same where JavaScript is asked about each.
+    await mirror({ filter: () => true });
+    expect(stateOf(dest)).toEqual(stateOf(src));
+  });
+
+  test('a folder that is excluded is not replaced by a file', async () => {
+    makeFiles(src, { build: 'a file' });
+    makeFiles(dest, { 'build/cache': 'dear' });
+    const error = await mirror({ exclude: ['build/'] }).catch((thrown) => thrown);
+    expect(error).toMatchObject({ code: 'ERR_FS_CP_NON_DIR_TO_DIR' });
+    expect(readFileSync(join(dest, 'build/cache'), 'utf8')).toBe('dear');
+  });
+
+  test('stays where SRC cannot be listed', async (context) => {
+    needUser(context);
+    makeFiles(src, { 'a/x': '', 'b/y': '' });
+    makeFiles(dest, { 'a/old': '', 'b/old': '' });
+    execFileSync('chown', ['-R', `${USER}`, src, dest]);
+    chmodSync(join(src, 'a'), 0o300);
+    const { result } = await copyInChild(
+      { src, dest, options: { mirror: true, onError: 'continue' } },
+      asUser,
+    );
+    expect(result?.errorCount).toBe(1);
+    expect(existsSync(join(dest, 'a/old'))).toBe(true);
+    expect(existsSync(join(dest, 'b/old'))).toBe(false);
+  });
+
+  test('stays where something is mounted', async (context) => {
+    needRoot(context);
+    makeFiles(src, { keep: '' });
+    makeFiles(dest, { 'a/mount/x': '' });
+    const other = join(dest, '../other');
+    makeFiles(other, { dear: '' });
+    execFileSync('mount', ['--bind', other, join(dest, 'a/mount')]);
+    try {
+      const result = await mirror({ onError: 'continue' });
+      expect(result.errors).toMatchObject([
+        { code: 'ERR_FASTCP_MOUNT_POINT', path: join(dest, 'a/mount') },
+      ]);
+      expect(existsSync(join(other, 'dear'))).toBe(true);
+    } finally {
+      execFileSync('umount', [join(dest, 'a/mount')]);
+    }
+  });
+
+  test('links in DEST are removed, what they lead to is not', async () => {
+    makeFiles(src, { keep: '' });
+    const other = join(src, '../other');
+    makeFiles(other, { dear: '' });
+    mkdirSync(dest);
+    symlinkSync(other, join(dest, 'link'));
+    symlinkSync(other, join(dest, 'keep'));
+    await mirror();
+    expect(stateOf(dest)).toEqual(stateOf(src));
+    expect(existsSync(join(other, 'dear'))).toBe(true);
+  });
+
+  test('folders that keep their owner out are opened, and closed again', async (context) => {
+    needUser(context);
+    makeFiles(src, { 'a/one': '1', 'a/b/two': '2' });
+    makeFiles(dest, { 'a/old': '', 'a/b/older': '', 'c/d/e': '' });
+    for (const path of ['a/b', 'a']) {
+      chmodSync(join(src, path), 0o555);
+      chmodSync(join(dest, path), 0o555);
+    }
+    chmodSync(join(dest, 'c/d'), 0o000);
+    execFileSync('chown', ['-R', `${USER}`, src, dest]);
+    const { error } = await copyInChild({ src, dest, options: { mirror: true } }, asUser);
+    expect(error).toBeUndefined();
+    expect(stateOf(dest)).toEqual(stateOf(src));
+  });
+});
+
+describe('refused', () => {
+  test.for([
+    ['the root folder', '/'],
+    ['a home folder', '/root'],
+    ['a home folder', homedir()],
+  ])('%s: %s', async ([, folder]) => {
+    makeFiles(src, { file: '' });
+    for (const dryRun of [false, true]) {
+      const error = await copyTree(src, folder as string, { mirror: true, dryRun }).catch((e) => e);
+      expect(error).toMatchObject({ code: 'ERR_FASTCP_MIRROR' });
+      expect(error.message).toMatch(/would empty (the root|a home|your home)/);
+    }
+  });
+
+  test('a folder that SRC is in, by another way, too', async () => {
+    makeFiles(src, { file: '' });
+    symlinkSync('..', join(src, '../up'));
+    for (const folder of [join(src, '..'), join(src, '../up'), join(src, '../..')]) {
+      const error = await copyTree(src, folder, { mirror: true }).catch((thrown) => thrown);
+      expect(error).toMatchObject({ code: 'ERR_FASTCP_MIRROR' });
+    }
+    expect(existsSync(join(src, 'file'))).toBe(true);
+  });
+});
+
+test('a dry run says what would be done, and does nothing', async () => {
+  makeFiles(src, { same: 's', new: 'n', changed: 'longer', 'folder/x': '' });
+  makeFiles(dest, { changed: 'old', 'gone/a': '', 'gone/b/c': '', folder: '' });
+  writeFileSync(join(dest, 'same'), 's');
+  const before = stateOf(dest);
+  const planned = await entriesOf({ mirror: true, dryRun: true });
+  expect(stateOf(dest)).toEqual(before);
+  const lines = planned.map(({ action, dest: path }) => `${action} ${path.slice(dest.length)}`);
+  expect(lines.sort()).toEqual([
+    'copy /folder/x',
+    'copy /new',
+    'make /folder',
+    'remove /folder',
+    'remove /gone',
+    'remove /gone/a',
+    'remove /gone/b',
+    'remove /gone/b/c',
+    'replace /changed',
+    'touch ',
+    'touch /same',
+  ]);
+});
+
+test('skipExisting leaves alone what is there', async () => {
+  makeFiles(src, { a: 'new', b: 'new' });
+  makeFiles(dest, { a: 'old' });
+  expect(await copyTree(src, dest, { skipExisting: true })).toMatchObject({ files: 1, skipped: 1 });
+  expect(readFileSync(join(dest, 'a'), 'utf8')).toBe('old');
+});

@@ -1,0 +1,110 @@
+// Parts of one tree, by several processes at once or one after another.
+import { execFileSync } from 'node:child_process';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  writeFileSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { beforeEach, describe, expect, test } from 'vitest';
+import { copyTree } from '../../lib/index.js';
+import { copyInChild } from '../support/child.js';
+import { differences } from '../support/compare.js';
+import { makeFiles } from '../support/trees.js';
+import { asUser, needUser, USER } from '../support/user.js';
+import { workFolder } from '../support/work.js';
+
+const work = workFolder('shards');
+let number = 0;
+let src: string;
+let dest: string;
+beforeEach(() => {
+  const folder = join(work, `${number++}`);
+  mkdirSync(folder);
+  chmodSync(folder, 0o777);
+  src = join(folder, 'src');
+  dest = join(folder, 'dest');
+});
+
+/** Folders of many widths and depths, empty ones, and some that keep their owner from writing. */
+function makeTree(): string[] {
+  const closed: string[] = [];
+  for (let i = 0; i < 120; i++) {
+    const folder = join(src, `a${i % 5}`, `b${i % 11}`, `c${i}`);
+    mkdirSync(folder, { recursive: true });
+    for (let file = 0; file < i % 7; file++) writeFileSync(join(folder, `${file}`), `${i} ${file}`);
+    if (i % 9 === 0) closed.push(folder);
+  }
+  mkdirSync(join(src, 'empty/also empty'), { recursive: true });
+  closed.push(join(src, 'a1'), join(src, 'a2/b2'), src);
+  for (const folder of closed.toSorted((a, b) => b.length - a.length)) chmodSync(folder, 0o555);
+  return closed;
+}
+
+const filesIn = (root: string): string[] =>
+  existsSync(root)
+    ? readdirSync(root, { recursive: true, withFileTypes: true })
+        .filter((entry) => entry.isFile())
+        .map((entry) => join(entry.parentPath, entry.name).slice(root.length))
+    : [];
+
+const timesOf = (root: string): string =>
+  execFileSync('find', ['.', '-printf', '%p %m %T@\n'], { cwd: root, encoding: 'utf8' });
+
+describe.for([2, 5, 16])('%d shards', (n) => {
+  const shards = Array.from({ length: n }, (_, i) => `${i + 1}/${n}`);
+
+  test('are disjoint, and the whole together', async () => {
+    makeTree();
+    const all: string[] = [];
+    for (const shard of shards) {
+      const own = join(dest, shard.replace('/', ' of '));
+      await copyTree(src, own, { shard });
+      all.push(...filesIn(own));
+    }
+    expect(all.toSorted()).toEqual(filesIn(src).toSorted());
+  });
+
+  test.for(['at once', 'one after another'])('%s, by an ordinary user', async (how, context) => {
+    needUser(context);
+    makeTree();
+    execFileSync('chown', ['-R', `${USER}`, src]);
+    const copy = (shard: string) =>
+      copyInChild({ src, dest, options: { shard, preserve: ['mode', 'timestamps'] } }, asUser);
+    const outcomes = [];
+    // Twice: shards may be run again.
+    for (const _ of [1, 2]) {
+      if (how === 'at once') outcomes.push(...(await Promise.all(shards.map(copy))));
+      else for (const shard of shards) outcomes.push(await copy(shard));
+    }
+    expect(outcomes.map(({ error }) => error?.message).filter(Boolean)).toEqual([]);
+    expect(differences(src, dest)).toEqual([]);
+    expect(timesOf(dest).split('\n').toSorted()).toEqual(timesOf(src).split('\n').toSorted());
+  });
+});
+
+test('a file is copied by one of them', async () => {
+  makeFiles(src, { file: 'x' });
+  const found = [];
+  for (const shard of ['1/3', '2/3', '3/3']) {
+    const { files } = await copyTree(join(src, 'file'), join(dest, '../copy'), { shard });
+    found.push(files);
+  }
+  expect(found.toSorted()).toEqual([0, 0, 1]);
+  expect(readFileSync(join(dest, '../copy'), 'utf8')).toBe('x');
+});
+
+test('with a selection: what is selected, once', async () => {
+  makeTree();
+  const all: string[] = [];
+  for (const shard of ['1/3', '2/3', '3/3']) {
+    const own = join(dest, shard.replace('/', ' of '));
+    await copyTree(src, own, { shard, exclude: ['**/3'], filter: ({ name }) => name !== '2' });
+    all.push(...filesIn(own));
+  }
+  const wanted = filesIn(src).filter((path) => !/\/[23]$/.test(path));
+  expect(all.toSorted()).toEqual(wanted.toSorted());
+});
