@@ -69,8 +69,9 @@ describe.each(forms)('%s', (form, copy) => {
       [
         'ERR_FS_CP_EEXIST',
         () => {
-          makeFiles(dest, { file: 'old' });
-          return [src, dest, { recursive: true, force: false, errorOnExist: true }];
+          // Of a file: Node since 22 takes a folder that DEST has for one more thing that exists.
+          fs.writeFileSync(dest, 'old');
+          return [join(src, 'file'), dest, { force: false, errorOnExist: true }];
         },
       ],
       [
@@ -125,6 +126,13 @@ describe.each(forms)('%s', (form, copy) => {
         code === 'ENOENT' ? node?.message : node?.message.split(' (')[0],
       );
     });
+  });
+
+  test('a folder that DEST has is nothing that exists in the way', async () => {
+    fs.mkdirSync(join(dest, 'folder'), { recursive: true });
+    const options = { recursive: true, force: false, errorOnExist: true };
+    await copy(src, dest, options);
+    await expect(copy(src, dest, options)).rejects.toMatchObject({ code: 'ERR_FS_CP_EEXIST' });
   });
 
   describe('wrong arguments', () => {

@@ -106,7 +106,8 @@ const rows: Row[] = [
       void execFileSync('touch', ['-d', '2001-01-01 00:00:00.123456789', join(src, 'file')]),
     options: { preserveTimestamps: true },
     look: (dest) => `${fs.statSync(join(dest, 'file'), { bigint: true }).mtimeNs}`.slice(-9),
-    theirs: '123000000',
+    // Node 24 and later turn milliseconds into a double on the way.
+    theirs: /^1230000\d\d$/,
     ours: '123456789',
   },
 ];
@@ -122,6 +123,8 @@ describe.each(['theirs', 'ours'] as const)('%s', (side) => {
       () => (look ? look(dest) : 'ok'),
       (error: NodeJS.ErrnoException) => error.code ?? 'Error without a code',
     );
-    expect(outcome).toBe(expected[side]);
+    const wanted = expected[side];
+    if (wanted instanceof RegExp) expect(outcome).toMatch(wanted);
+    else expect(outcome).toBe(wanted);
   });
 });
