@@ -206,6 +206,30 @@ int next_data(const Handle& file, uint64_t offset, uint64_t size, uint64_t& star
 
 int set_size(const Handle& file, uint64_t size);
 
+// --- whole trees -----------------------------------------------------------------------------
+
+/** Exchanges two entries in one step, so that neither is ever missing. -EINVAL, -ENOSYS: not here. */
+int exchange(const Handle& folder, const char* one, const char* other);
+
+/**
+ * Locks the folder of an open descriptor, which its holder's end unlocks. -EWOULDBLOCK: it is locked by
+ * another descriptor.
+ */
+int try_lock(intptr_t folder);
+
+/**
+ * Whether take_snapshot() could copy `source` into `folder`. -EOPNOTSUPP: the file system has no
+ * snapshots; -EINVAL: it has, of other folders; -ENOTEMPTY: what is nested in the folder would be left
+ * out; -EXDEV: they are on two file systems.
+ */
+int check_snapshot(const Handle& source, const Handle& folder);
+
+/** Copies the tree of a folder in one call, as `name`, which must be free. May wait for the disk. */
+int take_snapshot(const Handle& source, const Handle& folder, const char* name);
+
+/** Makes a folder of which there can be snapshots; -EOPNOTSUPP where there cannot. */
+int make_snapshot_source(const Handle& folder, const char* name);
+
 // --- the process -----------------------------------------------------------------------------
 
 struct ThreadUsage {
