@@ -36,8 +36,14 @@ export async function placeAtOnce(container: Container, dest: Buffer): Promise<n
 
 /** The same in two steps, between which there is no `dest`. The next run ends what was begun. */
 export async function placeInSteps(container: Container, dest: Buffer): Promise<void> {
-  await promises.rename(container.tree, container.ready);
-  await finishSteps(container, dest);
+  const { tree, ready } = container;
+  await promises.rename(tree, ready);
+  try {
+    await finishSteps(container, dest);
+  } catch (error) {
+    if (!(error instanceof Halfway)) await promises.rename(ready, tree);
+    throw error;
+  }
 }
 
 /** DEST is gone, or part of it, and what was to take its place does not stand there. */
@@ -52,10 +58,10 @@ export class Halfway extends Error {
 
 /**
  * From wherever it was left, once there is `container.ready`. Rejects with Halfway, or with Node's errors
- * where `dest` is as it was; then nothing is ready any more.
+ * where `dest` is as it was found.
  */
 export async function finishSteps(container: Container, dest: Buffer): Promise<void> {
-  const { ready, tree } = container;
+  const { ready } = container;
   for (;;) {
     const old = await container.unusedName();
     const away = await moveFolders([dest], () => rename(dest, old));
@@ -63,17 +69,17 @@ export async function finishSteps(container: Container, dest: Buffer): Promise<v
       // Part of it lies in a layer that cannot be changed.
       await removeTree(dest).catch((error: Error) => Promise.reject(new Halfway(ready, error)));
     } else if (away !== 0 && away !== -ENOENT) {
-      await promises.rename(ready, tree);
       throw failure(away, 'rename');
     }
     const error = await moveFolders([ready], () => rename(ready, dest));
     if (error === 0) return;
     // Somebody else's copy was put there meanwhile.
     if ([EEXIST, ENOTEMPTY, ENOTDIR, EISDIR].includes(-error)) continue;
-    const back = away === 0 ? await moveFolders([old], () => rename(old, dest)) : away;
-    if (back !== 0 && back !== -ENOENT) throw new Halfway(ready, failure(error, 'rename'));
-    await promises.rename(ready, tree);
-    throw failure(error, 'rename');
+    const asFound =
+      away === 0
+        ? (await moveFolders([old], () => rename(old, dest))) === 0
+        : away === -ENOENT && !(await container.hasOld());
+    throw asFound ? failure(error, 'rename') : new Halfway(ready, failure(error, 'rename'));
   }
 }
 

@@ -378,9 +378,9 @@ describe('where the file system cannot exchange', () => {
   });
 
   /** The command with two steps, of which a rename goes wrong: into ready, DEST away, ready to DEST. */
-  async function twoSteps(fault: string): Promise<Ended> {
+  async function twoSteps(fault: string, { fresh = true } = {}): Promise<Ended> {
     makeFiles(src, { a: 'new' });
-    makeFiles(dest, { a: 'old', b: 'old' });
+    if (fresh) makeFiles(dest, { a: 'old', b: 'old' });
     const faults = [`inject=rename:${fault}`, noExchange].flatMap((each) => ['-e', each]);
     const strace = ['strace', '-f', '-qq', '-o', join(at, 'log'), ...faults];
     const command = [process.execPath, COMMAND, '-q', '--atomic=two-step', src, dest];
@@ -410,6 +410,10 @@ describe('where the file system cannot exchange', () => {
     expect(stderr).toMatch(/^fastcp: ERR_FASTCP_HALFWAY: .*\n$/);
     expect(stderr).toContain(`'${join(at, left, 'ready')}'`);
     expect(digest(dest)).toBe('missing');
+    // Again: neither tree is lost.
+    const again = await twoSteps('error=EIO:when=2+', { fresh: false });
+    expect(again.stderr).toContain(`'${join(at, left, 'ready')}'`);
+    expect(readdirSync(join(at, left)).sort()).toEqual(['old-1', 'ready']);
     await copyTree(join(src, 'a'), dest, { atomic: true }).catch(() => {});
     expect(differences(src, dest)).toEqual([]);
     expect(containers(at)).toEqual([]);
