@@ -48,7 +48,7 @@ interface Given
 export function parseArgs(argv: readonly string[]): Invocation {
   const program = createProgram();
   program.on('option:help-all', () => createProgram(true).help());
-  program.parse(argv, { from: 'user' });
+  program.parse(argv.map(withoutValue), { from: 'user' });
   const sources = [...program.args];
   const dest = sources.pop();
   if (dest === undefined) return program.error('error: missing arguments SRC and DEST');
@@ -80,6 +80,12 @@ export function parseArgs(argv: readonly string[]): Invocation {
       progress,
     },
   };
+}
+
+/** What may be left out comes after '=' only: a word that follows is a path. */
+function withoutValue(word: string, index: number, argv: readonly string[]): string {
+  const isOption = word === '--atomic' || word === '--snapshot';
+  return isOption && !argv.slice(0, index).includes('--') ? `${word}=` : word;
 }
 
 const usual: PreserveKind[] = ['mode', 'timestamps', 'ownership'];
@@ -153,6 +159,19 @@ function createProgram(all = false): Command {
         'never',
       ]),
     )
+    .addOption(
+      rare(
+        new Option(
+          '--atomic [=two-step]',
+          'replace DEST whole, in one step (or two), or not at all',
+        ),
+      ).argParser(choiceOf({ '': true, 'two-step': 'two-step' })),
+    )
+    .addOption(
+      rare(
+        new Option('--snapshot [=when]', 'copy all in one call: always, auto or never'),
+      ).argParser(choiceOf({ '': 'always', always: 'always', auto: 'auto', never: 'never' })),
+    )
     .addOption(rare(new Option('--hard-link', 'make hard links to files of SRC, no copies')))
     .addOption(rare(new Option('--symlink', 'make links to files of SRC, no copies')))
     .addOption(rare(new Option('--fsync', 'wait until everything is on disk')))
@@ -169,6 +188,7 @@ function createProgram(all = false): Command {
     .addOption(rare(new Option('--progress', 'show progress, in CI and in pipes too')))
     .addOption(rare(new Option('--no-progress', 'show no progress')))
     .version(manifest.version, '-V, --version', 'print the version')
+    .addOption(rare(new Option('--doctor', 'with DIR [DIR2]: try what file systems can do')))
     .addOption(new Option('--help-all').hideHelp())
     .helpOption('-h, --help', 'print this help; --help-all: all options')
     .addHelpText('after', '\nExample: fastcp node_modules /cache/node_modules')
@@ -187,6 +207,15 @@ function createProgram(all = false): Command {
 
 function collect(value: string, previous: string[] = []): string[] {
   return [...previous, value];
+}
+
+function choiceOf<T>(choices: Record<string, T>): (value: string) => T {
+  return (value) => {
+    const choice = Object.hasOwn(choices, value) ? choices[value] : undefined;
+    if (choice !== undefined) return choice;
+    const names = Object.keys(choices).filter(Boolean);
+    throw new InvalidArgumentError(`Allowed choices are ${names.join(', ')}.`);
+  };
 }
 
 function parseJobs(value: string): number {

@@ -20,6 +20,10 @@ main(process.argv.slice(2)).then(
 /** 0: done. 1: something failed. 2: wrong usage. 130, 143: interrupted by SIGINT, by SIGTERM. */
 async function main(argv: readonly string[]): Promise<number> {
   try {
+    if (argv.includes('--doctor')) {
+      const { asksForDoctor, runDoctor } = await import('./doctor.js');
+      if (asksForDoctor(argv)) return await runDoctor(argv);
+    }
     const invocation = parseArgs(argv);
     // Loaded late, the addon with it: help and usage errors need none of it.
     const { run } = await import('./run.js');

@@ -21,6 +21,7 @@ export function createTextReport(
   progress: Progress,
 ): Report {
   let errorsShown = 0;
+  let halfway = false;
 
   async function complain(text: string): Promise<void> {
     progress.clear();
@@ -33,6 +34,7 @@ export function createTextReport(
     async event(event) {
       if (event.type === 'error') {
         errorsShown++;
+        halfway ||= event.error.code === 'ERR_FASTCP_HALFWAY';
         await complain(event.error.message);
       } else if (event.type === 'warning' && !output.quiet) {
         await complain(`warning: ${event.warning.message}`);
@@ -47,7 +49,12 @@ export function createTextReport(
           `${count(result.errorCount, 'error')}, ${number(errorsShown)} of them shown`,
         );
       }
-      if (outcome !== 'done') {
+      const failed = outcome !== 'done' || result.errorCount > 0;
+      if (result.replaced === false && failed) {
+        const what = outcome === 'done' ? 'not complete' : outcome;
+        // An error has told what else it is.
+        if (!halfway) await complain(`${what}: ${quoteName(dest)} was left as it was`);
+      } else if (outcome !== 'done') {
         const left = incomplete(result, outcome, copy.dryRun ? undefined : dest);
         if (left !== undefined) await complain(left);
       } else if (!output.quiet) {
@@ -103,6 +110,7 @@ export function wouldCopy(result: CopyResult): string {
 
 function made(result: CopyResult): string {
   const parts = [
+    result.snapshots && count(result.snapshots, 'snapshot'),
     result.files && count(result.files, 'file'),
     result.folders && count(result.folders, 'folder'),
     result.links && count(result.links, 'link'),

@@ -1,14 +1,16 @@
 /** The pipeline: options -> roots -> selection -> engine -> events -> result. */
 import { debuglog } from 'node:util';
 import { Answers } from './answers.js';
+import { replaceWhole } from './atomic/index.js';
 import { CopyError } from './errors.js';
 import { EventQueue } from './events.js';
 import { checkRequest, type Request } from './options.js';
 import { Report } from './result.js';
 import { runEngine, runEngineNow } from './run-engine.js';
+import { takeSnapshot } from './snapshot.js';
 import type { CopyJob, CopyOptions, CopyResult, PathLike } from './types.js';
 import { run as runSteps, runNow as runStepsNow } from './steps.js';
-import { findRoots, makeParents, syncParents } from './walk.js';
+import { findRoots, makeParents, syncParents, type Walk } from './walk.js';
 
 const debug = debuglog('fastcp');
 
@@ -47,7 +49,15 @@ export async function run(
     const there = await runSteps(makeParents(walk, request));
     signal?.throwIfAborted();
     for (const warning of request.warnings) events.push({ type: 'warning', warning });
-    await runEngine(walk, answers, request, events, report);
+    const copy = async (to: Walk): Promise<void> => {
+      if (await takeSnapshot(to, request, events, report)) return;
+      await runEngine(to, answers, request, events, report);
+    };
+    if (request.atomic && !request.dryRun) {
+      await replaceWhole(walk, request, { events, report, copy });
+    } else {
+      await copy(walk);
+    }
     if (request.fsync && !request.dryRun) await runSteps(syncParents(walk, request, there));
     report.end();
     const { result } = report;

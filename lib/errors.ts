@@ -79,7 +79,11 @@ export function refuse(code: string, why: string, path: string, dest?: string): 
   return new CopyError(code, describe(code, why, where), where);
 }
 
-export function errorOf(problem: NativeProblem, path: string, dest: string): CopyError {
+export function errorOf(
+  problem: Pick<NativeProblem, 'errno' | 'operation' | 'offset'>,
+  path: string,
+  dest: string,
+): CopyError {
   const { errno, operation, offset } = problem;
   const refusal = operation === 'cp' ? refusals.get(errno) : kindRefusals[operation];
   const where = { syscall: refusal ? 'cp' : operation, path, dest };

@@ -1,5 +1,8 @@
 /** fastcp: copies directory trees. */
 export { compareTrees } from './compare-trees.js';
 export { copyTree } from './copy-tree.js';
+export { type DoctorOptions, doctor } from './doctor/index.js';
+export type * from './doctor/types.js';
 export { CopyError } from './errors.js';
+export { makeSnapshotSource } from './snapshot.js';
 export type * from './types.js';

@@ -103,6 +103,16 @@ interface Binding {
   Job: new (roots: NativeRoot[], options: NativeOptions, concurrency: number) => NativeJob;
   /** How many threads of libuv's pool all copies of the process may use together. */
   mostWorkers: number;
+  // binding/src/platform/platform.h, whole trees. Each gives 0 or a negative errno.
+  exchange(one: Buffer, other: Buffer): number;
+  /** -EEXIST where there is a `to`. */
+  renameNew(from: Buffer, to: Buffer): number;
+  /** `folder`: a descriptor, which holds the lock until it is closed. */
+  tryLock(folder: number): number;
+  checkSnapshot(source: Buffer, folder: Buffer): number;
+  takeSnapshot(source: Buffer, folder: Buffer, name: Buffer): Promise<number>;
+  makeSnapshotSource(folder: Buffer, name: Buffer): number;
+  setAttribute(path: Buffer, name: Buffer, value: Buffer): number;
 }
 
 /** The order of Kind in binding/src/platform/platform.h. */
@@ -132,6 +142,9 @@ export const lossKinds = ['mode', 'timestamps', 'ownership', 'xattrs', 'acls', '
 const binding = load(path.join(import.meta.dirname, '..')) as Binding;
 
 export const mostWorkers: number = binding.mostWorkers;
+
+export const { exchange, renameNew, tryLock, setAttribute } = binding;
+export const { checkSnapshot, takeSnapshot, makeSnapshotSource } = binding;
 
 const running = new Set<NativeJob>();
 

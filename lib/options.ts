@@ -4,6 +4,7 @@ import { type insteadModes, mostWorkers, reflinkModes } from './native.js';
 import { pathBytes } from './paths.js';
 import { type Glob, parseGlobs } from './selection/globs.js';
 import { checkRuleFileNames } from './selection/index.js';
+import { snapshotObstacle } from './snapshot.js';
 import type { CopyOptions, CopyWarning, Filter, PathLike, PreserveKind } from './types.js';
 
 /** Of these a request has something else than what was asked for. */
@@ -49,9 +50,12 @@ export interface Request extends Checked {
   warnings: CopyWarning[];
 }
 
+const snapshotModes = ['never', 'auto', 'always'] as const;
 const onErrorModes = ['stop', 'continue'] as const;
 
 const known: ReadonlySet<string> = new Set<keyof CopyOptions>([
+  'atomic',
+  'snapshot',
   'preserve',
   'strict',
   'dereference',
@@ -97,6 +101,7 @@ export function checkRequest(
     if (!known.has(name)) throw invalidValue(`options.${name}`, 'left out: no such option', name);
   }
   const warnings: CopyWarning[] = [];
+  const sources = checkSources(src);
   const reflink = checkChoice(options, 'reflink', reflinkModes);
   const sparse = checkChoice(options, 'sparse', ['auto', 'always']);
   if (sparse === 'always' && reflink === 'always') {
@@ -107,8 +112,10 @@ export function checkRequest(
   const shard = checkShard(options.shard);
   const skipExisting = checkFlag(options, 'skipExisting', false);
   checkTogether(options, again.update);
-  return {
-    ...checkSources(src),
+  const request: Request = {
+    ...sources,
+    atomic: checkAtomic(options, sources.sources, again.update),
+    snapshot: checkChoice(options, 'snapshot', snapshotModes),
     ...checkPreserve(options.preserve, again.update || shard.shards > 1, again.update),
     ...again,
     ...shard,
@@ -140,6 +147,33 @@ export function checkRequest(
     filter: checkFilter(options.filter),
     warnings,
   };
+  const obstacle = request.snapshot === 'always' && snapshotObstacle(request);
+  if (!obstacle) return request;
+  throw invalidValue('options.snapshot', `'auto' or 'never' with ${obstacle}`, 'always');
+}
+
+/** It leaves nothing of DEST, so what keeps some of that cannot be asked for with it. */
+function checkAtomic(
+  options: CopyOptions,
+  sources: readonly Buffer[],
+  update: boolean,
+): Request['atomic'] {
+  const { atomic = false, force, errorOnExist, backup, skipExisting } = options;
+  if (typeof atomic !== 'boolean' && atomic !== 'two-step') {
+    const expected = "a boolean or 'two-step'";
+    if (typeof atomic !== 'string') throw invalidType('options.atomic', expected, atomic);
+    throw invalidValue('options.atomic', expected, atomic);
+  }
+  if (atomic === false) return false;
+  const conflict =
+    ((force === false || skipExisting) && 'force false, which keeps what DEST has') ||
+    (errorOnExist && 'errorOnExist, which keeps what DEST has') ||
+    (backup && 'backup: nothing of DEST is left to keep') ||
+    (update && 'update or mirror: all of it is made anew') ||
+    (options.shard !== undefined && 'shard: no shard makes the whole') ||
+    (sources.length > 1 && 'several sources: one DEST is replaced whole');
+  if (conflict) throw invalidValue('options.atomic', `false with ${conflict}`, atomic);
+  return atomic;
 }
 
 function checkSources(src: PathLike | readonly PathLike[]): Pick<Request, 'sources' | 'several'> {

@@ -38,6 +38,10 @@ export class Report {
   #warningCount = 0;
   #began = performance.now();
   #ended: number | undefined;
+  /** Taken without the engine. */
+  snapshots = 0;
+  /** Undefined where nothing is replaced as a whole. */
+  replaced: boolean | undefined;
 
   constructor(warnings: CopyWarning[]) {
     for (const warning of warnings) this.warn(warning);
@@ -105,6 +109,8 @@ export class Report {
   get result(): CopyResult {
     return {
       ...this.#counters,
+      snapshots: this.snapshots,
+      ...(this.replaced !== undefined && { replaced: this.replaced }),
       errors: [...this.#errors],
       errorCount: this.#errorCount,
       warnings: [...this.#warnings],

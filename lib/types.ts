@@ -68,6 +68,16 @@ export interface CopyOptions {
   signal?: AbortSignal;
   /** Look at everything and report what would be done, but write nothing. Default `false`. */
   dryRun?: boolean;
+  /**
+   * Replace DEST whole: the copy is made beside it and put in its place in one step, or DEST stays as it was,
+   * after any error, too. `two-step` also where the file system knows no such step. Default `false`.
+   */
+  atomic?: boolean | 'two-step';
+  /**
+   * Copy the whole tree in one call, which keeps everything: on btrfs, where SRC is a subvolume and DEST is not
+   * there. `auto` copies as usual where that cannot be, `always` fails. Default `never`.
+   */
+  snapshot?: 'never' | 'auto' | 'always';
   /** Stay on the file system of SRC: mount points inside it become empty folders. Default `false`. */
   oneFileSystem?: boolean;
   /** Make missing parents of DEST. Default `true`, as in `fs.cp`. */
@@ -189,6 +199,10 @@ export interface CopyCounters {
 
 /** One shape for success, partial failure and cancellation. */
 export interface CopyResult extends CopyCounters {
+  /** Trees copied as a whole, in one call; their entries are not counted. */
+  snapshots: number;
+  /** With `atomic` only: whether DEST is the copy now. Otherwise it is what it was. */
+  replaced?: boolean;
   /** The first 1,000 errors. */
   errors: CopyErrorLike[];
   /** All errors, those beyond the first 1,000 too. */
@@ -218,6 +232,7 @@ export interface CopyWarning {
     | 'CONCURRENCY_CAPPED'
     | 'GIT_UNAVAILABLE'
     | 'SOURCE_IGNORED'
+    | 'STAGING_LEFT'
     | 'MODE_NOT_KEPT'
     | 'TIMESTAMPS_NOT_KEPT'
     | 'OWNERSHIP_NOT_KEPT'
@@ -241,9 +256,10 @@ export interface EntryEvent {
   /**
    * `make` a folder; `copy` a file, link or special file; `replace` one that DEST had; `skip`; `link`:
    * one more name for what was copied under another one; `touch`: its content was left alone, its times,
-   * mode or owner were not; `remove` from DEST; `leave` out what was not selected, a folder with all in it.
+   * mode or owner were not; `remove` from DEST; `leave` out what was not selected, a folder with all in it;
+   * `snapshot` of a whole tree.
    */
-  action: 'make' | 'copy' | 'replace' | 'skip' | 'link' | 'touch' | 'remove' | 'leave';
+  action: 'make' | 'copy' | 'replace' | 'skip' | 'link' | 'touch' | 'remove' | 'leave' | 'snapshot';
   kind: EntryKind;
   /** In SRC. Names that are not UTF-8 are decoded with U+FFFD. */
   path: string;

@@ -201,8 +201,108 @@ class JobHandle : public Napi::ObjectWrap<JobHandle> {
   std::shared_ptr<Job> job_;
 };
 
+// --- whole trees: each gives 0 or a negative errno; folders and files are paths -----------------
+
+/** exchange(one, other) */
+Napi::Value exchange(const Napi::CallbackInfo& info) {
+  const std::string one = bytes_of(info[0]), other = bytes_of(info[1]);
+  const auto here = platform::Handle::working_folder();
+  return Napi::Number::New(info.Env(), platform::exchange(here, one.c_str(), other.c_str()));
+}
+
+/** renameNew(from, to) */
+Napi::Value rename_new(const Napi::CallbackInfo& info) {
+  const std::string from = bytes_of(info[0]), to = bytes_of(info[1]);
+  const auto here = platform::Handle::working_folder();
+  return Napi::Number::New(info.Env(), platform::rename_new(here, from.c_str(), to.c_str()));
+}
+
+/** tryLock(descriptor) */
+Napi::Value try_lock(const Napi::CallbackInfo& info) {
+  const int error = platform::try_lock(info[0].As<Napi::Number>().Int32Value());
+  return Napi::Number::New(info.Env(), error);
+}
+
+int open_folder(const std::string& path, platform::Handle& out) {
+  const auto here = platform::Handle::working_folder();
+  return platform::open_source_folder(here, path.c_str(), platform::Follow::yes, out);
+}
+
+/** checkSnapshot(source, folder) */
+Napi::Value check_snapshot(const Napi::CallbackInfo& info) {
+  platform::Handle source, folder;
+  int error = open_folder(bytes_of(info[0]), source);
+  if (error == 0) error = open_folder(bytes_of(info[1]), folder);
+  if (error == 0) error = platform::check_snapshot(source, folder);
+  return Napi::Number::New(info.Env(), error);
+}
+
+/** makeSnapshotSource(folder, name) */
+Napi::Value make_snapshot_source(const Napi::CallbackInfo& info) {
+  platform::Handle folder;
+  int error = open_folder(bytes_of(info[0]), folder);
+  if (error == 0) error = platform::make_snapshot_source(folder, bytes_of(info[1]).c_str());
+  return Napi::Number::New(info.Env(), error);
+}
+
+/**
+ * takeSnapshot(source, folder, name): a promise. On a thread of the pool, because the source's dirty
+ * data is written first; it takes no slot, being one call.
+ */
+class Snapshot : public Napi::AsyncWorker {
+ public:
+  static Napi::Value take(const Napi::CallbackInfo& info) {
+    auto* snapshot =
+        new Snapshot(info.Env(), bytes_of(info[0]), bytes_of(info[1]), bytes_of(info[2]));
+    const Napi::Promise promise = snapshot->deferred_.Promise();
+    snapshot->Queue();
+    return promise;
+  }
+
+ private:
+  Snapshot(Napi::Env env, std::string source, std::string folder, std::string name)
+      : Napi::AsyncWorker(env, "fastcp"),
+        deferred_(env),
+        source_(std::move(source)),
+        folder_(std::move(folder)),
+        name_(std::move(name)) {}
+
+  void Execute() override {
+    platform::Handle source, folder;
+    error_ = open_folder(source_, source);
+    if (error_ == 0) error_ = open_folder(folder_, folder);
+    if (error_ == 0) error_ = platform::take_snapshot(source, folder, name_.c_str());
+  }
+
+  void OnOK() override { deferred_.Resolve(Napi::Number::New(Env(), error_)); }
+
+  Napi::Promise::Deferred deferred_;
+  const std::string source_, folder_, name_;
+  int error_ = 0;
+};
+
+/** setAttribute(path, name, value): an extended attribute. */
+Napi::Value set_attribute(const Napi::CallbackInfo& info) {
+  const std::string path = bytes_of(info[0]), name = bytes_of(info[1]), value = bytes_of(info[2]);
+  platform::Handle entry;
+  int error = platform::open_entry(platform::Handle::working_folder(), path.c_str(),
+                                   platform::Follow::no, entry);
+  if (error == 0) {
+    error = platform::set_attribute(entry, name.c_str(), value.data(), value.size());
+  }
+  return Napi::Number::New(info.Env(), error);
+}
+
 Napi::Object init(Napi::Env env, Napi::Object exports) {
   exports["Job"] = JobHandle::define(env);
+  exports["exchange"] = Napi::Function::New<exchange>(env, "exchange");
+  exports["renameNew"] = Napi::Function::New<rename_new>(env, "renameNew");
+  exports["tryLock"] = Napi::Function::New<try_lock>(env, "tryLock");
+  exports["checkSnapshot"] = Napi::Function::New<check_snapshot>(env, "checkSnapshot");
+  exports["makeSnapshotSource"] =
+      Napi::Function::New<make_snapshot_source>(env, "makeSnapshotSource");
+  exports["takeSnapshot"] = Napi::Function::New<Snapshot::take>(env, "takeSnapshot");
+  exports["setAttribute"] = Napi::Function::New<set_attribute>(env, "setAttribute");
   exports["mostWorkers"] = Napi::Number::New(env, Slots::process().most());
   return exports;
 }

@@ -33,6 +33,10 @@ describe('what becomes of options', () => {
     ['-L --fsync', { dereference: true, fsync: true }],
     ['--hard-link', { hardLink: true }],
     ['--symlink', { symlink: true }],
+    ['--atomic', { atomic: true }],
+    ['--atomic=two-step', { atomic: 'two-step' }],
+    ['--snapshot', { snapshot: 'always' }],
+    ['--snapshot=auto --atomic', { snapshot: 'auto', atomic: true }],
     ['--sparse always --backup numbered', { sparse: 'always', backup: 'numbered' }],
   ])('%s', (options, expected) => {
     const { copy } = parseArgs([...words(options), 'src', 'dest']);
@@ -55,6 +59,8 @@ describe('what becomes of paths', () => {
     ['a b dest/', ['a', 'b'], 'dest/'],
     ['a -v dest', ['a'], 'dest'],
     ['-- -v --jobs', ['-v'], '--jobs'],
+    ['--atomic two-step dest', ['two-step'], 'dest'],
+    ['-- --atomic --snapshot', ['--atomic'], '--snapshot'],
   ])('%s', (line, sources, dest) => {
     expect(parseArgs(words(line))).toMatchObject({ sources, dest });
   });
@@ -77,6 +83,9 @@ describe('wrong usage', () => {
     ['src dest -q --json', 'commander.conflictingOption'],
     ['src dest --backup simple', 'commander.invalidArgument'],
     ['src dest --sparse never', 'commander.invalidArgument'],
+    ['src dest --atomic=maybe', 'commander.invalidArgument'],
+    ['src dest --atomic=constructor', 'commander.invalidArgument'],
+    ['src dest --snapshot=maybe', 'commander.invalidArgument'],
   ])('%s', (line, code) => {
     vi.spyOn(process.stderr, 'write').mockReturnValue(true);
     expect(() => parseArgs(words(line))).toThrow(

@@ -41,6 +41,9 @@ test('--help-all has what --help has, and the rest', async () => {
       '--stop',
       '--no-preserve',
       '--fsync',
+      '--atomic [=two-step]',
+      '--snapshot [=when]',
+      '--doctor',
     ]),
   );
   for (const line of all.stdout.split('\n')) expect(line.length).toBeLessThanOrEqual(80);
@@ -60,6 +63,9 @@ describe('wrong usage ends with 2 and names what is wrong', () => {
     ['src dest --exclude a[b', '--exclude must be a glob that parses'],
     ['src dest --include /a', '--include must be a glob relative to SRC'],
     ['src dest --ignore-file a/b', '--ignore-file must be a file name without slashes'],
+    ['src dest --atomic --no-force', '--atomic must be false with force false'],
+    ['src other dest --atomic', '--atomic must be false with several sources'],
+    ['src dest --snapshot -L', "--snapshot must be 'auto' or 'never' with dereference"],
     ['src dest --gitignore --only-ignored', "'--only-ignored' cannot be used with option '--git"],
     ['src dest -q -v', "'-q, --quiet' cannot be used with option '-v, --verbose'"],
   ])('fastcp %s', async (args, message) => {

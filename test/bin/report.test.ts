@@ -21,6 +21,7 @@ describe('summary', () => {
         '137,000 by copy_file_range, 470 read and written',
     ],
     ['nothing', resultWith({ durationMs: 3 }), 'nothing in 3 ms'],
+    ['a snapshot', resultWith({ snapshots: 1, durationMs: 5 }), '1 snapshot in 5 ms'],
     [
       'one of each',
       resultWith({

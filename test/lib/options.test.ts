@@ -70,6 +70,9 @@ describe('an option of the wrong type is refused', () => {
     ['concurrency', '4', "Received '4'"],
     ['concurrency', null, 'Received null'],
     ['concurrency', 4n, 'Received 4'],
+    ['atomic', 1, 'Received 1'],
+    ['atomic', null, 'Received null'],
+    ['snapshot', true, 'Received true'],
     ['signal', null, 'Received null'],
     ['signal', {}, 'an instance of Object'],
     ['signal', new AbortController(), 'an instance of AbortController'],
@@ -88,6 +91,42 @@ test('gitignore and onlyIgnored together are refused', () => {
   expectThrown(error, TypeError, 'ERR_INVALID_ARG_VALUE', texts);
 });
 
+describe('options that exclude each other are refused', () => {
+  test.each<[CopyOptions, option: string, why: string]>([
+    [{ atomic: true, force: false }, 'atomic', 'false with force false'],
+    [{ atomic: 'two-step', errorOnExist: true }, 'atomic', 'false with errorOnExist'],
+    [{ atomic: true, backup: 'numbered' }, 'atomic', 'false with backup'],
+    ...(
+      [
+        [{ dereference: true }, 'dereference'],
+        [{ hardLink: true }, 'hardLink'],
+        [{ symlink: true }, 'symlink'],
+        [{ reflink: 'never' }, "reflink 'never'"],
+        [{ sparse: 'always' }, "sparse 'always'"],
+        [{ backup: 'numbered' }, 'backup'],
+        [{ gitignore: true }, 'gitignore'],
+        [{ onlyIgnored: true }, 'onlyIgnored'],
+        [{ include: ['a'] }, 'include'],
+        [{ exclude: ['a'] }, 'exclude'],
+        [{ ignoreFiles: ['.a'] }, 'ignoreFiles'],
+        [{ filter: () => true }, 'filter'],
+      ] as const
+    ).map(([options, name]): [CopyOptions, string, string] => [
+      { ...options, snapshot: 'always' },
+      'snapshot',
+      `'auto' or 'never' with ${name}`,
+    ]),
+  ])('%o', (options, option, why) => {
+    const error = thrownBy(src, dest, options);
+    expectThrown(error, TypeError, 'ERR_INVALID_ARG_VALUE', [`"options.${option}"`, why]);
+  });
+
+  test.each([{ atomic: true }, { snapshot: 'always' }])('several sources: %o', (options) => {
+    const error = thrownBy([src, cwd], dest, options);
+    expectThrown(error, TypeError, 'ERR_INVALID_ARG_VALUE', ['with several sources']);
+  });
+});
+
 describe('an option of the wrong value is refused', () => {
   test.each([
     ['reflink', 'sometimes', ["'auto'", "'always'", "'never'"]],
@@ -96,6 +135,8 @@ describe('an option of the wrong value is refused', () => {
     ['exclude', ['a', 'b[c'], ['"options.exclude[1]"', "Received 'b[c'"]],
     ['ignoreFiles', ['a/b'], ['"options.ignoreFiles[0]"', "Received 'a/b'"]],
     ['onError', 'ignore', ["'stop'", "'continue'"]],
+    ['atomic', 'three-step', ['a boolean', "'two-step'"]],
+    ['snapshot', 'sometimes', ["'never'", "'auto'", "'always'"]],
   ])('%s: %o', (name, value, choices) => {
     const error = thrownBy(src, dest, { [name]: value });
     const texts = [

@@ -45,9 +45,8 @@ bool open_doomed(Worker& worker, const Folder& parent, const char* name, Handle&
   if (error < 0) return error == -ENOENT ? false : fail(engine, parent, name, error, "open");
   error = platform::stat_handle(target, stat);
   if (error < 0) return fail(engine, parent, name, error, "fstat");
-  const bool mounted =
-      platform::is_mount_point(target) || (!parent.is_base() && stat.dev != parent.dst_stat.dev);
-  if (mounted) return fail(engine, parent, name, EXDEV, kRefused);
+  if (platform::is_mount_point(parent.dst(), target))
+    return fail(engine, parent, name, EXDEV, kRefused);
   if ((stat.mode & kOwner) != kOwner && !engine.options.dry_run) {
     // Where this fails, opening or removing says why.
     platform::set_folder_mode(target, stat.mode | kOwner);

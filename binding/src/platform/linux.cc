@@ -150,15 +150,18 @@ Listed parse_listing(const char* record) {
           entry->size};
 }
 
-bool is_mount_point(const Handle& folder) {
+bool is_mount_point(const Handle& parent, const Handle& folder) {
+  struct stat above, found;
 #ifdef STATX_ATTR_MOUNT_ROOT
-  struct statx found;
-  // glibc 2.28 knows the call, kernels since 5.8 the attribute.
-  return statx(fd(folder), "", AT_EMPTY_PATH, STATX_INO, &found) == 0 &&
-         (found.stx_attributes & STATX_ATTR_MOUNT_ROOT) != 0;
-#else
-  return false;
+  struct statx known;
+  if (statx(fd(folder), "", AT_EMPTY_PATH, STATX_INO, &known) == 0 &&
+      (known.stx_attributes_mask & STATX_ATTR_MOUNT_ROOT) != 0) {
+    return (known.stx_attributes & STATX_ATTR_MOUNT_ROOT) != 0;
+  }
 #endif
+  // Before Linux 5.8: subvolumes of btrfs look the same, and are spared with what is mounted.
+  return fstat(fd(parent), &above) == 0 && fstat(fd(folder), &found) == 0 &&
+         above.st_dev != found.st_dev;
 }
 
 bool has_own_clock(const Handle& folder) {

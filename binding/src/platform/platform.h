@@ -96,8 +96,8 @@ struct Listed {
 /** Reads one record that read_listing() wrote. '.' and '..' are among them. */
 Listed parse_listing(const char* record);
 
-/** Whether something is mounted on an open folder. False where the system cannot tell. */
-bool is_mount_point(const Handle& folder);
+/** Whether something is mounted on a folder in `parent`. */
+bool is_mount_point(const Handle& parent, const Handle& folder);
 
 /**
  * Whether this host's clock gives the times at which what is in a folder changed: not those of a server.
@@ -219,6 +219,30 @@ int set_size(const Handle& file, uint64_t size);
 
 /** Has the content of a file that was written go to its device, and where it may, out of memory. */
 void drop_cache(const Handle& file);
+
+// --- whole trees -----------------------------------------------------------------------------
+
+/** Exchanges two entries in one step, so that neither is ever missing. -EINVAL, -ENOSYS: not here. */
+int exchange(const Handle& folder, const char* one, const char* other);
+
+/**
+ * Locks the folder of an open descriptor, which its holder's end unlocks. -EWOULDBLOCK: it is locked by
+ * another descriptor.
+ */
+int try_lock(intptr_t folder);
+
+/**
+ * Whether take_snapshot() could copy `source` into `folder`. -EOPNOTSUPP: the file system has no
+ * snapshots; -EINVAL: it has, of other folders; -ENOTEMPTY: what is nested in the folder would be left
+ * out; -EXDEV: they are on two file systems.
+ */
+int check_snapshot(const Handle& source, const Handle& folder);
+
+/** Copies the tree of a folder in one call, as `name`, which must be free. May wait for the disk. */
+int take_snapshot(const Handle& source, const Handle& folder, const char* name);
+
+/** Makes a folder of which there can be snapshots; -EOPNOTSUPP where there cannot. */
+int make_snapshot_source(const Handle& folder, const char* name);
 
 // --- the process -----------------------------------------------------------------------------
 

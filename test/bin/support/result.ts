@@ -15,6 +15,7 @@ export function resultWith(given: Partial<CopyResult> = {}): CopyResult {
     hardLinked: 0,
     skipped: 0,
     removed: 0,
+    snapshots: 0,
     errors: [],
     errorCount: 0,
     warnings: [],

@@ -1,0 +1,122 @@
+/** `fastcp --doctor`: what the file systems of folders can do, for people or as JSON. */
+import { Command } from 'commander';
+import type { Diagnosis, FolderDiagnosis } from '../lib/doctor/types.js';
+import { doctor, makeSnapshotSource } from '../lib/index.js';
+import { bytes, escapeControls, number, quoteName, toJsonLine } from './format.js';
+import { abortOnSignals, Interruption } from './interrupt.js';
+
+interface Given {
+  json?: boolean;
+  makeSource?: string;
+}
+
+/** Whether it is this that was asked for, and not a copy. */
+export function asksForDoctor(argv: readonly string[]): boolean {
+  const end = argv.indexOf('--');
+  return argv.slice(0, end === -1 ? argv.length : end).includes('--doctor');
+}
+
+/** Returns the exit code. Throws a CommanderError for wrong usage. */
+export async function runDoctor(argv: readonly string[]): Promise<number> {
+  const program = createProgram();
+  program.parse(argv, { from: 'user' });
+  const { json, makeSource } = program.opts<Given>();
+  const [dir, dir2, ...others] = program.args;
+  if (makeSource !== undefined) {
+    if (dir !== undefined) program.error('error: --make-source takes one DIR, and no other');
+    await makeSnapshotSource(makeSource);
+    process.stdout.write(`${quoteName(makeSource)}: fit for --snapshot\n`);
+    return 0;
+  }
+  if (dir === undefined) return program.error('error: missing argument DIR');
+  if (others.length > 0) return program.error('error: too many arguments: DIR and DIR2 at most');
+
+  const abort = new AbortController();
+  const release = abortOnSignals(abort);
+  try {
+    const diagnosis = await doctor(dir, dir2, { signal: abort.signal });
+    process.stdout.write(json ? `${toJsonLine(diagnosis)}\n` : text(diagnosis));
+    return 0;
+  } catch (error) {
+    if (error instanceof Interruption) return error.exitCode;
+    throw error;
+  } finally {
+    release();
+  }
+}
+
+function createProgram(): Command {
+  return new Command('fastcp')
+    .usage('--doctor DIR [DIR2]\n       fastcp --doctor --make-source DIR')
+    .description(
+      'Tries what the file systems of DIR and DIR2 can do, and how files would be copied\n' +
+        'from one to the other. What it makes there is removed.',
+    )
+    .argument('[dirs...]')
+    .option('--doctor', 'this')
+    .option('--make-source <dir>', 'make a folder of which --snapshot can copy the whole')
+    .option('--json', 'print one JSON object')
+    .helpOption('-h, --help', 'print this help')
+    .configureHelp({ visibleArguments: () => [] })
+    .configureOutput({
+      outputError: (message, write) => write(message.replace(/^error:/, 'fastcp:')),
+    })
+    .showHelpAfterError("Try 'fastcp --doctor --help'.")
+    .exitOverride();
+}
+
+const means = {
+  cloned: 'cloned',
+  kernelCopied: 'by copy_file_range',
+  copied: 'read and written',
+} as const;
+
+const abilities = {
+  clone: 'clones of files',
+  copyFileRange: 'copy_file_range',
+  holes: 'holes',
+  xattrs: 'extended attributes',
+  acls: 'access control lists',
+  links: 'links',
+  hardLinks: 'hard links',
+  caseSensitive: 'names differ in case',
+  exchange: 'exchange (--atomic)',
+  snapshots: 'snapshots',
+} as const;
+
+export function text({ folders, copies, limits }: Diagnosis): string {
+  const lines = folders.flatMap(folderLines);
+  if (copies) {
+    const { from, to, small, large, why } = copies;
+    lines.push(
+      from === to ? 'Copies within it:' : `Copies ${quoteName(from)} -> ${quoteName(to)}:`,
+    );
+    lines.push(row('files below 64 KiB', means[small]), row('larger files', means[large]));
+    lines.push(row('because', why));
+  }
+  lines.push('Limits:', row('processors', number(limits.cores)));
+  lines.push(row('workers', `at most ${number(limits.workers)}`));
+  if (limits.descriptors) lines.push(row('open files', number(limits.descriptors)));
+  return `${lines.join('\n')}\n`;
+}
+
+function folderLines(folder: FolderDiagnosis): string[] {
+  const { path, fileSystem, mountPoint, readOnly, obstacle, longestName, can } = folder;
+  const lines = [`${quoteName(path)}:`];
+  const how = readOnly ? ', read-only' : '';
+  lines.push(row('file system', `${fileSystem || 'unknown'}, ${quoteName(mountPoint)}${how}`));
+  lines.push(row('free', `${bytes(folder.freeBytes)} of ${bytes(folder.bytes)}`));
+  const { inodes, freeInodes } = folder;
+  if (inodes > 0) lines.push(row('free inodes', `${number(freeInodes)} of ${number(inodes)}`));
+  if (obstacle !== undefined) lines.push(row('not tried', `nothing can be made here: ${obstacle}`));
+  if (longestName) lines.push(row('longest name', `${number(longestName)} bytes`));
+  for (const [ability, name] of Object.entries(abilities)) {
+    const answer = can[ability as keyof typeof abilities];
+    if (answer !== undefined) lines.push(row(name, answer === true ? 'yes' : `no: ${answer}`));
+  }
+  return lines;
+}
+
+function row(name: string, value: string): string {
+  return `  ${name.padEnd(22)}${escapeControls(value)}`;
+}

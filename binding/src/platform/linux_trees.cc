@@ -1,0 +1,86 @@
+// Linux: what is done with trees as a whole. Snapshots are those of btrfs, of subvolumes.
+
+#include <fcntl.h>
+#include <linux/btrfs.h>
+#include <linux/fs.h>
+#include <linux/magic.h>
+#include <sys/file.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "platform.h"
+
+namespace fastcp::platform {
+namespace {
+
+int fd(const Handle& handle) { return static_cast<int>(handle.raw()); }
+
+int call(int result) { return result == 0 ? 0 : -errno; }
+
+bool is_btrfs(const Handle& folder) {
+  struct statfs found;
+  return fstatfs(fd(folder), &found) == 0 && found.f_type == BTRFS_SUPER_MAGIC;
+}
+
+/** Subvolumes look like file systems of their own, but for this. */
+int check_same(const Handle& one, const Handle& other) {
+  if (!is_btrfs(other)) return -EXDEV;
+  btrfs_ioctl_fs_info_args first{}, second{};
+  if (ioctl(fd(one), BTRFS_IOC_FS_INFO, &first) != 0) return -errno;
+  if (ioctl(fd(other), BTRFS_IOC_FS_INFO, &second) != 0) return -errno;
+  return std::memcmp(first.fsid, second.fsid, sizeof first.fsid) == 0 ? 0 : -EXDEV;
+}
+
+/** False where the name is too long. */
+template <size_t size>
+bool set_name(char (&to)[size], const char* name) {
+  const size_t length = std::strlen(name);
+  if (length >= size) return false;
+  std::memcpy(to, name, length + 1);
+  return true;
+}
+
+}  // namespace
+
+int exchange(const Handle& folder, const char* one, const char* other) {
+  // glibc has a wrapper since 2.28 only.
+  const long error = syscall(SYS_renameat2, fd(folder), one, fd(folder), other, RENAME_EXCHANGE);
+  return error == 0 ? 0 : -errno;
+}
+
+int try_lock(intptr_t folder) { return call(flock(static_cast<int>(folder), LOCK_EX | LOCK_NB)); }
+
+int check_snapshot(const Handle& source, const Handle& folder) {
+  if (!is_btrfs(source)) return -EOPNOTSUPP;
+  constexpr ino_t kSubvolume = 256;  // BTRFS_FIRST_FREE_OBJECTID: the root of each has this number
+  struct stat found;
+  if (fstat(fd(source), &found) != 0) return -errno;
+  if (found.st_ino != kSubvolume) return -EINVAL;
+  btrfs_ioctl_get_subvol_rootref_args nested{};
+  const int error = call(ioctl(fd(source), BTRFS_IOC_GET_SUBVOL_ROOTREF, &nested));
+  if (error == -EOVERFLOW) return -ENOTEMPTY;  // more than one call can tell
+  if (error == 0 && nested.num_items > 0) return -ENOTEMPTY;
+  return error == 0 ? check_same(source, folder) : error;
+}
+
+int take_snapshot(const Handle& source, const Handle& folder, const char* name) {
+  btrfs_ioctl_vol_args_v2 args{};
+  args.fd = fd(source);
+  if (!set_name(args.name, name)) return -ENAMETOOLONG;
+  return call(ioctl(fd(folder), BTRFS_IOC_SNAP_CREATE_V2, &args));
+}
+
+int make_snapshot_source(const Handle& folder, const char* name) {
+  if (!is_btrfs(folder)) return -EOPNOTSUPP;
+  btrfs_ioctl_vol_args args{};
+  if (!set_name(args.name, name)) return -ENAMETOOLONG;
+  return call(ioctl(fd(folder), BTRFS_IOC_SUBVOL_CREATE, &args));
+}
+
+}  // namespace fastcp::platform

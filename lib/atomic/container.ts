@@ -1,0 +1,112 @@
+/**
+ * The folder beside DEST in which an atomic copy is made, with what DEST was afterwards. Nobody else may
+ * look inside, and it is locked by whoever works in it: without a lock it is what a killed process left.
+ */
+import { randomBytes, createHash } from 'node:crypto';
+import { constants, promises } from 'node:fs';
+import { constants as system } from 'node:os';
+import { errorOf } from '../errors.js';
+import { tryLock } from '../native.js';
+import { baseName, folderOf, join } from '../paths.js';
+import { removeTree } from '../remove-tree.js';
+
+type FileHandle = promises.FileHandle;
+
+export class Container {
+  readonly path: Buffer;
+  /** The copy, while it is made; what DEST was, once they were exchanged. */
+  readonly tree: Buffer;
+  /** The whole copy, where it takes two steps: from here on there is no way back. */
+  readonly ready: Buffer;
+  #lock: FileHandle;
+
+  private constructor(path: Buffer, lock: FileHandle) {
+    this.path = path;
+    this.tree = join(path, Buffer.from('tree'));
+    this.ready = join(path, Buffer.from('ready'));
+    this.#lock = lock;
+  }
+
+  /** A new one beside `dest`. */
+  static async make(dest: Buffer): Promise<Container> {
+    for (;;) {
+      const name = `${prefixFor(dest)}${randomBytes(8).toString('hex')}`;
+      const path = join(folderOf(dest), Buffer.from(name, 'latin1'));
+      await promises.mkdir(path, 0o700);
+      // Where umask took away even that. No more than needed: chmod() would clear an inherited setgid.
+      const { mode } = await promises.lstat(path);
+      if ((mode & 0o700) !== 0o700) await promises.chmod(path, mode | 0o700);
+      const lock = await lockFolder(path);
+      if (lock) return new Container(path, lock);
+    }
+  }
+
+  /** Those beside `dest` that nobody works in. They are locked then. */
+  static async *abandoned(dest: Buffer): AsyncGenerator<Container> {
+    const folder = folderOf(dest);
+    const prefix = prefixFor(dest);
+    // A folder that may not be read: then they are not found.
+    const names = await promises.readdir(folder, 'buffer').catch(() => []);
+    for (const name of names) {
+      const text = name.toString('latin1');
+      if (!text.startsWith(prefix) || !/^[0-9a-f]{16}$/.test(text.slice(prefix.length))) continue;
+      const path = join(folder, name);
+      const lock = await lockFolder(path).catch(() => undefined);
+      if (lock) yield new Container(path, lock);
+    }
+  }
+
+  /** A place for something that is moved away. */
+  async unusedName(): Promise<Buffer> {
+    const used = (await promises.readdir(this.path)).length;
+    return join(this.path, Buffer.from(`old-${used}`));
+  }
+
+  async hasOld(): Promise<boolean> {
+    return (await promises.readdir(this.path)).some((name) => name.startsWith('old-'));
+  }
+
+  /** With all in it. Rejects where something cannot be removed; it is left to the next run then. */
+  async remove(): Promise<void> {
+    try {
+      await removeTree(this.path);
+    } finally {
+      await this.release();
+    }
+  }
+
+  async release(): Promise<void> {
+    await this.#lock.close();
+  }
+}
+
+/** What the names of containers for `dest` begin with, bytes as latin1. */
+function prefixFor(dest: Buffer): string {
+  const name = baseName(dest);
+  const long = name.length > 200; // a name may have 255 bytes
+  return `.${long ? createHash('sha256').update(name).digest('hex') : name.toString('latin1')}.fastcp-`;
+}
+
+/** Undefined where somebody has it, it is gone, or it is not ours. */
+async function lockFolder(path: Buffer): Promise<FileHandle | undefined> {
+  const flags = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW;
+  const handle = await promises.open(path, flags).catch((error: NodeJS.ErrnoException) => {
+    if (['ENOENT', 'ENOTDIR', 'ELOOP'].includes(error.code ?? '')) return undefined;
+    throw error;
+  });
+  if (!handle) return undefined;
+  let locked = false;
+  try {
+    const error = tryLock(handle.fd);
+    if (error === -system.errno.EWOULDBLOCK) return undefined;
+    if (error !== 0) throw errorOf({ errno: error, operation: 'flock' }, path.toString(), '');
+    // Whoever had it before may have removed it meanwhile.
+    const held = await handle.stat({ bigint: true });
+    const named = await promises.lstat(path, { bigint: true }).catch(() => undefined);
+    const same = named !== undefined && held.dev === named.dev && held.ino === named.ino;
+    locked = same && held.uid === BigInt(process.geteuid?.() ?? 0);
+    return locked ? handle : undefined;
+  } finally {
+    if (!locked) await handle.close();
+  }
+}

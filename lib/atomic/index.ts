@@ -1,0 +1,158 @@
+/**
+ * With `atomic`, DEST is replaced whole: the copy is made in a container beside it and put in its place in
+ * one step. A process killed at any moment leaves the old DEST or the new one.
+ *
+ *   parent/DEST                              the old one      │ exchange │  the new one
+ *   parent/.DEST.fastcp-<random>/tree        the copy         │ <──────> │  the old one, removed next
+ *
+ * What a killed process left of a container is removed by the next copy to the same DEST.
+ */
+import { constants } from 'node:os';
+import { CopyError, errorOf, refuse } from '../errors.js';
+import type { EventQueue } from '../events.js';
+import { isWithin } from '../mounts.js';
+import type { Request } from '../options.js';
+import type { Report } from '../result.js';
+import type { CopyWarning } from '../types.js';
+import type { Root, Walk } from '../walk.js';
+import { Container } from './container.js';
+import {
+  canExchange,
+  exists,
+  failure,
+  finishSteps,
+  Halfway,
+  isHalfway,
+  placeAtOnce,
+  placeInSteps,
+} from './place.js';
+import { findTarget, refuseTarget } from './target.js';
+
+type Warn = (warning: CopyWarning) => void;
+
+interface Replacing {
+  events: EventQueue;
+  report: Report;
+  /** Copies to where the walk that it is given says. */
+  copy(walk: Walk): Promise<void>;
+}
+
+/** DEST is as it was unless the copy, of one root, ended without any error. */
+export async function replaceWhole(
+  walk: Walk,
+  request: Request,
+  { events, report, copy }: Replacing,
+): Promise<void> {
+  const warn = (warning: CopyWarning): void => {
+    report.warn(warning);
+    events.push({ type: 'warning', warning });
+  };
+  report.replaced = false;
+  const root = walk.roots[0] as Root;
+  // Not what copy() throws, which is the user's.
+  const own = <T>(step: Promise<T>): Promise<T> =>
+    step.catch((error: unknown) => {
+      throw inOwnWords(error, root, walk);
+    });
+  const target = await own(findTarget(root));
+  const container = await own(prepare(target, root, walk, request, warn));
+  try {
+    await copy(inContainer(walk, root, container));
+    if (report.result.errorCount > 0) return;
+    request.signal?.throwIfAborted();
+    report.replaced = await own(place(container, target, root, walk, request));
+  } finally {
+    if (await exists(container.ready)) await container.release();
+    else await remove(container, warn);
+  }
+}
+
+async function prepare(
+  target: Buffer,
+  root: Root,
+  walk: Walk,
+  { atomic }: Request,
+  warn: Warn,
+): Promise<Container> {
+  await refuseTarget(root, target, walk.shown);
+  await clearUp(target, warn);
+  const container = await Container.make(target);
+  try {
+    if (atomic === 'two-step' || (await canExchange(container))) return container;
+    throw noExchange(root, walk, 'the file system cannot exchange two folders');
+  } catch (error) {
+    await remove(container, warn);
+    throw error;
+  }
+}
+
+async function place(
+  container: Container,
+  target: Buffer,
+  root: Root,
+  walk: Walk,
+  { atomic }: Request,
+): Promise<boolean> {
+  if (!(await exists(container.tree))) return false; // a socket, which was left out
+  await refuseTarget(root, target, walk.shown);
+  const errno = await placeAtOnce(container, target);
+  if (errno === 0) return true;
+  if (errno !== -constants.errno.EXDEV) throw failure(errno, 'rename');
+  if (atomic !== 'two-step') {
+    throw noExchange(root, walk, 'the file system cannot exchange the destination for a new one');
+  }
+  await placeInSteps(container, target);
+  return true;
+}
+
+function noExchange({ src, dest }: Root, { shown }: Walk, why: string): CopyError {
+  const instead = `${why}; atomic 'two-step' (--atomic=two-step) replaces it in two steps`;
+  return refuse('ERR_FASTCP_NO_EXCHANGE', instead, shown.src(src), shown.dest(dest));
+}
+
+/** The walk to another place, in messages that name DEST all the same. */
+function inContainer(walk: Walk, root: Root, { tree }: Container): Walk {
+  const { src, dest } = walk.shown;
+  const own = (path: Buffer): Buffer =>
+    isWithin(path, tree) ? Buffer.concat([root.dest, path.subarray(tree.length)]) : path;
+  return {
+    ...walk,
+    roots: [{ ...root, dest: tree }],
+    shown: { src, dest: (path) => dest(own(path)) },
+  };
+}
+
+/** Ends what killed processes had begun. */
+async function clearUp(target: Buffer, warn: Warn): Promise<void> {
+  for await (const container of Container.abandoned(target)) {
+    try {
+      if (await isHalfway(container, target)) await finishSteps(container, target);
+    } catch (error) {
+      await container.release();
+      throw error;
+    }
+    await remove(container, warn);
+  }
+}
+
+async function remove(container: Container, warn: Warn): Promise<void> {
+  const path = container.path.toString();
+  try {
+    await container.remove();
+  } catch (error) {
+    const message = `not removed: '${path}', left of an atomic copy: ${(error as Error).message}`;
+    warn({ code: 'STAGING_LEFT', message, path });
+  }
+}
+
+/** Node's own errors as ours, with DEST in place of what is in the container. */
+function inOwnWords(error: unknown, { src, dest }: Root, { shown }: Walk): unknown {
+  const [path, to] = [shown.src(src), shown.dest(dest)];
+  if (error instanceof Halfway) {
+    const why = `neither the old nor the new: ${error.message}. The next atomic copy goes on with '${error.ready}'`;
+    return refuse('ERR_FASTCP_HALFWAY', why, path, to);
+  }
+  const { errno, syscall } = error as NodeJS.ErrnoException;
+  if (error instanceof CopyError || errno === undefined || syscall === undefined) return error;
+  return errorOf({ errno, operation: syscall }, path, to);
+}

@@ -1,0 +1,144 @@
+/** How a whole copy comes to stand in DEST's place. */
+import { constants as flags, promises } from 'node:fs';
+import { constants } from 'node:os';
+import { exchange, renameNew } from '../native.js';
+import { removeTree } from '../remove-tree.js';
+import type { Container } from './container.js';
+
+const { EACCES, EEXIST, EINVAL, EISDIR, ENOENT, ENOSYS, ENOTDIR, ENOTEMPTY, EXDEV } =
+  constants.errno;
+
+/** Whether the file system can exchange two folders in one step; tried in the container. */
+export async function canExchange(container: Container): Promise<boolean> {
+  const [one, other] = [container.tree, container.ready];
+  await promises.mkdir(one);
+  await promises.mkdir(other);
+  const error = exchange(one, other);
+  await promises.rmdir(one);
+  await promises.rmdir(other);
+  return error === 0;
+}
+
+/**
+ * Puts `container.tree` in the place of `dest`, at once: where there is a `dest`, by exchanging them. 0 or
+ * a negative errno; -EXDEV where only two steps would do.
+ */
+export async function placeAtOnce(container: Container, dest: Buffer): Promise<number> {
+  const { tree } = container;
+  for (;;) {
+    let error = await moveFolders([tree, dest], () => exchange(tree, dest));
+    if (error === -ENOENT) error = await moveFolders([tree], () => renameNew(tree, dest));
+    if (error === -EINVAL || error === -ENOSYS) return -EXDEV;
+    // Otherwise somebody else's copy was put there meanwhile: the last one wins.
+    if (error !== -EEXIST) return error;
+  }
+}
+
+/** The same in two steps, between which there is no `dest`. The next run ends what was begun. */
+export async function placeInSteps(container: Container, dest: Buffer): Promise<void> {
+  const { tree, ready } = container;
+  await promises.rename(tree, ready);
+  try {
+    await finishSteps(container, dest);
+  } catch (error) {
+    if (!(error instanceof Halfway)) await promises.rename(ready, tree);
+    throw error;
+  }
+}
+
+/** DEST is gone, or part of it, and what was to take its place does not stand there. */
+export class Halfway extends Error {
+  constructor(
+    readonly ready: Buffer,
+    reason: Error,
+  ) {
+    super(reason.message);
+  }
+}
+
+/**
+ * From wherever it was left, once there is `container.ready`. Rejects with Halfway, or with Node's errors
+ * where `dest` is as it was found.
+ */
+export async function finishSteps(container: Container, dest: Buffer): Promise<void> {
+  const { ready } = container;
+  for (;;) {
+    const old = await container.unusedName();
+    const away = await moveFolders([dest], () => rename(dest, old));
+    if (away === -EXDEV) {
+      // Part of it lies in a layer that cannot be changed.
+      await removeTree(dest).catch((error: Error) => Promise.reject(new Halfway(ready, error)));
+    } else if (away !== 0 && away !== -ENOENT) {
+      throw failure(away, 'rename');
+    }
+    const error = await moveFolders([ready], () => rename(ready, dest));
+    if (error === 0) return;
+    // Somebody else's copy was put there meanwhile.
+    if ([EEXIST, ENOTEMPTY, ENOTDIR, EISDIR].includes(-error)) continue;
+    const asFound =
+      away === 0
+        ? (await moveFolders([old], () => rename(old, dest))) === 0
+        : away === -ENOENT && !(await container.hasOld());
+    throw asFound ? failure(error, 'rename') : new Halfway(ready, failure(error, 'rename'));
+  }
+}
+
+/** Whether a container that was left holds a copy that was to be put in place. */
+export async function isHalfway(container: Container, dest: Buffer): Promise<boolean> {
+  if (!(await exists(container.ready))) return false;
+  // What DEST was is here: then what is there now came later.
+  return !((await container.hasOld()) && (await exists(dest)));
+}
+
+export async function exists(path: Buffer): Promise<boolean> {
+  return promises.lstat(path).then(
+    () => true,
+    (error: NodeJS.ErrnoException) => {
+      if (error.code === 'ENOENT') return false;
+      throw error;
+    },
+  );
+}
+
+async function rename(from: Buffer, to: Buffer): Promise<number> {
+  return promises.rename(from, to).then(
+    () => 0,
+    (error: NodeJS.ErrnoException) => {
+      if (error.errno === undefined) throw error;
+      return error.errno;
+    },
+  );
+}
+
+/** As Node's own errors say it. */
+export function failure(errno: number, syscall: string): Error {
+  return Object.assign(new Error(`${syscall} failed: ${-errno}`), { errno, syscall });
+}
+
+/**
+ * Who moves a folder to another must be allowed to write in it, as its '..' changes: read-only ones of
+ * our own allow it while they are moved.
+ */
+async function moveFolders(
+  folders: readonly Buffer[],
+  move: () => number | Promise<number>,
+): Promise<number> {
+  const error = await move();
+  if (error !== -EACCES) return error;
+  const opened: { handle: promises.FileHandle; mode: number }[] = [];
+  try {
+    for (const path of folders) {
+      const found = await promises.lstat(path).catch(() => undefined);
+      if (!found?.isDirectory() || (found.mode & 0o200) !== 0) continue;
+      const mode = found.mode & 0o7777;
+      await promises.chmod(path, mode | 0o700);
+      opened.push({ handle: await promises.open(path, flags.O_DIRECTORY), mode });
+    }
+    return opened.length === 0 ? error : await move();
+  } finally {
+    for (const { handle, mode } of opened) {
+      await handle.chmod(mode);
+      await handle.close();
+    }
+  }
+}

@@ -1,0 +1,53 @@
+/** Where an atomic copy goes, and what it must not replace. */
+import { promises } from 'node:fs';
+import { type CopyError, refuse } from '../errors.js';
+import { mountsWithin } from '../mounts.js';
+import { baseName, folderOf, join } from '../paths.js';
+import { realpath, run } from '../steps.js';
+import type { Root, Shown } from '../walk.js';
+
+/** DEST's own path: without links on the way, and with a name at its end. */
+export async function findTarget({ dest }: Root): Promise<Buffer> {
+  const name = baseName(dest);
+  if (['', '.', '..'].includes(name.toString())) return await run(realpath(dest));
+  return join(await run(realpath(folderOf(dest))), name);
+}
+
+/** To be asked before anything is copied, and again before the copy is put in place. */
+export async function refuseTarget(root: Root, target: Buffer, shown: Shown): Promise<void> {
+  const [path, dest] = [shown.src(root.src), shown.dest(root.dest)];
+  const no = (code: string, why: string): CopyError => refuse(code, why, path, dest);
+  const [mounted] = await mountsWithin(target);
+  if (mounted?.equals(target)) {
+    throw no('ERR_FASTCP_MOUNT_POINT', 'a mount point cannot be replaced (atomic)');
+  }
+  if (mounted) {
+    const why = `'${mounted}' is mounted in the folder to be replaced (atomic)`;
+    throw no('ERR_FASTCP_MOUNT_POINT', why);
+  }
+  const there = await promises.lstat(target, { bigint: true }).catch(missing);
+  if (!there) return;
+  if (there.isSymbolicLink()) {
+    const why = 'a link is not replaced (atomic): name what it leads to';
+    throw no('ERR_FASTCP_DEST_IS_LINK', why);
+  }
+  if (root.isFolder && !there.isDirectory()) {
+    throw no('ERR_FS_CP_DIR_TO_NON_DIR', 'cannot overwrite a non-folder with a folder');
+  }
+  if (!root.isFolder && there.isDirectory()) {
+    throw no('ERR_FS_CP_NON_DIR_TO_DIR', 'cannot overwrite a folder with a non-folder');
+  }
+  // Identities, not names: bind mounts lead to the same folder by other ways.
+  const above = root.followSrc ? root.src : folderOf(root.src);
+  for (let at = await run(realpath(above)); ; at = folderOf(at)) {
+    const { dev, ino } = await promises.stat(at, { bigint: true });
+    if (dev === there.dev && ino === there.ino) {
+      throw no('ERR_FS_CP_EINVAL', 'cannot replace a folder that the source is in (atomic)');
+    }
+    if (at.length === 1) return;
+  }
+}
+
+function missing(error: NodeJS.ErrnoException): undefined {
+  if (error.code !== 'ENOENT') throw error;
+}

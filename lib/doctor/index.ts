@@ -1,0 +1,125 @@
+/**
+ * What the file systems of one or two folders can do, and how files would be copied between them. Everything
+ * is tried, in folders that are removed whatever comes of it.
+ */
+import { promises } from 'node:fs';
+import { availableParallelism } from 'node:os';
+import path from 'node:path';
+import { isWithin, type Mount, mounts } from '../mounts.js';
+import { mostWorkers } from '../native.js';
+import { removeTree } from '../remove-tree.js';
+import type { CopyResult } from '../types.js';
+import { copyFile, longestName, tries } from './tries.js';
+import type { Ability, CopyDiagnosis, Diagnosis, FolderDiagnosis, Means } from './types.js';
+
+export interface DoctorOptions {
+  /** Aborting it ends the tries; what they made is removed first. */
+  signal?: AbortSignal;
+}
+
+/** A folder, with one of ours in it to try things in, unless it cannot be written to. */
+interface Patient {
+  found: FolderDiagnosis;
+  room: string | undefined;
+}
+
+/** Rejects where a folder is missing or is none, and with `signal.reason`. */
+export async function doctor(
+  dir: string,
+  dir2?: string,
+  { signal }: DoctorOptions = {},
+): Promise<Diagnosis> {
+  const patients: Patient[] = [];
+  try {
+    for (const folder of dir2 === undefined ? [dir] : [dir, dir2]) {
+      const patient = await admit(folder);
+      patients.push(patient);
+      await tryAll(patient, signal);
+    }
+    const copies = await tryCopies(patients);
+    signal?.throwIfAborted();
+    const descriptors = await descriptorLimit();
+    return {
+      folders: patients.map(({ found }) => found),
+      ...(copies && { copies }),
+      limits: {
+        cores: availableParallelism(),
+        workers: mostWorkers,
+        ...(descriptors !== undefined && { descriptors }),
+      },
+    };
+  } finally {
+    for (const { room } of patients) if (room !== undefined) await removeTree(Buffer.from(room));
+  }
+}
+
+async function admit(folder: string): Promise<Patient> {
+  const real = await promises.realpath(folder);
+  const { bsize, blocks, bavail, files, ffree } = await promises.statfs(real);
+  const mount = await mountOf(Buffer.from(real));
+  const found: FolderDiagnosis = {
+    path: folder,
+    fileSystem: mount?.fileSystem ?? '',
+    mountPoint: mount?.path.toString() ?? '',
+    readOnly: mount?.readOnly ?? false,
+    freeBytes: bavail * bsize,
+    bytes: blocks * bsize,
+    freeInodes: ffree,
+    inodes: files,
+    can: {},
+  };
+  try {
+    return { found, room: await promises.mkdtemp(path.join(real, '.fastcp-doctor-')) };
+  } catch (error) {
+    found.obstacle = (error as NodeJS.ErrnoException).code ?? (error as Error).message;
+    if (found.obstacle === 'ENOTDIR') throw error;
+    return { found, room: undefined };
+  }
+}
+
+/** The last one mounted there, or above, lies over the others. */
+async function mountOf(folder: Buffer): Promise<Mount | undefined> {
+  const above = (await mounts()).filter((mount) => isWithin(folder, mount.path));
+  const deepest = Math.max(...above.map(({ path: { length } }) => length));
+  return above.findLast((mount) => mount.path.length === deepest);
+}
+
+async function tryAll({ found, room }: Patient, signal: AbortSignal | undefined): Promise<void> {
+  if (room === undefined) return;
+  for (const ability of Object.keys(tries) as Ability[]) {
+    signal?.throwIfAborted();
+    found.can[ability] = await tries[ability](room).then(
+      () => true as const,
+      (error: NodeJS.ErrnoException) => error.code ?? error.message,
+    );
+  }
+  found.longestName = await longestName(room);
+}
+
+async function tryCopies(patients: readonly Patient[]): Promise<CopyDiagnosis | undefined> {
+  const [from, to] = [patients.at(0), patients.at(-1)];
+  if (from?.room === undefined || to?.room === undefined) return undefined;
+  const small = meansOf(await copyFile(from.room, to.room, 4096, {}));
+  const large = meansOf(await copyFile(from.room, to.room, 1 << 20, {}));
+  const clone = await copyFile(from.room, to.room, 1 << 20, { reflink: 'always' }).then(
+    () => '',
+    (error: NodeJS.ErrnoException) => error.code ?? error.message,
+  );
+  const why = [
+    clone === '' ? 'blocks can be shared' : `blocks cannot be shared (${clone})`,
+    small === 'copied' ? 'the kernel copies nothing from here to there' : '',
+  ];
+  const paths = { from: from.found.path, to: to.found.path };
+  return { ...paths, small, large, why: why.filter(Boolean).join('; ') };
+}
+
+function meansOf({ cloned, kernelCopied }: CopyResult): Means {
+  if (cloned > 0) return 'cloned';
+  return kernelCopied > 0 ? 'kernelCopied' : 'copied';
+}
+
+async function descriptorLimit(): Promise<number | undefined> {
+  const limits = await promises.readFile('/proc/self/limits', 'utf8').catch(() => '');
+  const [, soft] = /^Max open files +(\d+)/m.exec(limits) ?? [];
+  return soft === undefined ? undefined : Number(soft);
+}

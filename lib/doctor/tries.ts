@@ -1,0 +1,136 @@
+/** What a file system can do, tried with real files in a folder of ours, by the copier where that does it. */
+import { promises } from 'node:fs';
+import { constants } from 'node:os';
+import path from 'node:path';
+import { copyTree } from '../copy-tree.js';
+import { errorOf } from '../errors.js';
+import { exchange, makeSnapshotSource, setAttribute } from '../native.js';
+import type { CopyOptions, CopyResult } from '../types.js';
+import type { Ability } from './types.js';
+
+const KiB = 1024;
+
+/** Rejects with why it cannot. Each has names of its own in `room`. */
+type Try = (room: string) => Promise<unknown>;
+
+export const tries: Record<Ability, Try> = {
+  async clone(room) {
+    await copyFile(room, room, 64 * KiB, { reflink: 'always' });
+  },
+  async copyFileRange(room) {
+    const { kernelCopied } = await copyFile(room, room, 4 * KiB, {});
+    if (kernelCopied === 0) throw new Error('small files were read and written');
+  },
+  async holes(room) {
+    const [from, to] = names(room, 'holes');
+    const file = await promises.open(from, 'wx');
+    await file.write('data', 512 * KiB);
+    await file.truncate(1024 * KiB);
+    await file.close();
+    await copyTree(from, to);
+    for (const name of [from, to]) {
+      const { blocks } = await promises.stat(name);
+      if (blocks * 512 > 512 * KiB) throw new Error('they are filled with zeros');
+    }
+  },
+  async xattrs(room) {
+    await copyAttribute(room, 'user.fastcp', Buffer.from('value'));
+  },
+  async acls(room) {
+    await copyAttribute(room, 'system.posix_acl_access', accessList());
+  },
+  async links(room) {
+    await promises.symlink('nowhere', path.join(room, 'link'));
+  },
+  async hardLinks(room) {
+    const [from, to] = names(room, 'hard link');
+    await promises.writeFile(from, '');
+    await promises.link(from, to);
+  },
+  async caseSensitive(room) {
+    await promises.writeFile(path.join(room, 'case'), '');
+    const other = await promises.lstat(path.join(room, 'CASE')).catch(() => undefined);
+    if (other) throw new Error('names that differ only in case are one');
+  },
+  async exchange(room) {
+    const folders = names(room, 'exchange');
+    for (const name of folders) await promises.mkdir(name);
+    check(exchange(Buffer.from(folders[0]), Buffer.from(folders[1])), 'rename');
+  },
+  async snapshots(room) {
+    const [from, to] = names(room, 'snapshot');
+    const error = makeSnapshotSource(Buffer.from(room), Buffer.from(path.basename(from)));
+    if (error === -constants.errno.EOPNOTSUPP) throw new Error('the file system has none');
+    check(error, 'ioctl');
+    await promises.writeFile(path.join(from, 'file'), 'content');
+    await copyTree(from, to, { snapshot: 'always' });
+  },
+};
+
+let number = 0;
+
+/** Copies one file of that size from a folder to the same or another one. */
+export async function copyFile(
+  fromRoom: string,
+  toRoom: string,
+  size: number,
+  options: CopyOptions,
+): Promise<CopyResult> {
+  const [from] = names(fromRoom, `file ${number++}`);
+  const [, to] = names(toRoom, `file ${number}`);
+  await promises.writeFile(from, Buffer.alloc(size, 'fastcp'));
+  return await copyTree(from, to, options);
+}
+
+/** The bytes that a name may have: the longest that could be made. */
+export async function longestName(room: string): Promise<number> {
+  let [longest, tooLong] = [1, 1025];
+  while (tooLong - longest > 1) {
+    const length = (longest + tooLong) >> 1;
+    const file = path.join(room, 'n'.repeat(length));
+    const error = await promises.writeFile(file, '').then(
+      () => undefined,
+      (failed: NodeJS.ErrnoException) => failed,
+    );
+    if (error && error.code !== 'ENAMETOOLONG') throw error;
+    if (error) tooLong = length;
+    else longest = length;
+  }
+  return longest;
+}
+
+async function copyAttribute(room: string, name: string, value: Buffer): Promise<void> {
+  const [from, to] = names(room, name);
+  await promises.writeFile(from, 'content');
+  check(setAttribute(Buffer.from(from), Buffer.from(name), value), 'setxattr');
+  await copyTree(from, to, { preserve: ['mode', 'xattrs'], strict: true });
+}
+
+/** As the attribute holds it: the user 1234 may read. */
+function accessList(): Buffer {
+  const none = 0xffffffff;
+  const entries = [
+    [0x01, 6, none], // owner
+    [0x02, 4, 1234],
+    [0x04, 4, none], // group
+    [0x10, 4, none], // mask
+    [0x20, 4, none], // others
+  ] as const;
+  const list = Buffer.alloc(4 + entries.length * 8);
+  list.writeUInt32LE(2); // its version
+  for (const [index, [tag, permissions, id]] of entries.entries()) {
+    const at = 4 + index * 8;
+    list.writeUInt16LE(tag, at);
+    list.writeUInt16LE(permissions, at + 2);
+    list.writeUInt32LE(id, at + 4);
+  }
+  return list;
+}
+
+function names(room: string, name: string): [from: string, to: string] {
+  return [path.join(room, `${name} from`), path.join(room, `${name} to`)];
+}
+
+function check(errno: number, operation: string): void {
+  if (errno !== 0) throw errorOf({ errno, operation }, '', '');
+}

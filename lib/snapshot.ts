@@ -1,0 +1,101 @@
+/** A whole tree in one call, where the file system can: on Linux a btrfs subvolume. */
+import { constants } from 'node:os';
+import { errorOf, refuse } from './errors.js';
+import type { EventQueue } from './events.js';
+import { mountsWithin } from './mounts.js';
+import {
+  checkSnapshot,
+  makeSnapshotSource as makeNative,
+  takeSnapshot as takeNative,
+} from './native.js';
+import type { Request } from './options.js';
+import { baseName, folderOf, isAbsolute, join, pathBytes, trimSlashes } from './paths.js';
+import type { Report } from './result.js';
+import { realpath, run } from './steps.js';
+import type { PathLike } from './types.js';
+import { existing, type Root, type Walk } from './walk.js';
+
+/** What was asked for that a snapshot cannot honour. */
+export function snapshotObstacle(request: Request): string | undefined {
+  const { include, exclude, ignoreFiles } = request;
+  const obstacles: Record<string, unknown> = {
+    'several sources': request.sources.length > 1,
+    dereference: request.dereference,
+    hardLink: request.instead === 'hardLink',
+    symlink: request.instead === 'symlink',
+    "reflink 'never'": request.reflink === 'never',
+    "sparse 'always'": request.sparse === 'always',
+    backup: request.backup,
+    'update or mirror': request.update,
+    shard: request.shards > 1,
+    gitignore: request.gitignore,
+    onlyIgnored: request.onlyIgnored,
+    include: include.length > 0,
+    exclude: exclude.length > 0,
+    ignoreFiles: ignoreFiles.length > 0,
+    filter: request.filter,
+  };
+  return Object.keys(obstacles).find((name) => obstacles[name]);
+}
+
+/** False where the tree has to be copied entry by entry. Rejects where that is not wanted. */
+export async function takeSnapshot(
+  { roots, shown }: Walk,
+  request: Request,
+  events: EventQueue,
+  report: Report,
+): Promise<boolean> {
+  if (request.snapshot === 'never' || snapshotObstacle(request)) return false;
+  const root = roots[0] as Root;
+  const [path, dest] = [shown.src(root.src), shown.dest(root.dest)];
+  const obstacle = await obstacleAt(root);
+  if (obstacle !== undefined) {
+    if (request.snapshot === 'auto') return false;
+    throw refuse('ERR_FASTCP_NO_SNAPSHOT', `no snapshot: ${obstacle}`, path, dest);
+  }
+  if (!request.dryRun) {
+    const errno = await takeNative(root.src, folderOf(root.dest), baseName(root.dest));
+    if (errno !== 0 && request.snapshot === 'auto') return false;
+    if (errno !== 0) throw errorOf({ errno, operation: 'snapshot' }, path, dest);
+  }
+  report.snapshots += 1;
+  if (request.entries) {
+    events.push({ type: 'entry', action: 'snapshot', kind: 'folder', path, dest });
+  }
+  return true;
+}
+
+/** Makes a folder of which snapshots can be taken: a btrfs subvolume. Rejects where there are none. */
+export async function makeSnapshotSource(folder: PathLike): Promise<void> {
+  const given = trimSlashes(pathBytes(folder, 'folder'));
+  const path = isAbsolute(given) ? given : join(Buffer.from(process.cwd()), given);
+  const errno = makeNative(folderOf(path), baseName(path));
+  if (errno === 0) return;
+  if (errno === -EOPNOTSUPP) {
+    const why = 'the file system has no subvolumes; btrfs has';
+    throw refuse('ERR_FASTCP_NO_SNAPSHOT', why, given.toString());
+  }
+  throw errorOf({ errno, operation: 'ioctl' }, given.toString(), '');
+}
+
+const { EINVAL, ENOTEMPTY, EOPNOTSUPP, EXDEV } = constants.errno;
+
+const reasons = new Map([
+  [-EOPNOTSUPP, 'the file system has none'],
+  [-EINVAL, 'the source is not the root of a subvolume (fastcp --doctor --make-source makes one)'],
+  [-ENOTEMPTY, 'subvolumes are nested in the source'],
+  [-EXDEV, 'the destination is on another file system'],
+]);
+
+async function obstacleAt({ src, dest, isFolder }: Root): Promise<string | undefined> {
+  if (!isFolder) return 'the source is not a folder';
+  if (await run(existing(dest, false))) return 'the destination exists';
+  let there = folderOf(dest);
+  while (!(await run(existing(there, true)))) there = folderOf(there);
+  const errno = checkSnapshot(src, there);
+  if (errno !== 0)
+    return reasons.get(errno) ?? errorOf({ errno, operation: 'open' }, '', '').message;
+  const real = await run(realpath(src));
+  const mounted = (await mountsWithin(real)).find((mount) => !mount.equals(real));
+  return mounted && `'${mounted}' is mounted in the source`;
+}

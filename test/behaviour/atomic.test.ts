@@ -1,0 +1,460 @@
+import { execFileSync } from 'node:child_process';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { beforeEach, describe, expect, test, vi } from 'vitest';
+import { copyTree } from '../../lib/index.js';
+import type { CopyEvent } from '../../lib/types.js';
+import { containers, digest, makeUniform } from '../support/atomic.js';
+import { COMMAND, copyInChild, type Ended, run } from '../support/child.js';
+import { differences, readTree } from '../support/compare.js';
+import { useFileSystem, whileMounted } from '../support/filesystems.js';
+import { makeFiles } from '../support/trees.js';
+import { asUser, needUser, USER } from '../support/user.js';
+import { needRoot, needTool, workFolder } from '../support/work.js';
+
+// DEST is replaced whole, or not at all. Killed processes and full disks: atomic-faults.test.ts
+
+const work = workFolder('atomic');
+let number = 0;
+let at: string;
+let src: string;
+let dest: string;
+
+beforeEach(() => {
+  at = join(work, `${number++}`);
+  mkdirSync(at);
+  [src, dest] = [join(at, 'src'), join(at, 'dest')];
+});
+
+const content = (...path: string[]): string => readFileSync(join(...path), 'utf8');
+
+/** What must hold when DEST was not replaced. */
+function expectUntouched(before: string): void {
+  expect(digest(dest)).toBe(before);
+  expect(containers(at)).toEqual([]);
+}
+
+describe('replaces', () => {
+  test('whole: what only the old one had is gone', async () => {
+    makeFiles(src, { a: 'new', 'sub/b': 'new' });
+    makeFiles(dest, { a: 'old', 'sub/only old': 'old', 'gone/x': 'old' });
+    chmodSync(src, 0o711);
+    const result = await copyTree(src, dest, { atomic: true });
+    expect(differences(src, dest)).toEqual([]);
+    expect(statSync(dest).mode & 0o7777).toBe(0o711);
+    expect(result).toMatchObject({
+      files: 2,
+      folders: 2,
+      replaced: true,
+      warnings: [],
+      errors: [],
+    });
+    expect(readdirSync(at).sort()).toEqual(['dest', 'src']);
+  });
+
+  test.each([true, 'two-step'] as const)('nothing, where there is no DEST: %s', async (atomic) => {
+    makeFiles(src, { a: 'new' });
+    await copyTree(src, dest, { atomic });
+    expect(differences(src, dest)).toEqual([]);
+    expect(readdirSync(at).sort()).toEqual(['dest', 'src']);
+  });
+
+  test('and makes missing parents', async () => {
+    makeFiles(src, { a: 'new' });
+    await copyTree(src, join(at, 'some/where'), { atomic: true });
+    expect(differences(src, join(at, 'some/where'))).toEqual([]);
+    expect(readdirSync(join(at, 'some'))).toEqual(['where']);
+  });
+
+  test('only what has the name of SRC, where DEST ends in a slash', async () => {
+    makeFiles(src, { a: 'new' });
+    makeFiles(dest, { 'src/a': 'old', 'src/b': 'old', other: 'stays' });
+    await copyTree(src, `${dest}/`, { atomic: true });
+    expect([...readTree(dest).keys()].sort()).toEqual(['', 'other', 'src', 'src/a']);
+    expect(content(dest, 'src/a')).toBe('new');
+    expect(readdirSync(dest).sort()).toEqual(['other', 'src']);
+  });
+
+  test('a file, or a link', async () => {
+    makeFiles(at, { file: 'new', dest: 'old' });
+    await copyTree(join(at, 'file'), dest, { atomic: true });
+    expect(content(dest)).toBe('new');
+    symlinkSync('file', join(at, 'link'));
+    await copyTree(join(at, 'link'), dest, { atomic: true });
+    expect(readdirSync(at).sort()).toEqual(['dest', 'file', 'link']);
+    expect(content(dest)).toBe('new');
+  });
+
+  test.each(['n'.repeat(255), 'é'.repeat(127), '.', 'sub/..', 'x.fastcp-0123456789abcdef'])(
+    'DEST with the name %s',
+    async (name) => {
+      makeFiles(src, { a: 'new' });
+      makeFiles(join(at, 'in'), { 'sub/x': 'old' });
+      await copyTree(src, `${at}/in/${name}`, { atomic: true });
+      expect(differences(src, join(at, 'in', name))).toEqual([]);
+      expect(existsSync(join(at, 'in/sub'))).toBe(!['.', 'sub/..'].includes(name));
+      expect(containers(at)).toEqual([]);
+    },
+  );
+
+  test('a tree that is read-only, by one that is, for its owner', async (context) => {
+    needUser(context);
+    makeFiles(src, { a: 'new', 'sub/b': 'new' });
+    makeFiles(dest, { a: 'old', 'sub/b': 'old' });
+    execFileSync('sh', ['-c', 'chmod 555 src src/sub dest dest/sub'], { cwd: at });
+    execFileSync('chown', ['-R', `${USER}`, at]);
+    for (const _ of [1, 2]) {
+      const { error, result } = await copyInChild({ src, dest, options: { atomic: true } }, asUser);
+      expect(error).toBeUndefined();
+      expect(result.warnings).toEqual([]);
+      expect(differences(src, dest)).toEqual([]);
+      expect(containers(at)).toEqual([]);
+    }
+  });
+
+  test('with everything on disk', async (context) => {
+    needTool(context, 'strace');
+    makeFiles(src, { a: 'new' });
+    makeFiles(dest, { a: 'old' });
+    const log = join(at, 'log');
+    const words = ['strace', '-f', '-y', '-qq', '-o', log, '-e', 'trace=fsync,renameat2'];
+    await copyInChild({ src, dest, options: { atomic: true, fsync: true } }, words);
+    const calls = content(log).match(/fsync\(\d+<.*?>\) += 0|RENAME_EXCHANGE\) += 0/g) ?? [];
+    const said = calls.map((call) => /<(.*)>/.exec(call)?.[1]?.replace(/\.fastcp-\w+/, '') ?? call);
+    expect(said).toEqual([
+      'RENAME_EXCHANGE) = 0', // tried
+      `${at}/.dest/tree/a`,
+      `${at}/.dest/tree`,
+      'RENAME_EXCHANGE) = 0',
+      at,
+    ]);
+  });
+});
+
+describe('messages and events name DEST, not where it is made', () => {
+  test('entries', async () => {
+    makeFiles(src, { a: 'new', 'sub/b': 'new' });
+    const events: CopyEvent[] = [];
+    for await (const event of copyTree(src, dest, { atomic: true, entries: true })) {
+      events.push(event);
+    }
+    const dests = events.flatMap((event) => (event.type === 'entry' ? [event.dest] : []));
+    expect(dests.sort()).toEqual([dest, `${dest}/a`, `${dest}/sub`, `${dest}/sub/b`]);
+  });
+
+  test('errors', async () => {
+    makeFiles(src, { a: 'new' });
+    symlinkSync('nowhere', join(src, 'dangling'));
+    await expect(copyTree(src, dest, { atomic: true, dereference: true })).rejects.toMatchObject({
+      code: 'ENOENT',
+      dest: join(dest, 'dangling'),
+      message: expect.not.stringContaining('.fastcp-'),
+    });
+  });
+});
+
+describe('leaves DEST as it was', () => {
+  let before: string;
+  beforeEach(() => {
+    makeFiles(src, { a: 'new', 'sub/b': 'new' });
+    makeFiles(dest, { a: 'old', 'sub/c': 'old' });
+    before = digest(dest);
+  });
+
+  test.each(['stop', 'continue'] as const)('after an error, onError %s', async (onError) => {
+    symlinkSync('nowhere', join(src, 'dangling'));
+    const options = { atomic: true, dereference: true, onError } as const;
+    const result = await copyTree(src, dest, options).catch((error) => error.result);
+    expect(result).toMatchObject({ replaced: false, errors: [{ code: 'ENOENT' }] });
+    expectUntouched(before);
+  });
+
+  test('and makes none, where there was none', async () => {
+    symlinkSync('nowhere', join(src, 'dangling'));
+    rmSync(dest, { recursive: true });
+    await copyTree(src, dest, { atomic: true, dereference: true }).catch(() => {});
+    expect(readdirSync(at)).toEqual(['src']);
+  });
+
+  test('when it is aborted', async () => {
+    makeUniform(src, 'more', 3000);
+    const controller = new AbortController();
+    const job = copyTree(src, dest, { atomic: true, signal: controller.signal });
+    await vi.waitUntil(() => job.result.files > 100, { interval: 1 });
+    controller.abort('enough');
+    await expect(job).rejects.toBe('enough');
+    expectUntouched(before);
+  });
+
+  test('when the filter throws, even an error of a system call', async () => {
+    let thrown: unknown;
+    const filter = () => {
+      try {
+        return statSync(join(at, 'nothing')).isFile();
+      } catch (error) {
+        thrown = error;
+        throw error;
+      }
+    };
+    const error = await copyTree(src, dest, { atomic: true, filter }).catch((failed) => failed);
+    expect(error).toBe(thrown);
+    expectUntouched(before);
+  });
+
+  test('in a dry run', async () => {
+    const result = await copyTree(src, dest, { atomic: true, dryRun: true });
+    expect(result.files).toBe(2);
+    expectUntouched(before);
+  });
+
+  test('where SRC is a socket, which is left out', async () => {
+    execFileSync('python3', ['-c', "import os, stat; os.mknod('socket', stat.S_IFSOCK)"], {
+      cwd: at,
+    });
+    rmSync(dest, { recursive: true });
+    const result = await copyTree(join(at, 'socket'), dest, { atomic: true });
+    expect(result.warnings).toMatchObject([{ code: 'SOCKET_SKIPPED' }]);
+    expect(readdirSync(at).sort()).toEqual(['socket', 'src']);
+  });
+
+  test('and says so on the command line', async () => {
+    symlinkSync('nowhere', join(src, 'dangling'));
+    const words = [process.execPath, COMMAND, '-L', '--atomic', 'src', 'dest'];
+    const { status, stdout, stderr } = await run(words, at);
+    expect({ status, stdout }).toEqual({ status: 1, stdout: '' });
+    expect(stderr).toMatch(/ENOENT: .*\nfastcp: not complete: dest was left as it was\n$/);
+    expectUntouched(before);
+  });
+});
+
+describe('refuses', () => {
+  beforeEach(() => {
+    makeFiles(src, { a: 'new' });
+  });
+
+  const refusal = (code: string) => ({ code, dest, message: expect.stringContaining(dest) });
+
+  test.each([
+    ['a link to a folder', 'mkdir x; ln -s x dest', 'ERR_FASTCP_DEST_IS_LINK'],
+    ['a link to nothing', 'ln -s x dest', 'ERR_FASTCP_DEST_IS_LINK'],
+    ['a file', 'echo x > dest', 'ERR_FS_CP_DIR_TO_NON_DIR'],
+    ['a folder that SRC is in', 'mkdir dest; mv src dest/src', 'ERR_FS_CP_EINVAL'],
+    ['one that SRC is deep in', 'mkdir -p dest/x/y; mv src dest/x/y/src', 'ERR_FS_CP_EINVAL'],
+  ])('%s', async (_, command, code) => {
+    execFileSync('sh', ['-ec', command], { cwd: at });
+    const before = [...readTree(at)];
+    const from = [src, join(dest, 'src'), join(dest, 'x/y/src')].find(existsSync) ?? '';
+    await expect(copyTree(from, dest, { atomic: true })).rejects.toMatchObject(refusal(code));
+    expect([...readTree(at)]).toEqual(before);
+  });
+
+  test('SRC in DEST by a bind mount', async (context) => {
+    needRoot(context);
+    execFileSync('sh', ['-ec', 'mkdir -p dest/a/b; mkdir mounted'], { cwd: at });
+    await whileMounted(['--bind', dest], join(at, 'mounted'), async () => {
+      const copy = copyTree(join(at, 'mounted/a/b'), dest, { atomic: true });
+      await expect(copy).rejects.toMatchObject(refusal('ERR_FS_CP_EINVAL'));
+    });
+    expect(existsSync(join(dest, 'a/b'))).toBe(true);
+  });
+
+  test('a folder by a file', async () => {
+    mkdirSync(dest);
+    const copy = copyTree(join(src, 'a'), dest, { atomic: true });
+    await expect(copy).rejects.toMatchObject(refusal('ERR_FS_CP_NON_DIR_TO_DIR'));
+  });
+
+  test.for([
+    ['a mount point', ['-t', 'tmpfs', 'tmpfs'], ''],
+    ['a bind mount', ['--bind', '@'], ''],
+    ['a folder with a mount in it', ['--bind', '@'], 'a b'],
+  ] as const)('%s', async ([, args, name], context) => {
+    needRoot(context);
+    const [other, on] = [join(at, 'other'), join(dest, name)];
+    makeFiles(other, { precious: 'x' });
+    mkdirSync(on, { recursive: true });
+    const words = args.map((word) => (word === '@' ? other : word));
+    await whileMounted(words, on, async () => {
+      const before = digest(at);
+      const copy = copyTree(src, dest, { atomic: 'two-step' });
+      await expect(copy).rejects.toMatchObject(refusal('ERR_FASTCP_MOUNT_POINT'));
+      expect(digest(at)).toBe(before);
+    });
+  });
+
+  test('a parent that may not be written to, and names DEST', async (context) => {
+    needUser(context);
+    mkdirSync(dest);
+    const { error } = await copyInChild({ src, dest, options: { atomic: true } }, asUser);
+    expect(error).toMatchObject({ ...refusal('EACCES'), syscall: 'mkdir' });
+  });
+});
+
+test('an old tree that may not be removed is left, with a warning', async (context) => {
+  needUser(context);
+  makeFiles(src, { a: 'new' });
+  makeFiles(dest, { 'theirs/file': 'old' });
+  execFileSync('chown', [`${USER}`, at, dest]);
+  const { error, result } = await copyInChild({ src, dest, options: { atomic: true } }, asUser);
+  expect(error).toBeUndefined();
+  const [left = ''] = containers(at);
+  expect(result.warnings).toMatchObject([{ code: 'STAGING_LEFT', path: join(at, left) }]);
+  expect(content(at, left, 'tree/theirs/file')).toBe('old');
+  expect(differences(src, dest)).toEqual([]);
+});
+
+test("others' folders of that name are left alone", async () => {
+  makeFiles(src, { a: 'new' });
+  const theirs = '.dest.fastcp-0123456789abcdef';
+  makeFiles(join(at, theirs), { file: 'precious' });
+  makeFiles(at, { '.dest.fastcp-0123456789abcdee': 'a file', '.dest.fastcp-x/file': 'x' });
+  symlinkSync(theirs, join(at, '.dest.fastcp-0123456789abcdff'));
+  if (process.getuid?.() === 0) execFileSync('chown', [`${USER}`, join(at, theirs)]);
+  const mine = join(at, '.dest.fastcp-00000000000000aa');
+  makeFiles(mine, { file: 'left' });
+  await copyTree(src, dest, { atomic: true });
+  expect(existsSync(mine)).toBe(false);
+  expect(existsSync(join(at, theirs, 'file'))).toBe(process.getuid?.() === 0);
+  expect(containers(at)).toHaveLength(process.getuid?.() === 0 ? 4 : 3);
+});
+
+describe('where the file system cannot exchange', () => {
+  const overlay = useFileSystem(work, 'overlay', {
+    lower: (folder) => makeFiles(join(folder, 'dest'), { old: 'old', 'sub/old': 'old' }),
+  });
+  const noExchange = 'inject=renameat2:error=EINVAL';
+
+  test('anything, it says so before it copies', async (context) => {
+    needTool(context, 'strace');
+    makeFiles(src, { a: 'new' });
+    makeFiles(dest, { a: 'old' });
+    const words = ['strace', '-f', '-qq', '-o', join(at, 'log'), '-e', noExchange];
+    const { error } = await copyInChild({ src, dest, options: { atomic: true } }, words);
+    expect(error).toMatchObject({
+      code: 'ERR_FASTCP_NO_EXCHANGE',
+      message: expect.stringContaining('--atomic=two-step'),
+    });
+    expect(error).not.toHaveProperty('result.files', 1);
+    expect(content(dest, 'a')).toBe('old');
+    expect(containers(at)).toEqual([]);
+  });
+
+  test('two steps do it', async (context) => {
+    needTool(context, 'strace');
+    makeFiles(src, { a: 'new' });
+    makeFiles(dest, { a: 'old', b: 'old' });
+    const words = ['strace', '-f', '-qq', '-o', join(at, 'log'), '-e', noExchange];
+    const { error } = await copyInChild({ src, dest, options: { atomic: 'two-step' } }, words);
+    expect(error).toBeUndefined();
+    expect(content(at, 'log')).toContain('(INJECTED)');
+    expect(differences(src, dest)).toEqual([]);
+    expect(containers(at)).toEqual([]);
+  });
+
+  test('a folder of a lower layer, it says so at the end, and two steps do it', async (context) => {
+    const folder = overlay(context);
+    makeFiles(src, { a: 'new' });
+    const target = join(folder, 'dest');
+    const before = digest(target);
+    await expect(copyTree(src, target, { atomic: true })).rejects.toMatchObject({
+      code: 'ERR_FASTCP_NO_EXCHANGE',
+      message: expect.stringContaining('--atomic=two-step'),
+      result: { files: 1 },
+    });
+    expect(digest(target)).toBe(before);
+    await copyTree(src, target, { atomic: 'two-step' });
+    expect(differences(src, target)).toEqual([]);
+    expect(readdirSync(folder)).toEqual(['dest']);
+  });
+
+  /** The command with two steps, of which a rename goes wrong: into ready, DEST away, ready to DEST. */
+  async function twoSteps(fault: string, { fresh = true } = {}): Promise<Ended> {
+    makeFiles(src, { a: 'new' });
+    if (fresh) makeFiles(dest, { a: 'old', b: 'old' });
+    const faults = [`inject=rename:${fault}`, noExchange].flatMap((each) => ['-e', each]);
+    const strace = ['strace', '-f', '-qq', '-o', join(at, 'log'), ...faults];
+    const command = [process.execPath, COMMAND, '-q', '--atomic=two-step', src, dest];
+    // One thread, as strace counts by thread.
+    return run(['env', 'UV_THREADPOOL_SIZE=1', ...strace, ...command]);
+  }
+
+  const old = { 'dest/a': 'old', 'dest/b': 'old' };
+
+  test.for([
+    ['moving DEST away', 'error=EPERM:when=2', 'EPERM'],
+    ['putting the new one in place', 'error=EIO:when=3', 'EIO'],
+  ] as const)('%s fails: DEST is as it was', async ([, fault, code], context) => {
+    needTool(context, 'strace');
+    const { status, stderr } = await twoSteps(fault);
+    expect(status).toBe(1);
+    expect(stderr).toMatch(new RegExp(`^fastcp: ${code}: .*'${dest}'\n.* left as it was\n$`));
+    for (const [name, text] of Object.entries(old)) expect(content(at, name)).toBe(text);
+    expect(containers(at)).toEqual([]);
+  });
+
+  test('nothing can be put in place any more: it says where the new one is', async (context) => {
+    needTool(context, 'strace');
+    const { status, stderr } = await twoSteps('error=EIO:when=3+');
+    const [left = ''] = containers(at);
+    expect(status).toBe(1);
+    expect(stderr).toMatch(/^fastcp: ERR_FASTCP_HALFWAY: .*\n$/);
+    expect(stderr).toContain(`'${join(at, left, 'ready')}'`);
+    expect(digest(dest)).toBe('missing');
+    // Again: neither tree is lost.
+    const again = await twoSteps('error=EIO:when=2+', { fresh: false });
+    expect(again.stderr).toContain(`'${join(at, left, 'ready')}'`);
+    expect(readdirSync(join(at, left)).sort()).toEqual(['old-1', 'ready']);
+    await copyTree(join(src, 'a'), dest, { atomic: true }).catch(() => {});
+    expect(differences(src, dest)).toEqual([]);
+    expect(containers(at)).toEqual([]);
+  });
+
+  test.for([
+    ['before DEST is moved away', 2, 'old'],
+    ['between the two steps', 3, 'missing'],
+  ] as const)('killed %s: the next run goes on', async ([, when, left], context) => {
+    needTool(context, 'strace');
+    await twoSteps(`signal=SIGKILL:when=${when}`);
+    if (left === 'old') expect(content(dest, 'b')).toBe('old');
+    else expect(digest(dest)).toBe(left);
+    expect(containers(at)).toHaveLength(1);
+    // A copy that fails: what was begun before is ended all the same.
+    const broken = join(at, 'broken');
+    makeFiles(broken, { x: 'x' });
+    symlinkSync('nowhere', join(broken, 'dangling'));
+    await copyTree(broken, dest, { atomic: true, dereference: true }).catch(() => {});
+    expect(differences(src, dest)).toEqual([]);
+    expect(containers(at)).toEqual([]);
+  });
+
+  test('what came after what was begun is not replaced by it', async () => {
+    makeFiles(src, { a: 'new' });
+    makeFiles(dest, { a: 'later' });
+    const left = join(at, '.dest.fastcp-0123456789abcdef');
+    makeFiles(left, { 'ready/a': 'begun', 'old-1/a': 'old' });
+    symlinkSync('nowhere', join(src, 'dangling'));
+    await copyTree(src, dest, { atomic: true, dereference: true }).catch(() => {});
+    expect(content(dest, 'a')).toBe('later');
+    expect(containers(at)).toEqual([]);
+  });
+});
+
+test('command line: an option with a value after = only', async () => {
+  makeFiles(src, { a: 'new' });
+  writeFileSync(join(at, 'note'), '');
+  for (const option of ['--atomic', '--atomic=two-step']) {
+    const { status, stderr } = await run([process.execPath, COMMAND, option, 'src', 'dest'], at);
+    expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
+    expect(differences(src, dest)).toEqual([]);
+  }
+});

@@ -1,0 +1,152 @@
+import { execFileSync } from 'node:child_process';
+import { chmodSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { type Diagnosis, doctor } from '../../lib/index.js';
+import { COMMAND, run } from '../support/child.js';
+import { clones, fileSystemNames, useFileSystem, whileMounted } from '../support/filesystems.js';
+import { asUser, needUser } from '../support/user.js';
+import { needRoot, needTool, workFolder } from '../support/work.js';
+
+const work = workFolder('doctor');
+const mounts = fileSystemNames.map((name) => [name, useFileSystem(work, name)] as const);
+const folder = join(work, 'folder');
+beforeAll(() => {
+  mkdirSync(folder);
+  chmodSync(folder, 0o755);
+});
+
+test.for(mounts)('says what %s can do, and leaves nothing', async ([name, folderOf], context) => {
+  const dir = folderOf(context);
+  const before = readdirSync(dir);
+  const { folders, copies, limits } = await doctor(dir);
+  const [found] = folders;
+  expect(folders).toHaveLength(1);
+  expect(found).toMatchObject({
+    path: dir,
+    fileSystem: name,
+    mountPoint: dir,
+    readOnly: false,
+    longestName: 255,
+    can: {
+      holes: true,
+      links: true,
+      hardLinks: true,
+      caseSensitive: true,
+      exchange: true,
+      copyFileRange: true,
+      xattrs: true,
+      acls: true,
+    },
+  });
+  expect(found?.can.clone === true).toBe(clones(name));
+  expect(found?.can.snapshots === true).toBe(name === 'btrfs');
+  expect(found?.freeBytes).toBeGreaterThan(0);
+  expect(copies).toMatchObject({
+    from: dir,
+    to: dir,
+    small: 'kernelCopied',
+    large: clones(name) ? 'cloned' : 'kernelCopied',
+  });
+  expect(limits.cores).toBeGreaterThan(0);
+  expect(limits.descriptors).toBeGreaterThan(0);
+  expect(readdirSync(dir)).toEqual(before);
+});
+
+test('between two file systems', async (context) => {
+  const [from, to] = ['xfs', 'btrfs'].map((wanted) =>
+    mounts.find(([name]) => name === wanted)?.[1](context),
+  );
+  const { folders, copies } = await doctor(from ?? '', to);
+  expect(folders.map(({ fileSystem }) => fileSystem)).toEqual(['xfs', 'btrfs']);
+  expect(copies).toMatchObject({ from, to, why: expect.stringContaining('EXDEV') });
+  expect(copies?.large).not.toBe('cloned');
+});
+
+describe('where nothing may be written', () => {
+  test('read-only', async (context) => {
+    needRoot(context);
+    const on = join(work, 'read-only');
+    mkdirSync(on);
+    await whileMounted(['-t', 'tmpfs', '-o', 'ro', 'tmpfs'], on, async () => {
+      const { folders, copies } = await doctor(on, folder);
+      expect(folders[0]).toMatchObject({ readOnly: true, obstacle: 'EROFS', can: {} });
+      expect(folders[1]?.obstacle).toBeUndefined();
+      expect(copies).toBeUndefined();
+    });
+  });
+
+  test('for lack of permission', async (context) => {
+    needUser(context);
+    const words = [...asUser, process.execPath, COMMAND, '--doctor', '--json', folder];
+    const { status, stdout } = await run(words);
+    expect(status).toBe(0);
+    expect(JSON.parse(stdout)).toMatchObject({ folders: [{ obstacle: 'EACCES' }] });
+  });
+});
+
+describe('refuses', () => {
+  test.each([
+    ['what is missing', 'nothing', 'ENOENT'],
+    ['a file', 'file', 'ENOTDIR'],
+  ])('%s', async (_, name, code) => {
+    writeFileSync(join(work, 'file'), '');
+    await expect(doctor(join(work, name))).rejects.toMatchObject({ code });
+    await expect(doctor(folder, join(work, name))).rejects.toMatchObject({ code });
+    expect(readdirSync(folder)).toEqual([]);
+  });
+
+  test('when it is aborted: nothing is left', async () => {
+    const signal = AbortSignal.abort('enough');
+    await expect(doctor(folder, undefined, { signal })).rejects.toBe('enough');
+    expect(readdirSync(folder)).toEqual([]);
+  });
+});
+
+describe('command line', () => {
+  const command = [process.execPath, COMMAND, '--doctor'];
+
+  test('text for people', async () => {
+    const { status, stdout, stderr } = await run([...command, 'folder', '.'], work);
+    expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
+    expect(stdout).toMatch(/^folder:\n {2}file system +tmpfs, \//);
+    for (const text of ['hard links ', 'Copies folder -> .:', 'because', 'workers']) {
+      expect(stdout).toContain(text);
+    }
+    expect(readdirSync(folder)).toEqual([]);
+  });
+
+  test('--json: one object', async () => {
+    const { stdout } = await run([...command, '--json', 'folder'], work);
+    const diagnosis: Diagnosis = JSON.parse(stdout);
+    expect(diagnosis.folders[0]).toMatchObject({ path: 'folder', can: { links: true } });
+    expect(stdout.match(/\n/g)).toHaveLength(1);
+  });
+
+  test.each([
+    ['', 'missing argument DIR'],
+    ['a b c', 'too many arguments'],
+    ['--make-source a b', 'takes one DIR'],
+    ['a --gitignore', 'unknown option'],
+  ])('wrong usage: %s', async (args, message) => {
+    const { status, stdout, stderr } = await run([...command, ...args.split(' ').filter(Boolean)]);
+    expect({ status, stdout }).toEqual({ status: 2, stdout: '' });
+    expect(stderr).toContain(message);
+  });
+
+  test('interrupted: 130, and nothing is left', async (context) => {
+    needTool(context, 'strace');
+    // Once, in the only thread of the pool: strace counts by thread.
+    const inject = ['-e', 'trace=ftruncate', '-e', 'inject=ftruncate:signal=SIGINT:when=1'];
+    const strace = ['env', 'UV_THREADPOOL_SIZE=1', 'strace', '-f', '-qq', '-o', join(work, 'log')];
+    const words = [...strace, ...inject, ...command, folder];
+    expect((await run(words)).status).toBe(130);
+    expect(readdirSync(folder)).toEqual([]);
+  });
+
+  test('a file of that name can be copied', async () => {
+    execFileSync('sh', ['-c', 'echo x > --doctor'], { cwd: work });
+    const { status } = await run([process.execPath, COMMAND, '--', '--doctor', 'copy'], work);
+    expect(status).toBe(0);
+  });
+});
