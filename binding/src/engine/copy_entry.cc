@@ -5,9 +5,11 @@
 
 #include "conflict.h"
 #include "copy_content.h"
+#include "copy_folder.h"
 #include "copy_other.h"
 #include "metadata.h"
 #include "place.h"
+#include "shard.h"
 #include "update.h"
 #include "verify.h"
 
@@ -119,7 +121,7 @@ void copy_entry_again(Worker& worker, const EntryTask& task) {
 }
 
 void copy_entry(Worker& worker, const FolderUse& use, Names names, Kind kind) {
-  const Folder& folder = *use;
+  Folder& folder = *use;
   const Options& options = worker.engine.options;
   if (kind == Kind::unknown || (kind == Kind::link && options.dereference)) {
     const Follow follow = options.dereference ? Follow::yes : Follow::no;
@@ -135,7 +137,10 @@ void copy_entry(Worker& worker, const FolderUse& use, Names names, Kind kind) {
     worker.engine.stack.push(FolderTask{use.again(), names.src, names.dst});
     return;
   }
-  if (!folder.is_base() && !worker.engine.is_mine(folder.path_hash)) return;
+  if (options.shards > 1 && !folder.is_base() &&
+      (!is_mine(options, folder, names.src) || !make_needed(worker, folder))) {
+    return;
+  }
   worker.count(Count::found);
   if (const char* refusal = like_node(options, kind); refusal != nullptr) {
     worker.fail(folder, names, EINVAL, refusal);

@@ -8,6 +8,7 @@
 #include "copy_entry.h"
 #include "metadata.h"
 #include "mirror.h"
+#include "shard.h"
 
 namespace fastcp {
 namespace {
@@ -16,16 +17,6 @@ using platform::Follow;
 using platform::Handle;
 using platform::Kind;
 using platform::Stat;
-
-constexpr uint64_t kRootHash = 0xcbf29ce484222325;  // FNV-1a's own beginning
-
-/** Of the path of a folder's entry, from that of the folder's; the same on every machine. */
-uint64_t hash_below(uint64_t folder, const char* name) {
-  const auto add = [&](unsigned char byte) { folder = (folder ^ byte) * 0x100000001b3; };
-  add('/');
-  for (; *name != 0; name++) add(static_cast<unsigned char>(*name));
-  return folder;
-}
 
 /** Copies what a part of a listing names. False where the worker has to leave; the rest is pushed. */
 bool copy_records(Worker& worker, const FolderUse& use, const char* records, size_t size) {
@@ -163,7 +154,8 @@ bool make_waiting(Worker& worker, Folder& folder) {
   return true;
 }
 
-/** Something is taken in the folder: it and those above it are made, where they waited for that. */
+}  // namespace
+
 bool make_needed(Worker& worker, Folder& folder) {
   if (folder.made == Made::yes) return true;
   const std::lock_guard lock(worker.engine.making);
@@ -175,14 +167,17 @@ bool make_needed(Worker& worker, Folder& folder) {
   return true;
 }
 
+namespace {
+
 /** Both ends of the folder, open; empty where that failed, and was reported. */
 FolderUse open_folder(Worker& worker, FolderTask task, Follow follow_src) {
   const Names names{task.src_name.c_str(), task.dst_name.c_str()};
   Folder& parent = *task.parent;
   Engine& engine = worker.engine;
-  const uint64_t hash = parent.is_base() ? kRootHash : hash_below(parent.path_hash, names.src);
+  const Options& options = engine.options;
+  const uint64_t hash = path_hash(parent, names.src);
   // Another shard makes what is not ours, unless we need it for something below.
-  const bool lazily = task.for_taken || (!parent.is_base() && !engine.is_mine(hash));
+  const bool lazily = task.for_taken || (!parent.is_base() && !is_mine(options, parent, names.src));
   if (!lazily) worker.count(Count::found);
   FolderPin pin;
   if (const int error = pin.pin(*task.parent); error < 0) {
@@ -260,7 +255,7 @@ void copy_root(Worker& worker, FolderUse base, const Root& root) {
     return;
   }
   if (stat.kind != Kind::folder) {
-    if (worker.engine.is_mine(kRootHash)) copy_entry(worker, base, names, stat.kind);
+    if (is_mine(worker.engine.options, *base, "")) copy_entry(worker, base, names, stat.kind);
     return;
   }
   FolderUse folder = open_folder(worker, {std::move(base), root.src, root.dst}, follow);
@@ -316,7 +311,7 @@ void copy_part(Worker& worker, PartTask task) {
     worker.fail(error, "open", task.folder->src_path(), task.folder->dst_path());
     return;
   }
-  if (worker.engine.is_mine(task.folder->path_hash) && !make_needed(worker, *task.folder)) return;
+  if (worker.engine.options.shards == 1 && !make_needed(worker, *task.folder)) return;
   copy_records(worker, task.folder, task.records.data(), task.records.size());
 }
 

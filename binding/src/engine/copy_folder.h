@@ -10,4 +10,10 @@ void copy_folder(Worker& worker, FolderTask task);
 void copy_listing(Worker& worker, ListingTask task);
 void copy_part(Worker& worker, PartTask task);
 
+/**
+ * Something is taken in the folder: it and those above it are made, where they waited for that. False where
+ * that failed, and was reported.
+ */
+bool make_needed(Worker& worker, Folder& folder);
+
 }  // namespace fastcp

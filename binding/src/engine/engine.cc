@@ -203,14 +203,6 @@ void Engine::note(const Folder& folder, Names names, Action action, platform::Ki
   journal.add(action, kind, folder.src_path(names.src), folder.dst_path(names.dst));
 }
 
-bool Engine::is_mine(uint64_t path_hash) const {
-  if (options.shards == 1) return true;
-  // MurmurHash3's last step: the low bits of FNV-1a alone say little.
-  uint64_t mixed = (path_hash ^ path_hash >> 33) * 0xff51afd7ed558ccd;
-  mixed = (mixed ^ mixed >> 33) * 0xc4ceb9fe1a85ec53;
-  return (mixed ^ mixed >> 33) % options.shards == options.shard;
-}
-
 bool Engine::finished() { return active_ == 0 && stack.finished() && !questions.any(); }
 
 Counters Engine::counters() const {

@@ -192,9 +192,6 @@ class Engine : private FolderOwner {
   /** Puts into the journal, if one is kept, what was done with an entry. */
   void note(const Folder& folder, Names names, Action action, platform::Kind kind);
 
-  /** Whether what lies in a folder of this path_hash belongs to this copy's shard. */
-  bool is_mine(uint64_t path_hash) const;
-
   /** Done so far; a few milliseconds behind while workers are active. */
   Counters counters() const;
 
