@@ -1,4 +1,4 @@
-import { rmSync } from 'node:fs';
+import { linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { copyTree } from '../../lib/index.js';
@@ -179,6 +179,35 @@ describe.each(nodes)('$name', ({ path: node }) => {
     expect(ended.answer.count).toBeGreaterThan(5);
     expect(ended.answer.median).toBeLessThan(size === '1' ? 50 : 20);
     expect(ended.answer.most).toBeLessThan(500);
+  });
+
+  test('a comparison that another job breaks off links no name to what is old', async () => {
+    const names = join(cwd, 'names');
+    const size = 48 << 20;
+    mkdirSync(names);
+    writeFileSync(join(names, 'one'), Buffer.alloc(size, 'x'));
+    linkSync(join(names, 'one'), join(names, 'two'));
+    const dests = [0, 1, 2].map((i) => {
+      const to = join(cwd, `old ${i}`);
+      mkdirSync(to);
+      const old = Buffer.alloc(size, 'x');
+      old[size - 1] = 0;
+      for (const name of ['one', 'two']) writeFileSync(join(to, name), old);
+      return to;
+    });
+    const code = `
+      const options = { mirror: true, preserve: true };
+      const jobs = given.dests.map((dest) => copyTree(given.names, dest, options));
+      const results = await Promise.all(jobs);
+      answer(results.map(({ errorCount }) => errorCount));`;
+    const env = { UV_THREADPOOL_SIZE: '1' };
+    const ended = await runChild<number[]>(node, code, { names, dests }, env);
+    expect(ended).toMatchObject({ ...clean, answer: [0, 0, 0] });
+    for (const to of dests) {
+      for (const name of ['one', 'two']) {
+        expect(readFileSync(join(to, name)).at(-1)).toBe(readFileSync(join(names, name)).at(-1));
+      }
+    }
   });
 
   test('jobs of a pool of one end together, not one after another', async () => {

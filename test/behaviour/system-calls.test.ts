@@ -1,7 +1,18 @@
 import { execFileSync } from 'node:child_process';
-import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import {
+  existsSync,
+  linkSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { copyTree } from '../../lib/index.js';
 import type { CopyOptions } from '../../lib/types.js';
 import { copyInChild, type Outcome } from '../support/child.js';
 import { differences, leftovers, unlike } from '../support/compare.js';
@@ -181,6 +192,94 @@ test.for(['symlinkat', 'mknodat', 'mkdirat'])('%s, EIO: reported', async (call, 
   expect(readFileSync(join(dest, 'file'), 'utf8')).toBe('y');
   expect(unlike(tree, dest)).toEqual([]);
 });
+
+// What servers report late, and what ends before its size.
+test.for(['EIO', 'ENOSPC', 'EDQUOT'])('close, %s: what was there stays', async (code, context) => {
+  needTool(context, 'strace');
+  const tree = join(work, `to close ${code}`);
+  makeFiles(tree, { over: 'new', fresh: 'new' });
+  makeFiles(dest, { over: 'old' });
+  const options: CopyOptions = { onError: 'continue', concurrency: 1 };
+  // The descriptors of SRC and of folders may be closed anyhow.
+  const fault = `error=${code}:when=1..100`;
+  const { result } = await inject('close', fault, options, [join(dest, 'fresh')], tree);
+  expect(result.errors).toMatchObject([{ code, syscall: 'close', dest: join(dest, 'fresh') }]);
+  expect(existsSync(join(dest, 'fresh'))).toBe(false);
+  expect(leftovers(dest)).toEqual([]);
+});
+
+test('pread64, an early end: no shorter file', async (context) => {
+  needTool(context, 'strace');
+  const bad = [join(src, 'a/other'), join(src, 'b/holes')];
+  for (const path of bad) {
+    const options: CopyOptions = { reflink: 'never', onError: 'continue' };
+    const { result } = await inject('pread64', 'retval=0:when=1', options, [path]);
+    expect(result.errors).toMatchObject([{ code: 'EIO', syscall: 'read', path }]);
+    expect(unlike(src, dest)).toEqual([]);
+    rmSync(dest, { recursive: true });
+  }
+});
+
+describe('names of one file, of which DEST has an old one', () => {
+  const tree = join(work, 'names');
+  beforeAll(() => {
+    makeFiles(tree, { one: 'what is new' });
+    linkSync(join(tree, 'one'), join(tree, 'two'));
+  });
+
+  test('that cannot be compared: no other name leads to it', async (context) => {
+    needTool(context, 'strace');
+    makeFiles(dest, { one: 'what is old', two: 'what is old' });
+    const options: CopyOptions = { mirror: true, preserve: true, onError: 'continue' };
+    const ways = [join(tree, 'one'), join(tree, 'two')];
+    const { result } = await inject('pread64', 'error=EIO', options, ways, tree);
+    expect(result).toMatchObject({ hardLinked: 0, errorCount: 2 });
+    expect(result.errors).toMatchObject(Array(2).fill({ code: 'EIO', syscall: 'read' }));
+  });
+
+  test('that has a name outside of DEST: that is not touched', async () => {
+    const outside = join(work, 'outside');
+    mkdirSync(dest);
+    writeFileSync(outside, 'what is new', { mode: 0o600 });
+    utimesSync(outside, 1, 1);
+    linkSync(outside, join(dest, 'one'));
+    linkSync(outside, join(dest, 'two'));
+    const { ctimeNs: _, nlink: __, ...before } = statSync(outside, { bigint: true });
+    await copyTree(tree, dest, { mirror: true, preserve: true });
+    const { ctimeNs: ___, nlink, ...after } = statSync(outside, { bigint: true });
+    expect({ nlink, mode: after.mode, mtimeNs: after.mtimeNs }).toEqual({
+      nlink: 1n,
+      mode: before.mode,
+      mtimeNs: before.mtimeNs,
+    });
+    expect(differences(tree, dest)).toEqual([]);
+  });
+});
+
+test.for(['fremovexattr', 'removexattr'])(
+  '%s: rights that SRC does not give do not stay unsaid',
+  async (call, context) => {
+    needTool(context, 'strace');
+    needTool(context, 'setfacl');
+    const tree = join(work, `lists ${call}`);
+    makeFiles(tree, { 'f/file': 'x' });
+    execFileSync('mkfifo', [join(tree, 'f/fifo')]);
+    const options: CopyOptions = { preserve: true, onError: 'continue' };
+    for (const [code, strict] of [
+      ['EPERM', false],
+      ['EPERM', true],
+      ['EIO', false],
+    ] as const) {
+      mkdirSync(join(dest, 'f'), { recursive: true });
+      execFileSync('setfacl', ['-d', '-m', 'u:1234:rwx', join(dest, 'f')]);
+      const { result } = await inject(call, `error=${code}`, { ...options, strict }, [], tree);
+      if (code === 'EPERM' && !strict)
+        expect(result.warnings).toMatchObject([{ code: 'ACLS_NOT_KEPT' }]);
+      else expect(result.errors[0]).toMatchObject({ code, syscall: 'removexattr' });
+      rmSync(dest, { recursive: true });
+    }
+  },
+);
 
 describe('FICLONE', () => {
   const disks = {

@@ -32,7 +32,7 @@ bool is_list(std::string_view name) {
   return name == platform::kAccessList || name == platform::kDefaultList;
 }
 
-/** Gone meanwhile, or there can be none. */
+/** There is none, or there can be none. */
 bool is_none(int64_t error) {
   return error == -ENODATA || error == -EOPNOTSUPP || error == -ENOSYS;
 }
@@ -66,7 +66,7 @@ bool read_attributes(Engine& engine, const Folder& folder, Names names, const Ha
     });
     if (error >= 0) {
       out.push_back(std::move(attribute));
-    } else if (!is_none(error) &&
+    } else if (error != -ENODATA &&  // gone meanwhile
                !engine.lose(folder, names, Loss::xattrs, static_cast<int>(error), "getxattr")) {
       return false;
     }
@@ -104,7 +104,8 @@ int disinherit(const Handle& dst, platform::Kind kind) {
 }
 
 bool has_default_list(const Handle& dst) {
-  return platform::get_attribute(dst, platform::kDefaultList, nullptr, 0) > 0;
+  const int64_t size = platform::get_attribute(dst, platform::kDefaultList, nullptr, 0);
+  return size > 0 || (size < 0 && !is_none(size));  // where that is in doubt it is taken away
 }
 
 }  // namespace fastcp

@@ -82,8 +82,10 @@ bool read_and_write(Worker& worker, const OpenFile& file, uint64_t offset, uint6
     char* buffer = worker.content();
     const int64_t got =
         platform::read_at(file.src, buffer, std::min(length, Worker::kContent), offset);
-    content.ended_early = got == 0;
-    if (got == 0) return true;
+    if (got == 0) {
+      content.ended_early = true;
+      return true;
+    }
     content.operation = "read";
     content.error = static_cast<int>(std::min<int64_t>(got, 0));
     if (got > 0) {

@@ -17,6 +17,7 @@ namespace fastcp {
 namespace {
 
 using platform::Follow;
+using platform::Handle;
 using platform::Kind;
 using platform::Stat;
 
@@ -182,17 +183,23 @@ int OpenFile::keep(const FolderUse& use) {
 
 OpenFile::~OpenFile() {
   if (!created) return;
-  // Only what we made: somebody may have put another file in its place.
+  // Only what we made: somebody may have put another file in its place. Once it is closed nobody can tell.
   const char* name = temporary.empty() ? names.dst : temporary.c_str();
   Stat made, found;
-  if (platform::stat_handle(dst, made) == 0 &&
-      platform::stat_entry(folder->dst(), name, found) == 0 && made.dev == found.dev &&
-      made.ino == found.ino) {
+  if (!dst.is_open() || (platform::stat_handle(dst, made) == 0 &&
+                         platform::stat_entry(folder->dst(), name, found) == 0 &&
+                         made.dev == found.dev && made.ino == found.ino)) {
     platform::remove_file(folder->dst(), name);
   }
 }
 
 namespace {
+
+int touch_copy(const OpenFile& file) {
+  Handle copy;
+  const int error = platform::open_entry(file.folder->dst(), file.names.dst, Follow::no, copy);
+  return error < 0 ? error : platform::touch(copy);
+}
 
 /**
  * A copy that has its source's times says that it is as new. Whether the source was changed until then
@@ -208,7 +215,7 @@ bool changed_meanwhile(Worker& worker, OpenFile& file) {
   }
   // Nothing that looks current may stay if this is the last that is done.
   const int error = file.temporary.empty() ? platform::remove_file(folder.dst(), file.names.dst)
-                                           : platform::touch(file.dst);
+                                           : touch_copy(file);
   if (error < 0 || file.tries == kTries) {
     worker.fail(folder, file.names, error < 0 ? error : EBUSY, error < 0 ? "unlink" : kRefused);
     return true;
@@ -236,12 +243,18 @@ void finish_file(Worker& worker, OpenFile& file, Content content) {
     if (content.error == 0 && source_changed(file, content)) return stop_at(EBUSY, kRefused);
   }
   if (content.error < 0) return stop_at(content.error, content.operation);
+  // What has blocks has its size, too; procfs and its like name sizes that they do not mean.
+  if (content.ended_early && file.stat.size > 0 && file.stat.allocated > 0) {
+    return stop_at(EIO, "read");
+  }
 
   if (worker.engine.options.verify && !verify_file(worker, file)) return;
   if (!settle_file(worker.engine, file)) return;
   if (worker.engine.options.fsync) {
     if (const int error = platform::sync(file.dst); error < 0) return stop_at(error, "fsync");
   }
+  // Servers may say only now that they had no room.
+  if (const int error = file.dst.close(); error < 0) return stop_at(error, "close");
   if (!commit(worker, *file.folder, file.names, file.temporary)) return;
   file.created = false;
   if (changed_meanwhile(worker, file)) return;
@@ -252,7 +265,7 @@ void finish_file(Worker& worker, OpenFile& file, Content content) {
                                                        : Count::copied);
   worker.note(*file.folder, file.names, file.temporary.empty() ? Action::copy : Action::replace,
               Kind::file);
-  end_claim(*file.folder, file.names, std::move(file.claim));
+  end_claim(worker, *file.folder, file.names, std::move(file.claim));
 }
 
 void copy_large_file(Worker& worker, const LargeFileTask& task) {

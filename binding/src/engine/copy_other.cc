@@ -103,7 +103,7 @@ void copy_link(Worker& worker, const FolderUse& use, Names names) {
       });
   if (!made) return;
   worker.count(Count::links);
-  end_claim(folder, names, std::move(claim));
+  end_claim(worker, folder, names, std::move(claim));
 }
 
 void copy_special(Worker& worker, const FolderUse& use, Names names, Kind kind) {
@@ -124,7 +124,7 @@ void copy_special(Worker& worker, const FolderUse& use, Names names, Kind kind) 
       [&](const char* name) { return settle_other(worker.engine, folder, names, stat, name); });
   if (!made) return;
   worker.count(Count::special);
-  end_claim(folder, names, std::move(claim));
+  end_claim(worker, folder, names, std::move(claim));
 }
 
 // --- names for files that exist --------------------------------------------------------------
@@ -207,10 +207,13 @@ bool is_first_name(Worker& worker, const FolderUse& use, Names names, const Stat
   return false;
 }
 
-void end_claim(Folder& folder, Names names, HardLinks::Claim claim) {
+void end_claim(Worker& worker, Folder& folder, Names names, HardLinks::Claim claim) {
   if (!claim) return;
   Stat made;
-  if (platform::stat_entry(folder.dst(), names.dst, made) == 0) {
+  if (const int error = platform::stat_entry(folder.dst(), names.dst, made); error < 0) {
+    // The other names become a file of their own.
+    worker.engine.lose(folder, names, Loss::links, error, "lstat");
+  } else {
     claim.placed(folder, names.dst, made);
   }
 }

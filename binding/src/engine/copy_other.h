@@ -33,7 +33,7 @@ bool is_first_name(Worker& worker, const FolderUse& folder, Names names, const p
                    HardLinks::Claim& claim);
 
 /** After a copy was committed: its other names may be made. */
-void end_claim(Folder& folder, Names names, HardLinks::Claim claim);
+void end_claim(Worker& worker, Folder& folder, Names names, HardLinks::Claim claim);
 
 /** What copying the entry would do; nothing is written. `vacated`: its place would be free by then. */
 void plan(Worker& worker, const FolderUse& folder, Names names, platform::Kind kind, bool vacated);

@@ -101,7 +101,12 @@ void Worker::note(const Folder& folder, Names names, Action action, platform::Ki
 
 bool Worker::may_retry(int error, int tries) {
   constexpr int kTries = 1000;  // about a second
-  if ((error != -EMFILE && error != -ENFILE) || tries == kTries || engine.stopped()) return false;
+  if ((error != -EMFILE && error != -ENFILE) || engine.stopped()) return false;
+  // A second for each entry of a tree would be for ever.
+  constexpr auto kPause = std::chrono::seconds(10);
+  const Clock::time_point now = Clock::now();
+  if (tries == kTries) engine.waited_in_vain = now;
+  if (now - engine.waited_in_vain.load() < kPause) return false;
   if (!engine.folders.close_one()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   return true;
 }

@@ -219,6 +219,8 @@ class Engine : private FolderOwner {
   /** Held to change the mode of a folder that keeps us out. */
   std::mutex opening;
   HardLinks hard_links{stack};
+  /** When somebody had waited for a descriptor for a second, and got none. */
+  std::atomic<Clock::time_point> waited_in_vain{Clock::time_point{} - std::chrono::hours(1)};
   /** The most workers that the descriptor limit allows. */
   unsigned most_workers = 1;
   uint64_t next_temporary() { return temporary_++; }

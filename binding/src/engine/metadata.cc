@@ -20,6 +20,12 @@ constexpr uint32_t kUnknownMode = UINT32_MAX;
 
 Owner owner_of(const Stat& stat) { return {stat.uid, stat.gid}; }
 
+/** Takes away access lists that the source has not. False where that failed, and was reported. */
+bool take_lists(Engine& engine, const Folder& folder, Names names, const Handle& dst, Kind kind) {
+  const int error = disinherit(dst, kind);
+  return error == 0 || engine.lose(folder, names, Loss::acls, error, "removexattr");
+}
+
 /** One entry on its way to what its source is. */
 struct Settling {
   Engine& engine;
@@ -57,9 +63,8 @@ struct Settling {
     if (!engine.options.preserve.xattrs) return true;
     // What a folder got or is to hand on is looked after when it is made.
     if (folder.inherits && src.kind != Kind::link && src.kind != Kind::folder) {
-      if (const int error = platform::remove_attribute(dst, platform::kAccessList); error == 0) {
-        now.mode = kUnknownMode;
-      }
+      if (!take_lists(engine, folder, names, dst, src.kind)) return false;
+      now.mode = kUnknownMode;
     }
     return give_attributes(engine, folder, names, attributes, dst, given);
   }
@@ -192,7 +197,10 @@ int begin_folder(const Options& options, Folder& folder, uint32_t passing_bits) 
     return 0;
   }
   folder.inherits = false;
-  return folder.parent().inherits ? disinherit(folder.dst(), Kind::folder) : 0;
+  if (!folder.parent().inherits) return 0;
+  const int error = disinherit(folder.dst(), Kind::folder);
+  folder.inherits = error < 0;  // then what is made in it is to lose them one by one
+  return error;
 }
 
 void plan_folder(Engine& engine, Folder& folder) {
@@ -223,7 +231,7 @@ void settle_folder(Engine& engine, Folder& folder) {
     if (keep.xattrs && !has_current_attributes(engine, folder)) {
       if (!read_attributes(engine, folder, none, folder.src(), attributes)) return;
       // Lists are rights, as modes are: those that were there do not stay beside SRC's.
-      if (!folder.fresh) disinherit(folder.dst(), Kind::folder);
+      if (!folder.fresh && !take_lists(engine, folder, none, folder.dst(), Kind::folder)) return;
     }
     // Of files the time of change has to be renewed in any case: see update.h.
     const bool has_times = looked && is_same_time(folder.src_stat.mtime, now.mtime);

@@ -23,6 +23,7 @@ struct Pair {
   const FolderUse& use;
   Names names;
   Stat src{}, dst{};
+  mutable bool stays = false;  // DEST's entry is what SRC has
 
   [[nodiscard]] const Options& options() const { return worker.engine.options; }
   [[nodiscard]] Folder& folder() const { return *use; }
@@ -33,6 +34,7 @@ struct Pair {
   }
 
   bool skip(Action action = Action::skip) const {
+    stays = true;
     worker.count(Count::skipped);
     worker.note(folder(), names, action, src.kind);
     return true;
@@ -75,7 +77,10 @@ bool is_settled(const Pair& pair) {
 }
 
 /** One more name of it is somebody else's: what is set here would be set there. */
-bool is_shared(const Pair& pair) { return pair.dst.links > 1 && !pair.options().preserve.links; }
+bool is_shared(const Pair& pair) {
+  const uint64_t ours = pair.options().preserve.links ? pair.src.links : 1;
+  return pair.dst.links > ours;
+}
 
 /** Gives an entry of the same content what else its source has. False where that failed, and was reported. */
 bool settle(const Pair& pair) {
@@ -201,7 +206,8 @@ bool is_up_to_date(Worker& worker, const FolderUse& use, Names names, Kind kind,
   HardLinks::Claim claim;
   if (!is_first_name(worker, use, names, pair.src, claim)) return true;
   if (!is_current(pair, compared)) return false;  // who copies it claims it anew
-  if (claim) claim.placed(*use, names.dst, pair.dst);
+  // Else it failed, or is not compared to its end yet: then another name may be the first.
+  if (claim && pair.stays) claim.placed(*use, names.dst, pair.dst);
   return true;
 }
 

@@ -19,6 +19,7 @@
 #include <cstdio>
 #include <cstring>
 #include <memory>
+#include <utility>
 
 #include "platform.h"
 
@@ -113,10 +114,10 @@ Handle& Handle::operator=(Handle&& other) noexcept {
 
 Handle Handle::working_folder() { return Handle(AT_FDCWD); }
 
-void Handle::close() {
+int Handle::close() {
+  const auto raw = static_cast<int>(std::exchange(raw_, kNone));
   // Not repeated on EINTR: Linux has let go of the descriptor by then.
-  if (raw_ >= 0) ::close(static_cast<int>(raw_));
-  raw_ = kNone;
+  return raw >= 0 && ::close(raw) != 0 ? -errno : 0;
 }
 
 // --- folders ---------------------------------------------------------------------------------

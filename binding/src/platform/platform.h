@@ -27,7 +27,8 @@ class Handle {
 
   [[nodiscard]] intptr_t raw() const { return raw_; }
   [[nodiscard]] bool is_open() const { return raw_ != kNone; }
-  void close();
+  /** What could not be stored may be known only now; it is closed all the same. 0 or a negative errno. */
+  int close();
 
  private:
   static constexpr intptr_t kNone = -1;
