@@ -77,6 +77,11 @@ bool make_target(Worker& worker, Folder& parent, Names names, const Stat& src, b
   const Follow follow = parent.is_base() ? Follow::yes : Follow::no;  // DEST itself may be a link
   const auto open = [&] {
     return worker.with_descriptor([&] {
+      // One that is to be listed, if that is allowed: list_extra().
+      const int error = options.mirror ? platform::open_source_folder(parent.dst(), names.dst,
+                                                                      follow, target.handle)
+                                       : -EACCES;
+      if (error != -EACCES) return error;
       return platform::open_target_folder(parent.dst(), names.dst, follow, target.handle);
     });
   };

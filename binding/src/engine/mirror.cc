@@ -93,23 +93,25 @@ bool list_extra(Worker& worker, const Folder& folder, const std::string& records
     at += entry.size;
     in_src.emplace(entry.name, static_cast<Kind>(kinds[index]));
   }
-  Handle listing;
-  int error = worker.with_descriptor(
-      [&] { return platform::open_source_folder(folder.dst(), ".", Follow::no, listing); });
-  if (error < 0) return fail(worker.engine, folder, nullptr, error, "open");
-  error = list_entries(listing, worker.listing(), Worker::kListing,
-                       [&](const char*, const platform::Listed& entry) {
-                         Kind kind = entry.kind;
-                         if (kind == Kind::unknown && !find_kind(listing, entry.name, kind))
-                           return true;
-                         const auto found = in_src.find(entry.name);
-                         if (found == in_src.end()) {
-                           out.push_back({entry.name, kind, false});
-                         } else if ((found->second == Kind::folder) != (kind == Kind::folder)) {
-                           out.push_back({entry.name, kind, true});
-                         }
-                         return true;
-                       });
+  const auto compare = [&](const char*, const platform::Listed& entry) {
+    Kind kind = entry.kind;
+    if (kind == Kind::unknown && !find_kind(folder.dst(), entry.name, kind)) return true;
+    const auto found = in_src.find(entry.name);
+    if (found == in_src.end()) {
+      out.push_back({entry.name, kind, false});
+    } else if ((found->second == Kind::folder) != (kind == Kind::folder)) {
+      out.push_back({entry.name, kind, true});
+    }
+    return true;
+  };
+  int error = list_entries(folder.dst(), worker.listing(), Worker::kListing, compare);
+  if (error == -EBADF) {  // it was closed meanwhile, and opened to make entries in only
+    Handle listing;
+    error = worker.with_descriptor(
+        [&] { return platform::open_source_folder(folder.dst(), ".", Follow::no, listing); });
+    if (error < 0) return fail(worker.engine, folder, nullptr, error, "open");
+    error = list_entries(listing, worker.listing(), Worker::kListing, compare);
+  }
   return error == 0 || fail(worker.engine, folder, nullptr, error, "getdents64");
 }
 
