@@ -454,6 +454,22 @@ describe('what SRC does not have', () => {
   });
 });
 
+test('with few descriptors, and folders that are empty', async () => {
+  for (let i = 0; i < 60; i++) {
+    makeFiles(src, { [`a${i % 4}/b${i % 9}/c${i}/file`]: `${i}` });
+    mkdirSync(join(dest, `a${i % 4}/b${i % 9}/gone ${i}/empty`), { recursive: true });
+  }
+  for (const round of [1, 2]) {
+    const { error, result } = await copyInChild({ src, dest, options: { mirror: true } }, [
+      'prlimit',
+      '--nofile=40',
+    ]);
+    expect(error).toBeUndefined();
+    expect(result).toMatchObject(round === 1 ? { files: 60, removed: 120 } : { skipped: 60 });
+    expect(stateOf(dest)).toEqual(stateOf(src));
+  }
+});
+
 describe('refused', () => {
   test.for([
     ['the root folder', '/'],

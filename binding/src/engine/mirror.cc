@@ -186,7 +186,8 @@ void remove_folder(Worker& worker, RemoveFolderTask task) {
   const auto push_part = [&] {
     if (!part.empty()) engine.stack.push(RemoveTask{folder.again(), std::exchange(part, {})});
   };
-  if (const int error = pin.pin(*folder); error < 0) {
+  FolderPin own;  // gone before the folder is
+  if (const int error = own.pin(*folder); error < 0) {
     fail(engine, *folder, nullptr, error, "open");
     return;
   }
