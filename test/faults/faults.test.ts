@@ -1,0 +1,117 @@
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { beforeAll, expect, test } from 'vitest';
+import { hasTool, needTool, workFolder } from '../support/work.js';
+import { calls } from './support/calls.js';
+import type { Place } from './support/case.js';
+import { makeLargeSource, makeSource, modes } from './support/modes.js';
+import {
+  type Baseline,
+  type Done,
+  describeCase,
+  measure,
+  type Places,
+  type Planned,
+  plan,
+  randomOf,
+  runCase,
+  shuffle,
+} from './support/sweep.js';
+import { once } from './support/once.js';
+import { tableOf } from './support/table.js';
+
+// Every system call of the engine x every error it can get. FASTCP_SWEEP=full runs all and writes the table of
+// docs/reliability.md; FASTCP_SEED repeats a run.
+
+const full = process.env.FASTCP_SWEEP === 'full';
+const SAMPLE = 120;
+const seed = Number(process.env.FASTCP_SEED ?? Math.floor(Math.random() * 1e9));
+
+const work = workFolder('fault-sweep');
+const file = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
+const shim = join(work, 'shim.so');
+
+function place(name: string, make: (src: string) => string): Place {
+  const root = join(work, name);
+  mkdirSync(root);
+  return { root, src: make(join(root, 'src')), shim };
+}
+
+let places: Places;
+beforeAll(() => {
+  if (!hasTool('cc')) return;
+  execFileSync('cc', ['-shared', '-fPIC', '-O1', '-o', shim, file('support/shim.c'), '-ldl']);
+  places = { small: place('small', makeSource), large: place('large', makeLargeSource) };
+});
+
+/** Two at a time, as the machine may have no more processors. */
+async function runAll(list: Planned[]): Promise<Done[]> {
+  const done: Done[] = [];
+  const next = list[Symbol.iterator]();
+  const work = async (): Promise<void> => {
+    for (const planned of next) done.push(await runCase(planned));
+  };
+  await Promise.all([work(), work()]);
+  return done;
+}
+
+const wrongIn = (done: Done[]): string[][] =>
+  done
+    .filter(({ wrong }) => wrong.length > 0)
+    .map(({ planned, wrong }) => [describeCase(planned), ...wrong]);
+
+const doneOnce: Done[] = [];
+test('what once went wrong', async (context) => {
+  needTool(context, 'cc');
+  const names = new Set(once.map(([mode]) => mode));
+  const baselines: Record<string, Baseline> = {};
+  for (const name of names) baselines[name] = await measure(name, places);
+  // Some calls are made only where there are access lists.
+  const cases = once.filter(([mode, call]) => baselines[mode]?.counts.has(call));
+  expect(cases.length).toBeGreaterThan(4);
+  for (const [mode, call, fault, first, count, outcome] of cases) {
+    const baseline = baselines[mode] as Baseline;
+    const done = await runCase({ baseline, call, fault, first, count });
+    doneOnce.push(done);
+    expect(wrongIn([done])).toEqual([]);
+    expect(`${describeCase(done.planned)}: ${done.outcome}`).toBe(
+      `${describeCase(done.planned)}: ${outcome}`,
+    );
+  }
+});
+
+test('every call, every error', { timeout: full ? 3_600_000 : 300_000 }, async (context) => {
+  needTool(context, 'cc');
+  const began = performance.now();
+  const baselines: Baseline[] = [];
+  for (const name of Object.keys(modes)) baselines.push(await measure(name, places));
+  const made = new Set(baselines.flatMap(({ counts }) => [...counts.keys()]));
+  expect([...made].filter((call) => !(call in calls))).toEqual([]);
+  const random = randomOf(seed);
+  const all = plan(baselines, random, Number(process.env.FASTCP_ROUNDS ?? 1));
+  const list = full ? all : shuffle(all, random).slice(0, SAMPLE);
+  const done = await runAll(list);
+  const wrong = wrongIn(done);
+  const seconds = Math.round((performance.now() - began) / 1000);
+  console.log(
+    `faults: ${done.length} of ${all.length} cases, ${wrong.length} wrong, ${seconds} s, FASTCP_SEED=${seed}`,
+  );
+  expect(wrong).toEqual([]);
+  expect(done.every(({ fired }) => fired)).toBe(true);
+  if (!full) return;
+  // What no mode makes would be no part of the sweep.
+  expect(Object.keys(calls).filter((call) => !made.has(call))).toEqual([]);
+  expect(done.length).toBeGreaterThan(600);
+  writeTable([...doneOnce, ...done]);
+});
+
+function writeTable(done: Done[]): void {
+  const path = file('../../docs/reliability.md');
+  const [begin, end] = ['<!-- faults -->\n', '\n<!-- end of faults -->'];
+  const text = readFileSync(path, 'utf8');
+  const [before, rest = ''] = text.split(begin);
+  const after = rest.slice(rest.indexOf(end));
+  writeFileSync(path, `${before}${begin}\n${tableOf(done)}\n${after}`);
+}

@@ -1,0 +1,27 @@
+import type { Outcome } from './judge.js';
+
+/** Cases that showed a bug: mode, call, fault, first occurrence, how many, and what is to come of it. */
+export const once: readonly [
+  mode: string,
+  call: string,
+  fault: string,
+  first: number,
+  count: number,
+  outcome: Outcome,
+][] = [
+  // Rights that SRC does not give stayed, and nobody said so.
+  ['archive over', 'fremovexattr', 'ENOMEM', 1, 1, 'error'],
+  ['archive over', 'removexattr', 'EIO', 1, 999_999, 'error'],
+  ['mirror archive', 'fgetxattr', 'EIO', 1, 999_999, 'error'],
+  // A file became shorter than its source.
+  ['sparse', 'pread64', 'zero', 1, 1, 'error'],
+  ['large file, read and write', 'pread64', 'zero', 3, 1, 'error'],
+  // What a server says last was not listened to.
+  ['default', 'close', 'EIO', 1, 999_999, 'error'],
+  ['over', 'close', 'ENOSPC', 1, 999_999, 'error'],
+  // It waited a second for each file.
+  ['over', 'openat(O_CREAT)', 'EMFILE', 1, 999_999, 'error'],
+  ['default', 'openat', 'ENFILE', 1, 999_999, 'error'],
+  // Another name of the file led to what DEST had before.
+  ['mirror archive', 'pread64', 'EPERM', 1, 999_999, 'error'],
+];

@@ -1,0 +1,231 @@
+/*
+ * Preloaded into a process that copies: lets system calls of the engine fail.
+ *
+ * FAULT_ROOT   only calls for what lies below this folder are touched, and only where the addon makes them
+ * FAULT_LOG    gets a line `call path` for each such call that a fault was done to; for every one, with
+ * FAULT_TRACE  where this is set
+ * FAULTS       `call:what:first:count`, separated by spaces. `what` is an errno, or `short` (half of it is
+ *              done) or `zero` (the call says 0). It is done to the `first` such call of the process and to
+ *              `count` in all; a last word after a colon narrows it to paths that contain it.
+ */
+#define _GNU_SOURCE
+#include <dirent.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/fs.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/vfs.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+enum how { NOTHING, FAIL, SHORTEN, ZERO };
+
+struct fault {
+  char call[24], what[24], part[64];
+  long first, count;
+  atomic_long seen;
+};
+
+static struct fault faults[8];
+static int fault_count;
+static const char *root;
+static int log_fd = -1;
+static int tracing;
+
+__attribute__((constructor)) static void begin(void) {
+  root = getenv("FAULT_ROOT");
+  const char *log = getenv("FAULT_LOG");
+  if (root == NULL || log == NULL) return;
+  tracing = getenv("FAULT_TRACE") != NULL;
+  log_fd = open(log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+  const char *words = getenv("FAULTS");
+  for (int used; words != NULL && fault_count < 8; words += used, fault_count++) {
+    struct fault *fault = &faults[fault_count];
+    used = 0;
+    int read = sscanf(words, " %23[^:]:%23[^:]:%ld:%ld%n", fault->call, fault->what, &fault->first,
+                      &fault->count, &used);
+    if (read != 4) break;
+    int more = 0;
+    if (sscanf(words + used, ":%63[^ ]%n", fault->part, &more) == 1) used += more;
+  }
+}
+
+static int is_ours(const void *caller) {
+  Dl_info found;
+  return log_fd >= 0 && dladdr(caller, &found) != 0 && strstr(found.dli_fname, "fastcp.node") != NULL;
+}
+
+/* The path of a descriptor, or of a name relative to it; what /proc calls a descriptor is its file. */
+static void resolve(int fd, const char *name, char *out) {
+  char proc[64];
+  ssize_t length = 0;
+  if (name != NULL && strncmp(name, "/proc/self/fd/", 14) == 0) {
+    length = readlink(name, out, PATH_MAX);
+    out[length > 0 ? length : 0] = 0;
+    return;
+  }
+  if (name == NULL || name[0] != '/') {
+    snprintf(proc, sizeof proc, "/proc/self/fd/%d", fd);
+    length = readlink(fd == AT_FDCWD ? "/proc/self/cwd" : proc, out, PATH_MAX);
+    if (length < 0) length = 0;
+  }
+  out[length] = 0;
+  if (name != NULL && name[0] != 0) snprintf(out + length, PATH_MAX, length > 0 ? "/%s" : "%s", name);
+}
+
+/* What is to be done to a call; sets errno where it is to fail. */
+static enum how meet(const void *caller, const char *call, int fd, const char *name) {
+  if (!is_ours(caller)) return NOTHING;
+  const int before = errno;
+  char path[2 * PATH_MAX + 2], line[2 * PATH_MAX + 64];
+  resolve(fd, name, path);
+  enum how how = NOTHING;
+  int error = before;
+  if (strncmp(path, root, strlen(root)) == 0) {
+    for (int i = 0; i < fault_count; i++) {
+      struct fault *fault = &faults[i];
+      if (strcmp(fault->call, call) != 0 || strstr(path, fault->part) == NULL) continue;
+      const long number = atomic_fetch_add(&fault->seen, 1) + 1;
+      if (number < fault->first || number - fault->first >= fault->count) continue;
+      how = strcmp(fault->what, "short") == 0 ? SHORTEN : strcmp(fault->what, "zero") == 0 ? ZERO : FAIL;
+      if (how == FAIL) error = atoi(fault->what);
+    }
+    if (tracing || how != NOTHING) {
+      const int length = snprintf(line, sizeof line, "%s %s\n", call, path);
+      if (write(log_fd, line, (size_t)length) != length) abort();
+    }
+  }
+  errno = error;
+  return how;
+}
+
+#define REAL(name)                                  \
+  static __typeof__(&name) real;                    \
+  if (real == NULL) real = dlsym(RTLD_NEXT, #name); \
+  const void *caller = __builtin_return_address(0)
+
+/* A call that does all or nothing. */
+#define WHOLE(result, name, fd, path, parameters, arguments)               \
+  result name parameters {                                                 \
+    REAL(name);                                                            \
+    return meet(caller, #name, fd, path) == FAIL ? -1 : real arguments;    \
+  }
+
+#define PIECE(name, fd, parameters, arguments)                  \
+  ssize_t name parameters {                                     \
+    REAL(name);                                                 \
+    switch (meet(caller, #name, fd, NULL)) {                    \
+      case FAIL: return -1;                                     \
+      case ZERO: return 0;                                      \
+      case SHORTEN: size = size > 1 ? size / 2 : size; break;   \
+      default: break;                                           \
+    }                                                           \
+    return real arguments;                                      \
+  }
+
+PIECE(pread64, fd, (int fd, void *to, size_t size, off64_t at), (fd, to, size, at))
+PIECE(pwrite64, fd, (int fd, const void *from, size_t size, off64_t at), (fd, from, size, at))
+PIECE(copy_file_range, to, (int from, off64_t *from_at, int to, off64_t *to_at, size_t size, unsigned flags),
+      (from, from_at, to, to_at, size, flags))
+
+WHOLE(int, fstat64, fd, NULL, (int fd, struct stat64 *out), (fd, out))
+WHOLE(int, fstatat64, fd, name, (int fd, const char *restrict name, struct stat64 *restrict out, int flags),
+      (fd, name, out, flags))
+WHOLE(int, statx, fd, name,
+      (int fd, const char *restrict name, int flags, unsigned mask, struct statx *restrict out),
+      (fd, name, flags, mask, out))
+WHOLE(int, fstatfs64, fd, NULL, (int fd, struct statfs64 *out), (fd, out))
+WHOLE(int, mkdirat, fd, name, (int fd, const char *name, mode_t mode), (fd, name, mode))
+WHOLE(int, unlinkat, fd, name, (int fd, const char *name, int flags), (fd, name, flags))
+WHOLE(int, renameat, fd, name, (int fd, const char *name, int to, const char *as), (fd, name, to, as))
+WHOLE(int, linkat, to, as, (int fd, const char *name, int to, const char *as, int flags),
+      (fd, name, to, as, flags))
+WHOLE(int, symlinkat, fd, name, (const char *text, int fd, const char *name), (text, fd, name))
+WHOLE(ssize_t, readlinkat, fd, name, (int fd, const char *restrict name, char *restrict to, size_t size),
+      (fd, name, to, size))
+WHOLE(int, mknodat, fd, name, (int fd, const char *name, mode_t mode, dev_t dev), (fd, name, mode, dev))
+WHOLE(int, fchmod, fd, NULL, (int fd, mode_t mode), (fd, mode))
+WHOLE(int, chmod, AT_FDCWD, name, (const char *name, mode_t mode), (name, mode))
+WHOLE(int, fchownat, fd, name, (int fd, const char *name, uid_t uid, gid_t gid, int flags),
+      (fd, name, uid, gid, flags))
+WHOLE(int, futimens, fd, NULL, (int fd, const struct timespec times[2]), (fd, times))
+WHOLE(int, utimensat, fd, name, (int fd, const char *name, const struct timespec times[2], int flags),
+      (fd, name, times, flags))
+WHOLE(ssize_t, flistxattr, fd, NULL, (int fd, char *to, size_t size), (fd, to, size))
+WHOLE(ssize_t, fgetxattr, fd, NULL, (int fd, const char *name, void *to, size_t size), (fd, name, to, size))
+WHOLE(int, fsetxattr, fd, NULL, (int fd, const char *name, const void *value, size_t size, int flags),
+      (fd, name, value, size, flags))
+WHOLE(int, fremovexattr, fd, NULL, (int fd, const char *name), (fd, name))
+WHOLE(ssize_t, listxattr, AT_FDCWD, path, (const char *path, char *to, size_t size), (path, to, size))
+WHOLE(ssize_t, getxattr, AT_FDCWD, path, (const char *path, const char *name, void *to, size_t size),
+      (path, name, to, size))
+WHOLE(int, setxattr, AT_FDCWD, path,
+      (const char *path, const char *name, const void *value, size_t size, int flags),
+      (path, name, value, size, flags))
+WHOLE(int, removexattr, AT_FDCWD, path, (const char *path, const char *name), (path, name))
+WHOLE(int, fsync, fd, NULL, (int fd), (fd))
+WHOLE(int, ftruncate64, fd, NULL, (int fd, off64_t size), (fd, size))
+WHOLE(off64_t, lseek64, fd, NULL, (int fd, off64_t at, int whence), (fd, at, whence))
+WHOLE(int, sync_file_range, fd, NULL, (int fd, off64_t at, off64_t size, unsigned flags),
+      (fd, at, size, flags))
+
+/* It says its error itself. */
+int posix_fadvise64(int fd, off64_t at, off64_t size, int advice) {
+  REAL(posix_fadvise64);
+  return meet(caller, "posix_fadvise64", fd, NULL) == FAIL ? errno : real(fd, at, size, advice);
+}
+
+/* Linux lets go of the descriptor whatever it says. */
+int close(int fd) {
+  REAL(close);
+  const enum how how = meet(caller, "close", fd, NULL);
+  const int error = errno;
+  const int result = real(fd);
+  if (how != FAIL) return result;
+  errno = error;
+  return -1;
+}
+
+int openat64(int fd, const char *name, int flags, ...) {
+  REAL(openat64);
+  va_list more;
+  va_start(more, flags);
+  const mode_t mode = flags & O_CREAT ? va_arg(more, mode_t) : 0;
+  va_end(more);
+  const char *call = flags & O_CREAT ? "openat(O_CREAT)" : flags & O_DIRECTORY ? "openat(O_DIRECTORY)" : "openat";
+  return meet(caller, call, fd, name) == FAIL ? -1 : real(fd, name, flags, mode);
+}
+
+int ioctl(int fd, unsigned long request, ...) {
+  REAL(ioctl);
+  va_list more;
+  va_start(more, request);
+  void *argument = va_arg(more, void *);
+  va_end(more);
+  if (request == FICLONE && meet(caller, "ioctl(FICLONE)", fd, NULL) == FAIL) return -1;
+  return real(fd, request, argument);
+}
+
+long syscall(long number, ...) {
+  REAL(syscall);
+  long a[6];
+  va_list more;
+  va_start(more, number);
+  for (int i = 0; i < 6; i++) a[i] = va_arg(more, long);
+  va_end(more);
+  enum how how = NOTHING;
+  if (number == SYS_getdents64) how = meet(caller, "getdents64", (int)a[0], NULL);
+  if (number == SYS_renameat2) how = meet(caller, "renameat2", (int)a[2], (const char *)a[3]);
+  if (how == FAIL) return -1;
+  if (how == SHORTEN) a[2] = 512; /* room for the longest name */
+  return real(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+}
