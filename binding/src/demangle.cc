@@ -2,6 +2,7 @@
 // exception wants it, which then names the type as the compiler does.
 #include <cstddef>
 
+// NOLINTNEXTLINE(bugprone-reserved-identifier): that is its name.
 extern "C" char* __cxa_demangle(const char* /*name*/, char* /*buffer*/, size_t* /*length*/,
                                 int* status) {
   constexpr int not_a_valid_name = -2;
