@@ -1,0 +1,261 @@
+import { execFileSync } from 'node:child_process';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmdirSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { constants, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { COMMAND, run } from '../support/child.js';
+import { differences } from '../support/compare.js';
+import { useFileSystem } from '../support/filesystems.js';
+import { makeFiles, makeSparseFile } from '../support/trees.js';
+import { asUser, needUser } from '../support/user.js';
+import { hasTool, needRoot, needTool, skip, workFolder } from '../support/work.js';
+
+// What containers take away: system calls, rights, descriptors, memory, places to write.
+
+const work = workFolder('containers');
+const sandbox = join(work, 'sandbox');
+const src = join(work, 'src');
+let made = 0;
+
+beforeAll(() => {
+  makeFiles(src, {
+    'a/file': 'content',
+    'a/large': Buffer.alloc(300_000, 'large '),
+    'b/c/d/deep': 'deep',
+    'b/empty': '',
+  });
+  makeSparseFile(join(src, 'b/holes'), 1 << 20, [512 * 1024]);
+  for (let i = 0; i < 200; i++) writeFileSync(join(src, 'a', `file ${i}`), `${i}`);
+  execFileSync('sh', ['-c', 'ln -s a/file link; ln a/file b/second; mkfifo b/fifo; chmod 750 b'], {
+    cwd: src,
+  });
+  execFileSync('chmod', ['-R', 'a+rX', src]);
+  if (!hasTool('cc')) return;
+  const source = fileURLToPath(new URL('support/sandbox.c', import.meta.url));
+  execFileSync('cc', ['-O1', '-o', sandbox, source]);
+});
+
+function newDest(parent = work): string {
+  const folder = join(parent, `for all ${made++}`);
+  mkdirSync(folder);
+  chmodSync(folder, 0o1777);
+  return join(folder, 'dest');
+}
+
+interface Told {
+  status: number | null;
+  stderr: string;
+  errors: { code: string; syscall: string; path: string }[];
+  copied: number;
+  kernelCopied: number;
+}
+
+/** What the command says that it did. */
+async function copy(before: string[], args: string[]): Promise<Told> {
+  const words = [...before, process.execPath, COMMAND, '--json', '--no-progress', ...args];
+  const { status, stdout, stderr } = await run(words);
+  const last = stdout.trim().split('\n').at(-1) ?? '';
+  const { errors = [], copied = 0, kernelCopied = 0 } = last === '' ? {} : JSON.parse(last);
+  return { status, stderr, errors, copied, kernelCopied };
+}
+
+const fine = { status: 0, stderr: '', errors: [] };
+
+describe.each(['root', 'user'] as const)('calls that are forbidden: %s', (who) => {
+  const all =
+    'io_uring_setup,io_uring_enter,io_uring_register,unshare,copy_file_range,statx,renameat2';
+  const each = [
+    'io_uring_setup,io_uring_enter,io_uring_register',
+    'unshare',
+    'copy_file_range',
+    'statx',
+    'renameat2',
+  ];
+  // One by one as root, and for both all that Docker's profile, or an old kernel, may be without.
+  const rows = [...(who === 'root' ? each : []), all].flatMap((calls) =>
+    (['ENOSYS', 'EPERM'] as const).map((error) => [calls, error] as const),
+  );
+
+  test.for(rows)('%s, %s', async ([calls, error], context) => {
+    needTool(context, 'cc');
+    if (who === 'root') needRoot(context);
+    else needUser(context);
+    const within = [...(who === 'user' ? asUser : []), sandbox, `${constants.errno[error]}`, calls];
+    const dest = newDest();
+    const told = await copy(within, [src, dest]);
+    expect(told).toMatchObject(fine);
+    if (calls.includes('copy_file_range')) expect(told.kernelCopied).toBe(0);
+    else expect(told.kernelCopied).toBeGreaterThan(200);
+    expect(differences(src, dest)).toEqual([]);
+    // Once more, over what is there, and as a mirror.
+    expect(await copy(within, [src, dest])).toMatchObject(fine);
+    writeFileSync(join(dest, 'extra'), 'x');
+    expect(await copy(within, ['--mirror', '-p', src, dest])).toMatchObject(fine);
+    expect(differences(src, dest)).toEqual([]);
+  });
+
+  test.for(['ENOSYS', 'EPERM'] as const)(
+    'no way to keep a backup, %s: it says so',
+    async (error, context) => {
+      needTool(context, 'cc');
+      if (who === 'root') needRoot(context);
+      else needUser(context);
+      const as = who === 'user' ? asUser : [];
+      const [from, dest] = [join(work, `one ${who} ${error}`), newDest()];
+      makeFiles(from, { file: 'new' });
+      await copy(as, [from, dest]);
+      writeFileSync(join(dest, 'file'), 'old');
+      const rename = [...as, sandbox, `${constants.errno[error]}`, 'linkat,renameat2'];
+      const { status, errors } = await copy(rename, ['--backup=numbered', from, dest]);
+      expect({ status, errors }).toMatchObject({
+        status: 1,
+        errors: [{ code: error, syscall: 'rename' }],
+      });
+      expect(readFileSync(join(dest, 'file'), 'utf8')).toBe('old');
+    },
+  );
+});
+
+describe('a root that is read-only', () => {
+  // The rest of the machine is as it was; only this process and its children see it.
+  const readOnly = [
+    'unshare',
+    '-m',
+    'sh',
+    '-c',
+    'mount --make-rprivate / && mount -o remount,bind,ro / && exec "$@"',
+    'sh',
+  ];
+
+  test('copies to where something can be written, with no other place to write', async (context) => {
+    needRoot(context);
+    const dest = newDest();
+    const env = ['env', 'HOME=/nonexistent', 'TMPDIR=/nonexistent'];
+    expect(await copy([...readOnly, ...env], [src, dest])).toMatchObject(fine);
+    expect(differences(src, dest)).toEqual([]);
+  });
+
+  test('says what cannot be written', async (context) => {
+    needRoot(context);
+    const dest = join(mkdtempSync(join('/var/tmp', 'fastcp-read-only-')), 'dest');
+    const { status, errors } = await copy(readOnly, [src, dest]);
+    rmdirSync(join(dest, '..'));
+    expect({ status, errors }).toMatchObject({
+      status: 1,
+      errors: [{ code: 'EROFS', syscall: 'mkdir' }],
+    });
+    expect(errors).toHaveLength(1);
+  });
+});
+
+describe('an overlay, as containers have', () => {
+  const overlay = useFileSystem(work, 'overlay', {
+    lower: (folder) =>
+      makeFiles(
+        folder,
+        Object.fromEntries(Array.from({ length: 300 }, (_, i) => [`image/${i % 7}/${i}`, `${i}`])),
+      ),
+  });
+
+  test.for(['-p', '-a', '--reflink=never'])(
+    'within it, from its lower layer: %s',
+    async (flag, context) => {
+      const root = overlay(context);
+      const [from, dest] = [join(root, 'image'), newDest(root)];
+      expect(await copy([], [flag, from, dest])).toMatchObject(fine);
+      expect(differences(from, dest)).toEqual([]);
+      execFileSync('sh', ['-c', 'rm -r 3; echo new >1/1; mkdir 3; echo x >3/x; ln -sf x 2/2'], {
+        cwd: from,
+      });
+      expect(await copy([], ['--mirror', flag, from, dest])).toMatchObject(fine);
+      expect(differences(from, dest)).toEqual([]);
+    },
+  );
+});
+
+test('64 descriptors', async (context) => {
+  needTool(context, 'sh');
+  const from = join(work, 'many folders');
+  makeFiles(
+    from,
+    Object.fromEntries(
+      Array.from({ length: 300 }, (_, i) => [`${'d/'.repeat(i % 60)}${i}/file`, `${i}`]),
+    ),
+  );
+  const dest = newDest();
+  const limited = ['sh', '-c', 'ulimit -n 64; exec "$@"', 'sh'];
+  for (const args of [[], ['-j', '64'], ['-a', '--mirror']]) {
+    expect(await copy(limited, [...args, from, dest])).toMatchObject(fine);
+    expect(differences(from, dest)).toEqual([]);
+    if (args.length > 0) rmSync(dest, { recursive: true });
+  }
+});
+
+describe('64 MB of memory beyond what Node takes', () => {
+  const MiB = 1 << 20;
+  // A file system in memory would be part of that.
+  const disk = mkdtempSync(join(existsSync('/var/tmp') ? '/var/tmp' : tmpdir(), 'fastcp-memory-'));
+
+  interface Group {
+    folder: string;
+    limit: string;
+  }
+  function groups(): Group | undefined {
+    for (const [root, limit] of [
+      ['/sys/fs/cgroup/memory', 'memory.limit_in_bytes'],
+      ['/sys/fs/cgroup', 'memory.max'],
+    ] as const) {
+      const folder = join(root, `fastcp-${process.pid}`);
+      try {
+        mkdirSync(folder);
+        if (existsSync(join(folder, limit))) return { folder, limit };
+        rmdirSync(folder);
+      } catch {
+        // not ours to make
+      }
+    }
+    return undefined;
+  }
+
+  test('copies large files and many', { timeout: 120_000 }, async (context) => {
+    needRoot(context);
+    const group = groups();
+    if (group === undefined) skip(context, 'no control group can be made');
+    try {
+      const from = join(disk, 'src');
+      mkdirSync(from);
+      execFileSync('dd', ['if=/dev/zero', `of=${join(from, 'large')}`, 'bs=1M', 'count=120'], {
+        stdio: 'pipe',
+      });
+      for (let i = 0; i < 2000; i++) {
+        if (i % 500 === 0) mkdirSync(join(from, `${i / 500}`));
+        writeFileSync(
+          join(from, `${Math.floor(i / 500)}`, `a file with a rather long name ${i}`),
+          `${i}`,
+        );
+      }
+      const { stdout } = await run([process.execPath, '-p', 'process.resourceUsage().maxRSS']);
+      writeFileSync(join(group.folder, group.limit), `${Number(stdout) * 1024 + 64 * MiB}`);
+      const limited = ['sh', '-c', `echo $$ >${group.folder}/cgroup.procs && exec "$@"`, 'sh'];
+      for (const args of [['-a'], ['--reflink=never', '-v', '--exclude=*.no']]) {
+        const dest = join(disk, 'dest');
+        expect(await copy(limited, [...args, from, dest])).toMatchObject(fine);
+        expect(differences(from, dest)).toEqual([]);
+        rmSync(dest, { recursive: true });
+      }
+    } finally {
+      rmdirSync(group.folder);
+      rmSync(disk, { recursive: true });
+    }
+  });
+});
