@@ -167,7 +167,7 @@ describe('an overlay, as containers have', () => {
       ),
   });
 
-  test.for(['-q', '-a', '--reflink=never'])(
+  test.for(['-p', '-a', '--reflink=never'])(
     'within it, from its lower layer: %s',
     async (flag, context) => {
       const root = overlay(context);
@@ -203,8 +203,6 @@ test('64 descriptors', async (context) => {
 
 describe('64 MB of memory beyond what Node takes', () => {
   const MiB = 1 << 20;
-  // A file system in memory would be part of that.
-  const disk = mkdtempSync(join(existsSync('/var/tmp') ? '/var/tmp' : tmpdir(), 'fastcp-memory-'));
 
   interface Group {
     folder: string;
@@ -231,6 +229,10 @@ describe('64 MB of memory beyond what Node takes', () => {
     needRoot(context);
     const group = groups();
     if (group === undefined) skip(context, 'no control group can be made');
+    // A file system in memory would be part of that.
+    const disk = mkdtempSync(
+      join(existsSync('/var/tmp') ? '/var/tmp' : tmpdir(), 'fastcp-memory-'),
+    );
     try {
       const from = join(disk, 'src');
       mkdirSync(from);

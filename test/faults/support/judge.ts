@@ -7,7 +7,8 @@ import { type Known, readSnapshot, type Snapshot } from './snapshot.js';
 
 /** What a warning takes back. */
 const losses: Record<string, (keyof Known)[]> = {
-  MODE_NOT_KEPT: ['mode'],
+  // The group's bits are an access list's mask.
+  MODE_NOT_KEPT: ['mode', 'attributes'],
   TIMESTAMPS_NOT_KEPT: ['modified'],
   OWNERSHIP_NOT_KEPT: ['owner', 'mode'],
   XATTRS_NOT_KEPT: ['attributes'],
