@@ -27,11 +27,12 @@ export interface OutputOptions {
 interface Given
   extends Omit<
     CopyOptions,
-    'concurrency' | 'onError' | 'signal' | 'entries' | 'ignoreFiles' | 'filter'
+    'concurrency' | 'onError' | 'signal' | 'entries' | 'ignoreFiles' | 'filter' | 'reuse'
   > {
   archive?: boolean;
   compare?: boolean;
   p?: boolean;
+  reuse?: 'clone' | 'hard-link';
   ignoreFile?: string[];
   jobs?: number;
   stop?: boolean;
@@ -56,7 +57,7 @@ export function parseArgs(argv: readonly string[]): Invocation {
 
   const { archive, p, ignoreFile, jobs, stop, json, quiet, verbose, progress, ...others } =
     program.opts<Given>();
-  const { compare = false, ...sameName } = others;
+  const { compare = false, reuse, ...sameName } = others;
   if (compare && sources.length > 1) return program.error('error: --compare takes two trees');
   const entries = !quiet && Boolean(verbose || sameName.dryRun);
   return {
@@ -65,6 +66,7 @@ export function parseArgs(argv: readonly string[]): Invocation {
     compare,
     copy: {
       ...sameName,
+      ...(reuse && { reuse: reuse === 'clone' ? reuse : 'hardLink' }),
       ...(ignoreFile && { ignoreFiles: ignoreFile }),
       ...(jobs !== undefined && { concurrency: jobs }),
       ...(entries && { entries }),
@@ -158,6 +160,11 @@ function createProgram(all = false): Command {
         'always',
         'never',
       ]),
+    )
+    .addOption(
+      rare(
+        new Option('--reuse <how>', 'with --atomic: keep equal files of DEST: clone, hard-link'),
+      ).choices(['clone', 'hard-link']),
     )
     .addOption(
       rare(

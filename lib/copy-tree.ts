@@ -49,14 +49,14 @@ export async function run(
     const there = await runSteps(makeParents(walk, request));
     signal?.throwIfAborted();
     for (const warning of request.warnings) events.push({ type: 'warning', warning });
-    const copy = async (to: Walk): Promise<void> => {
-      if (await takeSnapshot(to, request, events, report)) return;
-      await runEngine(to, answers, request, events, report);
+    const copy = async (to: Walk, how: Request): Promise<void> => {
+      if (await takeSnapshot(to, how, events, report)) return;
+      await runEngine(to, answers, how, events, report);
     };
     if (request.atomic && !request.dryRun) {
       await replaceWhole(walk, request, { events, report, copy });
     } else {
-      await copy(walk);
+      await copy(walk, request);
     }
     if (request.fsync && !request.dryRun) await runSteps(syncParents(walk, request, there));
     report.end();

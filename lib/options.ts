@@ -18,6 +18,7 @@ type Unlike =
   | 'hardLink'
   | 'symlink'
   | 'skipExisting'
+  | 'reuse'
   | 'shard';
 
 interface Checked extends Required<Omit<CopyOptions, Unlike>> {
@@ -26,6 +27,7 @@ interface Checked extends Required<Omit<CopyOptions, Unlike>> {
   include: Glob[];
   exclude: Glob[];
   backup: 'numbered' | undefined;
+  reuse: (typeof reuseModes)[number] | undefined;
 }
 
 /** What copyTree() was asked for, with every default filled in. */
@@ -50,11 +52,13 @@ export interface Request extends Checked {
   warnings: CopyWarning[];
 }
 
+const reuseModes = ['clone', 'hardLink'] as const;
 const snapshotModes = ['never', 'auto', 'always'] as const;
 const onErrorModes = ['stop', 'continue'] as const;
 
 const known: ReadonlySet<string> = new Set<keyof CopyOptions>([
   'atomic',
+  'reuse',
   'snapshot',
   'preserve',
   'strict',
@@ -115,6 +119,7 @@ export function checkRequest(
   const request: Request = {
     ...sources,
     atomic: checkAtomic(options, sources.sources, again.update),
+    reuse: checkReuse(options),
     snapshot: checkChoice(options, 'snapshot', snapshotModes),
     ...checkPreserve(options.preserve, again.update || shard.shards > 1, again.update),
     ...again,
@@ -174,6 +179,14 @@ function checkAtomic(
     (sources.length > 1 && 'several sources: one DEST is replaced whole');
   if (conflict) throw invalidValue('options.atomic', `false with ${conflict}`, atomic);
   return atomic;
+}
+
+function checkReuse(options: CopyOptions): Request['reuse'] {
+  const { atomic, reuse } = options;
+  if (reuse === undefined) return undefined;
+  const mode = checkChoice(options, 'reuse', reuseModes);
+  if (!atomic) throw invalidValue('options.reuse', 'left out without atomic', reuse);
+  return mode;
 }
 
 function checkSources(src: PathLike | readonly PathLike[]): Pick<Request, 'sources' | 'several'> {

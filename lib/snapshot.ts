@@ -26,6 +26,7 @@ export function snapshotObstacle(request: Request): string | undefined {
     "reflink 'never'": request.reflink === 'never',
     "sparse 'always'": request.sparse === 'always',
     backup: request.backup,
+    reuse: request.reuse,
     'update or mirror': request.update,
     shard: request.shards > 1,
     gitignore: request.gitignore,

@@ -48,6 +48,11 @@ export interface CopyOptions {
   verify?: boolean;
   /** `i/n`: only this part of the tree, of n disjoint ones, counted from 1. Default: all. */
   shard?: string;
+  /**
+   * With `atomic`: files of the old DEST that have the same content stay, as clones or as one more name, and
+   * only others are written. Contents are compared, and times are SRC's then. Default: all is copied.
+   */
+  reuse?: 'clone' | 'hardLink';
   /** Replace files that exist in DEST. Folders are merged either way. Default `true`, as in `fs.cp`. */
   force?: boolean;
   /** With `force: false`: an existing entry is an error instead of being left alone. Default `false`. */

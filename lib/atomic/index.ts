@@ -26,6 +26,7 @@ import {
   placeAtOnce,
   placeInSteps,
 } from './place.js';
+import { reuseOld } from './reuse.js';
 import { findTarget, refuseTarget } from './target.js';
 
 type Warn = (warning: CopyWarning) => void;
@@ -33,8 +34,8 @@ type Warn = (warning: CopyWarning) => void;
 interface Replacing {
   events: EventQueue;
   report: Report;
-  /** Copies to where the walk that it is given says. */
-  copy(walk: Walk): Promise<void>;
+  /** Copies to where the walk that it is given says, in the way that the request does. */
+  copy(walk: Walk, request: Request): Promise<void>;
 }
 
 /** DEST is as it was unless the copy, of one root, ended without any error. */
@@ -57,7 +58,8 @@ export async function replaceWhole(
   const target = await own(findTarget(root));
   const container = await own(prepare(target, root, walk, request, warn));
   try {
-    await copy(inContainer(walk, root, container));
+    const how = await own(reuseOld(target, container.tree, request));
+    await copy(inContainer(walk, root, container), how);
     if (report.result.errorCount > 0) return;
     request.signal?.throwIfAborted();
     report.replaced = await own(place(container, target, root, walk, request));

@@ -44,6 +44,79 @@ function expectUntouched(before: string): void {
   expect(containers(at)).toEqual([]);
 }
 
+describe('reuses files of the old DEST', () => {
+  const btrfs = useFileSystem(work, 'btrfs');
+  const tmpfs = useFileSystem(work, 'tmpfs');
+
+  function makeBoth(): void {
+    makeFiles(src, { same: 'same', 'sub/changed': 'new!', added: 'a', 'sub/link me': 's' });
+    makeFiles(dest, { same: 'same', 'sub/changed': 'old!', 'gone/x': 'g', 'sub/link me': 's' });
+    // As old, as long, and older than all that is done here: only contents tell.
+    execFileSync('find', [src, dest, '-exec', 'touch', '-d', '2001-01-01', '{}', '+']);
+  }
+
+  test('as one more name of those that are the same', async () => {
+    makeBoth();
+    const before = statSync(join(dest, 'same')).ino;
+    const old = join(at, 'old');
+    execFileSync('cp', ['-al', dest, old]);
+    const state = digest(old);
+    const result = await copyTree(src, dest, { atomic: true, reuse: 'hardLink' });
+    expect(differences(src, dest)).toEqual([]);
+    expect(result).toMatchObject({ replaced: true, files: 2, skipped: 2, errorCount: 0 });
+    expect(statSync(join(dest, 'same')).ino).toBe(before);
+    // What other names the files have see nothing of it.
+    expect(digest(old)).toBe(state);
+    expect(readdirSync(at).sort()).toEqual(['dest', 'old', 'src']);
+  });
+
+  test('not where only times or modes differ: those belong to the old one, too', async () => {
+    makeBoth();
+    chmodSync(join(src, 'same'), 0o600);
+    const old = join(at, 'old');
+    execFileSync('cp', ['-al', dest, old]);
+    await copyTree(src, dest, { atomic: true, reuse: 'hardLink' });
+    expect(statSync(join(dest, 'same')).mode & 0o777).toBe(0o600);
+    expect(statSync(join(old, 'same')).mode & 0o777).toBe(0o644);
+    expect(differences(src, dest)).toEqual([]);
+  });
+
+  test('as clones', async (context) => {
+    const folder = join(btrfs(context), 'reuse');
+    mkdirSync(folder);
+    [at, src, dest] = [folder, join(folder, 'src'), join(folder, 'dest')];
+    makeBoth();
+    const result = await copyTree(src, dest, { atomic: true, reuse: 'clone' });
+    expect(differences(src, dest)).toEqual([]);
+    expect(result).toMatchObject({ replaced: true, files: 2, skipped: 2, errorCount: 0 });
+    expect(readdirSync(folder).sort()).toEqual(['dest', 'src']);
+  });
+
+  test('with a selection: what is not selected does not stay', async () => {
+    makeBoth();
+    writeFileSync(join(dest, 'old.log'), '');
+    writeFileSync(join(src, 'new.log'), '');
+    await copyTree(src, dest, { atomic: true, reuse: 'hardLink', exclude: ['**/*.log', 'added'] });
+    expect(readdirSync(dest).sort()).toEqual(['same', 'sub']);
+  });
+
+  test('fails where nothing can be reused, and DEST stays', async (context) => {
+    at = join(tmpfs(context), 'reuse');
+    mkdirSync(at);
+    [src, dest] = [join(at, 'src'), join(at, 'dest')];
+    makeBoth();
+    const before = digest(dest);
+    const error = await copyTree(src, dest, { atomic: true, reuse: 'clone' }).catch((e) => e);
+    expect(error).toMatchObject({ code: 'ERR_FASTCP_NO_REUSE' });
+    expectUntouched(before);
+  });
+
+  test('where there is no DEST there is nothing to reuse', async () => {
+    makeFiles(src, { a: 'new' });
+    expect(await copyTree(src, dest, { atomic: true, reuse: 'clone' })).toMatchObject({ files: 1 });
+  });
+});
+
 describe('replaces', () => {
   test('whole: what only the old one had is gone', async () => {
     makeFiles(src, { a: 'new', 'sub/b': 'new' });

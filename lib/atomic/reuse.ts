@@ -1,0 +1,42 @@
+/** Files of the old DEST in the new one: what is the same need not be written again. */
+import { Answers } from '../answers.js';
+import { refuse } from '../errors.js';
+import { EventQueue } from '../events.js';
+import { checkRequest, type Request } from '../options.js';
+import { Report } from '../result.js';
+import { runEngine } from '../run-engine.js';
+import { run } from '../steps.js';
+import { existing, findRoots } from '../walk.js';
+
+/**
+ * Makes `tree` of the old one's files where there is an old one, and returns what turns it into what SRC is:
+ * a mirror by contents, since the times of change of what was just made prove nothing.
+ */
+export async function reuseOld(old: Buffer, tree: Buffer, request: Request): Promise<Request> {
+  const { reuse, preserve } = request;
+  if (!reuse || !(await run(existing(old, false)))?.isDirectory()) return request;
+  const own = checkRequest(old, tree, {
+    preserve: true,
+    onError: 'continue',
+    ...(reuse === 'hardLink' ? { hardLink: true } : { reflink: 'always' }),
+  });
+  const walk = await run(findRoots(own));
+  const report = new Report([]);
+  await runEngine(walk, Answers.prepareNow(walk, own), own, new EventQueue(), report);
+  const { errors, files, hardLinked } = report.result;
+  const [error] = errors;
+  // What cannot be reused is copied; where nothing can be, that was not what was asked for.
+  if (error && files + hardLinked === 0) {
+    const why = `nothing of it can be reused (${reuse}): ${error.message}`;
+    throw refuse('ERR_FASTCP_NO_REUSE', why, old.toString());
+  }
+  return {
+    ...request,
+    update: true,
+    checksum: true,
+    mirror: true,
+    deleteExcluded: true,
+    presentFolders: true,
+    preserve: preserve.includes('timestamps') ? preserve : [...preserve, 'timestamps'],
+  };
+}
