@@ -9,8 +9,8 @@ import { entryKinds, type NativeJob } from './native.js';
 import type { Request } from './options.js';
 import {
   createSelection,
-  filterSelection,
   type FolderScope,
+  filterSelection,
   type Judged,
   type Listed,
   type Selection,

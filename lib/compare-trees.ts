@@ -2,8 +2,8 @@
 import { run } from './copy-tree.js';
 import { invalidValue } from './errors.js';
 import { EventQueue } from './events.js';
-import { checkRequest, type Request } from './options.js';
-import { endsInSlash, trimSlashes } from './paths.js';
+import { checkRequest, preserved, type Request } from './options.js';
+import { trimSlashes } from './paths.js';
 import { Report } from './result.js';
 import { run as runSteps } from './steps.js';
 import type {
@@ -48,13 +48,12 @@ export async function compareTrees(
 function compareRequest(a: PathLike, b: PathLike, options: CompareOptions): Request {
   const given = { preserve: ['mode'], ...options } as const;
   const request = checkRequest(a, b, { ...given, mirror: true, checksum: true, dryRun: true });
-  const preserve = checkRequest(a, b, given).preserve;
+  const { preserve } = preserved(given.preserve);
   const unknown = preserve.find((kind) => !compared.includes(kind));
   if (unknown && options.preserve !== true) {
     throw invalidValue('options.preserve', 'mode, timestamps or ownership to compare', unknown);
   }
-  const dest = endsInSlash(request.dest) ? trimSlashes(request.dest) : request.dest;
-  return { ...request, dest, preserve, compares: true, entries: true };
+  return { ...request, dest: trimSlashes(request.dest), preserve, compares: true, entries: true };
 }
 
 /** A folder that only one side has stands for all in it. */

@@ -8,8 +8,8 @@ import { checkRequest, type Request } from './options.js';
 import { Report } from './result.js';
 import { runEngine, runEngineNow } from './run-engine.js';
 import { takeSnapshot } from './snapshot.js';
-import type { CopyJob, CopyOptions, CopyResult, PathLike } from './types.js';
 import { run as runSteps, runNow as runStepsNow } from './steps.js';
+import type { CopyJob, CopyOptions, CopyResult, PathLike } from './types.js';
 import { findRoots, makeParents, syncParents, type Walk } from './walk.js';
 
 const debug = debuglog('fastcp');

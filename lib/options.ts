@@ -212,12 +212,17 @@ type Preserved = Pick<Request, 'preserve' | 'presentFolders'>;
 function checkPreserve(value: unknown, folders: boolean, times: boolean): Preserved {
   const { preserve, presentFolders } = preserved(value);
   return {
-    preserve: times && !preserve.includes('timestamps') ? [...preserve, 'timestamps'] : preserve,
+    preserve: times ? withTimes(preserve) : preserve,
     presentFolders: presentFolders || folders,
   };
 }
 
-function preserved(value: unknown): Preserved {
+export function withTimes(preserve: readonly PreserveKind[]): readonly PreserveKind[] {
+  return preserve.includes('timestamps') ? preserve : [...preserve, 'timestamps'];
+}
+
+/** What `options.preserve` says by itself. */
+export function preserved(value: unknown): Preserved {
   if (value === undefined) return { preserve: ['mode'], presentFolders: false };
   if (value === true) return { preserve: preserveKinds, presentFolders: true };
   if (value === false) return { preserve: [], presentFolders: false };

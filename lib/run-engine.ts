@@ -1,6 +1,6 @@
 /** One copy by the engine, from its start to the end of its last worker. */
-import type { Answers, Listener } from './answers.js';
-import { type EventQueue, readEntries } from './events.js';
+import { Answers, type Listener } from './answers.js';
+import { EventQueue, readEntries } from './events.js';
 import {
   createJob,
   createJobHere,
@@ -12,7 +12,8 @@ import {
 } from './native.js';
 import type { Request } from './options.js';
 import { join } from './paths.js';
-import type { Report } from './result.js';
+import { Report } from './result.js';
+import type { CopyResult } from './types.js';
 import type { Walk } from './walk.js';
 
 /**
@@ -83,7 +84,14 @@ export function runEngine(
   });
 }
 
-/** The same on the calling thread, to the end; nobody hears of events. Throws what the filter throws. */
+/** What the library does for itself: nobody hears of it until it is over. */
+export async function runUnheard(walk: Walk, request: Request): Promise<CopyResult> {
+  const report = new Report([]);
+  await runEngine(walk, Answers.prepareNow(walk, request), request, new EventQueue(), report);
+  return report.result;
+}
+
+/** A copy on the calling thread, to its end; nobody hears of events. Throws what the filter throws. */
 export function runEngineNow(
   { roots, shown }: Walk,
   answers: Answers,

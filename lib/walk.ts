@@ -119,7 +119,17 @@ function isSame(a: BigIntStats, b: BigIntStats): boolean {
   return a.dev === b.dev && a.ino === b.ino;
 }
 
-/** Compares identities, not names: links and bind mounts lead to the same folder by other ways. */
+/**
+ * Whether `folder` is the one at `path`, which must exist, or one above it. Compares identities, not
+ * names: links and bind mounts lead to the same folder by other ways.
+ */
+export function* isWithin(path: Buffer, folder: BigIntStats): Steps<boolean> {
+  for (let at: Buffer = yield* realpath(path); ; at = folderOf(at)) {
+    if (isSame(folder, yield* stat(at, true))) return true;
+    if (at.length === 1) return false;
+  }
+}
+
 function* refuseIntoItself(
   src: BigIntStats,
   target: Buffer,
@@ -134,11 +144,8 @@ function* refuseIntoItself(
   if (!isFolder) return;
   let above: Buffer = there ? target : folderOf(target);
   while (!(yield* existing(above, true))) above = folderOf(above);
-  for (let at: Buffer = yield* realpath(above); ; at = folderOf(at)) {
-    if (isSame(src, yield* stat(at, true))) {
-      throw refuse('ERR_FS_CP_EINVAL', 'cannot copy a folder into itself', srcPath, destPath);
-    }
-    if (at.length === 1) return;
+  if (yield* isWithin(above, src)) {
+    throw refuse('ERR_FS_CP_EINVAL', 'cannot copy a folder into itself', srcPath, destPath);
   }
 }
 
@@ -161,10 +168,7 @@ function* refuseToEmpty(
     [Buffer.from(homedir()), 'your home folder'],
     [src, 'a folder that the source is in'],
   ] as const) {
-    if (!(yield* existing(inside, true))) continue;
-    for (let at: Buffer = yield* realpath(inside); at.length > 1; at = folderOf(at)) {
-      if (isSame(there, yield* stat(at, true))) refuseAs(what);
-    }
+    if ((yield* existing(inside, true)) && (yield* isWithin(inside, there))) refuseAs(what);
   }
 }
 

@@ -2,7 +2,7 @@
  * The folder beside DEST in which an atomic copy is made, with what DEST was afterwards. Nobody else may
  * look inside, and it is locked by whoever works in it: without a lock it is what a killed process left.
  */
-import { randomBytes, createHash } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
 import { constants, promises } from 'node:fs';
 import { constants as system } from 'node:os';
 import { errorOf } from '../errors.js';

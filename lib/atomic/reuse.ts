@@ -1,10 +1,7 @@
 /** Files of the old DEST in the new one: what is the same need not be written again. */
-import { Answers } from '../answers.js';
 import { refuse } from '../errors.js';
-import { EventQueue } from '../events.js';
-import { checkRequest, type Request } from '../options.js';
-import { Report } from '../result.js';
-import { runEngine } from '../run-engine.js';
+import { checkRequest, type Request, withTimes } from '../options.js';
+import { runUnheard } from '../run-engine.js';
 import { run } from '../steps.js';
 import { existing, findRoots } from '../walk.js';
 
@@ -20,10 +17,7 @@ export async function reuseOld(old: Buffer, tree: Buffer, request: Request): Pro
     onError: 'continue',
     ...(reuse === 'hardLink' ? { hardLink: true } : { reflink: 'always' }),
   });
-  const walk = await run(findRoots(own));
-  const report = new Report([]);
-  await runEngine(walk, Answers.prepareNow(walk, own), own, new EventQueue(), report);
-  const { errors, files, hardLinked } = report.result;
+  const { errors, files, hardLinked } = await runUnheard(await run(findRoots(own)), own);
   const [error] = errors;
   // What cannot be reused is copied; where nothing can be, that was not what was asked for.
   if (error && files + hardLinked === 0) {
@@ -37,6 +31,6 @@ export async function reuseOld(old: Buffer, tree: Buffer, request: Request): Pro
     mirror: true,
     deleteExcluded: true,
     presentFolders: true,
-    preserve: preserve.includes('timestamps') ? preserve : [...preserve, 'timestamps'],
+    preserve: withTimes(preserve),
   };
 }

@@ -4,7 +4,7 @@ import { type CopyError, refuse } from '../errors.js';
 import { mountsWithin } from '../mounts.js';
 import { baseName, folderOf, join } from '../paths.js';
 import { realpath, run } from '../steps.js';
-import type { Root, Shown } from '../walk.js';
+import { isWithin, type Root, type Shown } from '../walk.js';
 
 /** DEST's own path: without links on the way, and with a name at its end. */
 export async function findTarget({ dest }: Root): Promise<Buffer> {
@@ -37,14 +37,8 @@ export async function refuseTarget(root: Root, target: Buffer, shown: Shown): Pr
   if (!root.isFolder && there.isDirectory()) {
     throw no('ERR_FS_CP_NON_DIR_TO_DIR', 'cannot overwrite a folder with a non-folder');
   }
-  // Identities, not names: bind mounts lead to the same folder by other ways.
-  const above = root.followSrc ? root.src : folderOf(root.src);
-  for (let at = await run(realpath(above)); ; at = folderOf(at)) {
-    const { dev, ino } = await promises.stat(at, { bigint: true });
-    if (dev === there.dev && ino === there.ino) {
-      throw no('ERR_FS_CP_EINVAL', 'cannot replace a folder that the source is in (atomic)');
-    }
-    if (at.length === 1) return;
+  if (await run(isWithin(root.followSrc ? root.src : folderOf(root.src), there))) {
+    throw no('ERR_FS_CP_EINVAL', 'cannot replace a folder that the source is in (atomic)');
   }
 }
 

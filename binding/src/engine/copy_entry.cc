@@ -41,10 +41,10 @@ void copy_file(Worker& worker, const FolderUse& use, Names names, uint8_t tries)
   };
 
   const Options& options = worker.engine.options;
-  const Follow follow = options.dereference ? Follow::yes : Follow::no;
   bool without_atime = folder.without_atime.load(std::memory_order_relaxed);
   int error = worker.with_descriptor([&] {
-    return platform::open_source_file(folder.src(), names.src, follow, without_atime, file.src);
+    return platform::open_source_file(folder.src(), names.src, options.follow(), without_atime,
+                                      file.src);
   });
   if (!without_atime) folder.without_atime.store(false, std::memory_order_relaxed);
   if (error < 0) return stop_at(error, "open");
@@ -125,9 +125,9 @@ void copy_entry(Worker& worker, const FolderUse& use, Names names, Kind kind) {
   Folder& folder = *use;
   const Options& options = worker.engine.options;
   if (kind == Kind::unknown || (kind == Kind::link && options.dereference)) {
-    const Follow follow = options.dereference ? Follow::yes : Follow::no;
     Stat stat;
-    if (const int error = platform::stat_entry(folder.src(), names.src, stat, follow); error < 0) {
+    const int error = platform::stat_entry(folder.src(), names.src, stat, options.follow());
+    if (error < 0) {
       worker.count(Count::found);
       worker.fail(folder, names, error, options.dereference ? "stat" : "lstat");
       return;

@@ -252,8 +252,7 @@ void copy_open_folder(Worker& worker, FolderUse folder, Scope scope) {
 void copy_root(Worker& worker, FolderUse base, const Root& root) {
   const Names names{root.src.c_str(), root.dst.c_str()};
   if (root.remove) return remove_folder(worker, {std::move(base), root.dst});
-  const bool dereference = worker.engine.options.dereference;
-  const Follow follow = root.follow_src || dereference ? Follow::yes : Follow::no;
+  const Follow follow = root.follow_src ? Follow::yes : worker.engine.options.follow();
   Stat stat;
   if (const int error = platform::stat_entry(base->src(), names.src, stat, follow); error < 0) {
     worker.fail(*base, names, error, "lstat");
@@ -271,8 +270,7 @@ void copy_folder(Worker& worker, FolderTask task) {
   const bool from_base = task.parent->is_base();
   const uint64_t parent_dev = task.parent->src_stat.dev;
   const Scope scope = task.scope;
-  const Follow follow = worker.engine.options.dereference ? Follow::yes : Follow::no;
-  FolderUse folder = open_folder(worker, std::move(task), follow);
+  FolderUse folder = open_folder(worker, std::move(task), worker.engine.options.follow());
   if (!folder) return;
   if (worker.engine.options.one_file_system && !from_base && folder->src_stat.dev != parent_dev) {
     worker.count(Count::skipped);  // what is mounted here

@@ -17,8 +17,6 @@ using platform::Follow;
 using platform::Kind;
 using platform::Stat;
 
-Follow follow_of(const Options& options) { return options.dereference ? Follow::yes : Follow::no; }
-
 /** Makes it by `make(name)`, settles it by `settle(name)`, which reports, and gives it its name. */
 template <class Make, class Settle>
 bool make_at_once(Worker& worker, Folder& folder, Names names, Kind kind, const char* operation,
@@ -68,6 +66,12 @@ int read_text(const platform::Handle& folder, const char* name, std::string& tex
   return 0;
 }
 
+bool stat_source(Worker& worker, const Folder& folder, Names names, Stat& stat) {
+  const Follow follow = worker.engine.options.follow();
+  const int error = platform::stat_entry(folder.src(), names.src, stat, follow);
+  return error == 0 || worker.fail(folder, names, error, follow == Follow::yes ? "stat" : "lstat");
+}
+
 void copy_link(Worker& worker, const FolderUse& use, Names names) {
   Folder& folder = *use;
   const Options& options = worker.engine.options;
@@ -110,11 +114,7 @@ void copy_special(Worker& worker, const FolderUse& use, Names names, Kind kind) 
   Folder& folder = *use;
   const Options& options = worker.engine.options;
   Stat stat;
-  const int error = platform::stat_entry(folder.src(), names.src, stat, follow_of(options));
-  if (error < 0) {
-    worker.fail(folder, names, error, "lstat");
-    return;
-  }
+  if (!stat_source(worker, folder, names, stat)) return;
   HardLinks::Claim claim;
   if (!is_first_name(worker, use, names, stat, claim)) return;
   const uint32_t mode = file_creation_mode(options, folder, stat, {});
@@ -135,7 +135,7 @@ void link_instead(Worker& worker, Folder& folder, Names names) {
   Stat src, there;
   // Renaming one name of a file over another one of it does nothing.
   if (hard && platform::stat_entry(folder.dst(), names.dst, there) == 0 &&
-      platform::stat_entry(folder.src(), names.src, src, follow_of(options)) == 0 &&
+      platform::stat_entry(folder.src(), names.src, src, options.follow()) == 0 &&
       src.dev == there.dev && src.ino == there.ino) {
     worker.count(Count::skipped);
     worker.note(folder, names, Action::skip, Kind::file);
@@ -145,7 +145,7 @@ void link_instead(Worker& worker, Folder& folder, Names names) {
   const bool made = make_at_once(
       worker, folder, names, Kind::file, hard ? "link" : "symlink",
       [&](const char* name) {
-        return hard ? platform::make_hard_link(folder.src(), names.src, follow_of(options),
+        return hard ? platform::make_hard_link(folder.src(), names.src, options.follow(),
                                                folder.dst(), name)
                     : platform::make_link(folder.dst(), name, text.c_str());
       },
@@ -224,11 +224,7 @@ void plan(Worker& worker, const FolderUse& use, Names names, Kind kind, bool vac
   Folder& folder = *use;
   const Options& options = worker.engine.options;
   Stat stat;
-  const int error = platform::stat_entry(folder.src(), names.src, stat, follow_of(options));
-  if (error < 0) {
-    worker.fail(folder, names, error, "lstat");
-    return;
-  }
+  if (!stat_source(worker, folder, names, stat)) return;
   HardLinks::Claim claim;
   const bool copies = kind != Kind::file || options.instead == Instead::copy;
   if (copies && !is_first_name(worker, use, names, stat, claim)) return;

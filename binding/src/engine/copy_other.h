@@ -11,6 +11,9 @@ namespace fastcp {
 /** The text of a link. A negative errno, or 0. */
 int read_text(const platform::Handle& folder, const char* name, std::string& text);
 
+/** What an entry of SRC is, or what it stands for. False where that failed, and was reported. */
+bool stat_source(Worker& worker, const Folder& folder, Names names, platform::Stat& stat);
+
 /** A link, FIFO or device, and what is preserved of it. */
 void copy_link(Worker& worker, const FolderUse& folder, Names names);
 void copy_special(Worker& worker, const FolderUse& folder, Names names, platform::Kind kind);

@@ -65,6 +65,11 @@ struct Options {
   bool stop_on_error = true;
   bool journal = false;
   Reflink reflink = Reflink::automatic;
+
+  /** For entries in SRC: what a link there stands for. */
+  [[nodiscard]] platform::Follow follow() const {
+    return dereference ? platform::Follow::yes : platform::Follow::no;
+  }
 };
 
 /** What the user named: SRC -> DEST, both whole paths. */

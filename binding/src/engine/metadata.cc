@@ -103,6 +103,12 @@ uint32_t final_mode(const Stat& src, const Stat& dst) {
   return mode;
 }
 
+bool is_settled(const Preserve& keep, const Stat& src, const Stat& dst) {
+  const bool has_mode = !keep.mode || src.kind == Kind::link || dst.mode == final_mode(src, dst);
+  return has_mode && (!keep.timestamps || is_same_time(src.mtime, dst.mtime)) &&
+         (!keep.ownership || owner_of(src) == owner_of(dst));
+}
+
 // --- files -----------------------------------------------------------------------------------
 
 uint32_t file_creation_mode(const Options& options, const Folder& folder, const Stat& src,
@@ -153,13 +159,12 @@ bool settle_other(Engine& engine, const Folder& folder, Names names, const Stat&
     return engine.fail(error, operation, folder.src_path(names.src), folder.dst_path(names.dst));
   };
   const Preserve& keep = engine.options.preserve;
-  const Follow follow = engine.options.dereference ? Follow::yes : Follow::no;
   Attributes attributes;
   Handle dst;
   Stat now;
   if (keep.xattrs) {
     Handle from;
-    const int error = platform::open_entry(folder.src(), names.src, follow, from);
+    const int error = platform::open_entry(folder.src(), names.src, engine.options.follow(), from);
     if (error < 0) return fail(error, "open");
     if (!read_attributes(engine, folder, names, from, attributes)) return false;
   }
@@ -207,10 +212,8 @@ void plan_folder(Engine& engine, Folder& folder) {
   const Preserve& keep = engine.options.preserve;
   const Stat &src = folder.src_stat, &dst = folder.dst_stat;
   if (!engine.options.update || folder.fresh || !keep.present_folders) return;
-  const bool settled = (!keep.mode || dst.mode == final_mode(src, dst)) &&
-                       (!keep.timestamps || is_same_time(src.mtime, dst.mtime)) &&
-                       (!keep.ownership || owner_of(src) == owner_of(dst));
-  if (!settled) engine.note(folder.parent(), folder.names(), Action::touch, Kind::folder);
+  if (!is_settled(keep, src, dst))
+    engine.note(folder.parent(), folder.names(), Action::touch, Kind::folder);
 }
 
 void settle_folder(Engine& engine, Folder& folder) {

@@ -19,6 +19,12 @@ class OpenFile;
  */
 uint32_t final_mode(const platform::Stat& src, const platform::Stat& dst);
 
+/**
+ * Whether `dst` has all of `keep` that is known of an entry without a look at its attributes, which are
+ * looked at only by who writes them.
+ */
+bool is_settled(const Preserve& keep, const platform::Stat& src, const platform::Stat& dst);
+
 /** What the owner of a folder needs to fill it. */
 inline constexpr uint32_t kOwner = 0700;
 

@@ -27,6 +27,7 @@ struct Pair {
 
   [[nodiscard]] const Options& options() const { return worker.engine.options; }
   [[nodiscard]] Folder& folder() const { return *use; }
+  [[nodiscard]] bool is_settled() const { return fastcp::is_settled(options().preserve, src, dst); }
 
   bool fail(int error, const char* operation) const {
     worker.fail(folder(), names, error, operation);
@@ -65,17 +66,6 @@ bool is_proven(const Pair& pair) {
          is_proven_older(pair.folder(), pair.src, pair.dst);
 }
 
-/** All but the content is what it is to be. Attributes are looked at only by who writes them. */
-bool is_settled(const Pair& pair) {
-  const Preserve& keep = pair.options().preserve;
-  const bool has_times = !keep.timestamps || is_same_time(pair.src.mtime, pair.dst.mtime);
-  const bool has_owner =
-      !keep.ownership || (pair.src.uid == pair.dst.uid && pair.src.gid == pair.dst.gid);
-  const bool has_mode =
-      !keep.mode || pair.src.kind == Kind::link || pair.dst.mode == final_mode(pair.src, pair.dst);
-  return has_times && has_owner && has_mode;
-}
-
 /** One more name of it is somebody else's: what is set here would be set there. */
 bool is_shared(const Pair& pair) {
   const uint64_t ours = pair.options().preserve.links ? pair.src.links : 1;
@@ -88,66 +78,65 @@ bool settle(const Pair& pair) {
          settle_other(pair.worker.engine, pair.folder(), pair.names, pair.src, pair.names.dst);
 }
 
-/** True: the content is the same, or nothing is left to do, which `done` says. */
-bool has_same_content(const Pair& pair, const Compared& before, bool& done) {
+enum class Contents : uint8_t { same, differ, left };  // left: nothing is to be done now
+
+Contents compare(const Pair& pair, const Compared& before) {
   const Folder& folder = pair.folder();
-  const Follow follow = pair.options().dereference ? Follow::yes : Follow::no;
   Handle src, dst;
   bool without_atime = folder.without_atime.load(std::memory_order_relaxed);
   const auto open = [&](const Handle& where, const char* name, Follow links, Handle& out) {
     return pair.worker.with_descriptor(
         [&] { return platform::open_source_file(where, name, links, without_atime, out); });
   };
-  done = true;
-  if (const int error = open(folder.src(), pair.names.src, follow, src); error < 0) {
-    return pair.fail(error, "open");
+  const int error = open(folder.src(), pair.names.src, pair.options().follow(), src);
+  if (error < 0) {
+    pair.fail(error, "open");
+    return Contents::left;
   }
   // One that may not be read is replaced.
-  if (open(folder.dst(), pair.names.dst, Follow::no, dst) < 0) return done = false;
+  if (open(folder.dst(), pair.names.dst, Follow::no, dst) < 0) return Contents::differ;
 
   const bool resumed = before.src_ctime == pair.src.ctime && before.dst_ctime == pair.dst.ctime;
   const Comparison found =
       compare_content(pair.worker, src, dst, resumed ? before.offset : 0, true);
   switch (found.outcome) {
-    case Comparison::failed: return pair.fail(found.error, found.operation);
-    case Comparison::differs: return done = false;
-    case Comparison::stopped: return true;
+    case Comparison::failed: pair.fail(found.error, found.operation); return Contents::left;
+    case Comparison::differs: return Contents::differ;
+    case Comparison::stopped: return Contents::left;
     case Comparison::left:
       pair.worker.engine.stack.push(
           EntryTask{pair.use.again(), pair.names.src, pair.names.dst, Kind::file, 0,
                     Compared{found.offset, pair.src.ctime, pair.dst.ctime}});
-      return true;
+      return Contents::left;
     case Comparison::same: break;
   }
   Stat now;
-  if (platform::stat_handle(src, now) < 0 || is_changed(pair.src, now)) return done = false;
-  done = false;
-  return true;
+  const bool whole = platform::stat_handle(src, now) == 0 && !is_changed(pair.src, now);
+  return whole ? Contents::same : Contents::differ;
 }
 
 bool is_current_file(const Pair& pair, const Compared& compared) {
   if (pair.src.size != pair.dst.size) return false;
   const bool proven = is_proven(pair);
-  if (proven && is_settled(pair)) return pair.skip();
+  if (proven && pair.is_settled()) return pair.skip();
   if (!proven) {
-    bool done = false;
-    if (!has_same_content(pair, compared, done)) return false;
-    if (done) return true;
-    if (is_settled(pair) && (pair.options().dry_run || is_shared(pair))) return pair.skip();
+    const Contents contents = compare(pair, compared);
+    if (contents != Contents::same) return contents == Contents::left;
+    if (pair.is_settled() && (pair.options().dry_run || is_shared(pair))) return pair.skip();
   }
   if (is_shared(pair)) return false;
   if (!settle(pair)) return true;
   // What came meanwhile was not looked at, and the copy would look newer.
-  const Follow follow = pair.options().dereference ? Follow::yes : Follow::no;
   Stat now;
-  const int error = platform::stat_entry(pair.folder().src(), pair.names.src, now, follow);
+  const int error =
+      platform::stat_entry(pair.folder().src(), pair.names.src, now, pair.options().follow());
   if (error < 0 || is_changed(pair.src, now)) return false;
   return pair.skip(Action::touch);
 }
 
 /** For what is the same but for what lies beside its content. */
 bool is_current_otherwise(const Pair& pair) {
-  if (is_settled(pair)) return pair.skip();
+  if (pair.is_settled()) return pair.skip();
   if (is_shared(pair)) return false;
   return settle(pair) ? pair.skip(Action::touch) : true;
 }
@@ -197,10 +186,7 @@ bool is_up_to_date(Worker& worker, const FolderUse& use, Names names, Kind kind,
   if (!folder.has_dst() || platform::stat_entry(folder.dst(), names.dst, pair.dst) < 0) {
     return false;
   }
-  const Options& options = worker.engine.options;
-  const Follow follow = options.dereference ? Follow::yes : Follow::no;
-  const int error = platform::stat_entry(folder.src(), names.src, pair.src, follow);
-  if (error < 0) return pair.fail(error, "lstat");
+  if (!stat_source(worker, folder, names, pair.src)) return true;
   if (pair.src.kind != kind) return pair.fail(EBUSY, kRefused);  // it was that when listed
 
   HardLinks::Claim claim;
