@@ -2,8 +2,8 @@
  * Answers the engine's questions: what of a folder is copied. Many small folders are answered in one go;
  * the event loop has its turn in between, and a filter's promises are awaited without holding up others.
  */
-import { performance } from 'node:perf_hooks';
 import { setImmediate } from 'node:timers';
+import { now } from './clock.js';
 import { CopyError } from './errors.js';
 import { entryKinds, type NativeJob } from './native.js';
 import type { Request } from './options.js';
@@ -96,7 +96,7 @@ export class Answers {
   answer(job: NativeJob, listener: Listener): void {
     if (this.#busy || this.#over) return;
     this.#busy = true;
-    this.#turnBegan = performance.now();
+    this.#turnBegan = now();
     void this.#answerAll(job, listener);
   }
 
@@ -208,12 +208,12 @@ export class Answers {
   }
 
   #isLate(): boolean {
-    return performance.now() - this.#turnBegan > longestTurn;
+    return now() - this.#turnBegan > longestTurn;
   }
 
   async #nextTurn(): Promise<void> {
     await new Promise<void>((go) => setImmediate(go));
-    this.#turnBegan = performance.now();
+    this.#turnBegan = now();
   }
 
   /** Reads what Questions::take() wrote. */

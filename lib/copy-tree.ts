@@ -1,7 +1,6 @@
 /** The pipeline: options -> roots -> selection -> engine -> events -> result. */
 import { debuglog } from 'node:util';
 import { Answers } from './answers.js';
-import { replaceWhole } from './atomic/index.js';
 import { CopyError } from './errors.js';
 import { EventQueue } from './events.js';
 import { checkRequest, type Request } from './options.js';
@@ -54,6 +53,8 @@ export async function run(
       await runEngine(to, answers, how, events, report);
     };
     if (request.atomic && !request.dryRun) {
+      // Loaded late: it needs node:crypto, which takes 2 ms.
+      const { replaceWhole } = await import('./atomic/index.js');
       await replaceWhole(walk, request, { events, report, copy });
     } else {
       await copy(walk, request);

@@ -23,38 +23,37 @@ export class CopyError extends Error implements CopyErrorLike {
   }
 }
 
+type Named = [code: string, text: string];
+
 /** libuv's errors, and those of the system that libuv has no name for. */
-const systemErrors = new Map<number, [code: string, text: string]>(
-  Object.entries(constants.errno).map(([code, errno]) => [-errno, [code, 'system error']]),
-);
-for (const [errno, names] of getSystemErrorMap()) systemErrors.set(errno, names);
-for (const [code, text] of [
-  ['EDQUOT', 'disk quota exceeded'],
-  ['ESTALE', 'stale file handle: it was moved or removed meanwhile'],
-] as const) {
-  systemErrors.set(errnoOf(code), [code, text]);
+function systemError(errno: number): Named {
+  const code = Object.entries(constants.errno).find(([, value]) => value === -errno)?.[0];
+  const text = code && unnamed[code];
+  if (code && text) return [code, text];
+  const named = getSystemErrorMap().get(errno);
+  return named ?? [code ?? `E${-errno}`, code ? 'system error' : `system error ${-errno}`];
 }
 
-function errnoOf(name: string): number {
-  for (const [errno, [code]] of systemErrors) if (code === name) return errno;
-  throw new Error(`unknown error name ${name}`);
-}
+const unnamed: Record<string, string | undefined> = {
+  EDQUOT: 'disk quota exceeded',
+  ESTALE: 'stale file handle: it was moved or removed meanwhile',
+};
 
-/** What the engine refuses by itself: its errno, the code that users see, and why. */
-const refusals = new Map<number, [code: string, why: string]>([
-  [errnoOf('EEXIST'), ['ERR_FS_CP_EEXIST', 'the destination exists']],
-  [errnoOf('EISDIR'), ['ERR_FS_CP_NON_DIR_TO_DIR', 'cannot overwrite a folder with a non-folder']],
-  [errnoOf('ENOTDIR'), ['ERR_FS_CP_DIR_TO_NON_DIR', 'cannot overwrite a non-folder with a folder']],
-  // ENOTUNIQ has no name in libuv.
-  [-76, ['ERR_FASTCP_NAME_COLLISION', 'two names of the source are one name in the destination']],
-  [errnoOf('EINVAL'), ['ERR_FS_CP_EINVAL', 'cannot copy a folder into itself']],
-  [errnoOf('ELOOP'), ['ELOOP', 'the link leads to a folder that it is in']],
-  [errnoOf('EXDEV'), ['ERR_FASTCP_MOUNT_POINT', 'what is mounted in the destination stays']],
-  [errnoOf('EBUSY'), ['ERR_FASTCP_SOURCE_CHANGED', 'the source changed while it was copied']],
-]);
+/** What the engine refuses by itself: its errno's name, the code that users see, and why. */
+const refusals: Record<string, Named | undefined> = {
+  EEXIST: ['ERR_FS_CP_EEXIST', 'the destination exists'],
+  EISDIR: ['ERR_FS_CP_NON_DIR_TO_DIR', 'cannot overwrite a folder with a non-folder'],
+  ENOTDIR: ['ERR_FS_CP_DIR_TO_NON_DIR', 'cannot overwrite a non-folder with a folder'],
+  // ENOTUNIQ, which has no name in Node.
+  E76: ['ERR_FASTCP_NAME_COLLISION', 'two names of the source are one name in the destination'],
+  EINVAL: ['ERR_FS_CP_EINVAL', 'cannot copy a folder into itself'],
+  ELOOP: ['ELOOP', 'the link leads to a folder that it is in'],
+  EXDEV: ['ERR_FASTCP_MOUNT_POINT', 'what is mounted in the destination stays'],
+  EBUSY: ['ERR_FASTCP_SOURCE_CHANGED', 'the source changed while it was copied'],
+};
 
 /** The same, where the operation says what it is. */
-const kindRefusals: Record<string, [code: string, why: string] | undefined> = {
+const kindRefusals: Record<string, Named | undefined> = {
   socket: ['ERR_FS_CP_SOCKET', 'cannot copy a socket'],
   unknown: ['ERR_FS_CP_UNKNOWN', 'cannot copy what is of no known kind'],
   fifo: ['ERR_FS_CP_FIFO_PIPE', 'cannot copy a FIFO'],
@@ -85,15 +84,15 @@ export function errorOf(
   dest: string,
 ): CopyError {
   const { errno, operation, offset } = problem;
-  const refusal = operation === 'cp' ? refusals.get(errno) : kindRefusals[operation];
+  const [code, text] = systemError(errno);
+  const refusal = operation === 'cp' ? refusals[code] : kindRefusals[operation];
   const where = { syscall: refusal ? 'cp' : operation, path, dest };
   if (refusal) {
-    const [code, text] = refusal;
-    const why = offset === undefined ? text : `${text} at byte ${offset}`;
+    const [refused, because] = refusal;
+    const why = offset === undefined ? because : `${because} at byte ${offset}`;
     const at = offset === undefined ? {} : { offset };
-    return new CopyError(code, describe(code, why, where), { ...where, errno, ...at });
+    return new CopyError(refused, describe(refused, why, where), { ...where, errno, ...at });
   }
-  const [code, text] = systemErrors.get(errno) ?? [`E${-errno}`, `system error ${-errno}`];
   return new CopyError(code, describe(code, text, where), { ...where, errno });
 }
 

@@ -1,4 +1,5 @@
 /** What has been done, read from a running job: one shape for every outcome. */
+import { now } from './clock.js';
 import { errorOf, lossWarning, warningOf } from './errors.js';
 import { lossKinds, type NativeJob } from './native.js';
 import type { CopyCounters, CopyErrorLike, CopyResult, CopyWarning } from './types.js';
@@ -36,7 +37,7 @@ export class Report {
   #ownWarnings = 0;
   #errorCount = 0;
   #warningCount = 0;
-  #began = performance.now();
+  #began = now();
   #ended: number | undefined;
   /** Taken without the engine. */
   snapshots = 0;
@@ -98,12 +99,12 @@ export class Report {
   }
 
   get durationMs(): number {
-    const ms = (this.#ended ?? performance.now()) - this.#began;
+    const ms = (this.#ended ?? now()) - this.#began;
     return Math.round(ms * 1000) / 1000;
   }
 
   end(): void {
-    this.#ended ??= performance.now();
+    this.#ended ??= now();
   }
 
   get result(): CopyResult {
