@@ -142,6 +142,24 @@ test.for(['EMFILE', 'ENFILE'])('openat, %s: tried again', async (code, context) 
   expect(differences(src, dest)).toEqual([]);
 });
 
+test('half of one small folder goes to a worker that has nothing', async (context) => {
+  needTool(context, 'strace');
+  const names = Array.from({ length: 60 }, (_, index) => `file ${index}`);
+  const folder = join(work, 'of 60 files');
+  makeFiles(folder, Object.fromEntries(names.map((name) => [name, name])));
+  const slow = ['strace', '-f', '-o', logs, '-e', 'inject=copy_file_range:delay_enter=5ms'];
+  const request = { src: folder, dest, options: { concurrency: 2 } };
+  const { error } = await copyInChild(request, [...slow, '-e', 'trace=copy_file_range']);
+  expect(error).toBeUndefined();
+  expect(differences(folder, dest)).toEqual([]);
+  const copied = new Map<string, number>();
+  for (const [, thread = ''] of readFileSync(logs, 'utf8').matchAll(/^(\d+) .*= \d+ /gm)) {
+    copied.set(thread, (copied.get(thread) ?? 0) + 1);
+  }
+  expect(copied.size).toBe(2);
+  expect(Math.min(...copied.values())).toBeGreaterThan(10);
+});
+
 describe('fchmod, EPERM', () => {
   const tree = join(work, 'wide modes');
   const copyWide = async (options: CopyOptions): Promise<Outcome> => {

@@ -18,7 +18,10 @@ using platform::Handle;
 using platform::Kind;
 using platform::Stat;
 
-/** Copies what a part of a listing names. False where the worker has to leave; the rest is pushed. */
+/** Less of a listing, in bytes, is copied before another worker is awake. */
+constexpr size_t kShared = 512;
+
+/** Copies what a part of a listing names, half of it left to a worker that has nothing. False where the worker has to leave; the rest is pushed. */
 bool copy_records(Worker& worker, const FolderUse& use, const char* records, size_t size) {
   for (size_t at = 0; at < size;) {
     if (worker.must_leave()) {
@@ -26,6 +29,14 @@ bool copy_records(Worker& worker, const FolderUse& use, const char* records, siz
         worker.engine.stack.push(PartTask{use.again(), std::string(records + at, size - at)});
       }
       return false;
+    }
+    if (size - at >= kShared && worker.engine.stack.is_starved()) {
+      size_t middle = at;
+      while (middle - at < (size - at) / 2) {
+        middle += platform::parse_listing(records + middle).size;
+      }
+      worker.engine.stack.push(PartTask{use.again(), std::string(records + middle, size - middle)});
+      size = middle;
     }
     const platform::Listed entry = platform::parse_listing(records + at);
     at += entry.size;

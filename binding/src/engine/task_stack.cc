@@ -82,6 +82,12 @@ bool TaskStack::has_task() {
   return top_ != nullptr;
 }
 
+bool TaskStack::is_starved() {
+  if (waiting_.load(std::memory_order_relaxed) == 0) return false;
+  const std::lock_guard lock(mutex_);
+  return waiting_ > 0 && !top_;
+}
+
 bool TaskStack::finished() {
   const std::lock_guard lock(mutex_);
   return unfinished_ == 0;

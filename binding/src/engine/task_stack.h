@@ -2,6 +2,7 @@
 // open. One for all workers of a copy.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <memory>
@@ -107,6 +108,9 @@ class TaskStack {
   /** Something waits to be taken. */
   bool has_task();
 
+  /** A worker waits and there is nothing for it: whoever has much left should share it. */
+  bool is_starved();
+
   /** Nothing waits, and nothing is being run. */
   bool finished();
 
@@ -120,8 +124,8 @@ class TaskStack {
   std::mutex mutex_;  // guards all below
   std::condition_variable changed_;
   std::unique_ptr<Node> top_;
-  uint64_t unfinished_ = 0;  // pushed and not done
-  unsigned waiting_ = 0;
+  uint64_t unfinished_ = 0;            // pushed and not done
+  std::atomic<unsigned> waiting_ = 0;  // changed under the lock
   bool stopped_ = false;
 };
 
