@@ -3,9 +3,10 @@
 //   AddressSanitizer, UndefinedBehaviorSanitizer and LeakSanitizer   the stress script, the behaviour tests
 //   ThreadSanitizer                                                  the stress script
 //
-// --quick leaves out the behaviour tests; others may be named instead of them. The addon is built once for each into build/asan and build/tsan, with
-// bugs planted in it that stay asleep until FASTCP_PLANTED wakes one: each must be found, or nothing found would
-// mean nothing. FASTCP_PREBUILD is where node-gyp-build looks for the addon, so build/Release stays as it is.
+// --quick leaves out the behaviour tests; others may be named instead of them. The addon is built once for each
+// into build/asan and build/tsan, with bugs planted in it that stay asleep until FASTCP_PLANTED wakes one: each must
+// be found, or nothing found would mean nothing. FASTCP_PREBUILD is where node-gyp-build looks for the addon, so
+// build/Release stays as it is.
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
@@ -16,7 +17,7 @@ const bin = (name) => join(root, 'node_modules/.bin', name);
 const named = process.argv.slice(2).filter((word) => !word.startsWith('--'));
 const tests = named.length > 0 ? named : ['test/behaviour'];
 const quick = process.argv.includes('--quick');
-const seconds = `${quick ? 10 : 60}`;
+const seconds = quick || named.length > 0 ? '10' : '60';
 const STRESS = [process.execPath, 'test/sanitize/stress.mjs'];
 const TESTS = [bin('vitest'), 'run', '--config', 'test/sanitize/vitest.config.ts'];
 /** How soon the event loop turns is another matter here. */
