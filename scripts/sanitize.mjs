@@ -9,13 +9,14 @@
 // build/Release stays as it is.
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 const root = join(import.meta.dirname, '..');
 const bin = (name) => join(root, 'node_modules/.bin', name);
 const named = process.argv.slice(2).filter((word) => !word.startsWith('--'));
-const tests = named.length > 0 ? named : ['test/behaviour'];
+const tests = named.length > 0 ? named : ['test/behaviour', 'test/fuzz/answers.test.ts'];
 const quick = process.argv.includes('--quick');
 const seconds = quick || named.length > 0 ? '10' : '60';
 const STRESS = [process.execPath, 'test/sanitize/stress.mjs'];
@@ -87,6 +88,8 @@ async function run({ name, library, env }, [file, ...args], more, show) {
   const logs = join(root, 'build', name, 'reports');
   rmSync(logs, { recursive: true, force: true });
   mkdirSync(logs, { recursive: true });
+  // What is ended by a bug does not clear up.
+  const scratch = mkdtempSync(join(existsSync('/dev/shm') ? '/dev/shm' : tmpdir(), 'fastcp-'));
   const find = [`-print-file-name=${library}`];
   const child = spawn(file, args, {
     cwd: root,
@@ -98,7 +101,7 @@ async function run({ name, library, env }, [file, ...args], more, show) {
       LD_PRELOAD: execFileSync('g++', find, { encoding: 'utf8' }).trim(),
       FASTCP_PREBUILD: join(root, 'build', name),
       UV_THREADPOOL_SIZE: '8',
-      ...(existsSync('/dev/shm') && { TMPDIR: '/dev/shm' }),
+      TMPDIR: scratch,
     },
   });
   // One of them writes to no log.
@@ -110,6 +113,7 @@ async function run({ name, library, env }, [file, ...args], more, show) {
     });
   }
   const [status] = await once(child, 'close');
+  rmSync(scratch, { recursive: true, force: true });
   const texts = readdirSync(logs).map((log) => readFileSync(join(logs, log), 'utf8'));
   return { status, reports: [...texts, output].flatMap(reportsIn).filter(isOurs) };
 }
