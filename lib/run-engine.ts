@@ -112,7 +112,7 @@ export function runEngineNow(
   }
 }
 
-function nativeOptions(request: Request): NativeOptions {
+export function nativeOptions(request: Request): NativeOptions {
   const { force, errorOnExist, dryRun, oneFileSystem, entries } = request;
   const { preserve, presentFolders, dereference, absoluteLinks, likeNode, fsync, strict } = request;
   const { update, checksum, mirror, deleteExcluded, verify, shard, shards } = request;

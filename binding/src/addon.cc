@@ -23,6 +23,10 @@ Napi::Value buffer_of(Napi::Env env, const std::string& bytes) {
   return Napi::Buffer<char>::Copy(env, bytes.data(), bytes.size());
 }
 
+bool is_array_of(const Napi::Value& value, napi_typedarray_type type) {
+  return value.IsTypedArray() && value.As<Napi::TypedArray>().TypedArrayType() == type;
+}
+
 bool flag(const Napi::Object& object, const char* name) {
   return object.Get(name).As<Napi::Boolean>().Value();
 }
@@ -186,6 +190,9 @@ class JobHandle : public Napi::ObjectWrap<JobHandle> {
    * asked any more, because the copy was stopped.
    */
   void answer(const Napi::CallbackInfo& info) {
+    if (!is_array_of(info[1], napi_uint8_array) || !is_array_of(info[2], napi_uint32_array)) {
+      throw Napi::TypeError::New(info.Env(), "fastcp: an answer of another type");
+    }
     Question question;
     if (!job_->engine().questions.remove(info[0].As<Napi::Number>().Uint32Value(), question))
       return;

@@ -1,16 +1,22 @@
 /**
- * Globs relative to SRC. A glob is matched segment by segment on the way down, each by picomatch: a
- * folder keeps only the globs that can still match below it, so a name is all that is looked at.
+ * Globs relative to SRC. A glob is matched segment by segment on the way down, those with more than stars
+ * by picomatch: a folder keeps only the globs that can still match below it, so a name is all that is
+ * looked at.
  */
 import { createRequire } from 'node:module';
 import type Picomatch from 'picomatch';
 import { invalidType, invalidValue } from '../errors.js';
+import { hasOnlyStars, starMatcher } from './stars.js';
 import { type Verdict, verdicts } from './verdict.js';
 
 const { leave, look, take, takeAll } = verdicts;
 
-/** More of them in one segment take too long on long names. */
-const mostStars = 4;
+/** More of them in one segment of those for picomatch take too long on long names: each tries all places. */
+const mostStars = 3;
+/** The same of braces and groups. */
+const mostGroups = 8;
+/** What braces with slashes may become. */
+const mostPaths = 1000;
 
 const anyFolders = Symbol('**');
 type Segment = typeof anyFolders | ((name: string) => boolean);
@@ -56,7 +62,9 @@ function parseGlob(source: unknown, option: string): Glob[] {
   const refuse = (expected: string): Error => invalidValue(option, expected, source);
   if (source.startsWith('/')) throw refuse('a glob relative to SRC');
   if (/^!(?!\()/.test(source)) throw refuse("a glob that does not begin with '!'");
-  return withoutSlashesInBraces(source).map((expanded) => {
+  const paths = withoutSlashesInBraces(source);
+  if (!paths) throw refuse(`a glob whose braces stand for at most ${mostPaths} paths`);
+  return paths.map((expanded) => {
     const onlyFolders = expanded.endsWith('/');
     const parts = expanded.replace(/^(\.\/+)+/, '').split(/\/+/);
     if (onlyFolders) parts.pop();
@@ -64,24 +72,26 @@ function parseGlob(source: unknown, option: string): Glob[] {
     const segments = parts.map((part): Segment => {
       if (part === '**') return anyFolders;
       if (part === '.' || part === '..') throw refuse("a glob without '.' and '..' as folders");
-      if (starsIn(part) > mostStars) {
-        throw refuse(`a glob with at most ${mostStars} stars between two slashes`);
-      }
       return parseSegment(part, refuse);
     });
     return { source, segments, places: placesOf(segments), onlyFolders };
   });
 }
 
-/** Also counts what repeats a group. */
-function starsIn(segment: string): number {
-  return segment.replace(/\\./g, '').match(/\*|\+\(/g)?.length ?? 0;
-}
-
 function parseSegment(segment: string, refuse: (expected: string) => Error): Segment {
   if (!/[\\*?[\](){}!+@|^$]/.test(segment)) return (name) => name === segment;
+  if (hasOnlyStars(segment)) return starMatcher(segment);
+  const count = (what: RegExp): number => segment.replace(/\\./g, '').match(what)?.length ?? 0;
+  // What repeats a group is as good as a star.
+  if (count(/\*|\+\(/g) > mostStars || count(/[({]/g) > mostGroups) {
+    throw refuse(
+      `a glob with at most ${mostStars} stars and ${mostGroups} groups where there are brackets, braces or groups`,
+    );
+  }
   try {
-    const pattern = picomatch().makeRe(segment, { dot: true, strictBrackets: true });
+    // With `s` names may have line breaks.
+    const options = { dot: true, strictBrackets: true, flags: 's' };
+    const pattern = picomatch().makeRe(segment, options);
     // As itself, too: `[id].ts` is a name that people use.
     return (name) => name === segment || pattern.test(name);
   } catch (error) {
@@ -99,8 +109,21 @@ function picomatch(): typeof Picomatch {
   return loaded;
 }
 
-/** `{a/b,c}/d` as `a/b/d` and `c/d`. Braces without a slash are left to picomatch. */
-function withoutSlashesInBraces(glob: string): string[] {
+/** `{a/b,c}/d` as `a/b/d` and `c/d`. Braces without a slash are left to picomatch. Undefined: too many. */
+function withoutSlashesInBraces(glob: string): string[] | undefined {
+  const paths: string[] = [];
+  for (const left = [glob]; left.length > 0; ) {
+    const next = left.pop() as string;
+    const split = splitBraces(next);
+    if (split) left.push(...split.reverse());
+    else paths.push(next);
+    if (left.length + paths.length > mostPaths) return undefined;
+  }
+  return paths;
+}
+
+/** By the first braces that close and have a slash and a comma in them. */
+function splitBraces(glob: string): string[] | undefined {
   const depths: { start: number; commas: number[]; hasSlash: boolean }[] = [];
   for (let at = 0; at < glob.length; at++) {
     const inner = depths.at(-1);
@@ -114,14 +137,11 @@ function withoutSlashesInBraces(glob: string): string[] {
       if (!inner.hasSlash || inner.commas.length === 0) continue;
       const ends = [...inner.commas, at];
       const starts = [inner.start, ...inner.commas];
-      return starts.flatMap((start, i) =>
-        withoutSlashesInBraces(
-          glob.slice(0, inner.start) + glob.slice(start + 1, ends[i]) + glob.slice(at + 1),
-        ),
-      );
+      const [before, after] = [glob.slice(0, inner.start), glob.slice(at + 1)];
+      return starts.map((start, i) => before + glob.slice(start + 1, ends[i]) + after);
     }
   }
-  return [glob];
+  return undefined;
 }
 
 /** Undefined where there are no globs. */

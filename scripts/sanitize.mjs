@@ -1,0 +1,149 @@
+// Looks for bugs that tests do not see: sanitize.mjs [--quick] [TEST…]
+//
+//   AddressSanitizer, UndefinedBehaviorSanitizer and LeakSanitizer   the stress script, the behaviour tests
+//   ThreadSanitizer                                                  the stress script
+//
+// --quick leaves out the behaviour tests; others may be named instead of them. The addon is built once for each
+// into build/asan and build/tsan, with bugs planted in it that stay asleep until FASTCP_PLANTED wakes one: each must
+// be found, or nothing found would mean nothing. FASTCP_PREBUILD is where node-gyp-build looks for the addon, so
+// build/Release stays as it is.
+import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+const root = join(import.meta.dirname, '..');
+const bin = (name) => join(root, 'node_modules/.bin', name);
+const named = process.argv.slice(2).filter((word) => !word.startsWith('--'));
+const tests = named.length > 0 ? named : ['test/behaviour', 'test/fuzz/answers.test.ts'];
+const quick = process.argv.includes('--quick');
+const seconds = quick || named.length > 0 ? '10' : '60';
+const STRESS = [process.execPath, 'test/sanitize/stress.mjs'];
+const TESTS = [bin('vitest'), 'run', '--config', 'test/sanitize/vitest.config.ts'];
+/** How soon something comes is another matter here. */
+const NOT_TIMED = '^(?!.*(event loop turns|soon))';
+
+const asan = {
+  name: 'asan',
+  option: 'address,undefined',
+  library: 'libasan.so',
+  bugs: ['heap-buffer-overflow', 'heap-use-after-free', 'signed-integer-overflow', 'leak'],
+  // Leaks do not end a process: Node's own are no reason to.
+  env: (log) => ({
+    ASAN_OPTIONS: `log_path=${log}:abort_on_error=1:exitcode=0:detect_leaks=1`,
+    UBSAN_OPTIONS: 'abort_on_error=1:print_stacktrace=1',
+    FASTCP_LEAKS: join(root, 'build/asan/build/Release/leaks.node'),
+  }),
+};
+const tsan = {
+  name: 'tsan',
+  option: 'thread',
+  library: 'libtsan.so',
+  bugs: ['data-race'],
+  env: (log) => ({ TSAN_OPTIONS: `log_path=${log}:exitcode=0` }),
+};
+
+for (const sanitizer of [asan, tsan]) {
+  build(sanitizer);
+  for (const bug of sanitizer.bugs) await mustFind(sanitizer, bug, [...STRESS, '0']);
+  await mustBeClean(sanitizer, [...STRESS, seconds]);
+}
+if (!quick) {
+  await mustFind(asan, 'leak', [...TESTS, 'test/behaviour/verify.test.ts']);
+  await mustBeClean(asan, [...TESTS, ...tests, '-t', NOT_TIMED]);
+}
+
+function build({ name, option }) {
+  const where = ['--out', `build/${name}/build`];
+  // Compiling alone would keep the options of the last time.
+  const options = [`--CDFASTCP_SANITIZE=${option}`, '--CDFASTCP_PLANT=ON'];
+  execFileSync(bin('cmake-js'), ['configure', ...where, ...options], {
+    cwd: root,
+    stdio: 'ignore',
+  });
+  const compile = ['compile', ...where, '--parallel', '4'];
+  execFileSync(bin('cmake-js'), compile, { cwd: root, stdio: ['ignore', 'ignore', 'inherit'] });
+}
+
+async function mustFind(sanitizer, bug, command) {
+  const { reports } = await run(sanitizer, command, { FASTCP_PLANTED: bug });
+  const name = new RegExp(bug.replaceAll('-', '[- ]'));
+  if (!reports.some((text) => name.test(text) && text.includes('planted.cc'))) {
+    fail(`${sanitizer.name}: the planted ${bug} was not found`);
+  }
+  console.log(`${sanitizer.name}: the planted ${bug} was found`);
+}
+
+async function mustBeClean(sanitizer, command) {
+  const began = Date.now();
+  const { status, reports } = await run(sanitizer, command, {}, process.stdout);
+  if (reports.length > 0) fail(reports.join('\n\n'));
+  if (status !== 0) fail(`${sanitizer.name}: ${command.join(' ')} ended with ${status}`);
+  console.log(`${sanitizer.name}: nothing found, ${Math.round((Date.now() - began) / 1000)} s`);
+}
+
+/** Runs a command with the addon built for this sanitizer; what was found about the addon, in all processes. */
+async function run({ name, library, env }, [file, ...args], more, show) {
+  const logs = join(root, 'build', name, 'reports');
+  rmSync(logs, { recursive: true, force: true });
+  mkdirSync(logs, { recursive: true });
+  // What is ended by a bug does not clear up.
+  const scratch = mkdtempSync(join(existsSync('/dev/shm') ? '/dev/shm' : tmpdir(), 'fastcp-'));
+  const find = [`-print-file-name=${library}`];
+  const child = spawn(file, args, {
+    cwd: root,
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: {
+      ...process.env,
+      ...env(join(logs, 'report')),
+      ...more,
+      LD_PRELOAD: execFileSync('g++', find, { encoding: 'utf8' }).trim(),
+      FASTCP_PREBUILD: join(root, 'build', name),
+      UV_THREADPOOL_SIZE: '8',
+      TMPDIR: scratch,
+    },
+  });
+  // One of them writes to no log.
+  let output = '';
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding('utf8').on('data', (piece) => {
+      output += piece;
+      show?.write(piece);
+    });
+  }
+  const [status] = await once(child, 'close');
+  rmSync(scratch, { recursive: true, force: true });
+  const texts = readdirSync(logs).map((log) => readFileSync(join(logs, log), 'utf8'));
+  return { status, reports: [...texts, output].flatMap(reportsIn).filter(isOurs) };
+}
+
+/** A log has any number of them, one after the other. */
+function reportsIn(log) {
+  return log.split(/^=+$|(?=^(?:Direct|Indirect) leak)/m);
+}
+
+/** Node has leaks and races, or what looks like them, of its own. */
+function isOurs(report) {
+  if (/^(Direct|Indirect) leak/.test(report)) return isOurStack(report);
+  if (!report.includes('WARNING: ThreadSanitizer')) {
+    return /ERROR: AddressSanitizer|runtime error: /.test(report);
+  }
+  // It does not know openat(), and takes a descriptor's uses one after the other for a race.
+  if (report.includes('Location is file descriptor')) return false;
+  const [accesses = ''] = report.split(/^ {2}(?:Location|Mutex|Thread|As if|SUMMARY)/m);
+  return accesses.split('\n\n').some(isOurStack);
+}
+
+/** What called the first function that is not a library's is the addon. */
+function isOurStack(text) {
+  const frames = text.split('\n').filter((line) => /^ +#\d/.test(line));
+  const libraries = /libsanitizer|lib[at]san|libstdc\+\+|\/include\/c\+\+\/|napi/;
+  const caller = frames.find((frame) => !libraries.test(frame));
+  return /fastcp\.node|binding\/src|test\/sanitize/.test(caller ?? '');
+}
+
+function fail(message) {
+  console.error(message);
+  process.exit(1);
+}

@@ -1,0 +1,153 @@
+import { existsSync, readdirSync, writeFileSync } from 'node:fs';
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { copyTree } from '../../lib/index.js';
+import { createJobHere, type NativeJob } from '../../lib/native.js';
+import { checkRequest } from '../../lib/options.js';
+import { nativeOptions } from '../../lib/run-engine.js';
+import { textOf } from '../../lib/selection/verdict.js';
+import type { FilterEntry } from '../../lib/types.js';
+import type { Random } from '../selection/support/random.js';
+import { removeTree, workFolder } from '../support/work.js';
+import { fuzz, seed, several, times } from './support/fuzz.js';
+
+// What passes between the engine and JavaScript: listings with names of any bytes, and answers that nobody should
+// give. These are errors, and never the end of the process.
+
+const work = workFolder('fuzz-answers');
+const inBytes = (name: string): Buffer => Buffer.from(name, 'latin1');
+const at = (folder: string, name: string): Buffer =>
+  Buffer.concat([Buffer.from(`${folder}/`), inBytes(name)]);
+
+function randomName(random: Random): string {
+  const codes = several(random, random.chance(10) ? 250 : 6, () => 1 + random.below(255));
+  const name = String.fromCharCode(...codes).replaceAll('/', '\n');
+  return name === '' || /^\.\.?$/.test(name) ? 'a' : name;
+}
+
+/** Files, and folders with a file, whose names end in a slash. */
+async function makeTree(folder: string, names: readonly string[]): Promise<void> {
+  await mkdir(folder);
+  for (const name of names) {
+    if (name.endsWith('/')) await mkdir(at(folder, name), { recursive: true });
+    writeFileSync(at(folder, name.endsWith('/') ? `${name}file` : name), name);
+  }
+}
+
+const distinct = (names: string[]): string[] => [
+  ...new Map(names.map((name) => [name.replace(/\/$/, ''), name])).values(),
+];
+
+const entriesOf = (folder: string): string[] =>
+  readdirSync(folder, { recursive: true, encoding: 'latin1' }).sort();
+
+let made = 0;
+
+test(`listings of any names, seed ${seed}`, () =>
+  fuzz(
+    times(30),
+    (random) => distinct(several(random, 40, () => randomName(random) + random.pick(['', '/']))),
+    async (names) => {
+      const src = join(work, `${made++}`);
+      const dest = join(work, `${made++}`);
+      await makeTree(src, names);
+      // The same in both folders, whatever it is.
+      const goes = (name: string): boolean => name.charCodeAt(name.length - 1) % 3 > 0;
+      const filter = ({ name }: FilterEntry): boolean => goes(name);
+      await copyTree(src, dest, { filter });
+      const wanted = entriesOf(src).filter((path) =>
+        path.split('/').every((name) => goes(textOf(name))),
+      );
+      const copied = entriesOf(dest);
+      removeTree(src);
+      removeTree(dest);
+      return JSON.stringify(copied) === JSON.stringify(wanted)
+        ? undefined
+        : `copied: ${JSON.stringify(copied)}`;
+    },
+  ));
+
+/** Arguments of answer(), most of them wrong in some way. */
+function randomAnswer(random: Random, entries: number): unknown[] {
+  const size = random.chance(70) ? entries : random.below(2 * entries + 2);
+  const bytes = (most: number) => Uint8Array.from({ length: size }, () => random.below(most));
+  const verdicts = random.pick<() => unknown>([
+    () => bytes(4),
+    () => bytes(256),
+    () => Buffer.from(bytes(3)),
+    () => new Uint8ClampedArray(size),
+    () => new Float64Array(size),
+    () => new Uint16Array(size),
+    () => new DataView(new ArrayBuffer(size)),
+    () => new ArrayBuffer(size),
+    () => detached(size),
+    () => Array.from(bytes(4)),
+    () => random.pick([undefined, null, 0, '', 'aaa', {}, Symbol('a'), () => {}]),
+  ])();
+  const count = random.below(entries + 2);
+  const scopes = random.pick<() => unknown>([
+    () => new Uint32Array(count).fill(7),
+    () => new Uint32Array(count).fill(7),
+    () => new Int32Array(count),
+    () => new Uint8Array(count),
+    () => new BigUint64Array(count),
+    () => random.pick([undefined, null, [], '', {}]),
+  ])();
+  return [
+    random.pick<unknown>([1, 1, 1, 1, 0, 2, -1, 2 ** 32 + 1, Number.NaN, '1', null, {}]),
+    verdicts,
+    scopes,
+  ];
+}
+
+function detached(size: number): Uint8Array {
+  const array = new Uint8Array(size);
+  structuredClone(array.buffer, { transfer: [array.buffer] });
+  return array;
+}
+
+test(`answers of anything, seed ${seed}`, async () => {
+  const src = join(work, 'questions');
+  const names = ['a', 'b', 'c', 'd/', 'e/', 'f/', 'g\n', '\xff'];
+  await makeTree(src, names);
+  const wanted = entriesOf(src);
+  const options = nativeOptions(checkRequest(src, work, {}));
+  let taken = 0;
+  await fuzz(
+    times(500),
+    (random) => several(random, 4, () => randomAnswer(random, names.length)),
+    (answers) => {
+      const dest = join(work, `${made++}`);
+      const root = {
+        src: Buffer.from(src),
+        dest: Buffer.from(dest),
+        followSrc: false,
+        remove: false,
+      };
+      const job = createJobHere([{ ...root, scope: 1 }], options);
+      job.work();
+      expect(job.takeQuestions(1 << 20).readUInt32LE(8)).toBe(names.length);
+      try {
+        for (const answer of answers) {
+          try {
+            job.answer(...(answer as Parameters<NativeJob['answer']>));
+            taken++;
+          } catch (error) {
+            if (!(error instanceof Error) || error.message === '') return error;
+          }
+        }
+        job.work();
+        job.takeQuestions(0);
+        job.stop();
+        job.work();
+        if (!existsSync(dest)) return undefined;
+        const more = entriesOf(dest).filter((path) => !wanted.includes(path));
+        return more.length > 0 ? `copied: ${more}` : undefined;
+      } finally {
+        removeTree(dest);
+      }
+    },
+  );
+  expect(taken).toBeGreaterThan(0);
+});

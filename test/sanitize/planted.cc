@@ -1,0 +1,44 @@
+// One bug of each kind, for scripts/sanitize.mjs to be sure that it would find others. The linker puts work()
+// around Engine::work(), so they are made where the engine works: on threads of libuv's pool, in a copy.
+
+#include <climits>
+#include <cstdlib>
+#include <string_view>
+
+namespace {
+
+/** Not seen through by a compiler that would rather leave the bug out. */
+volatile int one = 1;
+int* volatile kept = nullptr;
+int shared = 0;
+
+void plant(std::string_view bug) {
+  if (bug == "heap-buffer-overflow") {
+    kept = new int[4];
+    kept[3 + one] = one;
+    delete[] kept;
+  } else if (bug == "heap-use-after-free") {
+    kept = new int[4];
+    delete[] kept;
+    one = kept[one];
+  } else if (bug == "signed-integer-overflow") {
+    one = INT_MAX + one;
+  } else if (bug == "leak") {
+    kept = new int[4];
+    kept = nullptr;
+  } else if (bug == "data-race") {
+    shared += one;
+  }
+}
+
+}  // namespace
+
+void really_work(void* engine, void* host) asm("__real__ZN6fastcp6Engine4workERNS_4HostE");
+void work(void* engine, void* host) asm("__wrap__ZN6fastcp6Engine4workERNS_4HostE");
+
+void work(void* engine, void* host) {
+  const char* bug = std::getenv("FASTCP_PLANTED");
+  plant(bug != nullptr ? bug : "");
+  really_work(engine, host);
+  if (bug != nullptr && std::string_view(bug) == "data-race") plant(bug);
+}
