@@ -84,6 +84,12 @@ export function parseArgs(argv: readonly string[]): Invocation {
   };
 }
 
+/** Whether `--doctor` was asked for, and not a copy. */
+export function asksForDoctor(argv: readonly string[]): boolean {
+  const end = argv.indexOf('--');
+  return argv.slice(0, end === -1 ? argv.length : end).includes('--doctor');
+}
+
 /** What may be left out comes after '=' only: a word that follows is a path. */
 function withoutValue(word: string, index: number, argv: readonly string[]): string {
   const isOption = word === '--atomic' || word === '--snapshot';

@@ -10,12 +10,6 @@ interface Given {
   makeSource?: string;
 }
 
-/** Whether it is this that was asked for, and not a copy. */
-export function asksForDoctor(argv: readonly string[]): boolean {
-  const end = argv.indexOf('--');
-  return argv.slice(0, end === -1 ? argv.length : end).includes('--doctor');
-}
-
 /** Returns the exit code. Throws a CommanderError for wrong usage. */
 export async function runDoctor(argv: readonly string[]): Promise<number> {
   const program = createProgram();
