@@ -12,7 +12,7 @@ interface Given {
 
 /** Returns the exit code. Throws a CommanderError for wrong usage. */
 export async function runDoctor(argv: readonly string[]): Promise<number> {
-  const program = createProgram();
+  const program = createDoctorProgram();
   program.parse(argv, { from: 'user' });
   const { json, makeSource } = program.opts<Given>();
   const [dir, dir2, ...others] = program.args;
@@ -39,7 +39,7 @@ export async function runDoctor(argv: readonly string[]): Promise<number> {
   }
 }
 
-function createProgram(): Command {
+export function createDoctorProgram(): Command {
   return new Command('fastcp')
     .usage('--doctor DIR [DIR2]\n       fastcp --doctor --make-source DIR')
     .description(
