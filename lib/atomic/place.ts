@@ -3,7 +3,6 @@ import { constants as flags, promises } from 'node:fs';
 import { constants } from 'node:os';
 import { exchange, renameNew } from '../native.js';
 import { textOrBytes } from '../paths.js';
-import { textOrBytes } from '../paths.js';
 import { removeTree } from '../remove-tree.js';
 import type { Container } from './container.js';
 
