@@ -9,7 +9,7 @@ const shared: UserConfig = {
   shims: true,
 };
 
-const benchmarks: UserConfig = {
+const unpublished: UserConfig = {
   ...shared,
   outDir: 'build',
   format: 'esm',
@@ -18,6 +18,16 @@ const benchmarks: UserConfig = {
   clean: false,
   outputOptions: { codeSplitting: false },
 };
+const commandPackages = [
+  'commander',
+  'cli-progress',
+  // What cli-progress needs.
+  'ansi-regex',
+  'emoji-regex',
+  'is-fullwidth-code-point',
+  'string-width',
+  'strip-ansi',
+];
 const runnerPackages = ['commander', 'picomatch', 'tinybench'];
 
 /** Commander loads it for subcommands in files of their own, which we have not; it takes 5 ms. */
@@ -52,22 +62,19 @@ export default defineConfig([
     minify: { compress: false, mangle: false, codegen: { removeWhitespace: true } },
     outputOptions: { chunkFileNames: 'command-[name]-[hash].cjs' },
     deps: {
-      onlyBundle: [
-        'commander',
-        'cli-progress',
-        // What cli-progress needs.
-        'ansi-regex',
-        'emoji-regex',
-        'is-fullwidth-code-point',
-        'string-width',
-        'strip-ansi',
-      ],
+      onlyBundle: commandPackages,
     },
   },
-  // The benchmarks, not published: the runner, and the process in which it calls a function.
-  { ...benchmarks, entry: { bench: 'bench/bench.ts' }, deps: { onlyBundle: runnerPackages } },
+  // What writes the documentation, not published.
   {
-    ...benchmarks,
+    ...unpublished,
+    entry: { docs: 'scripts/docs/main.ts' },
+    deps: { onlyBundle: ['commander'] },
+  },
+  // The benchmarks, neither: the runner, and the process in which it calls a function.
+  { ...unpublished, entry: { bench: 'bench/bench.ts' }, deps: { onlyBundle: runnerPackages } },
+  {
+    ...unpublished,
     entry: { 'bench-in-process': 'bench/in-process.ts' },
     deps: { onlyBundle: ['tinybench'] },
   },

@@ -1,5 +1,6 @@
 import { setMaxListeners } from 'node:events';
 import { join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
 import { CommanderError } from 'commander';
 import { type Arguments, parseArgs } from './args.js';
 import { removeLeftovers } from './image.js';
@@ -66,6 +67,8 @@ async function run({ rows, output }: Arguments): Promise<number> {
           await runRow(row, tree, { ...around, memory: join(memory.path, row.id) }),
         );
       } catch (error) {
+        // Ctrl-C ends a tool that is waited for, too, and is heard only now.
+        await setTimeout(20);
         if (interrupted.signal.aborted) break;
         leftOut.push(`${row.id}: ${error instanceof Error ? error.message.trim() : error}`);
         continue;

@@ -11,4 +11,5 @@ export const corpus = join(cacheFolder, 'corpus/node_modules');
 export const peers = join(cacheFolder, 'peers/node_modules');
 export const latest = join(root, 'bench/results/latest.json');
 export const chart = join(root, 'bench/results/chart.svg');
+export const readme = join(root, 'README.md');
 export const performancePage = join(root, 'docs/performance.md');

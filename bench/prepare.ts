@@ -83,7 +83,7 @@ function compile(source: string): void {
 }
 
 function install(name: 'corpus' | 'peers'): void {
-  showing(process.execPath, [join(root, 'bench/install.mjs'), name]);
+  showing(process.execPath, [join(root, 'scripts/install.mjs'), join(root, 'bench', name)]);
 }
 
 /** What went wrong, in a line. */

@@ -2,23 +2,29 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { drawChart } from './chart.js';
 import { withWorkload } from './compare.js';
-import { chart, performancePage } from './paths.js';
+import { chart, performancePage, readme } from './paths.js';
 import type { Results } from './results.js';
+import { summary } from './summary.js';
 import { asMarkdown, rowCells, rowNotes, rowTitle, verdictCells } from './table.js';
 import { judge } from './targets.js';
 
 const start = '<!-- figures: written by npm run bench -- --report -->';
 const end = '<!-- end of figures -->';
 
-/** Makes the chart, and the part of the documentation that has figures. */
+/** Makes the chart, and what has figures in the documentation and in the README. */
 export function writeReport(results: Results): void {
-  const drawn = drawChart(results.rows.flatMap((row) => withWorkload(row) ?? []));
+  const rows = results.rows.flatMap((row) => withWorkload(row) ?? []);
+  const drawn = drawChart(rows);
   if (drawn) {
     mkdirSync(dirname(chart), { recursive: true });
     writeFileSync(chart, drawn);
   }
-  const page = readFileSync(performancePage, 'utf8');
-  writeFileSync(performancePage, withFigures(page, figures(results, drawn !== undefined)));
+  write(performancePage, figures(results, drawn !== undefined));
+  write(readme, summary(rows, results.machine));
+}
+
+function write(page: string, text: string): void {
+  writeFileSync(page, withFigures(readFileSync(page, 'utf8'), text));
 }
 
 export function withFigures(page: string, text: string): string {

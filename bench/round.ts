@@ -24,7 +24,7 @@ export async function playRound(row: Row, order: Contender[], settings: RoundSet
   const bench = new Bench({ iterations: 1, time: 0, warmup: false, throws: true, signal });
   for (const contender of order) {
     let place: Place | undefined;
-    let trial: Trial;
+    let trial: Trial | undefined;
     let readBefore = 0;
     const timed = async () => {
       trial = await measure(wordsOf(row, contender, place), signal);
@@ -37,6 +37,7 @@ export async function playRound(row: Row, order: Contender[], settings: RoundSet
         readBefore = readSoFar(row, place);
       },
       afterEach: () => {
+        if (!trial) return; // It was interrupted, which run() throws.
         const read = readSoFar(row, place) - readBefore;
         if (place && row.workload.cache === 'cold') trial.readBytes = read;
         if (place) check(trial, place, settings);

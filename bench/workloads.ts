@@ -43,6 +43,15 @@ export const fastestPeer = 'the fastest peer';
 const within5Percent = 1 / 1.05;
 const native = ['cp', 'rsync', 'cpz', 'xcp', 'fcp', 'floor'];
 const command = ['fastcp', 'node', ...native];
+const library = [
+  'fastcp-library',
+  'node-cp',
+  'node-cpSync',
+  'node26-cp',
+  'fs-extra',
+  'cpy',
+  'fs-safe',
+];
 const cold = command.filter((name) => name !== 'rsync');
 const clones: FileSystemName[] = ['xfs', 'btrfs'];
 
@@ -172,15 +181,7 @@ export const workloads: Workload[] = [
     tree: { folders: 16, files: 16, bytes: 1024 },
     fileSystems: ['tmpfs'],
     subject: 'fastcp-library',
-    contenders: [
-      'fastcp-library',
-      'node-cp',
-      'node-cpSync',
-      'node26-cp',
-      'fs-extra',
-      'cpy',
-      'fs-safe',
-    ],
+    contenders: library,
     rounds: 5,
     inProcess: true,
     iterations: 30,
@@ -195,15 +196,7 @@ export const workloads: Workload[] = [
     tree: 'corpus',
     fileSystems: ['tmpfs'],
     subject: 'fastcp-library',
-    contenders: [
-      'fastcp-library',
-      'node-cp',
-      'node-cpSync',
-      'node26-cp',
-      'fs-extra',
-      'cpy',
-      'fs-safe',
-    ],
+    contenders: library,
     rounds: 5,
     inProcess: true,
     targets: [

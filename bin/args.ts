@@ -1,6 +1,7 @@
-import { Command, InvalidArgumentError, Option } from 'commander';
+import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
 import type { CopyOptions, PreserveKind } from '../lib/types.js';
 import manifest from '../package.json' with { type: 'json' };
+import { completions, type Shell, shells } from './completions.js';
 
 /** What the user asked for, in the words of the library where it has them. */
 export interface Invocation {
@@ -49,6 +50,10 @@ interface Given
 export function parseArgs(argv: readonly string[]): Invocation {
   const program = createProgram();
   program.on('option:help-all', () => createProgram(true).help());
+  program.on('option:version', () => print(`${manifest.version}\n`));
+  program.on('option:completions', (shell: Shell) => {
+    print(completions(shell, createProgram(true)));
+  });
   program.parse(argv.map(withoutValue), { from: 'user' });
   const sources = [...program.args];
   const dest = sources.pop();
@@ -84,6 +89,18 @@ export function parseArgs(argv: readonly string[]): Invocation {
   };
 }
 
+/** What was asked for in place of a copy. */
+function print(text: string): never {
+  process.stdout.write(text);
+  throw new CommanderError(0, 'fastcp.printed', text);
+}
+
+/** Whether `--doctor` was asked for, and not a copy. */
+export function asksForDoctor(argv: readonly string[]): boolean {
+  const end = argv.indexOf('--');
+  return argv.slice(0, end === -1 ? argv.length : end).includes('--doctor');
+}
+
 /** What may be left out comes after '=' only: a word that follows is a path. */
 function withoutValue(word: string, index: number, argv: readonly string[]): string {
   const isOption = word === '--atomic' || word === '--snapshot';
@@ -91,10 +108,15 @@ function withoutValue(word: string, index: number, argv: readonly string[]): str
 }
 
 const usual: PreserveKind[] = ['mode', 'timestamps', 'ownership'];
+const kinds: PreserveKind[] = [...usual, 'xattrs', 'links'];
 
 /** `all`: the help also has the options that few people need; the others fit a screen. */
-function createProgram(all = false): Command {
+export function createProgram(all = false): Command {
   const rare = (option: Option): Option => option.hideHelp(!all);
+  const choice = <T>(option: Option, meanings: Record<string, T>): Option =>
+    rare(option)
+      .choices(Object.keys(meanings).filter(Boolean)) // for completions
+      .argParser(choiceOf(meanings));
   return new Command('fastcp')
     .usage('[options] SRC... DEST')
     .description(
@@ -102,7 +124,7 @@ function createProgram(all = false): Command {
         'is there. With DEST/ (a slash) or several SRCs, each lands inside, by its name.',
     )
     .argument('[paths...]')
-    .optionsGroup('Copying:')
+    .optionsGroup('Selection:')
     .option('--gitignore', 'leave out what git ignores, and .git')
     .addOption(
       rare(new Option('--only-ignored', 'copy only what git ignores')).conflicts(['gitignore']),
@@ -114,33 +136,14 @@ function createProgram(all = false): Command {
     )
     .option('--include <glob>', 'copy only what matches (may be repeated)', collect)
     .option('--exclude <glob>', 'leave out what matches (may be repeated)', collect)
+    .addOption(rare(new Option('--shard <i/n>', 'copy only part i of n, counted from 1')))
+    .addOption(rare(new Option('-x, --one-file-system', 'do not enter mount points in SRC')))
+    .optionsGroup('Copying:')
     .option('-u, --update', 'leave alone what is unchanged')
     .addOption(rare(new Option('--checksum', '-u, and only contents prove that')))
     .option('--mirror', '-u, and remove from DEST what SRC does not have')
     .addOption(rare(new Option('--delete-excluded', 'with --mirror: and what is not selected')))
-    .addOption(rare(new Option('--shard <i/n>', 'copy only part i of n, counted from 1')))
-    .addOption(rare(new Option('-L, --dereference', 'copy what links lead to')))
-    .addOption(rare(new Option('-x, --one-file-system', 'do not enter mount points in SRC')))
-    .option('--dry-run', 'print what would be done, write nothing')
-    .addOption(new Option('-p', 'keep modes, times and owners').implies({ preserve: usual }))
-    .addOption(
-      new Option('-a, --archive', '-p and xattrs, ACLs, hard links').implies({ preserve: true }),
-    )
-    .addOption(
-      rare(
-        new Option('--preserve <list>', 'keep all, or mode,timestamps,ownership,xattrs,links'),
-      ).argParser((list) => (list === 'all' ? true : list.split(','))),
-    )
-    .addOption(rare(new Option('--no-preserve', 'keep not even modes')))
-    .addOption(rare(new Option('--strict', 'what cannot be kept is an error, not a warning')))
-    .addOption(
-      rare(
-        new Option('--sparse <when>', 'keep holes (auto), or make zeros holes (always)'),
-      ).choices(['auto', 'always']),
-    )
-    .addOption(new Option('-f, --force').hideHelp()) // A habit from cp, and it undoes --no-force.
     .addOption(rare(new Option('-n, --skip-existing', 'keep what DEST has')))
-    .addOption(new Option('--no-force').hideHelp())
     .addOption(
       rare(
         new Option('--error-on-exist', 'fail on what DEST has, and keep it').implies({
@@ -153,7 +156,45 @@ function createProgram(all = false): Command {
         'numbered',
       ]),
     )
+    .addOption(new Option('-f, --force').hideHelp()) // A habit from cp, and it undoes --no-force.
+    .addOption(new Option('--no-force').hideHelp())
+    .addOption(new Option('-p', 'keep modes, times and owners').implies({ preserve: usual }))
+    .addOption(
+      new Option('-a, --archive', '-p and xattrs, ACLs, hard links').implies({ preserve: true }),
+    )
+    .addOption(
+      rare(new Option('--preserve <list>', `keep all, or ${kinds.join()}`))
+        .choices(['all', ...kinds]) // for completions
+        .argParser((list) => (list === 'all' ? true : list.split(','))),
+    )
+    .addOption(rare(new Option('--no-preserve', 'keep not even modes')))
+    .addOption(rare(new Option('--strict', 'what cannot be kept is an error, not a warning')))
+    .addOption(rare(new Option('-L, --dereference', 'copy what links lead to')))
+    .addOption(rare(new Option('--hard-link', 'make hard links to files of SRC, no copies')))
+    .addOption(rare(new Option('--symlink', 'make links to files of SRC, no copies')))
     .option('--parents', 'make missing parents of DEST')
+    .option('--dry-run', 'print what would be done, write nothing')
+    .option('--compare', 'copy nothing: print how SRC and DEST differ')
+    .optionsGroup('Ways:')
+    .addOption(
+      choice(new Option('--atomic [=two-step]', 'replace DEST whole, in one step, or not at all'), {
+        '': true,
+        'two-step': 'two-step',
+      }),
+    )
+    .addOption(
+      rare(
+        new Option('--reuse <how>', 'with --atomic: keep equal files, by clone or hard-link'),
+      ).choices(['clone', 'hard-link']),
+    )
+    .addOption(
+      choice(new Option('--snapshot [=when]', 'copy all in one call: always, auto or never'), {
+        '': 'always',
+        always: 'always',
+        auto: 'auto',
+        never: 'never',
+      }),
+    )
     .addOption(
       rare(new Option('--reflink <when>', 'share blocks with SRC: auto, always or never')).choices([
         'auto',
@@ -163,39 +204,26 @@ function createProgram(all = false): Command {
     )
     .addOption(
       rare(
-        new Option('--reuse <how>', 'with --atomic: keep equal files of DEST: clone, hard-link'),
-      ).choices(['clone', 'hard-link']),
+        new Option('--sparse <when>', 'keep holes (auto), or make zeros holes (always)'),
+      ).choices(['auto', 'always']),
     )
-    .addOption(
-      rare(
-        new Option(
-          '--atomic [=two-step]',
-          'replace DEST whole, in one step (or two), or not at all',
-        ),
-      ).argParser(choiceOf({ '': true, 'two-step': 'two-step' })),
-    )
-    .addOption(
-      rare(
-        new Option('--snapshot [=when]', 'copy all in one call: always, auto or never'),
-      ).argParser(choiceOf({ '': 'always', always: 'always', auto: 'auto', never: 'never' })),
-    )
-    .addOption(rare(new Option('--hard-link', 'make hard links to files of SRC, no copies')))
-    .addOption(rare(new Option('--symlink', 'make links to files of SRC, no copies')))
     .addOption(rare(new Option('--fsync', 'wait until everything is on disk')))
     .addOption(rare(new Option('--verify', 'read back what was written, and compare')))
     .addOption(
       rare(new Option('-j, --jobs <n>', 'copy with at most n threads').argParser(parseJobs)),
     )
     .addOption(rare(new Option('--stop', 'stop at the first error')))
-    .option('--compare', 'copy nothing: print how SRC and DEST differ')
     .optionsGroup('Output:')
     .option('-v, --verbose', 'print each entry, and why others are left out')
     .addOption(new Option('-q, --quiet', 'print errors only').conflicts(['verbose', 'json']))
     .option('--json', 'print JSON, one object a line')
     .addOption(rare(new Option('--progress', 'show progress, in CI and in pipes too')))
     .addOption(rare(new Option('--no-progress', 'show no progress')))
-    .version(manifest.version, '-V, --version', 'print the version')
     .addOption(rare(new Option('--doctor', 'with DIR [DIR2]: try what file systems can do')))
+    .addOption(
+      rare(new Option('--completions <shell>', "print a shell's completions")).choices(shells),
+    )
+    .addOption(rare(new Option('-V, --version', 'print the version')))
     .addOption(new Option('--help-all').hideHelp())
     .helpOption('-h, --help', 'print this help; --help-all: all options')
     .addHelpText('after', '\nExample: fastcp node_modules /cache/node_modules')

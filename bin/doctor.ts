@@ -10,15 +10,9 @@ interface Given {
   makeSource?: string;
 }
 
-/** Whether it is this that was asked for, and not a copy. */
-export function asksForDoctor(argv: readonly string[]): boolean {
-  const end = argv.indexOf('--');
-  return argv.slice(0, end === -1 ? argv.length : end).includes('--doctor');
-}
-
 /** Returns the exit code. Throws a CommanderError for wrong usage. */
 export async function runDoctor(argv: readonly string[]): Promise<number> {
-  const program = createProgram();
+  const program = createDoctorProgram();
   program.parse(argv, { from: 'user' });
   const { json, makeSource } = program.opts<Given>();
   const [dir, dir2, ...others] = program.args;
@@ -45,7 +39,7 @@ export async function runDoctor(argv: readonly string[]): Promise<number> {
   }
 }
 
-function createProgram(): Command {
+export function createDoctorProgram(): Command {
   return new Command('fastcp')
     .usage('--doctor DIR [DIR2]\n       fastcp --doctor --make-source DIR')
     .description(

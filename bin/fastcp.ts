@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 import { CommanderError } from 'commander';
-import { parseArgs } from './args.js';
+import { asksForDoctor, parseArgs } from './args.js';
 import { ignoreBrokenPipes } from './output.js';
 import { sizePool } from './pool.js';
 
@@ -20,9 +20,9 @@ main(process.argv.slice(2)).then(
 /** 0: done. 1: something failed. 2: wrong usage. 130, 143: interrupted by SIGINT, by SIGTERM. */
 async function main(argv: readonly string[]): Promise<number> {
   try {
-    if (argv.includes('--doctor')) {
-      const { asksForDoctor, runDoctor } = await import('./doctor.js');
-      if (asksForDoctor(argv)) return await runDoctor(argv);
+    if (asksForDoctor(argv)) {
+      const { runDoctor } = await import('./doctor.js');
+      return await runDoctor(argv);
     }
     const invocation = parseArgs(argv);
     // Loaded late, the addon with it: help and usage errors need none of it.

@@ -1,4 +1,5 @@
 /** Paths as bytes: names need not be UTF-8, and `link/..` must not be shortened. */
+import { isUtf8 } from 'node:buffer';
 import { fileURLToPath } from 'node:url';
 import { invalidType, invalidValue } from './errors.js';
 
@@ -23,6 +24,11 @@ function filePath(url: URL, name: string): string {
   } catch (error) {
     throw invalidValue(name, `a file URL (${(error as Error).message})`, url.href);
   }
+}
+
+/** As text where that is the same: Deno's mkdir() takes no bytes. */
+export function textOrBytes(path: Buffer): string | Buffer {
+  return isUtf8(path) ? path.toString() : path;
 }
 
 export function isAbsolute(path: Buffer): boolean {

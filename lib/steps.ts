@@ -4,6 +4,7 @@
  */
 import * as fs from 'node:fs';
 import { promisify } from 'node:util';
+import { textOrBytes } from './paths.js';
 
 interface Step {
   wait(): Promise<unknown>;
@@ -71,15 +72,22 @@ export function stat(path: Buffer, follow: boolean): Steps<fs.BigIntStats> {
 export function realpath(path: Buffer): Steps<Buffer> {
   const wait = (): Promise<Buffer> =>
     new Promise((resolve, reject) => {
-      fs.realpath.native(path, 'buffer', (error, real) => (error ? reject(error) : resolve(real)));
+      fs.realpath.native(path, 'buffer', (error, real) =>
+        error ? reject(error) : resolve(asBytes(real)),
+      );
     });
-  return step(wait, () => fs.realpathSync.native(path, 'buffer'));
+  return step(wait, () => asBytes(fs.realpathSync.native(path, 'buffer')));
+}
+
+/** Yarn's Plug'n'Play has an fs of its own, which gives text whatever is asked for. */
+function asBytes(real: Buffer | string): Buffer {
+  return typeof real === 'string' ? Buffer.from(real) : real;
 }
 
 export function mkdir(path: Buffer, recursive: boolean): Steps<unknown> {
   return step<unknown>(
-    () => calls.mkdir(path, { recursive }),
-    () => fs.mkdirSync(path, { recursive }),
+    () => calls.mkdir(textOrBytes(path), { recursive }),
+    () => fs.mkdirSync(textOrBytes(path), { recursive }),
   );
 }
 

@@ -7,7 +7,7 @@ import { constants, promises } from 'node:fs';
 import { constants as system } from 'node:os';
 import { errorOf } from '../errors.js';
 import { tryLock } from '../native.js';
-import { baseName, folderOf, join } from '../paths.js';
+import { baseName, folderOf, join, textOrBytes } from '../paths.js';
 import { removeTree } from '../remove-tree.js';
 
 type FileHandle = promises.FileHandle;
@@ -32,7 +32,7 @@ export class Container {
     for (;;) {
       const name = `${prefixFor(dest)}${randomBytes(8).toString('hex')}`;
       const path = join(folderOf(dest), Buffer.from(name, 'latin1'));
-      await promises.mkdir(path, 0o700);
+      await promises.mkdir(textOrBytes(path), 0o700);
       // Where umask took away even that. No more than needed: chmod() would clear an inherited setgid.
       const { mode } = await promises.lstat(path);
       if ((mode & 0o700) !== 0o700) await promises.chmod(path, mode | 0o700);

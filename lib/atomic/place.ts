@@ -2,6 +2,7 @@
 import { constants as flags, promises } from 'node:fs';
 import { constants } from 'node:os';
 import { exchange, renameNew } from '../native.js';
+import { textOrBytes } from '../paths.js';
 import { removeTree } from '../remove-tree.js';
 import type { Container } from './container.js';
 
@@ -11,8 +12,8 @@ const { EACCES, EEXIST, EINVAL, EISDIR, ENOENT, ENOSYS, ENOTDIR, ENOTEMPTY, EXDE
 /** Whether the file system can exchange two folders in one step; tried in the container. */
 export async function canExchange(container: Container): Promise<boolean> {
   const [one, other] = [container.tree, container.ready];
-  await promises.mkdir(one);
-  await promises.mkdir(other);
+  await promises.mkdir(textOrBytes(one));
+  await promises.mkdir(textOrBytes(other));
   const error = exchange(one, other);
   await promises.rmdir(one);
   await promises.rmdir(other);

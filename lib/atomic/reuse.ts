@@ -11,7 +11,9 @@ import { existing, findRoots } from '../walk.js';
  */
 export async function reuseOld(old: Buffer, tree: Buffer, request: Request): Promise<Request> {
   const { reuse, preserve } = request;
-  if (!reuse || !(await run(existing(old, false)))?.isDirectory()) return request;
+  if (!reuse) return request;
+  const dated = { ...request, preserve: withTimes(preserve) }; // by which the next run knows what is the same
+  if (!(await run(existing(old, false)))?.isDirectory()) return dated;
   const own = checkRequest(old, tree, {
     preserve: true,
     onError: 'continue',
@@ -25,12 +27,11 @@ export async function reuseOld(old: Buffer, tree: Buffer, request: Request): Pro
     throw refuse('ERR_FASTCP_NO_REUSE', why, old.toString());
   }
   return {
-    ...request,
+    ...dated,
     update: true,
     checksum: true,
     mirror: true,
     deleteExcluded: true,
     presentFolders: true,
-    preserve: withTimes(preserve),
   };
 }

@@ -27,8 +27,9 @@ interface Patient {
 export async function doctor(
   dir: string,
   dir2?: string,
-  { signal }: DoctorOptions = {},
+  options: DoctorOptions = {},
 ): Promise<Diagnosis> {
+  const { signal } = options;
   const patients: Patient[] = [];
   try {
     for (const folder of dir2 === undefined ? [dir] : [dir, dir2]) {

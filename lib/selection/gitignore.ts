@@ -4,10 +4,10 @@
  * in their folder, and are the user's own word: they leave out tracked files too, and reach into
  * nested repositories.
  */
-import { closeSync, constants, openSync, readFileSync, realpath } from 'node:fs';
-import { promisify } from 'node:util';
+import { closeSync, constants, openSync, readFileSync } from 'node:fs';
 import { CopyError } from '../errors.js';
 import { baseName, folderOf, join } from '../paths.js';
+import { realpath, run } from '../steps.js';
 import {
   type Repository,
   readSettings,
@@ -90,7 +90,7 @@ export class Gitignore {
   }
 
   async #startInRepository(): Promise<GitignoreScope> {
-    const src = await promisify(realpath)(this.#src, 'buffer');
+    const src = await run(realpath(this.#src));
     const repository = await repositoryAround(src);
     const top = repository?.top ?? src;
     const way: Buffer[] = [];

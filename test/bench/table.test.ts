@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import { drawChart } from '../../bench/chart.js';
 import { withWorkload } from '../../bench/compare.js';
 import { figures, withFigures } from '../../bench/report.js';
+import { summary } from '../../bench/summary.js';
 import { asText, rowText } from '../../bench/table.js';
 import { machine, rowResult, trial } from './support/results.js';
 
@@ -67,4 +68,29 @@ test('the chart has a bar for each time, and colours for dark and light', () => 
 
 test('no chart of nothing', () => {
   expect(drawChart([])).toBeUndefined();
+});
+
+test('the table of the README', () => {
+  const small = rowResult('library-small/tmpfs', {
+    'fastcp-library': [3],
+    'node-cp': [60, 50, 70],
+  });
+  const rows = [row, small].flatMap((result) => withWorkload(result) ?? []);
+  expect(summary(rows, machine).split('\n\n')).toEqual([
+    'A real node_modules, 1,000 files, on 2 cores (a processor), Node v20.0.0; median times.',
+    [
+      '|  | ext4, warm |',
+      '| --- | --: |',
+      '| fastcp | 1.00 s |',
+      '| cpz | 1.20 s |',
+      '| xcp -r | 2.00 s |',
+      '| cp -r | 4.00 s |',
+    ].join('\n'),
+    [
+      '|  | tmpfs, 256 files of 1 KiB |',
+      '| --- | --: |',
+      '| fastcp, library | 3.0 ms |',
+      '| fs.promises.cp | 60.0 ms |',
+    ].join('\n'),
+  ]);
 });

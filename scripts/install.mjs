@@ -1,6 +1,6 @@
-// Installs packages that the benchmarks need outside the project: `corpus`, more than 100,000 files of
-// real packages, is what they copy; `peers` is what they compare with. Prints the path of node_modules to
-// stdout. Does nothing where it is already installed.
+// Installs packages that benchmarks and tests need outside the project, by a manifest and its lock file in
+// FOLDER: install.mjs FOLDER. Prints the path of node_modules to stdout. Does nothing where it is
+// already installed.
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import {
@@ -12,28 +12,28 @@ import {
   rmSync,
   writeFileSync,
 } from 'node:fs';
-import { join } from 'node:path';
-import { cacheFolder } from '../scripts/cache.mjs';
+import { basename, join } from 'node:path';
+import { cacheFolder } from './cache.mjs';
 
-const [name] = process.argv.slice(2);
-if (name !== 'corpus' && name !== 'peers') {
-  console.error(`usage: node bench/install.mjs corpus|peers, not '${name}'`);
+const [folder] = process.argv.slice(2);
+const manifests = ['package.json', 'package-lock.json'];
+if (!folder || !manifests.every((manifest) => existsSync(join(folder, manifest)))) {
+  console.error(`usage: node scripts/install.mjs FOLDER, one with ${manifests.join(' and ')}`);
   process.exit(2);
 }
-const manifests = ['package.json', 'package-lock.json'];
-const source = join(import.meta.dirname, name);
+const name = basename(folder);
 const target = join(cacheFolder, name);
 const marker = join(target, 'installed.json');
 
 const hash = createHash('sha256');
-for (const manifest of manifests) hash.update(readFileSync(join(source, manifest)));
+for (const manifest of manifests) hash.update(readFileSync(join(folder, manifest)));
 const wanted = hash.digest('hex');
 
 let installed = existsSync(marker) ? JSON.parse(readFileSync(marker, 'utf8')) : undefined;
 if (installed?.hash !== wanted) {
   rmSync(target, { recursive: true, force: true });
   mkdirSync(target, { recursive: true });
-  for (const manifest of manifests) copyFileSync(join(source, manifest), join(target, manifest));
+  for (const manifest of manifests) copyFileSync(join(folder, manifest), join(target, manifest));
   // The packages need not work together: their peer dependencies do not matter.
   const options = ['--ignore-scripts', '--legacy-peer-deps', '--no-audit', '--no-fund'];
   execFileSync('npm', ['ci', ...options], { cwd: target, stdio: ['ignore', 2, 2] });

@@ -1,0 +1,180 @@
+import { execFileSync } from 'node:child_process';
+import {
+  chmodSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { delimiter, dirname, join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { workFolder } from '../support/work.js';
+
+// What docs/recipes.md says, done: commands and programs are taken from the page itself.
+
+const root = join(import.meta.dirname, '../..');
+const page = readFileSync(join(root, 'docs/recipes.md'), 'utf8');
+const work = workFolder('recipes');
+
+// fastcp as if it were installed, also for `npx fastcp`.
+const bin = join(work, 'bin');
+write(join(bin, 'npx'), '#!/bin/sh\nexec "$@"\n');
+chmodSync(join(bin, 'npx'), 0o755);
+symlinkSync(join(root, 'dist/fastcp.cjs'), join(bin, 'fastcp'));
+mkdirSync(join(work, 'node_modules'));
+symlinkSync(root, join(work, 'node_modules/fastcp'));
+
+test('a cache of node_modules', () => {
+  const cwd = join(work, 'cached');
+  write(join(cwd, 'lib/index.js'), '');
+  write(join(cwd, 'lib/package.json'), '{ "name": "lib", "version": "1.0.0" }');
+  write(join(cwd, 'package.json'), '{ "dependencies": { "lib": "file:lib" } }');
+  shell('npm install --package-lock-only --ignore-scripts --offline', cwd);
+  const [recipe = ''] = blocks('A cache of node_modules', 'sh');
+  const env = { CACHE: join(work, 'cache/of') };
+  shell(recipe, cwd, env);
+  const [name = ''] = readdirSync(env.CACHE);
+  expect(name).toMatch(/^node_modules-[0-9a-f]{16}$/);
+  const installed = readdirSync(join(cwd, 'node_modules'), { recursive: true }).sort();
+  expect(installed).toContain('lib');
+
+  write(join(cwd, 'node_modules/stale'), '');
+  expect(shell(recipe, cwd, env)).toContain('1 removed');
+  expect(readdirSync(join(cwd, 'node_modules'), { recursive: true }).sort()).toEqual(installed);
+});
+
+test('a new worktree', () => {
+  const cwd = join(work, 'repository');
+  write(join(cwd, '.gitignore'), 'node_modules\n.env\n');
+  write(join(cwd, 'index.js'), '');
+  const settings = '-c user.name=a -c user.email=a@example.org';
+  shell(`git init -q && git add . && git ${settings} commit -q -m first`, cwd);
+  write(join(cwd, '.env'), 'SECRET=1');
+  write(join(cwd, 'node_modules/a/index.js'), '');
+  write(join(cwd, 'untracked'), '');
+  shell(blocks('A new worktree that works at once', 'sh')[0], cwd);
+  const fix = join(work, 'fix');
+  expect(readFileSync(join(fix, '.env'), 'utf8')).toBe('SECRET=1');
+  expect(existsSync(join(fix, 'node_modules/a/index.js'))).toBe(true);
+  expect(existsSync(join(fix, 'untracked'))).toBe(false);
+  expect(shell('git status --porcelain', fix)).toBe('');
+});
+
+test('one package of a monorepo', () => {
+  const cwd = join(work, 'monorepo');
+  write(join(cwd, '.gitignore'), 'node_modules\ndist\n');
+  write(join(cwd, 'packages/app/index.js'), "console.log(require('@acme/shared'))");
+  write(join(cwd, 'packages/app/dist/old.js'), '');
+  write(join(cwd, 'packages/shared/index.js'), "module.exports = 'shared'");
+  write(join(cwd, 'packages/shared/node_modules/dev/index.js'), '');
+  mkdirSync(join(cwd, 'node_modules/@acme'), { recursive: true });
+  symlinkSync('../../packages/shared', join(cwd, 'node_modules/@acme/shared'));
+  shell('git init -q', cwd);
+  shell(blocks('One package of a monorepo, by itself', 'sh')[0], cwd);
+  const isolated = join(work, 'isolated');
+  expect(shell('node index.js', isolated)).toBe('shared\n');
+  expect(existsSync(join(isolated, 'dist'))).toBe(false);
+  const shared = join(isolated, 'node_modules/@acme/shared');
+  expect(lstatSync(shared).isDirectory()).toBe(true);
+  expect(readdirSync(shared)).toEqual(['index.js']);
+});
+
+describe('a plugin', () => {
+  const [plugin = '', config = ''] = blocks('A plugin for Vite and Rollup', 'js');
+
+  test.each([
+    ['rollup', 'rollup/dist/bin/rollup', ['--config', '--input', 'main.js', '--dir', 'dist']],
+    ['vite', 'vite/bin/vite.js', ['build']],
+  ])('for %s', (name, program, args) => {
+    const cwd = join(work, name);
+    write(join(cwd, 'package.json'), '{ "type": "module" }');
+    write(join(cwd, 'copy-folder.js'), plugin);
+    write(join(cwd, `${name}.config.js`), config);
+    write(join(cwd, 'main.js'), 'console.log(1)');
+    write(join(cwd, 'index.html'), '<script type="module" src="main.js"></script>');
+    write(join(cwd, 'assets/icons/a.svg'), '<svg/>');
+    write(join(cwd, 'assets/icons/a.psd'), '');
+    execFileSync(process.execPath, [join(root, 'node_modules', program), ...args], {
+      cwd,
+      stdio: 'pipe',
+    });
+    expect(readdirSync(join(cwd, 'dist')).length).toBeGreaterThan(1);
+    expect(readdirSync(join(cwd, 'dist/assets/icons'))).toEqual(['a.svg']);
+  });
+});
+
+test('a deployment', () => {
+  const cwd = join(work, 'deployment');
+  write(join(cwd, 'dist/a'), 'a');
+  write(join(cwd, 'dist/b'), 'b');
+  const current = join(cwd, 'srv/current');
+  const recipe = blocks('A deployment in one step', 'sh')[0]?.replace('/srv/app/current', current);
+  shell(recipe, cwd);
+  const { ino } = statSync(join(current, 'a'));
+  write(join(cwd, 'dist/b'), 'new');
+  write(join(current, 'gone'), '');
+  shell(recipe, cwd);
+  expect(readdirSync(current).sort()).toEqual(['a', 'b']);
+  expect(readFileSync(join(current, 'b'), 'utf8')).toBe('new');
+  expect(statSync(join(current, 'a')).ino).toBe(ino);
+});
+
+test('progress in a program', () => {
+  const cwd = join(work, 'program');
+  write(join(cwd, 'program.mjs'), blocks('Progress in a program of your own', 'js')[0]);
+  for (let file = 0; file < 500; file++) write(join(cwd, `node_modules/${file % 9}/${file}`), '');
+  expect(shell('node program.mjs', cwd)).toMatch(/^(?:\d+ of \d+ so far\n)+500 files in \d+/);
+});
+
+describe('shards', () => {
+  const yaml = blocks('Shards', 'yaml');
+  const actions = /run: (.*)/.exec(yaml[0] ?? '')?.[1]?.replace(/\$\{\{.*?\}\}/, '$SHARD');
+  const slurm = blocks('Shards', 'sh')[0];
+  const kubernetes = /'(.*)'/.exec(yaml[1] ?? '')?.[1];
+
+  test.each<[string, string | undefined, number, (shard: number) => Record<string, string>]>([
+    ['actions', actions, 4, (shard) => ({ SHARD: `${shard}` })],
+    [
+      'slurm',
+      slurm,
+      8,
+      (shard) => ({ SLURM_ARRAY_TASK_ID: `${shard}`, SLURM_ARRAY_TASK_COUNT: '8' }),
+    ],
+    ['kubernetes', kubernetes, 4, (shard) => ({ JOB_COMPLETION_INDEX: `${shard - 1}` })],
+  ])('%s', (name, command, count, env) => {
+    const cwd = join(work, name);
+    for (let file = 0; file < 64; file++) write(join(cwd, `mnt/src/${file % 5}/${file}`), '');
+    for (let shard = 1; shard <= count; shard++) {
+      shell(command?.replaceAll('/mnt/', `${cwd}/mnt/`), cwd, env(shard));
+    }
+    const list = (tree: string) => readdirSync(join(cwd, 'mnt', tree), { recursive: true }).sort();
+    expect(list('dest')).toEqual(list('src'));
+  });
+});
+
+/** The blocks of code in that language under a heading. */
+function blocks(heading: string, language: string): string[] {
+  const section = page.split(/^## /m).find((text) => text.startsWith(`${heading}\n`)) ?? '';
+  const found = section.matchAll(new RegExp(`^\`\`\`${language}\n(.*?)^\`\`\``, 'gms'));
+  return [...found].map(([, code = '']) => code);
+}
+
+function shell(script: string | undefined, cwd: string, env: Record<string, string> = {}): string {
+  if (!script) throw new Error('docs/recipes.md lacks it');
+  return execFileSync('bash', ['-euo', 'pipefail', '-c', script], {
+    cwd,
+    env: { ...process.env, ...env, PATH: `${bin}${delimiter}${process.env.PATH}` },
+    encoding: 'utf8',
+    stdio: ['ignore', 'pipe', 'pipe'],
+    timeout: 50_000,
+  });
+}
+
+function write(path: string, content = ''): void {
+  mkdirSync(dirname(path), { recursive: true });
+  writeFileSync(path, content);
+}

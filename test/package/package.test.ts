@@ -1,0 +1,96 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { beforeAll, describe, expect, it } from 'vitest';
+import {
+  expectCopy,
+  makeApp,
+  minutes,
+  npmApp,
+  packFastcp,
+  programs,
+  root,
+  run,
+  workplace,
+} from './support/package.js';
+
+// The package as users get it: packed, and installed where there is no compiler.
+
+const { temp, src } = workplace();
+const app = join(temp, 'app');
+let tarball: string;
+
+beforeAll(() => {
+  tarball = packFastcp(temp);
+  npmApp(app, tarball);
+}, 10 * minutes);
+
+describe('the npm package', () => {
+  it('contains what is built and nothing else', () => {
+    const files = run('tar', ['-tzf', tarball], temp, process.env.PATH)
+      .trim()
+      .split('\n')
+      .map((file) => file.replace('package/', ''));
+    const meant =
+      /^(dist\/.+\.(js|cjs|d\.ts|d\.cts)|prebuilds\/.+\.node|man\/fastcp\.1|package\.json|(README|CHANGELOG)\.md|LICENSE)$/;
+    expect(files.filter((file) => !meant.test(file))).toEqual([]);
+    expect(files).toContain('prebuilds/linux-x64/fastcp.glibc.node');
+    expect(files).toContain('man/fastcp.1');
+  });
+
+  it('has no script that an install would run', () => {
+    const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+    const run = ['preinstall', 'install', 'postinstall', 'prepare'];
+    expect(Object.keys(scripts).filter((name) => run.includes(name))).toEqual([]);
+    expect(readdirSync(root)).not.toContain('binding.gyp');
+  });
+
+  it('is as publint wants it', () => {
+    const publint = join(root, 'node_modules/publint/src/cli.js');
+    expect(run('node', [publint, '--strict', tarball], temp)).toContain('All good!');
+  });
+
+  // Node 10's way to find modules knows no exports: there is only fastcp, without fastcp/fs.
+  it('has types that every kind of import finds', () => {
+    const attw = join(root, 'node_modules/@arethetypeswrong/cli/dist/index.js');
+    const args = [attw, '--profile', 'node16', '--format', 'json', tarball];
+    const { analysis } = JSON.parse(run('node', args, temp)) as {
+      analysis: { entrypoints: object; problems: { resolutionKind?: string }[] };
+    };
+    expect(Object.keys(analysis.entrypoints)).toEqual(['.', './fs', './package.json']);
+    const problems = analysis.problems.filter(({ resolutionKind }) => resolutionKind !== 'node10');
+    expect(problems).toEqual([]);
+  });
+
+  it.each(Object.entries(programs))('copies by %s', (file, program) => {
+    const dest = join(temp, file);
+    makeApp(app, { [file]: program });
+    expect(run('node', [file, src, dest], app)).toBe('2\n');
+    expectCopy(dest, src);
+  });
+
+  it.each([
+    ['fs.mjs', "import { cpSync } from 'fastcp/fs';"],
+    ['fs.cjs', "const { cpSync } = require('fastcp/fs');"],
+  ])('stands in for node:fs in %s', (file, load) => {
+    const dest = join(temp, file);
+    const use = 'cpSync(...process.argv.slice(2), { recursive: true, verbatimSymlinks: true });';
+    makeApp(app, { [file]: `${load}\n${use}\n` });
+    expect(run('node', [file, src, dest], app)).toBe('');
+    expectCopy(dest, src);
+  });
+
+  it('copies in a worker thread', () => {
+    const dest = join(temp, 'worker');
+    const use = `import { Worker } from 'node:worker_threads';
+      new Worker('./use.mjs', { argv: process.argv.slice(2) });`;
+    makeApp(app, { ...programs, 'worker.mjs': use });
+    expect(run('node', ['worker.mjs', src, dest], app)).toBe('2\n');
+    expectCopy(dest, src);
+  });
+
+  it('copies by its command', () => {
+    const dest = join(temp, 'command');
+    run('npx', ['--no-install', 'fastcp', src, dest], app);
+    expectCopy(dest, src);
+  });
+});

@@ -1,0 +1,106 @@
+import { execFileSync } from 'node:child_process';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { delimiter, join } from 'node:path';
+import { afterAll, expect } from 'vitest';
+
+export const root = join(import.meta.dirname, '../../..');
+export const minutes = 60_000;
+
+/** A folder for a test file, with a small tree to copy in it. */
+export function workplace() {
+  const temp = mkdtempSync(join(tmpdir(), 'fastcp-package-'));
+  afterAll(() => rmSync(temp, { recursive: true, force: true }));
+  const src = join(temp, 'src');
+  mkdirSync(join(src, 'deep/er'), { recursive: true });
+  writeFileSync(join(src, 'a.txt'), 'a');
+  writeFileSync(join(src, 'deep/er/b.txt'), 'b');
+  symlinkSync('deep/er', join(src, 'link'));
+  return { temp, src };
+}
+
+/** Packs fastcp as it would be published; returns the tarball. */
+export function packFastcp(folder: string): string {
+  run('npm', ['run', 'build:prebuilds', '--', '--if-stale'], root, process.env.PATH);
+  return pack(folder, root);
+}
+
+/** Packs any package. */
+export function pack(folder: string, of: string): string {
+  const args = ['pack', '--silent', '--pack-destination', folder];
+  return join(folder, run('npm', args, of, process.env.PATH).trim().split('\n').at(-1) ?? '');
+}
+
+/** A project that uses the tarball, with files in it. */
+export function makeApp(folder: string, files: Record<string, string>): string {
+  mkdirSync(folder, { recursive: true });
+  for (const [name, content] of Object.entries(files)) writeFileSync(join(folder, name), content);
+  return folder;
+}
+
+/** One that npm installed it in, with nothing on the PATH but Node. */
+export function npmApp(folder: string, tarball: string): string {
+  makeApp(folder, { 'package.json': '{ "private": true }' });
+  run('npm', ['install', '--ignore-scripts', '--prefer-offline', '--no-audit', tarball], folder);
+  return folder;
+}
+
+const call = 'copyTree(...process.argv.slice(2)).then((r) => console.log(r.files));';
+
+/** Copies its first argument to its second, and prints 2. */
+export const programs = {
+  'use.mjs': `import { copyTree } from 'fastcp';\n${call}\n`,
+  'use.cjs': `const { copyTree } = require('fastcp');\n${call}\n`,
+};
+
+export function expectCopy(dest: string, src: string): void {
+  const list = (folder: string) => readdirSync(folder, { recursive: true }).sort();
+  expect(list(dest)).toEqual(list(src));
+  expect(readFileSync(join(dest, 'link/b.txt'), 'utf8')).toBe('b');
+}
+
+/** Runs a command as a user would: not inside npm, and with nothing on the PATH but Node and a shell. */
+export function run(command: string, args: string[], cwd: string, path = barePath()): string {
+  const timeout = cwd === root ? 9 * minutes : minutes;
+  const outside = Object.entries(process.env).filter(
+    ([name]) => !/^(npm_|PREBUILD|ZIG|NODE_OPTIONS$)/i.test(name),
+  );
+  // vitest's own timeouts cannot interrupt a synchronous call.
+  return execFileSync(command, args, {
+    cwd,
+    env: { ...Object.fromEntries(outside), PATH: path },
+    encoding: 'utf8',
+    stdio: ['ignore', 'pipe', 'pipe'],
+    timeout,
+    killSignal: 'SIGKILL',
+  });
+}
+
+let bare: string | undefined;
+
+function barePath(): string {
+  if (bare) return bare;
+  const folder = mkdtempSync(join(tmpdir(), 'fastcp-bin-'));
+  for (const name of ['node', 'npm', 'npx', 'sh']) {
+    symlinkSync(name === 'node' ? process.execPath : which(name), join(folder, name));
+  }
+  afterAll(() => rmSync(folder, { recursive: true, force: true }));
+  bare = folder;
+  return folder;
+}
+
+function which(name: string): string {
+  const folders = (process.env.PATH ?? '').split(delimiter);
+  const path = folders.map((folder) => join(folder, name)).find((path) => existsSync(path));
+  if (!path) throw new Error(`${name} is not on the PATH`);
+  return path;
+}
