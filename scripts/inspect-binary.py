@@ -5,6 +5,8 @@ import sys
 
 import lief
 
+lief.logging.disable()
+
 binary = lief.parse(sys.argv[1])
 found = {"exports": sorted(symbol.name.lstrip("_") for symbol in binary.exported_functions)}
 

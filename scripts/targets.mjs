@@ -4,7 +4,7 @@
  * binding/CMakeLists.txt supports its platform.
  *
  * `needs` is what the binary may need, which is checked: all libraries by name, and the oldest system. Node 20
- * itself asks for glibc 2.28 and macOS 11.
+ * itself asks for glibc 2.28, Node 22 for macOS 11.
  *
  * `ci`: built and run by every run of .ci/run; the others are built by `npm run prebuild:all`.
  */
@@ -14,12 +14,19 @@ const glibc = {
 };
 const musl = { libc: 'musl', needs: { libraries: ['libc.so'] } };
 const linux = { platform: 'linux', system: 'Linux' };
+const darwin = {
+  platform: 'darwin',
+  system: 'Darwin',
+  needs: { libraries: ['/usr/lib/libSystem.B.dylib'], macos: '11.0' },
+};
 
 export const targets = [
   { ...linux, ...glibc, arch: 'x64', zig: 'x86_64-linux-gnu.2.28', ci: true },
   { ...linux, ...glibc, arch: 'arm64', zig: 'aarch64-linux-gnu.2.28' },
   { ...linux, ...musl, arch: 'x64', zig: 'x86_64-linux-musl' },
   { ...linux, ...musl, arch: 'arm64', zig: 'aarch64-linux-musl' },
+  { ...darwin, arch: 'x64', zig: 'x86_64-macos.11.0' },
+  { ...darwin, arch: 'arm64', zig: 'aarch64-macos.11.0' },
 ].map((target) => ({ ...target, name: nameOf(target), file: fileOf(target) }));
 
 function nameOf({ platform, arch, libc }) {
