@@ -44,8 +44,6 @@ const refusals: Record<string, Named | undefined> = {
   EEXIST: ['ERR_FS_CP_EEXIST', 'the destination exists'],
   EISDIR: ['ERR_FS_CP_NON_DIR_TO_DIR', 'cannot overwrite a folder with a non-folder'],
   ENOTDIR: ['ERR_FS_CP_DIR_TO_NON_DIR', 'cannot overwrite a non-folder with a folder'],
-  // ENOTUNIQ, which has no name in Node.
-  E76: ['ERR_FASTCP_NAME_COLLISION', 'two names of the source are one name in the destination'],
   EINVAL: ['ERR_FS_CP_EINVAL', 'cannot copy a folder into itself'],
   ELOOP: ['ELOOP', 'the link leads to a folder that it is in'],
   EXDEV: ['ERR_FASTCP_MOUNT_POINT', 'what is mounted in the destination stays'],
@@ -57,6 +55,10 @@ const kindRefusals: Record<string, Named | undefined> = {
   socket: ['ERR_FS_CP_SOCKET', 'cannot copy a socket'],
   unknown: ['ERR_FS_CP_UNKNOWN', 'cannot copy what is of no known kind'],
   fifo: ['ERR_FS_CP_FIFO_PIPE', 'cannot copy a FIFO'],
+  collision: [
+    'ERR_FASTCP_NAME_COLLISION',
+    'two names of the source are one name in the destination',
+  ],
   verify: ['ERR_FASTCP_VERIFY', 'what was written differs from the source'],
   subfolder: [
     'ERR_FS_CP_SYMLINK_TO_SUBDIRECTORY',

@@ -54,7 +54,7 @@ export interface NativeOptions {
 export interface NativeProblem {
   /** Negative, as in Node. */
   errno: number;
-  /** A system call, or `cp`, `socket`, `fifo`, `subfolder` and `verify` where the engine itself refuses. */
+  /** A system call, or `cp`, `socket`, `fifo`, `subfolder`, `collision` and `verify` where the engine itself refuses. */
   operation: string;
   path: Buffer;
   dest: Buffer;

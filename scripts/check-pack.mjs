@@ -1,7 +1,11 @@
-// Runs before `npm pack`: a package without its built files would install, and then fail to load.
+// Runs before `npm pack`: a package without its built files would install, and then fail to load. What is
+// published has the binaries of all targets; to try a package those that CI builds will do.
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { prebuildPath, targets } from './targets.mjs';
+import { targets } from './targets.mjs';
+
+const publishing = process.env.npm_command === 'publish';
+const prebuilds = publishing ? 'npm run prebuild:all' : 'npm run build:prebuilds';
 
 const needed = {
   'npm run build:ts': [
@@ -11,7 +15,7 @@ const needed = {
     'dist/index.d.cts',
     'dist/fastcp.cjs',
   ],
-  'npm run build:prebuilds': targets.map(prebuildPath),
+  [prebuilds]: targets.filter(({ ci }) => publishing || ci).map(({ file }) => file),
 };
 
 const root = join(import.meta.dirname, '..');

@@ -1,32 +1,35 @@
 // Builds the binaries that the package ships, with Zig as the compiler: one machine builds all of
 // them, against a C library that is old enough.
 //
-//   prebuild.mjs [--if-stale] [TARGET…]     all targets of targets.mjs unless some are named
+//   prebuild.mjs [--if-stale] [--ci | TARGET…]     all of targets.mjs, those with `ci`, or what is named
 //
-// Needs cmake, make or ninja, g++ (cmake-js insists) and Python 3 with venv; Zig comes from PyPI, or is
-// the one that the variable ZIG names.
+// Needs cmake, make or ninja, g++ (cmake-js insists) and Python 3 with venv, for what comes from PyPI.
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdirSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { cacheFolder } from './cache.mjs';
-import { prebuildPath, targets } from './targets.mjs';
-
-const ZIG_VERSION = '0.15.2';
-const MAX_BYTES = 400_000;
-const MAX_GLIBC_MINOR = 28;
+import { parseArgs } from 'node:util';
+import { checkBinary } from './check-binary.mjs';
+import { targets } from './targets.mjs';
+import { getTools } from './tools.mjs';
 
 const root = join(import.meta.dirname, '..');
-const names = process.argv.slice(2).filter((arg) => arg !== '--if-stale');
+const { values, positionals: names } = parseArgs({
+  allowPositionals: true,
+  options: { 'if-stale': { type: 'boolean' }, ci: { type: 'boolean' } },
+});
 const unknown = names.find((name) => !targets.some((target) => target.name === name));
 if (unknown) {
   fail(`unknown target ${unknown}; there is ${targets.map(({ name }) => name).join(', ')}`);
 }
 
 for (const target of targets) {
+  if (values.ci && !target.ci) continue;
   if (names.length && !names.includes(target.name)) continue;
-  if (process.argv.includes('--if-stale') && isFresh(target)) continue;
+  if (values['if-stale'] && isFresh(target)) continue;
   build(target);
-  check(target);
+  const { summary, faults } = checkBinary(join(root, target.file), target);
+  console.log(`${target.file}: ${summary}`);
+  if (faults.length) fail(faults.map((fault) => `${target.file}: ${fault}`).join('\n'));
 }
 
 function build({ name, platform, arch, libc, system, zig }) {
@@ -34,49 +37,22 @@ function build({ name, platform, arch, libc, system, zig }) {
   const folder = join(root, 'build/prebuild', name);
   mkdirSync(folder, { recursive: true });
   const where = ['--cwd', folder, '--out', root, '--name', 'fastcp'];
-  const what = ['--napi', '--platform', platform, '--arch', arch, '--libc', libc, '--tag-libc'];
+  const what = ['--napi', '--platform', platform, '--arch', arch];
+  if (libc) what.push('--libc', libc, '--tag-libc');
   const how = ['--node-gyp', join(import.meta.dirname, 'prebuildify-cmake-js.sh')];
   execFileSync(join(root, 'node_modules/.bin/prebuildify'), [...where, ...what, ...how], {
     stdio: ['ignore', 'inherit', 'inherit'],
-    env: { ...process.env, ZIG: getZig(), ZIG_TARGET: zig, ZIG_SYSTEM: system },
+    env: { ...process.env, ZIG: getTools().zig, ZIG_TARGET: zig, ZIG_SYSTEM: system },
   });
 }
 
-/** Checks what users would only find out after the release. */
-function check(target) {
-  const file = prebuildPath(target);
-  const binary = readFileSync(join(root, file));
-  if (binary.length > MAX_BYTES) fail(`${file}: ${binary.length} bytes, more than ${MAX_BYTES}`);
-  const text = binary.toString('latin1');
-  // Symbol versions stand as plain text in an ELF file.
-  const glibc = Math.max(0, ...[...text.matchAll(/GLIBC_2\.(\d+)/g)].map((match) => +match[1]));
-  if (glibc > MAX_GLIBC_MINOR) fail(`${file}: needs glibc 2.${glibc}, not 2.${MAX_GLIBC_MINOR}`);
-  if (text.includes('GLIBCXX_')) fail(`${file}: needs a libstdc++ from outside`);
-  console.log(`${file}: ${binary.length} bytes, needs glibc 2.${glibc}`);
-}
-
-function isFresh(target) {
-  const file = join(root, prebuildPath(target));
-  if (!existsSync(file)) return false;
-  const built = statSync(file).mtimeMs;
+function isFresh({ file }) {
+  if (!existsSync(join(root, file))) return false;
+  const built = statSync(join(root, file)).mtimeMs;
   return readdirSync(join(root, 'binding'), { recursive: true })
     .map((name) => join(root, 'binding', name))
     .concat(join(root, 'package-lock.json'), join(import.meta.dirname, 'targets.mjs'))
     .every((source) => statSync(source).mtimeMs < built);
-}
-
-function getZig() {
-  if (process.env.ZIG) return process.env.ZIG;
-  const venv = join(cacheFolder, `zig-${ZIG_VERSION}`);
-  const python = join(venv, 'bin/python');
-  const find = ['-c', 'import ziglang; print(ziglang.__path__[0])'];
-  const run = (command, ...args) => execFileSync(command, args, { stdio: ['ignore', 2, 2] });
-  if (!existsSync(join(venv, 'installed'))) {
-    run('python3', '-m', 'venv', '--clear', venv);
-    run(python, '-m', 'pip', 'install', '--quiet', `ziglang==${ZIG_VERSION}`);
-    run('touch', join(venv, 'installed'));
-  }
-  return join(execFileSync(python, find, { encoding: 'utf8' }).trim(), 'zig');
 }
 
 function fail(message) {

@@ -55,7 +55,7 @@ describe('errorOf', () => {
   });
 
   test('two names that are one', () => {
-    expect(errorOf(problem(-76, 'cp'), 'a', 'b').code).toBe('ERR_FASTCP_NAME_COLLISION');
+    expect(errorOf(problem(-17, 'collision'), 'a', 'b').code).toBe('ERR_FASTCP_NAME_COLLISION');
   });
 
   test('a refusal with another errno', () => {

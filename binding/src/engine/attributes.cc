@@ -94,6 +94,11 @@ bool give_attributes(Engine& engine, const Folder& folder, Names names,
   return true;
 }
 
+bool has_list(const Attributes& attributes) {
+  return std::any_of(attributes.begin(), attributes.end(),
+                     [](const Attribute& attribute) { return is_list(attribute.name); });
+}
+
 int disinherit(const Handle& dst, platform::Kind kind) {
   for (const char* name : {platform::kAccessList, platform::kDefaultList}) {
     if (kind != platform::Kind::folder && name == platform::kDefaultList) continue;

@@ -30,6 +30,9 @@ struct Given {
 bool give_attributes(Engine& engine, const Folder& folder, Names names,
                      const Attributes& attributes, const platform::Handle& dst, Given& given);
 
+/** Whether an access control list is among them. */
+bool has_list(const Attributes& attributes);
+
 /** Takes away what DEST's default access list has given to a new entry. 0 or a negative errno. */
 int disinherit(const platform::Handle& dst, platform::Kind kind);
 

@@ -75,11 +75,11 @@ bool is_collision(const Folder& folder, const char* name) {
 
 Verdict judge(Worker& worker, const Folder& folder, Names names, Kind kind) {
   const Options& options = worker.engine.options;
-  const auto refuse = [&](int error) {
-    worker.fail(folder, names, error, kRefused);
+  const auto refuse = [&](int error, const char* why = kRefused) {
+    worker.fail(folder, names, error, why);
     return Verdict::refused;
   };
-  if (is_collision(folder, names.dst)) return refuse(ENOTUNIQ);
+  if (is_collision(folder, names.dst)) return refuse(EEXIST, kCollision);
   Stat existing;
   const int error = platform::stat_entry(folder.dst(), names.dst, existing);
   if (error == 0 && existing.kind == Kind::folder) return refuse(EISDIR);

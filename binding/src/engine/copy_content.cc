@@ -20,6 +20,11 @@ bool should_clone(const Options& options, const platform::Stat& stat) {
 
 /** True where the content is cloned, or cloning failed for good; false: take the next rung. */
 bool clone(const Options& options, const OpenFile& file, Content& content) {
+  if (file.cloned) {
+    content.means = Means::cloned;
+    content.bytes = std::min(file.stat.size, file.stat.allocated);
+    return true;
+  }
   if (options.find_holes) return false;  // a clone has the zeros, too
   Route& route = *file.route;
   const bool must = options.reflink == Reflink::always && file.stat.size > 0;
@@ -34,7 +39,7 @@ bool clone(const Options& options, const OpenFile& file, Content& content) {
     if (attempt.lasting) route.clone = false;
     return false;
   }
-  content.operation = "ioctl(FICLONE)";
+  content.operation = platform::clone_call;
   content.error = -attempt.error;
   return true;
 }
@@ -81,7 +86,7 @@ bool read_and_write(Worker& worker, const OpenFile& file, uint64_t offset, uint6
   while (length > 0) {
     char* buffer = worker.content();
     const int64_t got =
-        platform::read_at(file.src, buffer, std::min(length, Worker::kContent), offset);
+        platform::read_at(file.src, buffer, std::min<uint64_t>(length, Worker::kContent), offset);
     if (got == 0) {
       content.ended_early = true;
       return true;

@@ -32,6 +32,32 @@ int choose_route(Worker& worker, OpenFile& file) {
   return error;
 }
 
+/**
+ * Whether the file may be created as a clone. It has the source's mode from the beginning, so that must be
+ * what the copy's is to be: it must open the file to nobody whom an owner or a list that comes later keeps out.
+ */
+bool may_create_clone(const Options& options, const OpenFile& file) {
+  const Folder& folder = *file.folder;
+  const Attributes none;
+  return options.reflink != Reflink::never && !options.find_holes && file.stat.size > 0 &&
+         (folder.route == nullptr || folder.route->clone) && !has_list(file.attributes) &&
+         options.preserve.mode &&
+         file_creation_mode(options, folder, file.stat, none) ==
+             (file.stat.mode & platform::kPermissions);
+}
+
+/** Creates the copy: empty, or as a clone where the system makes them so. */
+int create(const Options& options, OpenFile& file, const char* name) {
+  const Handle& folder = file.folder->dst();
+  if (may_create_clone(options, file)) {
+    const int error = platform::create_clone(file.src, folder, name, file.dst);
+    file.cloned = error == 0;
+    if (error == -EXDEV && file.folder->route != nullptr) file.folder->route->clone = false;
+    if (error != -EXDEV && error != -EOPNOTSUPP) return error;
+  }
+  return platform::create_file(folder, name, file.creation_mode, file.dst);
+}
+
 void copy_file(Worker& worker, const FolderUse& use, Names names, uint8_t tries) {
   Folder& folder = *use;
   OpenFile file(folder, names);
@@ -59,8 +85,7 @@ void copy_file(Worker& worker, const FolderUse& use, Names names, uint8_t tries)
 
   file.creation_mode = file_creation_mode(options, folder, file.stat, file.attributes);
   error = place(worker, folder, names, Kind::file, file.temporary, [&](const char* name) {
-    return worker.with_descriptor(
-        [&] { return platform::create_file(folder.dst(), name, file.creation_mode, file.dst); });
+    return worker.with_descriptor([&] { return create(options, file, name); });
   });
   if (error == kNotPlaced) return;
   if (error < 0) return stop_at(error, "open");
@@ -170,6 +195,7 @@ OpenFile::OpenFile(OpenFile&& other) noexcept
       creation_mode(other.creation_mode),
       temporary(std::move(other.temporary)),
       created(std::exchange(other.created, false)),
+      cloned(other.cloned),
       claim(std::move(other.claim)),
       tries(other.tries) {}
 

@@ -128,8 +128,10 @@ bool settle_file(Engine& engine, OpenFile& file) {
   Settling settling{engine, folder, file.names, file.stat, file.attributes, file.dst, Stat{}};
 
   const uint32_t passing = folder.passing_bits.load(std::memory_order_relaxed);
-  const bool has_mode = !keep.mode || ((file.stat.mode & ~passing) == 0 &&
-                                       file.creation_mode == (file.stat.mode & kPermissions));
+  // What a clone was created with says nothing of what umask and lists let pass.
+  const bool has_mode =
+      !file.cloned && (!keep.mode || ((file.stat.mode & ~passing) == 0 &&
+                                      file.creation_mode == (file.stat.mode & kPermissions)));
   const bool has_owner =
       !keep.ownership || folder.new_owner.load(std::memory_order_relaxed) == owner_of(file.stat);
   const bool has_attributes = !keep.xattrs || (file.attributes.empty() && !folder.inherits);
@@ -140,7 +142,7 @@ bool settle_file(Engine& engine, OpenFile& file) {
                          folder.dst_path(file.names.dst));
     }
     // The base stands for several folders, so nothing is learned there.
-    if (!folder.is_base()) {
+    if (!folder.is_base() && !file.cloned) {
       folder.passing_bits.fetch_or(made.mode & file.creation_mode, std::memory_order_relaxed);
       folder.new_owner.store(owner_of(made), std::memory_order_relaxed);
     }

@@ -52,6 +52,8 @@ inline constexpr const char* kUnknown = "unknown";
 inline constexpr const char* kVerify = "verify";
 /** And a link in DEST that leads to SRC, where Node's fs.cp would not put one into SRC. */
 inline constexpr const char* kSubfolder = "subfolder";
+/** Two names of SRC that are one in DEST. */
+inline constexpr const char* kCollision = "collision";
 
 /** Problems of one sort, from all workers: the first 1,000 and a count of all. */
 class Problems {

@@ -1,5 +1,4 @@
-// Linux. Every path is one name relative to an open folder, and no link is followed but where the
-// caller says so, so long paths need no room and nobody can lead a copy astray by a link.
+// Linux: what posix.cc has not.
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -18,65 +17,11 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
-#include <memory>
-#include <utility>
 
-#include "platform.h"
+#include "posix.h"
 
 namespace fastcp::platform {
 namespace {
-
-constexpr int kFolderFlags = O_DIRECTORY | O_CLOEXEC;
-
-int fd(const Handle& handle) { return static_cast<int>(handle.raw()); }
-
-int nofollow(Follow follow) { return follow == Follow::yes ? 0 : O_NOFOLLOW; }
-
-/** Calls again where a signal interrupted; the result is the call's, or a negative errno. */
-template <class Call>
-auto retry(Call call) -> decltype(call()) {
-  for (;;) {
-    auto result = call();
-    if (result >= 0) return result;
-    if (errno != EINTR) return -errno;
-  }
-}
-
-int open_at(const Handle& folder, const char* name, int flags, mode_t mode, Handle& out) {
-  const int opened = retry([&] { return openat(fd(folder), name, flags, mode); });
-  if (opened < 0) return opened;
-  out = Handle(opened);
-  return 0;
-}
-
-Kind kind_of_mode(mode_t mode) {
-  switch (mode & S_IFMT) {
-    case S_IFREG: return Kind::file;
-    case S_IFDIR: return Kind::folder;
-    case S_IFLNK: return Kind::link;
-    case S_IFIFO: return Kind::fifo;
-    case S_IFCHR: return Kind::character_device;
-    case S_IFBLK: return Kind::block_device;
-    case S_IFSOCK: return Kind::socket;
-    default: return Kind::unknown;
-  }
-}
-
-void convert(const struct stat& from, Stat& to) {
-  to.dev = from.st_dev;
-  to.ino = from.st_ino;
-  to.size = static_cast<uint64_t>(from.st_size);
-  to.allocated = static_cast<uint64_t>(from.st_blocks) * 512;
-  to.rdev = from.st_rdev;
-  to.links = from.st_nlink;
-  to.atime = {from.st_atim.tv_sec, static_cast<uint32_t>(from.st_atim.tv_nsec)};
-  to.mtime = {from.st_mtim.tv_sec, static_cast<uint32_t>(from.st_mtim.tv_nsec)};
-  to.ctime = {from.st_ctim.tv_sec, static_cast<uint32_t>(from.st_ctim.tv_nsec)};
-  to.uid = from.st_uid;
-  to.gid = from.st_gid;
-  to.mode = from.st_mode & 07777;
-  to.kind = kind_of_mode(from.st_mode);
-}
 
 Attempt done(uint64_t bytes) { return {Attempt::done, false, 0, bytes}; }
 Attempt not_here(bool lasting) { return {Attempt::not_here, lasting, errno, 0}; }
@@ -101,42 +46,11 @@ struct ProcName {
 
 }  // namespace
 
-// --- Handle ----------------------------------------------------------------------------------
-
-Handle& Handle::operator=(Handle&& other) noexcept {
-  if (this != &other) {
-    close();
-    raw_ = other.raw_;
-    other.raw_ = kNone;
-  }
-  return *this;
-}
-
-Handle Handle::working_folder() { return Handle(AT_FDCWD); }
-
-int Handle::close() {
-  const auto raw = static_cast<int>(std::exchange(raw_, kNone));
-  // Not repeated on EINTR: Linux has let go of the descriptor by then.
-  return raw >= 0 && ::close(raw) != 0 ? -errno : 0;
-}
-
 // --- folders ---------------------------------------------------------------------------------
-
-int open_source_folder(const Handle& parent, const char* name, Follow follow, Handle& out) {
-  return open_at(parent, name, O_RDONLY | kFolderFlags | nofollow(follow), 0, out);
-}
 
 int open_target_folder(const Handle& parent, const char* name, Follow follow, Handle& out) {
   // O_PATH asks for no permission to read, which a drop folder need not grant.
-  return open_at(parent, name, O_PATH | kFolderFlags | nofollow(follow), 0, out);
-}
-
-int open_source_parent(const Handle& folder, Handle& out) {
-  return open_source_folder(folder, "..", Follow::no, out);
-}
-
-int open_target_parent(const Handle& folder, Handle& out) {
-  return open_target_folder(folder, "..", Follow::no, out);
+  return open_at(parent, name, O_PATH | O_DIRECTORY | O_CLOEXEC | nofollow(follow), 0, out);
 }
 
 int64_t read_listing(const Handle& folder, char* buffer, size_t size) {
@@ -189,10 +103,6 @@ bool has_own_clock(const Handle& folder) {
   return std::find(kServed.begin(), kServed.end(), type) == kServed.end();
 }
 
-int make_folder(const Handle& parent, const char* name, uint32_t mode) {
-  return mkdirat(fd(parent), name, mode) == 0 ? 0 : -errno;
-}
-
 int set_folder_mode(const Handle& folder, uint32_t mode) {
   Handle readable;  // fchmod() takes no O_PATH
   const int error = open_source_folder(folder, ".", Follow::no, readable);
@@ -203,21 +113,6 @@ int set_folder_mode(const Handle& folder, uint32_t mode) {
 }
 
 // --- entries ---------------------------------------------------------------------------------
-
-int stat_handle(const Handle& handle, Stat& out) {
-  struct stat found;
-  if (fstat(fd(handle), &found) != 0) return -errno;
-  convert(found, out);
-  return 0;
-}
-
-int stat_entry(const Handle& folder, const char* name, Stat& out, Follow follow) {
-  struct stat found;
-  const int flags = follow == Follow::yes ? 0 : AT_SYMLINK_NOFOLLOW;
-  if (fstatat(fd(folder), name, &found, flags) != 0) return -errno;
-  convert(found, out);
-  return 0;
-}
 
 int open_source_file(const Handle& folder, const char* name, Follow follow, bool& without_atime,
                      Handle& out) {
@@ -231,22 +126,8 @@ int open_source_file(const Handle& folder, const char* name, Follow follow, bool
   return open_at(folder, name, flags, 0, out);
 }
 
-int create_file(const Handle& folder, const char* name, uint32_t mode, Handle& out) {
-  return open_at(folder, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode, out);
-}
-
 int open_entry(const Handle& folder, const char* name, Follow follow, Handle& out) {
   return open_at(folder, name, O_PATH | O_CLOEXEC | nofollow(follow), 0, out);
-}
-
-int64_t read_link(const Handle& folder, const char* name, char* target, size_t size) {
-  const ssize_t length = readlinkat(fd(folder), name, target, size);
-  if (length < 0) return -errno;
-  return static_cast<size_t>(length) < size ? length : -ENAMETOOLONG;
-}
-
-int make_link(const Handle& folder, const char* name, const char* target) {
-  return symlinkat(target, fd(folder), name) == 0 ? 0 : -errno;
 }
 
 int make_special(const Handle& folder, const char* name, const Stat& source, uint32_t mode) {
@@ -260,28 +141,10 @@ int make_special(const Handle& folder, const char* name, const Stat& source, uin
   return mknodat(fd(folder), name, type | (mode & kPermissions), source.rdev) == 0 ? 0 : -errno;
 }
 
-int make_hard_link(const Handle& from_folder, const char* from, Follow follow, const Handle& folder,
-                   const char* name) {
-  const int flags = follow == Follow::yes ? AT_SYMLINK_FOLLOW : 0;
-  return linkat(fd(from_folder), from, fd(folder), name, flags) == 0 ? 0 : -errno;
-}
-
-int rename_over(const Handle& folder, const char* from, const char* to) {
-  return renameat(fd(folder), from, fd(folder), to) == 0 ? 0 : -errno;
-}
-
 int rename_new(const Handle& folder, const char* from, const char* to) {
   // glibc has a wrapper since 2.28 only.
   const long error = syscall(SYS_renameat2, fd(folder), from, fd(folder), to, RENAME_NOREPLACE);
   return error == 0 ? 0 : -errno;
-}
-
-int remove_file(const Handle& folder, const char* name) {
-  return unlinkat(fd(folder), name, 0) == 0 ? 0 : -errno;
-}
-
-int remove_folder(const Handle& folder, const char* name) {
-  return unlinkat(fd(folder), name, AT_REMOVEDIR) == 0 ? 0 : -errno;
 }
 
 // --- what an entry has beside its content -----------------------------------------------------
@@ -320,10 +183,7 @@ int give_times(const Handle& entry, const timespec* times) {
 }  // namespace
 
 int set_times(const Handle& entry, Time accessed, Time modified) {
-  const auto convert_time = [](Time time) {
-    return timespec{static_cast<time_t>(time.seconds), static_cast<long>(time.nanoseconds)};
-  };
-  const timespec times[2] = {convert_time(accessed), convert_time(modified)};
+  const timespec times[2] = {to_timespec(accessed), to_timespec(modified)};
   return give_times(entry, times);
 }
 
@@ -399,6 +259,13 @@ Attempt clone_file(const Handle& src, const Handle& dst) {
   }
 }
 
+const char* const clone_call = "ioctl(FICLONE)";
+
+int create_clone(const Handle& /*src*/, const Handle& /*folder*/, const char* /*name*/,
+                 Handle& /*out*/) {
+  return -EOPNOTSUPP;
+}
+
 Attempt copy_range(const Handle& src, const Handle& dst, uint64_t offset, uint64_t length) {
   auto from = static_cast<off_t>(offset);
   auto to = static_cast<off_t>(offset);
@@ -424,43 +291,6 @@ Attempt copy_range(const Handle& src, const Handle& dst, uint64_t offset, uint64
   }
 }
 
-int64_t read_at(const Handle& file, char* buffer, size_t size, uint64_t offset) {
-  return retry([&] { return pread(fd(file), buffer, size, static_cast<off_t>(offset)); });
-}
-
-int write_at(const Handle& file, const char* buffer, size_t size, uint64_t offset) {
-  while (size > 0) {
-    const ssize_t written =
-        retry([&] { return pwrite(fd(file), buffer, size, static_cast<off_t>(offset)); });
-    if (written < 0) return static_cast<int>(written);
-    if (written == 0) return -EIO;
-    buffer += written;
-    size -= static_cast<size_t>(written);
-    offset += static_cast<uint64_t>(written);
-  }
-  return 0;
-}
-
-int next_data(const Handle& file, uint64_t offset, uint64_t size, uint64_t& start, uint64_t& end) {
-  start = end = size;
-  const off_t data = lseek(fd(file), static_cast<off_t>(offset), SEEK_DATA);
-  if (data < 0 && errno == ENXIO) return 0;
-  if (data < 0) {
-    if (errno != EINVAL && errno != EOPNOTSUPP && errno != ESPIPE) return -errno;
-    start = offset;
-    return 0;
-  }
-  const off_t hole = lseek(fd(file), data, SEEK_HOLE);
-  if (hole < 0 && errno != ENXIO) return -errno;  // ENXIO: the file shrank in between
-  start = std::min(static_cast<uint64_t>(data), size);
-  end = hole < 0 ? start : std::min(static_cast<uint64_t>(hole), size);
-  return 0;
-}
-
-int set_size(const Handle& file, uint64_t size) {
-  return retry([&] { return ftruncate(fd(file), static_cast<off_t>(size)); });
-}
-
 void drop_cache(const Handle& file) {
   // Both say what they may, and what they cannot do there is nobody's error: fsync() is for that.
   constexpr unsigned kWritten =
@@ -480,19 +310,6 @@ ThreadUsage thread_usage() {
            static_cast<uint64_t>(time.tv_usec) * 1'000;
   };
   return {ns(usage.ru_utime) + ns(usage.ru_stime), static_cast<uint64_t>(usage.ru_inblock)};
-}
-
-int64_t free_descriptors() {
-  struct rlimit limit;
-  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return 64;
-  int64_t open = 32;  // a guess, where /proc is not mounted
-  if (const std::unique_ptr<DIR, int (*)(DIR*)> listing(opendir("/proc/self/fd"), closedir);
-      listing) {
-    open = 0;
-    while (readdir(listing.get()) != nullptr) open++;
-  }
-  constexpr rlim_t kPlenty = 1 << 20;  // also what RLIM_INFINITY is taken for
-  return static_cast<int64_t>(std::min(limit.rlim_cur, kPlenty)) - open;
 }
 
 unsigned processor_count() {

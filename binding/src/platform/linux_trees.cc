@@ -4,7 +4,6 @@
 #include <linux/btrfs.h>
 #include <linux/fs.h>
 #include <linux/magic.h>
-#include <sys/file.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -14,14 +13,10 @@
 #include <cerrno>
 #include <cstring>
 
-#include "platform.h"
+#include "posix.h"
 
 namespace fastcp::platform {
 namespace {
-
-int fd(const Handle& handle) { return static_cast<int>(handle.raw()); }
-
-int call(int result) { return result == 0 ? 0 : -errno; }
 
 bool is_btrfs(const Handle& folder) {
   struct statfs found;
@@ -51,10 +46,8 @@ bool set_name(char (&to)[size], const char* name) {
 int exchange(const Handle& folder, const char* one, const char* other) {
   // glibc has a wrapper since 2.28 only.
   const long error = syscall(SYS_renameat2, fd(folder), one, fd(folder), other, RENAME_EXCHANGE);
-  return error == 0 ? 0 : -errno;
+  return check(static_cast<int>(error));
 }
-
-int try_lock(intptr_t folder) { return call(flock(static_cast<int>(folder), LOCK_EX | LOCK_NB)); }
 
 int check_snapshot(const Handle& source, const Handle& folder) {
   if (!is_btrfs(source)) return -EOPNOTSUPP;
@@ -63,7 +56,7 @@ int check_snapshot(const Handle& source, const Handle& folder) {
   if (fstat(fd(source), &found) != 0) return -errno;
   if (found.st_ino != kSubvolume) return -EINVAL;
   btrfs_ioctl_get_subvol_rootref_args nested{};
-  const int error = call(ioctl(fd(source), BTRFS_IOC_GET_SUBVOL_ROOTREF, &nested));
+  const int error = check(ioctl(fd(source), BTRFS_IOC_GET_SUBVOL_ROOTREF, &nested));
   if (error == -EOVERFLOW) return -ENOTEMPTY;  // more than one call can tell
   if (error == 0 && nested.num_items > 0) return -ENOTEMPTY;
   return error == 0 ? check_same(source, folder) : error;
@@ -73,14 +66,14 @@ int take_snapshot(const Handle& source, const Handle& folder, const char* name) 
   btrfs_ioctl_vol_args_v2 args{};
   args.fd = fd(source);
   if (!set_name(args.name, name)) return -ENAMETOOLONG;
-  return call(ioctl(fd(folder), BTRFS_IOC_SNAP_CREATE_V2, &args));
+  return check(ioctl(fd(folder), BTRFS_IOC_SNAP_CREATE_V2, &args));
 }
 
 int make_snapshot_source(const Handle& folder, const char* name) {
   if (!is_btrfs(folder)) return -EOPNOTSUPP;
   btrfs_ioctl_vol_args args{};
   if (!set_name(args.name, name)) return -ENAMETOOLONG;
-  return call(ioctl(fd(folder), BTRFS_IOC_SUBVOL_CREATE, &args));
+  return check(ioctl(fd(folder), BTRFS_IOC_SUBVOL_CREATE, &args));
 }
 
 }  // namespace fastcp::platform

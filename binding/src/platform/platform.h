@@ -202,7 +202,17 @@ struct Attempt {
 /** Shares all of `src`'s blocks with `dst`, which is empty. */
 Attempt clone_file(const Handle& src, const Handle& dst);
 
-/** Lets the kernel copy up to `length` bytes at `offset`, in both. May share blocks too. */
+/** What clone_file() and create_clone() are called in errors. */
+extern const char* const clone_call;
+
+/**
+ * Where clones are made as new files and not in open ones: makes `name`, which must be free, a clone of all of
+ * `src` with its mode, which looks changed just now, and opens it for what it is still to be given.
+ * -EXDEV: no file can be cloned there; -EOPNOTSUPP: this one, or the system has clone_file() for that.
+ */
+int create_clone(const Handle& src, const Handle& folder, const char* name, Handle& out);
+
+/** Lets the system copy up to `length` bytes at `offset`, in both. May share blocks too. */
 Attempt copy_range(const Handle& src, const Handle& dst, uint64_t offset, uint64_t length);
 
 int64_t read_at(const Handle& file, char* buffer, size_t size, uint64_t offset);
@@ -256,6 +266,7 @@ ThreadUsage thread_usage();
 /** How many descriptors the process may still open. */
 int64_t free_descriptors();
 
+/** Processors that workers keep busy when all is cached. */
 unsigned processor_count();
 
 }  // namespace fastcp::platform

@@ -1,0 +1,41 @@
+// What the systems of POSIX share below platform.h: posix.cc, linux*.cc and darwin*.cc include it.
+#pragma once
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+
+#include "platform.h"
+
+namespace fastcp::platform {
+
+inline int fd(const Handle& handle) { return static_cast<int>(handle.raw()); }
+
+inline int nofollow(Follow follow) { return follow == Follow::yes ? 0 : O_NOFOLLOW; }
+
+/** What the last call failed with. Linux has one number for ENOTSUP and EOPNOTSUPP, macOS two. */
+inline int failure() { return errno == ENOTSUP ? -EOPNOTSUPP : -errno; }
+
+/** For calls that return 0, or -1 and errno. */
+inline int check(int result) { return result == 0 ? 0 : failure(); }
+
+/** Calls again where a signal interrupted; the result is the call's, or a negative errno. */
+template <class Call>
+auto retry(Call call) -> decltype(call()) {
+  for (;;) {
+    auto result = call();
+    if (result >= 0) return result;
+    if (errno != EINTR) return failure();
+  }
+}
+
+int open_at(const Handle& folder, const char* name, int flags, mode_t mode, Handle& out);
+
+Kind kind_of_mode(mode_t mode);
+
+inline timespec to_timespec(Time time) {
+  return {static_cast<time_t>(time.seconds), static_cast<long>(time.nanoseconds)};
+}
+
+}  // namespace fastcp::platform
