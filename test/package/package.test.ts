@@ -31,7 +31,7 @@ describe('the npm package', () => {
       .split('\n')
       .map((file) => file.replace('package/', ''));
     const meant =
-      /^(dist\/.+\.(js|cjs|d\.ts|d\.cts)|prebuilds\/.+\.node|man\/fastcp\.1|package\.json|(README|CHANGELOG)\.md|LICENSE)$/;
+      /^(dist\/.+\.(js|cjs|d\.ts|d\.cts)|prebuilds\/.+\.node|man\/fastcp\.1|package\.json|(README|CHANGELOG|THIRD-PARTY)\.md|LICENSE)$/;
     expect(files.filter((file) => !meant.test(file))).toEqual([]);
     expect(files).toContain('prebuilds/linux-x64/fastcp.glibc.node');
     expect(files).toContain('man/fastcp.1');
