@@ -1,35 +1,48 @@
-import { SingleBar } from 'cli-progress';
 import { bytes, clock, number, perSecond } from './format.js';
 import type { Progress, ProgressState } from './progress.js';
 
 /** Copies that take less show no bar: it would only flicker. */
 const QUIET_MS = 200;
+const REDRAW_MS = 100;
+/** Off a terminal each is a line that stays. */
+const NEXT_LINE_MS = 2000;
 const WIDEST_BAR = 30;
 
 export function createBar(stream: NodeJS.WriteStream): Progress {
-  const bar = new SingleBar({
-    stream,
-    format: (_options, { maxWidth }, state: ProgressState) => progressLine(state, maxWidth),
-    // The bar leaves the terminal as it finds it: neither cursor nor wrapping has to be restored.
-    hideCursor: false,
-    linewrap: true,
-    clearOnComplete: true,
-    noTTYOutput: true,
-    // Signals are ours to handle.
-    gracefulExit: false,
-  });
+  let next = QUIET_MS;
+  let shown = '';
   let stopped = false;
+
+  /** By the width as it is now: a terminal that has become narrower has broken the line into rows. */
+  function erasure(): string {
+    if (!shown) return '';
+    const rowsAbove = Math.ceil(shown.length / Math.max(stream.columns, 1)) - 1;
+    shown = '';
+    // Row by row: what clears the rest of a screen may keep it as history.
+    return `\r\u001b[2K${'\u001b[1A\u001b[2K'.repeat(rowsAbove)}`;
+  }
+
+  function clear(): void {
+    const sequence = erasure();
+    if (sequence) stream.write(sequence);
+  }
+
   return {
     update(state) {
-      if (stopped || state.durationMs < QUIET_MS) return;
-      if (bar.isActive) bar.update({ ...state });
-      else bar.start(1, 0, { ...state });
+      if (stopped || state.durationMs < next) return;
+      next = state.durationMs + (stream.isTTY ? REDRAW_MS : NEXT_LINE_MS);
+      if (!stream.isTTY) {
+        stream.write(`${progressLine(state, 80)}\n`);
+        return;
+      }
+      const before = erasure();
+      shown = progressLine(state, stream.columns - 2); // the `^C` that a terminal echoes has room, too
+      stream.write(before + shown);
     },
-    // The bar remembers where on the screen it began, so after a line of text it begins anew.
-    clear: () => bar.stop(),
+    clear,
     stop() {
       stopped = true;
-      bar.stop();
+      clear();
     },
   };
 }

@@ -26,8 +26,7 @@ while True:
 sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
 `;
 const ESC = '\u001b';
-const CLEAR_LINE = `${ESC}[2K`;
-const TO_COLUMN_ONE = `${ESC}[1G`;
+const CLEAR = `\r${ESC}[2K`;
 const hasPty = spawnSync('python3', ['-c', 'import pty, fcntl']).status === 0;
 
 interface Terminal {
@@ -59,8 +58,9 @@ describe.skipIf(!hasPty)('in a terminal', () => {
     expect(stdout).toMatch(/\[=*-*\] {2}[\d,]+\/[\d,]+ found {2}/);
     const screen = afterLastClear(stdout);
     expect(screen).toMatch(/^30,000 files, 101 folders, .*\r\n$/);
-    for (const frame of stdout.split(TO_COLUMN_ONE).filter((text) => text.includes(' found'))) {
-      expect(frame.slice(0, frame.indexOf(ESC)).length).toBeLessThan(80);
+    for (const frame of stdout.split(CLEAR).slice(0, -1)) {
+      expect(frame).toMatch(/^\S.* found\b/);
+      expect(frame.length).toBeLessThan(79);
     }
   });
 
@@ -84,7 +84,7 @@ describe.skipIf(!hasPty)('in a terminal', () => {
     expect(exitCode).toBe(1);
     const [before = '', message] = stdout.split(/(fastcp: .*folder-99.*\r\n)/);
     expect(message).toBeDefined();
-    expect(before === '' || before.endsWith(CLEAR_LINE)).toBe(true);
+    expect(before === '' || before.endsWith(CLEAR)).toBe(true);
     expect(afterLastClear(stdout)).toContain('; 1 error\r\n');
   });
 
@@ -117,5 +117,5 @@ describe.skipIf(!hasPty)('in a terminal', () => {
 });
 
 function afterLastClear(output: string): string {
-  return output.split(CLEAR_LINE).at(-1) ?? '';
+  return output.split(CLEAR).at(-1) ?? '';
 }

@@ -32,7 +32,7 @@ describe('the npm package', () => {
       .split('\n')
       .map((file) => file.replace('package/', ''));
     const meant =
-      /^(dist\/.+\.(js|cjs|d\.ts|d\.cts)|prebuilds\/.+\.node|man\/fastcp\.1|package\.json|(README|CHANGELOG)\.md|LICENSE)$/;
+      /^(dist\/.+\.(js|cjs|d\.ts|d\.cts)|prebuilds\/.+\.node|man\/fastcp\.1|package\.json|(README|CHANGELOG|THIRD-PARTY)\.md|LICENSE)$/;
     expect(files.filter((file) => !meant.test(file))).toEqual([]);
     const built = targets.filter(({ ci }) => ci).map(({ file }) => file);
     expect(built).toContain('prebuilds/linux-x64/fastcp.glibc.node');

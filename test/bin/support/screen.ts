@@ -39,9 +39,9 @@ export class Screen {
     tmux('resize-window', '-t', this.#name, '-x', String(columns), '-y', String(rows));
   }
 
-  /** Lines as they are shown, without the empty ones at the end. */
+  /** Lines as they are shown, or have been scrolled away, without the empty ones at the end. */
   lines(): string[] {
-    return tmux('capture-pane', '-p', '-t', this.#name).trimEnd().split('\n');
+    return tmux('capture-pane', '-p', '-S', '-', '-t', this.#name).trimEnd().split('\n');
   }
 
   /** Lines once one of them matches. */

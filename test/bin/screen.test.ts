@@ -1,0 +1,105 @@
+import { join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
+import { describe, expect, test } from 'vitest';
+import { hasTool } from '../support/work.js';
+import { FASTCP } from './support/fastcp.js';
+import { Screen } from './support/screen.js';
+import { makeLargeTree, makeTree, temporaryFolder } from './support/trees.js';
+
+// What a person sees: the screen of a terminal, while a tree is copied and afterwards.
+
+const bar = /^\[=+-*\] {2}[\d,]+\/[\d,]+ found {2}/;
+const summary = /^60,000 files, 203 folders, .* in .* s \([\d,]+ files\/s\)/;
+
+describe.skipIf(!hasTool('tmux'))('the screen', () => {
+  const cwd = temporaryFolder();
+  for (const name of ['a', 'b']) makeLargeTree(join(cwd, 'src', name));
+  makeTree(cwd, { 'conflict/a/folder-70': 'in the way' });
+  let count = 0;
+
+  /** A shell that has begun a copy of some seconds, after a line that must stay. */
+  function begin(columns: number, options = '', env: NodeJS.ProcessEnv = {}, end = ''): Screen {
+    const screen = new Screen(columns, 24, cwd, { NODE: process.execPath, FASTCP, ...env });
+    screen.type(`clear; echo kept; "$NODE" "$FASTCP" -j1 ${options} src copy${count++}${end}`);
+    screen.press('Enter');
+    return screen;
+  }
+
+  test.each([
+    [80, /files\/s {2}[\d.]+ .?B\/s$/],
+    [
+      200,
+      /^\[=+-*\] {2}[\d,]+\/[\d,]+ found {2}[\d.]+ .?B {2}\d:\d\d {2}[\d,]+ files\/s {2}[\d.]+ .?B\/s$/,
+    ],
+    [40, /^[\d,]+\/[\d,]+ found {2}[\d.]+ .?B/],
+  ])('at %d columns', async (columns, line) => {
+    const screen = begin(columns);
+    const [before, during, ...below] = await screen.until(/ found/);
+    expect(before).toBe('kept');
+    expect(during).toMatch(line);
+    expect(during?.length).toBeLessThan(columns - 1);
+    expect(below).toEqual([]);
+
+    const [kept, ...after] = await screen.until(/^\$/);
+    expect(kept).toBe('kept');
+    expect(after.join('')).toMatch(summary);
+    expect(after.join('')).not.toContain('found');
+  });
+
+  test('made narrower and wider again, nothing of the bar is left', async () => {
+    const screen = begin(200);
+    await screen.until(bar);
+    screen.resize(50, 24);
+    await setTimeout(300);
+    expect(screen.lines().filter((line) => line.includes('found'))).toHaveLength(1);
+    screen.resize(120, 24);
+    const lines = await screen.until(/^\$/);
+    expect(lines).toEqual(['kept', expect.stringMatching(summary), '$']);
+  });
+
+  test('Ctrl-C leaves one line', async () => {
+    const screen = begin(80);
+    await screen.until(bar);
+    screen.press('C-c');
+    const lines = await screen.until(/^\$/);
+    expect(lines).toEqual([
+      'kept',
+      expect.stringMatching(/^fastcp: interrupted: [\d,]+ files copied, copy\d is incomplete$/),
+      '$',
+    ]);
+  });
+
+  test('an error stands above the bar', async () => {
+    const screen = begin(100, '', {}, '; cp -r conflict/. new; "$NODE" "$FASTCP" -j1 src new');
+    await screen.until(summary);
+    const during = await screen.until(/^fastcp: .*folder-70/);
+    expect(during.filter((line) => line.includes('found')).length).toBeLessThanOrEqual(1);
+    const lines = await screen.until(/; 1 error/);
+    expect(lines.filter((line) => line.includes('found'))).toEqual([]);
+  });
+
+  test.each<[string, string, NodeJS.ProcessEnv, string]>([
+    ['in CI', '', { CI: 'true' }, ''],
+    ['in a pipe, errors too', '', {}, ' 2>&1 | cat'],
+    ['with --quiet', '-q', {}, ''],
+  ])('no bar %s', async (_name, options, env, end) => {
+    const screen = begin(80, options, env, end);
+    let seen: string[] = [];
+    while (!seen.some((line) => line.startsWith('$'))) {
+      await setTimeout(20);
+      seen = screen.lines();
+      expect(seen.filter((line) => line.includes('found'))).toEqual([]);
+    }
+    const printed = seen.slice(1, -1).join('');
+    if (options === '-q') expect(printed).toBe('');
+    else expect(printed).toMatch(summary);
+  });
+
+  test('a bar where only the summary goes to a pipe, and with NO_COLOR', async () => {
+    const screen = begin(80, '', { NO_COLOR: '1' }, ' | cat');
+    await screen.until(bar);
+    const lines = await screen.until(/^\$/);
+    expect(lines[0]).toBe('kept');
+    expect(lines.slice(1, -1).join('')).toMatch(summary);
+  });
+});
