@@ -18,6 +18,16 @@ const unpublished: UserConfig = {
   clean: false,
   outputOptions: { codeSplitting: false },
 };
+const commandPackages = [
+  'commander',
+  'cli-progress',
+  // What cli-progress needs.
+  'ansi-regex',
+  'emoji-regex',
+  'is-fullwidth-code-point',
+  'string-width',
+  'strip-ansi',
+];
 const runnerPackages = ['commander', 'picomatch', 'tinybench'];
 
 /** Commander loads it for subcommands in files of their own, which we have not; it takes 5 ms. */
@@ -52,7 +62,7 @@ export default defineConfig([
     minify: { compress: false, mangle: false, codegen: { removeWhitespace: true } },
     outputOptions: { chunkFileNames: 'command-[name]-[hash].cjs' },
     deps: {
-      onlyBundle: ['commander'],
+      onlyBundle: commandPackages,
     },
   },
   // What writes the documentation, not published.

@@ -1,50 +1,84 @@
+import { type Options, SingleBar } from 'cli-progress';
 import { bytes, clock, number, perSecond } from './format.js';
 import type { Progress, ProgressState } from './progress.js';
 
 /** Copies that take less show no bar: it would only flicker. */
 const QUIET_MS = 200;
-const REDRAW_MS = 100;
-/** Off a terminal each is a line that stays. */
-const NEXT_LINE_MS = 2000;
 const WIDEST_BAR = 30;
 
 export function createBar(stream: NodeJS.WriteStream): Progress {
-  let next = QUIET_MS;
-  let shown = '';
+  const options: Options & { terminal: Row } = {
+    terminal: new Row(stream),
+    format: (_options, { maxWidth }, state: ProgressState) => progressLine(state, maxWidth),
+    hideCursor: false,
+    clearOnComplete: true,
+    noTTYOutput: true,
+    // Signals are ours to handle.
+    gracefulExit: false,
+  };
+  const bar = new SingleBar(options);
   let stopped = false;
-
-  /** By the width as it is now: a terminal that has become narrower has broken the line into rows. */
-  function erasure(): string {
-    if (!shown) return '';
-    const rowsAbove = Math.ceil(shown.length / Math.max(stream.columns, 1)) - 1;
-    shown = '';
-    // Row by row: what clears the rest of a screen may keep it as history.
-    return `\r\u001b[2K${'\u001b[1A\u001b[2K'.repeat(rowsAbove)}`;
-  }
-
-  function clear(): void {
-    const sequence = erasure();
-    if (sequence) stream.write(sequence);
-  }
-
   return {
     update(state) {
-      if (stopped || state.durationMs < next) return;
-      next = state.durationMs + (stream.isTTY ? REDRAW_MS : NEXT_LINE_MS);
-      if (!stream.isTTY) {
-        stream.write(`${progressLine(state, 80)}\n`);
-        return;
-      }
-      const before = erasure();
-      shown = progressLine(state, stream.columns - 2); // the `^C` that a terminal echoes has room, too
-      stream.write(before + shown);
+      if (stopped || state.durationMs < QUIET_MS) return;
+      if (bar.isActive) bar.update({ ...state });
+      else bar.start(1, 0, { ...state });
     },
-    clear,
+    clear: () => bar.stop(),
     stop() {
       stopped = true;
-      clear();
+      bar.stop();
     },
   };
+}
+
+/**
+ * What cli-progress draws on, in the place of its own `Terminal`, which goes back to where the bar began:
+ * in a terminal that was resized that is somewhere else. This one leaves cursor and wrapping as they are
+ * and takes back what it has written.
+ */
+class Row {
+  #stream: NodeJS.WriteStream;
+  #shown = '';
+
+  constructor(stream: NodeJS.WriteStream) {
+    this.#stream = stream;
+  }
+
+  isTTY(): boolean {
+    return this.#stream.isTTY === true; // off a terminal it is undefined
+  }
+
+  /** The `^C` that a terminal echoes has room, too. */
+  getWidth(): number {
+    return this.isTTY() ? this.#stream.columns - 2 : 80;
+  }
+
+  /** To the bar's begin, by the width as it is now: a terminal that became narrower has broken the line. */
+  cursorTo(): void {
+    if (!this.#shown) return;
+    const rowsAbove = Math.ceil(this.#shown.length / Math.max(this.#stream.columns, 1)) - 1;
+    this.#shown = '';
+    // Row by row: what clears the rest of a screen may keep it as history.
+    this.#stream.write(`\r\u001b[2K${'\u001b[1A\u001b[2K'.repeat(rowsAbove)}`);
+  }
+
+  write(text: string): void {
+    if (this.isTTY()) this.#shown = text;
+    this.#stream.write(text);
+  }
+
+  newline(): void {
+    this.#stream.write('\n');
+  }
+
+  // Nothing of this has to be restored.
+  cursor(): void {}
+  cursorSave(): void {}
+  cursorRestore(): void {}
+  clearLine(): void {}
+  clearRight(): void {}
+  lineWrapping(): void {}
 }
 
 /** One line, in no colours, that fits the width: the bar takes what the numbers leave. */
