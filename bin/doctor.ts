@@ -2,7 +2,7 @@
 import { Command } from 'commander';
 import type { Diagnosis, FolderDiagnosis } from '../lib/doctor/types.js';
 import { doctor, makeSnapshotSource } from '../lib/index.js';
-import { bytes, escapeControls, number, quoteName, toJsonLine } from './format.js';
+import { bytes, escapeControls, number, quoteName, toJsonLine, systemCopy } from './format.js';
 import { abortOnSignals, Interruption } from './interrupt.js';
 
 interface Given {
@@ -61,13 +61,13 @@ export function createDoctorProgram(): Command {
 
 const means = {
   cloned: 'cloned',
-  kernelCopied: 'by copy_file_range',
+  kernelCopied: `by ${systemCopy}`,
   copied: 'read and written',
 } as const;
 
 const abilities = {
   clone: 'clones of files',
-  copyFileRange: 'copy_file_range',
+  copyFileRange: systemCopy,
   holes: 'holes',
   xattrs: 'extended attributes',
   acls: 'access control lists',

@@ -1,3 +1,6 @@
+/** What copies a file's content in one call. */
+export const systemCopy = process.platform === 'darwin' ? 'fcopyfile' : 'copy_file_range';
+
 const UNITS = ['bytes', 'kB', 'MB', 'GB', 'TB', 'PB'];
 
 // Control characters, and those that reorder or break a line. A name must not steer a terminal.

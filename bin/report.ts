@@ -1,6 +1,15 @@
 import type { CopyEvent, CopyResult, EntryEvent } from '../lib/types.js';
 import type { Invocation, OutputOptions } from './args.js';
-import { bytes, count, duration, escapeControls, number, perSecond, quoteName } from './format.js';
+import {
+  bytes,
+  count,
+  duration,
+  escapeControls,
+  number,
+  perSecond,
+  quoteName,
+  systemCopy,
+} from './format.js';
 import type { Output } from './output.js';
 import type { Progress } from './progress.js';
 
@@ -95,7 +104,7 @@ export function summary(result: CopyResult): string {
   const rate = `${number(perSecond(result.files, durationMs))} files/s`;
   const ways = [
     result.cloned && `${number(result.cloned)} cloned`,
-    result.kernelCopied && `${number(result.kernelCopied)} by copy_file_range`,
+    result.kernelCopied && `${number(result.kernelCopied)} by ${systemCopy}`,
     result.copied && `${number(result.copied)} read and written`,
   ];
   // A rate taken from a few milliseconds says nothing.

@@ -1,6 +1,6 @@
 /** The only file that loads or types the addon. */
 import path from 'node:path';
-import load from 'node-gyp-build';
+import { loadBinary } from './load-binary.js';
 import type { EntryKind } from './types.js';
 
 /** What the engine copies: absolute paths as bytes. */
@@ -139,7 +139,7 @@ export const lossKinds = ['mode', 'timestamps', 'ownership', 'xattrs', 'acls', '
 // Loaded when fastcp is, not later: UV_THREADPOOL_SIZE as it is now is what libuv's pool goes by,
 // while a value set after the first use of the pool (an ESM entry's own statements) means nothing.
 // Both lib/ and dist/ lie in the package's root.
-const binding = load(path.join(import.meta.dirname, '..')) as Binding;
+const binding = loadBinary(path.join(import.meta.dirname, '..')) as Binding;
 
 export const mostWorkers: number = binding.mostWorkers;
 

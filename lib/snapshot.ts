@@ -1,4 +1,4 @@
-/** A whole tree in one call, where the file system can: on Linux a btrfs subvolume. */
+/** A whole tree in one call, where the file system can: a btrfs subvolume, on macOS a folder of APFS. */
 import { constants } from 'node:os';
 import { errorOf, refuse } from './errors.js';
 import type { EventQueue } from './events.js';
@@ -66,14 +66,14 @@ export async function takeSnapshot(
   return true;
 }
 
-/** Makes a folder of which snapshots can be taken: a btrfs subvolume. Rejects where there are none. */
+/** Makes a folder of which snapshots can be taken: on btrfs a subvolume. Rejects where there are none. */
 export async function makeSnapshotSource(folder: PathLike): Promise<void> {
   const given = trimSlashes(pathBytes(folder, 'folder'));
   const path = isAbsolute(given) ? given : join(Buffer.from(process.cwd()), given);
   const errno = makeNative(folderOf(path), baseName(path));
   if (errno === 0) return;
   if (errno === -EOPNOTSUPP) {
-    const why = 'the file system has no subvolumes; btrfs has';
+    const why = 'the file system has none; btrfs has, and APFS';
     throw refuse('ERR_FASTCP_NO_SNAPSHOT', why, given.toString());
   }
   throw errorOf({ errno, operation: 'ioctl' }, given.toString(), '');
@@ -84,7 +84,7 @@ const { EINVAL, ENOTEMPTY, EOPNOTSUPP, EXDEV } = constants.errno;
 const reasons = new Map([
   [-EOPNOTSUPP, 'the file system has none'],
   [-EINVAL, 'the source is not the root of a subvolume (fastcp --doctor --make-source makes one)'],
-  [-ENOTEMPTY, 'subvolumes are nested in the source'],
+  [-ENOTEMPTY, 'subvolumes are nested in the source, or volumes mounted'],
   [-EXDEV, 'the destination is on another file system'],
 ]);
 

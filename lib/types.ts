@@ -79,8 +79,8 @@ export interface CopyOptions {
    */
   atomic?: boolean | 'two-step';
   /**
-   * Copy the whole tree in one call, which keeps everything: on btrfs, where SRC is a subvolume and DEST is not
-   * there. `auto` copies as usual where that cannot be, `always` fails. Default `never`.
+   * Copy the whole tree in one call, which keeps everything: on btrfs, where SRC is a subvolume, and on APFS,
+   * where DEST is not there. `auto` copies as usual where that cannot be, `always` fails. Default `never`.
    */
   snapshot?: 'never' | 'auto' | 'always';
   /** Stay on the file system of SRC: mount points inside it become empty folders. Default `false`. */
@@ -190,7 +190,7 @@ export interface CopyCounters {
   bytes: number;
   /** Files whose content is a clone, by a successful clone call. */
   cloned: number;
-  /** Files whose content the kernel copied (copy_file_range): may share blocks with the source. */
+  /** Files whose content the kernel copied (copy_file_range, on macOS fcopyfile): may share blocks with the source. */
   kernelCopied: number;
   /** Files whose content was read and written, empty ones included. */
   copied: number;

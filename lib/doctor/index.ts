@@ -5,7 +5,7 @@
 import { promises } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import path from 'node:path';
-import { isWithin, type Mount, mounts } from '../mounts.js';
+import { mountOf } from '../mounts.js';
 import { mostWorkers } from '../native.js';
 import { removeTree } from '../remove-tree.js';
 import type { CopyResult } from '../types.js';
@@ -76,13 +76,6 @@ async function admit(folder: string): Promise<Patient> {
     if (found.obstacle === 'ENOTDIR') throw error;
     return { found, room: undefined };
   }
-}
-
-/** The last one mounted there, or above, lies over the others. */
-async function mountOf(folder: Buffer): Promise<Mount | undefined> {
-  const above = (await mounts()).filter((mount) => isWithin(folder, mount.path));
-  const deepest = Math.max(...above.map(({ path: { length } }) => length));
-  return above.findLast((mount) => mount.path.length === deepest);
 }
 
 async function tryAll({ found, room }: Patient, signal: AbortSignal | undefined): Promise<void> {
