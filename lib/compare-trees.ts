@@ -1,4 +1,5 @@
 /** Two trees side by side: a mirror of one in the place of the other that is planned and not made. */
+import { sep } from 'node:path';
 import { run } from './copy-tree.js';
 import { invalidValue } from './errors.js';
 import { EventQueue } from './events.js';
@@ -83,6 +84,6 @@ class Differences {
 
 function* topmost(found: Map<string, Difference>): Generator<Difference> {
   for (const [path, difference] of found) {
-    if (!found.has(path.slice(0, Math.max(path.lastIndexOf('/'), 0)))) yield difference;
+    if (!found.has(path.slice(0, Math.max(path.lastIndexOf(sep), 0)))) yield difference;
   }
 }

@@ -25,13 +25,35 @@ export class CopyError extends Error implements CopyErrorLike {
 
 type Named = [code: string, text: string];
 
-/** libuv's errors, and those of the system that libuv has no name for. */
-function systemError(errno: number): Named {
-  const code = Object.entries(constants.errno).find(([, value]) => value === -errno)?.[0];
-  const text = code && unnamed[code];
-  if (code && text) return [code, text];
-  const named = getSystemErrorMap().get(errno);
-  return named ?? [code ?? `E${-errno}`, code ? 'system error' : `system error ${-errno}`];
+/**
+ * An error of the engine by its number, and Node's number of it: on Windows libuv has numbers of its own. Some
+ * of the system's errors have no name in libuv.
+ */
+function systemError(errno: number): [...Named, errno: number] {
+  const code = nameOf(errno);
+  const text = unnamed[code];
+  if (text) return [code, text, errno];
+  const known = getSystemErrorMap();
+  const named = known.get(errno);
+  if (named) return [...named, errno];
+  for (const [number, [name, said]] of known) if (name === code) return [name, said, number];
+  return [code, `system error${code === `E${-errno}` ? ` ${-errno}` : ''}`, errno];
+}
+
+function nameOf(errno: number): string {
+  const known = { ...unknownToWindows, ...constants.errno };
+  const [name] = Object.entries(known).find(([, value]) => value === -errno) ?? [`E${-errno}`];
+  // One number on Linux, and one name in libuv.
+  return name === 'EOPNOTSUPP' ? 'ENOTSUP' : name;
+}
+
+/** binding/src/platform/win32_errno.h */
+const unknownToWindows = process.platform === 'win32' ? { EDQUOT: 69, ESTALE: 70 } : {};
+
+/** Of an error that Node has thrown: the number that the engine would have given. */
+export function nativeErrno({ code = '', errno = 0 }: NodeJS.ErrnoException): number {
+  const native = (constants.errno as Record<string, number | undefined>)[code];
+  return native === undefined ? errno : -native;
 }
 
 const unnamed: Record<string, string | undefined> = {
@@ -86,16 +108,20 @@ export function errorOf(
   dest: string,
 ): CopyError {
   const { errno, operation, offset } = problem;
-  const [code, text] = systemError(errno);
+  const [code, text, number] = systemError(errno);
   const refusal = operation === 'cp' ? refusals[code] : kindRefusals[operation];
   const where = { syscall: refusal ? 'cp' : operation, path, dest };
   if (refusal) {
     const [refused, because] = refusal;
     const why = offset === undefined ? because : `${because} at byte ${offset}`;
     const at = offset === undefined ? {} : { offset };
-    return new CopyError(refused, describe(refused, why, where), { ...where, errno, ...at });
+    return new CopyError(refused, describe(refused, why, where), {
+      ...where,
+      errno: number,
+      ...at,
+    });
   }
-  return new CopyError(code, describe(code, text, where), { ...where, errno });
+  return new CopyError(code, describe(code, text, where), { ...where, errno: number });
 }
 
 export function warningOf(path: string): CopyWarning {

@@ -1,5 +1,6 @@
 /** What is mounted where, as far as the system tells: on Linux /proc does, on macOS a command. */
 import { promises } from 'node:fs';
+import { endsInSlash, join } from './paths.js';
 
 export interface Mount {
   /** Absolute, without links. */
@@ -10,6 +11,7 @@ export interface Mount {
 
 /** In the order in which they were mounted. */
 export async function mounts(): Promise<Mount[]> {
+  if (process.platform === 'win32') return []; // what is mounted there is a link: a junction
   if (process.platform === 'darwin') {
     // Loaded late: it takes 5 ms.
     const { execFile } = await import('node:child_process');
@@ -69,7 +71,7 @@ function deviceOf(path: Buffer): Promise<number | undefined> {
 
 /** Whether a path is a folder's own or one below it. */
 export function isWithin(path: Buffer, folder: Buffer): boolean {
-  const prefix = folder.length === 1 ? folder : Buffer.concat([folder, Buffer.from('/')]);
+  const prefix = endsInSlash(folder) ? folder : join(folder, Buffer.alloc(0));
   return path.equals(folder) || path.subarray(0, prefix.length).equals(prefix);
 }
 

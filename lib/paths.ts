@@ -1,9 +1,15 @@
-/** Paths as bytes: names need not be UTF-8, and `link/..` must not be shortened. */
+/**
+ * Paths as bytes: names need not be UTF-8, and `link/..` must not be shortened. On Windows they are UTF-8
+ * with slashes only, in the engine, too; backslashes are turned where a path comes in, and where it is shown.
+ */
 import { isUtf8 } from 'node:buffer';
+import { parse, resolve, win32 } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { invalidType, invalidValue } from './errors.js';
 
 const slash = 0x2f;
+const backslash = 0x5c;
+const isWindows = process.platform === 'win32';
 
 /** Checks a path argument and turns it into bytes. Throws ERR_INVALID_ARG_TYPE or _VALUE. */
 export function pathBytes(value: unknown, name: string): Buffer {
@@ -15,7 +21,20 @@ export function pathBytes(value: unknown, name: string): Buffer {
   else throw invalidType(name, 'a string, a Buffer or a file URL', value);
   if (bytes.length === 0) throw invalidValue(name, 'a path that is not empty', '');
   if (bytes.includes(0)) throw invalidValue(name, 'a path without null bytes', bytes.toString());
-  return bytes;
+  return fromSystem(bytes);
+}
+
+/** A path that Node or the user gave. May be changed in place. */
+export function fromSystem(path: Buffer): Buffer {
+  if (!isWindows) return path;
+  for (let at = path.indexOf(backslash); at >= 0; at = path.indexOf(backslash, at))
+    path[at] = slash;
+  return path;
+}
+
+/** As users know it. */
+export function showPath(path: Buffer): string {
+  return isWindows ? path.toString().replaceAll('/', '\\') : path.toString();
 }
 
 function filePath(url: URL, name: string): string {
@@ -32,7 +51,26 @@ export function textOrBytes(path: Buffer): string | Buffer {
 }
 
 export function isAbsolute(path: Buffer): boolean {
-  return path[0] === slash;
+  return isWindows ? win32.isAbsolute(path.toString()) : path[0] === slash;
+}
+
+/** A slash at the end stays. */
+export function absolute(path: Buffer): Buffer {
+  if (!isWindows) return isAbsolute(path) ? path : join(Buffer.from(process.cwd()), path);
+  // There each drive has a working folder, and `..` is a matter of names.
+  const whole = fromSystem(Buffer.from(resolve(path.toString())));
+  return endsInSlash(path) ? join(whole, Buffer.alloc(0)) : whole;
+}
+
+/** How much of a path names its root: `/`, and on Windows `C:/` or `//server/share/`. */
+function rootLength(path: Buffer): number {
+  if (!isWindows) return isAbsolute(path) ? 1 : 0;
+  return Buffer.byteLength(parse(path.toString()).root);
+}
+
+/** Of an absolute path: nothing is above it. */
+export function isRoot(path: Buffer): boolean {
+  return trimSlashes(path).length <= rootLength(path);
 }
 
 export function endsInSlash(path: Buffer): boolean {
@@ -42,7 +80,8 @@ export function endsInSlash(path: Buffer): boolean {
 /** Without slashes at the end, but for the root's own. */
 export function trimSlashes(path: Buffer): Buffer {
   let end = path.length;
-  while (end > 1 && path[end - 1] === slash) end--;
+  const least = Math.max(rootLength(path), 1);
+  while (end > least && path[end - 1] === slash) end--;
   return path.subarray(0, end);
 }
 
@@ -53,11 +92,13 @@ export function join(folder: Buffer, name: Buffer): Buffer {
 /** The last component; empty for the root. */
 export function baseName(path: Buffer): Buffer {
   const trimmed = trimSlashes(path);
-  return trimmed.subarray(trimmed.lastIndexOf(slash) + 1);
+  return trimmed.subarray(Math.max(rootLength(trimmed), trimmed.lastIndexOf(slash) + 1));
 }
 
 /** All but the last component of an absolute path. */
 export function folderOf(path: Buffer): Buffer {
   const trimmed = trimSlashes(path);
-  return trimSlashes(trimmed.subarray(0, trimmed.lastIndexOf(slash) + 1));
+  return trimSlashes(
+    trimmed.subarray(0, Math.max(rootLength(trimmed), trimmed.lastIndexOf(slash) + 1)),
+  );
 }

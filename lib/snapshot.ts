@@ -9,11 +9,11 @@ import {
   takeSnapshot as takeNative,
 } from './native.js';
 import type { Request } from './options.js';
-import { baseName, folderOf, isAbsolute, join, pathBytes, trimSlashes } from './paths.js';
+import { absolute, baseName, folderOf, pathBytes, showPath, trimSlashes } from './paths.js';
 import type { Report } from './result.js';
 import { realpath, run } from './steps.js';
 import type { PathLike } from './types.js';
-import { existing, type Root, type Walk } from './walk.js';
+import { existing, nearest, type Root, type Walk } from './walk.js';
 
 /** What was asked for that a snapshot cannot honour. */
 export function snapshotObstacle(request: Request): string | undefined {
@@ -69,14 +69,14 @@ export async function takeSnapshot(
 /** Makes a folder of which snapshots can be taken: on btrfs a subvolume. Rejects where there are none. */
 export async function makeSnapshotSource(folder: PathLike): Promise<void> {
   const given = trimSlashes(pathBytes(folder, 'folder'));
-  const path = isAbsolute(given) ? given : join(Buffer.from(process.cwd()), given);
+  const path = absolute(given);
   const errno = makeNative(folderOf(path), baseName(path));
   if (errno === 0) return;
   if (errno === -EOPNOTSUPP) {
     const why = 'the file system has none; btrfs has, and APFS';
-    throw refuse('ERR_FASTCP_NO_SNAPSHOT', why, given.toString());
+    throw refuse('ERR_FASTCP_NO_SNAPSHOT', why, showPath(given));
   }
-  throw errorOf({ errno, operation: 'ioctl' }, given.toString(), '');
+  throw errorOf({ errno, operation: 'ioctl' }, showPath(given), '');
 }
 
 const { EINVAL, ENOTEMPTY, EOPNOTSUPP, EXDEV } = constants.errno;
@@ -91,8 +91,7 @@ const reasons = new Map([
 async function obstacleAt({ src, dest, isFolder }: Root): Promise<string | undefined> {
   if (!isFolder) return 'the source is not a folder';
   if (await run(existing(dest, false))) return 'the destination exists';
-  let there = folderOf(dest);
-  while (!(await run(existing(there, true)))) there = folderOf(there);
+  const there = await run(nearest(folderOf(dest)));
   const errno = checkSnapshot(src, there);
   if (errno !== 0)
     return reasons.get(errno) ?? errorOf({ errno, operation: 'open' }, '', '').message;

@@ -4,7 +4,7 @@
  */
 import * as fs from 'node:fs';
 import { promisify } from 'node:util';
-import { textOrBytes } from './paths.js';
+import { fromSystem, textOrBytes } from './paths.js';
 
 interface Step {
   wait(): Promise<unknown>;
@@ -81,7 +81,7 @@ export function realpath(path: Buffer): Steps<Buffer> {
 
 /** Yarn's Plug'n'Play has an fs of its own, which gives text whatever is asked for. */
 function asBytes(real: Buffer | string): Buffer {
-  return typeof real === 'string' ? Buffer.from(real) : real;
+  return fromSystem(typeof real === 'string' ? Buffer.from(real) : real);
 }
 
 export function mkdir(path: Buffer, recursive: boolean): Steps<unknown> {

@@ -4,7 +4,18 @@ import { homedir } from 'node:os';
 import { CopyError, invalidValue, refuse } from './errors.js';
 import type { NativeRoot } from './native.js';
 import type { Request } from './options.js';
-import { baseName, endsInSlash, folderOf, isAbsolute, join, trimSlashes } from './paths.js';
+import {
+  absolute,
+  baseName,
+  endsInSlash,
+  folderOf,
+  fromSystem,
+  isAbsolute,
+  isRoot,
+  join,
+  showPath,
+  trimSlashes,
+} from './paths.js';
 import { mkdir, realpath, type Steps, stat, syncFolder } from './steps.js';
 
 /** Paths as the user would write them, for messages. */
@@ -30,14 +41,14 @@ export interface Walk {
  */
 export function* findRoots(request: Request): Steps<Walk> {
   const { sources, several, dest } = request;
-  const cwd = Buffer.from(process.cwd());
+  const cwd = fromSystem(Buffer.from(process.cwd()));
   const shown: Shown = {
     src: shownFrom(cwd, sources),
     dest: shownFrom(cwd, [dest]),
   };
   const into = several || endsInSlash(dest);
 
-  if (request.mirror && absolute(trimSlashes(dest)).length === 1) {
+  if (request.mirror && isRoot(absolute(dest))) {
     throw refuse('ERR_FASTCP_MIRROR', 'a mirror would empty the root folder', shown.dest(dest));
   }
   const roots: Root[] = [];
@@ -64,19 +75,14 @@ export function* findRoots(request: Request): Steps<Walk> {
   return { roots, into, shown };
 }
 
-function absolute(path: Buffer): Buffer {
-  return isAbsolute(path) ? path : join(Buffer.from(process.cwd()), path);
-}
-
 /** Takes off what made a relative path absolute. */
 function shownFrom(cwd: Buffer, given: Buffer[]): (path: Buffer) => string {
   const prefix = join(cwd, Buffer.alloc(0));
   const strip = given.some((path) => !isAbsolute(path));
   return (path) =>
-    (strip && path.subarray(0, prefix.length).equals(prefix)
-      ? path.subarray(prefix.length)
-      : path
-    ).toString();
+    showPath(
+      strip && path.subarray(0, prefix.length).equals(prefix) ? path.subarray(prefix.length) : path,
+    );
 }
 
 export function* statEntry(path: Buffer, follow: boolean, shown: string): Steps<BigIntStats> {
@@ -89,7 +95,7 @@ export function* statEntry(path: Buffer, follow: boolean, shown: string): Steps<
 
 /** Throws a CopyError where there is nothing. */
 export function* requireEntry(path: Buffer): Steps<void> {
-  yield* statEntry(absolute(path), true, path.toString());
+  yield* statEntry(absolute(path), true, showPath(path));
 }
 
 /** Node's own error as ours, with the path as it was given. */
@@ -112,7 +118,7 @@ function* nameOf(src: Buffer): Steps<Buffer> {
   if (!['', '.', '..'].includes(name.toString())) return name;
   const real = baseName(yield* realpath(src));
   if (real.length > 0) return real;
-  throw invalidValue('src', 'a path with a name, to be copied into a folder', src.toString());
+  throw invalidValue('src', 'a path with a name, to be copied into a folder', showPath(src));
 }
 
 function isSame(a: BigIntStats, b: BigIntStats): boolean {
@@ -126,7 +132,7 @@ function isSame(a: BigIntStats, b: BigIntStats): boolean {
 export function* isWithin(path: Buffer, folder: BigIntStats): Steps<boolean> {
   for (let at: Buffer = yield* realpath(path); ; at = folderOf(at)) {
     if (isSame(folder, yield* stat(at, true))) return true;
-    if (at.length === 1) return false;
+    if (isRoot(at)) return false;
   }
 }
 
@@ -142,9 +148,7 @@ function* refuseIntoItself(
     throw refuse('ERR_FS_CP_EINVAL', 'src and dest are the same', srcPath, destPath);
   }
   if (!isFolder) return;
-  let above: Buffer = there ? target : folderOf(target);
-  while (!(yield* existing(above, true))) above = folderOf(above);
-  if (yield* isWithin(above, src)) {
+  if (yield* isWithin(yield* nearest(target), src)) {
     throw refuse('ERR_FS_CP_EINVAL', 'cannot copy a folder into itself', srcPath, destPath);
   }
 }
@@ -162,8 +166,8 @@ function* refuseToEmpty(
     throw refuse('ERR_FASTCP_MIRROR', `a mirror would empty ${what}`, srcPath, destPath);
   };
   const real = yield* realpath(target);
-  if (real.length === 1) refuseAs('the root folder');
-  if (/^\/(root|(home|Users)(\/[^/]+)?)$/.test(real.toString())) refuseAs('a home folder');
+  if (isRoot(real)) refuseAs('the root folder');
+  if (/^([A-Z]:)?\/(root|(home|Users)(\/[^/]+)?)$/.test(real.toString())) refuseAs('a home folder');
   for (const [inside, what] of [
     [Buffer.from(homedir()), 'your home folder'],
     [src, 'a folder that the source is in'],
@@ -177,7 +181,16 @@ export function* existing(path: Buffer, follow: boolean): Steps<BigIntStats | un
     return yield* stat(path, follow);
   } catch (error) {
     if (isMissing(error)) return undefined;
-    throw rename(error, path.toString());
+    throw rename(error, showPath(path));
+  }
+}
+
+/** A path itself or the nearest folder above it that is there. */
+export function* nearest(path: Buffer): Steps<Buffer> {
+  for (let at = path; ; at = folderOf(at)) {
+    if (yield* existing(at, true)) return at;
+    // On Windows: there is no such drive.
+    if (isRoot(at)) throw refuse('ENOENT', 'no such file or directory', showPath(at));
   }
 }
 
@@ -199,8 +212,7 @@ export function* makeParents(walk: Walk, request: Request): Steps<Buffer> {
   if (!parents && !(yield* existing(parent, true))) {
     throw refuse('ENOENT', 'the parent folder of the destination is missing', shown.dest(parent));
   }
-  let there = folderOf(needed);
-  while (!(yield* existing(there, true))) there = folderOf(there);
+  const there = yield* nearest(folderOf(needed));
   if (dryRun) return there;
   try {
     yield* mkdir(needed, parents);
@@ -221,9 +233,10 @@ export function* syncParents(walk: Walk, request: Request, there: Buffer): Steps
     } catch (error) {
       // A folder that may not be read, or that knows no such thing.
       const { code } = error as NodeJS.ErrnoException;
-      if (code !== 'EACCES' && code !== 'EINVAL') throw rename(error, walk.shown.dest(at));
+      const none = ['EACCES', 'EINVAL', 'EPERM'].includes(code ?? '');
+      if (!none) throw rename(error, walk.shown.dest(at));
     }
-    if (at.equals(there) || at.length === 1) return;
+    if (at.equals(there) || isRoot(at)) return;
   }
 }
 

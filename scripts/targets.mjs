@@ -19,6 +19,12 @@ const darwin = {
   system: 'Darwin',
   needs: { libraries: ['/usr/lib/libSystem.B.dylib'], macos: '11.0' },
 };
+const windows = {
+  platform: 'win32',
+  system: 'Windows',
+  // Windows' own, with the C library that comes with it since Windows 10.
+  needs: { libraries: [/^(kernel32|ntdll)\.dll$/i, /^api-ms-win-crt-/] },
+};
 
 export const targets = [
   { ...linux, ...glibc, arch: 'x64', zig: 'x86_64-linux-gnu.2.28', ci: true },
@@ -27,6 +33,8 @@ export const targets = [
   { ...linux, ...musl, arch: 'arm64', zig: 'aarch64-linux-musl' },
   { ...darwin, arch: 'x64', zig: 'x86_64-macos.11.0' },
   { ...darwin, arch: 'arm64', zig: 'aarch64-macos.11.0' },
+  { ...windows, arch: 'x64', zig: 'x86_64-windows-gnu', ci: true },
+  { ...windows, arch: 'arm64', zig: 'aarch64-windows-gnu' },
 ].map((target) => ({ ...target, name: nameOf(target), file: fileOf(target) }));
 
 function nameOf({ platform, arch, libc }) {

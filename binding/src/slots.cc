@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <string>
 #include <utility>
+
+#include "platform/platform.h"
 
 namespace fastcp {
 namespace {
@@ -10,9 +13,9 @@ namespace {
 /** As libuv reads it, when the pool starts (docs.libuv.org, threadpool). */
 unsigned pool_size() {
   constexpr int kDefault = 4, kMost = 1024;
-  const char* text = std::getenv("UV_THREADPOOL_SIZE");
-  if (text == nullptr) return kDefault;
-  const int size = std::atoi(text);
+  const std::string text = platform::environment("UV_THREADPOOL_SIZE");
+  if (text.empty()) return kDefault;
+  const int size = std::atoi(text.c_str());
   return static_cast<unsigned>(std::clamp(size, 1, kMost));
 }
 

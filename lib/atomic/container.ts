@@ -7,10 +7,12 @@ import { constants, promises } from 'node:fs';
 import { constants as system } from 'node:os';
 import { errorOf } from '../errors.js';
 import { tryLock } from '../native.js';
-import { baseName, folderOf, join, textOrBytes } from '../paths.js';
+import { baseName, folderOf, join, showPath, textOrBytes } from '../paths.js';
 import { removeTree } from '../remove-tree.js';
 
 type FileHandle = promises.FileHandle;
+
+const isWindows = process.platform === 'win32';
 
 export class Container {
   readonly path: Buffer;
@@ -68,10 +70,11 @@ export class Container {
 
   /** With all in it. Rejects where something cannot be removed; it is left to the next run then. */
   async remove(): Promise<void> {
+    if (isWindows) await this.release(); // a file in the folder, which would keep it
     try {
       await removeTree(this.path);
     } finally {
-      await this.release();
+      if (!isWindows) await this.release();
     }
   }
 
@@ -88,8 +91,15 @@ function prefixFor(dest: Buffer): string {
 }
 
 /** Undefined where somebody has it, it is gone, or it is not ours. */
-async function lockFolder(path: Buffer): Promise<FileHandle | undefined> {
-  const flags = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW;
+function lockFolder(path: Buffer): Promise<FileHandle | undefined> {
+  const { O_RDONLY, O_RDWR, O_CREAT, O_DIRECTORY, O_NOFOLLOW } = constants;
+  // Windows locks no folders.
+  return isWindows
+    ? lock(join(path, Buffer.from('lock')), O_RDWR | O_CREAT)
+    : lock(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+}
+
+async function lock(path: Buffer, flags: number): Promise<FileHandle | undefined> {
   const handle = await promises.open(path, flags).catch((error: NodeJS.ErrnoException) => {
     if (['ENOENT', 'ENOTDIR', 'ELOOP'].includes(error.code ?? '')) return undefined;
     throw error;
@@ -99,7 +109,7 @@ async function lockFolder(path: Buffer): Promise<FileHandle | undefined> {
   try {
     const error = tryLock(handle.fd);
     if (error === -system.errno.EWOULDBLOCK) return undefined;
-    if (error !== 0) throw errorOf({ errno: error, operation: 'flock' }, path.toString(), '');
+    if (error !== 0) throw errorOf({ errno: error, operation: 'flock' }, showPath(path), '');
     // Whoever had it before may have removed it meanwhile.
     const held = await handle.stat({ bigint: true });
     const named = await promises.lstat(path, { bigint: true }).catch(() => undefined);

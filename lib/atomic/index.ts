@@ -11,6 +11,7 @@ import { constants } from 'node:os';
 import { CopyError, errorOf, refuse } from '../errors.js';
 import type { EventQueue } from '../events.js';
 import { isWithin } from '../mounts.js';
+import { showPath } from '../paths.js';
 import type { Request } from '../options.js';
 import type { Report } from '../result.js';
 import type { CopyWarning } from '../types.js';
@@ -138,7 +139,7 @@ async function clearUp(target: Buffer, warn: Warn): Promise<void> {
 }
 
 async function remove(container: Container, warn: Warn): Promise<void> {
-  const path = container.path.toString();
+  const path = showPath(container.path);
   try {
     await container.remove();
   } catch (error) {

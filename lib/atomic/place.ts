@@ -1,6 +1,7 @@
 /** How a whole copy comes to stand in DEST's place. */
 import { constants as flags, promises } from 'node:fs';
 import { constants } from 'node:os';
+import { nativeErrno } from '../errors.js';
 import { exchange, renameNew } from '../native.js';
 import { textOrBytes } from '../paths.js';
 import { removeTree } from '../remove-tree.js';
@@ -106,7 +107,7 @@ async function rename(from: Buffer, to: Buffer): Promise<number> {
     () => 0,
     (error: NodeJS.ErrnoException) => {
       if (error.errno === undefined) throw error;
-      return error.errno;
+      return nativeErrno(error);
     },
   );
 }

@@ -113,6 +113,7 @@ function meansOf({ cloned, kernelCopied }: CopyResult): Means {
 }
 
 async function descriptorLimit(): Promise<number | undefined> {
+  if (process.platform === 'win32') return undefined;
   const limits = await promises.readFile('/proc/self/limits', 'utf8').catch(() => '');
   const [, soft] = /^Max open files +(\d+)/m.exec(limits) ?? [];
   return soft === undefined ? undefined : Number(soft);

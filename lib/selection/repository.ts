@@ -2,7 +2,7 @@
 import * as fs from 'node:fs';
 import os from 'node:os';
 import { promisify } from 'node:util';
-import { folderOf, isAbsolute, join } from '../paths.js';
+import { folderOf, fromSystem, isAbsolute, isRoot, join } from '../paths.js';
 import { foldCase } from './wildmatch.js';
 
 // Not fs/promises: loading it takes longer than copying a small tree.
@@ -48,7 +48,7 @@ export async function repositoryAround(folder: Buffer): Promise<Repository | und
   for (let at = folder; ; at = folderOf(at)) {
     const repository = await repositoryAt(at);
     if (repository) return repository;
-    if (at.length <= 1 || (await statOr(folderOf(at)))?.dev !== device) return undefined;
+    if (isRoot(at) || (await statOr(folderOf(at)))?.dev !== device) return undefined;
   }
 }
 
@@ -93,7 +93,8 @@ export async function readSettings(folder: Buffer, top: Buffer): Promise<GitSett
     const [name, value] = at < 0 ? [entry, 'true'] : [entry.slice(0, at), entry.slice(at + 1)];
     if (name === 'core.ignorecase') ignoreCase = /^(true|yes|on|0*[1-9]\d*)$/i.test(value);
     else if (name === 'core.excludesfile') {
-      excludesFile = value === '' ? undefined : resolve(top, Buffer.from(value, 'latin1'));
+      excludesFile =
+        value === '' ? undefined : resolve(top, fromSystem(Buffer.from(value, 'latin1')));
     }
   }
   return { ignoreCase, ...(excludesFile && { excludesFile }) };

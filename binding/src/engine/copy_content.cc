@@ -128,8 +128,6 @@ bool copy_extent(Worker& worker, const OpenFile& file, uint64_t offset, uint64_t
   return read_and_write(worker, file, offset, length, content);
 }
 
-bool has_holes(const platform::Stat& stat) { return stat.allocated < stat.size; }
-
 /** As copy_extent(), but leaves out holes. */
 bool copy_data(Worker& worker, const OpenFile& file, uint64_t offset, uint64_t length,
                Content& content) {

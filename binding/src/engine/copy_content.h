@@ -22,6 +22,8 @@ struct Content {
   bool ended_early = false;  // the source had less to read than its size says
 };
 
+inline bool has_holes(const platform::Stat& stat) { return stat.allocated < stat.size; }
+
 /** Copies the content of a small or middling file, whole. */
 Content copy_content(Worker& worker, const OpenFile& file);
 

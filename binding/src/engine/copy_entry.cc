@@ -91,6 +91,7 @@ void copy_file(Worker& worker, const FolderUse& use, Names names, uint8_t tries)
   if (error < 0) return stop_at(error, "open");
   file.created = true;
   if (error = choose_route(worker, file); error < 0) return stop_at(error, "fstat");
+  if (options.find_holes || has_holes(file.stat)) platform::allow_holes(file.dst);
 
   if (file.stat.size >= kLargeFile) {
     LargeFile::begin(worker, use, std::move(file));

@@ -15,6 +15,7 @@ namespace {
 
 using platform::Follow;
 using platform::Kind;
+using platform::LinkKind;
 using platform::Stat;
 
 /** Makes it by `make(name)`, settles it by `settle(name)`, which reports, and gives it its name. */
@@ -45,7 +46,8 @@ std::string folder_path(const std::string& entry_path) {
  */
 bool leads_to_subfolder(const Folder& folder, Names names, const std::string& text) {
   std::string there;
-  if (folder.is_base() || read_text(folder.dst(), names.dst, there) < 0) return false;
+  LinkKind kind{};
+  if (folder.is_base() || read_text(folder.dst(), names.dst, there, kind) < 0) return false;
   const Folder* root = &folder;
   while (!root->parent().is_base()) root = &root->parent();
   const std::string src = resolve(root->src_path(), "");
@@ -58,9 +60,9 @@ bool leads_to_subfolder(const Folder& folder, Names names, const std::string& te
 
 }  // namespace
 
-int read_text(const platform::Handle& folder, const char* name, std::string& text) {
+int read_text(const platform::Handle& folder, const char* name, std::string& text, LinkKind& kind) {
   std::array<char, 4097> target;  // PATH_MAX and one, to see that it fitted
-  const int64_t length = platform::read_link(folder, name, target.data(), target.size());
+  const int64_t length = platform::read_link(folder, name, target.data(), target.size(), kind);
   if (length < 0) return static_cast<int>(length);
   text.assign(target.data(), static_cast<size_t>(length));
   return 0;
@@ -88,7 +90,8 @@ void copy_link(Worker& worker, const FolderUse& use, Names names) {
     if (!is_first_name(worker, use, names, stat, claim)) return;
   }
   std::string text;
-  if (const int error = read_text(folder.src(), names.src, text); error < 0) {
+  LinkKind kind{};
+  if (const int error = read_text(folder.src(), names.src, text, kind); error < 0) {
     worker.fail(folder, names, error, "readlink");
     return;
   }
@@ -96,12 +99,12 @@ void copy_link(Worker& worker, const FolderUse& use, Names names) {
     worker.fail(folder, names, EINVAL, kSubfolder);
     return;
   }
-  if (options.absolute_links && !text.starts_with('/')) {
+  if (options.absolute_links && platform::root_length(text) == 0) {
     text = resolve(folder_path(folder.src_path(names.src)), text);
   }
   const bool made = make_at_once(
       worker, folder, names, Kind::link, "symlink",
-      [&](const char* name) { return platform::make_link(folder.dst(), name, text.c_str()); },
+      [&](const char* name) { return platform::make_link(folder.dst(), name, text.c_str(), kind); },
       [&](const char* name) {
         return !settles || settle_other(worker.engine, folder, names, stat, name);
       });
@@ -147,7 +150,7 @@ void link_instead(Worker& worker, Folder& folder, Names names) {
       [&](const char* name) {
         return hard ? platform::make_hard_link(folder.src(), names.src, options.follow(),
                                                folder.dst(), name)
-                    : platform::make_link(folder.dst(), name, text.c_str());
+                    : platform::make_link(folder.dst(), name, text.c_str(), LinkKind::file);
       },
       [](const char*) { return true; });
   if (made) worker.count(hard ? Count::hard_linked : Count::links);

@@ -8,8 +8,9 @@
 
 namespace fastcp {
 
-/** The text of a link. A negative errno, or 0. */
-int read_text(const platform::Handle& folder, const char* name, std::string& text);
+/** The text of a link, and what kind of link it is where there are kinds. A negative errno, or 0. */
+int read_text(const platform::Handle& folder, const char* name, std::string& text,
+              platform::LinkKind& kind);
 
 /** What an entry of SRC is, or what it stands for. False where that failed, and was reported. */
 bool stat_source(Worker& worker, const Folder& folder, Names names, platform::Stat& stat);

@@ -143,10 +143,12 @@ bool is_current_otherwise(const Pair& pair) {
 
 bool is_current_link(const Pair& pair) {
   std::string src, dst;
-  if (const int error = read_text(pair.folder().src(), pair.names.src, src); error < 0) {
+  platform::LinkKind src_kind{}, dst_kind{};
+  if (const int error = read_text(pair.folder().src(), pair.names.src, src, src_kind); error < 0) {
     return pair.fail(error, "readlink");
   }
-  if (read_text(pair.folder().dst(), pair.names.dst, dst) < 0 || src != dst) return false;
+  const int error = read_text(pair.folder().dst(), pair.names.dst, dst, dst_kind);
+  if (error < 0 || src != dst || src_kind != dst_kind) return false;
   return is_current_otherwise(pair);
 }
 

@@ -2,12 +2,14 @@
 // per platform, and CMake chooses that file. Neither napi nor a system header appears here.
 //
 // Unless a function says otherwise it returns 0 or a count, and a negative POSIX errno on failure;
-// win32.cc translates its own codes. Names are bytes as the system lists them, never paths, except
-// relative to Handle::working_folder().
+// Windows' codes are translated. Names are bytes as the system lists them, never paths, except relative
+// to Handle::working_folder(); paths have slashes everywhere.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
+#include <string_view>
 
 namespace fastcp::platform {
 
@@ -132,9 +134,16 @@ int open_entry(const Handle& folder, const char* name, Follow follow, Handle& ou
 /** Creates a file that must not exist, for writing; `mode` is subject to umask and default ACLs. */
 int create_file(const Handle& folder, const char* name, uint32_t mode, Handle& out);
 
-/** Returns the length of the target, not terminated; -ENAMETOOLONG where `size` is too small. */
-int64_t read_link(const Handle& folder, const char* name, char* target, size_t size);
-int make_link(const Handle& folder, const char* name, const char* target);
+/** Windows knows by the link what it leads to, and has a second kind of links to folders. */
+enum class LinkKind : uint8_t { file, folder, junction };
+
+/**
+ * Returns the length of the target, not terminated; -ENAMETOOLONG where `size` is too small. `kind` is set
+ * where the system knows kinds.
+ */
+int64_t read_link(const Handle& folder, const char* name, char* target, size_t size,
+                  LinkKind& kind);
+int make_link(const Handle& folder, const char* name, const char* target, LinkKind kind);
 
 /** Makes a FIFO or device node like `source`; `mode` is subject to umask and default ACLs. */
 int make_special(const Handle& folder, const char* name, const Stat& source, uint32_t mode);
@@ -228,6 +237,9 @@ int next_data(const Handle& file, uint64_t offset, uint64_t size, uint64_t& star
 
 int set_size(const Handle& file, uint64_t size);
 
+/** What is not written to a new file is to be a hole: before anything is. */
+void allow_holes(const Handle& file);
+
 /** Has the content of a file that was written go to its device, and where it may, out of memory. */
 void drop_cache(const Handle& file);
 
@@ -237,10 +249,10 @@ void drop_cache(const Handle& file);
 int exchange(const Handle& folder, const char* one, const char* other);
 
 /**
- * Locks the folder of an open descriptor, which its holder's end unlocks. -EWOULDBLOCK: it is locked by
- * another descriptor.
+ * Locks the folder, or on Windows the file, of an open descriptor, which its holder's end unlocks.
+ * -EWOULDBLOCK: it is locked by another descriptor.
  */
-int try_lock(intptr_t folder);
+int try_lock(intptr_t descriptor);
 
 /**
  * Whether take_snapshot() could copy `source` into `folder`. -EOPNOTSUPP: the file system has no
@@ -268,5 +280,13 @@ int64_t free_descriptors();
 
 /** Processors that workers keep busy when all is cached. */
 unsigned processor_count();
+
+/** A variable of the environment as it is now; empty where there is none. */
+std::string environment(const char* name);
+
+// --- paths -----------------------------------------------------------------------------------
+
+/** How much of a path names its root, as in `/` or `C:/`; 0 where it is relative. */
+size_t root_length(std::string_view path);
 
 }  // namespace fastcp::platform

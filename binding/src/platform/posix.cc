@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <memory>
 #include <utility>
 
@@ -121,13 +122,14 @@ int create_file(const Handle& folder, const char* name, uint32_t mode, Handle& o
   return open_at(folder, name, kFlags, static_cast<mode_t>(mode), out);
 }
 
-int64_t read_link(const Handle& folder, const char* name, char* target, size_t size) {
+int64_t read_link(const Handle& folder, const char* name, char* target, size_t size,
+                  LinkKind& /*kind*/) {
   const ssize_t length = readlinkat(fd(folder), name, target, size);
   if (length < 0) return failure();
   return static_cast<size_t>(length) < size ? length : -ENAMETOOLONG;
 }
 
-int make_link(const Handle& folder, const char* name, const char* target) {
+int make_link(const Handle& folder, const char* name, const char* target, LinkKind /*kind*/) {
   return check(symlinkat(target, fd(folder), name));
 }
 
@@ -192,6 +194,8 @@ int set_size(const Handle& file, uint64_t size) {
   return retry([&] { return ftruncate(fd(file), static_cast<off_t>(size)); });
 }
 
+void allow_holes(const Handle& /*file*/) {}  // they always are
+
 // --- the rest --------------------------------------------------------------------------------
 
 int try_lock(intptr_t folder) { return check(flock(static_cast<int>(folder), LOCK_EX | LOCK_NB)); }
@@ -210,5 +214,14 @@ int64_t free_descriptors() {
   constexpr rlim_t kPlenty = 1 << 20;  // also what RLIM_INFINITY is taken for
   return static_cast<int64_t>(std::min(limit.rlim_cur, kPlenty)) - open;
 }
+
+std::string environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+// --- paths -----------------------------------------------------------------------------------
+
+size_t root_length(std::string_view path) { return path.starts_with('/') ? 1 : 0; }
 
 }  // namespace fastcp::platform
