@@ -84,6 +84,10 @@ export async function copyFile(
   return await copyTree(from, to, options);
 }
 
+/** Node on Windows takes a name that cannot be for one that is not there. */
+const tooLongCodes =
+  process.platform === 'win32' ? ['ENOENT', 'EINVAL', 'ENAMETOOLONG'] : ['ENAMETOOLONG'];
+
 /** The bytes that a name may have: the longest that could be made. */
 export async function longestName(room: string): Promise<number> {
   let [longest, tooLong] = [1, 1025];
@@ -94,7 +98,7 @@ export async function longestName(room: string): Promise<number> {
       () => undefined,
       (failed: NodeJS.ErrnoException) => failed,
     );
-    if (error && error.code !== 'ENAMETOOLONG') throw error;
+    if (error && !tooLongCodes.includes(error.code ?? '')) throw error;
     if (error) tooLong = length;
     else longest = length;
   }

