@@ -1,7 +1,7 @@
 // Runs clang-tidy or clang-format over the C++ sources: clang.mjs tidy | format | format-check
 // Where the tool is not installed this is skipped, but not on CI.
 import { spawnSync } from 'node:child_process';
-import { existsSync, readdirSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 const modes = {
@@ -12,6 +12,7 @@ const modes = {
 
 const root = join(import.meta.dirname, '..');
 const mode = modes[process.argv[2]];
+let built;
 if (!mode) fail(`usage: clang.mjs ${Object.keys(modes).join(' | ')}`);
 
 // Version 14 first: others format differently.
@@ -26,8 +27,17 @@ if (mode.tool === 'clang-tidy' && !existsSync(join(root, 'build/compile_commands
   run('npm', ['run', 'build:native']);
 }
 const sources = join(root, 'binding/src');
-const files = readdirSync(sources, { recursive: true }).filter((file) => mode.files.test(file));
-if (files.length) run(tool, [...mode.args, ...files.map((file) => join(sources, file))]);
+const files = readdirSync(sources, { recursive: true })
+  .filter((file) => mode.files.test(file))
+  .map((file) => join(sources, file));
+const here = mode.tool === 'clang-tidy' ? files.filter(isBuiltHere) : files;
+if (here.length) run(tool, [...mode.args, ...here]);
+
+/** Other systems' files include headers that are not here. */
+function isBuiltHere(file) {
+  built ??= readFileSync(join(root, 'build/compile_commands.json'), 'utf8');
+  return built.includes(`"${file}"`);
+}
 
 function run(command, args) {
   const stdio = ['ignore', 'inherit', 'pipe'];

@@ -69,8 +69,8 @@ describe.runIf(hasWine).each(versions)('Node %s', (version: Version) => {
   async function callAll(...calls: [name: string, ...args: unknown[]][]) {
     const script = onZ(join(import.meta.dirname, 'support/copy.cjs'));
     const args = [script, `Z:${join(root, 'dist')}`, JSON.stringify(calls)];
-    const { stdout, stderr } = await wine(node, args, { cwd: work });
-    expect(stderr).toBe('');
+    const { exitCode, stdout, stderr } = await wine(node, args, { cwd: work });
+    expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
     return JSON.parse(stdout);
   }
 
@@ -281,8 +281,9 @@ describe.runIf(hasWine).each(versions)('Node %s', (version: Version) => {
        if (isMainThread) new Worker(new URL(import.meta.url));
        else console.log(process.execPath, (await copyTree('hosted', 'hosted copy')).files);`,
     );
-    const { stdout, stderr } = await wine(at('another name.exe'), ['host.mjs'], { cwd: work });
-    expect(stderr).toBe('');
+    const host = at('another name.exe');
+    const { exitCode, stdout, stderr } = await wine(host, ['host.mjs'], { cwd: work });
+    expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
     expect(stdout).toMatch(/another name\.exe 1\n$/);
     expectCopy(at('hosted'), at('hosted copy'));
   });

@@ -241,6 +241,8 @@ int64_t free_descriptors() { return 8192; }  // of 16 million handles; folders n
 unsigned processor_count() {
   DWORD_PTR process = 0, system = 0;
   if (GetProcessAffinityMask(GetCurrentProcess(), &process, &system) == 0) return 1;
+  // No mask: more than 64.
+  if (process == 0) return GetActiveProcessorCount(ALL_PROCESSOR_GROUPS);
   return std::max(1U, static_cast<unsigned>(std::popcount(uint64_t{process})));
 }
 

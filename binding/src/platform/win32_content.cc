@@ -46,6 +46,13 @@ NTSTATUS share_blocks(const Handle& src, const Handle& dst, uint64_t size, uint6
 
 }  // namespace
 
+const char* const clone_call = "FSCTL_DUPLICATE_EXTENTS_TO_FILE";
+
+int create_clone(const Handle& /*src*/, const Handle& /*folder*/, const char* /*name*/,
+                 Handle& /*out*/) {
+  return -EOPNOTSUPP;
+}
+
 Attempt clone_file(const Handle& src, const Handle& dst) {
   // ReFS has it, and so a Dev Drive.
   if (!shares_blocks(dst)) return not_here(true, EOPNOTSUPP);

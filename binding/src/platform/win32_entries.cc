@@ -172,8 +172,17 @@ int make_link(const Handle& folder, const char* name, const char* target, LinkKi
                 type | FILE_OPEN_REPARSE_POINT, FILE_CREATE};
   Handle made;
   if (const int error = open_name(folder, name, how, made); error < 0) return error;
-  // Without Developer Mode or the right to make links this is -EPERM.
-  const NTSTATUS status = control(made, FSCTL_SET_REPARSE_POINT, data.data(), data.size());
+  const auto make = [&] {
+    return control(made, FSCTL_SET_REPARSE_POINT, data.data(), data.size());
+  };
+  NTSTATUS status = make();
+  // An administrator has the right, and has to claim it. Without it, and Developer Mode, this is -EPERM.
+  constexpr ULONG kMakeLinks = 35;  // SE_CREATE_SYMBOLIC_LINK_PRIVILEGE
+  BOOLEAN before = FALSE;
+  if (status == STATUS_PRIVILEGE_NOT_HELD &&
+      NT_SUCCESS(RtlAdjustPrivilege(kMakeLinks, TRUE, FALSE, &before))) {
+    status = make();
+  }
   if (NT_SUCCESS(status)) return 0;
   FILE_DISPOSITION_INFORMATION gone{TRUE};
   set(made, FileDispositionInformation, gone);

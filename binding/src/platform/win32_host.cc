@@ -50,7 +50,12 @@ int try_lock(intptr_t descriptor) {
 }  // namespace fastcp::platform
 
 // NOLINTNEXTLINE(misc-use-internal-linkage): the loader's
-extern "C" BOOL WINAPI DllMain(HINSTANCE /*module*/, DWORD reason, void* /*reserved*/) {
+extern "C" BOOL WINAPI DllMain(HINSTANCE module, DWORD reason, void* /*reserved*/) {
+  if (reason != DLL_PROCESS_ATTACH) return TRUE;
+  // It stays loaded when the worker thread that loaded it ends: others may still use it.
+  constexpr DWORD kFlags = GET_MODULE_HANDLE_EX_FLAG_PIN | GET_MODULE_HANDLE_EX_FLAG_FROM_ADDRESS;
+  HMODULE pinned = nullptr;
+  GetModuleHandleExW(kFlags, reinterpret_cast<LPCWSTR>(module), &pinned);
   // False: what loads us is no host of Node-API, and is told so.
-  return reason != DLL_PROCESS_ATTACH || find_functions() ? TRUE : FALSE;
+  return find_functions() ? TRUE : FALSE;
 }

@@ -27,6 +27,7 @@ NTSTATUS NTAPI NtFlushBuffersFile(HANDLE, PIO_STATUS_BLOCK);
 NTSTATUS NTAPI NtQueryDirectoryFile(HANDLE, HANDLE, PIO_APC_ROUTINE, PVOID, PIO_STATUS_BLOCK, PVOID,
                                     ULONG, FILE_INFORMATION_CLASS, BOOLEAN, PUNICODE_STRING,
                                     BOOLEAN);
+NTSTATUS NTAPI RtlAdjustPrivilege(ULONG, BOOLEAN, BOOLEAN, PBOOLEAN);
 }
 
 namespace fastcp::platform {
