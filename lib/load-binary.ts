@@ -20,8 +20,8 @@ function failure(root: string, error: NodeJS.ErrnoException): Error {
   const broken = error.code === 'ERR_DLOPEN_FAILED';
   const lines = [
     broken
-      ? `fastcp: its binary does not load: ${error.message.trim()}`
-      : `fastcp: there is no binary for ${process.platform} ${process.arch}.`,
+      ? `fastcp cannot run, its binary does not load: ${error.message.trim()}`
+      : `fastcp has no binary for ${process.platform} ${process.arch}.`,
     `Binaries of this package: ${there}.`,
     ...(process.platform === 'linux'
       ? ["Where the system's C library is musl and it is not Alpine, set LIBC=musl."]
