@@ -98,7 +98,8 @@ function folderLines(folder: FolderDiagnosis): string[] {
   const { path, fileSystem, mountPoint, readOnly, obstacle, longestName, can } = folder;
   const lines = [`${quoteName(path)}:`];
   const how = readOnly ? ', read-only' : '';
-  lines.push(row('file system', `${fileSystem || 'unknown'}, ${quoteName(mountPoint)}${how}`));
+  const where = mountPoint && `, ${quoteName(mountPoint)}`; // not every system tells
+  lines.push(row('file system', `${fileSystem || 'unknown'}${where}${how}`));
   lines.push(row('free', `${bytes(folder.freeBytes)} of ${bytes(folder.bytes)}`));
   const { inodes, freeInodes } = folder;
   if (inodes > 0) lines.push(row('free inodes', `${number(freeInodes)} of ${number(inodes)}`));
