@@ -91,12 +91,12 @@ function prefixFor(dest: Buffer): string {
 }
 
 /** Undefined where somebody has it, it is gone, or it is not ours. */
-function lockFolder(path: Buffer): Promise<FileHandle | undefined> {
+async function lockFolder(path: Buffer): Promise<FileHandle | undefined> {
   const { O_RDONLY, O_RDWR, O_CREAT, O_DIRECTORY, O_NOFOLLOW } = constants;
-  // Windows locks no folders.
-  return isWindows
-    ? lock(join(path, Buffer.from('lock')), O_RDWR | O_CREAT)
-    : lock(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+  if (!isWindows) return lock(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+  // Windows locks no folders. A link to one is not ours.
+  const found = await promises.lstat(path).catch(() => undefined);
+  return found?.isDirectory() ? lock(join(path, Buffer.from('lock')), O_RDWR | O_CREAT) : undefined;
 }
 
 async function lock(path: Buffer, flags: number): Promise<FileHandle | undefined> {
