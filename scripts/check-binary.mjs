@@ -13,7 +13,7 @@ const MACHINES = { x64: ['X86_64', 'AMD64'], arm64: ['AARCH64', 'ARM64'] };
 /** `summary` for people, and what is wrong. */
 export function checkBinary(path, { platform, arch, needs }) {
   const bytes = statSync(path).size;
-  const { machine, libraries, exports, versions = [], macos } = inspect(path);
+  const { machine, libraries, exports, versions = [], macos, host = [] } = inspect(path);
   const faults = [];
 
   if (bytes > MAX_BYTES) faults.push(`${bytes} bytes, more than ${MAX_BYTES}`);
@@ -23,6 +23,8 @@ export function checkBinary(path, { platform, arch, needs }) {
     const known = needs.libraries.some((name) => name === library || name.test?.(library));
     if (!known) faults.push(`needs ${library}`);
   }
+  for (const name of host)
+    if (!/^(napi|node_api)_/.test(name)) faults.push(`asks Node for ${name}`);
   // GLIBC_2.17, but also GLIBCXX_3.4 and others that no target may need.
   const glibc = versions.map((version) => /^GLIBC_([\d.]+)$/.exec(version)?.[1] ?? version);
   for (const version of glibc) {

@@ -22,6 +22,10 @@ elif isinstance(binary, lief.MachO.Binary):
         for command in binary.libraries
         if command.command != lief.MachO.LoadCommand.TYPE.ID_DYLIB
     ]
+    # What no library was named for, which the linker leaves to whoever loads it.
+    weak = lief.MachO.DyldBindingInfo.CLASS.WEAK
+    left = [of for of in binary.bindings if not of.has_library and of.binding_class != weak]
+    found["host"] = sorted({of.symbol.name.lstrip("_") for of in left})
     major, minor, _ = binary.build_version.minos
     found["macos"] = f"{major}.{minor}"
 else:
