@@ -316,6 +316,31 @@ describe('unchanged', () => {
     expect(stateOf(dest)).toEqual(stateOf(src));
     expect(stateOf(store)).toEqual(before);
   });
+
+  test.for([{ preserve: true }, { preserve: ['mode', 'timestamps', 'links'] }] as CopyOptions[])(
+    'nor one that SRC has as many names of: %j',
+    async (options) => {
+      makeFiles(src, { one: 'same' });
+      linkSync(join(src, 'one'), join(src, 'two'));
+      makeFiles(dest, {});
+      mkdirSync(dest, { recursive: true });
+      const store = join(dest, '../store of one');
+      makeFiles(store, { one: 'same', two: 'same' });
+      // Whichever is first.
+      for (const name of ['one', 'two']) {
+        utimesSync(join(store, name), 1, 1);
+        chmodSync(join(store, name), 0o600);
+        linkSync(join(store, name), join(dest, name));
+      }
+      const before = stateOf(store);
+      await mirror(options);
+      expect(stateOf(store)).toEqual(before);
+      expect(stateOf(dest)).toEqual(stateOf(src));
+      expect(statSync(join(dest, 'two')).ino).toBe(statSync(join(dest, 'one')).ino);
+      expect(await mirror(options)).toMatchObject({ files: 0, hardLinked: 0 });
+      rmSync(store, { recursive: true });
+    },
+  );
 });
 
 describe('what SRC does not have', () => {

@@ -66,11 +66,10 @@ bool is_proven(const Pair& pair) {
          is_proven_older(pair.folder(), pair.src, pair.dst);
 }
 
-/** One more name of it is somebody else's: what is set here would be set there. */
-bool is_shared(const Pair& pair) {
-  const uint64_t ours = pair.options().preserve.links ? pair.src.links : 1;
-  return pair.dst.links > ours;
-}
+/**
+ * One more name of it may be somebody else's, however many SRC's file has: what is set here would be set there.
+ */
+bool is_shared(const Pair& pair) { return pair.dst.links > 1; }
 
 /** Gives an entry of the same content what else its source has. False where that failed, and was reported. */
 bool settle(const Pair& pair) {
@@ -122,7 +121,9 @@ bool is_current_file(const Pair& pair, const Compared& compared) {
   if (!proven) {
     const Contents contents = compare(pair, compared);
     if (contents != Contents::same) return contents == Contents::left;
-    if (pair.is_settled() && (pair.options().dry_run || is_shared(pair))) return pair.skip();
+    // Attributes, which nobody has looked at, may be what changed.
+    const bool whole = is_shared(pair) && !pair.options().preserve.xattrs;
+    if (pair.is_settled() && (pair.options().dry_run || whole)) return pair.skip();
   }
   if (is_shared(pair)) return false;
   if (!settle(pair)) return true;
