@@ -63,7 +63,7 @@ function build({ name, option }) {
     stdio: 'ignore',
   });
   const compile = ['compile', ...where, '--parallel', '4'];
-  execFileSync(bin('cmake-js'), compile, { cwd: root, stdio: ['ignore', 'ignore', 'inherit'] });
+  execFileSync(bin('cmake-js'), compile, { cwd: root, stdio: ['ignore', 2, 2] });
 }
 
 async function mustFind(sanitizer, bug, command) {
