@@ -44,7 +44,7 @@ const entriesOf = (folder: string): string[] =>
 
 let made = 0;
 
-test(`listings of any names, seed ${seed}`, () =>
+test(`listings of any names, seed ${seed}`, { timeout: 600_000 }, () =>
   fuzz(
     times(30),
     (random) => distinct(several(random, 40, () => randomName(random) + random.pick(['', '/']))),
@@ -66,7 +66,8 @@ test(`listings of any names, seed ${seed}`, () =>
         ? undefined
         : `copied: ${JSON.stringify(copied)}`;
     },
-  ));
+  ),
+);
 
 /** Arguments of answer(), most of them wrong in some way. */
 function randomAnswer(random: Random, entries: number): unknown[] {
@@ -107,7 +108,7 @@ function detached(size: number): Uint8Array {
   return array;
 }
 
-test(`answers of anything, seed ${seed}`, async () => {
+test(`answers of anything, seed ${seed}`, { timeout: 600_000 }, async () => {
   const src = join(work, 'questions');
   const names = ['a', 'b', 'c', 'd/', 'e/', 'f/', 'g\n', '\xff'];
   await makeTree(src, names);
@@ -115,7 +116,7 @@ test(`answers of anything, seed ${seed}`, async () => {
   const options = nativeOptions(checkRequest(src, work, {}));
   let taken = 0;
   await fuzz(
-    times(500),
+    times(200),
     (random) => several(random, 4, () => randomAnswer(random, names.length)),
     (answers) => {
       const dest = join(work, `${made++}`);

@@ -16,7 +16,7 @@ const takes = (glob: string, name: string): boolean =>
   judgeGlobs(globScope(parseGlobs([glob], 'include'), []) ?? expect.fail(), name, false).verdict ===
   verdicts.take;
 
-test(`stars match what picomatch says, seed ${seed}`, () =>
+test(`stars match what picomatch says, seed ${seed}`, { timeout: 600_000 }, () =>
   fuzz(
     times(5_000),
     (random) => {
@@ -32,7 +32,8 @@ test(`stars match what picomatch says, seed ${seed}`, () =>
       const theirs = name === glob || picomatch.makeRe(glob, { dot: true, flags: 's' }).test(name);
       return takes(glob, name) === theirs ? undefined : `${glob} ${name}: picomatch says ${theirs}`;
     },
-  ));
+  ),
+);
 
 /** What somebody who wants to take time would write. */
 function nasty(random: Random): string {
@@ -59,7 +60,7 @@ function nasty(random: Random): string {
 const longName = 'a'.repeat(255);
 const longPath = Array.from({ length: 16 }, () => longName);
 
-test(`globs of anything, seed ${seed}`, () =>
+test(`globs of anything, seed ${seed}`, { timeout: 600_000 }, () =>
   fuzz(
     times(1_000),
     (random) => several(random, 60, () => nasty(random)),
@@ -77,9 +78,10 @@ test(`globs of anything, seed ${seed}`, () =>
       const took = performance.now() - began;
       return took < 1000 ? undefined : `${took} ms`;
     },
-  ));
+  ),
+);
 
-test(`rule files of anything, seed ${seed}`, () =>
+test(`rule files of anything, seed ${seed}`, { timeout: 600_000 }, () =>
   fuzz(
     times(1_000),
     (random) => several(random, 200, () => (random.chance(5) ? '\n' : nasty(random))),
@@ -96,7 +98,8 @@ test(`rule files of anything, seed ${seed}`, () =>
       const took = performance.now() - began;
       return took < 1000 ? undefined : `${took} ms`;
     },
-  ));
+  ),
+);
 
 /** The least of some rounds, in µs: others use the machine, too. */
 function least(rounds: number, count: number, work: () => void): number {
