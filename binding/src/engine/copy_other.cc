@@ -176,14 +176,16 @@ bool link_to_copy(Worker& worker, Folder& folder, Names names, Kind kind,
   }
   if (error == kNotPlaced) return true;
   const char* name = temporary.empty() ? names.dst : temporary.c_str();
+  const char* operation = "link";
   if (error == 0) {
     // Somebody may have put something else under the name of the copy.
     Stat made;
     error = platform::stat_entry(folder.dst(), name, made);
+    if (error < 0) operation = "lstat";
     if (error == 0 && (made.dev != copy.dev || made.ino != copy.ino)) error = -ESTALE;
-    if (error == -ESTALE) platform::remove_file(folder.dst(), name);
+    if (error < 0) platform::remove_file(folder.dst(), name);
   }
-  if (error < 0) return !worker.engine.lose(folder, names, Loss::links, error, "link");
+  if (error < 0) return !worker.engine.lose(folder, names, Loss::links, error, operation);
   if (!commit(worker, folder, names, temporary)) {
     platform::remove_file(folder.dst(), name);
     return true;
