@@ -9,15 +9,15 @@ import { makeLargeTree, makeTree, temporaryFolder } from './support/trees.js';
 // What a person sees: the screen of a terminal, while a tree is copied and afterwards.
 
 const bar = /^\[=+-*\] {2}[\d,]+\/[\d,]+ found {2}/;
-const summary = /^60,000 files, 203 folders, .* in .* s \([\d,]+ files\/s\)/;
+const summary = /^120,000 files, 405 folders, .* in [\d.]+ m?s[ :]/;
 
 describe.skipIf(!hasTool('tmux'))('the screen', () => {
   const cwd = temporaryFolder();
-  for (const name of ['a', 'b']) makeLargeTree(join(cwd, 'src', name));
+  for (const name of ['a', 'b', 'c', 'd']) makeLargeTree(join(cwd, 'src', name));
   makeTree(cwd, { 'conflict/a/folder-70': 'in the way' });
   let count = 0;
 
-  /** A shell that has begun a copy of some seconds, after a line that must stay. */
+  /** A shell that has begun a copy of a second or more, after a line that must stay. */
   function begin(columns: number, options = '', env: NodeJS.ProcessEnv = {}, end = ''): Screen {
     const screen = new Screen(columns, 24, cwd, { NODE: process.execPath, FASTCP, ...env });
     screen.type(`clear; echo kept; "$NODE" "$FASTCP" -j1 ${options} src copy${count++}${end}`);

@@ -91,6 +91,8 @@ describe.skipIf(!installed)('installed by', () => {
         enableTelemetry: false,
         enableScripts: false,
         enableGlobalCache: false,
+        // On CI Yarn would refuse to write the lock file.
+        enableImmutableInstalls: false,
       }),
     });
     run('node', [yarn, 'install'], app);
