@@ -159,19 +159,32 @@ void FolderTable::opened_locked(Folder& folder, Handle src, Handle dst) {
   while (open_pairs_ > budget_ && idle_.front() != &folder) close_oldest_locked();
 }
 
+/** An open folder below a closed one, the nearest of `most` that are looked at. */
+Folder* FolderTable::open_below_locked(Folder& folder, size_t most) {
+  std::vector<Folder*> seen{&folder};
+  for (size_t i = 0; i < seen.size() && i < most; i++) {
+    for (Folder* child : seen[i]->children_) {
+      if (child->src_.is_open()) return child;
+      if (seen.size() < most) seen.push_back(child);
+    }
+  }
+  return nullptr;
+}
+
 /** Opens a closed folder. */
 int FolderTable::open_locked(Folder& folder) {
-  for (Folder* child : folder.children_) {
-    if (folder.src_.is_open()) break;
-    open_parent_locked(*child);
-  }
-  if (folder.src_.is_open()) return 0;
-
-  // Down from the nearest ancestor that is open; those between stay closed.
   std::vector<Folder*> closed;
   Folder* at = &folder;
   for (; !at->src_.is_open(); at = at->parent_) closed.push_back(at);
+  if (closed.empty()) return 0;
 
+  // Up, where that is nearer: on the way out of a deep tree another worker may still be further down.
+  if (Folder* below = open_below_locked(folder, closed.size()); below != nullptr) {
+    for (; below != &folder; below = below->parent_) open_parent_locked(*below);
+    if (folder.src_.is_open()) return 0;
+  }
+
+  // Down from the nearest ancestor that is open; those between stay closed.
   Handle src, dst;
   for (const Folder* above = at; !closed.empty(); closed.pop_back()) {
     const Folder& next = *closed.back();

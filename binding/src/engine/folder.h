@@ -77,6 +77,7 @@ class FolderTable {
   friend class FolderUse;
   friend class FolderKeep;
 
+  Folder* open_below_locked(Folder& folder, size_t most);
   int open_locked(Folder& folder);
   void opened_locked(Folder& folder, platform::Handle src, platform::Handle dst);
   void open_parent_locked(Folder& folder);

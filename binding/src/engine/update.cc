@@ -94,6 +94,12 @@ Contents compare(const Pair& pair, const Compared& before) {
   }
   // One that may not be read is replaced.
   if (open(folder.dst(), pair.names.dst, Follow::no, dst) < 0) return Contents::differ;
+  // Somebody may have put a FIFO or a device in the place of what was looked at.
+  Stat opened;
+  if (platform::stat_handle(dst, opened) < 0 || opened.kind != Kind::file) return Contents::differ;
+  if (platform::stat_handle(src, opened) < 0 || is_changed(pair.src, opened)) {
+    return Contents::differ;
+  }
 
   const bool resumed = before.src_ctime == pair.src.ctime && before.dst_ctime == pair.dst.ctime;
   const Comparison found =
