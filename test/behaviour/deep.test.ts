@@ -1,11 +1,12 @@
 import { execFileSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { copyTree } from '../../lib/index.js';
 import { COMMAND, copyInChild, run } from '../support/child.js';
 import { deepSummary, differences } from '../support/compare.js';
 import { makeDeep, makeFiles } from '../support/trees.js';
-import { removeTree, workFolder } from '../support/work.js';
+import { needTool, removeTree, workFolder } from '../support/work.js';
 
 // Trees deeper than any path, with fewer descriptors than levels.
 
@@ -75,6 +76,22 @@ describe.for(trees)('5,000 levels, %s', (shape) => {
     if (others <= 1000) expect(longest).toBeGreaterThan(7 * levels);
     removeTree(dest);
   });
+});
+
+// Two workers, one of them far above the other on the way out: folders were reopened from the root, each time.
+test('what was closed is opened from where it is nearest', async (context) => {
+  needTool(context, 'strace');
+  const dest = join(work, 'traced copy');
+  const log = join(work, 'strace.log');
+  const traced = ['strace', '-f', '-c', '-e', 'trace=openat', '-o', log];
+  const command = [process.execPath, COMMAND, '-j2', src('comb'), dest];
+  const { status } = await run([...limited(200), ...traced, ...command]);
+  expect(status).toBe(0);
+  const calls = Number(/(\d+)(?: +\d+)? +openat$/m.exec(readFileSync(log, 'utf8'))?.[1]);
+  const { folders, others } = expected.comb;
+  expect(calls).toBeGreaterThan(2 * folders + 2 * others);
+  expect(calls).toBeLessThan(4 * (2 * folders + 2 * others));
+  removeTree(dest);
 });
 
 test('a wide tree with few descriptors', async () => {
