@@ -2,7 +2,7 @@
 import { Command } from 'commander';
 import type { Diagnosis, FolderDiagnosis } from '../lib/doctor/types.js';
 import { doctor, makeSnapshotSource } from '../lib/index.js';
-import { bytes, escapeControls, number, quoteName, toJsonLine, systemCopy } from './format.js';
+import { bytes, escapeControls, number, quoteName, systemCopy, toJsonLine } from './format.js';
 import { abortOnSignals, Interruption } from './interrupt.js';
 
 interface Given {

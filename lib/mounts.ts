@@ -1,6 +1,6 @@
 /** What is mounted where, as far as the system tells: on Linux /proc does, on macOS a command. */
 import { promises } from 'node:fs';
-import { endsInSlash, join } from './paths.js';
+import { join } from './paths.js';
 
 export interface Mount {
   /** Absolute, without links. */
@@ -71,7 +71,7 @@ function deviceOf(path: Buffer): Promise<number | undefined> {
 
 /** Whether a path is a folder's own or one below it. */
 export function isWithin(path: Buffer, folder: Buffer): boolean {
-  const prefix = endsInSlash(folder) ? folder : join(folder, Buffer.alloc(0));
+  const prefix = join(folder, Buffer.alloc(0));
   return path.equals(folder) || path.subarray(0, prefix.length).equals(prefix);
 }
 

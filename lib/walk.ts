@@ -129,7 +129,7 @@ function isSame(a: BigIntStats, b: BigIntStats): boolean {
  * Whether `folder` is the one at `path`, which must exist, or one above it. Compares identities, not
  * names: links and bind mounts lead to the same folder by other ways.
  */
-export function* isWithin(path: Buffer, folder: BigIntStats): Steps<boolean> {
+export function* isAtOrBelow(path: Buffer, folder: BigIntStats): Steps<boolean> {
   for (let at: Buffer = yield* realpath(path); ; at = folderOf(at)) {
     if (isSame(folder, yield* stat(at, true))) return true;
     if (isRoot(at)) return false;
@@ -148,7 +148,7 @@ function* refuseIntoItself(
     throw refuse('ERR_FS_CP_EINVAL', 'src and dest are the same', srcPath, destPath);
   }
   if (!isFolder) return;
-  if (yield* isWithin(yield* nearest(target), src)) {
+  if (yield* isAtOrBelow(yield* nearest(target), src)) {
     throw refuse('ERR_FS_CP_EINVAL', 'cannot copy a folder into itself', srcPath, destPath);
   }
 }
@@ -172,7 +172,7 @@ function* refuseToEmpty(
     [Buffer.from(homedir()), 'your home folder'],
     [src, 'a folder that the source is in'],
   ] as const) {
-    if ((yield* existing(inside, true)) && (yield* isWithin(inside, there))) refuseAs(what);
+    if ((yield* existing(inside, true)) && (yield* isAtOrBelow(inside, there))) refuseAs(what);
   }
 }
 

@@ -4,7 +4,7 @@ import { type CopyError, refuse } from '../errors.js';
 import { mountsWithin } from '../mounts.js';
 import { baseName, folderOf, join } from '../paths.js';
 import { realpath, run } from '../steps.js';
-import { isWithin, type Root, type Shown } from '../walk.js';
+import { isAtOrBelow, type Root, type Shown } from '../walk.js';
 
 /** DEST's own path: without links on the way, and with a name at its end. */
 export async function findTarget({ dest }: Root): Promise<Buffer> {
@@ -37,7 +37,7 @@ export async function refuseTarget(root: Root, target: Buffer, shown: Shown): Pr
   if (!root.isFolder && there.isDirectory()) {
     throw no('ERR_FS_CP_NON_DIR_TO_DIR', 'cannot overwrite a folder with a non-folder');
   }
-  if (await run(isWithin(root.followSrc ? root.src : folderOf(root.src), there))) {
+  if (await run(isAtOrBelow(root.followSrc ? root.src : folderOf(root.src), there))) {
     throw no('ERR_FS_CP_EINVAL', 'cannot replace a folder that the source is in (atomic)');
   }
 }

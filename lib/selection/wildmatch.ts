@@ -6,11 +6,12 @@
  * never needed, so the time is at most pattern times text, whatever the pattern.
  */
 
-/** A byte, the set of bytes that match, or a star. */
+/** A character's code (here a byte), the set of bytes that match, one of any, or a star. */
 type Token = number | Uint8Array;
-const star = -1;
+export const star = -1;
+export const anyOne = -2;
 
-type Segment = Token[];
+export type Segment = Token[];
 /** Double star and slash: any number of segments. */
 const anyFolders = Symbol('**/');
 /** Double star at the end: whatever is left. */
@@ -18,7 +19,6 @@ const anyRest = Symbol('/**');
 
 export type Wildcard = (Segment | typeof anyFolders | typeof anyRest)[];
 
-const anyByte = new Uint8Array(256).fill(1);
 const slash = 0x2f;
 const backslash = 0x5c;
 const isUpper = (byte: number): boolean => byte >= 0x41 && byte <= 0x5a;
@@ -69,7 +69,7 @@ export function parseWildcard(pattern: string, fold: boolean): Wildcard | undefi
       }
     } else {
       const literal = fold && isUpper(byte) ? byte + 0x20 : byte;
-      segment.push(pattern[at] === '?' ? anyByte : literal);
+      segment.push(pattern[at] === '?' ? anyOne : literal);
       at += 1;
     }
   }
@@ -190,7 +190,13 @@ function segmentEnd(text: string, at: number): number {
   return end < 0 ? text.length : end;
 }
 
-function matchesSegment(segment: Segment, text: string, start: number, end: number): boolean {
+/** Whether all of `text` between `start` and `end` matches; what a character is, the text decides. */
+export function matchesSegment(
+  segment: Segment,
+  text: string,
+  start: number,
+  end: number,
+): boolean {
   let at = start;
   let token = 0;
   let retryToken = -1;
@@ -205,8 +211,12 @@ function matchesSegment(segment: Segment, text: string, start: number, end: numb
       continue;
     }
     if (at === end) return expected === undefined;
-    const byte = text.charCodeAt(at);
-    if (typeof expected === 'number' ? expected === byte : expected?.[byte]) {
+    const code = text.charCodeAt(at);
+    if (
+      expected === code ||
+      expected === anyOne ||
+      (typeof expected === 'object' && expected[code])
+    ) {
       token += 1;
       at += 1;
       continue;
