@@ -83,11 +83,14 @@ const seed = Number(process.env.FASTCP_SEED ?? Date.now() % 1_000_000);
 class Editor {
   readonly #root: string;
   readonly #random: Random;
+  readonly #time: number;
   #last = 0;
 
-  constructor(root: string, random: Random) {
+  /** `time`: what new files get, in seconds; whole ones, since Node can set these again exactly. */
+  constructor(root: string, random: Random, time: number) {
     this.#root = root;
     this.#random = random;
+    this.#time = time;
   }
 
   #entries(): { path: string; isFolder: boolean; isFile: boolean }[] {
@@ -113,7 +116,7 @@ class Editor {
     const kind = this.#random.below(10);
     if (kind < 5) {
       writeFileSync(path, 'x'.repeat(this.#random.below(3) * 1000));
-      if (kind < 3) utimesSync(path, 1000, 1000); // a time that Node can set again exactly
+      if (kind < 3) utimesSync(path, this.#time, this.#time);
     } else if (kind < 7) mkdirSync(path);
     else if (kind < 8) symlinkSync(this.#random.pick(['a', 'b', '..', 'nowhere']), path);
     else if (kind < 9) execFileSync('mkfifo', [path]);
@@ -161,13 +164,15 @@ test(`${steps} random edits, seed ${seed}: DEST is SRC after each`, {
 }, async () => {
   const random = new Random(seed);
   mkdirSync(src);
-  const editor = new Editor(src, random);
+  const editor = new Editor(src, random, 1000);
+  // Another time: what has the size and the time of its source is taken for it, whatever is in it.
+  const others = () => new Editor(dest, random, 2000);
   for (let i = 0; i < 20; i++) editor.add();
   for (let step = 0; step < steps; step++) {
     for (let i = random.below(4); i >= 0; i--) editor.edit();
     // Others may put something into DEST, or take it away.
-    if (existsSync(dest) && random.chance(20)) new Editor(dest, random).add();
-    if (existsSync(dest) && random.chance(20)) new Editor(dest, random).remove();
+    if (existsSync(dest) && random.chance(20)) others().add();
+    if (existsSync(dest) && random.chance(20)) others().remove();
     const planned = random.chance(10) && (await entriesOf({ mirror: true, dryRun: true }));
     const before = existsSync(dest) && stateOf(dest);
     if (planned) expect(existsSync(dest) && stateOf(dest), `dry run ${step}`).toEqual(before);

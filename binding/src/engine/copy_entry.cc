@@ -39,9 +39,9 @@ int choose_route(Worker& worker, OpenFile& file) {
 bool may_create_clone(const Options& options, const OpenFile& file) {
   const Folder& folder = *file.folder;
   const Attributes none;
-  return options.reflink != Reflink::never && !options.find_holes && file.stat.size > 0 &&
-         (folder.route == nullptr || folder.route->clone) && !has_list(file.attributes) &&
-         options.preserve.mode &&
+  return platform::clones_are_created && options.reflink != Reflink::never && !options.find_holes &&
+         file.stat.size > 0 && (folder.route == nullptr || folder.route->clone) &&
+         !has_list(file.attributes) && options.preserve.mode &&
          file_creation_mode(options, folder, file.stat, none) ==
              (file.stat.mode & platform::kPermissions);
 }

@@ -151,6 +151,7 @@ int sync(const Handle& file_or_folder) { return check(fsync(fd(file_or_folder)))
 // --- content ---------------------------------------------------------------------------------
 
 const char* const clone_call = "clonefile";
+const bool clones_are_created = true;
 
 Attempt clone_file(const Handle& /*src*/, const Handle& /*dst*/) {
   return {Attempt::not_here, false, EOPNOTSUPP, 0};

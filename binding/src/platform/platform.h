@@ -214,10 +214,13 @@ Attempt clone_file(const Handle& src, const Handle& dst);
 /** What clone_file() and create_clone() are called in errors. */
 extern const char* const clone_call;
 
+/** Which of the two does anything: whether clones are made as new files, and not in open ones. */
+extern const bool clones_are_created;
+
 /**
- * Where clones are made as new files and not in open ones: makes `name`, which must be free, a clone of all of
- * `src` with its mode, which looks changed just now, and opens it for what it is still to be given.
- * -EXDEV: no file can be cloned there; -EOPNOTSUPP: this one, or the system has clone_file() for that.
+ * Makes `name`, which must be free, a clone of all of `src` with its mode, which looks changed just now,
+ * and opens it for what it is still to be given.
+ * -EXDEV: no file can be cloned there; -EOPNOTSUPP: this one.
  */
 int create_clone(const Handle& src, const Handle& folder, const char* name, Handle& out);
 

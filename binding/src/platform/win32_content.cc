@@ -47,6 +47,7 @@ NTSTATUS share_blocks(const Handle& src, const Handle& dst, uint64_t size, uint6
 }  // namespace
 
 const char* const clone_call = "FSCTL_DUPLICATE_EXTENTS_TO_FILE";
+const bool clones_are_created = false;
 
 int create_clone(const Handle& /*src*/, const Handle& /*folder*/, const char* /*name*/,
                  Handle& /*out*/) {
