@@ -72,15 +72,18 @@ void Job::start(Napi::Env env, const Napi::Function& notify, const Napi::Functio
 
   // It keeps the job alive until the function is finalized, which is after its last call.
   auto* context = new std::shared_ptr<Job>(shared_from_this());
-  const auto finalize = [](napi_env, void*, void* kept) {
+  const auto finalize = [](napi_env where, void*, void* kept) {
     const std::unique_ptr<std::shared_ptr<Job>> job(static_cast<std::shared_ptr<Job>*>(kept));
-    if (!(*job)->ended_) (*job)->environment_ends();
+    if ((*job)->ended_) return;
+    (*job)->environment_ends();
+    (*job)->forget_functions(where);
   };
   const napi_status status =
       napi_create_threadsafe_function(env, nullptr, nullptr, Napi::String::New(env, "fastcp"), 1, 1,
                                       nullptr, finalize, context, on_ping, &pinger_);
   if (status != napi_ok) {
     delete context;
+    forget_functions(env);
     throw Napi::Error::New(env, "fastcp: no threadsafe function");
   }
   wanted_ = engine_.useful_workers(concurrency_);
@@ -146,9 +149,7 @@ void Job::pump(napi_env env) {
       pinger_ = nullptr;
     }
     notify(env, true);
-    napi_delete_reference(env, std::exchange(notify_, nullptr));
-    napi_delete_reference(env, std::exchange(asked_, nullptr));
-    return;
+    return forget_functions(env);
   }
   Slots& slots = Slots::process();
   if (granted_ > 0) waiting_ = false;
@@ -217,6 +218,11 @@ void Job::call(napi_env env, napi_ref callback, bool argument) {
   // Callers hold a handle scope, Node-API's callbacks included. The function catches whatever is
   // thrown in it, so it failed to run at all.
   if (!called) environment_ends();
+}
+
+void Job::forget_functions(napi_env env) {
+  napi_delete_reference(env, std::exchange(notify_, nullptr));
+  napi_delete_reference(env, std::exchange(asked_, nullptr));
 }
 
 void Job::environment_ends() {

@@ -67,6 +67,7 @@ class Job : public Waiting, public std::enable_shared_from_this<Job> {
   void notify(napi_env env, bool ended);
   void call(napi_env env, napi_ref function, bool argument);
   void keep_loop_alive(napi_env env, bool keep);
+  void forget_functions(napi_env env);
   void environment_ends();
   bool ping();
   void drop_slots();
