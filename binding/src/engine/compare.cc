@@ -36,7 +36,7 @@ Comparison compare_content(Worker& worker, const platform::Handle& a, const plat
     }
     offset += both;
     if (size != other) return {Comparison::differs, offset};
-    if (both < kHalf) return {};
+    if (both < kHalf) return {Comparison::same, offset};
     // Asked in any case: it is also how the host's end is noticed.
     const bool leave = worker.must_leave_now();
     if (worker.engine.stopped()) return {Comparison::stopped, offset};

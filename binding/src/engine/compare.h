@@ -9,7 +9,7 @@ namespace fastcp {
 
 struct Comparison {
   enum Outcome : uint8_t {
-    same,
+    same,  // up to `offset`, where reading found the end of both
     differs,
     left,     // the worker has to leave; all before `offset` is the same
     stopped,  // so was the copy

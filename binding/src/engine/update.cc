@@ -116,7 +116,9 @@ Contents compare(const Pair& pair, const Compared& before) {
     case Comparison::same: break;
   }
   Stat now;
-  const bool whole = platform::stat_handle(src, now) == 0 && !is_changed(pair.src, now);
+  // What could not be read proves nothing.
+  const bool whole = found.offset >= pair.src.size && platform::stat_handle(src, now) == 0 &&
+                     !is_changed(pair.src, now);
   return whole ? Contents::same : Contents::differ;
 }
 

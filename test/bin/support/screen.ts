@@ -14,6 +14,10 @@ function tmux(...args: string[]): string {
   });
 }
 
+afterAll(() => {
+  if (count > 0) tmux('kill-server');
+});
+
 /** A terminal of that size in which a shell without settings runs; what it shows can be read. */
 export class Screen {
   readonly #name = `screen${count++}`;
@@ -23,7 +27,6 @@ export class Screen {
     const words = Object.entries(env).map(([name, value]) => `${name}=${value}`);
     const shell = ['env', 'PS1=$ ', ...words, 'bash', '--norc', '--noprofile'];
     tmux('new-session', '-d', '-s', this.#name, ...size, '-c', cwd, ...shell);
-    if (count === 1) afterAll(() => void tmux('kill-server'));
   }
 
   type(text: string): void {

@@ -24,4 +24,7 @@ export const once: readonly [
   ['default', 'openat', 'ENFILE', 1, 999_999, 'error'],
   // Another name of the file led to what DEST had before.
   ['mirror archive', 'pread64', 'EPERM', 1, 999_999, 'error'],
+  // Two contents of which nothing could be read were taken for equal.
+  ['mirror', 'pread64', 'zero', 1, 999_999, 'goes on'],
+  ['verify', 'pread64', 'zero', 1, 999_999, 'error'],
 ];
