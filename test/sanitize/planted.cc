@@ -15,6 +15,7 @@ volatile int one = 1;
 int* volatile kept = nullptr;
 int shared = 0;
 std::atomic<int> working{0};
+std::atomic<int> patience{10'000};  // ms that all of them wait together until two have met
 
 void plant(std::string_view bug) {
   if (bug == "heap-buffer-overflow") {
@@ -33,9 +34,11 @@ void plant(std::string_view bug) {
   } else if (bug == "data-race") {
     // At the same time as somebody else, who must not be told: one after the other it is none.
     working.fetch_add(1, std::memory_order_relaxed);
-    for (int i = 0; i < 100 && working.load(std::memory_order_relaxed) < 2; i++) {
+    while (working.load(std::memory_order_relaxed) < 2 &&
+           patience.fetch_sub(1, std::memory_order_relaxed) > 0) {
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
+    patience.store(0, std::memory_order_relaxed);
     shared += one;
     working.fetch_sub(1, std::memory_order_relaxed);
   }
