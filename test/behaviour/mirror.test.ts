@@ -93,13 +93,14 @@ class Editor {
     this.#time = time;
   }
 
-  #entries(): { path: string; isFolder: boolean; isFile: boolean }[] {
-    const found = readdirSync(this.#root, { recursive: true, withFileTypes: true });
-    return found.map((entry) => ({
-      path: join(entry.parentPath, entry.name),
-      isFolder: entry.isDirectory(),
-      isFile: entry.isFile(),
-    }));
+  /** All below. Not by readdir's `recursive`: that follows links since Node 22. */
+  #entries(folder = this.#root): { path: string; isFolder: boolean; isFile: boolean }[] {
+    return readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
+      const path = join(folder, entry.name);
+      const isFolder = entry.isDirectory();
+      const below = isFolder ? this.#entries(path) : [];
+      return [{ path, isFolder, isFile: entry.isFile() }, ...below];
+    });
   }
 
   #folder(): string {
