@@ -21,22 +21,22 @@ int64_t read_fully(const platform::Handle& file, char* buffer, size_t size, uint
 }  // namespace
 
 Comparison compare_content(Worker& worker, const platform::Handle& a, const platform::Handle& b,
-                           uint64_t offset, bool may_leave) {
+                           uint64_t offset, uint64_t size, bool may_leave) {
   constexpr size_t kHalf = Worker::kContent / 2;
   char* const left = worker.content();
   char* const right = left + kHalf;
   for (;;) {
-    const int64_t size = read_fully(a, left, kHalf, offset);
-    const int64_t other = size < 0 ? size : read_fully(b, right, kHalf, offset);
+    const int64_t one = read_fully(a, left, kHalf, offset);
+    const int64_t other = one < 0 ? one : read_fully(b, right, kHalf, offset);
     if (other < 0) return {Comparison::failed, offset, static_cast<int>(other), "read"};
-    const auto both = static_cast<size_t>(std::min(size, other));
+    const auto both = static_cast<size_t>(std::min(one, other));
     if (std::memcmp(left, right, both) != 0) {
       const auto at = static_cast<size_t>(std::mismatch(left, left + both, right).first - left);
       return {Comparison::differs, offset + at};
     }
     offset += both;
-    if (size != other) return {Comparison::differs, offset};
-    if (both < kHalf) return {Comparison::same, offset};
+    if (one != other) return {Comparison::differs, offset};
+    if (both < kHalf) return {offset < size ? Comparison::differs : Comparison::same, offset};
     // Asked in any case: it is also how the host's end is noticed.
     const bool leave = worker.must_leave_now();
     if (worker.engine.stopped()) return {Comparison::stopped, offset};

@@ -9,7 +9,7 @@ namespace fastcp {
 
 struct Comparison {
   enum Outcome : uint8_t {
-    same,  // up to `offset`, where reading found the end of both
+    same,
     differs,
     left,     // the worker has to leave; all before `offset` is the same
     stopped,  // so was the copy
@@ -21,8 +21,11 @@ struct Comparison {
   const char* operation = "";  // static
 };
 
-/** Compares two open files from `offset` on, to the end of both. Leaves early only where it may. */
+/**
+ * Compares two open files from `offset` on, to the end of both. One that is found before `size` proves
+ * nothing: they differ there. Leaves early only where it may.
+ */
 Comparison compare_content(Worker& worker, const platform::Handle& a, const platform::Handle& b,
-                           uint64_t offset, bool may_leave);
+                           uint64_t offset, uint64_t size, bool may_leave);
 
 }  // namespace fastcp

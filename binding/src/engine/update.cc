@@ -103,7 +103,7 @@ Contents compare(const Pair& pair, const Compared& before) {
 
   const bool resumed = before.src_ctime == pair.src.ctime && before.dst_ctime == pair.dst.ctime;
   const Comparison found =
-      compare_content(pair.worker, src, dst, resumed ? before.offset : 0, true);
+      compare_content(pair.worker, src, dst, resumed ? before.offset : 0, pair.src.size, true);
   switch (found.outcome) {
     case Comparison::failed: pair.fail(found.error, found.operation); return Contents::left;
     case Comparison::differs: return Contents::differ;
@@ -116,9 +116,7 @@ Contents compare(const Pair& pair, const Compared& before) {
     case Comparison::same: break;
   }
   Stat now;
-  // What could not be read proves nothing.
-  const bool whole = found.offset >= pair.src.size && platform::stat_handle(src, now) == 0 &&
-                     !is_changed(pair.src, now);
+  const bool whole = platform::stat_handle(src, now) == 0 && !is_changed(pair.src, now);
   return whole ? Contents::same : Contents::differ;
 }
 
