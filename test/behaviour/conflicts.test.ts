@@ -1,12 +1,24 @@
 import { execFileSync } from 'node:child_process';
-import { lstatSync, mkdirSync, readdirSync, readFileSync, readlinkSync } from 'node:fs';
+import {
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  renameSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { copyTree } from '../../lib/index.js';
 import type { CopyOptions } from '../../lib/types.js';
+import { copyInChild } from '../support/child.js';
 import { differences, leftovers, readTree, type Tree } from '../support/compare.js';
+import { useFileSystem } from '../support/filesystems.js';
 import { makeFiles } from '../support/trees.js';
-import { workFolder } from '../support/work.js';
+import { needTool, workFolder } from '../support/work.js';
 
 // What happens where DEST has an entry already: force, errorOnExist, and kind against kind.
 
@@ -206,6 +218,91 @@ test('twice over links of every sort', async () => {
     expect(result).toMatchObject(force ? { links: 5, skipped: 0 } : { links: 0, skipped: 5 });
     expect(differences(src, dest)).toEqual([]);
   }
+});
+
+describe('what somebody else renames to names of a new folder is no collision', () => {
+  // Whether DEST takes names for the same is asked by a folder in it; where that is refused, by a listing.
+  test.for([true, false])('asked: %s', async (asked, context) => {
+    needTool(context, 'strace');
+    const names = Array.from({ length: 20 }, (_, i) => `${i}`);
+    makeFiles(src, Object.fromEntries(names.map((name) => [`folder/${name}`, 'new'])));
+    const folder = join(dest, 'folder');
+    const log = join(at, 'log');
+    // Listings take their time, so that there is some for renames before and during them.
+    const faults = ['inject=getdents64:delay_enter=30000'];
+    if (!asked) faults.push('inject=mkdirat:error=EPERM');
+    const strace = [
+      'strace',
+      '-f',
+      '-qq',
+      '-y',
+      '-o',
+      log,
+      '-P',
+      join(src, 'folder'),
+      '-P',
+      folder,
+    ];
+    for (const fault of faults) strace.push('-e', fault);
+    let ended = false;
+    const options = { concurrency: 1 }; // However many cores there are, it takes as long.
+    const job = copyInChild({ src, dest, options }, strace).finally(() => {
+      ended = true;
+    });
+    // So many others that a listing takes several calls, with ours in the last one on tmpfs.
+    const others = Array.from({ length: 400 }, (_, i) => `other ${i}`);
+    let rounds = 0;
+    while (!ended) {
+      await sleep(rounds ? 100 : 1);
+      if (!existsSync(folder)) continue;
+      rounds++;
+      for (const name of [...names, ...others]) {
+        writeFileSync(join(at, 'theirs'), 'theirs');
+        renameSync(join(at, 'theirs'), join(folder, name));
+      }
+    }
+    const { error, result } = await job;
+    expect(error).toBeUndefined();
+    expect(result.files).toBe(20);
+    expect(readdirSync(folder).sort()).toEqual([...names, ...others].sort());
+    const calls = readFileSync(log, 'utf8');
+    const replaced = calls.split('renameat(').length - 1;
+    const listings = calls.split(`<${folder}>, ".", `).length - 1;
+    expect(replaced).toBeGreaterThan(0);
+    // A listing for each name would make a wide folder slow.
+    if (asked) expect(listings).toBe(0);
+    else expect(listings).toBeGreaterThanOrEqual(replaced);
+  });
+});
+
+describe('two names that are one in DEST, which lists it in small letters', () => {
+  const ntfs = useFileSystem(work, 'ntfs', { size: '64M' });
+  const pairs = [
+    ['file', 'FILE'],
+    ['Folder/', 'foldeR/'],
+    ['what', 'What/'],
+  ];
+
+  test.for(pairs)('%s and %s', async (names, context) => {
+    for (const name of names) {
+      makeFiles(src, { [name.endsWith('/') ? `sub/${name}in` : `sub/${name}`]: name });
+    }
+    const to = join(ntfs(context), `${number}`);
+    const { errors } = await copyTree(src, to, { onError: 'continue' });
+    expect(errors).toMatchObject([{ code: 'ERR_FASTCP_NAME_COLLISION' }]);
+    expect(existsSync(join(to, 'sub', names[0] ?? ''))).toBe(true);
+    expect(leftovers(to)).toEqual([]);
+  });
+
+  test('names that only look alike are copied', async (context) => {
+    const files = { a: '1', 'a.': '2', a_: '3', '\u00e9': '4', 'e\u0301': '5' };
+    makeFiles(join(src, 'sub'), files);
+    const to = join(ntfs(context), `${number}`);
+    expect(await copyTree(src, to)).toMatchObject({ files: 5, errorCount: 0 });
+    for (const [name, content] of Object.entries(files)) {
+      expect(readFileSync(join(to, 'sub', name), 'utf8')).toBe(content);
+    }
+  });
 });
 
 test('hundreds of files at once, again and again', async () => {

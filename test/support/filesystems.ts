@@ -4,8 +4,9 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, type TestContext } from 'vitest';
 import { hasTool, isRoot, skip } from './work.js';
 
-export type FileSystemName = 'tmpfs' | 'ext4' | 'xfs' | 'btrfs' | 'overlay';
+export type FileSystemName = 'tmpfs' | 'ext4' | 'xfs' | 'btrfs' | 'overlay' | 'ntfs';
 
+/** All but the one for which case does not matter, and which lists all names in small letters. */
 export const fileSystemNames: FileSystemName[] = ['tmpfs', 'ext4', 'xfs', 'btrfs', 'overlay'];
 
 export const clones = (name: FileSystemName): boolean => name === 'xfs' || name === 'btrfs';
@@ -14,6 +15,7 @@ const makers: Partial<Record<FileSystemName, string[]>> = {
   ext4: ['mkfs.ext4', '-q'],
   xfs: ['mkfs.xfs', '-q', '-m', 'reflink=1'],
   btrfs: ['mkfs.btrfs', '-q'],
+  ntfs: ['mkfs.ntfs', '-q', '-F'],
 };
 
 export interface MountSettings {
@@ -67,7 +69,8 @@ function mount(name: FileSystemName, folder: string, { size = '768M', lower }: M
     const unit = size.endsWith('M') ? 2 ** 20 : 2 ** 10;
     truncateSync(image, Number.parseInt(size, 10) * unit);
     run(maker, ...flags, image);
-    run('mount', '-o', 'loop', image, folder);
+    const type = name === 'ntfs' ? ['-t', 'lowntfs-3g', '-o', 'ignore_case'] : [];
+    run('mount', ...type, '-o', 'loop', image, folder);
   } else if (name === 'tmpfs') {
     run('mount', '-t', 'tmpfs', '-o', `size=${size}`, 'tmpfs', folder);
   } else {

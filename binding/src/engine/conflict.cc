@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <cerrno>
 #include <charconv>
 #include <cstring>
@@ -9,6 +10,8 @@
 #include <string_view>
 
 #include "listing.h"
+#include "metadata.h"
+#include "place.h"
 
 namespace fastcp {
 
@@ -47,6 +50,40 @@ std::unordered_map<std::string, uint64_t> list_backups(const Folder& folder, con
   return found;
 }
 
+/** Looks for that very name in DEST's folder. False where it cannot be listed. */
+bool find_listed(const Folder& folder, const char* name, bool& found) {
+  return list(folder, ".", [&](const char* entry) {
+    found = std::strcmp(entry, name) == 0;
+    return !found;
+  });
+}
+
+/** Asks a folder that we made, by an entry that goes again. */
+Naming learn_naming(Worker& worker, Folder& folder) {
+  // Capitals and small letters, one with an accent, and at the end a dot, which some let go.
+  const std::string stem = temporary_name(worker, "");
+  std::string capitals = stem;
+  std::transform(stem.begin(), stem.end(), capitals.begin(),
+                 [](unsigned char letter) { return static_cast<char>(std::toupper(letter)); });
+  const std::string probe = stem + "-N\u00e9.";
+  const std::array<std::string, 3> others{capitals + "-N\u00e9.", stem + "-Ne\u0301.",
+                                          stem + "-N\u00e9"};
+  const Handle& dst = folder.dst();
+  const auto make = [&] { return platform::make_folder(dst, probe.c_str(), kOwner); };
+  if (with_access(worker.engine, folder, make) < 0) return Naming::folding;  // as it may be
+  Naming naming = Naming::exact;
+  Stat stat;
+  for (const std::string& other : others) {
+    if (platform::stat_entry(dst, other.c_str(), stat) == 0) naming = Naming::folding;
+  }
+  bool listed = false;
+  if (naming == Naming::folding && find_listed(folder, probe.c_str(), listed) && !listed) {
+    naming = Naming::respelling;
+  }
+  with_access(worker.engine, folder, [&] { return platform::remove_folder(dst, probe.c_str()); });
+  return naming;
+}
+
 /** The highest number that a backup of `name` had; 0 where there was none. */
 uint64_t last_backup(Folder& folder, const std::string& name) {
   const auto number_of = [](const auto& numbers, const std::string& key) {
@@ -63,23 +100,34 @@ uint64_t last_backup(Folder& folder, const std::string& name) {
 
 }  // namespace
 
-bool is_collision(const Folder& folder, const char* name) {
+bool is_collision(Worker& worker, Folder& folder, const char* name) {
   if (!folder.fresh) return false;
-  bool found = false;
-  const bool listed = list(folder, ".", [&](const char* entry) {
-    found = std::strcmp(entry, name) == 0;
-    return !found;
-  });
-  return listed && !found;
+  std::call_once(folder.naming_learned, [&] { folder.naming = learn_naming(worker, folder); });
+  if (folder.naming != Naming::folding) return folder.naming == Naming::respelling;
+  // A listing can miss a name that another job renames its new file over meanwhile. Then the name is
+  // another file's afterwards, and one more look is needed; a collision stays as it is.
+  constexpr int kLooks = 100;
+  for (int look = 0; look < kLooks; look++) {
+    Stat before{};
+    if (platform::stat_entry(folder.dst(), name, before) == -ENOENT) return false;
+    bool listed = false;
+    if (!find_listed(folder, name, listed) || listed) return false;
+    Stat after{};
+    if (platform::stat_entry(folder.dst(), name, after) == -ENOENT) return false;
+    const bool same = before.dev == after.dev && before.ino == after.ino;
+    // An inode that was freed may be given out again.
+    if (same && before.ctime == after.ctime) return true;
+  }
+  return true;  // It never was quiet, and was never seen: nothing that is there may be lost.
 }
 
-Verdict judge(Worker& worker, const Folder& folder, Names names, Kind kind) {
+Verdict judge(Worker& worker, Folder& folder, Names names, Kind kind) {
   const Options& options = worker.engine.options;
   const auto refuse = [&](int error, const char* why = kRefused) {
     worker.fail(folder, names, error, why);
     return Verdict::refused;
   };
-  if (is_collision(folder, names.dst)) return refuse(EEXIST, kCollision);
+  if (is_collision(worker, folder, names.dst)) return refuse(EEXIST, kCollision);
   Stat existing;
   const int error = platform::stat_entry(folder.dst(), names.dst, existing);
   if (error == 0 && existing.kind == Kind::folder) return refuse(EISDIR);

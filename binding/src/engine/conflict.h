@@ -8,7 +8,7 @@ namespace fastcp {
 enum class Verdict : uint8_t { replace, skip, refused };
 
 /** The rules for an entry, not a folder, whose name is taken in DEST. Reports what it refuses. */
-Verdict judge(Worker& worker, const Folder& folder, Names names, platform::Kind kind);
+Verdict judge(Worker& worker, Folder& folder, Names names, platform::Kind kind);
 
 /** Gives what is to be replaced one more name, with a number. 0 or a negative errno. */
 int back_up(Folder& folder, const char* name);
@@ -18,8 +18,9 @@ bool exists(const Folder& folder, Names names);
 
 /**
  * Whether the name that is taken in a folder of ours is another one, which DEST takes for the same:
- * its case, or its form of Unicode, differs. The very same name is somebody else's entry.
+ * its case, or its form of Unicode, differs. The very same name is somebody else's entry. Where DEST
+ * lists names otherwise than they were given nobody can say, and a collision is what loses nothing.
  */
-bool is_collision(const Folder& folder, const char* name);
+bool is_collision(Worker& worker, Folder& folder, const char* name);
 
 }  // namespace fastcp

@@ -106,7 +106,7 @@ bool make_target(Worker& worker, Folder& parent, Names names, const Stat& src, b
     int error = make();
     if (error == -EEXIST && replaces && remove_in_place(worker, parent, names)) error = make();
     target.made = error == 0;
-    if (error == -EEXIST && is_collision(parent, names.dst))
+    if (error == -EEXIST && is_collision(worker, parent, names.dst))
       return worker.fail(parent, names, EEXIST, kCollision);
     if (error < 0 && error != -EEXIST) return worker.fail(parent, names, error, "mkdir");
   }

@@ -48,6 +48,13 @@ enum class Made : uint8_t {
   failed,       // and was reported
 };
 
+/** What DEST's file system makes of names that differ in case or in the form of Unicode. */
+enum class Naming : uint8_t {
+  exact,       // they are different names
+  folding,     // some are the same, and are listed as they were given
+  respelling,  // and are not
+};
+
 /** Told when a folder's last use ends. */
 class FolderOwner {
  public:
@@ -196,6 +203,10 @@ class Folder {
 
   /** Something in it stays, though it is doomed. */
   std::atomic<bool> kept{false};
+
+  /** Of a fresh one; learned when a name is taken. */
+  std::once_flag naming_learned;
+  Naming naming = Naming::exact;
 
   /** The highest numbers of backups that DEST had, by name; listed when first needed. */
   std::once_flag backups_listed;
