@@ -45,6 +45,14 @@ function* step<T>(wait: () => Promise<T>, now: () => T): Steps<T> {
   return (yield { wait, now }) as T;
 }
 
+/** Walks that need not wait for one another. */
+export function all<T>(walks: (() => Steps<T>)[]): Steps<T[]> {
+  return step(
+    () => Promise.all(walks.map((walk) => run(walk()))),
+    () => walks.map((walk) => runNow(walk())),
+  );
+}
+
 // Not fs/promises: loading it takes longer than copying a small tree.
 const calls = {
   lstat: promisify(fs.lstat),

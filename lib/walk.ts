@@ -16,7 +16,7 @@ import {
   showPath,
   trimSlashes,
 } from './paths.js';
-import { mkdir, realpath, type Steps, stat, syncFolder } from './steps.js';
+import { all, mkdir, realpath, type Steps, stat, syncFolder } from './steps.js';
 
 /** Paths as the user would write them, for messages. */
 export interface Shown {
@@ -130,10 +130,10 @@ function isSame(a: BigIntStats, b: BigIntStats): boolean {
  * names: links and bind mounts lead to the same folder by other ways.
  */
 export function* isAtOrBelow(path: Buffer, folder: BigIntStats): Steps<boolean> {
-  for (let at: Buffer = yield* realpath(path); ; at = folderOf(at)) {
-    if (isSame(folder, yield* stat(at, true))) return true;
-    if (isRoot(at)) return false;
-  }
+  const above: Buffer[] = [yield* realpath(path)];
+  for (let [at] = above as [Buffer]; !isRoot(at); at = folderOf(at)) above.push(folderOf(at));
+  const found = yield* all(above.map((at) => () => stat(at, true)));
+  return found.some((one) => isSame(folder, one));
 }
 
 function* refuseIntoItself(
@@ -148,7 +148,7 @@ function* refuseIntoItself(
     throw refuse('ERR_FS_CP_EINVAL', 'src and dest are the same', srcPath, destPath);
   }
   if (!isFolder) return;
-  if (yield* isAtOrBelow(yield* nearest(target), src)) {
+  if (yield* isAtOrBelow(there ? target : yield* nearest(folderOf(target)), src)) {
     throw refuse('ERR_FS_CP_EINVAL', 'cannot copy a folder into itself', srcPath, destPath);
   }
 }
