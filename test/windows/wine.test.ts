@@ -70,7 +70,7 @@ describe.runIf(hasWine).each(versions)('Node %s', (version: Version) => {
     const script = onZ(join(import.meta.dirname, 'support/copy.cjs'));
     const args = [script, `Z:${join(root, 'dist')}`, JSON.stringify(calls)];
     const { exitCode, stdout, stderr } = await wine(node, args, { cwd: work });
-    expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
+    expect({ exitCode, stderr }, stdout).toEqual({ exitCode: 0, stderr: '' });
     return JSON.parse(stdout);
   }
 
