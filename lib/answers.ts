@@ -2,8 +2,7 @@
  * Answers the engine's questions: what of a folder is copied. Many small folders are answered in one go;
  * the event loop has its turn in between, and a filter's promises are awaited without holding up others.
  */
-import { setImmediate } from 'node:timers';
-import { now } from './clock.js';
+import { Turn } from './clock.js';
 import { CopyError } from './errors.js';
 import { entryKinds, type NativeJob } from './native.js';
 import type { Request } from './options.js';
@@ -24,8 +23,6 @@ const extraBit = 0x80;
 const batchSize = 64 << 10;
 /** Entries that are judged before the clock is looked at. */
 const slice = 512;
-/** How long the event loop may wait, in milliseconds. */
-const longestTurn = 4;
 /** Folders whose answers are awaited at a time; more questions are not taken. */
 const mostOpen = 64;
 
@@ -61,7 +58,7 @@ export class Answers {
   #busy = false;
   #open = 0;
   #over = false;
-  #turnBegan = 0;
+  #turn = new Turn();
 
   /** Reads the rules of every root, and marks those of which JavaScript decides what is copied. */
   static async prepare({ roots, shown }: Walk, request: Request): Promise<Answers> {
@@ -96,7 +93,7 @@ export class Answers {
   answer(job: NativeJob, listener: Listener): void {
     if (this.#busy || this.#over) return;
     this.#busy = true;
-    this.#turnBegan = now();
+    this.#turn.begin();
     void this.#answerAll(job, listener);
   }
 
@@ -119,7 +116,7 @@ export class Answers {
         if (batch.length === 0) break;
         for (const question of this.#read(batch)) {
           this.#answerOne(job, listener, question);
-          if (this.#isLate()) await this.#nextTurn();
+          if (this.#turn.isLate()) await this.#turn.next();
         }
       }
     } catch (thrown) {
@@ -177,7 +174,7 @@ export class Answers {
         all.scopes[from + index] = below;
       });
       if (part.reasons) all.reasons = [...(all.reasons ?? []), ...part.reasons];
-      if (this.#isLate()) await this.#nextTurn();
+      if (this.#turn.isLate()) await this.#turn.next();
     }
     return all;
   }
@@ -205,15 +202,6 @@ export class Answers {
     if (this.#over) return;
     this.#over = true;
     listener.failed(thrown);
-  }
-
-  #isLate(): boolean {
-    return now() - this.#turnBegan > longestTurn;
-  }
-
-  async #nextTurn(): Promise<void> {
-    await new Promise<void>((go) => setImmediate(go));
-    this.#turnBegan = now();
   }
 
   /** Reads what Questions::take() wrote. */

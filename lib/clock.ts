@@ -1,3 +1,5 @@
+import { setImmediate } from 'node:timers';
+
 /**
  * Milliseconds on a clock that only goes forward. Not performance.now(): Node loads that on first use,
  * which takes as long as copying some files.
@@ -5,4 +7,26 @@
 export function now(): number {
   const [seconds, nanoseconds] = process.hrtime();
   return seconds * 1e3 + nanoseconds / 1e6;
+}
+
+/** How long the event loop may wait, in milliseconds. */
+const longestTurn = 2;
+
+/** Work on the host's thread that could go on and on, but lets the event loop have its turns in between. */
+export class Turn {
+  #began = now();
+
+  /** To be said where the event loop had its turn otherwise. */
+  begin(): void {
+    this.#began = now();
+  }
+
+  isLate(): boolean {
+    return now() - this.#began > longestTurn;
+  }
+
+  async next(): Promise<void> {
+    await new Promise<void>((go) => setImmediate(go));
+    this.begin();
+  }
 }

@@ -1,4 +1,5 @@
 /** Events on their way to whoever iterates a job. */
+import { Turn } from './clock.js';
 import { entryKinds } from './native.js';
 import type { CopyEvent, EntryEvent } from './types.js';
 import type { Shown } from './walk.js';
@@ -11,6 +12,8 @@ export class EventQueue implements AsyncIterator<CopyEvent> {
   #waiting: ((result: IteratorResult<CopyEvent>) => void)[] = [];
   #iterated = false;
   #ended = false;
+  #turn = new Turn();
+  #pause: Promise<void> | undefined;
 
   /** Called when there is room again. */
   onRoom: () => void = () => {};
@@ -45,7 +48,20 @@ export class EventQueue implements AsyncIterator<CopyEvent> {
     for (const next of this.#waiting.splice(0)) next({ value: undefined, done: true });
   }
 
+  /**
+   * The next event. `for await` would get all that wait, and all that the engine does meanwhile, in one
+   * turn of the event loop; whoever asks late waits for the next one, and those after him behind him.
+   */
   next(): Promise<IteratorResult<CopyEvent>> {
+    if (!this.#pause && this.#turn.isLate()) {
+      this.#pause = this.#turn.next().then(() => {
+        this.#pause = undefined;
+      });
+    }
+    return this.#pause ? this.#pause.then(() => this.#take()) : this.#take();
+  }
+
+  #take(): Promise<IteratorResult<CopyEvent>> {
     const value = this.#events.shift();
     if (value) {
       if (this.#events.length === enough >> 1) this.onRoom();

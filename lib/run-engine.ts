@@ -13,7 +13,7 @@ import {
 import type { Request } from './options.js';
 import { join } from './paths.js';
 import { Report } from './result.js';
-import type { CopyResult } from './types.js';
+import type { CopyResult, EntryEvent } from './types.js';
 import type { Walk } from './walk.js';
 
 /**
@@ -36,11 +36,19 @@ export function runEngine(
       job.stop();
     };
     const abort = (): void => stop(signal?.reason);
+    let taken: Iterator<EntryEvent> = [].values();
+    // Reading a record takes its time, too: those for which there is no room wait unread.
     const takeEntries = (ended = false): void => {
-      if (!entries || (events.full && !ended)) return;
-      const records = job.takeEntries();
-      if (!events.heard) return;
-      for (const entry of readEntries(records, shown)) events.push(entry);
+      while (entries && (ended || !events.full)) {
+        const { value } = taken.next();
+        if (value) {
+          events.push(value);
+          continue;
+        }
+        const records = job.takeEntries();
+        if (records.length === 0 || !events.heard) return;
+        taken = readEntries(records, shown);
+      }
     };
     const look = (ended: boolean): void => {
       if (ended) {

@@ -62,6 +62,15 @@ describe.each(nodes)('$name', ({ path: node }) => {
         (async () => { for await (const event of job); })();`,
       ],
       [
+        'whose events are read slowly',
+        `const job = copyTree(given.src, given.dest, { entries: true });
+        (async () => {
+          for await (const event of job) {
+            for (const began = performance.now(); performance.now() - began < 0.02; );
+          }
+        })();`,
+      ],
+      [
         'of seven trees at once',
         `const groups = [0, 1, 2, 3, 4, 5, 6].map((group) =>
           copyTree(path.join(given.src, 'group-' + group), path.join(given.dest, 'group-' + group)));

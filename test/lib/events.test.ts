@@ -92,6 +92,7 @@ describe('EventQueue', () => {
   test('asks for more when somebody waits', async () => {
     const { queue, asked } = heardQueue();
     const next = queue.next();
+    await new Promise((resolve) => setImmediate(resolve)); // who asks late is heard in the next turn
     expect(asked()).toBe(1);
     queue.push(entry(0));
     expect(await next).toEqual({ value: entry(0), done: false });
@@ -101,6 +102,35 @@ describe('EventQueue', () => {
     const { queue } = heardQueue();
     queue.onRoom = () => queue.push(entry(7));
     expect(await queue.next()).toEqual({ value: entry(7), done: false });
+  });
+
+  const linger = (): void => {
+    for (const began = performance.now(); performance.now() - began < 5; );
+  };
+
+  test('lets the event loop have its turn where there are always more', async () => {
+    const { queue } = heardQueue();
+    queue.onRoom = () => queue.push(entry(0));
+    for (let taken = 0; taken < 5; taken++) {
+      let turned = false;
+      setImmediate(() => {
+        turned = true;
+      });
+      linger();
+      await queue.next();
+      expect(turned).toBe(true);
+    }
+  });
+
+  test('keeps the order among those who ask late', async () => {
+    const { queue } = heardQueue();
+    for (let index = 0; index < 5; index++) queue.push(entry(index));
+    linger();
+    const got: unknown[] = [];
+    const ask = () => queue.next().then(({ value }) => got.push(value));
+    await Promise.all([ask().then(ask), ask(), ask()]);
+    await ask();
+    expect(got).toEqual([0, 1, 2, 3, 4].map(entry));
   });
 
   test('return(): forgets, ends, and lets go of what was held up', async () => {
