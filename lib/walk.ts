@@ -130,9 +130,13 @@ function isSame(a: BigIntStats, b: BigIntStats): boolean {
  * names: links and bind mounts lead to the same folder by other ways.
  */
 export function* isAtOrBelow(path: Buffer, folder: BigIntStats): Steps<boolean> {
-  const above: Buffer[] = [yield* realpath(path)];
-  for (let [at] = above as [Buffer]; !isRoot(at); at = folderOf(at)) above.push(folderOf(at));
-  const found = yield* all(above.map((at) => () => stat(at, true)));
+  let at: Buffer = yield* realpath(path);
+  const here = [at];
+  while (!isRoot(at)) {
+    at = folderOf(at);
+    here.push(at);
+  }
+  const found = yield* all(here.map((one) => () => stat(one, true)));
   return found.some((one) => isSame(folder, one));
 }
 

@@ -50,12 +50,14 @@ std::unordered_map<std::string, uint64_t> list_backups(const Folder& folder, con
   return found;
 }
 
-/** Looks for that very name in DEST's folder. False where it cannot be listed. */
-bool find_listed(const Folder& folder, const char* name, bool& found) {
-  return list(folder, ".", [&](const char* entry) {
+/** Whether DEST's folder, listed, does not have that very name. */
+bool lacks(const Folder& folder, const char* name) {
+  bool found = false;
+  const bool listed = list(folder, ".", [&](const char* entry) {
     found = std::strcmp(entry, name) == 0;
     return !found;
   });
+  return listed && !found;
 }
 
 /** Asks a folder that we made, by an entry that goes again. */
@@ -76,10 +78,7 @@ Naming learn_naming(Worker& worker, Folder& folder) {
   for (const std::string& other : others) {
     if (platform::stat_entry(dst, other.c_str(), stat) == 0) naming = Naming::folding;
   }
-  bool listed = false;
-  if (naming == Naming::folding && find_listed(folder, probe.c_str(), listed) && !listed) {
-    naming = Naming::respelling;
-  }
+  if (naming == Naming::folding && lacks(folder, probe.c_str())) naming = Naming::respelling;
   with_access(worker.engine, folder, [&] { return platform::remove_folder(dst, probe.c_str()); });
   return naming;
 }
@@ -110,8 +109,7 @@ bool is_collision(Worker& worker, Folder& folder, const char* name) {
   for (int look = 0; look < kLooks; look++) {
     Stat before{};
     if (platform::stat_entry(folder.dst(), name, before) == -ENOENT) return false;
-    bool listed = false;
-    if (!find_listed(folder, name, listed) || listed) return false;
+    if (!lacks(folder, name)) return false;
     Stat after{};
     if (platform::stat_entry(folder.dst(), name, after) == -ENOENT) return false;
     const bool same = before.dev == after.dev && before.ino == after.ino;
