@@ -15,6 +15,7 @@ const longestTurn = 2;
 /** Work on the host's thread that could go on and on, but lets the event loop have its turns in between. */
 export class Turn {
   #began = now();
+  #next: Promise<void> | undefined;
 
   /** To be said where the event loop had its turn otherwise. */
   begin(): void {
@@ -25,8 +26,12 @@ export class Turn {
     return now() - this.#began > longestTurn;
   }
 
-  async next(): Promise<void> {
-    await new Promise<void>((go) => setImmediate(go));
-    this.begin();
+  /** The same for all who ask before it begins, so that they go on in their order. */
+  next(): Promise<void> {
+    this.#next ??= new Promise<void>((go) => setImmediate(go)).then(() => {
+      this.#next = undefined;
+      this.begin();
+    });
+    return this.#next;
   }
 }

@@ -13,7 +13,6 @@ export class EventQueue implements AsyncIterator<CopyEvent> {
   #iterated = false;
   #ended = false;
   #turn = new Turn();
-  #pause: Promise<void> | undefined;
 
   /** Called when there is room again. */
   onRoom: () => void = () => {};
@@ -53,12 +52,7 @@ export class EventQueue implements AsyncIterator<CopyEvent> {
    * turn of the event loop; whoever asks late waits for the next one, and those after him behind him.
    */
   next(): Promise<IteratorResult<CopyEvent>> {
-    if (!this.#pause && this.#turn.isLate()) {
-      this.#pause = this.#turn.next().then(() => {
-        this.#pause = undefined;
-      });
-    }
-    return this.#pause ? this.#pause.then(() => this.#take()) : this.#take();
+    return this.#turn.isLate() ? this.#turn.next().then(() => this.#take()) : this.#take();
   }
 
   #take(): Promise<IteratorResult<CopyEvent>> {
