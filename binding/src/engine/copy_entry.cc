@@ -28,7 +28,7 @@ int choose_route(Worker& worker, OpenFile& file) {
   // In the base, or a file that is a mount point of its own.
   Stat dst;
   const int error = platform::stat_handle(file.dst, dst);
-  if (error == 0) file.route = &worker.engine.route(file.stat.dev, dst.dev);
+  if (error == 0) file.route = &worker.engine.route(file.stat.dev, dst.dev, file.dst);
   return error;
 }
 
@@ -161,7 +161,9 @@ void copy_entry(Worker& worker, const FolderUse& use, Names names, Kind kind) {
     kind = stat.kind;
   }
   if (kind == Kind::folder) {
-    worker.engine.stack.push(FolderTask{use.again(), names.src, names.dst});
+    FolderTask task{use.again(), names.src, names.dst};
+    task.made = make_early(worker, folder, names);
+    worker.engine.stack.push(std::move(task));
     return;
   }
   if (options.shards > 1 && !folder.is_base() &&

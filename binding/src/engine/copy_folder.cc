@@ -75,7 +75,10 @@ bool remove_in_place(Worker& worker, Folder& parent, Names names) {
   return true;
 }
 
-/** Makes the folder in DEST, or opens the one that is there. Reports what goes wrong. */
+/**
+ * Makes the folder in DEST unless that was done early, or opens the one that is there. Reports what
+ * goes wrong.
+ */
 bool make_target(Worker& worker, Folder& parent, Names names, const Stat& src, bool replaces,
                  Target& target) {
   const Options& options = worker.engine.options;
@@ -98,7 +101,7 @@ bool make_target(Worker& worker, Folder& parent, Names names, const Stat& src, b
   };
   // Most are there when it is done again; making them would be refused, and take the parent's lock.
   const bool found = options.update && !parent.fresh && !dry && open() == 0;
-  if (!dry && !found) {
+  if (!dry && !found && !target.made) {
     const auto make = [&] {
       return with_access(worker.engine, parent,
                          [&] { return platform::make_folder(parent.dst(), names.dst, mode); });
@@ -130,7 +133,7 @@ bool make_target(Worker& worker, Folder& parent, Names names, const Stat& src, b
 void set_target(Engine& engine, Folder& folder, const Target& target) {
   if (!folder.has_dst()) return;
   folder.dst_stat = target.stat;
-  folder.route = &engine.route(folder.src_stat.dev, target.stat.dev);
+  folder.route = &engine.route(folder.src_stat.dev, target.stat.dev, folder.dst());
   folder.fresh = target.made;
   if (engine.options.dry_run) return plan_folder(engine, folder);
   folder.owed_mode = target.owed_mode;
@@ -172,6 +175,19 @@ bool make_waiting(Worker& worker, Folder& folder) {
 
 }  // namespace
 
+bool make_early(Worker& worker, Folder& parent, Names names) {
+  // What fails, and what another shard may make, is for the task, which says so.
+  const Options& options = worker.engine.options;
+  if (!parent.fresh || parent.route == nullptr || !parent.route->folders_early ||
+      options.shards > 1) {
+    return false;
+  }
+  Stat src;
+  return platform::stat_entry(parent.src(), names.src, src, options.follow()) == 0 &&
+         src.kind == Kind::folder &&
+         platform::make_folder(parent.dst(), names.dst, folder_creation_mode(options, src)) == 0;
+}
+
 bool make_needed(Worker& worker, Folder& folder) {
   if (folder.made == Made::yes) return true;
   const std::lock_guard lock(worker.engine.making);
@@ -184,6 +200,20 @@ bool make_needed(Worker& worker, Folder& folder) {
 }
 
 namespace {
+
+/** Opens a folder of SRC, which must not be one that would have no end. Reports what goes wrong. */
+bool open_source(Worker& worker, Folder& parent, Names names, Follow follow, Handle& src,
+                 Stat& stat) {
+  int error = worker.with_descriptor(
+      [&] { return platform::open_source_folder(parent.src(), names.src, follow, src); });
+  if (error < 0) return worker.fail(parent, names, error, "open");
+  error = platform::stat_handle(src, stat);
+  if (error < 0) return worker.fail(parent, names, error, "fstat");
+  if (worker.engine.options.dereference && is_above(parent, stat)) {
+    return worker.fail(parent, names, ELOOP, kRefused);
+  }
+  return !worker.engine.is_target(stat) || worker.fail(parent, names, EINVAL, kRefused);
+}
 
 /** Both ends of the folder, open; empty where that failed, and was reported. */
 FolderUse open_folder(Worker& worker, FolderTask task, Follow follow_src) {
@@ -203,26 +233,12 @@ FolderUse open_folder(Worker& worker, FolderTask task, Follow follow_src) {
   engine.folders.make_room();
   Handle src;
   Stat src_stat;
-  int error = worker.with_descriptor(
-      [&] { return platform::open_source_folder(parent.src(), names.src, follow_src, src); });
-  const char* operation = "open";
-  if (error == 0) {
-    operation = "fstat";
-    error = platform::stat_handle(src, src_stat);
-  }
-  if (error < 0) {
-    worker.fail(parent, names, error, operation);
-    return {};
-  }
-  if (engine.options.dereference && is_above(parent, src_stat)) {
-    worker.fail(parent, names, ELOOP, kRefused);
-    return {};
-  }
-  if (engine.is_target(src_stat)) {
-    worker.fail(parent, names, EINVAL, kRefused);
+  if (!open_source(worker, parent, names, follow_src, src, src_stat)) {
+    if (task.made) platform::remove_folder(parent.dst(), names.dst);
     return {};
   }
   Target target;
+  target.made = task.made;
   const bool waits = lazily && !find_target(parent, names, target);
   if (!lazily) {
     if (!make_needed(worker, *task.parent)) return {};

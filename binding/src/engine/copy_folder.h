@@ -7,6 +7,9 @@ namespace fastcp {
 
 void copy_root(Worker& worker, FolderUse base, const Root& root);
 void copy_folder(Worker& worker, FolderTask task);
+
+/** Makes an empty folder for a task to come, where that pays and nothing is in the way. */
+bool make_early(Worker& worker, Folder& parent, Names names);
 void copy_listing(Worker& worker, ListingTask task);
 void copy_part(Worker& worker, PartTask task);
 

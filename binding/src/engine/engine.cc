@@ -121,7 +121,10 @@ Engine::Engine(Options options_, std::vector<Root> roots)
   const int64_t free = platform::free_descriptors();
   const int64_t ours = free - std::max<int64_t>(16, free / 4);
   most_workers = static_cast<unsigned>(std::clamp<int64_t>(ours / 2 / kPerWorker, 1, 1024));
-  folders.set_budget(std::max<int64_t>(4, ours / 4));
+  const int64_t budget = std::max<int64_t>(4, ours / 4);
+  folders.set_budget(budget);
+  // The parents of those that wait stay open.
+  stack.set_most_early(static_cast<size_t>(std::min<int64_t>(budget / 2, 4096)));
 
   const FolderUse base = Folder::base(folders);
   for (size_t i = roots_.size(); i-- > 0;) stack.push(RootTask{base.again(), i});
@@ -233,7 +236,7 @@ unsigned Engine::useful_workers(unsigned limit) {
   return std::min({limit, most_workers, waiting ? std::max(8U, cores * 2) : cores});
 }
 
-Route& Engine::route(uint64_t src_dev, uint64_t dst_dev) {
+Route& Engine::route(uint64_t src_dev, uint64_t dst_dev, const platform::Handle& dst) {
   const std::lock_guard lock(devices_mutex_);
   for (const auto& known : routes_) {
     if (known->src_dev == src_dev && known->dst_dev == dst_dev) return *known;
@@ -244,6 +247,7 @@ Route& Engine::route(uint64_t src_dev, uint64_t dst_dev) {
   added.dst_dev = dst_dev;
   added.clone = options.reflink != Reflink::never;
   added.copy_range = options.reflink != Reflink::never;
+  added.folders_early = platform::wants_folders_early(dst);
   return added;
 }
 

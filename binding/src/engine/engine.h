@@ -206,7 +206,8 @@ class Engine : private FolderOwner {
    */
   unsigned useful_workers(unsigned limit);
 
-  Route& route(uint64_t src_dev, uint64_t dst_dev);
+  /** What is known of copying from a device to that of `dst`, any handle there. */
+  Route& route(uint64_t src_dev, uint64_t dst_dev, const platform::Handle& dst);
 
   /** DEST's own folders. The walk may meet one by a mount that no comparison of paths shows. */
   void add_target(const platform::Stat& folder);

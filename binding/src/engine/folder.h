@@ -3,9 +3,9 @@
 //   base ── root ── packages ── app          Each folder holds its parent, by a counted use, until
 //             └──── .git                     its own subtree is finished; a path is a walk upwards.
 //
-// Depth-first order bounds how many are open at a time. Past the budget the idle one that was used
-// longest ago is closed, and reopened when its turn comes: by '..' from an open child, or down from the
-// nearest open ancestor. Either way device and inode must be what they were.
+// The order of work (task_stack.h) bounds how many are open at a time. Past the budget the idle one
+// that was used longest ago is closed, and reopened when its turn comes: by '..' from an open child, or
+// down from the nearest open ancestor. Either way device and inode must be what they were.
 #pragma once
 
 #include <atomic>
@@ -39,6 +39,7 @@ struct Route {
   std::atomic<bool> clone{true};
   std::atomic<bool> copy_range{true};
   std::atomic<Clocks> clocks{Clocks::unknown};
+  bool folders_early;  // those of a new folder are made while it is listed
 };
 
 /** Whether a folder's end in DEST is there. */

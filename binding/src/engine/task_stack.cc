@@ -1,6 +1,7 @@
 #include "task_stack.h"
 
 #include <chrono>
+#include <iterator>
 #include <utility>
 
 #include "copy_content.h"
@@ -14,37 +15,40 @@ constexpr auto kPatience = std::chrono::milliseconds(10);
 }  // namespace
 
 void TaskStack::push(Task task) {
-  auto node = std::make_unique<Node>(Node{std::move(task), nullptr});
+  const auto* folder = std::get_if<FolderTask>(&task);
+  Tasks& kind = folder != nullptr && folder->made ? early_ : tasks_;
+  Tasks node;
+  node.push_back(std::move(task));
   bool wake = false;
   {
     const std::lock_guard lock(mutex_);
-    node->below = std::move(top_);
-    top_ = std::move(node);
+    kind.splice(kind.end(), node);
     unfinished_++;
     wake = waiting_ > 0;
   }
   if (wake) changed_.notify_one();
 }
 
-std::unique_ptr<TaskStack::Node> TaskStack::pop_locked() {
-  std::unique_ptr<Node> node = std::move(top_);
-  if (node) top_ = std::move(node->below);
-  return node;
+void TaskStack::pop_locked(Tasks& out) {
+  if (!any_locked()) return;
+  Tasks& from = tasks_.empty() ? early_ : tasks_;
+  const bool oldest = tasks_.empty() && early_.size() <= most_early_;
+  out.splice(out.end(), from, oldest ? from.begin() : std::prev(from.end()));
 }
 
 TaskStack::Taken TaskStack::take(Task& out) {
-  std::unique_ptr<Node> node;
+  Tasks node;
   {
     std::unique_lock lock(mutex_);
-    const auto settled = [this] { return stopped_ || top_ || unfinished_ == 0; };
+    const auto settled = [this] { return stopped_ || any_locked() || unfinished_ == 0; };
     waiting_++;
     const bool in_time = changed_.wait_for(lock, kPatience, settled);
     waiting_--;
     if (!in_time) return Taken::waited;
-    if (!stopped_) node = pop_locked();
+    if (!stopped_) pop_locked(node);
   }
-  if (!node) return Taken::nothing;
-  out = std::move(node->task);
+  if (node.empty()) return Taken::nothing;
+  out = std::move(node.front());
   return Taken::task;
 }
 
@@ -66,26 +70,26 @@ void TaskStack::stop() {
 }
 
 bool TaskStack::drop(Task& out) {
-  std::unique_ptr<Node> node;
+  Tasks node;
   {
     const std::lock_guard lock(mutex_);
-    node = pop_locked();
-    if (node) unfinished_--;
+    pop_locked(node);
+    unfinished_ -= node.size();
   }
-  if (!node) return false;
-  out = std::move(node->task);
+  if (node.empty()) return false;
+  out = std::move(node.front());
   return true;
 }
 
 bool TaskStack::has_task() {
   const std::lock_guard lock(mutex_);
-  return top_ != nullptr;
+  return any_locked();
 }
 
 bool TaskStack::is_starved() {
   if (waiting_.load(std::memory_order_relaxed) == 0) return false;
   const std::lock_guard lock(mutex_);
-  return waiting_ > 0 && !top_;
+  return waiting_ > 0 && !any_locked();
 }
 
 bool TaskStack::finished() {

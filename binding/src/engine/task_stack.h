@@ -1,10 +1,12 @@
 // What is left to do: last in, first out, so that a tree is walked depth first and few folders are
-// open. One for all workers of a copy.
+// open. Folders that were made early are for later: while not many wait, the oldest is next. One for
+// all workers of a copy.
 #pragma once
 
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
+#include <list>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -24,6 +26,7 @@ struct FolderTask {
   Scope scope = 0;         // of the host, who decides about what is in it
   bool for_taken = false;  // made only for something taken in it
   bool replaces = false;   // what DEST has in its place, a folder apart, is removed
+  bool made = false;       // while its parent was listed: make_early()
 };
 
 /** Remove a folder of DEST that SRC does not have, or what of it the host lets go. */
@@ -91,9 +94,12 @@ class TaskStack {
     nothing,  // all is done, or stop() was called
   };
 
+  /** How many folders that were made early wait until the newest is next. */
+  void set_most_early(size_t count) { most_early_ = count; }
+
   void push(Task task);
 
-  /** Takes the newest task; waits for other workers' pushes, at most `kPatience`. */
+  /** Takes the next task; waits for other workers' pushes, at most `kPatience`. */
   Taken take(Task& out);
 
   /** Every task that was taken is reported here, after what it pushed. */
@@ -115,15 +121,15 @@ class TaskStack {
   bool finished();
 
  private:
-  struct Node {
-    Task task;
-    std::unique_ptr<Node> below;
-  };
-  std::unique_ptr<Node> pop_locked();
+  using Tasks =
+      std::list<Task>;  // whose nodes are moved under the lock, and made and ended outside
+  void pop_locked(Tasks& out);
+  bool any_locked() const { return !tasks_.empty() || !early_.empty(); }
 
   std::mutex mutex_;  // guards all below
   std::condition_variable changed_;
-  std::unique_ptr<Node> top_;
+  Tasks tasks_, early_;  // the newest at the end
+  size_t most_early_ = 0;
   uint64_t unfinished_ = 0;            // pushed and not done
   std::atomic<unsigned> waiting_ = 0;  // changed under the lock
   bool stopped_ = false;

@@ -66,6 +66,8 @@ int check_rename(int result) {
 
 }  // namespace
 
+bool wants_folders_early(const Handle& /*folder*/) { return false; }
+
 int rename_new(const Handle& folder, const char* from, const char* to) {
   return check_rename(renameatx_np(fd(folder), from, fd(folder), to, RENAME_EXCL));
 }

@@ -43,6 +43,8 @@ bool set_name(char (&to)[size], const char* name) {
 
 }  // namespace
 
+bool wants_folders_early(const Handle& folder) { return is_btrfs(folder); }
+
 int exchange(const Handle& folder, const char* one, const char* other) {
   // glibc has a wrapper since 2.28 only.
   const long error = syscall(SYS_renameat2, fd(folder), one, fd(folder), other, RENAME_EXCHANGE);

@@ -107,6 +107,12 @@ bool is_mount_point(const Handle& parent, const Handle& folder);
  */
 bool has_own_clock(const Handle& folder);
 
+/**
+ * Whether new folders are better filled long after they were made: where inodes and names are in one tree,
+ * sorted by number, what two threads make is then not in the same leaf.
+ */
+bool wants_folders_early(const Handle& folder);
+
 /** Makes a folder; `mode` is subject to umask and default ACLs. */
 int make_folder(const Handle& parent, const char* name, uint32_t mode);
 

@@ -263,6 +263,7 @@ uint32_t group_permissions(const char* /*list*/, size_t /*size*/) { return 7; }
 
 // --- whole trees -----------------------------------------------------------------------------
 
+bool wants_folders_early(const Handle& /*folder*/) { return false; }
 int exchange(const Handle& /*folder*/, const char* /*one*/, const char* /*other*/) {
   return -ENOSYS;
 }

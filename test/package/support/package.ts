@@ -86,16 +86,17 @@ export function run(command: string, args: string[], cwd: string, path = barePat
 }
 
 let bare: string | undefined;
+afterAll(() => {
+  if (bare) rmSync(bare, { recursive: true, force: true });
+});
 
 function barePath(): string {
   if (bare) return bare;
-  const folder = mkdtempSync(join(tmpdir(), 'fastcp-bin-'));
+  bare = mkdtempSync(join(tmpdir(), 'fastcp-bin-'));
   for (const name of ['node', 'npm', 'npx', 'sh']) {
-    symlinkSync(name === 'node' ? process.execPath : which(name), join(folder, name));
+    symlinkSync(name === 'node' ? process.execPath : which(name), join(bare, name));
   }
-  afterAll(() => rmSync(folder, { recursive: true, force: true }));
-  bare = folder;
-  return folder;
+  return bare;
 }
 
 function which(name: string): string {
