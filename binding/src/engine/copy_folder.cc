@@ -176,12 +176,10 @@ bool make_waiting(Worker& worker, Folder& folder) {
 }  // namespace
 
 bool make_early(Worker& worker, Folder& parent, Names names) {
-  // What fails, and what another shard may make, is for the task, which says so.
+  // What fails is for the task, which says so. One of several shards lists folders that are not made
+  // yet: nothing of their ends in DEST may be read here.
   const Options& options = worker.engine.options;
-  if (!parent.fresh || parent.route == nullptr || !parent.route->folders_early ||
-      options.shards > 1) {
-    return false;
-  }
+  if (options.shards > 1 || !parent.fresh || !parent.route->folders_early) return false;
   Stat src;
   return platform::stat_entry(parent.src(), names.src, src, options.follow()) == 0 &&
          src.kind == Kind::folder &&

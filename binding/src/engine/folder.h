@@ -189,7 +189,7 @@ class Folder {
   // Set once, before any other worker sees the folder or under Engine::making:
   platform::Stat src_stat{}, dst_stat{};
   Route* route = nullptr;
-  bool fresh = false;   // made by us, empty
+  bool fresh = false;   // made by us, empty; then there is a route
   bool doomed = false;  // DEST's alone, and to be removed: both ends are there
   platform::Kind then = platform::Kind::unknown;  // of what SRC has in place of one that is doomed
   uint64_t path_hash = 0;                         // of its path below SRC
