@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { copyTree } from '../../lib/index.js';
-import { COMMAND, copyInChild, run } from '../support/child.js';
+import { COMMAND, copyInChild, limited, run } from '../support/child.js';
 import { deepSummary, differences } from '../support/compare.js';
 import { makeDeep, makeFiles } from '../support/trees.js';
 import { needTool, removeTree, workFolder } from '../support/work.js';
@@ -14,12 +14,6 @@ const work = workFolder('deep');
 const levels = 5000;
 const trees = ['bare', 'comb'] as const;
 const src = (shape: string): string => join(work, shape);
-const limited = (descriptors: number): string[] => [
-  'sh',
-  '-c',
-  `ulimit -n ${descriptors}; exec "$@"`,
-  'sh',
-];
 
 let expected: Record<(typeof trees)[number], ReturnType<typeof deepSummary>>;
 

@@ -3,7 +3,7 @@ import { readFileSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { copyTree } from '../../lib/index.js';
-import { COMMAND, copyInChild, run } from '../support/child.js';
+import { COMMAND, copyInChild, limited, run } from '../support/child.js';
 import { countsOf, differences, readTree } from '../support/compare.js';
 import { useFileSystem, whileMounted } from '../support/filesystems.js';
 import { makeFiles } from '../support/trees.js';
@@ -14,12 +14,6 @@ import { needRoot, needTool, workFolder } from '../support/work.js';
 
 const work = workFolder('early-folders');
 const mounts = { btrfs: useFileSystem(work, 'btrfs'), tmpfs: useFileSystem(work, 'tmpfs') };
-const limited = (descriptors: number): string[] => [
-  'sh',
-  '-c',
-  `ulimit -n ${descriptors}; exec "$@"`,
-  'sh',
-];
 
 /** The names in the order in which folders and files were made, by one worker. */
 async function orderMade(src: string, dest: string): Promise<string[]> {
@@ -27,10 +21,9 @@ async function orderMade(src: string, dest: string): Promise<string[]> {
   const traced = ['strace', '-f', '-qq', '-e', 'trace=mkdirat,openat', '-o', log];
   const { status } = await run([...traced, process.execPath, COMMAND, '-j1', src, dest]);
   expect(status).toBe(0);
-  const made = /(?:mkdirat\(|openat\(.*O_CREAT.*?)/;
-  const lines = readFileSync(log, 'utf8').split('\n');
-  return lines
-    .filter((line) => made.test(line))
+  return readFileSync(log, 'utf8')
+    .split('\n')
+    .filter((line) => /mkdirat\(|O_CREAT/.test(line))
     .flatMap((line) => /"((?:folder|below|file) \d)"/.exec(line)?.[1] ?? []);
 }
 
@@ -38,14 +31,14 @@ test('where they are made early, and where not', async (context) => {
   needTool(context, 'strace');
   const files: Record<string, string> = {};
   for (let i = 0; i < 6; i++) files[`folder ${i}/below ${i}/file ${i}`] = `${i}`;
-  const of = (order: string[], kind: string) => order.map((name) => name.startsWith(kind));
   for (const name of ['btrfs', 'tmpfs'] as const) {
     const mount = mounts[name](context);
     const src = makeFiles(join(mount, 'order'), files);
     const order = await orderMade(src, join(mount, 'order copy'));
     expect(differences(src, join(mount, 'order copy'))).toEqual([]);
     expect(order).toHaveLength(18);
-    const early = of(order, 'file').lastIndexOf(false) < of(order, 'file').indexOf(true);
+    const areFiles = order.map((each) => each.startsWith('file'));
+    const early = areFiles.lastIndexOf(false) < areFiles.indexOf(true);
     expect({ name, early }).toEqual({ name, early: name === 'btrfs' });
     if (!early) continue;
     // The oldest first: those below in the order of those that they are in.

@@ -23,7 +23,7 @@ import { beforeEach, describe, expect, test } from 'vitest';
 import { copyTree } from '../../lib/index.js';
 import type { CopyOptions, EntryEvent } from '../../lib/types.js';
 import { Random } from '../selection/support/random.js';
-import { copyInChild } from '../support/child.js';
+import { copyInChild, limited } from '../support/child.js';
 import { makeFiles, makeZoo } from '../support/trees.js';
 import { asUser, needUser, USER } from '../support/user.js';
 import { needRoot, needTool, workFolder } from '../support/work.js';
@@ -491,10 +491,10 @@ test('with few descriptors, and folders that are empty', async () => {
     mkdirSync(join(dest, `a${i % 4}/b${i % 9}/gone ${i}/empty`), { recursive: true });
   }
   for (const round of [1, 2]) {
-    const { error, result } = await copyInChild({ src, dest, options: { mirror: true } }, [
-      'prlimit',
-      '--nofile=40',
-    ]);
+    const { error, result } = await copyInChild(
+      { src, dest, options: { mirror: true } },
+      limited(40),
+    );
     expect(error).toBeUndefined();
     expect(result).toMatchObject(round === 1 ? { files: 60, removed: 120 } : { skipped: 60 });
     expect(stateOf(dest)).toEqual(stateOf(src));

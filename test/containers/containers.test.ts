@@ -13,7 +13,7 @@ import { constants, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { COMMAND, run } from '../support/child.js';
+import { COMMAND, limited, run } from '../support/child.js';
 import { differences } from '../support/compare.js';
 import { useFileSystem } from '../support/filesystems.js';
 import { makeFiles, makeSparseFile } from '../support/trees.js';
@@ -193,9 +193,8 @@ test('64 descriptors', async (context) => {
     ),
   );
   const dest = newDest();
-  const limited = ['sh', '-c', 'ulimit -n 64; exec "$@"', 'sh'];
   for (const args of [[], ['-j', '64'], ['-a', '--mirror']]) {
-    expect(await copy(limited, [...args, from, dest])).toMatchObject(fine);
+    expect(await copy(limited(64), [...args, from, dest])).toMatchObject(fine);
     expect(differences(from, dest)).toEqual([]);
     if (args.length > 0) rmSync(dest, { recursive: true });
   }
@@ -248,10 +247,10 @@ describe('64 MB of memory beyond what Node takes', () => {
       }
       const { stdout } = await run([process.execPath, '-p', 'process.resourceUsage().maxRSS']);
       writeFileSync(join(group.folder, group.limit), `${Number(stdout) * 1024 + 64 * MiB}`);
-      const limited = ['sh', '-c', `echo $$ >${group.folder}/cgroup.procs && exec "$@"`, 'sh'];
+      const confined = ['sh', '-c', `echo $$ >${group.folder}/cgroup.procs && exec "$@"`, 'sh'];
       for (const args of [['-a'], ['--reflink=never', '-v', '--exclude=*.no']]) {
         const dest = join(disk, 'dest');
-        expect(await copy(limited, [...args, from, dest])).toMatchObject(fine);
+        expect(await copy(confined, [...args, from, dest])).toMatchObject(fine);
         expect(differences(from, dest)).toEqual([]);
         rmSync(dest, { recursive: true });
       }

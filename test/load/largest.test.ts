@@ -12,7 +12,7 @@ import {
 import { join } from 'node:path';
 import { expect, type TestContext, test } from 'vitest';
 import { compareTrees, copyTree } from '../../lib/index.js';
-import { copyInChild } from '../support/child.js';
+import { copyInChild, limited } from '../support/child.js';
 import { deepSummary } from '../support/compare.js';
 import { whileMounted } from '../support/filesystems.js';
 import { makeDeep } from '../support/trees.js';
@@ -120,7 +120,7 @@ test.each(full ? (['bare', 'comb'] as const) : [])(
     makeDeep(src, levels, shape);
     const expected = deepSummary(src);
     expect(expected.folders).toBeGreaterThan(levels);
-    for (const before of [[], ['sh', '-c', 'ulimit -n 64; exec "$@"', 'sh']]) {
+    for (const before of [[], limited(64)]) {
       const { error, result } = await timed(`20,000 levels, ${shape}`, () =>
         copyInChild({ src, dest }, before),
       );

@@ -9,6 +9,14 @@ const built = (name: string): string =>
 export const CHILD = built('index.cjs');
 export const COMMAND = built('fastcp.cjs');
 
+/** What lets a command have so few descriptors, soft limit and hard. */
+export const limited = (descriptors: number): string[] => [
+  'sh',
+  '-c',
+  `ulimit -n ${descriptors}; exec "$@"`,
+  'sh',
+];
+
 export interface Request {
   src: string | string[];
   dest: string;

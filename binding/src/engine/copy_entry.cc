@@ -161,9 +161,10 @@ void copy_entry(Worker& worker, const FolderUse& use, Names names, Kind kind) {
     kind = stat.kind;
   }
   if (kind == Kind::folder) {
-    FolderTask task{use.again(), names.src, names.dst};
-    task.made = make_early(worker, folder, names);
-    worker.engine.stack.push(std::move(task));
+    worker.engine.stack.push(FolderTask{.parent = use.again(),
+                                        .src_name = names.src,
+                                        .dst_name = names.dst,
+                                        .made = make_early(worker, folder, names)});
     return;
   }
   if (options.shards > 1 && !folder.is_base() &&

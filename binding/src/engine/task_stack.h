@@ -121,8 +121,8 @@ class TaskStack {
   bool finished();
 
  private:
-  using Tasks =
-      std::list<Task>;  // whose nodes are moved under the lock, and made and ended outside
+  // Nodes are moved under the lock, and made and ended outside.
+  using Tasks = std::list<Task>;
   void pop_locked(Tasks& out);
   bool any_locked() const { return !tasks_.empty() || !early_.empty(); }
 

@@ -92,9 +92,10 @@ afterAll(() => {
 
 function barePath(): string {
   if (bare) return bare;
+  const found = ['npm', 'npx', 'sh'].map((name) => [name, which(name)] as const);
   bare = mkdtempSync(join(tmpdir(), 'fastcp-bin-'));
-  for (const name of ['node', 'npm', 'npx', 'sh']) {
-    symlinkSync(name === 'node' ? process.execPath : which(name), join(bare, name));
+  for (const [name, path] of [['node', process.execPath] as const, ...found]) {
+    symlinkSync(path, join(bare, name));
   }
   return bare;
 }
