@@ -141,6 +141,7 @@ export function createProgram(all = false): Command {
     .optionsGroup('Copying:')
     .option('-u, --update', 'leave alone what is unchanged')
     .addOption(rare(new Option('--checksum', '-u, and only contents prove that')))
+    .addOption(rare(new Option('--quick-check', '-u, and size and mtime prove that, as in rsync')))
     .option('--mirror', '-u, and remove from DEST what SRC does not have')
     .addOption(rare(new Option('--delete-excluded', 'with --mirror: and what is not selected')))
     .addOption(rare(new Option('-n, --skip-existing', 'keep what DEST has')))

@@ -81,6 +81,10 @@ const kindRefusals: Record<string, Named | undefined> = {
     'ERR_FASTCP_NAME_COLLISION',
     'two names of the source are one name in the destination',
   ],
+  replaced: [
+    'ERR_FASTCP_DEST_CHANGED',
+    'somebody replaced the entry of the destination while it was copied',
+  ],
   verify: ['ERR_FASTCP_VERIFY', 'what was written differs from the source'],
   subfolder: [
     'ERR_FS_CP_SYMLINK_TO_SUBDIRECTORY',

@@ -26,6 +26,8 @@ export interface NativeOptions {
   preserve: number;
   /** Folders that DEST has are given what SRC's have, too. */
   presentFolders: boolean;
+  /** Entries that DEST has lose attributes that are not preserved. */
+  bare: boolean;
   dereference: boolean;
   /** Relative links are made absolute. */
   absoluteLinks: boolean;
@@ -35,9 +37,10 @@ export interface NativeOptions {
   backup: boolean;
   fsync: boolean;
   strict: boolean;
-  /** What is unchanged is left alone; with `checksum` only contents prove that. */
+  /** What is unchanged is left alone; with `checksum` only contents prove that, with `quickCheck` size and mtime. */
   update: boolean;
   checksum: boolean;
+  quickCheck: boolean;
   /** What SRC does not have is removed; with `deleteExcluded` what is not selected, too. */
   mirror: boolean;
   deleteExcluded: boolean;

@@ -35,6 +35,8 @@ export interface Request extends Checked {
   preserve: readonly PreserveKind[];
   /** Folders that DEST has are given what SRC's have, too. */
   presentFolders: boolean;
+  /** Entries that DEST has lose attributes that are not preserved. */
+  bare: boolean;
   /** What is made of a file. */
   instead: (typeof insteadModes)[number];
   /** As Node's fs.cp has it: relative links become absolute; FIFOs and sockets are errors. */
@@ -70,6 +72,7 @@ const known: ReadonlySet<string> = new Set<keyof CopyOptions>([
   'fsync',
   'update',
   'checksum',
+  'quickCheck',
   'mirror',
   'deleteExcluded',
   'skipExisting',
@@ -124,6 +127,7 @@ export function checkRequest(
     ...checkPreserve(options.preserve, again.update || shard.shards > 1, again.update),
     ...again,
     ...shard,
+    bare: false,
     compares: false,
     verify: checkFlag(options, 'verify', false),
     instead: checkInstead(options),
@@ -239,17 +243,21 @@ export function preserved(value: unknown): Preserved {
   return { preserve, presentFolders: true };
 }
 
-type Again = Pick<Request, 'update' | 'checksum' | 'mirror' | 'deleteExcluded'>;
+type Again = Pick<Request, 'update' | 'checksum' | 'quickCheck' | 'mirror' | 'deleteExcluded'>;
 
 function checkAgain(options: CopyOptions): Again {
   const mirror = checkFlag(options, 'mirror', false);
   const checksum = checkFlag(options, 'checksum', false);
+  const quickCheck = checkFlag(options, 'quickCheck', false);
   const deleteExcluded = checkFlag(options, 'deleteExcluded', false);
   if (deleteExcluded && !mirror) {
     throw invalidValue('options.deleteExcluded', 'false without mirror', true);
   }
-  const update = checkFlag(options, 'update', false) || mirror || checksum;
-  return { update, checksum, mirror, deleteExcluded };
+  if (quickCheck && checksum) {
+    throw invalidValue('options.quickCheck', 'false with checksum', true);
+  }
+  const update = checkFlag(options, 'update', false) || mirror || checksum || quickCheck;
+  return { update, checksum, quickCheck, mirror, deleteExcluded };
 }
 
 /** What cannot be had at once, and why. */

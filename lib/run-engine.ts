@@ -122,11 +122,13 @@ export function runEngineNow(
 
 export function nativeOptions(request: Request): NativeOptions {
   const { force, errorOnExist, dryRun, oneFileSystem, entries } = request;
-  const { preserve, presentFolders, dereference, absoluteLinks, likeNode, fsync, strict } = request;
-  const { update, checksum, mirror, deleteExcluded, verify, shard, shards } = request;
+  const { preserve, presentFolders, bare, dereference, absoluteLinks, likeNode, fsync, strict } =
+    request;
+  const { update, checksum, quickCheck, mirror, deleteExcluded, verify, shard, shards } = request;
   return {
     preserve: preserve.reduce((bits, kind) => bits | (1 << lossKinds.indexOf(kind)), 0),
     presentFolders,
+    bare,
     dereference,
     absoluteLinks,
     likeNode,
@@ -134,6 +136,7 @@ export function nativeOptions(request: Request): NativeOptions {
     strict,
     update,
     checksum,
+    quickCheck,
     mirror,
     deleteExcluded,
     verify,

@@ -36,6 +36,11 @@ export interface CopyOptions {
   /** `update` where only contents prove that a file is unchanged. Default `false`. */
   checksum?: boolean;
   /**
+   * `update` where an equal size and mtime prove that a file is unchanged, as in rsync. Faster where no other
+   * proof is at hand, but it misses files whose tools give all of them one mtime. Default `false`.
+   */
+  quickCheck?: boolean;
+  /**
    * `update`, and what SRC does not have is removed from DEST. What is not selected stays. Refused where
    * DEST is the root folder, a home folder, or holds SRC. Default `false`.
    */

@@ -51,6 +51,7 @@ Options options_of(const Napi::Object& from) {
   options.journal = flag(from, "entries");
   options.preserve = preserve_of(from.Get("preserve").As<Napi::Number>().Uint32Value());
   options.preserve.present_folders = flag(from, "presentFolders");
+  options.preserve.bare = flag(from, "bare");
   options.dereference = flag(from, "dereference");
   options.absolute_links = flag(from, "absoluteLinks");
   options.like_node = flag(from, "likeNode");
@@ -60,6 +61,7 @@ Options options_of(const Napi::Object& from) {
   options.strict = flag(from, "strict");
   options.update = flag(from, "update");
   options.checksum = flag(from, "checksum");
+  options.quick_check = flag(from, "quickCheck");
   options.mirror = flag(from, "mirror");
   options.delete_excluded = flag(from, "deleteExcluded");
   options.verify = flag(from, "verify");

@@ -28,6 +28,7 @@ export async function reuseOld(old: Buffer, tree: Buffer, request: Request): Pro
   }
   return {
     ...dated,
+    bare: true, // what the old one's files had beside their content is not the new one's
     update: true,
     checksum: true,
     mirror: true,

@@ -216,6 +216,7 @@ describe('unchanged', () => {
     needTool(context, 'strace');
     needRoot(context);
     makeZoo(src, { wide: 200 });
+    await tick();
     const first = await mirror();
     expect(first.files).toBeGreaterThan(200);
     const log = join(dest, '../strace');
@@ -281,17 +282,22 @@ describe('unchanged', () => {
     expect(readFileSync(join(dest, 'large')).equals(content)).toBe(true);
   });
 
-  test('what rotted in DEST is seen by --checksum, and by nothing else', async () => {
+  test('what others changed in DEST is seen, though size and mtime are put back', async () => {
     makeFiles(src, { file: 'whole' });
     utimesSync(join(src, 'file'), 1000, 1000); // what Node can set exactly
     await tick();
-    await mirror();
-    const { atime, mtime } = statSync(join(dest, 'file'));
-    writeFileSync(join(dest, 'file'), 'wrong');
-    utimesSync(join(dest, 'file'), atime, mtime);
-    expect(await copyTree(src, dest, { update: true })).toMatchObject({ files: 0, skipped: 1 });
-    expect(await copyTree(src, dest, { checksum: true })).toMatchObject({ files: 1 });
-    expect(readFileSync(join(dest, 'file'), 'utf8')).toBe('whole');
+    const spoil = async (): Promise<void> => {
+      await mirror();
+      writeFileSync(join(dest, 'file'), 'wrong');
+      utimesSync(join(dest, 'file'), 1000, 1000);
+    };
+    await spoil();
+    expect(await copyTree(src, dest, { quickCheck: true })).toMatchObject({ files: 0, skipped: 1 });
+    for (const options of [{ update: true }, { mirror: true }, { checksum: true }]) {
+      await spoil();
+      expect(await copyTree(src, dest, options)).toMatchObject({ files: 1 });
+      expect(readFileSync(join(dest, 'file'), 'utf8')).toBe('whole');
+    }
   });
 
   test('names of one file stay that, and cost nothing the next time', async () => {

@@ -15,7 +15,7 @@ import { join } from 'node:path';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { copyTree } from '../../lib/index.js';
 import type { CopyOptions, PreserveKind } from '../../lib/types.js';
-import { attributeDifferences, makeRandomTree } from '../support/attributes.js';
+import { attributeDifferences, changeAttributes, makeRandomTree } from '../support/attributes.js';
 import { copyInChild } from '../support/child.js';
 import { differences } from '../support/compare.js';
 import { useFileSystem } from '../support/filesystems.js';
@@ -68,6 +68,30 @@ describe('random trees, everything preserved', () => {
       expect(attributeDifferences(tree, copy)).toEqual([]);
     }
   });
+
+  const steps = Number(process.env.FASTCP_ATTRIBUTE_STEPS ?? 15);
+  const seed = Number(process.env.FASTCP_SEED ?? Date.now() % 1_000_000);
+
+  test.for(disks)(
+    `%s: ${steps} times changed on both sides and mirrored, seed ${seed}`,
+    { timeout: 1_200_000 },
+    async ([, folderOf], context) => {
+      needTool(context, 'setfacl');
+      const folder = folderOf(context);
+      const [tree, copy] = [join(folder, 'changing'), join(folder, 'mirrored')];
+      makeRandomTree(tree, seed, 80);
+      await copyTree(tree, copy, { mirror: true });
+      for (let step = 0; step < steps; step++) {
+        changeAttributes(tree, seed + step, 6);
+        if (step % 3 > 0) changeAttributes(copy, seed - step, 4);
+        // A run without them in between proves nothing about them.
+        if (step % 4 === 0) await copyTree(tree, copy, { mirror: true });
+        const { warnings } = await copyTree(tree, copy, { mirror: true, preserve: true });
+        expect(warnings, `step ${step}`).toEqual([]);
+        expect(attributeDifferences(tree, copy), `step ${step}`).toEqual([]);
+      }
+    },
+  );
 
   test('the oracles see what the default does not keep', async (context) => {
     needRoot(context);

@@ -2,12 +2,12 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, test } from 'vitest';
+import { copyTree } from '../../lib/index.js';
 import { copyInChild } from '../support/child.js';
 import { differences } from '../support/compare.js';
 import { useFileSystem } from '../support/filesystems.js';
 import { makeFiles, makeZoo } from '../support/trees.js';
 import { needTool, workFolder } from '../support/work.js';
-import { copyTree } from '../../lib/index.js';
 
 const work = workFolder('verify');
 let number = 0;

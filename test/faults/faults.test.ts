@@ -7,6 +7,7 @@ import { hasTool, needTool, workFolder } from '../support/work.js';
 import { calls } from './support/calls.js';
 import type { Place } from './support/case.js';
 import { makeLargeSource, makeSource, modes } from './support/modes.js';
+import { once } from './support/once.js';
 import {
   type Baseline,
   type Done,
@@ -19,7 +20,6 @@ import {
   runCase,
   shuffle,
 } from './support/sweep.js';
-import { once } from './support/once.js';
 import { tableOf } from './support/table.js';
 
 // Every system call of the engine x every error it can get. FASTCP_SWEEP=full runs all and writes the table of

@@ -18,8 +18,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
-import { compareTrees, copyTree } from '../../dist/index.js';
 import { cpSync } from '../../dist/fs.js';
+import { compareTrees, copyTree } from '../../dist/index.js';
 
 const large = 70 << 20; // copied in parts
 const files = 400;

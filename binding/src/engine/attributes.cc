@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <iterator>
 #include <string_view>
 #include <utility>
 
@@ -10,6 +11,7 @@ namespace fastcp {
 namespace {
 
 using platform::Handle;
+using platform::Stat;
 
 /** What `read(buffer, size)` gives, whatever its size, or a negative errno. */
 template <class Read>
@@ -40,58 +42,194 @@ bool is_none(int64_t error) {
 /** A security module may have given it already, and let nobody else do so. */
 bool has_already(const Handle& dst, const Attribute& attribute) {
   std::string value;
-  const auto read = [&](char* buffer, size_t size) {
+  const auto read_value = [&](char* buffer, size_t size) {
     return platform::get_attribute(dst, attribute.name.c_str(), buffer, size);
   };
-  return read_all(value, read) >= 0 && value == attribute.value;
+  return read_all(value, read_value) >= 0 && value == attribute.value;
 }
 
-}  // namespace
-
-bool read_attributes(Engine& engine, const Folder& folder, Names names, const Handle& src,
-                     Attributes& out) {
+/** Reads what an entry has. `fail(error, operation)` says whether to go on without what cannot be read. */
+template <class Fail>
+bool read(const Handle& entry, Attributes& out, Fail fail) {
   std::string list;
   const int64_t size = read_all(list, [&](char* buffer, size_t room) {
-    return platform::list_attributes(src, buffer, room);
+    return platform::list_attributes(entry, buffer, room);
   });
   if (is_none(size)) return true;
-  if (size < 0)
-    return engine.lose(folder, names, Loss::xattrs, static_cast<int>(size), "listxattr");
+  if (size < 0) return fail(static_cast<int>(size), "listxattr");
   for (size_t at = 0; at < list.size();) {
     Attribute attribute{list.c_str() + at, {}};
     at += attribute.name.size() + 1;
-    if (attribute.name.starts_with(platform::kListAlias)) continue;
+    if (attribute.name.starts_with(platform::kListAlias) || attribute.name == platform::kMark) {
+      continue;
+    }
     const int64_t error = read_all(attribute.value, [&](char* buffer, size_t room) {
-      return platform::get_attribute(src, attribute.name.c_str(), buffer, room);
+      return platform::get_attribute(entry, attribute.name.c_str(), buffer, room);
     });
     if (error >= 0) {
       out.push_back(std::move(attribute));
     } else if (error != -ENODATA &&  // gone meanwhile
-               !engine.lose(folder, names, Loss::xattrs, static_cast<int>(error), "getxattr")) {
+               !fail(static_cast<int>(error), "getxattr")) {
       return false;
     }
   }
   return true;
 }
 
-bool give_attributes(Engine& engine, const Folder& folder, Names names,
-                     const Attributes& attributes, const Handle& dst, Given& given) {
-  for (const Attribute& attribute : attributes) {
-    const bool access = attribute.name == platform::kAccessList;
-    const int error = platform::set_attribute(dst, attribute.name.c_str(), attribute.value.data(),
-                                              attribute.value.size());
-    if (error == 0) {
-      given.access_list |= access;
-      continue;
-    }
-    if (has_already(dst, attribute)) continue;
-    const Loss loss = is_list(attribute.name) ? Loss::acls : Loss::xattrs;
-    if (!engine.lose(folder, names, loss, error, "setxattr")) return false;
-    if (!access) continue;
+/** Whether an attribute that SRC does not have is removed: labels of security modules and the like are not. */
+bool is_removable(std::string_view name) {
+  if (name.starts_with("security.")) return name == "security.capability";
+  return is_list(name) || !name.starts_with("system.");
+}
+
+const Attribute* find(const Attributes& attributes, std::string_view name) {
+  const auto at = std::find_if(attributes.begin(), attributes.end(),
+                               [&](const Attribute& one) { return one.name == name; });
+  return at == attributes.end() ? nullptr : &*at;
+}
+
+/** Those of `found` that `wanted` has not, and that are removed. */
+Attributes superfluous(const Attributes& found, const Attributes& wanted) {
+  Attributes result;
+  std::copy_if(found.begin(), found.end(), std::back_inserter(result), [&](const Attribute& one) {
+    return is_removable(one.name) && find(wanted, one.name) == nullptr;
+  });
+  return result;
+}
+
+/** Those of `wanted` that `found` has not, or with another value. */
+Attributes missing(const Attributes& found, const Attributes& wanted) {
+  Attributes result;
+  std::copy_if(wanted.begin(), wanted.end(), std::back_inserter(result), [&](const Attribute& one) {
+    const Attribute* has = find(found, one.name);
+    return has == nullptr || has->value != one.value;
+  });
+  return result;
+}
+
+Loss loss_of(const Attribute& attribute) {
+  return is_list(attribute.name) ? Loss::acls : Loss::xattrs;
+}
+
+uint32_t group_of(const Attribute& list) {
+  return platform::group_permissions(list.value.data(), list.value.size());
+}
+
+/**
+ * Calls `change()` again where the mode of an entry of ours keeps even us from changing its attributes. Only
+ * where it gets its mode afterwards.
+ */
+template <class Change>
+int with_write_access(const Preserve& keep, const Handle& entry, const Stat& now, Given& given,
+                      Change change) {
+  constexpr uint32_t kOwnerWrites = 0200;
+  const int error = change();
+  if (error != -EACCES || !keep.mode || now.kind == platform::Kind::link ||
+      (now.mode & kOwnerWrites) != 0 || platform::set_mode(entry, now.mode | kOwnerWrites) < 0) {
+    return error;
+  }
+  given.mode_changed = true;
+  return change();
+}
+
+/** Removes an attribute; without its access list an entry's mode must not grant more than with it. */
+int remove(const Handle& entry, const Attribute& attribute, const Stat& now, Given& given) {
+  if (attribute.name == platform::kAccessList) {
+    // The group's bits are the list's mask, and would be the group's own permissions then.
+    constexpr uint32_t kGroup = 070;
+    const uint32_t narrow = (now.mode & ~kGroup) | (now.mode & group_of(attribute) << 3);
+    given.mode_changed = true;
+    if (const int error = platform::set_mode(entry, narrow); error < 0) return error;
+  }
+  const int error = platform::remove_attribute(entry, attribute.name.c_str());
+  return error == -ENODATA ? 0 : error;
+}
+
+}  // namespace
+
+bool read_attributes(Engine& engine, const Folder& folder, Names names, const Handle& src,
+                     Attributes& out) {
+  return read(src, out, [&](int error, const char* operation) {
+    return engine.lose(folder, names, Loss::xattrs, error, operation);
+  });
+}
+
+namespace {
+
+/** Gives one to the copy by `set(attribute)`. False where that failed, and was reported. */
+template <class Set>
+bool give(Engine& engine, const Folder& folder, Names names, const Attribute& attribute,
+          const Handle& dst, Given& given, Set set) {
+  const bool access = attribute.name == platform::kAccessList;
+  const int error = set(attribute);
+  if (error == 0) {
+    given.mode_changed |= access;
+    return true;
+  }
+  if (has_already(dst, attribute)) return true;
+  if (!engine.lose(folder, names, loss_of(attribute), error, "setxattr")) return false;
+  if (access) {
     given.lost_list = true;
-    given.group = platform::group_permissions(attribute.value.data(), attribute.value.size());
+    given.group = group_of(attribute);
   }
   return true;
+}
+
+bool has_wanted(const Engine& engine, const Handle& src, const Handle& dst) {
+  const auto fail = [](int, const char*) { return false; };
+  Attributes wanted, found;
+  return (!engine.options.preserve.xattrs || read(src, wanted, fail)) && read(dst, found, fail) &&
+         superfluous(found, wanted).empty() && missing(found, wanted).empty();
+}
+
+int set(const Handle& dst, const Attribute& attribute) {
+  return platform::set_attribute(dst, attribute.name.c_str(), attribute.value.data(),
+                                 attribute.value.size());
+}
+
+}  // namespace
+
+bool give_attributes(Engine& engine, const Folder& folder, Names names,
+                     const Attributes& attributes, const Handle& dst, Given& given) {
+  return std::all_of(attributes.begin(), attributes.end(), [&](const Attribute& attribute) {
+    return give(engine, folder, names, attribute, dst, given,
+                [&](const Attribute& one) { return set(dst, one); });
+  });
+}
+
+bool replace_attributes(Engine& engine, const Folder& folder, Names names,
+                        const Attributes& attributes, const Handle& dst, Given& given) {
+  Attributes found;
+  if (!read_attributes(engine, folder, names, dst, found)) return false;
+  const Attributes extra = superfluous(found, attributes), lacking = missing(found, attributes);
+  if (extra.empty() && lacking.empty()) return true;
+  Stat now;
+  if (const int error = platform::stat_handle(dst, now); error < 0) {
+    return engine.fail(error, "fstat", folder.src_path(names.src), folder.dst_path(names.dst));
+  }
+  for (const Attribute& attribute : extra) {
+    const int error = with_write_access(engine.options.preserve, dst, now, given,
+                                        [&] { return remove(dst, attribute, now, given); });
+    if (error < 0 && !engine.lose(folder, names, loss_of(attribute), error, "removexattr")) {
+      return false;
+    }
+  }
+  return std::all_of(lacking.begin(), lacking.end(), [&](const Attribute& attribute) {
+    return give(engine, folder, names, attribute, dst, given, [&](const Attribute& one) {
+      return with_write_access(engine.options.preserve, dst, now, given,
+                               [&] { return set(dst, one); });
+    });
+  });
+}
+
+bool has_wanted_attributes(const Engine& engine, const Folder& folder, Names names) {
+  // Null: of the directory itself, which is open.
+  if (names.src == nullptr) return has_wanted(engine, folder.src(), folder.dst());
+  const platform::Follow follow = engine.options.follow();
+  Handle src, dst;
+  return platform::open_entry(folder.src(), names.src, follow, src) == 0 &&
+         platform::open_entry(folder.dst(), names.dst, platform::Follow::no, dst) == 0 &&
+         has_wanted(engine, src, dst);
 }
 
 bool has_list(const Attributes& attributes) {

@@ -21,14 +21,27 @@ bool read_attributes(Engine& engine, const Folder& folder, Names names, const pl
 
 /** What became of an entry by its attributes. */
 struct Given {
-  bool access_list = false;  // it has one, which has changed its mode
-  bool lost_list = false;    // SRC has one, and DEST does not
-  uint32_t group = 0;        // then: what the list grants to the owning group
+  bool mode_changed = false;  // by an access list that it got or lost
+  bool lost_list = false;     // SRC has one, and DEST does not
+  uint32_t group = 0;         // then: what the list grants to the owning group
 };
 
-/** Gives them to the copy. False where that failed, and was reported. */
+/** Gives them to a new copy. False where that failed, and was reported. */
 bool give_attributes(Engine& engine, const Folder& folder, Names names,
                      const Attributes& attributes, const platform::Handle& dst, Given& given);
+
+/**
+ * Gives an entry that DEST has exactly these: what it has beside them is removed, but for what security modules
+ * and file systems give by themselves. False where that failed, and was reported.
+ */
+bool replace_attributes(Engine& engine, const Folder& folder, Names names,
+                        const Attributes& attributes, const platform::Handle& dst, Given& given);
+
+/** Whether an entry that DEST has has exactly the attributes that it is to have. False in doubt. */
+bool has_wanted_attributes(const Engine& engine, const Folder& folder, Names names);
+
+/** Whether entries that DEST has are to have certain attributes: SRC's, or none. */
+inline bool wants_attributes(const Preserve& keep) { return keep.xattrs || keep.bare; }
 
 /** Whether an access control list is among them. */
 bool has_list(const Attributes& attributes);

@@ -6,6 +6,7 @@
 
 #include "conflict.h"
 #include "copy_entry.h"
+#include "mark.h"
 #include "metadata.h"
 #include "mirror.h"
 #include "shard.h"
@@ -135,6 +136,7 @@ void set_target(Engine& engine, Folder& folder, const Target& target) {
   folder.dst_stat = target.stat;
   folder.route = &engine.route(folder.src_stat.dev, target.stat.dev, folder.dst());
   folder.fresh = target.made;
+  read_mark(engine, folder);
   if (engine.options.dry_run) return plan_folder(engine, folder);
   folder.owed_mode = target.owed_mode;
   const int error = begin_folder(engine.options, folder, target.passing_bits);
@@ -256,6 +258,7 @@ FolderUse open_folder(Worker& worker, FolderTask task, Follow follow_src) {
   folder->follow_src = follow_src;
   folder->follow_dst = from_base ? Follow::yes : Follow::no;
   folder->made = waits ? Made::when_needed : Made::yes;
+  begin_sync(engine, *folder);
   set_target(engine, *folder, target);
   return folder;
 }

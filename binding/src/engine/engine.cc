@@ -9,6 +9,7 @@
 #include "copy_content.h"
 #include "copy_entry.h"
 #include "copy_folder.h"
+#include "mark.h"
 #include "metadata.h"
 #include "mirror.h"
 
@@ -150,7 +151,9 @@ void Engine::work(Host& host) {
   // The last worker clears up, so that no other thread has to.
   if (--active_ > 0) return;
   if (stopped()) abandon();
-  if (finished()) hard_links.clear();
+  if (!finished()) return;
+  hard_links.clear();
+  if (has_marked.exchange(false)) settle_clock();
 }
 
 void Engine::run(Worker& worker, Task& task) try {
@@ -202,6 +205,9 @@ bool Engine::lose(const Folder& folder, Names names, Loss loss, int error, const
   if (options.strict || !is_loss(loss, error)) {
     return fail(error, operation, std::move(path), std::move(dest));
   }
+  if (folder.sync != nullptr && (loss == Loss::xattrs || loss == Loss::acls)) {
+    folder.sync->lost_attributes = true;
+  }
   losses.add(loss, {error, operation, std::move(path), std::move(dest)});
   return true;
 }
@@ -247,6 +253,7 @@ Route& Engine::route(uint64_t src_dev, uint64_t dst_dev, const platform::Handle&
   added.dst_dev = dst_dev;
   added.clone = options.reflink != Reflink::never;
   added.copy_range = options.reflink != Reflink::never;
+  added.time_step = platform::time_step(dst);
   added.folders_early = platform::wants_folders_early(dst);
   return added;
 }
@@ -264,13 +271,16 @@ bool Engine::is_target(const platform::Stat& folder) {
 
 void Engine::finish(Folder& folder) {
   if (folder.doomed) return finish_removal(*this, folder);
-  if (!folder.owed) return;
+  const bool owes = owes_mark(*this, folder);
+  if (!folder.owed && !owes) return;
   FolderPin pin;
   if (const int error = pin.pin(folder); error < 0) {
     fail(error, "open", folder.src_path(), folder.dst_path());
     return;
   }
-  settle_folder(*this, folder);
+  // Before its mode is what keeps us from it.
+  if (owes) write_mark(*this, folder);
+  if (folder.owed) settle_folder(*this, folder);
 }
 
 }  // namespace fastcp

@@ -40,6 +40,7 @@ struct Preserve {
   bool xattrs = false;
   bool links = false;            // names of one file stay names of one file
   bool present_folders = false;  // folders that DEST has get what SRC's have, too
+  bool bare = false;             // without `xattrs`: entries that DEST has lose theirs
 };
 
 struct Options {
@@ -53,6 +54,7 @@ struct Options {
   bool strict = false;             // what cannot be preserved is an error
   bool update = false;             // what is unchanged is left alone
   bool checksum = false;           // and only contents prove that
+  bool quick_check = false;        // or else size and mtime do
   bool mirror = false;             // what SRC does not have is removed
   bool delete_excluded = false;    // so is what is not selected
   bool verify = false;             // what was written is read back
@@ -227,6 +229,8 @@ class Engine : private FolderOwner {
   HardLinks hard_links{stack};
   /** When somebody had waited for a descriptor for a second, and got none. */
   std::atomic<Clock::time_point> waited_in_vain{Clock::time_point{} - std::chrono::hours(1)};
+  /** A directory of DEST was marked. */
+  std::atomic<bool> has_marked{false};
   /** The most workers that the descriptor limit allows. */
   unsigned most_workers = 1;
   uint64_t next_temporary() { return temporary_++; }

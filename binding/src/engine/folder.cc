@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "mark.h"
+
 namespace fastcp {
 
 using platform::Handle;
@@ -21,6 +23,10 @@ bool is_same(const Handle& handle, const Stat& expected) {
 }  // namespace
 
 // --- Folder ----------------------------------------------------------------------------------
+
+Folder::Folder(FolderTable& table, Folder* parent) : table_(table), parent_(parent) {}
+
+Folder::~Folder() = default;
 
 FolderUse Folder::base(FolderTable& table) {
   auto* folder = new Folder(table, nullptr);

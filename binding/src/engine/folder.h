@@ -11,6 +11,7 @@
 #include <atomic>
 #include <cstdint>
 #include <list>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -39,6 +40,7 @@ struct Route {
   std::atomic<bool> clone{true};
   std::atomic<bool> copy_range{true};
   std::atomic<Clocks> clocks{Clocks::unknown};
+  uint64_t time_step;  // ns, of mtimes in DEST
   bool folders_early;  // those of a new folder are made while it is listed
 };
 
@@ -148,6 +150,8 @@ class FolderKeep {
   Folder* folder_ = nullptr;
 };
 
+struct SyncState;
+
 /** User and group. */
 struct Owner {
   uint32_t uid, gid;
@@ -196,6 +200,7 @@ class Folder {
   bool inherits = true;                 // new entries may get a default access list from DEST
   bool owed = false;                    // something is to be settled when the last use ends
   std::optional<uint32_t> owed_mode{};  // a mode that it had, and that kept us out
+  std::unique_ptr<SyncState> sync;      // where the copy syncs
   // Only in roots, whose name is a path that the user gave:
   platform::Follow follow_src = platform::Follow::no, follow_dst = platform::Follow::no;
 
@@ -228,7 +233,11 @@ class Folder {
   friend class FolderKeep;
 
   /** Takes over a use of the parent. */
-  Folder(FolderTable& table, Folder* parent) : table_(table), parent_(parent) {}
+  Folder(FolderTable& table, Folder* parent);
+  ~Folder();
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+
   std::string path(const std::string& (*name_of)(const Folder&), const char* name) const;
 
   FolderTable& table_;

@@ -3,7 +3,6 @@
 #include <cerrno>
 
 #include "copy_entry.h"
-#include "update.h"
 
 namespace fastcp {
 namespace {
@@ -34,7 +33,8 @@ struct Settling {
   const Stat& src;
   const Attributes& attributes;
   const Handle& dst;
-  Stat now;  // of the copy
+  Stat now;                 // of the copy
+  bool is_present = false;  // DEST had it before
   bool has_times = false;
   Given given{};  // by its attributes
 
@@ -60,6 +60,10 @@ struct Settling {
   }
 
   bool settle_attributes() {
+    if (is_present) {
+      return !wants_attributes(engine.options.preserve) ||
+             replace_attributes(engine, folder, names, attributes, dst, given);
+    }
     if (!engine.options.preserve.xattrs) return true;
     // What a folder got or is to hand on is looked after when it is made.
     if (folder.inherits && src.kind != Kind::link && src.kind != Kind::folder) {
@@ -74,7 +78,7 @@ struct Settling {
     uint32_t mode = final_mode(src, now);
     // The mode of what has an access list shows its mask for the group, which may hold less.
     if (given.lost_list) mode = (mode & ~070U) | (mode & given.group << 3);
-    if (now.mode == mode && !given.access_list) return true;
+    if (now.mode == mode && !given.mode_changed) return true;
     const int error = src.kind == Kind::folder ? platform::set_folder_mode(dst, mode)
                                                : platform::set_mode(dst, mode);
     return error == 0 || lose(Loss::mode, error, "fchmod");
@@ -88,12 +92,6 @@ struct Settling {
   }
 };
 
-/** Nothing of the source was changed since the folder of DEST was. */
-bool has_current_attributes(const Engine& engine, const Folder& folder) {
-  return engine.options.update && !folder.fresh &&
-         is_proven_older(folder, folder.src_stat, folder.dst_stat);
-}
-
 }  // namespace
 
 uint32_t final_mode(const Stat& src, const Stat& dst) {
@@ -103,10 +101,23 @@ uint32_t final_mode(const Stat& src, const Stat& dst) {
   return mode;
 }
 
-bool is_settled(const Preserve& keep, const Stat& src, const Stat& dst) {
+bool is_settled(const Preserve& keep, const Stat& src, const Stat& dst, uint64_t time_step) {
   const bool has_mode = !keep.mode || src.kind == Kind::link || dst.mode == final_mode(src, dst);
-  return has_mode && (!keep.timestamps || is_same_time(src.mtime, dst.mtime)) &&
+  return has_mode && (!keep.timestamps || is_same_time(src.mtime, dst.mtime, time_step)) &&
          (!keep.ownership || owner_of(src) == owner_of(dst));
+}
+
+bool is_same_time(platform::Time src, platform::Time dst, uint64_t step) {
+  if (src == dst) return true;
+  constexpr int64_t kSecond = 1'000'000'000;  // ns
+  const auto unit = static_cast<int64_t>(step);
+  const int64_t seconds = unit / kSecond, nanoseconds = unit % kSecond;
+  if (seconds > 0) {
+    return dst.nanoseconds == 0 &&
+           dst.seconds == src.seconds - (src.seconds % seconds + seconds) % seconds;
+  }
+  return dst.seconds == src.seconds &&
+         dst.nanoseconds == src.nanoseconds - src.nanoseconds % nanoseconds;
 }
 
 // --- files -----------------------------------------------------------------------------------
@@ -155,28 +166,54 @@ bool settle_file(Engine& engine, OpenFile& file) {
 
 // --- links, FIFOs and devices ----------------------------------------------------------------
 
-bool settle_other(Engine& engine, const Folder& folder, Names names, const Stat& src,
-                  const char* made) {
+namespace {
+
+/** Opens both ends and gives DEST's what SRC's has, where `is_it(now)` says that it is still the one. */
+template <class IsIt>
+bool settle_entry(Engine& engine, const Folder& folder, Names names, const Stat& src,
+                  const char* name, bool is_present, IsIt is_it) {
   const auto fail = [&](int error, const char* operation) {
     return engine.fail(error, operation, folder.src_path(names.src), folder.dst_path(names.dst));
   };
-  const Preserve& keep = engine.options.preserve;
   Attributes attributes;
   Handle dst;
   Stat now;
-  if (keep.xattrs) {
+  if (engine.options.preserve.xattrs) {
     Handle from;
     const int error = platform::open_entry(folder.src(), names.src, engine.options.follow(), from);
     if (error < 0) return fail(error, "open");
     if (!read_attributes(engine, folder, names, from, attributes)) return false;
   }
-  int error = platform::open_entry(folder.dst(), made, Follow::no, dst);
+  int error = platform::open_entry(folder.dst(), name, Follow::no, dst);
   if (error < 0) return fail(error, "open");
   if (error = platform::stat_handle(dst, now); error < 0) return fail(error, "fstat");
-  if (now.kind != src.kind) return fail(EBUSY, kRefused);  // somebody put something else there
-  Settling settling{engine, folder, names, src, attributes, dst, now};
+  if (now.kind != src.kind || !is_it(now)) return fail(EBUSY, kReplaced);
+  const bool has_times = is_present && is_same_time(src.mtime, now.mtime, time_step(folder, dst));
+  Settling settling{engine, folder, names, src, attributes, dst, now, is_present, has_times};
   return settling.settle_owner() && settling.settle_attributes() && settling.settle_mode() &&
          settling.settle_times();
+}
+
+}  // namespace
+
+bool settle_other(Engine& engine, const Folder& folder, Names names, const Stat& src,
+                  const char* made) {
+  // Nobody knows its inode, but it is new: one more name of somebody else's has other names.
+  return settle_entry(engine, folder, names, src, made, false, [&](const Stat& now) {
+    return now.links == 1 && (src.kind == Kind::link || now.rdev == src.rdev);
+  });
+}
+
+bool settle_present(Engine& engine, const Folder& folder, Names names, const Stat& src,
+                    const Stat& present) {
+  return settle_entry(engine, folder, names, src, names.dst, true, [&](const Stat& now) {
+    return now.dev == present.dev && now.ino == present.ino;
+  });
+}
+
+uint64_t time_step(const Folder& folder, const Handle& dst) {
+  // The base stands for several directories.
+  return folder.route == nullptr ? platform::time_step(dst) : folder.route->time_step;
 }
 
 // --- folders ---------------------------------------------------------------------------------
@@ -190,7 +227,8 @@ int begin_folder(const Options& options, Folder& folder, uint32_t passing_bits) 
   const Preserve& keep = options.preserve;
   if (folder.fresh || keep.present_folders) {
     const bool has_mode = folder.dst_stat.mode == final_mode(folder.src_stat, folder.dst_stat);
-    folder.owed = (keep.mode && !has_mode) || keep.timestamps || keep.ownership || keep.xattrs;
+    folder.owed =
+        (keep.mode && !has_mode) || keep.timestamps || keep.ownership || wants_attributes(keep);
   }
   folder.owed |= options.fsync || folder.owed_mode;
   if (folder.fresh) {
@@ -214,8 +252,10 @@ void plan_folder(Engine& engine, Folder& folder) {
   const Preserve& keep = engine.options.preserve;
   const Stat &src = folder.src_stat, &dst = folder.dst_stat;
   if (!engine.options.update || folder.fresh || !keep.present_folders) return;
-  if (!is_settled(keep, src, dst))
+  if (!is_settled(keep, src, dst, time_step(folder, folder.dst())) ||
+      (wants_attributes(keep) && !has_wanted_attributes(engine, folder, Names{nullptr, nullptr}))) {
     engine.note(folder.parent(), folder.names(), Action::touch, Kind::folder);
+  }
 }
 
 void settle_folder(Engine& engine, Folder& folder) {
@@ -233,15 +273,11 @@ void settle_folder(Engine& engine, Folder& folder) {
         return;
       }
     }
-    if (keep.xattrs && !has_current_attributes(engine, folder)) {
-      if (!read_attributes(engine, folder, none, folder.src(), attributes)) return;
-      // Lists are rights, as modes are: those that were there do not stay beside SRC's.
-      if (!folder.fresh && !take_lists(engine, folder, none, folder.dst(), Kind::folder)) return;
-    }
-    // Of files the time of change has to be renewed in any case: see update.h.
-    const bool has_times = looked && is_same_time(folder.src_stat.mtime, now.mtime);
-    Settling settling{engine,     folder,       none, folder.src_stat,
-                      attributes, folder.dst(), now,  has_times};
+    if (keep.xattrs && !read_attributes(engine, folder, none, folder.src(), attributes)) return;
+    const bool has_times =
+        looked && is_same_time(folder.src_stat.mtime, now.mtime, time_step(folder, folder.dst()));
+    Settling settling{engine,       folder, none,          folder.src_stat, attributes,
+                      folder.dst(), now,    !folder.fresh, has_times};
     if (!settling.settle_owner() || !settling.settle_attributes() || !settling.settle_mode() ||
         !settling.settle_times()) {
       return;

@@ -23,7 +23,8 @@ uint32_t final_mode(const platform::Stat& src, const platform::Stat& dst);
  * Whether `dst` has all of `keep` that is known of an entry without a look at its attributes, which are
  * looked at only by who writes them.
  */
-bool is_settled(const Preserve& keep, const platform::Stat& src, const platform::Stat& dst);
+bool is_settled(const Preserve& keep, const platform::Stat& src, const platform::Stat& dst,
+                uint64_t time_step);
 
 /** What the owner of a folder needs to fill it. */
 inline constexpr uint32_t kOwner = 0700;
@@ -59,5 +60,17 @@ bool settle_file(Engine& engine, OpenFile& file);
 /** What links, FIFOs and devices have to be given after they were made under the name `made`. */
 bool settle_other(Engine& engine, const Folder& folder, Names names, const platform::Stat& src,
                   const char* made);
+
+/** The same for an entry of any kind that DEST has: nothing is given to what is not `present` any more. */
+bool settle_present(Engine& engine, const Folder& folder, Names names, const platform::Stat& src,
+                    const platform::Stat& present);
+
+/** platform::time_step() of a directory of DEST, or of the one that an entry of the base is in. */
+uint64_t time_step(const Folder& folder, const platform::Handle& dst);
+
+/**
+ * Whether DEST's mtime is SRC's as DEST's file system can hold it: `step` is that of platform::time_step().
+ */
+bool is_same_time(platform::Time src, platform::Time dst, uint64_t step);
 
 }  // namespace fastcp

@@ -7,6 +7,7 @@
 
 #include "conflict.h"
 #include "engine.h"
+#include "mark.h"
 #include "mirror.h"
 
 namespace fastcp {
@@ -28,6 +29,7 @@ int place(Worker& worker, Folder& folder, Names names, platform::Kind kind, std:
   const auto make_as = [&](const char* name) {
     return with_access(worker.engine, folder, [&] { return make(name); });
   };
+  if (folder.sync != nullptr) folder.sync->is_news.store(true, std::memory_order_relaxed);
   int error = make_as(names.dst);
   if (error != -EEXIST) return error;
   if (judge(worker, folder, names, kind) != Verdict::replace) return kNotPlaced;

@@ -8,6 +8,7 @@
 #include "bytes.h"
 #include "engine.h"
 #include "listing.h"
+#include "mark.h"
 #include "mirror.h"
 
 namespace fastcp {
@@ -204,6 +205,9 @@ class Answer {
       const auto conflict = conflicts_.find(entry.name);
       Removal* removal = conflict == conflicts_.end() ? nullptr : &removals_[conflict->second];
       if (word == Choice::leave) {
+        if (folder->sync != nullptr && kind(index) != Kind::folder) {
+          folder->sync->excluded.append(entry.name).push_back('\0');
+        }
         if (engine_.options.delete_excluded && removal == nullptr) remove(entry.name);
       } else if (kind(index) == Kind::folder) {
         const Scope scope = choices_ != nullptr && has_scope(Kind::folder, word) ? *scopes_++ : 0;

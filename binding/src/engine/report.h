@@ -52,6 +52,8 @@ inline constexpr const char* kUnknown = "unknown";
 inline constexpr const char* kVerify = "verify";
 /** And a link in DEST that leads to SRC, where Node's fs.cp would not put one into SRC. */
 inline constexpr const char* kSubfolder = "subfolder";
+/** An entry of DEST that was looked at, or made, is another one now. */
+inline constexpr const char* kReplaced = "replaced";
 /** Two names of SRC that are one in DEST. */
 inline constexpr const char* kCollision = "collision";
 
@@ -62,13 +64,15 @@ class Problems {
 
   void add(Problem problem);
 
+  [[nodiscard]] uint64_t count() const { return count_; }
+
   /** The kept ones from number `first` on, and how many there were in all. */
   uint64_t read(size_t first, std::vector<Problem>& out);
 
  private:
-  std::mutex mutex_;  // guards both
+  std::mutex mutex_;  // guards kept_, and writing count_
   std::vector<Problem> kept_;
-  uint64_t count_ = 0;
+  std::atomic<uint64_t> count_ = 0;
 };
 
 /** What DEST may not take; the order is known to lib/native.ts. */

@@ -6,6 +6,7 @@
 #include "compare.h"
 #include "conflict.h"
 #include "copy_other.h"
+#include "mark.h"
 #include "metadata.h"
 
 namespace fastcp {
@@ -15,7 +16,6 @@ using platform::Follow;
 using platform::Handle;
 using platform::Kind;
 using platform::Stat;
-using platform::Time;
 
 /** One entry that both sides have. */
 struct Pair {
@@ -23,12 +23,11 @@ struct Pair {
   const FolderUse& use;
   Names names;
   Stat src{}, dst{};
+  bool by_symlink = false;     // SRC has a symlink there, which is followed
   mutable bool stays = false;  // DEST's entry is what SRC has
 
   [[nodiscard]] const Options& options() const { return worker.engine.options; }
   [[nodiscard]] Folder& folder() const { return *use; }
-  [[nodiscard]] bool is_settled() const { return fastcp::is_settled(options().preserve, src, dst); }
-
   bool fail(int error, const char* operation) const {
     worker.fail(folder(), names, error, operation);
     return true;  // nothing is left to do
@@ -42,40 +41,28 @@ struct Pair {
   }
 };
 
-bool is_older(Time a, Time b) {
-  // A file system that counts whole seconds, or pairs of them, says nothing about what came first in one.
-  constexpr int64_t kCoarse = 2;
-  if (a.nanoseconds == 0) return a.seconds + kCoarse < b.seconds;
-  return a.seconds != b.seconds ? a.seconds < b.seconds : a.nanoseconds < b.nanoseconds;
+/** The content has not changed since it was copied. What a symlink leads to may have been exchanged. */
+bool has_proof(const Pair& pair) {
+  return !pair.options().checksum && !pair.by_symlink && pair.src.mtime == pair.dst.mtime &&
+         is_proven(pair.folder(), pair.src, pair.dst);
 }
 
-/** The times at which both sides changed are of one clock. */
-bool has_one_clock(const Folder& folder) {
-  if (folder.route == nullptr) return false;
-  std::atomic<Clocks>& known = folder.route->clocks;
-  if (known == Clocks::unknown) {
-    const bool own = platform::has_own_clock(folder.src()) && platform::has_own_clock(folder.dst());
-    known = own ? Clocks::own : Clocks::foreign;
-  }
-  return known == Clocks::own;
+void note_news(const Pair& pair) {
+  if (pair.folder().sync != nullptr) pair.folder().sync->is_news = true;
 }
 
-/** The source is what it was when DEST's file was made. */
-bool is_proven(const Pair& pair) {
-  return !pair.options().checksum && is_same_time(pair.src.mtime, pair.dst.mtime) &&
-         is_proven_older(pair.folder(), pair.src, pair.dst);
+/** What may be taken for the same by size and mtime alone, if that is what the user wants. */
+bool is_taken_for_same(const Pair& pair, uint64_t step) {
+  if (!pair.options().quick_check || !is_same_time(pair.src.mtime, pair.dst.mtime, step))
+    return false;
+  if (pair.folder().sync != nullptr) pair.folder().sync->is_doubtful = true;
+  return true;
 }
 
 /**
  * One more name of it may be somebody else's, however many SRC's file has: what is set here would be set there.
  */
 bool is_shared(const Pair& pair) { return pair.dst.links > 1; }
-
-/** Gives an entry of the same content what else its source has. False where that failed, and was reported. */
-bool settle(const Pair& pair) {
-  return pair.options().dry_run ||
-         settle_other(pair.worker.engine, pair.folder(), pair.names, pair.src, pair.names.dst);
-}
 
 enum class Contents : uint8_t { same, differ, left };  // left: nothing is to be done now
 
@@ -120,32 +107,54 @@ Contents compare(const Pair& pair, const Compared& before) {
   return whole ? Contents::same : Contents::differ;
 }
 
-bool is_current_file(const Pair& pair, const Compared& compared) {
-  if (pair.src.size != pair.dst.size) return false;
-  const bool proven = is_proven(pair);
-  if (proven && pair.is_settled()) return pair.skip();
-  if (!proven) {
-    const Contents contents = compare(pair, compared);
-    if (contents != Contents::same) return contents == Contents::left;
-    // Attributes, which nobody has looked at, may be what changed.
-    const bool whole = is_shared(pair) && !pair.options().preserve.xattrs;
-    if (pair.is_settled() && (pair.options().dry_run || whole)) return pair.skip();
+/** Whether all but the content is what it is to be; where that has to be looked at, it is news. */
+bool is_settled(const Pair& pair, bool proven, uint64_t step) {
+  const Preserve& keep = pair.options().preserve;
+  bool settled = is_settled(keep, pair.src, pair.dst, step);
+  if (wants_attributes(keep) && !(proven && pair.folder().sync->mark->attributes)) {
+    note_news(pair);
+    settled = settled && has_wanted_attributes(pair.worker.engine, pair.folder(), pair.names);
   }
+  return settled;
+}
+
+/** For an entry of the same content: gives it what else SRC's has. False where it is to be replaced. */
+bool settle(const Pair& pair, bool proven, uint64_t step) {
+  if (is_settled(pair, proven, step)) return pair.skip();
   if (is_shared(pair)) return false;
-  if (!settle(pair)) return true;
+  note_news(pair);
+  if (pair.options().dry_run) return pair.skip(Action::touch);
+  const Folder& folder = pair.folder();
+  if (!settle_present(pair.worker.engine, folder, pair.names, pair.src, pair.dst)) return true;
   // What came meanwhile was not looked at, and the copy would look newer.
   Stat now;
   const int error =
-      platform::stat_entry(pair.folder().src(), pair.names.src, now, pair.options().follow());
+      platform::stat_entry(folder.src(), pair.names.src, now, pair.options().follow());
   if (error < 0 || is_changed(pair.src, now)) return false;
   return pair.skip(Action::touch);
 }
 
-/** For what is the same but for what lies beside its content. */
-bool is_current_otherwise(const Pair& pair) {
-  if (pair.is_settled()) return pair.skip();
-  if (is_shared(pair)) return false;
-  return settle(pair) ? pair.skip(Action::touch) : true;
+uint64_t time_step_at(const Pair& pair) {
+  if (pair.src.mtime == pair.dst.mtime) return 1;  // then nobody needs to know
+  Handle dst;
+  const Folder& folder = pair.folder();
+  if (folder.route != nullptr) return folder.route->time_step;
+  const int error = platform::open_entry(folder.dst(), pair.names.dst, Follow::no, dst);
+  return error < 0 ? 1 : platform::time_step(dst);
+}
+
+bool is_current_file(const Pair& pair, const Compared& compared) {
+  if (pair.src.size != pair.dst.size) return false;
+  const bool proven = has_proof(pair);
+  const uint64_t step = time_step_at(pair);
+  if (!proven) {
+    note_news(pair);
+    if (!is_taken_for_same(pair, step)) {
+      const Contents contents = compare(pair, compared);
+      if (contents != Contents::same) return contents == Contents::left;
+    }
+  }
+  return settle(pair, proven, step);
 }
 
 bool is_current_link(const Pair& pair) {
@@ -156,7 +165,7 @@ bool is_current_link(const Pair& pair) {
   }
   const int error = read_text(pair.folder().dst(), pair.names.dst, dst, dst_kind);
   if (error < 0 || src != dst || src_kind != dst_kind) return false;
-  return is_current_otherwise(pair);
+  return settle(pair, has_proof(pair), time_step_at(pair));
 }
 
 bool is_current(const Pair& pair, const Compared& compared) {
@@ -164,24 +173,12 @@ bool is_current(const Pair& pair, const Compared& compared) {
   switch (pair.src.kind) {
     case Kind::file: return is_current_file(pair, compared);
     case Kind::link: return is_current_link(pair);
-    default: return pair.src.rdev == pair.dst.rdev && is_current_otherwise(pair);
+    default:
+      return pair.src.rdev == pair.dst.rdev && settle(pair, has_proof(pair), time_step_at(pair));
   }
 }
 
 }  // namespace
-
-bool is_same_time(Time src, Time dst) {
-  // Some count in steps of 2 s, 1 s, 1 us or 100 ns.
-  if (dst.nanoseconds == 0)
-    return dst.seconds == src.seconds || dst.seconds == (src.seconds & ~1LL);
-  return dst.seconds == src.seconds &&
-         (dst.nanoseconds == src.nanoseconds || dst.nanoseconds == src.nanoseconds / 100 * 100 ||
-          dst.nanoseconds == src.nanoseconds / 1000 * 1000);
-}
-
-bool is_proven_older(const Folder& folder, const Stat& src, const Stat& dst) {
-  return is_older(src.ctime, dst.ctime) && has_one_clock(folder);
-}
 
 bool is_changed(const Stat& before, const Stat& now) {
   return now.size != before.size || now.mtime != before.mtime || now.ctime != before.ctime ||
@@ -196,6 +193,11 @@ bool is_up_to_date(Worker& worker, const FolderUse& use, Names names, Kind kind,
     return false;
   }
   if (!stat_source(worker, folder, names, pair.src)) return true;
+  if (worker.engine.options.dereference) {
+    Stat itself;
+    pair.by_symlink =
+        platform::stat_entry(folder.src(), names.src, itself) < 0 || itself.kind == Kind::link;
+  }
   if (pair.src.kind != kind) return pair.fail(EBUSY, kRefused);  // it was that when listed
 
   HardLinks::Claim claim;

@@ -1,8 +1,6 @@
-// What need not be copied again. An entry is unchanged where kind, size and time of modification are
-// the same and the source has not changed in any way since the copy was made: its ctime is older.
-// Times of modification alone prove nothing, as many tools write a fixed one. Where that leaves a
-// doubt the contents decide; equal ones are given their source's times again, which makes the copy's
-// ctime the newer one and the next run cheap.
+// Decides what need not be copied again. An entry is unchanged where kind and size are the same and either
+// its directory's mark proves that the content is (mark.h), or a comparison of contents does. What lies beside
+// the content is compared, and set in place where it differs.
 #pragma once
 
 #include "engine.h"
@@ -15,12 +13,6 @@ namespace fastcp {
  */
 bool is_up_to_date(Worker& worker, const FolderUse& folder, Names names, platform::Kind kind,
                    const Compared& compared);
-
-/** Whether `dst` has the source's time as its file system keeps it. */
-bool is_same_time(platform::Time src, platform::Time dst);
-
-/** Whether, by one clock, `src` was changed in any way before `dst` was. */
-bool is_proven_older(const Folder& folder, const platform::Stat& src, const platform::Stat& dst);
 
 /** Whether a source was changed, by what is known of it, between two looks. */
 bool is_changed(const platform::Stat& before, const platform::Stat& now);

@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cstring>
 #include <memory>
+#include <string_view>
 
 #include "posix.h"
 
@@ -86,7 +87,21 @@ bool is_mount_point(const Handle& parent, const Handle& folder) {
 
 bool has_own_clock(const Handle& folder) {
   struct statfs found;
-  return fstatfs(fd(folder), &found) == 0 && (found.f_flags & MNT_LOCAL) != 0;
+  if (fstatfs(fd(folder), &found) != 0 || (found.f_flags & MNT_LOCAL) == 0) return false;
+  // These store no ctime.
+  const std::string_view type = found.f_fstypename;
+  return type != "msdos" && type != "exfat" && type != "cd9660" && type != "udf";
+}
+
+uint64_t time_step(const Handle& folder) {
+  constexpr uint64_t kSecond = 1'000'000'000;  // ns
+  struct statfs found;
+  if (fstatfs(fd(folder), &found) != 0) return 1;
+  const std::string_view type = found.f_fstypename;
+  if (type == "msdos") return 2 * kSecond;
+  if (type == "hfs") return kSecond;
+  if (type == "exfat") return kSecond / 100;
+  return type == "smbfs" || type == "ntfs" ? 100 : 1;
 }
 
 int set_folder_mode(const Handle& folder, uint32_t mode) { return set_mode(folder, mode); }
@@ -104,6 +119,13 @@ int open_source_file(const Handle& folder, const char* name, Follow follow, bool
                      Handle& out) {
   without_atime = false;  // there is no O_NOATIME
   return open_at(folder, name, kReadFlags | nofollow(follow), 0, out);
+}
+
+int identify(const Handle& handle, Identity& out) {
+  struct stat found;
+  if (fstat(fd(handle), &found) != 0) return failure();
+  out = {static_cast<uint64_t>(found.st_dev), found.st_ino, to_time(found.st_birthtimespec)};
+  return 0;
 }
 
 int open_entry(const Handle& folder, const char* name, Follow follow, Handle& out) {
@@ -234,6 +256,8 @@ ThreadUsage thread_usage() {
   return {static_cast<uint64_t>(used.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(used.tv_nsec),
           0};
 }
+
+Time change_time_floor() { return time_of(CLOCK_REALTIME); }
 
 unsigned processor_count() {
   // APFS makes one entry of a volume at a time: with more workers they take longer, not less.

@@ -8,6 +8,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <sys/vfs.h>
 #include <sys/xattr.h>
 #include <unistd.h>
@@ -35,6 +36,9 @@ struct Record {
   uint8_t type;
   char name[1];
 };
+
+// linux/magic.h has one of the two.
+constexpr uint32_t kFat = 0x4d44, kExFat = 0x2011bab0;
 
 /** /proc's name of a descriptor: the way to reach what O_PATH holds without following a link. */
 struct ProcName {
@@ -83,7 +87,8 @@ bool has_own_clock(const Handle& folder) {
   struct statfs found;
   if (fstatfs(fd(folder), &found) != 0) return false;
   // linux/magic.h does not have all of them.
-  constexpr std::array<uint32_t, 14> kServed = {
+  constexpr std::array<uint32_t, 21> kOthers = {
+      // Served: the ctimes are those of another host's clock.
       0x00006969,  // NFS
       0x0000517b,  // SMB
       0xff534d42,  // CIFS
@@ -98,9 +103,44 @@ bool has_own_clock(const Handle& folder) {
       0x0bd00bd0,  // Lustre
       0x73757245,  // Coda
       0x786f4256,  // VirtualBox
+      // No ctime is stored: it is the mtime, which anybody can set, or what whoever made the image chose.
+      kFat, kExFat,
+      0x73717368,  // squashfs
+      0xe0f5e1e2,  // EROFS
+      0x00009660,  // ISO 9660
+      0x15013346,  // UDF
+      0x28cd3d45,  // cramfs
   };
   const auto type = static_cast<uint32_t>(found.f_type);
-  return std::find(kServed.begin(), kServed.end(), type) == kServed.end();
+  return std::find(kOthers.begin(), kOthers.end(), type) == kOthers.end();
+}
+
+uint64_t time_step(const Handle& folder) {
+  constexpr uint64_t kSecond = 1'000'000'000;  // ns
+  struct statfs found;
+  if (fstatfs(fd(folder), &found) != 0) return 1;
+  switch (static_cast<uint32_t>(found.f_type)) {
+    case kFat: return 2 * kSecond;
+    case kExFat: return kSecond / 100;
+    case 0x0000ef53: {  // ext2, ext3, ext4: inodes of 128 bytes have no room for nanoseconds, nor for a birth
+      Identity inode;
+      return identify(folder, inode) == 0 && inode.birth == Time{} ? kSecond : 1;
+    }
+    case 0x00004244:  // HFS
+    case 0x0000482b:  // HFS+
+    case 0x52654973:  // ReiserFS
+    case 0x0000137f:  // Minix, and below
+    case 0x0000138f:
+    case 0x00002468:
+    case 0x00002478: return kSecond;
+    case 0x65735546:  // FUSE: NTFS, mostly
+    case 0x7366746e:  // NTFS
+    case 0x0000517b:  // SMB
+    case 0xff534d42:  // CIFS
+    case 0xfe534d42: return 100;
+    case 0x15013346: return 1000;  // UDF
+    default: return 1;
+  }
 }
 
 int set_folder_mode(const Handle& folder, uint32_t mode) {
@@ -113,6 +153,24 @@ int set_folder_mode(const Handle& folder, uint32_t mode) {
 }
 
 // --- entries ---------------------------------------------------------------------------------
+
+int identify(const Handle& handle, Identity& out) {
+#ifdef STATX_BTIME
+  struct statx found;
+  if (statx(fd(handle), "", AT_EMPTY_PATH, STATX_INO | STATX_BTIME, &found) == 0) {
+    out = {makedev(found.stx_dev_major, found.stx_dev_minor), found.stx_ino, Time{}};
+    if ((found.stx_mask & STATX_BTIME) != 0) {
+      out.birth = {found.stx_btime.tv_sec, found.stx_btime.tv_nsec};
+    }
+    return 0;
+  }
+#endif
+  // Before Linux 4.11, and where seccomp does not know it.
+  struct stat known;
+  if (fstat(fd(handle), &known) != 0) return -errno;
+  out = {static_cast<uint64_t>(known.st_dev), known.st_ino, Time{}};
+  return 0;
+}
 
 int open_source_file(const Handle& folder, const char* name, Follow follow, bool& without_atime,
                      Handle& out) {
@@ -312,6 +370,9 @@ ThreadUsage thread_usage() {
   };
   return {ns(usage.ru_utime) + ns(usage.ru_stime), static_cast<uint64_t>(usage.ru_inblock)};
 }
+
+// What the kernel stamps changes with unless a finer time is asked for, which is a later one.
+Time change_time_floor() { return time_of(CLOCK_REALTIME_COARSE); }
 
 unsigned processor_count() {
   cpu_set_t set;

@@ -103,9 +103,13 @@ Listed parse_listing(const char* record);
 bool is_mount_point(const Handle& parent, const Handle& folder);
 
 /**
- * Whether this host's clock gives the times at which what is in a folder changed: not those of a server.
+ * Whether this host's clock gives the ctimes in a directory, at every change and for good: not where a server
+ * gives them, nor where the file system stores none.
  */
 bool has_own_clock(const Handle& folder);
+
+/** The granularity of mtimes in a directory, where that is known to be coarse; else 1 ns. */
+uint64_t time_step(const Handle& folder);  // ns
 
 /**
  * Whether new folders are better filled long after they were made: where inodes and names are in one tree,
@@ -122,6 +126,15 @@ int set_folder_mode(const Handle& folder, uint32_t mode);
 // --- entries ---------------------------------------------------------------------------------
 
 int stat_handle(const Handle& handle, Stat& out);
+
+/** Tells an entry from every other that was or is on its file system. */
+struct Identity {
+  uint64_t dev, ino;
+  Time
+      birth;  // zeros where the file system records none: then inodes that are used again look the same
+  bool operator==(const Identity&) const = default;
+};
+int identify(const Handle& handle, Identity& out);
 
 /** Never follows a link, unless `follow` says so. */
 int stat_entry(const Handle& folder, const char* name, Stat& out, Follow follow = Follow::no);
@@ -189,6 +202,9 @@ int remove_attribute(const Handle& entry, const char* name);
 /** The attributes that are access control lists: an entry's own, and what is made in a folder gets. */
 inline constexpr const char* kAccessList = "system.posix_acl_access";
 inline constexpr const char* kDefaultList = "system.posix_acl_default";
+
+/** Ours: see engine/mark.h. Never copied. */
+inline constexpr const char* kMark = "user.fastcp.mark";
 
 /** Names by which XFS lists them a second time, to root. */
 inline constexpr const char* kListAlias = "trusted.SGI_ACL_";
@@ -283,6 +299,13 @@ struct ThreadUsage {
   uint64_t blocks_read;  // from a device: the source was not cached
 };
 ThreadUsage thread_usage();
+
+/**
+ * The clock of ctimes, which the kernel may read in steps of some milliseconds: no change from now on gets a
+ * ctime before the floor, and none until now has one after the ceiling.
+ */
+Time change_time_floor();
+Time change_time_ceiling();
 
 /** How many descriptors the process may still open. */
 int64_t free_descriptors();

@@ -23,8 +23,6 @@
 namespace fastcp::platform {
 namespace {
 
-Time to_time(const timespec& time) { return {time.tv_sec, static_cast<uint32_t>(time.tv_nsec)}; }
-
 void convert(const struct stat& from, Stat& to) {
   to.dev = static_cast<uint64_t>(from.st_dev);
   to.ino = from.st_ino;
@@ -199,6 +197,8 @@ void allow_holes(const Handle& /*file*/) {}  // they always are
 // --- the rest --------------------------------------------------------------------------------
 
 int try_lock(intptr_t folder) { return check(flock(static_cast<int>(folder), LOCK_EX | LOCK_NB)); }
+
+Time change_time_ceiling() { return time_of(CLOCK_REALTIME); }
 
 int64_t free_descriptors() {
   struct rlimit limit;

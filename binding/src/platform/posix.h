@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include <cerrno>
+#include <ctime>
 
 #include "platform.h"
 
@@ -33,6 +34,16 @@ auto retry(Call call) -> decltype(call()) {
 int open_at(const Handle& folder, const char* name, int flags, mode_t mode, Handle& out);
 
 Kind kind_of_mode(mode_t mode);
+
+inline Time to_time(const timespec& time) {
+  return {time.tv_sec, static_cast<uint32_t>(time.tv_nsec)};
+}
+
+inline Time time_of(clockid_t clock) {
+  timespec now{};
+  clock_gettime(clock, &now);
+  return to_time(now);
+}
 
 inline timespec to_timespec(Time time) {
   return {static_cast<time_t>(time.seconds), static_cast<long>(time.nanoseconds)};

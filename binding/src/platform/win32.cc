@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <cstring>
 #include <memory>
+#include <string_view>
 #include <utility>
 
 #include "platform.h"
@@ -157,6 +158,22 @@ bool has_own_clock(const Handle& folder) {
   return NT_SUCCESS(status) && (found.Characteristics & kRemote) == 0;
 }
 
+uint64_t time_step(const Handle& folder) {
+  constexpr uint64_t kSecond = 1'000'000'000;  // ns
+  struct {
+    FILE_FS_ATTRIBUTE_INFORMATION found;
+    WCHAR more[32];
+  } information{};
+  IO_STATUS_BLOCK io;
+  const NTSTATUS status = NtQueryVolumeInformationFile(
+      raw(folder), &io, &information, sizeof information, FileFsAttributeInformation);
+  if (!NT_SUCCESS(status)) return 1;
+  const std::wstring_view name(information.found.FileSystemName,
+                               information.found.FileSystemNameLength / sizeof(WCHAR));
+  if (name == L"FAT" || name == L"FAT32") return 2 * kSecond;
+  return name == L"exFAT" ? kSecond / 100 : 100;
+}
+
 int make_folder(const Handle& parent, const char* name, uint32_t /*mode*/) {
   Handle made;
   const How how{kLook, FILE_DIRECTORY_FILE | FILE_OPEN_REPARSE_POINT, FILE_CREATE};
@@ -199,6 +216,15 @@ int stat_handle(const Handle& handle, Stat& out) {
   return 0;
 }
 
+int identify(const Handle& handle, Identity& out) {
+  Stat found;
+  if (const int error = stat_handle(handle, found); error < 0) return error;
+  FILE_BASIC_INFORMATION basic{};
+  query(handle, FileBasicInformation, basic);
+  out = {found.dev, found.ino, time_of(basic.CreationTime)};
+  return 0;
+}
+
 int stat_entry(const Handle& folder, const char* name, Stat& out, Follow follow) {
   Handle entry;
   const int error = open_entry(folder, name, follow, entry);
@@ -234,6 +260,29 @@ ThreadUsage thread_usage() {
     return (static_cast<uint64_t>(time.dwHighDateTime) << 32 | time.dwLowDateTime) * 100;
   };
   return {ns(kernel) + ns(user), 0};  // Windows does not tell what a thread had to wait for
+}
+
+namespace {
+
+Time to_time(FILETIME time) {
+  LARGE_INTEGER both;
+  both.LowPart = time.dwLowDateTime;
+  both.HighPart = static_cast<LONG>(time.dwHighDateTime);
+  return time_of(both);
+}
+
+}  // namespace
+
+Time change_time_floor() {
+  FILETIME now;
+  GetSystemTimeAsFileTime(&now);  // of the last tick
+  return to_time(now);
+}
+
+Time change_time_ceiling() {
+  FILETIME now;
+  GetSystemTimePreciseAsFileTime(&now);
+  return to_time(now);
 }
 
 int64_t free_descriptors() { return 8192; }  // of 16 million handles; folders need not all be kept

@@ -1,0 +1,160 @@
+#include "mark.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <thread>
+
+#include "engine.h"
+#include "mirror.h"
+
+namespace fastcp {
+namespace {
+
+using platform::Identity;
+using platform::Stat;
+using platform::Time;
+
+/** A mark as the attribute holds it. Small enough for ext4 to keep it in the inode. */
+struct Stored {
+  uint32_t version, attributes;
+  uint64_t dev, ino;
+  int64_t birth, began, finished;  // ns since the epoch
+};
+static_assert(sizeof(Stored) == 48);
+
+constexpr uint32_t kVersion = 1;
+constexpr int64_t kSecond = 1'000'000'000;  // ns
+
+int64_t to_number(Time time) {
+  // Unsigned: what overflows is no mark of this century, and must not be undefined.
+  return static_cast<int64_t>(static_cast<uint64_t>(time.seconds) * kSecond + time.nanoseconds);
+}
+
+Time to_time(int64_t number) {
+  const int64_t nanoseconds = (number % kSecond + kSecond) % kSecond;
+  return {(number - nanoseconds) / kSecond, static_cast<uint32_t>(nanoseconds)};
+}
+
+std::optional<Mark> load(const platform::Handle& directory) {
+  Stored stored;
+  const int64_t size = platform::get_attribute(directory, platform::kMark,
+                                               reinterpret_cast<char*>(&stored), sizeof stored);
+  if (size != sizeof stored || stored.version != kVersion) return std::nullopt;
+  return Mark{{stored.dev, stored.ino, to_time(stored.birth)},
+              to_time(stored.began),
+              to_time(stored.finished),
+              stored.attributes != 0};
+}
+
+int store(const platform::Handle& directory, const Mark& mark) {
+  const Stored stored{kVersion,
+                      mark.attributes ? 1U : 0U,
+                      mark.source.dev,
+                      mark.source.ino,
+                      to_number(mark.source.birth),
+                      to_number(mark.began),
+                      to_number(mark.finished)};
+  return platform::set_attribute(directory, platform::kMark, reinterpret_cast<const char*>(&stored),
+                                 sizeof stored);
+}
+
+bool is_before(Time a, Time b) {
+  return a.seconds != b.seconds ? a.seconds < b.seconds : a.nanoseconds < b.nanoseconds;
+}
+
+/** A ctime of whole seconds, or of pairs of them, says nothing about what came first within one. */
+bool is_coarse(Time ctime) { return ctime.nanoseconds == 0; }
+constexpr int64_t kCoarse = 2;  // seconds
+
+/** The ctimes on both sides are given by this host's clock. */
+bool has_one_clock(const Folder& folder) {
+  std::atomic<Clocks>& known = folder.route->clocks;
+  if (known == Clocks::unknown) {
+    const bool own = platform::has_own_clock(folder.src()) && platform::has_own_clock(folder.dst());
+    known = own ? Clocks::own : Clocks::foreign;
+  }
+  return known == Clocks::own;
+}
+
+/** Whether DEST has something under a name that was not selected, which nobody compared. */
+bool has_excluded(const Folder& folder, const std::string& names) {
+  Stat there;
+  for (size_t at = 0; at < names.size(); at += std::strlen(names.c_str() + at) + 1) {
+    if (platform::stat_entry(folder.dst(), names.c_str() + at, there) != -ENOENT) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+void begin_sync(Engine& engine, Folder& folder) {
+  const Options& options = engine.options;
+  if (!options.update || options.instead != Instead::copy) return;
+  auto sync = std::make_unique<SyncState>();
+  sync->began = platform::change_time_floor();
+  sync->errors = engine.errors.count();
+  if (platform::identify(folder.src(), sync->source) < 0) return;
+  folder.sync = std::move(sync);
+}
+
+void read_mark(const Engine& engine, Folder& folder) {
+  if (folder.fresh) return;
+  SyncState* const sync = folder.sync.get();
+  if (sync == nullptr) {
+    // Where it has none, or keeps us from removing it, there is nothing to say: a mark stays true.
+    if (!engine.options.dry_run) platform::remove_attribute(folder.dst(), platform::kMark);
+    return;
+  }
+  sync->seen = load(folder.dst());
+  // One of the future was made before the clock was set back: what changed since may look older.
+  if (sync->seen && sync->seen->source == sync->source &&
+      !is_before(sync->began, sync->seen->began)) {
+    sync->mark = sync->seen;
+  }
+}
+
+bool is_proven(const Folder& folder, const Stat& src, const Stat& dst) {
+  if (folder.sync == nullptr || !folder.sync->mark || !has_one_clock(folder)) return false;
+  const Mark& mark = *folder.sync->mark;
+  // A file of another file system is mounted here, and its ctime says nothing about this directory.
+  if (src.dev != folder.src_stat.dev) return false;
+  const Time read{src.ctime.seconds + (is_coarse(src.ctime) ? kCoarse : 0), src.ctime.nanoseconds};
+  if (!is_before(read, mark.began)) return false;
+  return is_coarse(dst.ctime) ? dst.ctime.seconds + kCoarse < mark.finished.seconds
+                              : !is_before(mark.finished, dst.ctime);
+}
+
+bool owes_mark(const Engine& engine, const Folder& folder) {
+  const SyncState* const sync = folder.sync.get();
+  // One of several shards does not know what the others have done.
+  return sync != nullptr && folder.has_dst() && !engine.options.dry_run &&
+         engine.options.shards == 1 && (folder.fresh || !sync->mark || sync->is_news);
+}
+
+void write_mark(Engine& engine, Folder& folder) {
+  const SyncState& sync = *folder.sync;
+  // Then the old mark stays: what was written has a ctime that it does not cover.
+  if (engine.stopped() || sync.is_doubtful || sync.errors != engine.errors.count()) return;
+  if (!has_one_clock(folder) || has_excluded(folder, sync.excluded)) return;
+  const platform::Handle& dst = folder.dst();
+  if (!folder.fresh && load(dst) != sync.seen) {
+    // Another copy has written here meanwhile: nobody knows what of it is whose.
+    platform::remove_attribute(dst, platform::kMark);
+    return;
+  }
+  const Mark mark{sync.source, sync.began, platform::change_time_ceiling(),
+                  engine.options.preserve.xattrs && !sync.lost_attributes};
+  // Where it cannot be, contents decide the next time.
+  if (with_access(engine, folder, [&] { return store(dst, mark); }) == 0) engine.has_marked = true;
+}
+
+void settle_clock() {
+  const Time finished = platform::change_time_ceiling();
+  constexpr int kMost = 50;  // ms, should the clock be set back meanwhile
+  for (int i = 0; i < kMost && !is_before(finished, platform::change_time_floor()); i++) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+}
+
+}  // namespace fastcp
