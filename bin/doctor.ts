@@ -70,6 +70,7 @@ const abilities = {
   copyFileRange: systemCopy,
   holes: 'holes',
   xattrs: 'extended attributes',
+  marks: 'marks (-u, --mirror)',
   acls: 'access control lists',
   links: 'links',
   hardLinks: 'hard links',

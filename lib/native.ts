@@ -116,6 +116,8 @@ interface Binding {
   takeSnapshot(source: Buffer, folder: Buffer, name: Buffer): Promise<number>;
   makeSnapshotSource(folder: Buffer, name: Buffer): number;
   setAttribute(path: Buffer, name: Buffer, value: Buffer): number;
+  /** Whether `sync` and `mirror` can mark a directory, by which unchanged files are known without being read. */
+  checkMarks(directory: Buffer): number;
 }
 
 /** The order of Kind in binding/src/platform/platform.h. */
@@ -146,7 +148,7 @@ const binding = loadBinary(path.join(import.meta.dirname, '..')) as Binding;
 
 export const mostWorkers: number = binding.mostWorkers;
 
-export const { exchange, renameNew, tryLock, setAttribute } = binding;
+export const { exchange, renameNew, tryLock, setAttribute, checkMarks } = binding;
 export const { checkSnapshot, takeSnapshot, makeSnapshotSource } = binding;
 
 const running = new Set<NativeJob>();

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine/mark.h"
 #include "job.h"
 
 namespace fastcp {
@@ -302,6 +303,14 @@ Napi::Value set_attribute(const Napi::CallbackInfo& info) {
   return Napi::Number::New(info.Env(), error);
 }
 
+/** checkMarks(directory): 0 where the engine can mark it, see engine/mark.h. */
+Napi::Value check_marks(const Napi::CallbackInfo& info) {
+  platform::Handle directory;
+  int error = open_folder(bytes_of(info[0]), directory);
+  if (error == 0) error = can_mark(directory);
+  return Napi::Number::New(info.Env(), error);
+}
+
 Napi::Object init(Napi::Env env, Napi::Object exports) {
   exports["Job"] = JobHandle::define(env);
   exports["exchange"] = Napi::Function::New<exchange>(env, "exchange");
@@ -312,6 +321,7 @@ Napi::Object init(Napi::Env env, Napi::Object exports) {
       Napi::Function::New<make_snapshot_source>(env, "makeSnapshotSource");
   exports["takeSnapshot"] = Napi::Function::New<Snapshot::take>(env, "takeSnapshot");
   exports["setAttribute"] = Napi::Function::New<set_attribute>(env, "setAttribute");
+  exports["checkMarks"] = Napi::Function::New<check_marks>(env, "checkMarks");
   exports["mostWorkers"] = Napi::Number::New(env, Slots::process().most());
   return exports;
 }

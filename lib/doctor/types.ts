@@ -3,6 +3,7 @@ export type Ability =
   | 'copyFileRange'
   | 'holes'
   | 'xattrs'
+  | 'marks'
   | 'acls'
   | 'links'
   | 'hardLinks'

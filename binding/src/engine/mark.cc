@@ -149,6 +149,12 @@ void write_mark(Engine& engine, Folder& folder) {
   if (with_access(engine, folder, [&] { return store(dst, mark); }) == 0) engine.has_marked = true;
 }
 
+int can_mark(const platform::Handle& directory) {
+  if (!platform::has_own_clock(directory)) return -EOPNOTSUPP;
+  if (const int error = store(directory, Mark{}); error < 0) return error;
+  return platform::remove_attribute(directory, platform::kMark);
+}
+
 void settle_clock() {
   const Time finished = platform::change_time_ceiling();
   constexpr int kMost = 50;  // ms, should the clock be set back meanwhile

@@ -61,6 +61,9 @@ bool owes_mark(const Engine& engine, const Folder& folder);
 /** Marks a directory, whose entries are all done, where each is known to be the same. */
 void write_mark(Engine& engine, Folder& folder);
 
+/** Whether an empty directory of ours can have a mark that proves something: 0 or a negative errno. */
+int can_mark(const platform::Handle& directory);
+
 /**
  * Returns when no change from now on gets a ctime that a mark written until now covers: the kernel's clock of
  * ctimes may be some milliseconds late.
