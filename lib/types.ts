@@ -22,7 +22,10 @@ export interface CopyOptions {
   hardLink?: boolean;
   /** Files become links to those in SRC. Default `false`. */
   symlink?: boolean;
-  /** `auto` keeps the holes of files, `always` also makes holes of zeros. Default `auto`. */
+  /**
+   * `auto` keeps the holes of files, and what was preallocated in them and never written becomes holes, too.
+   * `always` also makes holes of zeros. Default `auto`.
+   */
   sparse?: 'auto' | 'always';
   /** Whatever is replaced stays as `name.~1~`, `name.~2~`, … Default: it goes. */
   backup?: 'numbered';
@@ -191,7 +194,10 @@ export interface CopyCounters {
   links: number;
   /** FIFOs and devices made. */
   special: number;
-  /** Bytes of file content copied or cloned, holes not counted. */
+  /**
+   * Bytes of content of finished files, holes not counted. During a copy also those of large files that are
+   * not finished yet: the number gets smaller when one of these fails.
+   */
   bytes: number;
   /** Files whose content is a clone, by a successful clone call. */
   cloned: number;

@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeAll, describe, expect, test } from 'vitest';
@@ -107,6 +107,20 @@ describe('a signal that aborts', () => {
       rmSync(dest, { recursive: true });
     }
     expect(median(times)).toBeLessThan(SOON);
+  });
+
+  test('in the middle of a large file: its bytes do not count', async () => {
+    const large = join(cwd, 'large');
+    mkdirSync(large);
+    writeFileSync(join(large, 'small'), 'small');
+    writeFileSync(join(large, 'file'), Buffer.alloc(400 << 20, 'x'));
+    const { dest, job } = await abortCopy(large, async (job) => {
+      while (job.result.bytes < 64 << 20) await new Promise((resolve) => setImmediate(resolve));
+    });
+    const left = readdirSync(dest);
+    expect(left).not.toContain('file');
+    expect(job.result).toMatchObject({ files: left.length, bytes: 'small'.length * left.length });
+    rmSync(large, { recursive: true });
   });
 
   test('in the middle of a copy over what is there: each file is the old or the new one', async () => {

@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { copyTree } from '../../lib/index.js';
 import type { CopyOptions } from '../../lib/types.js';
-import { leftovers, unlike } from '../support/compare.js';
+import { bytesIn, leftovers, unlike } from '../support/compare.js';
 import { useFileSystem } from '../support/filesystems.js';
 import { makeFiles, makeSparseFile } from '../support/trees.js';
 import { workFolder } from '../support/work.js';
@@ -74,6 +74,8 @@ describe('a full disk', () => {
       }
       expect(unlike(src, to)).toEqual([]);
       expect(leftovers(to)).toEqual([]);
+      // Not those of files that were removed again.
+      expect(result.bytes).toBe(bytesIn(to));
       rmSync(to, { recursive: true });
     }
   });
@@ -139,11 +141,12 @@ describe('the source changes while it is copied', () => {
     try {
       for (let round = 0; round < 12; round++) {
         const options: CopyOptions = { reflink: round % 2 ? 'never' : 'auto', onError: 'continue' };
-        const { errors } = await copyTree(src, dest, options);
+        const { errors, bytes } = await copyTree(src, dest, options);
         const path = join(src, 'file');
         const refusal = { code: 'ERR_FASTCP_SOURCE_CHANGED', path, dest: join(dest, 'file') };
         if (errors.length > 0) expect(errors).toMatchObject([refusal]);
         expect(readdirSync(dest)).toEqual(errors.length > 0 ? [] : ['file']);
+        expect(bytes).toBe(bytesIn(dest)); // of what was copied twice once
         if (errors.length > 0) seen.refused++;
         else {
           seen.copied++;

@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import {
   existsSync,
   linkSync,
@@ -14,7 +15,7 @@ import { copyTree } from '../../lib/index.js';
 import type { CopyOptions } from '../../lib/types.js';
 import { copyInChild } from '../support/child.js';
 import { leftovers } from '../support/compare.js';
-import { useFileSystem } from '../support/filesystems.js';
+import { clones, useFileSystem } from '../support/filesystems.js';
 import { makeFiles, makeSparseFile } from '../support/trees.js';
 import { needTool, workFolder } from '../support/work.js';
 
@@ -70,6 +71,38 @@ describe('sparse', () => {
       expect(allocated(join(dest, 'zeros'))).toBe(MiB);
     }
   });
+
+  test.for(disks)(
+    'auto keeps holes where blocks are preallocated past the end, on %s',
+    async ([name, folderOf], context) => {
+      needTool(context, 'fallocate');
+      const from = join(folderOf(context), 'preallocated');
+      mkdirSync(from);
+      const sizes = { middling: 8 * MiB, large: 70 * MiB };
+      for (const [file, size] of Object.entries(sizes)) {
+        const path = join(from, file);
+        makeSparseFile(path, size, [MiB]);
+        // As many blocks as there are holes: the sum of all says nothing.
+        const hidden = `${size - (64 << 10)}`;
+        execFileSync('fallocate', ['-n', '-o', `${size}`, '-l', hidden, path]);
+        expect(allocated(path), file).toBeGreaterThanOrEqual(size);
+      }
+      for (const reflink of ['auto', 'never'] as const) {
+        const to = join(folderOf(context), `preallocated ${reflink}`);
+        const { bytes } = await copyTree(from, to, { reflink });
+        for (const [file, size] of Object.entries(sizes)) {
+          const path = join(to, file);
+          expect(statSync(path).size, file).toBe(size);
+          expect(readFileSync(path).equals(readFileSync(join(from, file))), file).toBe(true);
+          // A clone has all that its source has.
+          if (!clones(name) || reflink === 'never') {
+            expect(allocated(path), file).toBeLessThan(MiB);
+          }
+        }
+        if (!clones(name) || reflink === 'never') expect(bytes).toBe(2 * (64 << 10));
+      }
+    },
+  );
 
   test('always and reflink always exclude each other', () => {
     expect(() => copyTree(src, dest, { sparse: 'always', reflink: 'always' })).toThrow(

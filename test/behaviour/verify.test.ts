@@ -56,6 +56,7 @@ describe('content that did not arrive', () => {
         { code: 'ERR_FASTCP_VERIFY', path: join(src, 'a/large'), offset: 262_144 },
       ]);
       expect(result.errors[0]?.message).toContain('at byte 262144');
+      expect(result).toMatchObject({ files: 0, bytes: 0 });
       if (replaces) expect(readFileSync(join(to, 'a/large'), 'utf8')).toBe('old');
       expect(existsSync(join(to, 'a')) ? readdirSync(join(to, 'a')) : []).toEqual(
         replaces ? ['large'] : [],

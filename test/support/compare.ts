@@ -181,3 +181,8 @@ export function unlike(src: string, to: string): string[] {
 export function leftovers(root: string): string[] {
   return [...readTree(root).keys()].filter((name) => name.includes('.fastcp-'));
 }
+
+/** The sum of the sizes of a tree's files. */
+export function bytesIn(root: string): number {
+  return [...readTree(root).values()].reduce((sum, { size }) => sum + Number(size), 0);
+}

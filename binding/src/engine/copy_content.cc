@@ -44,12 +44,11 @@ bool clone(const Options& options, const OpenFile& file, Content& content) {
   return true;
 }
 
-/** Counts what one call moved. False where the copy was stopped before the rest. */
+/** Adds what one call moved. False where the copy was stopped before the rest. */
 bool moved(Worker& worker, uint64_t bytes, uint64_t& offset, uint64_t& length, Content& content) {
   offset += bytes;
   length -= std::min(length, bytes);
   content.bytes += bytes;
-  worker.count(Count::bytes, bytes);
   if (length > 0 && worker.engine.stopped()) content.error = -ECANCELED;
   return content.error == 0;
 }
@@ -131,7 +130,7 @@ bool copy_extent(Worker& worker, const OpenFile& file, uint64_t offset, uint64_t
 /** As copy_extent(), but leaves out holes. */
 bool copy_data(Worker& worker, const OpenFile& file, uint64_t offset, uint64_t length,
                Content& content) {
-  if (!has_holes(file.stat)) return copy_extent(worker, file, offset, length, content);
+  if (!may_have_holes(file.stat)) return copy_extent(worker, file, offset, length, content);
   const uint64_t limit = offset + length;
   while (offset < limit) {
     uint64_t start = 0, end = 0;
@@ -143,13 +142,15 @@ bool copy_data(Worker& worker, const OpenFile& file, uint64_t offset, uint64_t l
     if (start < end && !copy_extent(worker, file, start, end - start, content)) return false;
     offset = std::max(end, start);
     if (start == end) break;
+    if (end == file.stat.size) return true;
   }
+  content.ends_in_hole |= limit == file.stat.size;
   return true;
 }
 
 /** What ends in a hole is as long as its source only when told so. */
 bool settle_size(const Options& options, const OpenFile& file, Content& content) {
-  if ((!has_holes(file.stat) && !options.find_holes) || content.means == Means::cloned) return true;
+  if ((!content.ends_in_hole && !options.find_holes) || content.means == Means::cloned) return true;
   // sysfs and its like say a size, no blocks, and hold less: there are no holes to keep.
   if (content.ended_early) return true;
   content.operation = "ftruncate";
@@ -161,10 +162,7 @@ bool settle_size(const Options& options, const OpenFile& file, Content& content)
 
 Content copy_content(Worker& worker, const OpenFile& file) {
   Content content;
-  if (clone(worker.engine.options, file, content)) {
-    if (content.error == 0) worker.count(Count::bytes, content.bytes);
-    return content;
-  }
+  if (clone(worker.engine.options, file, content)) return content;
   if (file.stat.size == 0) {
     // Empty, or one of procfs and its like, which do not say how long they are.
     read_and_write(worker, file, 0, UINT64_MAX, content);
@@ -184,7 +182,7 @@ bool source_changed(const OpenFile& file, const Content& content) {
 // --- LargeFile -------------------------------------------------------------------------------
 
 void LargeFile::begin(Worker& worker, const FolderUse& use, OpenFile opened) {
-  const auto self = std::make_shared<LargeFile>(std::move(opened));
+  const auto self = std::make_shared<LargeFile>(worker.engine, std::move(opened));
   self->file_.keep(use);
   Content content;
   if (clone(worker.engine.options, self->file_, content)) {
@@ -192,7 +190,7 @@ void LargeFile::begin(Worker& worker, const FolderUse& use, OpenFile opened) {
     self->error_ = content.error;
     self->operation_ = content.operation;
     self->means_ = content.means;
-    if (content.error == 0) worker.count(Count::bytes, content.bytes);
+    self->count(content.bytes);
   } else {
     const uint64_t parts = self->file_.stat.size / kChunk;
     const auto others = std::min<uint64_t>(worker.engine.active() - 1, parts);
@@ -217,7 +215,9 @@ void LargeFile::help(Worker& worker, const std::shared_ptr<LargeFile>& self) {
     if (worker.engine.stopped() && error_.compare_exchange_strong(none, -ECANCELED)) break;
     Content content;
     copy_data(worker, file_, offset, std::min(kChunk, file_.stat.size - offset), content);
+    count(content.bytes);
     if (content.ended_early) ended_early_ = true;
+    if (content.ends_in_hole) ends_in_hole_ = true;
     if (content.means != Means::copied) means_ = content.means;
     if (content.error < 0 && error_.compare_exchange_strong(none, content.error)) {
       operation_ = content.operation;
@@ -230,10 +230,19 @@ void LargeFile::help(Worker& worker, const std::shared_ptr<LargeFile>& self) {
   if (--users_ == 0) finish(worker);
 }
 
+void LargeFile::count(uint64_t bytes) {
+  engine_.count(Count::bytes, bytes);
+  counted_ += bytes;
+}
+
 void LargeFile::finish(Worker& worker) {
-  Content content{error_, operation_, means_, 0, ended_early_};
-  if (content.error == 0) settle_size(worker.engine.options, file_, content);
+  const uint64_t counted = counted_.exchange(0);
+  Content content{error_, operation_, means_, counted, counted, ended_early_, ends_in_hole_};
+  if (content.error == 0) settle_size(engine_.options, file_, content);
   finish_file(worker, file_, content);
 }
+
+/** One that was stopped before its end, as its tasks were dropped, is no finished file. */
+LargeFile::~LargeFile() { engine_.count(Count::bytes, 0 - counted_); }
 
 }  // namespace fastcp

@@ -256,12 +256,11 @@ bool changed_meanwhile(Worker& worker, OpenFile& file) {
   return true;
 }
 
-}  // namespace
-
-void finish_file(Worker& worker, OpenFile& file, Content content) {
+/** All of finish_file() but the count of bytes. False where the copy is not there. */
+bool complete(Worker& worker, OpenFile& file, Content& content) {
   const auto stop_at = [&](int error, const char* operation) {
     // Where the copy was stopped there is nothing to report: whoever stopped it knows.
-    if (error != -ECANCELED) worker.fail(*file.folder, file.names, error, operation);
+    return error != -ECANCELED && worker.fail(*file.folder, file.names, error, operation);
   };
 
   if (content.error == 0 && source_changed(file, content)) {
@@ -269,7 +268,9 @@ void finish_file(Worker& worker, OpenFile& file, Content content) {
     int error = platform::stat_handle(file.src, file.stat);
     if (error < 0) return stop_at(error, "fstat");
     if (error = platform::set_size(file.dst, 0); error < 0) return stop_at(error, "ftruncate");
+    const uint64_t counted = content.counted;
     content = copy_content(worker, file);
+    content.counted = counted;
     if (content.error == 0 && source_changed(file, content)) return stop_at(EBUSY, kRefused);
   }
   if (content.error < 0) return stop_at(content.error, content.operation);
@@ -278,16 +279,16 @@ void finish_file(Worker& worker, OpenFile& file, Content content) {
     return stop_at(EIO, "read");
   }
 
-  if (worker.engine.options.verify && !verify_file(worker, file)) return;
-  if (!settle_file(worker.engine, file)) return;
+  if (worker.engine.options.verify && !verify_file(worker, file)) return false;
+  if (!settle_file(worker.engine, file)) return false;
   if (worker.engine.options.fsync) {
     if (const int error = platform::sync(file.dst); error < 0) return stop_at(error, "fsync");
   }
   // Servers may say only now that they had no room.
   if (const int error = file.dst.close(); error < 0) return stop_at(error, "close");
-  if (!commit(worker, *file.folder, file.names, file.temporary)) return;
+  if (!commit(worker, *file.folder, file.names, file.temporary)) return false;
   file.created = false;
-  if (changed_meanwhile(worker, file)) return;
+  if (changed_meanwhile(worker, file)) return false;
 
   worker.count(Count::files);
   worker.count(content.means == Means::cloned          ? Count::cloned
@@ -296,6 +297,14 @@ void finish_file(Worker& worker, OpenFile& file, Content content) {
   worker.note(*file.folder, file.names, file.temporary.empty() ? Action::copy : Action::replace,
               Kind::file);
   end_claim(worker, *file.folder, file.names, std::move(file.claim));
+  return true;
+}
+
+}  // namespace
+
+void finish_file(Worker& worker, OpenFile& file, Content content) {
+  const uint64_t finished = complete(worker, file, content) ? content.bytes : 0;
+  worker.count(Count::bytes, finished - content.counted);  // modulo 2^64: may take some back
 }
 
 void copy_large_file(Worker& worker, const LargeFileTask& task) {
