@@ -15,9 +15,10 @@ import { join } from 'node:path';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { copyTree } from '../../lib/index.js';
 import type { CopyOptions, PreserveKind } from '../../lib/types.js';
+import { Random } from '../selection/support/random.js';
 import { attributeDifferences, changeAttributes, makeRandomTree } from '../support/attributes.js';
 import { copyInChild } from '../support/child.js';
-import { differences } from '../support/compare.js';
+import { differences, readTree } from '../support/compare.js';
 import { useFileSystem } from '../support/filesystems.js';
 import { makeFiles } from '../support/trees.js';
 import { asUser, needUser, USER } from '../support/user.js';
@@ -265,6 +266,71 @@ describe('hard links', () => {
     expect(statSync(join(dest, 'a/one')).nlink).toBe(3);
     expect(statSync(join(dest, 'outside/one')).nlink).toBe(1);
     expect(statSync(join(dest, 'b/three')).ino).toBe(statSync(join(dest, 'a/one')).ino);
+  });
+
+  describe('with dereference', () => {
+    const names: CopyOptions = { preserve: true, dereference: true };
+
+    /** The names of each inode. */
+    const groups = (root: string): string[][] => {
+      const byInode = new Map<bigint, string[]>();
+      for (const [name, { kind, inode }] of readTree(root)) {
+        if (kind !== 'folder') byInode.set(inode, [...(byInode.get(inode) ?? []), name].sort());
+      }
+      return [...byInode.values()].sort();
+    };
+
+    test('symlinks to a file are names of its copy, as in cp -aL', async () => {
+      const seed = Number(process.env.FASTCP_SEED ?? Date.now() % 1_000_000);
+      console.log(`names: FASTCP_SEED=${seed}`);
+      const random = new Random(seed);
+      makeFiles(src, { 'q/a': 'three names, one of them a symlink' });
+      linkSync(join(src, 'q/a'), join(src, 'q/c'));
+      symlinkSync('a', join(src, 'q/b'));
+      makeFiles(join(src, '..'), { outside: 'only symlinks lead to it' });
+      execFileSync('mkfifo', [join(src, 'fifo')]);
+      const files = [join(src, 'fifo'), join(src, '../outside')];
+      for (let i = 0; i < 40; i++) {
+        makeFiles(src, { [`${random.below(5)}/file ${i}`]: `${i}` });
+      }
+      for (const [name, { kind }] of readTree(src)) {
+        if (kind === 'file') files.push(join(src, name));
+      }
+      for (let i = 0; i < 200; i++) {
+        const to = join(src, `${random.below(5)}/n${i}`);
+        const from = random.pick(files);
+        if (random.chance(30) && from.startsWith(src)) linkSync(from, to);
+        else symlinkSync(from, to);
+        if (random.chance(30)) files.push(to);
+      }
+      const oracle = join(src, '../by cp');
+      execFileSync('cp', ['-aL', src, oracle]);
+      const { errorCount, hardLinked } = await copyTree(src, dest, names);
+      expect(groups(dest)).toEqual(groups(oracle));
+      const together = groups(dest).find((group) => group.includes('q/a'));
+      expect(together).toEqual(expect.arrayContaining(['q/b', 'q/c']));
+      const more = groups(dest).flat().length - groups(dest).length;
+      expect({ errorCount, hardLinked }).toEqual({ errorCount: 0, hardLinked: more });
+      expect(attributeDifferences(oracle, dest)).toEqual([]);
+    });
+
+    test('again: nothing is left to do, and a dry run says so', async () => {
+      makeFiles(src, { 'q/a': 'x' });
+      linkSync(join(src, 'q/a'), join(src, 'q/c'));
+      symlinkSync('a', join(src, 'q/b'));
+      const mirror: CopyOptions = { ...names, mirror: true };
+      const wanted = { files: 1, hardLinked: 2, skipped: 0 };
+      expect(await copyTree(src, dest, { ...mirror, dryRun: true })).toMatchObject(wanted);
+      expect(await copyTree(src, dest, mirror)).toMatchObject(wanted);
+      for (const dryRun of [true, false]) {
+        expect(await copyTree(src, dest, { ...mirror, dryRun })).toMatchObject({
+          files: 0,
+          hardLinked: 0,
+          skipped: 3,
+        });
+      }
+      expect(groups(dest)).toEqual([['q/a', 'q/b', 'q/c']]);
+    });
   });
 
   test('many names, one of them at a time', async () => {

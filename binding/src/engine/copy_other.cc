@@ -156,15 +156,21 @@ void link_instead(Worker& worker, Folder& folder, Names names) {
   if (made) worker.count(hard ? Count::hard_linked : Count::links);
 }
 
+namespace {
+
+/** Whether DEST has that name of a copy already. */
+bool is_linked(const Folder& folder, Names names, const HardLinks::Place& copy) {
+  Stat there;
+  return folder.has_dst() && platform::stat_entry(folder.dst(), names.dst, there) == 0 &&
+         there.dev == copy.dev && there.ino == copy.ino;
+}
+
+/**
+ * Gives what was copied under another name this one, too. False where it cannot be, and the entry is to
+ * be copied by itself.
+ */
 bool link_to_copy(Worker& worker, Folder& folder, Names names, Kind kind,
                   const HardLinks::Place& copy) {
-  Stat there;
-  if (platform::stat_entry(folder.dst(), names.dst, there) == 0 && there.dev == copy.dev &&
-      there.ino == copy.ino) {
-    worker.count(Count::skipped);
-    worker.note(folder, names, Action::skip, kind);
-    return true;
-  }
   std::string temporary;
   FolderPin pin;
   int error = pin.pin(*copy.folder);
@@ -195,15 +201,22 @@ bool link_to_copy(Worker& worker, Folder& folder, Names names, Kind kind,
   return true;
 }
 
+}  // namespace
+
 bool is_first_name(Worker& worker, const FolderUse& use, Names names, const Stat& src,
                    HardLinks::Claim& claim) {
   const Options& options = worker.engine.options;
-  if (!options.preserve.links || src.links < 2) return true;
+  if (!options.preserve.links || !worker.engine.hard_links.may_recur(src)) return true;
   HardLinks::Place copy;
   switch (worker.engine.hard_links.take(src, use, names, claim, copy)) {
     case HardLinks::Turn::first: return true;
     case HardLinks::Turn::wait: return false;
     default: break;
+  }
+  if (is_linked(*use, names, copy)) {
+    worker.count(Count::skipped);
+    worker.note(*use, names, Action::skip, src.kind);
+    return false;
   }
   if (!options.dry_run) return !link_to_copy(worker, *use, names, src.kind, copy);
   if (exists(*use, names) && judge(worker, *use, names, src.kind) != Verdict::replace) return false;
@@ -244,7 +257,7 @@ void plan(Worker& worker, const FolderUse& use, Names names, Kind kind, bool vac
     worker.count(kind == Kind::link ? Count::links : Count::special);
   }
   worker.note(folder, names, taken ? Action::replace : Action::copy, kind);
-  if (claim) claim.placed(folder, names.dst, stat);
+  if (claim) claim.placed(folder, names.dst, Stat{});  // nothing that DEST has could be it
 }
 
 }  // namespace fastcp

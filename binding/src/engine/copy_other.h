@@ -23,13 +23,6 @@ void copy_special(Worker& worker, const FolderUse& folder, Names names, platform
 void link_instead(Worker& worker, Folder& folder, Names names);
 
 /**
- * Gives what was copied under another name this one, too. False where it cannot be, and the entry is to
- * be copied by itself.
- */
-bool link_to_copy(Worker& worker, Folder& folder, Names names, platform::Kind kind,
-                  const HardLinks::Place& copy);
-
-/**
  * Whether the caller is to copy an entry: not where it is one more name of what was copied already,
  * or its turn comes later. `claim` is held while it does.
  */

@@ -226,7 +226,7 @@ class Engine : private FolderOwner {
   std::mutex making;
   /** Held to change the mode of a folder that keeps us out. */
   std::mutex opening;
-  HardLinks hard_links{stack};
+  HardLinks hard_links{stack, options.dereference};
   /** When somebody had waited for a descriptor for a second, and got none. */
   std::atomic<Clock::time_point> waited_in_vain{Clock::time_point{} - std::chrono::hours(1)};
   /** A directory of DEST was marked. */

@@ -18,7 +18,7 @@ HardLinks::Turn HardLinks::take(const platform::Stat& src, const FolderUse& fold
     known.waiting.push_back({folder.again(), names.src, names.dst, src.kind});
     return Turn::wait;
   }
-  if (--known.names_left == 0) {
+  if (!follows_symlinks_ && --known.names_left == 0) {
     place = std::move(known.place);
     files_.erase(at);
   } else {

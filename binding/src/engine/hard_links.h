@@ -1,5 +1,7 @@
 // Which files of SRC that have several names were copied already, so that their other names become
-// names of the copy. Grows only with such files, and forgets one when its last name was met.
+// names of the copy. Grows only with such files, and forgets one when its last name was met. If symlinks
+// are followed, each of them is one more name of its file, and nobody knows how many there are: then each
+// file is remembered until the end, as GNU cp does.
 //
 //   take():  first name ── Claim ── copied ──> placed: later names are linked to it
 //            later, while that goes on: kept aside, and pushed as a task when it ended; nobody waits
@@ -26,7 +28,13 @@ class HardLinks {
   };
 
  public:
-  explicit HardLinks(TaskStack& stack) : stack_(stack) {}
+  HardLinks(TaskStack& stack, bool follows_symlinks)
+      : stack_(stack), follows_symlinks_(follows_symlinks) {}
+
+  /** Whether a file may be met under another name. */
+  [[nodiscard]] bool may_recur(const platform::Stat& src) const {
+    return follows_symlinks_ || src.links > 1;
+  }
 
   /** Held by whoever copies the first name; ends the others' waiting. */
   class Claim {
@@ -78,7 +86,7 @@ class HardLinks {
   struct Known {
     Place place{};
     bool placed = false;
-    uint64_t names_left = 0;  // that were not met yet
+    uint64_t names_left = 0;  // that were not met yet, where that is known
     std::vector<EntryTask> waiting{};
   };
   struct Hash {
@@ -91,6 +99,7 @@ class HardLinks {
   void settle(const Key& key, Place* place);
 
   TaskStack& stack_;
+  const bool follows_symlinks_;
   std::mutex mutex_;  // guards files_
   std::unordered_map<Key, Known, Hash> files_;
 };
