@@ -58,20 +58,20 @@ int create(const Options& options, OpenFile& file, const char* name) {
   return platform::create_file(folder, name, file.creation_mode, file.dst);
 }
 
-void copy_file(Worker& worker, const FolderUse& use, Names names, uint8_t tries) {
+void copy_file(Worker& worker, const FolderUse& use, Names names, const EntryTask& again) {
   Folder& folder = *use;
   OpenFile file(folder, names);
-  file.tries = tries;
+  file.tries = again.tries;
   const auto stop_at = [&](int error, const char* operation) {
     worker.fail(folder, names, error, operation);
   };
 
   const Options& options = worker.engine.options;
   bool without_atime = folder.without_atime.load(std::memory_order_relaxed);
-  int error = worker.with_descriptor([&] {
-    return platform::open_source_file(folder.src(), names.src, options.follow(), without_atime,
-                                      file.src);
-  });
+  auto leased_since = again.leased_since;
+  int error = worker.open_file(folder.src(), names.src, options.follow(), without_atime,
+                               leased_since, file.src);
+  if (error == -ECANCELED) return worker.wait_for_lease(use, names, again, leased_since);
   if (!without_atime) folder.without_atime.store(false, std::memory_order_relaxed);
   if (error < 0) return stop_at(error, "open");
   if (error = platform::stat_handle(file.src, file.stat); error < 0) return stop_at(error, "fstat");
@@ -117,7 +117,7 @@ void copy_known(Worker& worker, const FolderUse& use, Names names, Kind kind,
   Folder& folder = *use;
   const Options& options = worker.engine.options;
   if (options.update && options.instead == Instead::copy && !folder.fresh &&
-      is_up_to_date(worker, use, names, kind, again.compared)) {
+      is_up_to_date(worker, use, names, kind, again)) {
     return;
   }
   if (options.dry_run) return plan(worker, use, names, kind, again.vacated);
@@ -129,7 +129,7 @@ void copy_known(Worker& worker, const FolderUse& use, Names names, Kind kind,
   switch (kind) {
     case Kind::file:
       if (options.instead != Instead::copy) return link_instead(worker, folder, names);
-      return copy_file(worker, use, names, again.tries);
+      return copy_file(worker, use, names, again);
     case Kind::link: return copy_link(worker, use, names);
     default: return copy_special(worker, use, names, kind);
   }

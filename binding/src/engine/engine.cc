@@ -112,6 +112,32 @@ bool Worker::may_retry(int error, int tries) {
   return true;
 }
 
+int Worker::open_file(const platform::Handle& folder, const char* name, platform::Follow follow,
+                      bool& without_atime, Clock::time_point& leased_since, platform::Handle& out) {
+  // Linux takes a lease away from a holder who keeps it for 45 s. Who says EAGAIN for much longer does not
+  // mean a lease.
+  constexpr auto kLongest = std::chrono::minutes(5);
+  constexpr auto kPause = std::chrono::milliseconds(5);
+  for (;;) {
+    // The first attempt asks the holder to give it up.
+    const int error = with_descriptor(
+        [&] { return platform::open_source_file(folder, name, follow, without_atime, out); });
+    if (error != -EAGAIN) return error;
+    const Clock::time_point now = Clock::now();
+    if (leased_since == Clock::time_point{}) leased_since = now;
+    if (now - leased_since > kLongest) return error;
+    if (must_leave_now()) return -ECANCELED;
+    std::this_thread::sleep_for(kPause);
+  }
+}
+
+void Worker::wait_for_lease(const FolderUse& folder, Names names, const EntryTask& again,
+                            Clock::time_point leased_since) {
+  if (engine.stopped()) return;
+  engine.stack.push(EntryTask{folder.again(), names.src, names.dst, platform::Kind::file,
+                              again.tries, again.compared, again.vacated, leased_since});
+}
+
 // --- Engine ----------------------------------------------------------------------------------
 
 Engine::Engine(Options options_, std::vector<Root> roots)

@@ -133,6 +133,18 @@ class Worker {
     }
   }
 
+  /**
+   * Opens a file for reading. Waits, as an open() that may block does, while another process gives up a lease
+   * on the file (Samba and NFS servers take them); `leased_since` is when that began. -ECANCELED if the worker
+   * has to leave before: then the entry is to be tried again.
+   */
+  int open_file(const platform::Handle& folder, const char* name, platform::Follow follow,
+                bool& without_atime, Clock::time_point& leased_since, platform::Handle& out);
+
+  /** After open_file() said -ECANCELED: makes the entry a task again, with what `again` knows of it. */
+  void wait_for_lease(const FolderUse& folder, Names names, const EntryTask& again,
+                      Clock::time_point leased_since);
+
   /** Says that questions wait. */
   void tell_host() { host_.questions_wait(); }
 

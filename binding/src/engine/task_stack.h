@@ -4,6 +4,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <list>
@@ -75,6 +76,7 @@ struct EntryTask {
   uint8_t tries = 0;  // that ended with a source that had changed
   Compared compared{};
   bool vacated = false;  // in a dry run: what DEST has there would be gone
+  std::chrono::steady_clock::time_point leased_since{};  // when somebody's lease first kept us out
 };
 
 /** Copy parts of a large file, if any are left when the task's turn comes. */

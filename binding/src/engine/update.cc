@@ -66,21 +66,26 @@ bool is_shared(const Pair& pair) { return pair.dst.links > 1; }
 
 enum class Contents : uint8_t { same, differ, left };  // left: nothing is to be done now
 
-Contents compare(const Pair& pair, const Compared& before) {
+Contents compare(const Pair& pair, const EntryTask& again) {
   const Folder& folder = pair.folder();
   Handle src, dst;
   bool without_atime = folder.without_atime.load(std::memory_order_relaxed);
-  const auto open = [&](const Handle& where, const char* name, Follow links, Handle& out) {
-    return pair.worker.with_descriptor(
-        [&] { return platform::open_source_file(where, name, links, without_atime, out); });
-  };
-  const int error = open(folder.src(), pair.names.src, pair.options().follow(), src);
-  if (error < 0) {
+  auto leased_since = again.leased_since;
+  int error = pair.worker.open_file(folder.src(), pair.names.src, pair.options().follow(),
+                                    without_atime, leased_since, src);
+  if (error < 0 && error != -ECANCELED) {
     pair.fail(error, "open");
     return Contents::left;
   }
-  // One that may not be read is replaced.
-  if (open(folder.dst(), pair.names.dst, Follow::no, dst) < 0) return Contents::differ;
+  if (error == 0) {
+    error = pair.worker.open_file(folder.dst(), pair.names.dst, Follow::no, without_atime,
+                                  leased_since, dst);
+  }
+  if (error == -ECANCELED) {
+    pair.worker.wait_for_lease(pair.use, pair.names, again, leased_since);
+    return Contents::left;
+  }
+  if (error < 0) return Contents::differ;  // one that may not be read is replaced
   // Somebody may have put a FIFO or a device in the place of what was looked at.
   Stat opened;
   if (platform::stat_handle(dst, opened) < 0 || opened.kind != Kind::file) return Contents::differ;
@@ -88,6 +93,7 @@ Contents compare(const Pair& pair, const Compared& before) {
     return Contents::differ;
   }
 
+  const Compared& before = again.compared;
   const bool resumed = before.src_ctime == pair.src.ctime && before.dst_ctime == pair.dst.ctime;
   const Comparison found =
       compare_content(pair.worker, src, dst, resumed ? before.offset : 0, pair.src.size, true);
@@ -143,14 +149,14 @@ uint64_t time_step_at(const Pair& pair) {
   return error < 0 ? 1 : platform::time_step(dst);
 }
 
-bool is_current_file(const Pair& pair, const Compared& compared) {
+bool is_current_file(const Pair& pair, const EntryTask& again) {
   if (pair.src.size != pair.dst.size) return false;
   const bool proven = has_proof(pair);
   const uint64_t step = time_step_at(pair);
   if (!proven) {
     note_news(pair);
     if (!is_taken_for_same(pair, step)) {
-      const Contents contents = compare(pair, compared);
+      const Contents contents = compare(pair, again);
       if (contents != Contents::same) return contents == Contents::left;
     }
   }
@@ -168,10 +174,10 @@ bool is_current_link(const Pair& pair) {
   return settle(pair, has_proof(pair), time_step_at(pair));
 }
 
-bool is_current(const Pair& pair, const Compared& compared) {
+bool is_current(const Pair& pair, const EntryTask& again) {
   if (pair.dst.kind != pair.src.kind) return false;
   switch (pair.src.kind) {
-    case Kind::file: return is_current_file(pair, compared);
+    case Kind::file: return is_current_file(pair, again);
     case Kind::link: return is_current_link(pair);
     default:
       return pair.src.rdev == pair.dst.rdev && settle(pair, has_proof(pair), time_step_at(pair));
@@ -186,7 +192,7 @@ bool is_changed(const Stat& before, const Stat& now) {
 }
 
 bool is_up_to_date(Worker& worker, const FolderUse& use, Names names, Kind kind,
-                   const Compared& compared) {
+                   const EntryTask& again) {
   const Folder& folder = *use;
   Pair pair{worker, use, names};
   if (!folder.has_dst() || platform::stat_entry(folder.dst(), names.dst, pair.dst) < 0) {
@@ -202,7 +208,7 @@ bool is_up_to_date(Worker& worker, const FolderUse& use, Names names, Kind kind,
 
   HardLinks::Claim claim;
   if (!is_first_name(worker, use, names, pair.src, claim)) return true;
-  if (!is_current(pair, compared)) return false;  // who copies it claims it anew
+  if (!is_current(pair, again)) return false;  // who copies it claims it anew
   // Else it failed, or is not compared to its end yet: then another name may be the first.
   if (claim && pair.stays) claim.placed(*use, names.dst, pair.dst);
   return true;

@@ -142,7 +142,7 @@ int stat_entry(const Handle& folder, const char* name, Stat& out, Follow follow 
 /**
  * Opens a file for reading without touching its access time where that is permitted; clears
  * `without_atime` where it is not, so that the caller need not ask again. Never waits for the other
- * end of a FIFO.
+ * end of a FIFO. -EAGAIN: another process holds a lease on the file, and was asked now to give it up.
  */
 int open_source_file(const Handle& folder, const char* name, Follow follow, bool& without_atime,
                      Handle& out);
