@@ -1,9 +1,11 @@
 import { execFileSync } from 'node:child_process';
-import { beforeEach, expect, test } from 'vitest';
+import { lstatSync } from 'node:fs';
+import { beforeEach, describe, expect, test } from 'vitest';
+import type { CopyOptions } from '../../lib/types.js';
 import { copyInChild } from '../support/child.js';
 import { readTree } from '../support/compare.js';
-import { asUser, needUser } from '../support/user.js';
-import { needRoot, workFolder } from '../support/work.js';
+import { asUser, needUser, USER } from '../support/user.js';
+import { isRoot, needRoot, workFolder } from '../support/work.js';
 
 // What an ordinary user may not read or write.
 
@@ -66,4 +68,72 @@ test('a folder that may not be written to', async (context) => {
   expect(readTree(absolute('dest'))).toEqual(before);
   const { error: new_ } = await copyInChild({ ...request, dest: absolute('dest/x/y') }, asUser);
   expect(new_).toMatchObject({ code: 'EACCES', syscall: 'mkdir', path: absolute('dest/x') });
+});
+
+describe('a directory of one’s own in DEST whose mode keeps its owner out', () => {
+  const modes = [0o000, 0o100, 0o300, 0o400, 0o600];
+  const rows = modes.flatMap((mode) =>
+    (['closed', '.'] as const).map((where) => [mode.toString(8), where] as const),
+  );
+  /** One file is new, one the same, and one of DEST's alone, as are two directories. */
+  const makeBoth = (mode: string, where: string): void => {
+    make(`mkdir -p src/closed/sub; echo new > src/closed/new; echo same > src/closed/same
+      touch -d 2001-01-01 src/closed/same; echo in > src/closed/sub/in; chmod 750 src/closed
+      cp -a src dest; rm dest/closed/new; mkdir -p dest/closed/gone/deeper`);
+    make('touch dest/closed/extra dest/closed/gone/deeper/file');
+    if (isRoot) execFileSync('chown', ['-R', `${USER}:${USER}`, absolute('src'), absolute('dest')]);
+    make(`chmod ${mode} dest/${where}`);
+  };
+  const inode = (): number => lstatSync(absolute('dest/closed/same')).ino;
+  const modeOf = (path: string): string => (lstatSync(absolute(path)).mode & 0o7777).toString(8);
+
+  test.for(rows)('mirror, mode %s, %s: one run is enough', async ([mode, where], context) => {
+    needUser(context);
+    needRoot(context);
+    makeBoth(mode, where);
+    const before = inode();
+    const options: CopyOptions = { mirror: true, onError: 'continue' };
+    const request = { src: absolute('src'), dest: absolute('dest'), options };
+    const { result } = await copyInChild(request, asUser);
+    expect(result).toMatchObject({ errors: [], files: 1, skipped: 2, removed: 4 });
+    expect(readTree(absolute('dest'))).toEqual(
+      new Map(
+        [...readTree(absolute('src'))].map(([name, entry]) => [
+          name,
+          { ...entry, inode: expect.any(BigInt) },
+        ]),
+      ),
+    );
+    expect(inode()).toBe(before);
+    const again = await copyInChild(request, asUser);
+    expect(again.result).toMatchObject({ errors: [], files: 0, skipped: 3, removed: 0 });
+  });
+
+  test.for(rows)(
+    'update, no modes preserved, mode %s, %s: it has its own mode again',
+    async ([mode, where], context) => {
+      needUser(context);
+      needRoot(context);
+      makeBoth(mode, where);
+      const before = inode();
+      const options: CopyOptions = { update: true, preserve: ['timestamps'] };
+      const request = { src: absolute('src'), dest: absolute('dest'), options };
+      const { error, result } = await copyInChild(request, asUser);
+      expect(error).toBeUndefined();
+      expect(result).toMatchObject({ files: 1, skipped: 2, removed: 0 });
+      expect(modeOf(`dest/${where}`)).toBe(mode);
+      expect(inode()).toBe(before);
+    },
+  );
+
+  test('a dry run changes no mode, and says what it cannot list', async (context) => {
+    needUser(context);
+    needRoot(context);
+    makeBoth('0', 'closed');
+    const options: CopyOptions = { mirror: true, dryRun: true, onError: 'continue' };
+    const request = { src: absolute('src'), dest: absolute('dest'), options };
+    const { result } = await copyInChild(request, asUser);
+    expect(result.errors).toMatchObject([{ code: 'EACCES', path: absolute('dest/closed') }]);
+    expect(modeOf('dest/closed')).toBe('0');
+  });
 });

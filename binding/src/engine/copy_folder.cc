@@ -130,6 +130,19 @@ bool make_target(Worker& worker, Folder& parent, Names names, const Stat& src, b
   return failed == 0 || worker.fail(parent, names, failed, operation);
 }
 
+/**
+ * Opens up a directory of DEST whose mode keeps its owner from what is in it: otherwise all in it would look
+ * absent, or could not be listed. What only keeps new names away is opened up when there are any.
+ */
+void let_in(Engine& engine, Folder& folder) {
+  const uint32_t needed = engine.options.mirror ? 0500 : 0100;
+  if (!engine.options.update || folder.fresh || (folder.dst_stat.mode & needed) == needed) return;
+  Handle probe;  // root gets in all the same
+  if (platform::open_source_folder(folder.dst(), ".", Follow::no, probe) == -EACCES) {
+    open_up(engine, folder);
+  }
+}
+
 /** What is known of a folder's end in DEST once that is there. */
 void set_target(Engine& engine, Folder& folder, const Target& target) {
   if (!folder.has_dst()) return;
@@ -141,6 +154,7 @@ void set_target(Engine& engine, Folder& folder, const Target& target) {
   folder.owed_mode = target.owed_mode;
   const int error = begin_folder(engine.options, folder, target.passing_bits);
   if (error < 0) engine.fail(error, "removexattr", folder.src_path(), folder.dst_path());
+  let_in(engine, folder);
 }
 
 /** Opens a folder's end in DEST if it is there; whatever else there is matters to who makes it. */
