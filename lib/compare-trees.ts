@@ -15,7 +15,7 @@ import type {
   PathLike,
   PreserveKind,
 } from './types.js';
-import { requireEntry } from './walk.js';
+import { statEntry } from './walk.js';
 
 const compared: readonly PreserveKind[] = ['mode', 'timestamps', 'ownership'];
 
@@ -32,7 +32,7 @@ export async function compareTrees(
   options: CompareOptions = {},
 ): Promise<CompareResult> {
   const request = compareRequest(a, b, options);
-  await runSteps(requireEntry(request.dest));
+  await runSteps(statEntry(request.dest, true, request.shown.dest(request.dest)));
   const events = new EventQueue();
   const differences = new Differences();
   events.listen();

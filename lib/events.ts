@@ -1,8 +1,8 @@
 /** Events on their way to whoever iterates a job. */
 import { Turn } from './clock.js';
 import { entryKinds } from './native.js';
+import type { Shown } from './paths.js';
 import type { CopyEvent, EntryEvent } from './types.js';
-import type { Shown } from './walk.js';
 
 /** More entries than this are not taken from the engine, whose workers then wait outside the pool. */
 const enough = 1024;

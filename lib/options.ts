@@ -1,7 +1,7 @@
 /** Options and arguments, checked once: after this file they are what their types say. */
 import { invalidType, invalidValue, outOfRange } from './errors.js';
 import { type insteadModes, mostWorkers, reflinkModes } from './native.js';
-import { pathBytes } from './paths.js';
+import { absolute, pathBytes, type Shown, shownFrom } from './paths.js';
 import { type Glob, parseGlobs } from './selection/globs.js';
 import { checkRuleFileNames } from './selection/index.js';
 import { snapshotObstacle } from './snapshot.js';
@@ -47,10 +47,13 @@ export interface Request extends Checked {
   shard: number;
   /** Nothing is copied, two trees are compared. */
   compares: boolean;
+  /** Absolute, as `dest` is: what the working directory is later does not matter. */
   sources: Buffer[];
   /** Several sources were given, as an array: they go into `dest`. */
   several: boolean;
   dest: Buffer;
+  /** How messages write absolute paths: as relative ones if the paths were given so. */
+  shown: Shown;
   warnings: CopyWarning[];
 }
 
@@ -108,7 +111,7 @@ export function checkRequest(
     if (!known.has(name)) throw invalidValue(`options.${name}`, 'left out: no such option', name);
   }
   const warnings: CopyWarning[] = [];
-  const sources = checkSources(src);
+  const paths = checkPaths(src, dest);
   const reflink = checkChoice(options, 'reflink', reflinkModes);
   const sparse = checkChoice(options, 'sparse', ['auto', 'always']);
   if (sparse === 'always' && reflink === 'always') {
@@ -120,8 +123,8 @@ export function checkRequest(
   const skipExisting = checkFlag(options, 'skipExisting', false);
   checkTogether(options, again.update);
   const request: Request = {
-    ...sources,
-    atomic: checkAtomic(options, sources.sources, again.update),
+    ...paths,
+    atomic: checkAtomic(options, paths.sources, again.update),
     reuse: checkReuse(options),
     snapshot: checkChoice(options, 'snapshot', snapshotModes),
     ...checkPreserve(options.preserve, again.update || shard.shards > 1, again.update),
@@ -138,7 +141,6 @@ export function checkRequest(
     sparse,
     backup: checkBackup(options.backup),
     fsync: checkFlag(options, 'fsync', false),
-    dest: pathBytes(dest, 'dest'),
     force: checkFlag(options, 'force', true) && !skipExisting,
     errorOnExist: checkFlag(options, 'errorOnExist', false),
     reflink,
@@ -193,12 +195,21 @@ function checkReuse(options: CopyOptions): Request['reuse'] {
   return mode;
 }
 
-function checkSources(src: PathLike | readonly PathLike[]): Pick<Request, 'sources' | 'several'> {
-  if (!Array.isArray(src)) return { sources: [pathBytes(src, 'src')], several: false };
-  if (src.length === 0) throw invalidValue('src', 'at least one path', '[]');
+function checkPaths(
+  src: PathLike | readonly PathLike[],
+  dest: PathLike,
+): Pick<Request, 'sources' | 'several' | 'dest' | 'shown'> {
+  const several = Array.isArray(src);
+  if (several && src.length === 0) throw invalidValue('src', 'at least one path', '[]');
+  const sources = several
+    ? Array.from(src, (path, index) => pathBytes(path, `src[${index}]`))
+    : [pathBytes(src, 'src')];
+  const target = pathBytes(dest, 'dest');
   return {
-    sources: Array.from(src, (path, index) => pathBytes(path, `src[${index}]`)),
-    several: true,
+    sources: sources.map(absolute),
+    several,
+    dest: absolute(target),
+    shown: { src: shownFrom(sources), dest: shownFrom([target]) },
   };
 }
 

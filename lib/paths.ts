@@ -5,7 +5,7 @@
 import { isUtf8 } from 'node:buffer';
 import { parse, resolve, win32 } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { invalidType, invalidValue } from './errors.js';
+import { invalidType, invalidValue, refuse } from './errors.js';
 
 const slash = 0x2f;
 const backslash = 0x5c;
@@ -54,12 +54,42 @@ export function isAbsolute(path: Buffer): boolean {
   return isWindows ? win32.isAbsolute(path.toString()) : path[0] === slash;
 }
 
-/** A slash at the end stays. */
+/**
+ * Resolves a path against the working directory: to be called before anything is awaited, because the host
+ * may change that directory at any time. A slash at the end stays. Throws a CopyError if a path is relative
+ * and the working directory was removed.
+ */
 export function absolute(path: Buffer): Buffer {
-  if (!isWindows) return isAbsolute(path) ? path : join(Buffer.from(process.cwd()), path);
+  if (!isWindows) return isAbsolute(path) ? path : join(workingDirectory(path), path);
   // There each drive has a working folder, and `..` is a matter of names.
   const whole = fromSystem(Buffer.from(resolve(path.toString())));
   return endsInSlash(path) ? join(whole, Buffer.alloc(0)) : whole;
+}
+
+/** `relative`: the path that needs it, for the error. */
+function workingDirectory(relative: Buffer): Buffer {
+  try {
+    return fromSystem(Buffer.from(process.cwd()));
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+    const why = 'the working directory was removed, so the path must be absolute';
+    throw refuse('ENOENT', why, showPath(relative));
+  }
+}
+
+/** Paths as the user would write them, for messages. */
+export interface Shown {
+  src(path: Buffer): string;
+  dest(path: Buffer): string;
+}
+
+/** Takes off what made a relative path absolute. */
+export function shownFrom(given: readonly Buffer[]): (path: Buffer) => string {
+  const relative = given.find((path) => !isAbsolute(path));
+  if (!relative) return showPath;
+  const prefix = join(workingDirectory(relative), Buffer.alloc(0));
+  return (path) =>
+    showPath(path.subarray(0, prefix.length).equals(prefix) ? path.subarray(prefix.length) : path);
 }
 
 /** How much of a path names its root: `/`, and on Windows `C:/` or `//server/share/`. */

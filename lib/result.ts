@@ -2,8 +2,8 @@
 import { now } from './clock.js';
 import { errorOf, lossWarning, warningOf } from './errors.js';
 import { lossKinds, type NativeJob } from './native.js';
+import type { Shown } from './paths.js';
 import type { CopyCounters, CopyErrorLike, CopyResult, CopyWarning } from './types.js';
-import type { Shown } from './walk.js';
 
 /** The order of Count in binding/src/engine/report.h. */
 const names = [

@@ -1,4 +1,7 @@
-/** A file system path. Buffers carry names that are not valid UTF-8; URLs must be `file:`. */
+/**
+ * A file system path. Buffers carry names that are not valid UTF-8; URLs must be `file:`. A relative path is
+ * resolved against the working directory at the time of the call.
+ */
 export type PathLike = string | Buffer | URL;
 
 /**

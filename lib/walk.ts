@@ -5,24 +5,16 @@ import { CopyError, invalidValue, refuse } from './errors.js';
 import type { NativeRoot } from './native.js';
 import type { Request } from './options.js';
 import {
-  absolute,
   baseName,
   endsInSlash,
   folderOf,
-  fromSystem,
-  isAbsolute,
   isRoot,
   join,
+  type Shown,
   showPath,
   trimSlashes,
 } from './paths.js';
 import { all, mkdir, realpath, type Steps, stat, syncFolder } from './steps.js';
-
-/** Paths as the user would write them, for messages. */
-export interface Shown {
-  src(path: Buffer): string;
-  dest(path: Buffer): string;
-}
 
 export interface Root extends NativeRoot {
   isFolder: boolean;
@@ -40,23 +32,17 @@ export interface Walk {
  * anything is made: a missing SRC, DEST within SRC or SRC itself.
  */
 export function* findRoots(request: Request): Steps<Walk> {
-  const { sources, several, dest } = request;
-  const cwd = fromSystem(Buffer.from(process.cwd()));
-  const shown: Shown = {
-    src: shownFrom(cwd, sources),
-    dest: shownFrom(cwd, [dest]),
-  };
+  const { sources, several, dest, shown } = request;
   const into = several || endsInSlash(dest);
 
-  if (request.mirror && isRoot(absolute(dest))) {
+  if (request.mirror && isRoot(dest)) {
     throw refuse('ERR_FASTCP_MIRROR', 'a mirror would empty the root folder', shown.dest(dest));
   }
   const roots: Root[] = [];
-  for (const source of sources) {
-    const src = absolute(source);
+  for (const src of sources) {
     const followSrc = endsInSlash(src) || request.dereference;
     const found = yield* statEntry(src, followSrc, shown.src(src));
-    const target = into ? join(absolute(dest), yield* nameOf(src)) : absolute(dest);
+    const target = into ? join(dest, yield* nameOf(src, shown)) : dest;
     if (roots.some((root) => root.dest.equals(target))) {
       throw invalidValue('src', 'paths with different last names', shown.dest(target));
     }
@@ -75,27 +61,12 @@ export function* findRoots(request: Request): Steps<Walk> {
   return { roots, into, shown };
 }
 
-/** Takes off what made a relative path absolute. */
-function shownFrom(cwd: Buffer, given: Buffer[]): (path: Buffer) => string {
-  const prefix = join(cwd, Buffer.alloc(0));
-  const strip = given.some((path) => !isAbsolute(path));
-  return (path) =>
-    showPath(
-      strip && path.subarray(0, prefix.length).equals(prefix) ? path.subarray(prefix.length) : path,
-    );
-}
-
 export function* statEntry(path: Buffer, follow: boolean, shown: string): Steps<BigIntStats> {
   try {
     return yield* stat(path, follow);
   } catch (error) {
     throw rename(error, shown);
   }
-}
-
-/** Throws a CopyError where there is nothing. */
-export function* requireEntry(path: Buffer): Steps<void> {
-  yield* statEntry(absolute(path), true, showPath(path));
 }
 
 /** Node's own error as ours, with the path as it was given. */
@@ -113,12 +84,12 @@ function isMissing(error: unknown): boolean {
 }
 
 /** The name under which SRC goes into DEST. */
-function* nameOf(src: Buffer): Steps<Buffer> {
+function* nameOf(src: Buffer, shown: Shown): Steps<Buffer> {
   const name = baseName(src);
   if (!['', '.', '..'].includes(name.toString())) return name;
   const real = baseName(yield* realpath(src));
   if (real.length > 0) return real;
-  throw invalidValue('src', 'a path with a name, to be copied into a folder', showPath(src));
+  throw invalidValue('src', 'a path with a name, to be copied into a folder', shown.src(src));
 }
 
 function isSame(a: BigIntStats, b: BigIntStats): boolean {
@@ -206,7 +177,7 @@ export function* makeParents(walk: Walk, request: Request): Steps<Buffer> {
   const { shown } = walk;
   const { parents, dryRun } = request;
   const needed = parentOf(walk, request);
-  const parent = folderOf(absolute(trimSlashes(request.dest)));
+  const parent = folderOf(request.dest);
   const found = yield* existing(needed, true);
   if (found?.isDirectory()) return needed;
   if (found) {
@@ -246,6 +217,6 @@ export function* syncParents(walk: Walk, request: Request, there: Buffer): Steps
 
 /** The folder that the roots lie in. */
 function parentOf({ into }: Walk, request: Request): Buffer {
-  const dest = absolute(trimSlashes(request.dest));
+  const dest = trimSlashes(request.dest);
   return into ? dest : folderOf(dest);
 }

@@ -2,9 +2,9 @@
 import { promises } from 'node:fs';
 import { type CopyError, refuse } from '../errors.js';
 import { mountsWithin } from '../mounts.js';
-import { baseName, folderOf, join } from '../paths.js';
+import { baseName, folderOf, join, type Shown } from '../paths.js';
 import { realpath, run } from '../steps.js';
-import { isAtOrBelow, type Root, type Shown } from '../walk.js';
+import { isAtOrBelow, type Root } from '../walk.js';
 
 /** DEST's own path: without links on the way, and with a name at its end. */
 export async function findTarget({ dest }: Root): Promise<Buffer> {

@@ -7,6 +7,7 @@ import { availableParallelism } from 'node:os';
 import path from 'node:path';
 import { mountOf } from '../mounts.js';
 import { mostWorkers } from '../native.js';
+import { absolute, pathBytes } from '../paths.js';
 import { removeTree } from '../remove-tree.js';
 import type { CopyResult } from '../types.js';
 import { copyFile, longestName, tries } from './tries.js';
@@ -30,9 +31,13 @@ export async function doctor(
   options: DoctorOptions = {},
 ): Promise<Diagnosis> {
   const { signal } = options;
+  const folders = (dir2 === undefined ? [dir] : [dir, dir2]).map((given, index) => ({
+    given,
+    path: absolute(pathBytes(given, index === 0 ? 'dir' : 'dir2')),
+  }));
   const patients: Patient[] = [];
   try {
-    for (const folder of dir2 === undefined ? [dir] : [dir, dir2]) {
+    for (const folder of folders) {
       const patient = await admit(folder);
       patients.push(patient);
       await tryAll(patient, signal);
@@ -54,12 +59,12 @@ export async function doctor(
   }
 }
 
-async function admit(folder: string): Promise<Patient> {
-  const real = await promises.realpath(folder);
+async function admit(folder: { given: string; path: Buffer }): Promise<Patient> {
+  const real = await promises.realpath(folder.path);
   const { bsize, blocks, bavail, files, ffree } = await promises.statfs(real);
   const mount = await mountOf(Buffer.from(real));
   const found: FolderDiagnosis = {
-    path: folder,
+    path: folder.given,
     fileSystem: mount?.fileSystem ?? '',
     mountPoint: mount?.path.toString() ?? '',
     readOnly: mount?.readOnly ?? false,

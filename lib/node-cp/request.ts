@@ -57,9 +57,9 @@ export function synchronous(
 
 /** What Node refuses before it looks inside, in its order; the engine's own rules come after these. */
 export function* checkEntries(request: Request, recursive: boolean): Steps<void> {
-  const { dest, dereference } = request;
+  const { dest, dereference, shown } = request;
   const [src = dest] = request.sources;
-  const [from, to] = [src.toString(), dest.toString()];
+  const [from, to] = [shown.src(src), shown.dest(dest)];
   const found = yield* statEntry(src, dereference, from);
   const there = yield* existing(dest, dereference);
   if (there && found.isDirectory() && !there.isDirectory()) {

@@ -87,7 +87,7 @@ export async function readSettings(folder: Buffer, top: Buffer): Promise<GitSett
     () => '', // also where nothing is set
   );
   let ignoreCase = false;
-  let excludesFile = await defaultExcludesFile();
+  let excludesFile = await defaultExcludesFile(top);
   for (const entry of listed.split('\0')) {
     const at = entry.indexOf('\n');
     const [name, value] = at < 0 ? [entry, 'true'] : [entry.slice(0, at), entry.slice(at + 1)];
@@ -101,10 +101,10 @@ export async function readSettings(folder: Buffer, top: Buffer): Promise<GitSett
 }
 
 /** Where HOME is another user's, as in many containers, it is as good as absent. */
-async function defaultExcludesFile(): Promise<Buffer | undefined> {
+async function defaultExcludesFile(top: Buffer): Promise<Buffer | undefined> {
   const home = process.env.HOME ?? os.homedir();
   const config = process.env.XDG_CONFIG_HOME || (home && `${home}/.config`);
-  const path = Buffer.from(`${config}/git/ignore`);
+  const path = resolve(top, Buffer.from(`${config}/git/ignore`));
   const isReadable = await access(path, fs.constants.R_OK).then(
     () => true,
     () => false,
