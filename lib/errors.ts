@@ -72,11 +72,20 @@ const refusals: Record<string, Named | undefined> = {
   EBUSY: ['ERR_FASTCP_SOURCE_CHANGED', 'the source changed while it was copied'],
 };
 
+const special = (what: string): Named => [
+  'ERR_FASTCP_DEST_IS_SPECIAL',
+  `the destination is ${what}, which fastcp does not replace: remove it first`,
+];
+
 /** The same, where the operation says what it is. */
 const kindRefusals: Record<string, Named | undefined> = {
   socket: ['ERR_FS_CP_SOCKET', 'cannot copy a socket'],
   unknown: ['ERR_FS_CP_UNKNOWN', 'cannot copy what is of no known kind'],
   fifo: ['ERR_FS_CP_FIFO_PIPE', 'cannot copy a FIFO'],
+  'fifo in dest': special('a FIFO'),
+  'socket in dest': special('a socket'),
+  'device in dest': special('a device'),
+  'unknown in dest': special('of no known kind'),
   collision: [
     'ERR_FASTCP_NAME_COLLISION',
     'two names of the source are one name in the destination',

@@ -19,6 +19,8 @@ export interface NativeOptions {
   force: boolean;
   errorOnExist: boolean;
   dryRun: boolean;
+  /** A dry run that tells how two trees differ. */
+  compares: boolean;
   oneFileSystem: boolean;
   stopOnError: boolean;
   entries: boolean;
@@ -57,7 +59,7 @@ export interface NativeOptions {
 export interface NativeProblem {
   /** Negative, as in Node. */
   errno: number;
-  /** A system call, or `cp`, `socket`, `fifo`, `subfolder`, `collision` and `verify` where the engine itself refuses. */
+  /** A system call, or `cp`, `socket`, `fifo`, `subfolder`, `collision`, `verify` and `fifo in dest`, … where the engine itself refuses. */
   operation: string;
   path: Buffer;
   dest: Buffer;

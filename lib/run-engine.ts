@@ -121,7 +121,7 @@ export function runEngineNow(
 }
 
 export function nativeOptions(request: Request): NativeOptions {
-  const { force, errorOnExist, dryRun, oneFileSystem, entries } = request;
+  const { force, errorOnExist, dryRun, compares, oneFileSystem, entries } = request;
   const { preserve, presentFolders, bare, dereference, absoluteLinks, likeNode, fsync, strict } =
     request;
   const { update, checksum, quickCheck, mirror, deleteExcluded, verify, shard, shards } = request;
@@ -148,6 +148,7 @@ export function nativeOptions(request: Request): NativeOptions {
     force,
     errorOnExist,
     dryRun,
+    compares,
     oneFileSystem,
     entries,
     stopOnError: request.onError === 'stop',

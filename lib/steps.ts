@@ -56,6 +56,7 @@ export function all<T>(walks: (() => Steps<T>)[]): Steps<T[]> {
 // Not fs/promises: loading it takes longer than copying a small tree.
 const calls = {
   lstat: promisify(fs.lstat),
+  readlink: promisify(fs.readlink),
   mkdir: promisify(fs.mkdir),
   stat: promisify(fs.stat),
   open: promisify(fs.open),
@@ -75,6 +76,13 @@ export function stat(path: Buffer, follow: boolean): Steps<fs.BigIntStats> {
         () => calls.lstat(path, bigint),
         () => fs.lstatSync(path, bigint),
       );
+}
+
+export function readlink(path: Buffer): Steps<Buffer> {
+  return step(
+    () => calls.readlink(path, 'buffer'),
+    () => fs.readlinkSync(path, 'buffer'),
+  );
 }
 
 export function realpath(path: Buffer): Steps<Buffer> {

@@ -1,6 +1,7 @@
 /** Where the walk begins: what SRC is, where it lands, and whether that makes sense. */
 import type { BigIntStats } from 'node:fs';
 import { homedir } from 'node:os';
+import { namesDescriptor, openedPath } from './descriptor.js';
 import { CopyError, invalidValue, refuse } from './errors.js';
 import type { NativeRoot } from './native.js';
 import type { Request } from './options.js';
@@ -39,10 +40,10 @@ export function* findRoots(request: Request): Steps<Walk> {
     throw refuse('ERR_FASTCP_MIRROR', 'a mirror would empty the root folder', shown.dest(dest));
   }
   const roots: Root[] = [];
-  for (const src of sources) {
-    const followSrc = endsInSlash(src) || request.dereference;
-    const found = yield* statEntry(src, followSrc, shown.src(src));
-    const target = into ? join(dest, yield* nameOf(src, shown)) : dest;
+  for (const source of sources) {
+    const followSrc = endsInSlash(source) || request.dereference;
+    const { src, found } = yield* findSource(source, followSrc, shown);
+    const target = into ? join(dest, yield* nameOf(source, shown)) : dest;
     if (roots.some((root) => root.dest.equals(target))) {
       throw invalidValue('src', 'paths with different last names', shown.dest(target));
     }
@@ -59,6 +60,19 @@ export function* findRoots(request: Request): Steps<Walk> {
     roots.push({ src, dest: target, followSrc, scope: 0, remove: false, isFolder });
   }
   return { roots, into, shown };
+}
+
+/** What is copied: SRC itself, or what is open as the descriptor that it names. */
+function* findSource(
+  src: Buffer,
+  follow: boolean,
+  shown: Shown,
+): Steps<{ src: Buffer; found: BigIntStats }> {
+  const found = yield* statEntry(src, follow, shown.src(src));
+  if (found.isFile() || found.isDirectory() || !(yield* namesDescriptor(src)))
+    return { src, found };
+  const opened = yield* openedPath(src, shown.src(src));
+  return { src: opened, found: yield* statEntry(opened, false, shown.src(src)) };
 }
 
 export function* statEntry(path: Buffer, follow: boolean, shown: string): Steps<BigIntStats> {
@@ -121,6 +135,10 @@ function* refuseIntoItself(
   const there = yield* existing(target, isFolder);
   if (there && isSame(src, there)) {
     throw refuse('ERR_FS_CP_EINVAL', 'src and dest are the same', srcPath, destPath);
+  }
+  if (there?.isSymbolicLink() && (yield* namesDescriptor(target))) {
+    const why = 'the destination names an open file descriptor, which fastcp does not replace';
+    throw refuse('ERR_FASTCP_DEST_IS_SPECIAL', why, srcPath, destPath);
   }
   if (!isFolder) return;
   if (yield* isAtOrBelow(there ? target : yield* nearest(folderOf(target)), src)) {

@@ -47,6 +47,7 @@ Options options_of(const Napi::Object& from) {
   options.force = flag(from, "force");
   options.error_on_exist = flag(from, "errorOnExist");
   options.dry_run = flag(from, "dryRun");
+  options.compares = flag(from, "compares");
   options.one_file_system = flag(from, "oneFileSystem");
   options.stop_on_error = flag(from, "stopOnError");
   options.journal = flag(from, "entries");

@@ -1,6 +1,7 @@
 /** Where an atomic copy goes, and what it must not replace. */
 import { promises } from 'node:fs';
-import { type CopyError, refuse } from '../errors.js';
+import { constants } from 'node:os';
+import { type CopyError, errorOf, refuse } from '../errors.js';
 import { mountsWithin } from '../mounts.js';
 import { baseName, folderOf, join, type Shown } from '../paths.js';
 import { realpath, run } from '../steps.js';
@@ -36,6 +37,10 @@ export async function refuseTarget(root: Root, target: Buffer, shown: Shown): Pr
   }
   if (!root.isFolder && there.isDirectory()) {
     throw no('ERR_FS_CP_NON_DIR_TO_DIR', 'cannot overwrite a folder with a non-folder');
+  }
+  if (!there.isFile() && !there.isDirectory()) {
+    const what = there.isFIFO() ? 'fifo' : there.isSocket() ? 'socket' : 'device';
+    throw errorOf({ errno: -constants.errno.EEXIST, operation: `${what} in dest` }, path, dest);
   }
   if (await run(isAtOrBelow(root.followSrc ? root.src : folderOf(root.src), there))) {
     throw no('ERR_FS_CP_EINVAL', 'cannot replace a folder that the source is in (atomic)');

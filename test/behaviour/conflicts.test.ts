@@ -51,6 +51,7 @@ const present = {
   'a link outside': 'ln -s ../outside entry',
   'a dangling link': 'ln -s ../nowhere entry',
   'a FIFO': 'mkfifo entry',
+  'a socket': `python3 -c 'import os, stat; os.mknod("entry", stat.S_IFSOCK | 0o600)'`,
   'a linked file': 'ln ../outside/kept entry',
   'a folder': 'mkdir entry; printf old > entry/child; printf old > entry/other',
   'an empty folder': 'mkdir entry',
@@ -63,7 +64,7 @@ const rules = {
   'force, error on exist': { force: true, errorOnExist: true },
 } satisfies Record<string, CopyOptions>;
 
-type Outcome = 'replaced' | 'skipped' | 'merged' | `ERR_${string}`;
+type Outcome = 'replaced' | 'kept' | 'skipped' | 'merged' | `ERR_${string}`;
 
 /** The whole rule, told once more. */
 function expectedOutcome(kind: string, there: string, rule: keyof typeof rules): Outcome {
@@ -71,7 +72,10 @@ function expectedOutcome(kind: string, there: string, rule: keyof typeof rules):
   if (kind === 'folder') return folderThere ? 'merged' : 'ERR_FS_CP_DIR_TO_NON_DIR';
   if (folderThere) return 'ERR_FS_CP_NON_DIR_TO_DIR';
   if (rule === 'no force') return 'skipped';
-  return rule === 'error on exist' ? 'ERR_FS_CP_EEXIST' : 'replaced';
+  if (rule === 'error on exist') return 'ERR_FS_CP_EEXIST';
+  if (there === 'a FIFO' && kind === 'fifo') return 'kept';
+  const special = there === 'a FIFO' || there === 'a socket';
+  return special ? 'ERR_FASTCP_DEST_IS_SPECIAL' : 'replaced';
 }
 
 const rows = Object.keys(rules).flatMap((rule) =>
@@ -108,9 +112,11 @@ test.each(rows)('%s: %s over %s: %s', async (rule, kind, there, outcome) => {
   expect(leftovers(dest)).toEqual([]);
   expect(readFileSync(join(dest, 'beside'), 'utf8')).toBe('beside');
   const after = look(dest);
-  if (outcome === 'replaced') {
+  if (outcome === 'replaced' || outcome === 'kept') {
     expect(differences(src, dest)).toEqual([]);
-    expect(result).toMatchObject({ errorCount: 0, skipped: 0 });
+    expect(result).toMatchObject({ errorCount: 0, skipped: outcome === 'kept' ? 1 : 0 });
+    const [inode, old] = [after, before].map((tree) => tree.get('entry')?.inode);
+    expect(inode === old).toBe(outcome === 'kept');
     return;
   }
   if (outcome === 'merged') {
@@ -153,6 +159,12 @@ describe('as SRC and DEST themselves', () => {
       const outside = look(join(at, 'outside'));
       const [from, to] = [join(src, 'entry'), join(dest, 'entry')];
       const copy = copyTree(from, to, rules[rule]);
+      if (kind !== 'folder' && kind !== 'link' && there === 'a link outside') {
+        await expect(copy).rejects.toMatchObject({ code: 'ERR_FS_CP_NON_DIR_TO_DIR' });
+        expect(readlinkSync(to)).toBe('../outside');
+        expect(look(join(at, 'outside'))).toEqual(outside);
+        return;
+      }
       if (kind === 'folder' && there === 'a link outside') {
         await copy; // DEST's own link is followed
         expect(readlinkSync(to)).toBe('../outside');

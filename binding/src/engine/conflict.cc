@@ -97,7 +97,39 @@ uint64_t last_backup(Folder& folder, const std::string& name) {
   return number_of(folder.backups, name);
 }
 
+/** What is to be replaced by an entry of `kind`, where DEST has the name. 0 or a negative errno. */
+int stat_existing(const Options& options, const Folder& folder, const char* name, Kind kind,
+                  Stat& existing) {
+  const int error = platform::stat_entry(folder.dst(), name, existing);
+  if (error < 0 || existing.kind != Kind::link || !folder.is_base() || kind == Kind::link ||
+      options.like_node) {
+    return error;
+  }
+  // A user who names a link to a folder or a device means what the link leads to.
+  Stat target;
+  if (platform::stat_entry(folder.dst(), name, target, Follow::yes) == 0 &&
+      target.kind != Kind::file) {
+    existing = target;
+  }
+  return 0;
+}
+
+/** The operation by which the engine refuses to replace a special entry. */
+const char* refusal_of(Kind there) {
+  switch (there) {
+    case Kind::fifo: return kFifoInDest;
+    case Kind::socket: return kSocketInDest;
+    case Kind::character_device:
+    case Kind::block_device: return kDeviceInDest;
+    default: return kUnknownInDest;
+  }
+}
+
 }  // namespace
+
+bool is_special(Kind kind) {
+  return kind != Kind::file && kind != Kind::folder && kind != Kind::link;
+}
 
 bool is_collision(Worker& worker, Folder& folder, const char* name) {
   if (!folder.fresh) return false;
@@ -127,9 +159,16 @@ Verdict judge(Worker& worker, Folder& folder, Names names, Kind kind) {
   };
   if (is_collision(worker, folder, names.dst)) return refuse(EEXIST, kCollision);
   Stat existing;
-  const int error = platform::stat_entry(folder.dst(), names.dst, existing);
+  const int error = stat_existing(options, folder, names.dst, kind, existing);
   if (error == 0 && existing.kind == Kind::folder) return refuse(EISDIR);
-  if (options.force) return Verdict::replace;
+  if (options.force) {
+    const bool stays = error == 0 && is_special(existing.kind) && !options.compares;
+    // A FIFO has no content, and where it has to be a hard link it cannot stay what it is.
+    if (stays && (existing.kind != Kind::fifo || kind != Kind::fifo)) {
+      return refuse(EEXIST, refusal_of(existing.kind));
+    }
+    return Verdict::replace;
+  }
   if (options.error_on_exist) return refuse(EEXIST);
   worker.count(Count::skipped);
   worker.note(folder, names, Action::skip, kind);

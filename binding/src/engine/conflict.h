@@ -10,6 +10,12 @@ enum class Verdict : uint8_t { replace, skip, refused };
 /** The rules for an entry, not a folder, whose name is taken in DEST. Reports what it refuses. */
 Verdict judge(Worker& worker, Folder& folder, Names names, platform::Kind kind);
 
+/**
+ * Whether an entry is neither a file nor a folder nor a link. In DEST it is not replaced: others may use it,
+ * and a device can be one that the system needs.
+ */
+bool is_special(platform::Kind kind);
+
 /** Gives what is to be replaced one more name, with a number. 0 or a negative errno. */
 int back_up(Folder& folder, const char* name);
 

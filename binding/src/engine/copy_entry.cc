@@ -116,8 +116,10 @@ void copy_known(Worker& worker, const FolderUse& use, Names names, Kind kind,
                 const EntryTask& again = {}) {
   Folder& folder = *use;
   const Options& options = worker.engine.options;
-  if (options.update && options.instead == Instead::copy && !folder.fresh &&
-      is_up_to_date(worker, use, names, kind, again)) {
+  // A FIFO or device that DEST has stays in any case: it has no content that could be another.
+  const bool keeps =
+      options.update ? options.instead == Instead::copy : options.force && is_special(kind);
+  if (keeps && !folder.fresh && is_up_to_date(worker, use, names, kind, again)) {
     return;
   }
   if (options.dry_run) return plan(worker, use, names, kind, again.vacated);

@@ -63,11 +63,15 @@ struct Target {
   std::optional<uint32_t> owed_mode{};
 };
 
-/** Frees the place of a folder. False where there is a folder already, or it cannot be freed. */
+/**
+ * Frees the place of a folder. False if there is a folder already, a special entry, which stays, or the entry
+ * cannot be removed.
+ */
 bool remove_in_place(Worker& worker, Folder& parent, Names names) {
   const auto remove = [&] { return platform::remove_file(parent.dst(), names.dst); };
   Stat there;
   if (platform::stat_entry(parent.dst(), names.dst, there) < 0 || there.kind == Kind::folder ||
+      (is_special(there.kind) && !worker.engine.options.compares) ||
       (!worker.engine.options.dry_run && with_access(worker.engine, parent, remove) < 0)) {
     return false;
   }

@@ -63,6 +63,7 @@ struct Options {
   bool force = true;
   bool error_on_exist = false;
   bool dry_run = false;
+  bool compares = false;  // a dry run that tells how two trees differ, and refuses nothing for it
   bool one_file_system = false;
   bool stop_on_error = true;
   bool journal = false;

@@ -48,6 +48,11 @@ inline constexpr const char* kRefused = "cp";
 inline constexpr const char* kSocket = "socket";
 inline constexpr const char* kFifo = "fifo";
 inline constexpr const char* kUnknown = "unknown";
+/** What DEST has, and what is not replaced. */
+inline constexpr const char* kSocketInDest = "socket in dest";
+inline constexpr const char* kFifoInDest = "fifo in dest";
+inline constexpr const char* kDeviceInDest = "device in dest";
+inline constexpr const char* kUnknownInDest = "unknown in dest";
 /** What was written is not what is read back. */
 inline constexpr const char* kVerify = "verify";
 /** And a link in DEST that leads to SRC, where Node's fs.cp would not put one into SRC. */

@@ -1,0 +1,58 @@
+/**
+ * Names of open file descriptors: `/dev/stdin`, `/dev/fd/63` (which is also what a shell makes of `<(command)`)
+ * and `/proc/self/fd/63`. They look like symlinks, but only the system knows where they lead.
+ */
+import type { BigIntStats } from 'node:fs';
+import { type CopyError, refuse } from './errors.js';
+import { folderOf, isAbsolute, join } from './paths.js';
+import { readlink, realpath, type Steps, stat } from './steps.js';
+
+const folders = /^\/(proc\/\d+(\/task\/\d+)?|dev)\/fd$/;
+
+/** Whether the path of an existing entry, or a symlink that it is, names an open file descriptor. */
+export function* namesDescriptor(path: Buffer): Steps<boolean> {
+  if (process.platform === 'win32') return false;
+  let at = path;
+  // As many symlinks as the system follows.
+  for (let links = 0; links < 40; links++) {
+    try {
+      const folder = yield* realpath(folderOf(at));
+      if (folders.test(folder.toString('latin1'))) return true;
+      if (!(yield* stat(at, false)).isSymbolicLink()) return false;
+      const target = yield* readlink(at);
+      at = isAbsolute(target) ? target : join(folder, target);
+    } catch {
+      return false; // a symlink that leads nowhere
+    }
+  }
+  return false;
+}
+
+/**
+ * The path of the file or directory that is open as the descriptor `src`. Throws a CopyError for anything
+ * else, because the engine copies no streams: the copy would be a symlink to a pipe that ends with its process.
+ */
+export function* openedPath(src: Buffer, shown: string): Steps<Buffer> {
+  const opened = yield* stat(src, true);
+  if (!opened.isFile() && !opened.isDirectory()) throw noStream(opened, shown);
+  try {
+    const path = yield* realpath(src);
+    const there = yield* stat(path, false);
+    if (there.dev === opened.dev && there.ino === opened.ino) return path;
+  } catch {
+    // The name is gone.
+  }
+  throw noStream(opened, shown);
+}
+
+function noStream(opened: BigIntStats, shown: string): CopyError {
+  const what = opened.isFIFO()
+    ? 'a pipe'
+    : opened.isSocket()
+      ? 'a socket'
+      : opened.isFile() || opened.isDirectory()
+        ? 'a file that was removed'
+        : 'a device';
+  const why = `the source is a file descriptor open on ${what}, which fastcp does not read: redirect its content (cat SRC > DEST)`;
+  return refuse('ERR_FASTCP_SOURCE_IS_STREAM', why, shown);
+}
