@@ -1,12 +1,13 @@
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
 import type { CopyOptions, PreserveKind } from '../lib/types.js';
 import manifest from '../package.json' with { type: 'json' };
+import { globOf, isText, pathOf } from './arguments.js';
 import { completions, type Shell, shells } from './completions.js';
 
 /** What the user asked for, in the words of the library where it has them. */
 export interface Invocation {
-  sources: string[];
-  dest: string;
+  sources: (string | Buffer)[];
+  dest: string | Buffer;
   copy: CopyOptions;
   /** The two trees are compared, and nothing is copied. */
   compare: boolean;
@@ -62,12 +63,15 @@ export function parseArgs(argv: readonly string[]): Invocation {
 
   const { archive, p, ignoreFile, jobs, stop, json, quiet, verbose, progress, ...others } =
     program.opts<Given>();
+  if (ignoreFile && !ignoreFile.every(isText)) {
+    return program.error('error: --ignore-file must be a name in UTF-8');
+  }
   const { compare = false, reuse, ...sameName } = others;
   if (compare && sources.length > 1) return program.error('error: --compare takes two trees');
   const entries = !quiet && Boolean(verbose || sameName.dryRun);
   return {
-    sources,
-    dest,
+    sources: sources.map(pathOf),
+    dest: pathOf(dest),
     compare,
     copy: {
       ...sameName,
@@ -134,8 +138,8 @@ export function createProgram(all = false): Command {
         new Option('--ignore-file <name>', 'read rules as in .gitignore from these files, too'),
       ).argParser(collect),
     )
-    .option('--include <glob>', 'copy only what matches (may be repeated)', collect)
-    .option('--exclude <glob>', 'leave out what matches (may be repeated)', collect)
+    .option('--include <glob>', 'copy only what matches (may be repeated)', collectGlobs)
+    .option('--exclude <glob>', 'leave out what matches (may be repeated)', collectGlobs)
     .addOption(rare(new Option('--shard <i/n>', 'copy only part i of n, counted from 1')))
     .addOption(rare(new Option('-x, --one-file-system', 'do not enter mount points in SRC')))
     .optionsGroup('Copying:')
@@ -243,6 +247,10 @@ export function createProgram(all = false): Command {
 
 function collect(value: string, previous: string[] = []): string[] {
   return [...previous, value];
+}
+
+function collectGlobs(value: string, previous?: string[]): string[] {
+  return collect(globOf(value), previous);
 }
 
 function choiceOf<T>(choices: Record<string, T>): (value: string) => T {

@@ -2,6 +2,7 @@
 import { Command } from 'commander';
 import type { Diagnosis, FolderDiagnosis } from '../lib/doctor/types.js';
 import { doctor, makeSnapshotSource } from '../lib/index.js';
+import { isText, pathOf } from './arguments.js';
 import { bytes, escapeControls, number, quoteName, systemCopy, toJsonLine } from './format.js';
 import { abortOnSignals, Interruption } from './interrupt.js';
 
@@ -16,9 +17,10 @@ export async function runDoctor(argv: readonly string[]): Promise<number> {
   program.parse(argv, { from: 'user' });
   const { json, makeSource } = program.opts<Given>();
   const [dir, dir2, ...others] = program.args;
+  if (!program.args.every(isText)) program.error('error: DIR must be a path in UTF-8');
   if (makeSource !== undefined) {
     if (dir !== undefined) program.error('error: --make-source takes one DIR, and no other');
-    await makeSnapshotSource(makeSource);
+    await makeSnapshotSource(pathOf(makeSource));
     process.stdout.write(`${quoteName(makeSource)}: fit for --snapshot\n`);
     return 0;
   }

@@ -1,12 +1,13 @@
 #!/usr/bin/env node
 import { CommanderError } from 'commander';
 import { asksForDoctor, parseArgs } from './args.js';
+import { readArguments } from './arguments.js';
 import { ignoreBrokenPipes } from './output.js';
 import { sizePool } from './pool.js';
 
 sizePool();
 ignoreBrokenPipes();
-main(process.argv.slice(2)).then(
+main().then(
   // Not process.exit(): output may still be on its way.
   (exitCode) => {
     process.exitCode ||= exitCode;
@@ -18,8 +19,9 @@ main(process.argv.slice(2)).then(
 );
 
 /** 0: done. 1: something failed. 2: wrong usage. 130, 143: interrupted by SIGINT, by SIGTERM. */
-async function main(argv: readonly string[]): Promise<number> {
+async function main(): Promise<number> {
   try {
+    const argv = readArguments();
     if (asksForDoctor(argv)) {
       const { runDoctor } = await import('./doctor.js');
       return await runDoctor(argv);

@@ -24,11 +24,12 @@ export type Outcome = 'done' | 'stopped' | 'interrupted';
 
 /** Text for people: entries and the summary on `out`, all that went wrong on `err`. */
 export function createTextReport(
-  { dest, copy, output }: Invocation,
+  { dest: given, copy, output }: Invocation,
   out: Output,
   err: Output,
   progress: Progress,
 ): Report {
+  const dest = given.toString();
   let errorsShown = 0;
   let halfway = false;
 

@@ -3,6 +3,7 @@
  * with slashes only, in the engine, too; backslashes are turned where a path comes in, and where it is shown.
  */
 import { isUtf8 } from 'node:buffer';
+import { realpathSync } from 'node:fs';
 import { parse, resolve, win32 } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { invalidType, invalidValue, refuse } from './errors.js';
@@ -69,7 +70,10 @@ export function absolute(path: Buffer): Buffer {
 /** `relative`: the path that needs it, for the error. */
 function workingDirectory(relative: Buffer): Buffer {
   try {
-    return fromSystem(Buffer.from(process.cwd()));
+    const path = process.cwd();
+    // Its name is not UTF-8, or has that very character.
+    if (!isWindows && path.includes('\ufffd')) return realpathSync.native('.', 'buffer');
+    return fromSystem(Buffer.from(path));
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
     const why = 'the working directory was removed, so the path must be absolute';
