@@ -1,10 +1,12 @@
-// Looks for bugs that tests do not see: sanitize.mjs [--quick] [TEST…]
+// Looks for bugs that tests do not see: sanitize.mjs [--quick | --turns] [TEST…]
 //
-//   AddressSanitizer, UndefinedBehaviorSanitizer and LeakSanitizer   the stress script, the behaviour tests
-//   ThreadSanitizer                                                  the stress script
+//   no sanitizer                                                     copies that take turns
+//   AddressSanitizer, UndefinedBehaviorSanitizer and LeakSanitizer   these, the stress script, the behaviour tests
+//   ThreadSanitizer                                                  these, the stress script
 //
-// --quick leaves out the behaviour tests; others may be named instead of them. The addon is built once for each
-// into build/asan and build/tsan, with bugs planted in it that stay asleep until FASTCP_PLANTED wakes one: each must
+// Copies that take turns (test/sanitize/turns.mjs) pause at locks at random. --turns runs nothing else, and of them
+// 20,000 with each; --quick leaves out the behaviour tests; others may be named instead of them. The addon is built
+// once for each into build/pauses, build/asan and build/tsan, with bugs planted in it that stay asleep until FASTCP_PLANTED wakes one: each must
 // be found, or nothing found would mean nothing. FASTCP_PREBUILD is where node-gyp-build looks for the addon, so
 // build/Release stays as it is.
 import { execFileSync, spawn } from 'node:child_process';
@@ -18,12 +20,17 @@ const bin = (name) => join(root, 'node_modules/.bin', name);
 const named = process.argv.slice(2).filter((word) => !word.startsWith('--'));
 const tests = named.length > 0 ? named : ['test/behaviour', 'test/fuzz/answers.test.ts'];
 const quick = process.argv.includes('--quick');
+const turnsOnly = process.argv.includes('--turns');
+/** Copies that take turns, in all sizes of the pool together. */
+const turns = turnsOnly ? 20_000 : 600;
 const seconds = quick || named.length > 0 ? '10' : '60';
 const STRESS = [process.execPath, 'test/sanitize/stress.mjs'];
+const TURNS = [process.execPath, 'test/sanitize/turns.mjs'];
 const TESTS = [bin('vitest'), 'run', '--config', 'test/sanitize/vitest.config.ts'];
 /** How soon something comes is another matter here, and what is freed is kept for a while. */
 const NOT_MEASURED = '^(?!.*(event loop turns|soon|nor memory))';
 
+const pauses = { name: 'pauses', option: '', bugs: [], env: () => ({}) };
 const asan = {
   name: 'asan',
   option: 'address,undefined',
@@ -44,12 +51,17 @@ const tsan = {
   env: (log) => ({ TSAN_OPTIONS: `log_path=${log}:exitcode=0` }),
 };
 
-for (const sanitizer of [asan, tsan]) {
+for (const sanitizer of [pauses, asan, tsan]) {
   build(sanitizer);
+  for (const pool of [1, 2, 4]) {
+    const env = { FASTCP_PAUSES: '64', UV_THREADPOOL_SIZE: `${pool}` };
+    await mustBeClean(sanitizer, [...TURNS, `${Math.ceil(turns / 3)}`], env);
+  }
+  if (turnsOnly || sanitizer === pauses) continue;
   for (const bug of sanitizer.bugs) await mustFind(sanitizer, bug, [...STRESS, '0']);
   await mustBeClean(sanitizer, [...STRESS, seconds]);
 }
-if (!quick) {
+if (!quick && !turnsOnly) {
   await mustFind(asan, 'leak', [...TESTS, 'test/behaviour/verify.test.ts']);
   await mustBeClean(asan, [...TESTS, ...tests, '-t', NOT_MEASURED]);
 }
@@ -57,7 +69,12 @@ if (!quick) {
 function build({ name, option }) {
   const where = ['--out', `build/${name}/build`];
   // Compiling alone would keep the options of the last time.
-  const options = [`--CDFASTCP_SANITIZE=${option}`, '--CDFASTCP_PLANT=ON'];
+  const plant = option === '' ? 'OFF' : 'ON';
+  const options = [
+    `--CDFASTCP_SANITIZE=${option}`,
+    `--CDFASTCP_PLANT=${plant}`,
+    '--CDFASTCP_PAUSES=ON',
+  ];
   execFileSync(bin('cmake-js'), ['configure', ...where, ...options], {
     cwd: root,
     stdio: 'ignore',
@@ -75,9 +92,9 @@ async function mustFind(sanitizer, bug, command) {
   console.log(`${sanitizer.name}: the planted ${bug} was found`);
 }
 
-async function mustBeClean(sanitizer, command) {
+async function mustBeClean(sanitizer, command, env = {}) {
   const began = Date.now();
-  const { status, reports } = await run(sanitizer, command, {}, process.stdout);
+  const { status, reports } = await run(sanitizer, command, env, process.stdout);
   if (reports.length > 0) fail(reports.join('\n\n'));
   if (status !== 0) fail(`${sanitizer.name}: ${command.join(' ')} ended with ${status}`);
   console.log(`${sanitizer.name}: nothing found, ${Math.round((Date.now() - began) / 1000)} s`);
@@ -91,17 +108,18 @@ async function run({ name, library, env }, [file, ...args], more, show) {
   // What is ended by a bug does not clear up.
   const scratch = mkdtempSync(join(existsSync('/dev/shm') ? '/dev/shm' : tmpdir(), 'fastcp-'));
   const find = [`-print-file-name=${library}`];
+  const preload = library && execFileSync('g++', find, { encoding: 'utf8' }).trim();
   const child = spawn(file, args, {
     cwd: root,
     stdio: ['ignore', 'pipe', 'pipe'],
     env: {
       ...process.env,
       ...env(join(logs, 'report')),
-      ...more,
-      LD_PRELOAD: execFileSync('g++', find, { encoding: 'utf8' }).trim(),
+      ...(preload && { LD_PRELOAD: preload }),
       FASTCP_PREBUILD: join(root, 'build', name),
       UV_THREADPOOL_SIZE: '8',
       TMPDIR: scratch,
+      ...more,
     },
   });
   // One of them writes to no log.

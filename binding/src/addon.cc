@@ -312,6 +312,11 @@ Napi::Value check_marks(const Napi::CallbackInfo& info) {
   return Napi::Number::New(info.Env(), error);
 }
 
+/** slotsTaken(): 0 when no copy of the process runs; for tests. */
+Napi::Value slots_taken(const Napi::CallbackInfo& info) {
+  return Napi::Number::New(info.Env(), Slots::process().taken());
+}
+
 Napi::Object init(Napi::Env env, Napi::Object exports) {
   exports["Job"] = JobHandle::define(env);
   exports["exchange"] = Napi::Function::New<exchange>(env, "exchange");
@@ -323,6 +328,7 @@ Napi::Object init(Napi::Env env, Napi::Object exports) {
   exports["takeSnapshot"] = Napi::Function::New<Snapshot::take>(env, "takeSnapshot");
   exports["setAttribute"] = Napi::Function::New<set_attribute>(env, "setAttribute");
   exports["checkMarks"] = Napi::Function::New<check_marks>(env, "checkMarks");
+  exports["slotsTaken"] = Napi::Function::New<slots_taken>(env, "slotsTaken");
   exports["mostWorkers"] = Napi::Number::New(env, Slots::process().most());
   return exports;
 }

@@ -1,6 +1,7 @@
 #include "job.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <utility>
 
 namespace fastcp {
@@ -49,14 +50,18 @@ class Job::Lease : public Host {
 
 /** One piece of async work. */
 struct Job::Work {
+  Work(std::shared_ptr<Job> job_, Slot slot_) : job(std::move(job_)), slot(std::move(slot_)) {}
+  void execute();
+
   std::shared_ptr<Job> job;
+  Slot slot;  // given back on the pool's thread, or here where the work never began
   napi_async_work work = nullptr;
 };
 
 Job::Job(Options options, std::vector<Root> roots, unsigned concurrency)
     : concurrency_(concurrency), engine_(options, std::move(roots)) {}
 
-Job::~Job() { drop_slots(); }
+Job::~Job() { Slots::process().leave(*this); }
 
 // --- JavaScript's thread ---------------------------------------------------------------------
 
@@ -140,9 +145,10 @@ void Job::keep_loop_alive(napi_env env, bool keep) {
 void Job::pump(napi_env env) {
   if (ended_) return;
   if (works_.empty() && engine_.stopped()) engine_.abandon();
+  Slots& slots = Slots::process();
   if (works_.empty() && engine_.finished()) {
     ended_ = true;
-    drop_slots();
+    slots.leave(*this);
     {
       const std::lock_guard lock(pinger_mutex_);
       if (pinger_ != nullptr) napi_release_threadsafe_function(pinger_, napi_tsfn_release);
@@ -151,52 +157,50 @@ void Job::pump(napi_env env) {
     notify(env, true);
     return forget_functions(env);
   }
-  Slots& slots = Slots::process();
-  if (granted_ > 0) waiting_ = false;
   const bool has_task = engine_.stack.has_task();
   keep_loop_alive(env, has_task || !works_.empty() || engine_.questions.any_waiting());
   if (engine_.stopped() || engine_.journal.full() || engine_.questions.full() || !has_task) {
-    return drop_slots();
+    return slots.leave(*this);
   }
 
   const unsigned wanted = wanted_;
   while (works_.size() < wanted) {
-    if (granted_ > 0) {
-      granted_--;
-    } else if (!slots.try_take()) {
-      break;
-    }
-    queue(env);
-  }
-  drop_slots();
-  // Only who has no worker at all makes others give up theirs.
-  if (works_.empty() && !waiting_) {
-    waiting_ = true;
-    slots.wait(weak_from_this());
+    // Only who has no worker at all makes others give up theirs.
+    Slot slot = works_.empty() ? slots.take_or_wait(shared_from_this()) : slots.take(*this);
+    if (!slot) return;
+    if (!queue(env, std::move(slot))) return;
   }
 }
 
-void Job::queue(napi_env env) {
-  auto* work = new Work{shared_from_this()};
-  const auto execute = [](napi_env, void* data) { static_cast<Work*>(data)->job->execute(); };
-  const auto complete = [](napi_env where, napi_status status, void* data) {
-    const std::unique_ptr<Work> ended(static_cast<Work*>(data));
+/** False where there can be no more workers: the copy fails, and its last worker ends it. */
+bool Job::queue(napi_env env, Slot slot) {
+  auto work = std::make_unique<Work>(shared_from_this(), std::move(slot));
+  works_.push_back(work.get());
+  const auto execute = [](napi_env, void* data) { static_cast<Work*>(data)->execute(); };
+  const auto complete = [](napi_env where, napi_status, void* data) {
+    std::unique_ptr<Work> ended(static_cast<Work*>(data));
     napi_delete_async_work(where, ended->work);
-    std::erase(ended->job->works_, ended.get());
-    if (status == napi_cancelled) Slots::process().give();  // it never began
-    ended->job->completed(where);
+    const std::shared_ptr<Job> job = ended->job;
+    std::erase(job->works_, ended.get());
+    ended.reset();  // the slot of one that never began is free before more are asked for
+    job->completed(where);
   };
   // Plain calls, no Napi::: that would throw where the environment is on its way out.
   napi_value name = nullptr;
   if (napi_create_string_utf8(env, "fastcp", NAPI_AUTO_LENGTH, &name) == napi_ok &&
-      napi_create_async_work(env, nullptr, name, execute, complete, work, &work->work) == napi_ok &&
+      napi_create_async_work(env, nullptr, name, execute, complete, work.get(), &work->work) ==
+          napi_ok &&
       napi_queue_async_work(env, work->work) == napi_ok) {
-    works_.push_back(work);
-    return;
+    work.release();
+    return true;
   }
-  delete work;
-  Slots::process().give();
-  environment_ends();
+  works_.pop_back();
+  if (work->work != nullptr) napi_delete_async_work(env, work->work);
+  work.reset();
+  engine_.fail(ENOMEM, "napi_queue_async_work", {}, {});
+  engine_.stop();
+  if (works_.empty()) pump(env);  // nobody else would end it
+  return false;
 }
 
 void Job::completed(napi_env env) {
@@ -231,12 +235,13 @@ void Job::environment_ends() {
     pinger_ = nullptr;
   }
   engine_.stop();
+  Slots::process().leave(*this);
 }
 
 void Job::on_ping(napi_env env, napi_value, void* context, void*) {
   if (env == nullptr) return;  // closing: finalized already
   Job& job = **static_cast<std::shared_ptr<Job>*>(context);
-  if (job.ended_) return job.drop_slots();
+  if (job.ended_) return;
   if (job.engine_.questions.any_waiting()) job.call(env, job.asked_, false);
   if (job.ended_) return;
   // Questions and granted slots ping as often as they come.
@@ -248,12 +253,12 @@ void Job::on_ping(napi_env env, napi_value, void* context, void*) {
 
 // --- any thread ------------------------------------------------------------------------------
 
-void Job::execute() {
+void Job::Work::execute() {
   {
-    Lease lease(*this);
-    engine_.work(lease);
+    Lease lease(*job);
+    job->engine_.work(lease);
   }
-  Slots::process().give();
+  slot = Slot();
 }
 
 /** False where JavaScript cannot be reached any more; the engine is stopped then. */
@@ -269,22 +274,6 @@ bool Job::ping() {
   }
   engine_.stop();
   return false;
-}
-
-bool Job::slot_granted() {
-  granted_++;
-  if (ping()) return true;
-  granted_--;
-  return false;
-}
-
-void Job::drop_slots() {
-  unsigned granted = granted_;
-  while (granted > 0) {
-    if (!granted_.compare_exchange_weak(granted, granted - 1)) continue;
-    Slots::process().give();
-    granted = granted_;
-  }
 }
 
 }  // namespace fastcp

@@ -7,7 +7,7 @@
 //   asked() <──────── threadsafe function <── questions wait ───────────────────────┘
 //     └ answer() ── pushes tasks, queues workers
 //   completed() <── the work ends, slot given on ──  Engine::work() returns
-//     │ something left: take slots, queue again
+//     │ something left: take slots, queue again; no worker and no slot: stand in line for one
 //     └ nothing left, no worker: notify(true)
 //
 // Cleanup hooks run only after async work has ended, so they cannot end it. The threadsafe function
@@ -54,15 +54,14 @@ class Job : public Waiting, public std::enable_shared_from_this<Job> {
   Engine& engine() { return engine_; }
 
   // On any thread:
-  bool slot_granted() override;
+  bool wake() override { return ping(); }
 
  private:
   struct Work;
   class Lease;
 
   void pump(napi_env env);
-  void queue(napi_env env);
-  void execute();
+  bool queue(napi_env env, Slot slot);
   void completed(napi_env env);
   void notify(napi_env env, bool ended);
   void call(napi_env env, napi_ref function, bool argument);
@@ -70,7 +69,6 @@ class Job : public Waiting, public std::enable_shared_from_this<Job> {
   void forget_functions(napi_env env);
   void environment_ends();
   bool ping();
-  void drop_slots();
   static void on_ping(napi_env env, napi_value function, void* context, void* data);
 
   const unsigned concurrency_;
@@ -82,7 +80,6 @@ class Job : public Waiting, public std::enable_shared_from_this<Job> {
   napi_ref asked_ = nullptr;
   Clock::time_point notified_{};
   bool keeps_loop_alive_ = true;
-  bool waiting_ = false;  // for a slot
   bool ended_ = false;
   std::vector<Work*> works_{};  // queued or executing
 
@@ -91,7 +88,6 @@ class Job : public Waiting, public std::enable_shared_from_this<Job> {
   napi_threadsafe_function pinger_ = nullptr;  // null once it may not be called any more
   std::atomic<unsigned> wanted_{1};            // workers, by what was observed last
   std::atomic<unsigned> active_{0};            // works executing
-  std::atomic<unsigned> granted_{0};           // slots taken for us by Slots and not used yet
   std::atomic<int64_t> pinged_{0};             // Clock's ticks
 };
 

@@ -28,21 +28,48 @@ Slots& Slots::process() {
 
 Slots::Slots() : pool_(pool_size()), most_(std::max(1U, pool_ - 1)) {}
 
-bool Slots::try_take() {
-  const std::lock_guard lock(mutex_);
+Slot::~Slot() {
+  if (taken_) Slots::process().give();
+}
+
+void Slots::leave_line_locked(Waiting& copy) {
+  std::erase_if(line_, [&](const Place& place) { return place.copy == &copy; });
+}
+
+bool Slots::take_locked(Waiting& copy) {
+  if (copy.ticket_ == Waiting::Ticket::granted) {
+    copy.ticket_ = Waiting::Ticket::none;
+    return true;
+  }
   if (taken_ >= most_) return false;
   taken_++;
   return true;
 }
 
-void Slots::wait(std::weak_ptr<Waiting> copy) {
+Slot Slots::take(Waiting& copy) {
+  const std::lock_guard lock(mutex_);
+  return Slot(take_locked(copy));
+}
+
+Slot Slots::take_or_wait(const std::shared_ptr<Waiting>& copy) {
+  const std::lock_guard lock(mutex_);
+  const bool taken = take_locked(*copy);
+  if (!taken && copy->ticket_ == Waiting::Ticket::none) {
+    line_.push_back({copy.get(), copy});
+    copy->ticket_ = Waiting::Ticket::in_line;
+  }
+  return Slot(taken);
+}
+
+void Slots::leave(Waiting& copy) {
+  bool granted = false;
   {
     const std::lock_guard lock(mutex_);
-    waiting_.push_back(std::move(copy));
-    if (taken_ >= most_) return;
-    taken_++;  // one became free meanwhile
+    granted = copy.ticket_ == Waiting::Ticket::granted;
+    if (copy.ticket_ == Waiting::Ticket::in_line) leave_line_locked(copy);
+    copy.ticket_ = Waiting::Ticket::none;
   }
-  give();
+  if (granted) give();
 }
 
 void Slots::give() {
@@ -50,22 +77,32 @@ void Slots::give() {
     std::shared_ptr<Waiting> next;
     {
       const std::lock_guard lock(mutex_);
-      while (!next && !waiting_.empty()) {
-        next = waiting_.front().lock();
-        waiting_.pop_front();
+      while (!next && !line_.empty()) {
+        next = line_.front().alive.lock();  // one that is being destroyed leaves by itself
+        line_.pop_front();
       }
       if (!next) {
         taken_--;
         return;
       }
+      next->ticket_ = Waiting::Ticket::granted;
     }
-    if (next->slot_granted()) return;
+    if (next->wake()) return;
+    // Meanwhile the copy may have taken the slot, or left and so given it on: then it is not ours any more.
+    const std::lock_guard lock(mutex_);
+    if (next->ticket_ != Waiting::Ticket::granted) return;
+    next->ticket_ = Waiting::Ticket::none;
   }
 }
 
 bool Slots::anyone_waiting() {
   const std::lock_guard lock(mutex_);
-  return !waiting_.empty();
+  return !line_.empty();
+}
+
+unsigned Slots::taken() {
+  const std::lock_guard lock(mutex_);
+  return taken_;
 }
 
 }  // namespace fastcp
