@@ -125,6 +125,17 @@ const char* refusal_of(Kind there) {
   }
 }
 
+/**
+ * Whether SRC has the same FIFO or device: nothing is lost by replacing it, and where it has to be a hard link it
+ * cannot stay what it is.
+ */
+bool is_same_special(const Options& options, const Folder& folder, Names names,
+                     const Stat& existing) {
+  Stat src;
+  return platform::stat_entry(folder.src(), names.src, src, options.follow()) == 0 &&
+         src.kind == existing.kind && (src.kind == Kind::fifo || src.rdev == existing.rdev);
+}
+
 }  // namespace
 
 bool is_special(Kind kind) {
@@ -162,9 +173,8 @@ Verdict judge(Worker& worker, Folder& folder, Names names, Kind kind) {
   const int error = stat_existing(options, folder, names.dst, kind, existing);
   if (error == 0 && existing.kind == Kind::folder) return refuse(EISDIR);
   if (options.force) {
-    const bool stays = error == 0 && is_special(existing.kind) && !options.compares;
-    // A FIFO has no content, and where it has to be a hard link it cannot stay what it is.
-    if (stays && (existing.kind != Kind::fifo || kind != Kind::fifo)) {
+    const bool special = error == 0 && is_special(existing.kind) && !options.compares;
+    if (special && !is_same_special(options, folder, names, existing)) {
       return refuse(EEXIST, refusal_of(existing.kind));
     }
     return Verdict::replace;
