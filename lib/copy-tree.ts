@@ -8,7 +8,7 @@ import { Report } from './result.js';
 import { runEngine, runEngineNow } from './run-engine.js';
 import { takeSnapshot } from './snapshot.js';
 import { run as runSteps, runNow as runStepsNow } from './steps.js';
-import type { CopyJob, CopyOptions, CopyResult, PathLike } from './types.js';
+import type { CopyEvent, CopyJob, CopyOptions, CopyResult, PathLike } from './types.js';
 import { findRoots, makeParents, syncParents, type Walk } from './walk.js';
 
 const debug = debuglog('fastcp');
@@ -32,7 +32,7 @@ export function copyTree(
   debug('request %o', request);
   const events = new EventQueue();
   const report = new Report(request.warnings);
-  return asJob(run(request, events, report), events, report);
+  return new Job(run(request, events, report), events, report);
 }
 
 export async function run(
@@ -90,15 +90,38 @@ export function runNow(request: Request): CopyResult {
   return result;
 }
 
-function asJob(promise: Promise<CopyResult>, events: EventQueue, report: Report): CopyJob {
-  return Object.defineProperties(promise, {
-    result: { get: () => report.result },
-    [Symbol.asyncIterator]: {
-      value: () => {
-        promise.catch(() => {}); // whoever iterates awaits the job afterwards, or need not
-        events.listen();
-        return events;
-      },
-    },
-  }) as CopyJob;
+class Job extends Promise<CopyResult> implements CopyJob {
+  /** What then() makes is a promise like any other. */
+  static override get [Symbol.species](): PromiseConstructor {
+    return Promise;
+  }
+
+  readonly #events: EventQueue;
+  readonly #report: Report;
+
+  constructor(copied: Promise<CopyResult>, events: EventQueue, report: Report) {
+    super((resolve) => resolve(copied));
+    this.#events = events;
+    this.#report = report;
+  }
+
+  get result(): CopyResult {
+    return this.#report.result;
+  }
+
+  /** Also called by `await` and Promise.all(), because a Job is no plain promise. */
+  // biome-ignore lint/suspicious/noThenProperty: it is a promise
+  override then<T = CopyResult, U = never>(
+    fulfilled?: ((result: CopyResult) => T | PromiseLike<T>) | null,
+    rejected?: ((reason: unknown) => U | PromiseLike<U>) | null,
+  ): Promise<T | U> {
+    if (fulfilled) this.#events.await();
+    return super.then(fulfilled, rejected);
+  }
+
+  [Symbol.asyncIterator](): AsyncIterator<CopyEvent> {
+    this.catch(() => {}); // whoever iterates awaits the job afterwards, or need not
+    this.#events.listen();
+    return this.#events;
+  }
 }

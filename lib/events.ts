@@ -1,11 +1,14 @@
 /** Events on their way to whoever iterates a job. */
-import { Turn } from './clock.js';
+import { clearTimeout, setTimeout } from 'node:timers';
+import { now, Turn } from './clock.js';
 import { entryKinds } from './native.js';
 import type { Shown } from './paths.js';
 import type { CopyEvent, EntryEvent } from './types.js';
 
 /** More entries than this are not taken from the engine, whose workers then wait outside the pool. */
 const enough = 1024;
+/** Milliseconds after which a reader who asks for nothing no longer holds up a copy that somebody awaits. */
+const patience = 1000;
 
 export class EventQueue implements AsyncIterator<CopyEvent> {
   #events: CopyEvent[] = [];
@@ -13,6 +16,12 @@ export class EventQueue implements AsyncIterator<CopyEvent> {
   #iterated = false;
   #ended = false;
   #turn = new Turn();
+  #awaited = false;
+  /** The reader is taken for gone, until it asks again. */
+  #unread = false;
+  #askedAt = now();
+  #watch: NodeJS.Timeout | undefined;
+  #dropped = 0;
 
   /** Called when there is room again. */
   onRoom: () => void = () => {};
@@ -27,7 +36,27 @@ export class EventQueue implements AsyncIterator<CopyEvent> {
   }
 
   get full(): boolean {
-    return this.heard && this.#events.length >= enough;
+    return this.heard && !this.#unread && this.#events.length >= enough;
+  }
+
+  /**
+   * From now on somebody waits for the copy's end, which a reader may hold up only as long as it reads: for
+   * one that has not asked for an event for a second the copy goes on, and further entry events are dropped.
+   */
+  await(): void {
+    this.#awaited = true;
+    this.#watchReader();
+  }
+
+  #watchReader(): void {
+    if (!this.#awaited || !this.full || this.#watch) return;
+    const look = (): void => {
+      this.#watch = undefined;
+      this.#unread = this.full && now() - this.#askedAt >= patience;
+      if (this.#unread) this.onRoom();
+      else this.#watchReader();
+    };
+    this.#watch = setTimeout(look, this.#askedAt + patience - now());
   }
 
   push(event: CopyEvent): void {
@@ -37,13 +66,26 @@ export class EventQueue implements AsyncIterator<CopyEvent> {
       next({ value: event, done: false });
       return;
     }
+    if (this.#unread && event.type === 'entry' && this.#events.length >= enough) {
+      this.#dropped += 1;
+      return;
+    }
     // One progress event says all that older ones did.
     if (event.type === 'progress' && this.#events.at(-1)?.type === 'progress') this.#events.pop();
     this.#events.push(event);
+    this.#watchReader();
+  }
+
+  /** How many entry events were dropped since the last call. */
+  takeDropped(): number {
+    const dropped = this.#dropped;
+    this.#dropped = 0;
+    return dropped;
   }
 
   end(): void {
     this.#ended = true;
+    clearTimeout(this.#watch);
     for (const next of this.#waiting.splice(0)) next({ value: undefined, done: true });
   }
 
@@ -52,6 +94,8 @@ export class EventQueue implements AsyncIterator<CopyEvent> {
    * turn of the event loop; whoever asks late waits for the next one, and those after him behind him.
    */
   next(): Promise<IteratorResult<CopyEvent>> {
+    this.#askedAt = now();
+    this.#unread = false;
     return this.#turn.isLate() ? this.#turn.next().then(() => this.#take()) : this.#take();
   }
 

@@ -58,6 +58,11 @@ export function runEngine(
       const news = report.read(job, shown);
       if (ended) news.warnings.push(...report.readLosses(job, shown));
       takeEntries(ended);
+      const count = ended ? events.takeDropped() : 0;
+      if (count > 0) {
+        const message = `${count} entry events were dropped, because nobody read them`;
+        listener.warning({ code: 'ENTRIES_DROPPED', message, count });
+      }
       for (const error of news.errors) events.push({ type: 'error', error });
       for (const warning of news.warnings) events.push({ type: 'warning', warning });
       events.push({ type: 'progress', ...report.counters, durationMs: report.durationMs });

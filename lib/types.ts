@@ -252,6 +252,7 @@ export interface CopyWarning {
     | 'GIT_UNAVAILABLE'
     | 'SOURCE_IGNORED'
     | 'STAGING_LEFT'
+    | 'ENTRIES_DROPPED'
     | 'MODE_NOT_KEPT'
     | 'TIMESTAMPS_NOT_KEPT'
     | 'OWNERSHIP_NOT_KEPT'
@@ -260,7 +261,7 @@ export interface CopyWarning {
     | 'LINKS_NOT_KEPT';
   message: string;
   path?: string;
-  /** Of how many entries something was not kept; `path` is the first. */
+  /** Of how many entries something was not kept; `path` is the first. How many events were dropped. */
   count?: number;
 }
 
@@ -290,6 +291,11 @@ export interface EntryEvent {
 /**
  * A running copy: a promise of its result, and an iterable of its events. A job runs whether or not
  * it is iterated; iterating marks its rejection as handled.
+ *
+ * With `entries`, a slow reader holds up the copy, so that memory stays bounded. Awaiting the job never waits
+ * for a reader that has stopped: if somebody awaits the job and its iterator was not asked for an event for
+ * one second, the copy goes on. Further entry events are dropped until the iterator is asked again, and the
+ * warning `ENTRIES_DROPPED` counts them.
  */
 export interface CopyJob extends Promise<CopyResult>, AsyncIterable<CopyEvent> {
   /** What has been done so far; final, whatever the outcome, once the promise has settled. */

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { copyTree } from '../../lib/index.js';
-import type { CopyEvent, EntryEvent } from '../../lib/types.js';
+import type { CopyEvent, CopyJob, CopyResult, EntryEvent } from '../../lib/types.js';
 import { makeBigTree, median, strangersIn, walk, workFolder } from '../support/big-tree.js';
 import { nodes, runChild } from './support/child.js';
 
@@ -161,6 +161,60 @@ describe('entries: true', () => {
     const values = all.filter(({ done }) => !done).map(({ value }) => value as CopyEvent);
     expect(values.filter(isEntry).length).toBe(walk(small).length + 1);
     await job;
+  });
+});
+
+describe('an iterator that nobody reads from', () => {
+  const hold = async (reads: number) => {
+    const job = copyTree(src, dest, { entries: true });
+    const events = job[Symbol.asyncIterator]();
+    for (let read = 0; read < reads; read++) await events.next();
+    return { job, events };
+  };
+  const awaits: [string, (job: CopyJob) => Promise<CopyResult | undefined>][] = [
+    ['await', async (job) => await job],
+    ['then()', (job) => job.then((result) => result)],
+    ['Promise.all()', async (job) => (await Promise.all([job]))[0]],
+    ['finally()', (job) => job.finally(() => {})],
+  ];
+
+  test.each(awaits)('does not keep %s from settling', { timeout: 15_000 }, async (_, wait) => {
+    for (const reads of [0, 1]) {
+      dest = join(cwd, `dest-${made++}`);
+      const { job, events } = await hold(reads);
+      const result = await wait(job);
+      expect(result).toMatchObject({ files: FILES, errorCount: 0, warningCount: 1 });
+      expect(result?.warnings).toMatchObject([{ code: 'ENTRIES_DROPPED' }]);
+      // What was kept, and what was dropped, is everything.
+      let kept = reads;
+      for (let next = await events.next(); !next.done; next = await events.next()) {
+        if (isEntry(next.value)) kept++;
+      }
+      expect(kept).toBeGreaterThan(1000);
+      expect(kept + (result?.warnings[0]?.count ?? 0)).toBe(walk(src).length + 1);
+    }
+  });
+
+  test('holds up a copy that nobody awaits', async () => {
+    const { job, events } = await hold(1);
+    job.catch(() => {}); // says what is to be done about an error, and does not wait
+    await sleep(2_000);
+    expect(job.result.files).toBeLessThan(FILES);
+    await events.return?.();
+    expect(await job).toMatchObject({ files: FILES, warnings: [] });
+  });
+
+  test('read again in time, brings every event though the job is awaited', async () => {
+    const { job, events } = await hold(1);
+    const copied = job.then((result) => result);
+    let seen = 1;
+    await sleep(600);
+    for (let next = await events.next(); !next.done; next = await events.next()) {
+      if (isEntry(next.value)) seen++;
+      if (seen === 1500) await sleep(600);
+    }
+    expect(seen).toBe(walk(src).length + 1);
+    expect(await copied).toMatchObject({ files: FILES, warnings: [] });
   });
 });
 
