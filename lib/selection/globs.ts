@@ -1,12 +1,12 @@
 /**
- * Globs relative to SRC. A glob is matched segment by segment on the way down, those with more than stars
+ * Globs relative to SRC. A glob is matched segment by segment on the way down, those with braces or groups
  * by picomatch: a folder keeps only the globs that can still match below it, so a name is all that is
  * looked at.
  */
 import { createRequire } from 'node:module';
 import type Picomatch from 'picomatch';
 import { invalidType, invalidValue } from '../errors.js';
-import { hasOnlyStars, starMatcher } from './stars.js';
+import { isSimple, simpleMatcher } from './stars.js';
 import { type Verdict, verdicts } from './verdict.js';
 
 const { leave, look, take, takeAll } = verdicts;
@@ -80,19 +80,25 @@ function parseGlob(source: unknown, option: string): Glob[] {
 
 function parseSegment(segment: string, refuse: (expected: string) => Error): Segment {
   if (!/[\\*?[\](){}!+@|^$]/.test(segment)) return (name) => name === segment;
-  if (hasOnlyStars(segment)) return starMatcher(segment);
+  if (isSimple(segment)) {
+    const matches = simpleMatcher(segment);
+    // As itself, too: `[id].ts` is a name that people use.
+    if (matches) return (name) => name === segment || matches(name);
+    throw refuse(
+      'a glob that parses: its brackets closed, without a slash in them and with known classes, and no backslash at its end',
+    );
+  }
   const count = (what: RegExp): number => segment.replace(/\\./g, '').match(what)?.length ?? 0;
   // What repeats a group is as good as a star.
   if (count(/\*|\+\(/g) > mostStars || count(/[({]/g) > mostGroups) {
     throw refuse(
-      `a glob with at most ${mostStars} stars and ${mostGroups} groups where there are brackets, braces or groups`,
+      `a glob with at most ${mostStars} stars and ${mostGroups} groups where there are braces or groups`,
     );
   }
   try {
-    // With `s` names may have line breaks.
-    const options = { dot: true, strictBrackets: true, flags: 's' };
+    // With `s` names may have line breaks; without `posix` brackets would take '!' for a character.
+    const options = { dot: true, strictBrackets: true, posix: true, flags: 's' };
     const pattern = picomatch().makeRe(segment, options);
-    // As itself, too: `[id].ts` is a name that people use.
     return (name) => name === segment || pattern.test(name);
   } catch (error) {
     const { message } = error as Error;

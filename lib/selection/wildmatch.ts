@@ -1,13 +1,14 @@
 /**
- * Patterns as git matches them: by bytes, so strings hold one byte per character here.
+ * Patterns as git matches them: by bytes, so strings hold one byte per character here. Globs match text in the
+ * same way, a character at a time.
  *
  * Both levels, a path of segments and a segment of bytes, are matched the same way: in step until
  * something differs, then once more from the last star, which takes one more. Going back further is
  * never needed, so the time is at most pattern times text, whatever the pattern.
  */
 
-/** A character's code (here a byte), the set of bytes that match, one of any, or a star. */
-type Token = number | Uint8Array;
+/** A character's code, the set of characters that match, one of any, or a star. */
+type Token = number | CharacterSet;
 export const star = -1;
 export const anyOne = -2;
 
@@ -51,7 +52,7 @@ export function parseWildcard(pattern: string, fold: boolean): Wildcard | undefi
     } else if (pattern[at] === '[') {
       const set = parseClass(pattern, at + 1, fold);
       if (!set) return undefined;
-      segment.push(set.members);
+      segment.push(set.characters);
       at = set.end;
     } else if (pattern[at] === '*') {
       const start = at;
@@ -99,26 +100,48 @@ const classes: Record<string, RegExp> = {
   xdigit: /[0-9A-Fa-f]/,
 };
 
+/** Of the codes of characters. */
+class CharacterSet {
+  /** Those below 256, and ranges of the others. */
+  #low = new Uint8Array(256);
+  #ranges: [from: number, to: number][] = [];
+  #negated: boolean;
+
+  constructor(negated: boolean) {
+    this.#negated = negated;
+  }
+
+  add(from: number, to = from): void {
+    for (let code = from; code <= Math.min(to, 255); code++) this.#low[code] = 1;
+    if (to > 255) this.#ranges.push([from, to]);
+  }
+
+  has(code: number): boolean {
+    const found =
+      code < 256
+        ? this.#low[code] === 1
+        : this.#ranges.some(([from, to]) => from <= code && code <= to);
+    return found !== this.#negated;
+  }
+}
+
 /** What stands between brackets, from behind the first one. */
 function parseClass(
   pattern: string,
   start: number,
   fold: boolean,
-): { members: Uint8Array; end: number } | undefined {
-  const members = new Uint8Array(256);
-  const add = (byte: number): void => {
-    members[byte] = 1;
-  };
-  // Ranges are all that ignores case between brackets.
-  const addRange = (from: number, to: number): void => {
-    for (let byte = from; byte <= to; byte++) {
-      add(byte);
-      if (fold && isUpper(byte)) add(byte + 0x20);
-    }
-  };
+): { characters: CharacterSet; end: number } | undefined {
   let at = start;
   const negated = pattern[at] === '!' || pattern[at] === '^';
   if (negated) at += 1;
+  const characters = new CharacterSet(negated);
+  const add = (code: number): void => characters.add(code);
+  // Ranges are all that ignores case between brackets.
+  const addRange = (from: number, to: number): void => {
+    characters.add(from, to);
+    const [upper, last] = [Math.max(from, 0x41), Math.min(to, 0x5a)];
+    if (fold && upper <= last) characters.add(upper + 0x20, last + 0x20);
+  };
   /** What a range would start with. */
   let before: number | undefined;
   for (let first = true; first || pattern[at] !== ']'; first = false, at += 1) {
@@ -152,8 +175,7 @@ function parseClass(
       add(before);
     }
   }
-  if (negated) for (let byte = 0; byte < 256; byte++) members[byte] = members[byte] ? 0 : 1;
-  return { members, end: at + 1 };
+  return { characters, end: at + 1 };
 }
 
 /** Whether all of `text` from `start` matches. */
@@ -215,7 +237,7 @@ export function matchesSegment(
     if (
       expected === code ||
       expected === anyOne ||
-      (typeof expected === 'object' && expected[code])
+      (typeof expected === 'object' && expected.has(code))
     ) {
       token += 1;
       at += 1;

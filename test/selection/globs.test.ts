@@ -62,6 +62,13 @@ describe('what is taken', () => {
     [['{src/b,test/e}.ts'], [], ['src/b.ts', 'test/e.ts']],
     [['{src/{b,x},test/e}.{ts,map}'], [], ['src/b.map', 'src/b.ts', 'test/e.ts']],
     [['[ab].ts'], [], ['a.ts']],
+    [['[!ab].ts', 'test/[!ab].ts'], [], ['test/e.ts']],
+    [['[^ab].ts', 'test/[^ab].ts'], [], ['test/e.ts']],
+    [['{[!b],x}.ts'], [], ['a.ts']],
+    [['test/@([!a]).ts'], [], ['test/e.ts']],
+    [['[[:alpha:]].m[]a]p', 'src/[a-c].[!]m]s'], [], ['a.map', 'src/b.ts']],
+    [['[!x-z]'], [], ['Ã©/x']],
+    [['[à-ï]'], [], ['Ã©/x']],
     [['!(a).ts'], [], []],
     [['a.!(ts)'], [], ['a.map']],
     [['test/[id].ts'], [], ['test/[id].ts']],
@@ -135,7 +142,7 @@ describe('what is asked', () => {
 
 describe('globs that are none', () => {
   test.each([
-    ['a[b', /missing closing: "]"/],
+    ['a[b', /its brackets closed/],
     ['a{b', /missing closing: "}"/],
     ['a/(b', /missing closing: "\)"/],
     ['@(a/b)', /without a slash in them/],
@@ -144,7 +151,9 @@ describe('globs that are none', () => {
     ['/a', /relative to SRC/],
     ['../a', /without '\.' and '\.\.'/],
     ['!a', /does not begin with '!'/],
-    ['a/*b*c*d*[e]', /at most 3 stars/],
+    ['a/*b*c*d*{e,f}', /at most 3 stars/],
+    ['[[:letter:]]', /with known classes/],
+    ['a\\', /no backslash at its end/],
     ['+(a)+(b)+(c)+(d)', /at most 3 stars/],
     ['{a,b}'.repeat(9), /8 groups/],
     ['{a/,b}'.repeat(10), /at most 1000 paths/],
