@@ -62,6 +62,17 @@ const wrongIn = (done: Done[]): string[][] =>
     .filter(({ wrong }) => wrong.length > 0)
     .map(({ planned, wrong }) => [describeCase(planned), ...wrong]);
 
+let measured: Promise<Baseline[]> | undefined;
+/** All modes without a fault. */
+const baselinesOfAll = (): Promise<Baseline[]> => {
+  measured ??= (async () => {
+    const baselines: Baseline[] = [];
+    for (const name of Object.keys(modes)) baselines.push(await measure(name, places));
+    return baselines;
+  })();
+  return measured;
+};
+
 const doneOnce: Done[] = [];
 test('what once went wrong', async (context) => {
   needTool(context, 'cc');
@@ -85,8 +96,7 @@ test('what once went wrong', async (context) => {
 test('every call, every error', { timeout: full ? 3_600_000 : 300_000 }, async (context) => {
   needTool(context, 'cc');
   const began = performance.now();
-  const baselines: Baseline[] = [];
-  for (const name of Object.keys(modes)) baselines.push(await measure(name, places));
+  const baselines = await baselinesOfAll();
   const made = new Set(baselines.flatMap(({ counts }) => [...counts.keys()]));
   expect([...made].filter((call) => !(call in calls))).toEqual([]);
   const random = randomOf(seed);
@@ -105,6 +115,32 @@ test('every call, every error', { timeout: full ? 3_600_000 : 300_000 }, async (
   expect(Object.keys(calls).filter((call) => !made.has(call))).toEqual([]);
   expect(done.length).toBeGreaterThan(600);
   writeTable([...doneOnce, ...done]);
+});
+
+test('every call, interrupted by signals: it is made again', {
+  timeout: 300_000,
+}, async (context) => {
+  needTool(context, 'cc');
+  const random = randomOf(seed);
+  const baselines = await baselinesOfAll();
+  // The descriptor is gone whatever close() says.
+  const list = Object.keys(calls)
+    .filter((call) => call !== 'close')
+    .flatMap((call) => {
+      const able = shuffle(
+        baselines.filter(({ counts }) => counts.has(call)),
+        random,
+      );
+      return able.slice(0, 1).map((baseline): Planned => {
+        const first = 1 + Math.floor(random() * (baseline.counts.get(call) ?? 1));
+        return { baseline, call, fault: 'EINTR', first, count: 3 };
+      });
+    });
+  console.log(`faults: ${list.length} calls interrupted, FASTCP_SEED=${seed}`);
+  const done = await runAll(list);
+  expect(wrongIn(done)).toEqual([]);
+  const failed = done.filter(({ fired, outcome }) => !fired || outcome !== 'goes on');
+  expect(failed.map(({ planned }) => describeCase(planned))).toEqual([]);
 });
 
 function writeTable(done: Done[]): void {

@@ -87,7 +87,8 @@ bool is_mount_point(const Handle& parent, const Handle& folder) {
 
 bool has_own_clock(const Handle& folder) {
   struct statfs found;
-  if (fstatfs(fd(folder), &found) != 0 || (found.f_flags & MNT_LOCAL) == 0) return false;
+  if (check([&] { return fstatfs(fd(folder), &found); }) < 0 || (found.f_flags & MNT_LOCAL) == 0)
+    return false;
   // These store no ctime.
   const std::string_view type = found.f_fstypename;
   return type != "msdos" && type != "exfat" && type != "cd9660" && type != "udf";
@@ -96,7 +97,7 @@ bool has_own_clock(const Handle& folder) {
 uint64_t time_step(const Handle& folder) {
   constexpr uint64_t kSecond = 1'000'000'000;  // ns
   struct statfs found;
-  if (fstatfs(fd(folder), &found) != 0) return 1;
+  if (check([&] { return fstatfs(fd(folder), &found); }) < 0) return 1;
   const std::string_view type = found.f_fstypename;
   if (type == "msdos") return 2 * kSecond;
   if (type == "hfs") return kSecond;
@@ -123,7 +124,7 @@ int open_source_file(const Handle& folder, const char* name, Follow follow, bool
 
 int identify(const Handle& handle, Identity& out) {
   struct stat found;
-  if (fstat(fd(handle), &found) != 0) return failure();
+  if (const int error = check([&] { return fstat(fd(handle), &found); }); error < 0) return error;
   out = {static_cast<uint64_t>(found.st_dev), found.st_ino, to_time(found.st_birthtimespec)};
   return 0;
 }
@@ -147,28 +148,33 @@ int make_special(const Handle& folder, const char* name, const Stat& source, uin
   using MakeFifo = int (*)(int, const char*, mode_t);
   static const auto make_fifo = reinterpret_cast<MakeFifo>(dlsym(RTLD_DEFAULT, "mkfifoat"));
   if (make_fifo == nullptr) return -EOPNOTSUPP;
-  return check(make_fifo(fd(folder), name, static_cast<mode_t>(mode & kPermissions)));
+  return check(
+      [&] { return make_fifo(fd(folder), name, static_cast<mode_t>(mode & kPermissions)); });
 }
 
 // --- what an entry has beside its content -----------------------------------------------------
 
 int set_mode(const Handle& entry, uint32_t mode) {
-  return check(fchmod(fd(entry), static_cast<mode_t>(mode)));
+  return check([&] { return fchmod(fd(entry), static_cast<mode_t>(mode)); });
 }
 
 int set_owner(const Handle& entry, uint32_t uid, uint32_t gid) {
-  return check(fchown(fd(entry), uid, gid));
+  return check([&] { return fchown(fd(entry), uid, gid); });
 }
 
 int set_times(const Handle& entry, Time accessed, Time modified) {
   const timespec times[2] = {to_timespec(accessed), to_timespec(modified)};
-  return check(futimens(fd(entry), times));
+  return check([&] { return futimens(fd(entry), times); });
 }
 
-int touch(const Handle& entry) { return check(futimens(fd(entry), nullptr)); }
+int touch(const Handle& entry) {
+  return check([&] { return futimens(fd(entry), nullptr); });
+}
 
 // No F_FULLFSYNC, which waits for what a device has in its own memory, too, for seconds.
-int sync(const Handle& file_or_folder) { return check(fsync(fd(file_or_folder))); }
+int sync(const Handle& file_or_folder) {
+  return check([&] { return fsync(fd(file_or_folder)); });
+}
 
 // --- content ---------------------------------------------------------------------------------
 
@@ -187,12 +193,13 @@ int take_clone(const Handle& folder, const char* name, Handle& out) {
     return error;
   }
   struct stat made;
-  if (fstat(fd(out), &made) != 0) return failure();
+  if (const int error = check([&] { return fstat(fd(out), &made); }); error < 0) return error;
   // Somebody may have put another name of a file that matters in its place, for us to open up.
   if (!S_ISREG(made.st_mode) || made.st_nlink != 1) return -EBUSY;
   constexpr uint32_t kLocks = UF_IMMUTABLE | UF_APPEND;
-  if ((made.st_flags & kLocks) != 0 && fchflags(fd(out), made.st_flags & ~kLocks) != 0) {
-    return failure();
+  if ((made.st_flags & kLocks) != 0) {
+    const int error = check([&] { return fchflags(fd(out), made.st_flags & ~kLocks); });
+    if (error < 0) return error;
   }
   return touch(out);
 }
@@ -240,12 +247,14 @@ Attempt copy_range(const Handle& src, const Handle& dst, uint64_t offset, uint64
     case EROFS:
     case EIO:
     case ENOMEM: return {Attempt::failed, false, errno, 0};
-    default: return {Attempt::not_here, errno == ENOTSUP, errno, 0};
+    default:
+      // EINTR, too: where the descriptors stand now a second call would not begin at the start.
+      return {Attempt::not_here, errno == ENOTSUP, errno, 0};
   }
 }
 
 // Nothing puts the pages of one file out of memory; at least they are on their way to the disk.
-void drop_cache(const Handle& file) { fsync(fd(file)); }
+void drop_cache(const Handle& file) { sync(file); }
 
 // --- the process -----------------------------------------------------------------------------
 

@@ -33,7 +33,7 @@ using List = std::unique_ptr<std::remove_pointer_t<acl_t>, FreeList>;
 List list_of(const Handle& entry) { return List(acl_get_fd_np(fd(entry), ACL_TYPE_EXTENDED)); }
 
 int set_list(const Handle& entry, acl_t list) {
-  return check(acl_set_fd_np(fd(entry), list, ACL_TYPE_EXTENDED));
+  return check([&] { return acl_set_fd_np(fd(entry), list, ACL_TYPE_EXTENDED); });
 }
 
 /** POSIX's name where macOS has one of its own, or says that there is no such entry. */
@@ -62,7 +62,7 @@ int64_t get_list(const Handle& entry, char* value, size_t size) {
 }  // namespace
 
 int64_t list_attributes(const Handle& entry, char* names, size_t size) {
-  const ssize_t all = flistxattr(fd(entry), names, size, 0);
+  const ssize_t all = retry([&] { return flistxattr(fd(entry), names, size, 0); });
   if (all < 0) return attribute_failure();
   char* end = names;
   for (const char* name = names; name < names + all;) {
@@ -81,23 +81,24 @@ int64_t list_attributes(const Handle& entry, char* names, size_t size) {
 int64_t get_attribute(const Handle& entry, const char* name, char* value, size_t size) {
   if (is_list(name)) return get_list(entry, value, size);
   // Of a resource fork a part is given where there is not room for all.
-  const ssize_t length = fgetxattr(fd(entry), name, nullptr, 0, 0, 0);
+  const ssize_t length = retry([&] { return fgetxattr(fd(entry), name, nullptr, 0, 0, 0); });
   if (length < 0) return attribute_failure();
   if (value == nullptr || length == 0) return length;
   if (static_cast<size_t>(length) > size) return -ERANGE;
-  const ssize_t got = fgetxattr(fd(entry), name, value, size, 0, 0);
+  const ssize_t got = retry([&] { return fgetxattr(fd(entry), name, value, size, 0, 0); });
   return got < 0 ? attribute_failure() : got;
 }
 
 int set_attribute(const Handle& entry, const char* name, const char* value, size_t size) {
-  if (!is_list(name)) return check(fsetxattr(fd(entry), name, value, size, 0, 0));
+  if (!is_list(name)) return check([&] { return fsetxattr(fd(entry), name, value, size, 0, 0); });
   const List list(acl_copy_int(value));
   return list ? set_list(entry, list.get()) : failure();
 }
 
 int remove_attribute(const Handle& entry, const char* name) {
   if (!is_list(name)) {
-    return fremovexattr(fd(entry), name, 0) == 0 ? 0 : attribute_failure();
+    const int error = check([&] { return fremovexattr(fd(entry), name, 0); });
+    return error == 0 ? 0 : attribute_failure();
   }
   if (!list_of(entry)) return attribute_failure();
   const List none(acl_init(1));

@@ -20,7 +20,7 @@ namespace {
 
 bool can_clone(const Handle& folder) {
   struct statfs found;
-  if (fstatfs(fd(folder), &found) != 0) return false;
+  if (check([&] { return fstatfs(fd(folder), &found); }) < 0) return false;
   attrlist wanted{};
   wanted.bitmapcount = ATTR_BIT_MAP_COUNT;
   wanted.volattr = ATTR_VOL_INFO | ATTR_VOL_CAPABILITIES;
@@ -28,7 +28,10 @@ bool can_clone(const Handle& folder) {
     uint32_t size;
     vol_capabilities_attr_t capabilities;
   } answer{};
-  if (getattrlist(found.f_mntonname, &wanted, &answer, sizeof answer, 0) != 0) return false;
+  const auto ask = [&] {
+    return getattrlist(found.f_mntonname, &wanted, &answer, sizeof answer, 0);
+  };
+  if (check(ask) < 0) return false;
   const auto bits = answer.capabilities.capabilities[VOL_CAPABILITIES_INTERFACES] &
                     answer.capabilities.valid[VOL_CAPABILITIES_INTERFACES];
   return (bits & VOL_CAP_INT_CLONE) != 0;
@@ -40,7 +43,8 @@ bool has_mounts(const Handle& folder) {
   std::vector<std::string> paths;
   for (const int form : {F_GETPATH, F_GETPATH_NOFIRMLINK}) {
     char path[MAXPATHLEN];
-    if (fcntl(fd(folder), form, path) == 0) paths.emplace_back(std::string(path) + '/');
+    if (check([&] { return fcntl(fd(folder), form, path); }) == 0)
+      paths.emplace_back(std::string(path) + '/');
   }
   constexpr int kMore = 8;  // that are mounted between the two calls
   std::vector<struct statfs> mounts(
@@ -59,8 +63,9 @@ bool has_mounts(const Handle& folder) {
 }
 
 /** As Linux says that a file system cannot do what was asked of a rename. */
-int check_rename(int result) {
-  const int error = check(result);
+template <class Rename>
+int check_rename(Rename rename) {
+  const int error = check(rename);
   return error == -EOPNOTSUPP ? -EINVAL : error;
 }
 
@@ -69,11 +74,12 @@ int check_rename(int result) {
 bool wants_folders_early(const Handle& /*folder*/) { return false; }
 
 int rename_new(const Handle& folder, const char* from, const char* to) {
-  return check_rename(renameatx_np(fd(folder), from, fd(folder), to, RENAME_EXCL));
+  return check_rename([&] { return renameatx_np(fd(folder), from, fd(folder), to, RENAME_EXCL); });
 }
 
 int exchange(const Handle& folder, const char* one, const char* other) {
-  return check_rename(renameatx_np(fd(folder), one, fd(folder), other, RENAME_SWAP));
+  return check_rename(
+      [&] { return renameatx_np(fd(folder), one, fd(folder), other, RENAME_SWAP); });
 }
 
 int check_snapshot(const Handle& source, const Handle& folder) {
@@ -86,9 +92,10 @@ int check_snapshot(const Handle& source, const Handle& folder) {
 }
 
 int take_snapshot(const Handle& source, const Handle& folder, const char* name) {
-  const int error = check(fclonefileat(fd(source), fd(folder), name, CLONE_ACL));
+  const int error = check([&] { return fclonefileat(fd(source), fd(folder), name, CLONE_ACL); });
   if (error != -EINVAL) return error;
-  return check(fclonefileat(fd(source), fd(folder), name, 0));  // a system without CLONE_ACL
+  return check(
+      [&] { return fclonefileat(fd(source), fd(folder), name, 0); });  // a system without CLONE_ACL
 }
 
 int make_snapshot_source(const Handle& folder, const char* name) {

@@ -73,19 +73,19 @@ bool is_mount_point(const Handle& parent, const Handle& folder) {
   struct stat above, found;
 #ifdef STATX_ATTR_MOUNT_ROOT
   struct statx known;
-  if (statx(fd(folder), "", AT_EMPTY_PATH, STATX_INO, &known) == 0 &&
+  if (check([&] { return statx(fd(folder), "", AT_EMPTY_PATH, STATX_INO, &known); }) == 0 &&
       (known.stx_attributes_mask & STATX_ATTR_MOUNT_ROOT) != 0) {
     return (known.stx_attributes & STATX_ATTR_MOUNT_ROOT) != 0;
   }
 #endif
   // Before Linux 5.8: subvolumes of btrfs look the same, and are spared with what is mounted.
-  return fstat(fd(parent), &above) == 0 && fstat(fd(folder), &found) == 0 &&
-         above.st_dev != found.st_dev;
+  return check([&] { return fstat(fd(parent), &above); }) == 0 &&
+         check([&] { return fstat(fd(folder), &found); }) == 0 && above.st_dev != found.st_dev;
 }
 
 bool has_own_clock(const Handle& folder) {
   struct statfs found;
-  if (fstatfs(fd(folder), &found) != 0) return false;
+  if (check([&] { return fstatfs(fd(folder), &found); }) < 0) return false;
   // linux/magic.h does not have all of them.
   constexpr std::array<uint32_t, 21> kOthers = {
       // Served: the ctimes are those of another host's clock.
@@ -146,9 +146,9 @@ uint64_t time_step(const Handle& folder) {
 int set_folder_mode(const Handle& folder, uint32_t mode) {
   Handle readable;  // fchmod() takes no O_PATH
   const int error = open_source_folder(folder, ".", Follow::no, readable);
-  if (error == 0) return fchmod(fd(readable), mode) == 0 ? 0 : -errno;
+  if (error == 0) return check([&] { return fchmod(fd(readable), mode); });
   // Its mode keeps even its owner out.
-  if (error == -EACCES) return chmod(ProcName(folder).text, mode) == 0 ? 0 : -errno;
+  if (error == -EACCES) return check([&] { return chmod(ProcName(folder).text, mode); });
   return error;
 }
 
@@ -157,7 +157,10 @@ int set_folder_mode(const Handle& folder, uint32_t mode) {
 int identify(const Handle& handle, Identity& out) {
 #ifdef STATX_BTIME
   struct statx found;
-  if (statx(fd(handle), "", AT_EMPTY_PATH, STATX_INO | STATX_BTIME, &found) == 0) {
+  const auto look = [&] {
+    return statx(fd(handle), "", AT_EMPTY_PATH, STATX_INO | STATX_BTIME, &found);
+  };
+  if (check(look) == 0) {
     out = {makedev(found.stx_dev_major, found.stx_dev_minor), found.stx_ino, Time{}};
     if ((found.stx_mask & STATX_BTIME) != 0) {
       out.birth = {found.stx_btime.tv_sec, found.stx_btime.tv_nsec};
@@ -167,7 +170,7 @@ int identify(const Handle& handle, Identity& out) {
 #endif
   // Before Linux 4.11, and where seccomp does not know it.
   struct stat known;
-  if (fstat(fd(handle), &known) != 0) return -errno;
+  if (const int error = check([&] { return fstat(fd(handle), &known); }); error < 0) return error;
   out = {static_cast<uint64_t>(known.st_dev), known.st_ino, Time{}};
   return 0;
 }
@@ -196,13 +199,14 @@ int make_special(const Handle& folder, const char* name, const Stat& source, uin
     case Kind::block_device: type = S_IFBLK; break;
     default: return -EINVAL;
   }
-  return mknodat(fd(folder), name, type | (mode & kPermissions), source.rdev) == 0 ? 0 : -errno;
+  return check(
+      [&] { return mknodat(fd(folder), name, type | (mode & kPermissions), source.rdev); });
 }
 
 int rename_new(const Handle& folder, const char* from, const char* to) {
   // glibc has a wrapper since 2.28 only.
-  const long error = syscall(SYS_renameat2, fd(folder), from, fd(folder), to, RENAME_NOREPLACE);
-  return error == 0 ? 0 : -errno;
+  return check(
+      [&] { return syscall(SYS_renameat2, fd(folder), from, fd(folder), to, RENAME_NOREPLACE); });
 }
 
 // --- what an entry has beside its content -----------------------------------------------------
@@ -212,9 +216,8 @@ namespace {
 /** Calls by descriptor or, for one that is good for nothing else (O_PATH), by /proc's name of it. */
 template <class ByDescriptor, class ByName>
 int64_t on_entry(const Handle& entry, ByDescriptor by_descriptor, ByName by_name) {
-  int64_t result = by_descriptor(fd(entry));
-  if (result < 0 && errno == EBADF) result = by_name(ProcName(entry).text);
-  return result < 0 ? -errno : result;
+  const int64_t result = retry([&] { return by_descriptor(fd(entry)); });
+  return result == -EBADF ? retry([&] { return by_name(ProcName(entry).text); }) : result;
 }
 
 }  // namespace
@@ -226,7 +229,7 @@ int set_mode(const Handle& entry, uint32_t mode) {
 }
 
 int set_owner(const Handle& entry, uint32_t uid, uint32_t gid) {
-  return fchownat(fd(entry), "", uid, gid, AT_EMPTY_PATH) == 0 ? 0 : -errno;
+  return check([&] { return fchownat(fd(entry), "", uid, gid, AT_EMPTY_PATH); });
 }
 
 namespace {
@@ -287,13 +290,13 @@ uint32_t group_permissions(const char* list, size_t size) {
 }
 
 int sync(const Handle& file_or_folder) {
-  if (fsync(fd(file_or_folder)) == 0) return 0;
-  if (errno != EBADF) return -errno;
+  const int synced = check([&] { return fsync(fd(file_or_folder)); });
+  if (synced != -EBADF) return synced;
   Handle readable;  // a folder's handle that is good for nothing else
   if (const int error = open_source_folder(file_or_folder, ".", Follow::no, readable); error < 0) {
     return error;
   }
-  return fsync(fd(readable)) == 0 ? 0 : -errno;
+  return check([&] { return fsync(fd(readable)); });
 }
 
 // --- content ---------------------------------------------------------------------------------
@@ -354,7 +357,7 @@ void drop_cache(const Handle& file) {
   // Both say what they may, and what they cannot do there is nobody's error: fsync() is for that.
   constexpr unsigned kWritten =
       SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER;
-  if (sync_file_range(fd(file), 0, 0, kWritten) == 0) {
+  if (check([&] { return sync_file_range(fd(file), 0, 0, kWritten); }) == 0) {
     posix_fadvise(fd(file), 0, 0, POSIX_FADV_DONTNEED);
   }
 }

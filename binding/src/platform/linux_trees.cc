@@ -20,15 +20,17 @@ namespace {
 
 bool is_btrfs(const Handle& folder) {
   struct statfs found;
-  return fstatfs(fd(folder), &found) == 0 && found.f_type == BTRFS_SUPER_MAGIC;
+  return check([&] { return fstatfs(fd(folder), &found); }) == 0 &&
+         found.f_type == BTRFS_SUPER_MAGIC;
 }
 
 /** Subvolumes look like file systems of their own, but for this. */
 int check_same(const Handle& one, const Handle& other) {
   if (!is_btrfs(other)) return -EXDEV;
   btrfs_ioctl_fs_info_args first{}, second{};
-  if (ioctl(fd(one), BTRFS_IOC_FS_INFO, &first) != 0) return -errno;
-  if (ioctl(fd(other), BTRFS_IOC_FS_INFO, &second) != 0) return -errno;
+  int error = check([&] { return ioctl(fd(one), BTRFS_IOC_FS_INFO, &first); });
+  if (error == 0) error = check([&] { return ioctl(fd(other), BTRFS_IOC_FS_INFO, &second); });
+  if (error < 0) return error;
   return std::memcmp(first.fsid, second.fsid, sizeof first.fsid) == 0 ? 0 : -EXDEV;
 }
 
@@ -47,18 +49,19 @@ bool wants_folders_early(const Handle& folder) { return is_btrfs(folder); }
 
 int exchange(const Handle& folder, const char* one, const char* other) {
   // glibc has a wrapper since 2.28 only.
-  const long error = syscall(SYS_renameat2, fd(folder), one, fd(folder), other, RENAME_EXCHANGE);
-  return check(static_cast<int>(error));
+  return check(
+      [&] { return syscall(SYS_renameat2, fd(folder), one, fd(folder), other, RENAME_EXCHANGE); });
 }
 
 int check_snapshot(const Handle& source, const Handle& folder) {
   if (!is_btrfs(source)) return -EOPNOTSUPP;
   constexpr ino_t kSubvolume = 256;  // BTRFS_FIRST_FREE_OBJECTID: the root of each has this number
   struct stat found;
-  if (fstat(fd(source), &found) != 0) return -errno;
+  int error = check([&] { return fstat(fd(source), &found); });
+  if (error < 0) return error;
   if (found.st_ino != kSubvolume) return -EINVAL;
   btrfs_ioctl_get_subvol_rootref_args nested{};
-  const int error = check(ioctl(fd(source), BTRFS_IOC_GET_SUBVOL_ROOTREF, &nested));
+  error = check([&] { return ioctl(fd(source), BTRFS_IOC_GET_SUBVOL_ROOTREF, &nested); });
   if (error == -EOVERFLOW) return -ENOTEMPTY;  // more than one call can tell
   if (error == 0 && nested.num_items > 0) return -ENOTEMPTY;
   return error == 0 ? check_same(source, folder) : error;
@@ -68,14 +71,14 @@ int take_snapshot(const Handle& source, const Handle& folder, const char* name) 
   btrfs_ioctl_vol_args_v2 args{};
   args.fd = fd(source);
   if (!set_name(args.name, name)) return -ENAMETOOLONG;
-  return check(ioctl(fd(folder), BTRFS_IOC_SNAP_CREATE_V2, &args));
+  return check([&] { return ioctl(fd(folder), BTRFS_IOC_SNAP_CREATE_V2, &args); });
 }
 
 int make_snapshot_source(const Handle& folder, const char* name) {
   if (!is_btrfs(folder)) return -EOPNOTSUPP;
   btrfs_ioctl_vol_args args{};
   if (!set_name(args.name, name)) return -ENAMETOOLONG;
-  return check(ioctl(fd(folder), BTRFS_IOC_SUBVOL_CREATE, &args));
+  return check([&] { return ioctl(fd(folder), BTRFS_IOC_SUBVOL_CREATE, &args); });
 }
 
 }  // namespace fastcp::platform

@@ -95,14 +95,14 @@ int open_target_parent(const Handle& folder, Handle& out) {
 }
 
 int make_folder(const Handle& parent, const char* name, uint32_t mode) {
-  return check(mkdirat(fd(parent), name, static_cast<mode_t>(mode)));
+  return check([&] { return mkdirat(fd(parent), name, static_cast<mode_t>(mode)); });
 }
 
 // --- entries ---------------------------------------------------------------------------------
 
 int stat_handle(const Handle& handle, Stat& out) {
   struct stat found;
-  if (fstat(fd(handle), &found) != 0) return failure();
+  if (const int error = check([&] { return fstat(fd(handle), &found); }); error < 0) return error;
   convert(found, out);
   return 0;
 }
@@ -110,7 +110,8 @@ int stat_handle(const Handle& handle, Stat& out) {
 int stat_entry(const Handle& folder, const char* name, Stat& out, Follow follow) {
   struct stat found;
   const int flags = follow == Follow::yes ? 0 : AT_SYMLINK_NOFOLLOW;
-  if (fstatat(fd(folder), name, &found, flags) != 0) return failure();
+  const int error = check([&] { return fstatat(fd(folder), name, &found, flags); });
+  if (error < 0) return error;
   convert(found, out);
   return 0;
 }
@@ -122,31 +123,31 @@ int create_file(const Handle& folder, const char* name, uint32_t mode, Handle& o
 
 int64_t read_link(const Handle& folder, const char* name, char* target, size_t size,
                   LinkKind& /*kind*/) {
-  const ssize_t length = readlinkat(fd(folder), name, target, size);
-  if (length < 0) return failure();
+  const ssize_t length = retry([&] { return readlinkat(fd(folder), name, target, size); });
+  if (length < 0) return length;
   return static_cast<size_t>(length) < size ? length : -ENAMETOOLONG;
 }
 
 int make_link(const Handle& folder, const char* name, const char* target, LinkKind /*kind*/) {
-  return check(symlinkat(target, fd(folder), name));
+  return check([&] { return symlinkat(target, fd(folder), name); });
 }
 
 int make_hard_link(const Handle& from_folder, const char* from, Follow follow, const Handle& folder,
                    const char* name) {
   const int flags = follow == Follow::yes ? AT_SYMLINK_FOLLOW : 0;
-  return check(linkat(fd(from_folder), from, fd(folder), name, flags));
+  return check([&] { return linkat(fd(from_folder), from, fd(folder), name, flags); });
 }
 
 int rename_over(const Handle& folder, const char* from, const char* to) {
-  return check(renameat(fd(folder), from, fd(folder), to));
+  return check([&] { return renameat(fd(folder), from, fd(folder), to); });
 }
 
 int remove_file(const Handle& folder, const char* name) {
-  return check(unlinkat(fd(folder), name, 0));
+  return check([&] { return unlinkat(fd(folder), name, 0); });
 }
 
 int remove_folder(const Handle& folder, const char* name) {
-  return check(unlinkat(fd(folder), name, AT_REMOVEDIR));
+  return check([&] { return unlinkat(fd(folder), name, AT_REMOVEDIR); });
 }
 
 // --- content ---------------------------------------------------------------------------------
@@ -170,33 +171,35 @@ int write_at(const Handle& file, const char* buffer, size_t size, uint64_t offse
 
 int next_data(const Handle& file, uint64_t offset, uint64_t size, uint64_t& start, uint64_t& end) {
   start = end = size;
-  const off_t data = lseek(fd(file), static_cast<off_t>(offset), SEEK_DATA);
-  if (data < 0 && errno == ENXIO) return 0;
+  const off_t data = retry([&] { return lseek(fd(file), static_cast<off_t>(offset), SEEK_DATA); });
+  if (data == -ENXIO) return 0;
   if (data < 0) {
     // ENOTTY: HFS+.
-    const int error = failure();
-    if (error != -EINVAL && error != -EOPNOTSUPP && error != -ESPIPE && error != -ENOTTY) {
-      return error;
+    if (data != -EINVAL && data != -EOPNOTSUPP && data != -ESPIPE && data != -ENOTTY) {
+      return static_cast<int>(data);
     }
     start = offset;
     return 0;
   }
-  const off_t hole = lseek(fd(file), data, SEEK_HOLE);
-  if (hole < 0 && errno != ENXIO) return failure();  // ENXIO: the file shrank in between
+  const off_t hole = retry([&] { return lseek(fd(file), data, SEEK_HOLE); });
+  if (hole < 0 && hole != -ENXIO)
+    return static_cast<int>(hole);  // ENXIO: the file shrank in between
   start = std::min(static_cast<uint64_t>(data), size);
   end = hole < 0 ? start : std::min(static_cast<uint64_t>(hole), size);
   return 0;
 }
 
 int set_size(const Handle& file, uint64_t size) {
-  return retry([&] { return ftruncate(fd(file), static_cast<off_t>(size)); });
+  return check([&] { return ftruncate(fd(file), static_cast<off_t>(size)); });
 }
 
 void allow_holes(const Handle& /*file*/) {}  // they always are
 
 // --- the rest --------------------------------------------------------------------------------
 
-int try_lock(intptr_t folder) { return check(flock(static_cast<int>(folder), LOCK_EX | LOCK_NB)); }
+int try_lock(intptr_t folder) {
+  return check([&] { return flock(static_cast<int>(folder), LOCK_EX | LOCK_NB); });
+}
 
 Time change_time_ceiling() { return time_of(CLOCK_REALTIME); }
 

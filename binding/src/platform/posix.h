@@ -18,10 +18,11 @@ inline int nofollow(Follow follow) { return follow == Follow::yes ? 0 : O_NOFOLL
 /** What the last call failed with. Linux has one number for ENOTSUP and EOPNOTSUPP, macOS two. */
 inline int failure() { return errno == ENOTSUP ? -EOPNOTSUPP : -errno; }
 
-/** For calls that return 0, or -1 and errno. */
-inline int check(int result) { return result == 0 ? 0 : failure(); }
-
-/** Calls again where a signal interrupted; the result is the call's, or a negative errno. */
+/**
+ * Calls again where a signal interrupted; the result is the call's, or a negative errno. Every call
+ * goes through this, as network and FUSE file systems let signals interrupt any: but close(), and what says
+ * how to go on otherwise.
+ */
 template <class Call>
 auto retry(Call call) -> decltype(call()) {
   for (;;) {
@@ -29,6 +30,12 @@ auto retry(Call call) -> decltype(call()) {
     if (result >= 0) return result;
     if (errno != EINTR) return failure();
   }
+}
+
+/** The same for calls that return 0: 0 or a negative errno. */
+template <class Call>
+int check(Call call) {
+  return static_cast<int>(retry(call));
 }
 
 int open_at(const Handle& folder, const char* name, int flags, mode_t mode, Handle& out);

@@ -127,7 +127,7 @@ export interface Done {
 }
 
 export const describeCase = ({ baseline, call, fault, first, count }: Planned): string =>
-  `${baseline.name}: ${call} ${fault} at ${first}${count > 1 ? ' and ever after' : ''}`;
+  `${baseline.name}: ${call} ${fault} at ${first}${count === 1 ? '' : count === FOR_EVER ? ' and ever after' : ` and ${count - 1} more`}`;
 
 export async function runCase(planned: Planned): Promise<Done> {
   const { baseline, call, fault } = planned;
