@@ -15,7 +15,8 @@ export async function reuseOld(old: Buffer, tree: Buffer, request: Request): Pro
   const dated = { ...request, preserve: withTimes(preserve) }; // by which the next run knows what is the same
   if (!(await run(existing(old, false)))?.isDirectory()) return dated;
   const own = checkRequest(old, tree, {
-    preserve: true,
+    // Not its owners, ACLs and xattrs: files that are made beside would inherit from its ACLs.
+    preserve: ['mode', 'timestamps', 'links'],
     onError: 'continue',
     ...(reuse === 'hardLink' ? { hardLink: true } : { reflink: 'always' }),
   });
@@ -28,7 +29,7 @@ export async function reuseOld(old: Buffer, tree: Buffer, request: Request): Pro
   }
   return {
     ...dated,
-    bare: true, // what the old one's files had beside their content is not the new one's
+    bare: true, // one more name of an old file has what the file has
     update: true,
     checksum: true,
     mirror: true,

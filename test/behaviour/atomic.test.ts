@@ -92,6 +92,38 @@ describe('reuses files of the old DEST', () => {
     expect(readdirSync(folder).sort()).toEqual(['dest', 'src']);
   });
 
+  test.for([
+    ['clone', false],
+    ['clone', true],
+    ['hardLink', false],
+    ['hardLink', true],
+  ] as const)(
+    'but not their ACLs, capabilities and xattrs: %s, attributes preserved: %s',
+    async ([reuse, preserve], context) => {
+      needTool(context, 'setfacl');
+      const disk = btrfs(context);
+      const folder = join(disk, `attributes ${reuse} ${preserve}`);
+      mkdirSync(folder);
+      [at, src, dest] = [folder, join(folder, 'src'), join(folder, 'dest')];
+      makeBoth();
+      const all = (...words: string[]): string =>
+        execFileSync('sh', ['-c', `cd "$0" && ${words.join(' && ')}`, dest], { encoding: 'utf8' });
+      all(
+        'setfacl -m u:1234:rw same sub/link\\ me',
+        'setfacl -m u:1234:rwx,d:u:1234:rwx sub',
+        'setfattr -n user.old -v old same',
+        'setfattr -n security.capability -v 0sAQAAAgAgAAAAAAAAAAAAAAAAAAA= sub/changed',
+      );
+      if (preserve) execFileSync('setfattr', ['-n', 'user.new', '-v', 'new', join(src, 'same')]);
+      await copyTree(src, dest, { atomic: true, reuse, ...(preserve && { preserve }) });
+      expect(differences(src, dest)).toEqual([]);
+      const found = all('getfacl -R -s -p . 2>&1', 'getfattr -R -d -m - . 2>&1');
+      const lines = found.split('\n').filter((line) => line && !line.includes('user.fastcp.mark'));
+      const attributes = lines.filter((line) => !line.startsWith('#'));
+      expect(attributes).toEqual(preserve ? ['user.new="new"'] : []);
+    },
+  );
+
   test('with a selection: what is not selected does not stay', async () => {
     makeBoth();
     writeFileSync(join(dest, 'old.log'), '');
