@@ -157,7 +157,7 @@ void set_target(Engine& engine, Folder& folder, const Target& target) {
   if (engine.options.dry_run) return plan_folder(engine, folder);
   folder.owed_mode = target.owed_mode;
   const int error = begin_folder(engine.options, folder, target.passing_bits);
-  if (error < 0) engine.fail(error, "removexattr", folder.src_path(), folder.dst_path());
+  if (error < 0) engine.fail(folder, {}, error, "removexattr");
   let_in(engine, folder);
 }
 
@@ -287,7 +287,7 @@ void copy_open_folder(Worker& worker, FolderUse folder, Scope scope) {
   }
   ListingTask listing{std::move(folder), FolderPin()};
   if (const int error = listing.pin.pin(*listing.folder); error < 0) {
-    worker.fail(error, "open", listing.folder->src_path(), listing.folder->dst_path());
+    worker.fail(*listing.folder, {}, error, "open");
     return;
   }
   copy_listing(worker, std::move(listing));
@@ -332,7 +332,7 @@ void copy_listing(Worker& worker, ListingTask task) {
     Folder& folder = *task.folder;
     const int64_t size = platform::read_listing(folder.src(), worker.listing(), Worker::kListing);
     if (size < 0) {
-      worker.fail(static_cast<int>(size), "getdents64", folder.src_path(), folder.dst_path());
+      worker.fail(folder, {}, static_cast<int>(size), "getdents64");
     }
     if (size <= 0) return;
 
@@ -340,7 +340,7 @@ void copy_listing(Worker& worker, ListingTask task) {
       // Whoever is free reads on, while this worker copies what it has read.
       ListingTask rest{task.folder.again(), FolderPin()};
       if (const int error = rest.pin.pin(folder); error < 0) {
-        worker.fail(error, "open", folder.src_path(), folder.dst_path());
+        worker.fail(folder, {}, error, "open");
         return;
       }
       worker.engine.stack.push(std::move(rest));
@@ -357,7 +357,7 @@ void copy_listing(Worker& worker, ListingTask task) {
 void copy_part(Worker& worker, PartTask task) {
   FolderPin pin;
   if (const int error = pin.pin(*task.folder); error < 0) {
-    worker.fail(error, "open", task.folder->src_path(), task.folder->dst_path());
+    worker.fail(*task.folder, {}, error, "open");
     return;
   }
   if (worker.engine.options.shards == 1 && !make_needed(worker, *task.folder)) return;

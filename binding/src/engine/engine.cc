@@ -4,11 +4,13 @@
 #include <cerrno>
 #include <new>
 #include <random>
+#include <string_view>
 #include <thread>
 
 #include "copy_content.h"
 #include "copy_entry.h"
 #include "copy_folder.h"
+#include "link_text.h"
 #include "mark.h"
 #include "metadata.h"
 #include "mirror.h"
@@ -17,9 +19,6 @@ namespace fastcp {
 namespace {
 
 constexpr auto kLookEvery = std::chrono::milliseconds(2);
-
-/** Errors after which nothing else can be written either: they end a copy that continues, too. */
-bool is_final(int error) { return error == ENOSPC || error == EDQUOT || error == EROFS; }
 
 /** Errors that say that something may not be kept, or that DEST cannot. */
 bool is_loss(Loss loss, int error) {
@@ -92,8 +91,8 @@ void Worker::flush() {
   counted_ = {};
 }
 
-bool Worker::fail(int error, const char* operation, std::string path, std::string dest) {
-  return engine.fail(error, operation, std::move(path), std::move(dest));
+bool Worker::fail(const Folder& folder, Names names, int error, const char* operation) {
+  return engine.fail(folder, names, error, operation);
 }
 
 void Worker::note(const Folder& folder, Names names, Action action, platform::Kind kind) {
@@ -201,7 +200,7 @@ void Engine::run(Worker& worker, Task& task) try {
     remove_entries(worker, std::move(*removals));
   }
 } catch (const std::bad_alloc&) {
-  worker.fail(ENOMEM, "malloc", {}, {});
+  fail({ENOMEM, "malloc", {}, {}}, nullptr);
 }
 
 void Engine::stop() {
@@ -218,8 +217,35 @@ void Engine::abandon() {
   hard_links.clear();
 }
 
-bool Engine::fail(Problem problem) {
-  const bool final = is_final(problem.error);
+/**
+ * Whether nothing else can be written either, after an error in a folder of DEST: such errors end a copy that
+ * continues, too, instead of being those of each entry that is left. What is mounted in DEST may be full or
+ * read-only by itself.
+ */
+bool Engine::is_final(int error, const Folder* where) const {
+  if (error != ENOSPC && error != EDQUOT && error != EROFS) return false;
+  while (where != nullptr && !where->is_base() && !where->has_dst()) where = &where->parent();
+  if (where == nullptr || where->is_base()) return true;
+  // Mounted from the same device it may be read-only alone.
+  const bool locked = error == EROFS && platform::is_read_only(where->dst());
+  const platform::Handle base = platform::Handle::working_folder();
+  return std::all_of(roots_.begin(), roots_.end(), [&](const Root& root) {
+    const auto open = [&](std::string_view path, platform::Handle& out) {
+      return platform::open_target_folder(base, std::string(path).c_str(), platform::Follow::yes,
+                                          out);
+    };
+    platform::Handle root_folder;  // or the one that it is to be made in
+    platform::Stat stat;
+    if ((open(root.dst, root_folder) < 0 && open(folder_of(root.dst), root_folder) < 0) ||
+        platform::stat_handle(root_folder, stat) < 0) {
+      return true;
+    }
+    return stat.dev == where->dst_stat.dev && (!locked || platform::is_read_only(root_folder));
+  });
+}
+
+bool Engine::fail(Problem problem, const Folder* where) {
+  const bool final = is_final(problem.error, where);
   errors.add(std::move(problem));
   if (options.stop_on_error || final) stop();
   return false;
@@ -229,7 +255,7 @@ bool Engine::lose(const Folder& folder, Names names, Loss loss, int error, const
   error = error < 0 ? -error : error;
   std::string path = folder.src_path(names.src), dest = folder.dst_path(names.dst);
   if (options.strict || !is_loss(loss, error)) {
-    return fail(error, operation, std::move(path), std::move(dest));
+    return fail({error, operation, std::move(path), std::move(dest)}, &folder);
   }
   if (folder.sync != nullptr && (loss == Loss::xattrs || loss == Loss::acls)) {
     folder.sync->lost_attributes = true;
@@ -301,7 +327,7 @@ void Engine::finish(Folder& folder) {
   if (!folder.owed && !owes) return;
   FolderPin pin;
   if (const int error = pin.pin(folder); error < 0) {
-    fail(error, "open", folder.src_path(), folder.dst_path());
+    fail(folder, {}, error, "open");
     return;
   }
   // Before its mode is what keeps us from it.

@@ -116,11 +116,7 @@ class Worker {
   bool must_leave_now();
 
   /** Engine::fail() */
-  bool fail(int error, const char* operation, std::string path, std::string dest);
-
-  bool fail(const Folder& folder, Names names, int error, const char* operation) {
-    return fail(error, operation, folder.src_path(names.src), folder.dst_path(names.dst));
-  }
+  bool fail(const Folder& folder, Names names, int error, const char* operation);
 
   /** Engine::note() */
   void note(const Folder& folder, Names names, Action action, platform::Kind kind);
@@ -193,11 +189,17 @@ class Engine : private FolderOwner {
   /** For the thread that stops a copy that has no worker: lets go of all that is left. */
   void abandon();
 
-  /** Reports an error, and stops the copy where it is final. Returns false, for `return fail(…)`. */
-  bool fail(int error, const char* operation, std::string path, std::string dest) {
-    return fail({error < 0 ? -error : error, operation, std::move(path), std::move(dest)});
+  /**
+   * Reports an error with an entry of a folder, or with the folder where there are no names, and stops the copy
+   * where it is final. Returns false, for `return fail(…)`.
+   */
+  bool fail(const Folder& folder, Names names, int error, const char* operation) {
+    return fail({error < 0 ? -error : error, operation, folder.src_path(names.src),
+                 folder.dst_path(names.dst)},
+                &folder);
   }
-  bool fail(Problem problem);
+  /** `where`: the folder that it happened in, if it happened in one. */
+  bool fail(Problem problem, const Folder* where);
 
   /**
    * Something of an entry could not be preserved. True, and a warning, where that is because it may not
@@ -254,6 +256,7 @@ class Engine : private FolderOwner {
   friend class Worker;
 
   void run(Worker& worker, Task& task);
+  bool is_final(int error, const Folder* where) const;
   void finish(Folder& folder) override;
 
   const std::vector<Root> roots_;

@@ -149,8 +149,7 @@ bool settle_file(Engine& engine, OpenFile& file) {
   if (!has_mode || !has_owner || !has_attributes) {
     Stat& made = settling.now;
     if (const int error = platform::stat_handle(file.dst, made); error < 0) {
-      return engine.fail(error, "fstat", folder.src_path(file.names.src),
-                         folder.dst_path(file.names.dst));
+      return engine.fail(folder, file.names, error, "fstat");
     }
     // The base stands for several folders, so nothing is learned there.
     if (!folder.is_base() && !file.cloned) {
@@ -173,7 +172,7 @@ template <class IsIt>
 bool settle_entry(Engine& engine, const Folder& folder, Names names, const Stat& src,
                   const char* name, bool is_present, IsIt is_it) {
   const auto fail = [&](int error, const char* operation) {
-    return engine.fail(error, operation, folder.src_path(names.src), folder.dst_path(names.dst));
+    return engine.fail(folder, names, error, operation);
   };
   Attributes attributes;
   Handle dst;
@@ -269,7 +268,7 @@ void settle_folder(Engine& engine, Folder& folder) {
       // What was done in it changed its times, and others may have changed more.
       const int error = platform::stat_handle(folder.dst(), now);
       if (error < 0) {
-        engine.fail(error, "fstat", folder.src_path(), folder.dst_path());
+        engine.fail(folder, {}, error, "fstat");
         return;
       }
     }
@@ -289,7 +288,7 @@ void settle_folder(Engine& engine, Folder& folder) {
   }
   if (!engine.options.fsync || engine.stopped()) return;
   if (const int error = platform::sync(folder.dst()); error < 0 && error != -EINVAL) {
-    engine.fail(error, "fsync", folder.src_path(), folder.dst_path());
+    engine.fail(folder, {}, error, "fsync");
   }
 }
 

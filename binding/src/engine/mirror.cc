@@ -20,7 +20,7 @@ using platform::Stat;
 /** Where DEST alone is concerned its path is the one to show. */
 bool fail(Engine& engine, const Folder& folder, const char* name, int error,
           const char* operation) {
-  return engine.fail(error, operation, folder.dst_path(name), {});
+  return engine.fail({error < 0 ? -error : error, operation, folder.dst_path(name), {}}, &folder);
 }
 
 /** A name, and what it names; one that is gone meanwhile is left out. */

@@ -114,7 +114,7 @@ bool list(Worker& worker, const Folder& folder, Question& question) {
   };
   const int error = list_entries(folder.src(), worker.listing(), Worker::kListing, add);
   if (error < 0) {
-    return worker.fail(error, "getdents64", folder.src_path(), folder.dst_path());
+    return worker.fail(folder, {}, error, "getdents64");
   }
   // What could not be looked at may be what DEST has.
   return !whole || !is_mirrored(worker.engine, folder) ||
@@ -127,7 +127,7 @@ void ask(Worker& worker, FolderUse folder, Scope scope) {
   Question question{std::move(folder), scope};
   FolderPin pin;
   if (const int error = pin.pin(*question.folder); error < 0) {
-    worker.fail(error, "open", question.folder->src_path(), question.folder->dst_path());
+    worker.fail(*question.folder, {}, error, "open");
     return;
   }
   if (!list(worker, *question.folder, question)) return;

@@ -32,7 +32,8 @@ bool verify_file(Worker& worker, const OpenFile& file) {
   }
   if (found.outcome == Comparison::differs) {
     worker.engine.fail({EIO, kVerify, folder.src_path(file.names.src),
-                        folder.dst_path(file.names.dst), static_cast<int64_t>(found.offset)});
+                        folder.dst_path(file.names.dst), static_cast<int64_t>(found.offset)},
+                       &folder);
   }
   return false;
 }

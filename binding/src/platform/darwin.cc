@@ -85,6 +85,12 @@ bool is_mount_point(const Handle& parent, const Handle& folder) {
          above.dev != found.dev;
 }
 
+bool is_read_only(const Handle& folder) {
+  struct statfs found;
+  return check([&] { return fstatfs(fd(folder), &found); }) == 0 &&
+         (found.f_flags & MNT_RDONLY) != 0;
+}
+
 bool has_own_clock(const Handle& folder) {
   struct statfs found;
   if (check([&] { return fstatfs(fd(folder), &found); }) < 0 || (found.f_flags & MNT_LOCAL) == 0)

@@ -7,6 +7,7 @@
 #include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <sys/vfs.h>
@@ -81,6 +82,12 @@ bool is_mount_point(const Handle& parent, const Handle& folder) {
   // Before Linux 5.8: subvolumes of btrfs look the same, and are spared with what is mounted.
   return check([&] { return fstat(fd(parent), &above); }) == 0 &&
          check([&] { return fstat(fd(folder), &found); }) == 0 && above.st_dev != found.st_dev;
+}
+
+bool is_read_only(const Handle& folder) {
+  struct statfs found;
+  return check([&] { return fstatfs(fd(folder), &found); }) == 0 &&
+         (found.f_flags & ST_RDONLY) != 0;
 }
 
 bool has_own_clock(const Handle& folder) {

@@ -102,6 +102,9 @@ Listed parse_listing(const char* record);
 /** Whether something is mounted on a folder in `parent`. */
 bool is_mount_point(const Handle& parent, const Handle& folder);
 
+/** Whether nothing can be written where a folder is mounted. */
+bool is_read_only(const Handle& folder);
+
 /**
  * Whether this host's clock gives the ctimes in a directory, at every change and for good: not where a server
  * gives them, nor where the file system stores none.

@@ -149,6 +149,9 @@ Listed parse_listing(const char* record) {
 // A volume is mounted on a folder by a junction, which is not followed.
 bool is_mount_point(const Handle& /*parent*/, const Handle& /*folder*/) { return false; }
 
+// A volume is that as a whole, and has a number of its own.
+bool is_read_only(const Handle& /*folder*/) { return false; }
+
 bool has_own_clock(const Handle& folder) {
   constexpr ULONG kRemote = 0x10;  // FILE_REMOTE_DEVICE
   FILE_FS_DEVICE_INFORMATION found;
