@@ -205,7 +205,7 @@ bool replace_attributes(Engine& engine, const Folder& folder, Names names,
   if (extra.empty() && lacking.empty()) return true;
   Stat now;
   if (const int error = platform::stat_handle(dst, now); error < 0) {
-    return engine.fail(error, "fstat", folder.src_path(names.src), folder.dst_path(names.dst));
+    return engine.fail(folder, names, error, "fstat");
   }
   for (const Attribute& attribute : extra) {
     const int error = with_write_access(engine.options.preserve, dst, now, given,

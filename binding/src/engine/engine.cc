@@ -290,8 +290,7 @@ unsigned Engine::useful_workers(unsigned limit) {
   // eight were the best for a cold tree. Where the source is cached, more than cores only contend.
   constexpr uint64_t kReading = 64;  // blocks of 512 bytes
   const bool waiting = blocks >= kReading && cpu < wall / 4 * 3;
-  const unsigned cores = platform::processor_count();
-  return std::min({limit, most_workers, waiting ? std::max(8U, cores * 2) : cores});
+  return std::min({limit, most_workers, waiting ? std::max(8U, cores_ * 2) : cores_});
 }
 
 Route& Engine::route(uint64_t src_dev, uint64_t dst_dev, const platform::Handle& dst) {

@@ -268,7 +268,8 @@ class Engine : private FolderOwner {
   // of all workers together.
   std::atomic<uint64_t> wall_ns_{0}, cpu_ns_{0}, blocks_read_{0};
   uint64_t seen_wall_ns_ = 0, seen_cpu_ns_ = 0, seen_blocks_ = 0;  // at its last call
-  std::mutex devices_mutex_;                                       // guards routes_ and targets_
+  const unsigned cores_ = platform::processor_count();
+  std::mutex devices_mutex_;  // guards routes_ and targets_
   std::vector<std::unique_ptr<Route>> routes_;
   std::vector<std::pair<uint64_t, uint64_t>> targets_;  // dev and ino
 };

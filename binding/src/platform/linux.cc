@@ -3,7 +3,6 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <linux/fs.h>
-#include <sched.h>
 #include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -383,11 +382,5 @@ ThreadUsage thread_usage() {
 
 // What the kernel stamps changes with unless a finer time is asked for, which is a later one.
 Time change_time_floor() { return time_of(CLOCK_REALTIME_COARSE); }
-
-unsigned processor_count() {
-  cpu_set_t set;
-  if (sched_getaffinity(0, sizeof set, &set) != 0) return 1;
-  return static_cast<unsigned>(std::max(1, CPU_COUNT(&set)));
-}
 
 }  // namespace fastcp::platform

@@ -313,7 +313,7 @@ Time change_time_ceiling();
 /** How many descriptors the process may still open. */
 int64_t free_descriptors();
 
-/** Processors that workers keep busy when all is cached. */
+/** Processors that workers keep busy when all is cached, by affinity and by quotas. May read files. */
 unsigned processor_count();
 
 /** A variable of the environment as it is now; empty where there is none. */
