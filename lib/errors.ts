@@ -94,6 +94,10 @@ const kindRefusals: Record<string, Named | undefined> = {
     'ERR_FASTCP_DEST_CHANGED',
     'somebody replaced the entry of the destination while it was copied',
   ],
+  'append-only': [
+    'ERR_FASTCP_APPEND_ONLY',
+    'the folder is append-only, so nothing in it can be replaced',
+  ],
   verify: ['ERR_FASTCP_VERIFY', 'what was written differs from the source'],
   subfolder: [
     'ERR_FS_CP_SYMLINK_TO_SUBDIRECTORY',

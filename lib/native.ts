@@ -114,6 +114,8 @@ interface Binding {
   renameNew(from: Buffer, to: Buffer): number;
   /** `folder`: a descriptor, which holds the lock until it is closed. */
   tryLock(folder: number): number;
+  /** Entries can be made in the folder, and neither renamed nor removed. */
+  isAppendOnly(folder: Buffer): boolean;
   checkSnapshot(source: Buffer, folder: Buffer): number;
   takeSnapshot(source: Buffer, folder: Buffer, name: Buffer): Promise<number>;
   makeSnapshotSource(folder: Buffer, name: Buffer): number;
@@ -150,7 +152,7 @@ const binding = loadBinary(path.join(import.meta.dirname, '..')) as Binding;
 
 export const mostWorkers: number = binding.mostWorkers;
 
-export const { exchange, renameNew, tryLock, setAttribute, checkMarks } = binding;
+export const { exchange, isAppendOnly, renameNew, tryLock, setAttribute, checkMarks } = binding;
 export const { checkSnapshot, takeSnapshot, makeSnapshotSource } = binding;
 
 const running = new Set<NativeJob>();

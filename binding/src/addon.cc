@@ -239,6 +239,12 @@ int open_folder(const std::string& path, platform::Handle& out) {
   return platform::open_source_folder(here, path.c_str(), platform::Follow::yes, out);
 }
 
+/** isAppendOnly(folder) */
+Napi::Value is_append_only(const Napi::CallbackInfo& info) {
+  const auto here = platform::Handle::working_folder();
+  return Napi::Boolean::New(info.Env(), platform::is_append_only(here, bytes_of(info[0]).c_str()));
+}
+
 /** checkSnapshot(source, folder) */
 Napi::Value check_snapshot(const Napi::CallbackInfo& info) {
   platform::Handle source, folder;
@@ -322,6 +328,7 @@ Napi::Object init(Napi::Env env, Napi::Object exports) {
   exports["exchange"] = Napi::Function::New<exchange>(env, "exchange");
   exports["renameNew"] = Napi::Function::New<rename_new>(env, "renameNew");
   exports["tryLock"] = Napi::Function::New<try_lock>(env, "tryLock");
+  exports["isAppendOnly"] = Napi::Function::New<is_append_only>(env, "isAppendOnly");
   exports["checkSnapshot"] = Napi::Function::New<check_snapshot>(env, "checkSnapshot");
   exports["makeSnapshotSource"] =
       Napi::Function::New<make_snapshot_source>(env, "makeSnapshotSource");

@@ -53,6 +53,7 @@ export class Container {
       const text = name.toString('latin1');
       if (!text.startsWith(prefix) || !/^[0-9a-f]{16}$/.test(text.slice(prefix.length))) continue;
       const path = join(folder, name);
+      if (!(await looksLikeOne(path).catch(() => false))) continue;
       const lock = await lockFolder(path).catch(() => undefined);
       if (lock) yield new Container(path, lock);
     }
@@ -88,6 +89,13 @@ function prefixFor(dest: Buffer): string {
   const name = baseName(dest);
   const long = name.length > 200; // a name may have 255 bytes
   return `.${long ? createHash('sha256').update(name).digest('hex') : name.toString('latin1')}.fastcp-`;
+}
+
+/** Whether all in a folder could be ours. A name alone proves nothing: a user may have given it. */
+async function looksLikeOne(path: Buffer): Promise<boolean> {
+  if (!(await promises.lstat(path)).isDirectory()) return false;
+  const names = await promises.readdir(textOrBytes(path), 'latin1');
+  return names.every((name) => /^(tree|ready|lock|old-\d+)$/.test(name));
 }
 
 /** Undefined where somebody has it, it is gone, or it is not ours. */

@@ -3,6 +3,7 @@ import { promises } from 'node:fs';
 import { constants } from 'node:os';
 import { type CopyError, errorOf, refuse } from '../errors.js';
 import { mountsWithin } from '../mounts.js';
+import { isAppendOnly } from '../native.js';
 import { baseName, folderOf, join, type Shown } from '../paths.js';
 import { realpath, run } from '../steps.js';
 import { isAtOrBelow, type Root } from '../walk.js';
@@ -25,6 +26,9 @@ export async function refuseTarget(root: Root, target: Buffer, shown: Shown): Pr
   if (mounted) {
     const why = `'${mounted}' is mounted in the folder to be replaced (atomic)`;
     throw no('ERR_FASTCP_MOUNT_POINT', why);
+  }
+  if (isAppendOnly(folderOf(target))) {
+    throw errorOf({ errno: -constants.errno.EPERM, operation: 'append-only' }, path, dest);
   }
   const there = await promises.lstat(target, { bigint: true }).catch(missing);
   if (!there) return;

@@ -6,7 +6,7 @@ import { promises } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import path from 'node:path';
 import { mountOf } from '../mounts.js';
-import { mostWorkers } from '../native.js';
+import { isAppendOnly, mostWorkers } from '../native.js';
 import { absolute, pathBytes } from '../paths.js';
 import { removeTree } from '../remove-tree.js';
 import type { CopyResult } from '../types.js';
@@ -74,6 +74,10 @@ async function admit(folder: { given: string; path: Buffer }): Promise<Patient> 
     inodes: files,
     can: {},
   };
+  if (isAppendOnly(Buffer.from(real))) {
+    found.obstacle = 'it is append-only, so what is tried would stay';
+    return { found, room: undefined };
+  }
   try {
     return { found, room: await promises.mkdtemp(path.join(real, '.fastcp-doctor-')) };
   } catch (error) {

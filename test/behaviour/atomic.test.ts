@@ -426,11 +426,18 @@ test("others' folders of that name are left alone", async () => {
   symlinkSync(theirs, join(at, '.dest.fastcp-0123456789abcdff'));
   if (process.getuid?.() === 0) execFileSync('chown', [`${USER}`, join(at, theirs)]);
   const mine = join(at, '.dest.fastcp-00000000000000aa');
-  makeFiles(mine, { file: 'left' });
+  makeFiles(mine, { 'tree/file': 'left', 'old-0/file': 'left' });
+  // Of the same owner, and with something in it that no copy leaves.
+  const precious = ['file', 'tree/file', 'lock/file', 'old/file', '.hidden'].map((name, i) => {
+    const folder = join(at, `.dest.fastcp-000000000000000${i}`);
+    makeFiles(folder, { [name]: 'precious', 'own/file': 'precious' });
+    return [join(folder, name), join(folder, 'own/file')];
+  });
   await copyTree(src, dest, { atomic: true });
   expect(existsSync(mine)).toBe(false);
-  expect(existsSync(join(at, theirs, 'file'))).toBe(process.getuid?.() === 0);
-  expect(containers(at)).toHaveLength(process.getuid?.() === 0 ? 4 : 3);
+  for (const path of precious.flat()) expect(readFileSync(path, 'utf8')).toBe('precious');
+  expect(readFileSync(join(at, theirs, 'file'), 'utf8')).toBe('precious');
+  expect(containers(at)).toHaveLength(precious.length + 4);
 });
 
 describe('where the file system cannot exchange', () => {

@@ -114,6 +114,18 @@ int stat_existing(const Options& options, const Folder& folder, const char* name
   return 0;
 }
 
+/** Whether an entry that replaces another one would stay under its temporary name. */
+bool is_append_only(Folder& folder, const std::string& name) {
+  if (folder.is_base()) {  // stands for several folders, and names are paths
+    const std::string above = name.substr(0, name.rfind('/') + 1);
+    return platform::is_append_only(folder.dst(), above.c_str());
+  }
+  std::call_once(folder.append_only_learned, [&] {
+    folder.append_only = !folder.fresh && platform::is_append_only(folder.dst(), ".");
+  });
+  return folder.append_only;
+}
+
 /** The operation by which the engine refuses to replace a special entry. */
 const char* refusal_of(Kind there) {
   switch (there) {
@@ -173,10 +185,12 @@ Verdict judge(Worker& worker, Folder& folder, Names names, Kind kind) {
   const int error = stat_existing(options, folder, names.dst, kind, existing);
   if (error == 0 && existing.kind == Kind::folder) return refuse(EISDIR);
   if (options.force) {
-    const bool special = error == 0 && is_special(existing.kind) && !options.compares;
-    if (special && !is_same_special(options, folder, names, existing)) {
+    if (options.compares) return Verdict::replace;
+    if (error == 0 && is_special(existing.kind) &&
+        !is_same_special(options, folder, names, existing)) {
       return refuse(EEXIST, refusal_of(existing.kind));
     }
+    if (is_append_only(folder, names.dst)) return refuse(EPERM, kAppendOnly);
     return Verdict::replace;
   }
   if (options.error_on_exist) return refuse(EEXIST);

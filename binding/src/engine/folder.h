@@ -210,6 +210,10 @@ class Folder {
   /** Something in it stays, though it is doomed. */
   std::atomic<bool> kept{false};
 
+  /** Of one that DEST has; learned when an entry is to be replaced. */
+  std::once_flag append_only_learned;
+  bool append_only = false;
+
   /** Of a fresh one; learned when a name is taken. */
   std::once_flag naming_learned;
   Naming naming = Naming::exact;

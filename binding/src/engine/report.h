@@ -53,6 +53,8 @@ inline constexpr const char* kSocketInDest = "socket in dest";
 inline constexpr const char* kFifoInDest = "fifo in dest";
 inline constexpr const char* kDeviceInDest = "device in dest";
 inline constexpr const char* kUnknownInDest = "unknown in dest";
+/** Nothing in a folder of DEST can be replaced. */
+inline constexpr const char* kAppendOnly = "append-only";
 /** What was written is not what is read back. */
 inline constexpr const char* kVerify = "verify";
 /** And a link in DEST that leads to SRC, where Node's fs.cp would not put one into SRC. */

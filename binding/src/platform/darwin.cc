@@ -91,6 +91,12 @@ bool is_read_only(const Handle& folder) {
          (found.f_flags & MNT_RDONLY) != 0;
 }
 
+bool is_append_only(const Handle& folder, const char* path) {
+  struct stat found;
+  return fstatat(fd(folder), path, &found, 0) == 0 &&
+         (found.st_flags & (UF_APPEND | SF_APPEND)) != 0;
+}
+
 bool has_own_clock(const Handle& folder) {
   struct statfs found;
   if (check([&] { return fstatfs(fd(folder), &found); }) < 0 || (found.f_flags & MNT_LOCAL) == 0)

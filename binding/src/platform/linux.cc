@@ -89,6 +89,16 @@ bool is_read_only(const Handle& folder) {
          (found.f_flags & ST_RDONLY) != 0;
 }
 
+bool is_append_only(const Handle& folder, const char* path) {
+#ifdef STATX_ATTR_APPEND
+  struct statx known;
+  return statx(fd(folder), path, 0, STATX_INO, &known) == 0 &&
+         (known.stx_attributes & STATX_ATTR_APPEND) != 0;
+#else
+  return false;
+#endif
+}
+
 bool has_own_clock(const Handle& folder) {
   struct statfs found;
   if (check([&] { return fstatfs(fd(folder), &found); }) < 0) return false;

@@ -120,6 +120,12 @@ uint64_t time_step(const Handle& folder);  // ns
  */
 bool wants_folders_early(const Handle& folder);
 
+/**
+ * Whether entries can be made in the folder at `path`, relative to an open one, and neither renamed nor removed:
+ * what is put there under a temporary name would stay for ever.
+ */
+bool is_append_only(const Handle& folder, const char* path);
+
 /** Makes a folder; `mode` is subject to umask and default ACLs. */
 int make_folder(const Handle& parent, const char* name, uint32_t mode);
 

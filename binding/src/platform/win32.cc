@@ -152,6 +152,8 @@ bool is_mount_point(const Handle& /*parent*/, const Handle& /*folder*/) { return
 // A volume is that as a whole, and has a number of its own.
 bool is_read_only(const Handle& /*folder*/) { return false; }
 
+bool is_append_only(const Handle& /*folder*/, const char* /*path*/) { return false; }
+
 bool has_own_clock(const Handle& folder) {
   constexpr ULONG kRemote = 0x10;  // FILE_REMOTE_DEVICE
   FILE_FS_DEVICE_INFORMATION found;

@@ -1,0 +1,92 @@
+import { execFileSync, spawnSync } from 'node:child_process';
+import { readdirSync, readFileSync, symlinkSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, expect, type TestContext, test } from 'vitest';
+import { copyTree, doctor } from '../../lib/index.js';
+import type { CopyOptions } from '../../lib/types.js';
+import { useFileSystem } from '../support/filesystems.js';
+import { makeFiles } from '../support/trees.js';
+import { needTool, workFolder } from '../support/work.js';
+
+// Directories of DEST in which entries can be made, and neither renamed nor removed.
+
+const work = workFolder('append-only');
+const mounted = useFileSystem(work, 'ext4', { size: '32M' });
+let at: string;
+let src: string;
+let dest: string;
+let number = 0;
+
+function prepare(context: TestContext): void {
+  needTool(context, 'chattr');
+  at = join(mounted(context), `${number++}`);
+  [src, dest] = [join(at, 'src'), join(at, 'dest')];
+  makeFiles(src, { file: 'new', added: 'added', 'sub/file': 'new' });
+  symlinkSync('new', join(src, 'link'));
+  makeFiles(dest, { file: 'old', 'sub/file': 'old' });
+  symlinkSync('old', join(dest, 'link'));
+}
+
+/** Makes the folders append-only until the test is over. */
+function close(...folders: string[]): void {
+  const { status } = spawnSync('chattr', ['+a', ...folders]);
+  closed.push(...folders);
+  if (status !== 0) throw new Error('chattr failed');
+}
+
+const closed: string[] = [];
+afterEach(() => {
+  for (const folder of closed.splice(0)) execFileSync('chattr', ['-a', folder]);
+});
+
+const all = (folder: string): string[] =>
+  readdirSync(folder, { recursive: true }).sort() as string[];
+
+test.for<[string, CopyOptions]>([
+  ['a copy', {}],
+  ['a dry run', { dryRun: true }],
+  ['an update', { update: true }],
+  ['-a', { preserve: true }],
+  ['a backup', { backup: 'numbered' }],
+  ['hard links', { hardLink: true }],
+])(
+  '%s: an error for each entry that is there, and nothing is left',
+  async ([, options], context) => {
+    prepare(context);
+    close(dest, join(dest, 'sub'));
+    for (let run = 0; run < 2; run++) {
+      const { errors } = await copyTree(src, dest, { ...options, onError: 'continue' });
+      const refused = errors.filter(({ code }) => code === 'ERR_FASTCP_APPEND_ONLY');
+      // What the first run added is there in the second one.
+      const again = run > 0 && !options.update && !options.hardLink && !options.dryRun;
+      const names = ['file', 'link', 'sub/file', ...(again ? ['added'] : [])];
+      expect(refused.map((error) => error.dest).sort()).toEqual(
+        names.map((name) => join(dest, name)).sort(),
+      );
+      expect(refused[0]?.message).toContain('the folder is append-only');
+      // Its own mode and times cannot be set there either.
+      expect(errors.every(({ code }) => code === 'ERR_FASTCP_APPEND_ONLY')).toBe(true);
+      const added = options.dryRun ? [] : ['added'];
+      expect(all(dest)).toEqual([...added, 'file', 'link', 'sub', 'sub/file']);
+      expect(readFileSync(join(dest, 'sub/file'), 'utf8')).toBe('old');
+    }
+  },
+);
+
+test('as the folder that DEST is in', async (context) => {
+  prepare(context);
+  makeFiles(at, { 'log/file': 'old', 'log/tree/x': 'old' });
+  close(join(at, 'log'));
+  const code = (options: CopyOptions, from: string, to: string) =>
+    copyTree(join(src, from), join(at, 'log', to), options).then(
+      () => 'none',
+      (error) => error.code,
+    );
+  expect(await code({}, 'file', 'file')).toBe('ERR_FASTCP_APPEND_ONLY');
+  expect(await code({ atomic: true }, 'file', 'file')).toBe('ERR_FASTCP_APPEND_ONLY');
+  expect(await code({ atomic: 'two-step' }, 'sub', 'tree')).toBe('ERR_FASTCP_APPEND_ONLY');
+  expect(await code({}, 'file', 'new')).toBe('none');
+  const { folders } = await doctor(join(at, 'log'));
+  expect(folders[0]?.obstacle).toContain('append-only');
+  expect(all(join(at, 'log'))).toEqual(['file', 'new', 'tree', 'tree/x']);
+});
