@@ -117,11 +117,12 @@ const kinds: PreserveKind[] = [...usual, 'xattrs', 'links'];
 /** `all`: the help also has the options that few people need; the others fit a screen. */
 export function createProgram(all = false): Command {
   const rare = (option: Option): Option => option.hideHelp(!all);
+  const compare = new Option('--compare', 'copy nothing: print how SRC and DEST differ');
   const choice = <T>(option: Option, meanings: Record<string, T>): Option =>
     rare(option)
       .choices(Object.keys(meanings).filter(Boolean)) // for completions
       .argParser(choiceOf(meanings));
-  return new Command('fastcp')
+  const program = new Command('fastcp')
     .usage('[options] SRC... DEST')
     .description(
       "Copies folder trees. What SRC holds lands at DEST's own path, merged with what\n" +
@@ -179,7 +180,7 @@ export function createProgram(all = false): Command {
     .addOption(rare(new Option('--symlink', 'make links to files of SRC, no copies')))
     .option('--parents', 'make missing parents of DEST')
     .option('--dry-run', 'print what would be done, write nothing')
-    .option('--compare', 'copy nothing: print how SRC and DEST differ')
+    .addOption(compare)
     .optionsGroup('Ways:')
     .addOption(
       choice(new Option('--atomic [=two-step]', 'replace DEST whole, in one step, or not at all'), {
@@ -243,7 +244,17 @@ export function createProgram(all = false): Command {
     })
     .showHelpAfterError("Try 'fastcp --help'.")
     .exitOverride();
+  const names = program.options.map((option) => option.attributeName());
+  compare.conflicts(names.filter((name) => !meantToCompare.includes(name)));
+  return program;
 }
+
+/** Options that `--compare` goes by, as commander names them. */
+const meantToCompare = [
+  'compare',
+  ...['gitignore', 'onlyIgnored', 'ignoreFile', 'include', 'exclude', 'oneFileSystem'],
+  ...['p', 'archive', 'preserve', 'dereference', 'jobs', 'stop', 'json', 'quiet'],
+];
 
 function collect(value: string, previous: string[] = []): string[] {
   return [...previous, value];

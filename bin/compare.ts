@@ -7,7 +7,7 @@ import { Output } from './output.js';
 import { serializeError } from './report-json.js';
 import { usageError } from './usage-error.js';
 
-/** Prints how two trees differ. 0: they do not. 1: they do, or something could not be read. */
+/** Prints how two trees differ. 0: they do not. 1: they do. 2: something could not be read, or wrong usage. */
 export async function runCompare(invocation: Invocation): Promise<number> {
   const abort = new AbortController();
   const out = new Output(process.stdout, abort.signal);
@@ -17,12 +17,13 @@ export async function runCompare(invocation: Invocation): Promise<number> {
     const result = await compare(invocation, abort.signal);
     for (const { message } of result.errors) await err.line(`fastcp: ${escapeControls(message)}`);
     await (invocation.output.json ? printJson(result, out) : print(result, invocation, out));
-    return result.differences.length + result.errorCount === 0 ? 0 : 1;
+    if (result.errorCount > 0) return 2;
+    return result.differences.length > 0 ? 1 : 0;
   } catch (error) {
     if (error instanceof Interruption) return error.exitCode;
-    const usage = usageError(error);
-    await err.line(usage ?? `fastcp: ${escapeControls((error as Error).message)}`);
-    return usage === undefined ? 1 : 2;
+    const text = usageError(error) ?? `fastcp: ${escapeControls((error as Error).message)}`;
+    await err.line(text);
+    return 2;
   } finally {
     release();
     await out.flush();
@@ -47,7 +48,7 @@ const words: Record<Difference['type'], string> = {
   onlyInA: 'only in',
   onlyInB: 'only in',
   content: 'differ:',
-  metadata: 'differ in mode, times or owner:',
+  metadata: 'differ in metadata:',
 };
 
 async function print(result: CompareResult, { output }: Invocation, out: Output): Promise<void> {

@@ -3,25 +3,32 @@ import { sep } from 'node:path';
 import { run } from './copy-tree.js';
 import { invalidValue } from './errors.js';
 import { EventQueue } from './events.js';
-import { checkRequest, preserved, type Request } from './options.js';
+import { checkRequest, optionNames, preserved, type Request } from './options.js';
 import { trimSlashes } from './paths.js';
 import { Report } from './result.js';
 import { run as runSteps } from './steps.js';
-import type {
-  CompareOptions,
-  CompareResult,
-  Difference,
-  EntryEvent,
-  PathLike,
-  PreserveKind,
-} from './types.js';
+import type { CompareOptions, CompareResult, Difference, EntryEvent, PathLike } from './types.js';
 import { statEntry } from './walk.js';
 
-const compared: readonly PreserveKind[] = ['mode', 'timestamps', 'ownership'];
+const meant: ReadonlySet<string> = new Set<keyof CompareOptions>([
+  'preserve',
+  'dereference',
+  'concurrency',
+  'onError',
+  'signal',
+  'oneFileSystem',
+  'gitignore',
+  'onlyIgnored',
+  'ignoreFiles',
+  'include',
+  'exclude',
+  'filter',
+]);
 
 /**
  * Finds what differs between two trees: entries that only one has, kinds, contents, the texts of links
- * and, as `preserve` names them, modes (the default), times and owners. Nothing is written. With
+ * and, as `preserve` names them, modes (the default), times, owners, extended attributes with access control
+ * lists, and which names are hard links to one file. Nothing is written. With
  * `onError: 'continue'` what cannot be read is in `errors`; otherwise the promise rejects with the first
  * CopyError. Rejects with `signal.reason`, and with exactly what the filter throws. Throws for wrong
  * arguments as copyTree() does.
@@ -47,13 +54,13 @@ export async function compareTrees(
 }
 
 function compareRequest(a: PathLike, b: PathLike, options: CompareOptions): Request {
+  for (const [name, value] of Object.entries(options)) {
+    if (value === undefined || meant.has(name) || !optionNames.has(name)) continue;
+    throw invalidValue(`options.${name}`, 'left out: it means nothing to a comparison', value);
+  }
   const given = { preserve: ['mode'], ...options } as const;
   const request = checkRequest(a, b, { ...given, mirror: true, checksum: true, dryRun: true });
   const { preserve } = preserved(given.preserve);
-  const unknown = preserve.find((kind) => !compared.includes(kind));
-  if (unknown && options.preserve !== true) {
-    throw invalidValue('options.preserve', 'mode, timestamps or ownership to compare', unknown);
-  }
   return { ...request, dest: trimSlashes(request.dest), preserve, compares: true, entries: true };
 }
 
@@ -61,25 +68,58 @@ function compareRequest(a: PathLike, b: PathLike, options: CompareOptions): Requ
 class Differences {
   #onlyA = new Map<string, Difference>();
   #onlyB = new Map<string, Difference>();
-  #others: Difference[] = [];
+  #others = new Map<string, Difference>();
+  #linked: Linked[] = [];
 
   add({ action, kind, path, dest }: EntryEvent): void {
     const difference = { kind, a: path, b: dest };
-    if (action === 'make' || action === 'copy' || action === 'link') {
+    if (action === 'link') {
+      this.#linked.push(readLinked(difference));
+    } else if (action === 'make' || action === 'copy') {
       this.#onlyA.set(path, { type: 'onlyInA', ...difference });
     } else if (action === 'remove') {
       this.#onlyB.set(dest, { type: 'onlyInB', ...difference });
     } else if (action === 'replace') {
-      this.#others.push({ type: 'content', ...difference });
+      this.#others.set(path, { type: 'content', ...difference });
     } else if (action === 'touch') {
-      this.#others.push({ type: 'metadata', ...difference });
+      this.#others.set(path, { type: 'metadata', ...difference });
     }
   }
 
   list(): Difference[] {
-    const all = [...topmost(this.#onlyA), ...topmost(this.#onlyB), ...this.#others];
-    return all.sort((one, other) => (one.a < other.a ? -1 : one.a > other.a ? 1 : 0));
+    for (const { kind, a, b } of regrouped(this.#linked)) {
+      if (!this.#others.has(a)) this.#others.set(a, { type: 'metadata', kind, a, b });
+    }
+    const all = [...topmost(this.#onlyA), ...topmost(this.#onlyB), ...this.#others.values()];
+    return all.sort(byPath);
   }
+}
+
+/** A name that both trees have, and the identity of the file that each has there. */
+interface Linked extends Omit<Difference, 'type'> {
+  fileOfA: string;
+  fileOfB: string;
+}
+
+/** note_identities() in binding/src/engine/update.cc */
+function readLinked({ kind, a, b }: Omit<Difference, 'type'>): Linked {
+  const [pathA = '', fileOfA = ''] = a.split('\0');
+  const [pathB = '', fileOfB = ''] = b.split('\0');
+  return { kind, a: pathA, b: pathB, fileOfA, fileOfB };
+}
+
+/** Names whose file has another first name in one tree than in the other. */
+function* regrouped(linked: Linked[]): Generator<Linked> {
+  const [firstInA, firstInB] = [new Map<string, Linked>(), new Map<string, Linked>()];
+  for (const name of linked.sort(byPath)) {
+    if (!firstInA.has(name.fileOfA)) firstInA.set(name.fileOfA, name);
+    if (!firstInB.has(name.fileOfB)) firstInB.set(name.fileOfB, name);
+    if (firstInA.get(name.fileOfA) !== firstInB.get(name.fileOfB)) yield name;
+  }
+}
+
+function byPath(one: { a: string }, other: { a: string }): number {
+  return one.a < other.a ? -1 : one.a > other.a ? 1 : 0;
 }
 
 function* topmost(found: Map<string, Difference>): Generator<Difference> {

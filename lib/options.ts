@@ -61,7 +61,8 @@ const reuseModes = ['clone', 'hardLink'] as const;
 const snapshotModes = ['never', 'auto', 'always'] as const;
 const onErrorModes = ['stop', 'continue'] as const;
 
-const known: ReadonlySet<string> = new Set<keyof CopyOptions>([
+/** Of copyTree(). */
+export const optionNames: ReadonlySet<string> = new Set<keyof CopyOptions>([
   'atomic',
   'reuse',
   'snapshot',
@@ -108,7 +109,8 @@ export function checkRequest(
     throw invalidType('options', 'an object', options);
   }
   for (const name of Object.keys(options)) {
-    if (!known.has(name)) throw invalidValue(`options.${name}`, 'left out: no such option', name);
+    if (!optionNames.has(name))
+      throw invalidValue(`options.${name}`, 'left out: no such option', name);
   }
   const warnings: CopyWarning[] = [];
   const paths = checkPaths(src, dest);

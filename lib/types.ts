@@ -144,7 +144,7 @@ export type CompareOptions = Pick<
 export interface Difference {
   /**
    * Only one tree has it, a folder with all in it; `content`: also other texts of links, or another kind;
-   * `metadata`: mode, times or owner.
+   * `metadata`: mode, times, owner, extended attributes, or which names are hard links to one file.
    */
   type: 'onlyInA' | 'onlyInB' | 'content' | 'metadata';
   kind: EntryKind;

@@ -1,8 +1,16 @@
 import { execFileSync, spawnSync } from 'node:child_process';
-import { chmodSync, mkdirSync, rmSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import {
+  chmodSync,
+  linkSync,
+  mkdirSync,
+  rmSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
+import { dirname, join } from 'node:path';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { compareTrees } from '../../lib/index.js';
+import { compareTrees, copyTree } from '../../lib/index.js';
 import { COMMAND } from '../support/child.js';
 import { makeFiles, makeZoo } from '../support/trees.js';
 import { workFolder } from '../support/work.js';
@@ -94,7 +102,122 @@ test('what is not there, or asked for in vain', async () => {
     code: 'ENOENT',
     path: join(b, 'nowhere'),
   });
-  await expect(compareTrees(a, b, { preserve: ['xattrs'] })).rejects.toThrow(/options.preserve/);
+});
+
+test.for<[string, object]>([
+  ['verify', { verify: true }],
+  ['mirror', { mirror: true }],
+  ['checksum', { checksum: true }],
+  ['atomic', { atomic: 'two-step' }],
+  ['strict', { strict: false }],
+  ['entries', { entries: true }],
+  ['parents', { parents: true }],
+  ['dryRun', { dryRun: true }],
+  ['unknown', { unknown: true }],
+])('an option that means nothing to a comparison is refused: %s', async ([name, options]) => {
+  await expect(compareTrees(a, b, options)).rejects.toMatchObject({
+    code: 'ERR_INVALID_ARG_VALUE',
+    message: expect.stringContaining(`"options.${name}"`),
+  });
+  // What is undefined was not given.
+  const nothing = { verify: undefined, exclude: undefined } as object;
+  expect(await compare(nothing)).toEqual([]);
+});
+
+describe('hard links', () => {
+  const link = (root: string, ...names: string[]) => {
+    const [first = '', ...others] = names.map((name) => join(root, name));
+    writeFileSync(first, 'linked');
+    for (const other of others) {
+      mkdirSync(dirname(other), { recursive: true });
+      linkSync(first, other);
+    }
+  };
+  const links = () => compare({ preserve: ['mode', 'links'] });
+
+  test('the same groups', async () => {
+    for (const root of [a, b]) {
+      link(root, 'p', 'q', 'folder/r');
+      link(root, 's', 't');
+    }
+    expect(await links()).toEqual([]);
+  });
+
+  test.for<[string, string[][], string[][], string[]]>([
+    ['only A has them', [['p', 'q', 'r']], [['p'], ['q'], ['r']], ['q', 'r']],
+    ['only B has them', [['p'], ['q'], ['r']], [['p', 'q', 'r']], ['q', 'r']],
+    [
+      'another group',
+      [
+        ['p', 'q'],
+        ['r', 's'],
+      ],
+      [
+        ['p', 'r'],
+        ['q', 's'],
+      ],
+      ['q', 'r', 's'],
+    ],
+    ['one less', [['p', 'q', 'r']], [['p', 'q'], ['r']], ['r']],
+    ['the first less', [['p', 'q', 'r']], [['p'], ['q', 'r']], ['q', 'r']],
+  ])('%s', async ([, ofA, ofB, names]) => {
+    for (const names of ofA) link(a, ...names);
+    for (const names of ofB) link(b, ...names);
+    const expected = names.map((name) => `metadata file /${name}`);
+    for (let i = 0; i < 5; i++) expect(await links()).toEqual(expected);
+    expect(await compare()).toEqual([]);
+  });
+
+  test('names outside the trees, names of one side only, and other differences', async () => {
+    link(a, 'p', 'q', '../elsewhere');
+    link(b, 'p', 'q', 'onlyB');
+    expect(await links()).toEqual(['onlyInB file /onlyB']);
+    // A mode is a matter of the file: both names have it.
+    chmodSync(join(b, 'p'), 0o600);
+    expect(await links()).toEqual(['onlyInB file /onlyB', 'metadata file /p', 'metadata file /q']);
+    writeFileSync(join(b, 'q'), 'other');
+    expect(await links()).toEqual(['onlyInB file /onlyB', 'content file /p', 'content file /q']);
+  });
+
+  test('large files, symlinks and FIFOs', async () => {
+    for (const root of [a, b]) {
+      makeFiles(root, { large: Buffer.alloc(70 << 20, 'x') });
+      symlinkSync('x', join(root, 'link'));
+      execFileSync('mkfifo', [join(root, 'fifo')]);
+    }
+    for (const name of ['large', 'link', 'fifo']) linkSync(join(a, name), join(a, `${name} too`));
+    for (const name of ['large', 'link', 'fifo']) {
+      execFileSync('cp', ['-a', join(b, name), join(b, `${name} too`)]);
+    }
+    expect(await links()).toEqual([
+      'metadata fifo /fifo too',
+      'metadata file /large too',
+      'metadata link /link too',
+    ]);
+    expect(await compare()).toEqual([]);
+  });
+
+  test('with dereference, names that lead to one file', async () => {
+    makeFiles(a, { p: 'content' });
+    symlinkSync('p', join(a, 'q'));
+    link(b, 'p', 'q');
+    for (const name of ['p', 'q']) writeFileSync(join(b, name), 'content');
+    const options = { preserve: ['links'], dereference: true } as const;
+    expect(await compare(options)).toEqual([]);
+    rmSync(join(b, 'q'));
+    writeFileSync(join(b, 'q'), 'content');
+    expect(await compare(options)).toEqual(['metadata file /q']);
+  });
+
+  test('what -a has copied is the same; what it would do without is not', async () => {
+    for (const root of [a]) link(root, 'p', 'q', 'folder/r');
+    rmSync(b, { recursive: true });
+    await copyTree(a, b, { preserve: true });
+    expect(await compare({ preserve: true })).toEqual([]);
+    rmSync(b, { recursive: true });
+    await copyTree(a, b, { preserve: ['mode', 'timestamps', 'ownership', 'xattrs'] });
+    expect(await compare({ preserve: true })).toEqual(['metadata file /p', 'metadata file /q']);
+  });
 });
 
 describe('command', () => {
@@ -130,6 +253,64 @@ describe('command', () => {
   test('wrong use', () => {
     expect(run('--compare', a)).toMatchObject({ status: 2 });
     expect(run('--compare', a, b, 'c').stderr).toContain('--compare takes two trees');
-    expect(run('--compare', a, '/nowhere')).toMatchObject({ status: 1 });
+  });
+
+  test('2 and a message where there is trouble', () => {
+    for (const trees of [
+      [a, '/nowhere'],
+      ['/nowhere', b],
+    ]) {
+      const { status, stderr } = run('--compare', ...trees);
+      expect([status, stderr]).toEqual([2, expect.stringContaining('ENOENT')]);
+    }
+    // Where there are differences, too.
+    writeFileSync(join(b, 'same'), 't');
+    symlinkSync('nowhere', join(a, 'dangling'));
+    const { status, stdout, stderr } = run('--compare', '-L', a, b);
+    expect(stdout).toContain('differ: ');
+    expect([status, stderr]).toEqual([2, expect.stringContaining('dangling')]);
+  });
+
+  test.for([
+    [['-u'], '-u, --update'],
+    [['--mirror'], '--mirror'],
+    [['--checksum'], '--checksum'],
+    [['--no-force'], '--no-force'],
+    [['-n'], '-n, --skip-existing'],
+    [['--atomic'], '--atomic [=two-step]'],
+    [['--verify'], '--verify'],
+    [['-v'], '-v, --verbose'],
+    [['--dry-run'], '--dry-run'],
+    [['--parents'], '--parents'],
+    [['--reflink', 'never'], '--reflink <when>'],
+    [['--shard', '1/2'], '--shard <i/n>'],
+    [['--no-progress'], '--no-progress'],
+  ] as const)('%s means nothing to it', ([words, name]) => {
+    const { status, stdout, stderr } = run('--compare', ...words, a, b);
+    expect({ status, stdout }).toEqual({ status: 2, stdout: '' });
+    expect(stderr).toContain(`option '--compare' cannot be used with option '${name}'`);
+  });
+
+  test('all that means something to it', () => {
+    for (const words of [
+      '-a',
+      '-p',
+      '--no-preserve',
+      '--preserve=all',
+      '--preserve=mode,links,xattrs',
+      '-L',
+      '-x',
+      '-j 2',
+      '--stop',
+      '--gitignore',
+      '--only-ignored',
+      '--ignore-file .x',
+      '--include **',
+      '--exclude x',
+      '-q',
+      '--json',
+    ]) {
+      expect(run('--compare', ...words.split(' '), a, b)).toMatchObject({ status: 0, stderr: '' });
+    }
   });
 });

@@ -206,7 +206,10 @@ bool link_to_copy(Worker& worker, Folder& folder, Names names, Kind kind,
 bool is_first_name(Worker& worker, const FolderUse& use, Names names, const Stat& src,
                    HardLinks::Claim& claim) {
   const Options& options = worker.engine.options;
-  if (!options.preserve.links || !worker.engine.hard_links.may_recur(src)) return true;
+  // A comparison looks at every name.
+  if (!options.preserve.links || options.compares || !worker.engine.hard_links.may_recur(src)) {
+    return true;
+  }
   HardLinks::Place copy;
   switch (worker.engine.hard_links.take(src, use, names, claim, copy)) {
     case HardLinks::Turn::first: return true;

@@ -62,7 +62,7 @@ bool is_taken_for_same(const Pair& pair, uint64_t step) {
 /**
  * One more name of it may be somebody else's, however many SRC's file has: what is set here would be set there.
  */
-bool is_shared(const Pair& pair) { return pair.dst.links > 1; }
+bool is_shared(const Pair& pair) { return pair.dst.links > 1 && !pair.options().compares; }
 
 enum class Contents : uint8_t { same, differ, left };  // left: nothing is to be done now
 
@@ -184,6 +184,23 @@ bool is_current(const Pair& pair, const EntryTask& again) {
   }
 }
 
+/**
+ * In a comparison: tells the host which file each side has under a name, where that may be one of several names.
+ * The paths of the record end with a null byte and that file's identity; lib/compare-trees.ts finds the groups.
+ */
+void note_identities(const Pair& pair) {
+  Engine& engine = pair.worker.engine;
+  const bool several = pair.src.links > 1 || pair.dst.links > 1 || pair.options().dereference;
+  if (!several || pair.src.kind != pair.dst.kind) return;
+  const auto with_identity = [](std::string path, const Stat& stat) {
+    path += '\0';
+    return path + std::to_string(stat.dev) + ':' + std::to_string(stat.ino);
+  };
+  engine.journal.add(Action::link, pair.src.kind,
+                     with_identity(pair.folder().src_path(pair.names.src), pair.src),
+                     with_identity(pair.folder().dst_path(pair.names.dst), pair.dst));
+}
+
 }  // namespace
 
 bool is_changed(const Stat& before, const Stat& now) {
@@ -206,6 +223,9 @@ bool is_up_to_date(Worker& worker, const FolderUse& use, Names names, Kind kind,
   }
   if (pair.src.kind != kind) return pair.fail(EBUSY, kRefused);  // it was that when listed
 
+  const Options& options = worker.engine.options;
+  // Not where a comparison of contents goes on.
+  if (options.compares && options.preserve.links && compared.offset == 0) note_identities(pair);
   HardLinks::Claim claim;
   if (!is_first_name(worker, use, names, pair.src, claim)) return true;
   if (!is_current(pair, again)) return false;  // who copies it claims it anew
