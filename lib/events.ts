@@ -8,7 +8,7 @@ import type { CopyEvent, EntryEvent } from './types.js';
 /** More entries than this are not taken from the engine, whose workers then wait outside the pool. */
 const enough = 1024;
 /** Milliseconds after which a reader who asks for nothing no longer holds up a copy that somebody awaits. */
-const patience = 1000;
+const patience = 5000;
 
 export class EventQueue implements AsyncIterator<CopyEvent> {
   #events: CopyEvent[] = [];
@@ -41,7 +41,7 @@ export class EventQueue implements AsyncIterator<CopyEvent> {
 
   /**
    * From now on somebody waits for the copy's end, which a reader may hold up only as long as it reads: for
-   * one that has not asked for an event for a second the copy goes on, and further entry events are dropped.
+   * one that has not asked for an event for five seconds the copy goes on, and further entry events are dropped.
    */
   await(): void {
     this.#awaited = true;

@@ -294,7 +294,7 @@ export interface EntryEvent {
  *
  * With `entries`, a slow reader holds up the copy, so that memory stays bounded. Awaiting the job never waits
  * for a reader that has stopped: if somebody awaits the job and its iterator was not asked for an event for
- * one second, the copy goes on. Further entry events are dropped until the iterator is asked again, and the
+ * five seconds, the copy goes on. Further entry events are dropped until the iterator is asked again, and the
  * warning `ENTRIES_DROPPED` counts them.
  */
 export interface CopyJob extends Promise<CopyResult>, AsyncIterable<CopyEvent> {

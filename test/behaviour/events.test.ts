@@ -178,7 +178,7 @@ describe('an iterator that nobody reads from', () => {
     ['finally()', (job) => job.finally(() => {})],
   ];
 
-  test.each(awaits)('does not keep %s from settling', { timeout: 15_000 }, async (_, wait) => {
+  test.each(awaits)('does not keep %s from settling', { timeout: 40_000 }, async (_, wait) => {
     for (const reads of [0, 1]) {
       dest = join(cwd, `dest-${made++}`);
       const { job, events } = await hold(reads);
@@ -198,7 +198,7 @@ describe('an iterator that nobody reads from', () => {
   test('holds up a copy that nobody awaits', async () => {
     const { job, events } = await hold(1);
     job.catch(() => {}); // says what is to be done about an error, and does not wait
-    await sleep(2_000);
+    await sleep(6_000);
     expect(job.result.files).toBeLessThan(FILES);
     await events.return?.();
     expect(await job).toMatchObject({ files: FILES, warnings: [] });
