@@ -24,6 +24,7 @@ class Job::Lease : public Host {
   Lease& operator=(const Lease&) = delete;
 
   void questions_wait() override { job_.ping(); }
+  void tasks_wait() override { job_.ping(); }
 
   bool wants_thread_back(Clock::time_point now) override {
     int64_t last = job_.pinged_;
@@ -107,6 +108,7 @@ void Job::work_here() {
   struct Here : Host {
     bool wants_thread_back(Clock::time_point) override { return false; }
     void questions_wait() override {}  // they are looked for when nothing else is left
+    void tasks_wait() override {}      // there is one worker
   };
   Here host;
   engine_.work(host);

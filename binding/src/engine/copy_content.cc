@@ -193,7 +193,7 @@ void LargeFile::begin(Worker& worker, const FolderUse& use, OpenFile opened) {
     self->count(content.bytes);
   } else {
     const uint64_t parts = self->file_.stat.size / kChunk;
-    const auto others = std::min<uint64_t>(worker.engine.active() - 1, parts);
+    const auto others = std::min<uint64_t>(worker.engine.workers() - 1, parts);
     for (uint64_t i = 0; i < others; i++) worker.engine.stack.push(LargeFileTask{self, false});
   }
   self->help(worker, self);

@@ -150,7 +150,6 @@ void let_in(Engine& engine, Folder& folder) {
 /** What is known of a folder's end in DEST once that is there. */
 void set_target(Engine& engine, Folder& folder, const Target& target) {
   if (!folder.has_dst()) return;
-  folder.dst_stat = target.stat;
   folder.route = &engine.route(folder.src_stat.dev, target.stat.dev, folder.dst());
   folder.fresh = target.made;
   read_mark(engine, folder);
@@ -172,9 +171,10 @@ bool find_target(const Folder& parent, Names names, Target& target) {
   return false;
 }
 
-/** Makes one that had to wait, in a parent that is there. Engine::making is held. */
+/** Makes one that had to wait, in a parent that is there. Whoever needs it as well waits for that. */
 bool make_waiting(Worker& worker, Folder& folder) {
-  if (folder.made == Made::failed) return false;
+  const std::lock_guard lock(folder.changing);
+  if (folder.made != Made::when_needed) return folder.made == Made::yes;
   Folder& parent = folder.parent();
   const Names names = folder.names();
   folder.made = Made::failed;  // until it succeeds
@@ -187,7 +187,7 @@ bool make_waiting(Worker& worker, Folder& folder) {
   worker.count(Count::found);
   if (target.made) worker.count(Count::folders);
   if (target.made) worker.note(parent, names, Action::make, Kind::folder);
-  if (target.handle.is_open()) folder.set_dst(std::move(target.handle));
+  if (target.handle.is_open()) folder.set_dst(std::move(target.handle), target.stat);
   set_target(worker.engine, folder, target);
   folder.made = Made::yes;
   return true;
@@ -207,8 +207,6 @@ bool make_early(Worker& worker, Folder& parent, Names names) {
 }
 
 bool make_needed(Worker& worker, Folder& folder) {
-  if (folder.made == Made::yes) return true;
-  const std::lock_guard lock(worker.engine.making);
   std::vector<Folder*> waiting;
   for (Folder* at = &folder; at->made != Made::yes; at = &at->parent()) waiting.push_back(at);
   for (; !waiting.empty(); waiting.pop_back()) {
@@ -272,6 +270,7 @@ FolderUse open_folder(Worker& worker, FolderTask task, Follow follow_src) {
       Folder::create(std::move(task.parent), std::move(task.src_name), std::move(task.dst_name),
                      std::move(src), std::move(target.handle));
   folder->src_stat = src_stat;
+  folder->dst_stat = target.stat;
   folder->path_hash = hash;
   folder->follow_src = follow_src;
   folder->follow_dst = from_base ? Follow::yes : Follow::no;

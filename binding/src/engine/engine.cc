@@ -63,17 +63,23 @@ char* Worker::content() {
   return content_.get();
 }
 
+void Worker::call_back() {
+  if (engine.stack.calls_back()) host_.tasks_wait();
+}
+
 bool Worker::must_leave() {
+  call_back();
   return ++asked_ % 8 == 0 ? must_leave_now() : leaving_ || engine.stopped();
 }
 
 bool Worker::must_leave_now() {
+  call_back();
+  leaving_ = leaving_ || engine.journal.full() || engine.questions.full();
   if (leaving_ || engine.stopped()) return true;
   const auto now = Clock::now();
   if (now - looked_ < kLookEvery) return false;
   flush();
-  leaving_ = engine.journal.full() || engine.questions.full() || host_.wants_thread_back(now);
-  return leaving_;
+  return leaving_ = host_.wants_thread_back(now);
 }
 
 void Worker::flush() {
@@ -162,15 +168,10 @@ void Engine::work(Host& host) {
   active_++;
   {
     Worker worker(*this, host);
-    for (bool more = true; more && !worker.must_leave();) {
-      Task task;
-      const TaskStack::Taken taken = stack.take(task);
-      if (taken == TaskStack::Taken::task) {
-        run(worker, task);
-        task = Task();  // before it is reported: what it held is part of the work
-        stack.done();
-      }
-      more = taken != TaskStack::Taken::nothing;
+    for (Task task; !worker.must_leave_now() && stack.take(task); stack.done()) {
+      worker.call_back();
+      run(worker, task);
+      task = Task();  // before it is reported: what it held is part of the work
     }
   }
   // The last worker clears up, so that no other thread has to.
@@ -290,23 +291,32 @@ unsigned Engine::useful_workers(unsigned limit) {
   // eight were the best for a cold tree. Where the source is cached, more than cores only contend.
   constexpr uint64_t kReading = 64;  // blocks of 512 bytes
   const bool waiting = blocks >= kReading && cpu < wall / 4 * 3;
-  return std::min({limit, most_workers, waiting ? std::max(8U, cores_ * 2) : cores_});
+  useful_ = std::min({limit, most_workers, waiting ? std::max(8U, cores_ * 2) : cores_});
+  return useful_;
 }
 
 Route& Engine::route(uint64_t src_dev, uint64_t dst_dev, const platform::Handle& dst) {
-  const std::lock_guard lock(devices_mutex_);
-  for (const auto& known : routes_) {
-    if (known->src_dev == src_dev && known->dst_dev == dst_dev) return *known;
+  const auto find_locked = [&]() -> Route* {
+    for (const auto& known : routes_) {
+      if (known->src_dev == src_dev && known->dst_dev == dst_dev) return known.get();
+    }
+    return nullptr;
+  };
+  {
+    const std::lock_guard lock(devices_mutex_);
+    if (Route* known = find_locked(); known != nullptr) return *known;
   }
-  routes_.push_back(std::make_unique<Route>());
-  Route& added = *routes_.back();
-  added.src_dev = src_dev;
-  added.dst_dev = dst_dev;
-  added.clone = options.reflink != Reflink::never;
-  added.copy_range = options.reflink != Reflink::never;
-  added.time_step = platform::time_step(dst);
-  added.folders_early = platform::wants_folders_early(dst);
-  return added;
+  auto added = std::make_unique<Route>();
+  added->src_dev = src_dev;
+  added->dst_dev = dst_dev;
+  added->clone = options.reflink != Reflink::never;
+  added->copy_range = options.reflink != Reflink::never;
+  added->time_step = platform::time_step(dst);
+  added->folders_early = platform::wants_folders_early(dst);
+  const std::lock_guard lock(devices_mutex_);
+  if (Route* known = find_locked(); known != nullptr) return *known;
+  routes_.push_back(std::move(added));
+  return *routes_.back();
 }
 
 void Engine::add_target(const platform::Stat& folder) {

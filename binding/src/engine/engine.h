@@ -6,10 +6,11 @@
 //                                       │            EntryTask ───> one entry ─────────────┘
 //                                       └─ push <─── LargeFileTask > parts of one file
 //
-// A worker waits for other workers, never for its host. It leaves when nothing is left, when the copy
-// is stopped, or when the host wants its thread; what is left then stays on the stack.
+// A worker waits for other workers, never for its host. It leaves when it has found nothing to do for 10 ms,
+// when the copy is stopped, or when the host wants its thread; what is left then stays on the stack.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -95,6 +96,9 @@ class Host {
 
   /** Engine::questions has some to be taken. */
   virtual void questions_wait() = 0;
+
+  /** More workers than there are have something to do. */
+  virtual void tasks_wait() = 0;
 };
 
 class Engine;
@@ -120,6 +124,9 @@ class Worker {
 
   /** Engine::note() */
   void note(const Folder& folder, Names names, Action action, platform::Kind kind);
+
+  /** Has the host bring back a worker that left for want of a task, where tasks wait now. */
+  void call_back();
 
   /** Calls `open` again while it finds no free descriptor and other workers may free some. */
   template <class Open>
@@ -237,10 +244,6 @@ class Engine : private FolderOwner {
   TaskStack stack;
   Questions questions;
   FolderTable folders;
-  /** Held to make folders that wait for something taken in them. */
-  std::mutex making;
-  /** Held to change the mode of a folder that keeps us out. */
-  std::mutex opening;
   HardLinks hard_links{stack, options.dereference};
   /** When somebody had waited for a descriptor for a second, and got none. */
   std::atomic<Clock::time_point> waited_in_vain{Clock::time_point{} - std::chrono::hours(1)};
@@ -249,8 +252,8 @@ class Engine : private FolderOwner {
   /** The most workers that the descriptor limit allows. */
   unsigned most_workers = 1;
   uint64_t next_temporary() { return temporary_++; }
-  /** Workers in work(). */
-  unsigned active() const { return active_; }
+  /** Workers in work(), and those that would be useful there. */
+  unsigned workers() const { return std::max(active_.load(), useful_.load()); }
 
  private:
   friend class Worker;
@@ -262,6 +265,7 @@ class Engine : private FolderOwner {
   const std::vector<Root> roots_;
   std::atomic<bool> stopped_{false};
   std::atomic<unsigned> active_{0};
+  std::atomic<unsigned> useful_{1};  // by the last useful_workers()
   std::array<std::atomic<uint64_t>, kCounts> counters_{};
   std::atomic<uint64_t> temporary_;  // starts at random, so that processes do not meet
   // What useful_workers() goes by: time on the clock and on the processor, and reads from a device,

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <utility>
 
 #include "mark.h"
 
@@ -39,7 +40,8 @@ FolderUse Folder::base(FolderTable& table) {
 FolderUse Folder::create(FolderUse parent, std::string src_name, std::string dst_name, Handle src,
                          Handle dst) {
   FolderTable& table = parent->table_;
-  auto* folder = new Folder(table, std::exchange(parent.folder_, nullptr));
+  auto* folder = new Folder(table, parent.folder_);
+  parent.folder_ = nullptr;  // the folder has taken over the use
   folder->parent_->keeps_.fetch_add(1, std::memory_order_relaxed);
   folder->src_name_ = std::move(src_name);
   folder->dst_name_ = std::move(dst_name);
@@ -50,7 +52,7 @@ FolderUse Folder::create(FolderUse parent, std::string src_name, std::string dst
   FolderTable::open_pairs_++;
   const std::lock_guard lock(table.mutex_);
   auto& siblings = folder->parent_->children_;
-  folder->among_siblings_ = siblings.insert(siblings.end(), folder);
+  siblings.splice(siblings.end(), folder->sibling_node_);
   return FolderUse(folder);
 }
 
@@ -59,9 +61,10 @@ FolderUse Folder::use() {
   return FolderUse(this);
 }
 
-void Folder::set_dst(Handle dst) {
+void Folder::set_dst(Handle dst, const Stat& stat) {
   const std::lock_guard lock(table_.mutex_);
   has_dst_ = true;
+  dst_stat = stat;
   if (src_.is_open()) dst_ = std::move(dst);  // else both ends are opened when they are needed
 }
 
@@ -108,18 +111,18 @@ FolderKeep::~FolderKeep() {
   if (folder_ != nullptr) folder_->table_.forget(folder_);
 }
 
+FolderKeep FolderKeep::try_keep(Folder& folder) {
+  FolderKeep keep;
+  int keeps = folder.keeps_;
+  while (keeps > 0 && keep.folder_ == nullptr) {
+    if (folder.keeps_.compare_exchange_weak(keeps, keeps + 1)) keep.folder_ = &folder;
+  }
+  return keep;
+}
+
 int FolderPin::pin(Folder& folder) {
   release();
-  if (!folder.is_base()) {
-    FolderTable& table = folder.table_;
-    const std::lock_guard lock(table.mutex_);
-    if (const int error = table.open_locked(folder); error < 0) return error;
-    folder.pins_++;
-    if (folder.idle_at_) table.idle_.erase(*folder.idle_at_);
-    folder.idle_at_.reset();
-  }
-  folder_ = &folder;
-  return 0;
+  return folder.table_.pin(folder, *this);
 }
 
 void FolderPin::release() {
@@ -128,103 +131,191 @@ void FolderPin::release() {
   if (folder.is_base()) return;
   FolderTable& table = folder.table_;
   const std::lock_guard lock(table.mutex_);
-  if (--folder.pins_ == 0) folder.idle_at_ = table.idle_.insert(table.idle_.end(), &folder);
+  if (--folder.pins_ == 0) table.idle_.splice(table.idle_.end(), folder.idle_node_);
 }
 
 // --- FolderTable -----------------------------------------------------------------------------
 
-bool FolderTable::close_oldest_locked() {
+bool FolderTable::close_oldest_locked(Closing& closing) {
   if (idle_.empty()) return false;
+  closing.reserve(closing.size() + 2);
   Folder& folder = *idle_.front();
-  idle_.pop_front();
-  folder.idle_at_.reset();
-  folder.src_.close();
-  folder.dst_.close();
+  folder.idle_node_.splice(folder.idle_node_.begin(), idle_, folder.idle_at_);
+  closing.push_back(std::move(folder.src_));
+  closing.push_back(std::move(folder.dst_));
   open_pairs_--;
   return true;
 }
 
 void FolderTable::make_room() {
   if (open_pairs_ < budget_) return;
+  Closing closing;
   const std::lock_guard lock(mutex_);
-  while (open_pairs_ >= budget_ && close_oldest_locked()) {
+  while (open_pairs_ >= budget_ && close_oldest_locked(closing)) {
   }
 }
 
 bool FolderTable::close_one() {
+  Closing closing;
   const std::lock_guard lock(mutex_);
-  return close_oldest_locked();
+  return close_oldest_locked(closing);
 }
 
-/** What every folder that was reopened goes through: others may have to be closed for it. */
-void FolderTable::opened_locked(Folder& folder, Handle src, Handle dst) {
+void FolderTable::pin_locked(Folder& folder, FolderPin& out) {
+  out.folder_ = &folder;
+  if (folder.is_base() || folder.pins_++ > 0) return;
+  // Idle, unless it was opened just now.
+  if (folder.idle_node_.empty()) {
+    folder.idle_node_.splice(folder.idle_node_.begin(), folder.table_.idle_, folder.idle_at_);
+  }
+}
+
+/** What every folder that was opened again goes through: others may have to be closed for it. */
+void FolderTable::install_locked(Folder& folder, Handle src, Handle dst, Closing& closing,
+                                 FolderPin& out) {
   folder.src_ = std::move(src);
   folder.dst_ = std::move(dst);
   open_pairs_++;
-  folder.idle_at_ = idle_.insert(idle_.end(), &folder);
-  while (open_pairs_ > budget_ && idle_.front() != &folder) close_oldest_locked();
+  pin_locked(folder, out);
+  while (open_pairs_ > budget_ && close_oldest_locked(closing)) {
+  }
 }
 
 /** An open folder below a closed one, the nearest of `most` that are looked at. */
-Folder* FolderTable::open_below_locked(Folder& folder, size_t most) {
+FolderKeep FolderTable::open_below_locked(Folder& folder, size_t most) {
   std::vector<Folder*> seen{&folder};
   for (size_t i = 0; i < seen.size() && i < most; i++) {
     for (Folder* child : seen[i]->children_) {
-      if (child->src_.is_open()) return child;
+      if (child->src_.is_open()) return FolderKeep::try_keep(*child);
       if (seen.size() < most) seen.push_back(child);
     }
   }
-  return nullptr;
+  return {};
 }
 
-/** Opens a closed folder. */
-int FolderTable::open_locked(Folder& folder) {
-  std::vector<Folder*> closed;
-  Folder* at = &folder;
-  for (; !at->src_.is_open(); at = at->parent_) closed.push_back(at);
-  if (closed.empty()) return 0;
-
-  // Up, where that is nearer: on the way out of a deep tree another worker may still be further down.
-  if (Folder* below = open_below_locked(folder, closed.size()); below != nullptr) {
-    for (; below != &folder; below = below->parent_) open_parent_locked(*below);
-    if (folder.src_.is_open()) return 0;
-  }
-
-  // Down from the nearest ancestor that is open; those between stay closed.
-  Handle src, dst;
-  for (const Folder* above = at; !closed.empty(); closed.pop_back()) {
-    const Folder& next = *closed.back();
+int FolderTable::open_upwards(const Folder& from, const std::vector<Step>& steps, Handle& src,
+                              Handle& dst) {
+  for (const auto& [folder, has_dst] : steps) {
     Handle next_src, next_dst;
-    const Handle& above_src = src.is_open() ? src : above->src_;
-    const Handle& above_dst = dst.is_open() ? dst : above->dst_;
-    int error = platform::open_source_folder(next.doomed ? above_dst : above_src,
-                                             next.src_name_.c_str(), next.follow_src, next_src);
-    if (error == 0 && next.has_dst_) {
-      error = platform::open_target_folder(above_dst, next.dst_name_.c_str(), next.follow_dst,
-                                           next_dst);
+    const Handle& child_src = src.is_open() ? src : from.src_;
+    int error = platform::open_source_parent(child_src, next_src);
+    if (error == 0 && has_dst) {
+      error = platform::open_target_parent(src.is_open() ? dst : from.dst_, next_dst);
     }
     if (error < 0) return error;
-    if (!is_same(next_src, next.src_stat) || (next.has_dst_ && !is_same(next_dst, next.dst_stat))) {
+    if (!is_same(next_src, folder->src_stat) || (has_dst && !is_same(next_dst, folder->dst_stat))) {
       return -ESTALE;
     }
     src = std::move(next_src);
     dst = std::move(next_dst);
   }
-  opened_locked(folder, std::move(src), std::move(dst));
+  return 0;
+}
+
+int FolderTable::open_downwards(const Folder& from, const std::vector<Step>& steps, Handle& src,
+                                Handle& dst) {
+  for (const auto& [folder, has_dst] : steps) {
+    Handle next_src, next_dst;
+    const Handle& above_src = src.is_open() ? src : from.src_;
+    const Handle& above_dst = src.is_open() ? dst : from.dst_;
+    int error =
+        platform::open_source_folder(folder->doomed ? above_dst : above_src,
+                                     folder->src_name_.c_str(), folder->follow_src, next_src);
+    if (error == 0 && has_dst) {
+      error = platform::open_target_folder(above_dst, folder->dst_name_.c_str(), folder->follow_dst,
+                                           next_dst);
+    }
+    if (error < 0) return error;
+    if (!is_same(next_src, folder->src_stat) || (has_dst && !is_same(next_dst, folder->dst_stat))) {
+      return -ESTALE;
+    }
+    src = std::move(next_src);
+    dst = std::move(next_dst);
+  }
+  return 0;
+}
+
+int FolderTable::pin(Folder& folder, FolderPin& out) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (folder.src_.is_open()) {
+      pin_locked(folder, out);
+      return 0;
+    }
+  }
+  const std::lock_guard opening(folder.opening_);
+  int result = kMadeMeanwhile;
+  while (result == kMadeMeanwhile) result = open(folder, out);
+  return result;
+}
+
+/**
+ * Opens and pins a folder whose opening_ is held. kMadeMeanwhile: it has got its end in DEST since, which is
+ * to be opened as well.
+ */
+int FolderTable::open(Folder& folder, FolderPin& out) {
+  std::vector<Step> down,
+      up;           // to the folder: from its nearest open ancestor, from an open one below
+  FolderKeep kept;  // that one below
+  FolderPin above, below;
+  Closing closing;
+  const Folder* ancestor = &folder;
+  bool has_dst = false;
+  {
+    const std::lock_guard lock(mutex_);
+    has_dst = folder.has_dst_;
+    Folder* at = &folder;
+    for (; !at->src_.is_open(); at = at->parent_) down.push_back({at, at->has_dst_});
+    if (down.empty()) {
+      pin_locked(folder, out);
+      return 0;
+    }
+    std::reverse(down.begin(), down.end());
+    pin_locked(*at, above);
+    ancestor = at;
+    // Up, where that is nearer: on the way out of a deep tree another worker may still be further down.
+    kept = open_below_locked(folder, down.size());
+    if (kept) {
+      pin_locked(*kept, below);
+      for (at = &*kept; at != &folder; at = at->parent_) {
+        up.push_back({at->parent_, at->parent_->has_dst_});
+      }
+    }
+  }
+  Handle src, dst;
+  int error = kept ? open_upwards(*kept, up, src, dst) : -ESTALE;
+  if (error < 0) {
+    src.close();
+    dst.close();
+    error = open_downwards(*ancestor, down, src, dst);
+  }
+  if (error < 0) return error;
+  const std::lock_guard lock(mutex_);
+  if (folder.has_dst_ != has_dst) return kMadeMeanwhile;
+  install_locked(folder, std::move(src), std::move(dst), closing, out);
   return 0;
 }
 
 /** Opens a closed parent by '..' of an open folder, unless one of them was moved. */
-void FolderTable::open_parent_locked(Folder& folder) {
+void FolderTable::open_parent(Folder& folder) {
   Folder& parent = *folder.parent_;
-  if (parent.src_.is_open() || !folder.src_.is_open()) return;
-  Handle src, dst;
-  if (platform::open_source_parent(folder.src_, src) < 0 || !is_same(src, parent.src_stat)) return;
-  if (parent.has_dst_ && (!folder.has_dst_ || platform::open_target_parent(folder.dst_, dst) < 0 ||
-                          !is_same(dst, parent.dst_stat))) {
-    return;
+  FolderPin from, opened;
+  Closing closing;
+  std::unique_lock<std::mutex> opening;
+  std::vector<Step> up;
+  {
+    const std::lock_guard lock(mutex_);
+    if (parent.src_.is_open() || !folder.src_.is_open()) return;
+    opening = std::unique_lock(parent.opening_, std::try_to_lock);
+    if (!opening) return;  // somebody else opens it
+    pin_locked(folder, from);
+    up.push_back({&parent, parent.has_dst_});
   }
-  opened_locked(parent, std::move(src), std::move(dst));
+  Handle src, dst;
+  if (open_upwards(folder, up, src, dst) < 0) return;
+  const std::lock_guard lock(mutex_);
+  if (parent.has_dst_ != up.front().has_dst) return;
+  install_locked(parent, std::move(src), std::move(dst), closing, opened);
 }
 
 /** Ends one use, and with a folder's last one its use of its parent: a loop, trees can be deep. */
@@ -233,9 +324,8 @@ void FolderTable::leave(Folder* folder) {
     Folder* parent = folder->parent_;
     if (parent != nullptr) {
       owner_.finish(*folder);
-      const std::lock_guard lock(mutex_);
       // The parent may have nothing left to do, but the way up from a deep tree stays short.
-      open_parent_locked(*folder);
+      open_parent(*folder);
     }
     forget(folder);
     folder = parent;
@@ -248,8 +338,11 @@ void FolderTable::forget(Folder* folder) {
     Folder* parent = folder->parent_;
     if (parent != nullptr) {
       const std::lock_guard lock(mutex_);
-      parent->children_.erase(folder->among_siblings_);
-      if (folder->idle_at_) idle_.erase(*folder->idle_at_);
+      folder->sibling_node_.splice(folder->sibling_node_.begin(), parent->children_,
+                                   folder->among_siblings_);
+      if (folder->idle_node_.empty()) {
+        folder->idle_node_.splice(folder->idle_node_.begin(), idle_, folder->idle_at_);
+      }
       if (folder->src_.is_open()) open_pairs_--;
     }
     delete folder;

@@ -6,6 +6,9 @@
 // The order of work (task_stack.h) bounds how many are open at a time. Past the budget the idle one
 // that was used longest ago is closed, and reopened when its turn comes: by '..' from an open child, or
 // down from the nearest open ancestor. Either way device and inode must be what they were.
+//
+// System calls may take for ever where a network does not answer, so none is made while the table's mutex is
+// held: what they need is pinned meanwhile, and who opens a folder holds that folder's own mutex.
 #pragma once
 
 #include <atomic>
@@ -24,6 +27,8 @@
 namespace fastcp {
 
 class Folder;
+class FolderKeep;
+class FolderPin;
 
 /** An entry's name on both sides. They differ only in the base, where they are whole paths. */
 struct Names {
@@ -87,16 +92,33 @@ class FolderTable {
   friend class FolderUse;
   friend class FolderKeep;
 
-  Folder* open_below_locked(Folder& folder, size_t most);
-  int open_locked(Folder& folder);
-  void opened_locked(Folder& folder, platform::Handle src, platform::Handle dst);
-  void open_parent_locked(Folder& folder);
-  bool close_oldest_locked();
+  /** Handles taken from folders; closed where no mutex is held. */
+  using Closing = std::vector<platform::Handle>;
+  struct Step {
+    const Folder* folder;
+    bool has_dst;
+  };
+
+  static constexpr int kMadeMeanwhile = 1;
+
+  int pin(Folder& folder, FolderPin& out);
+  int open(Folder& folder, FolderPin& out);
+  void open_parent(Folder& folder);
+  static int open_upwards(const Folder& from, const std::vector<Step>& steps, platform::Handle& src,
+                          platform::Handle& dst);
+  static int open_downwards(const Folder& from, const std::vector<Step>& steps,
+                            platform::Handle& src, platform::Handle& dst);
+  static FolderKeep open_below_locked(Folder& folder, size_t most);
+  static void pin_locked(Folder& folder, FolderPin& out);
+  void install_locked(Folder& folder, platform::Handle src, platform::Handle dst, Closing& closing,
+                      FolderPin& out);
+  bool close_oldest_locked(Closing& closing);
   void leave(Folder* folder);
   void forget(Folder* folder);
 
   FolderOwner& owner_;
-  // Guards idle_ and, of every folder, the handles' being open, pins_, idle_at_ and children_.
+  // Guards idle_ and, of every folder, the handles' being open, has_dst_, pins_ and children_. It may be taken
+  // while a folder's opening_ or changing is held, and not the other way round.
   std::mutex mutex_;
   std::list<Folder*> idle_;  // open and not pinned, the longest unused first
   int64_t budget_ = 16;
@@ -145,8 +167,13 @@ class FolderKeep {
 
   [[nodiscard]] FolderKeep again() const { return FolderKeep(*folder_); }
   Folder& operator*() const { return *folder_; }
+  explicit operator bool() const { return folder_ != nullptr; }
 
  private:
+  friend class FolderTable;
+  /** For a folder that is found in the table, and may be on its way out of memory: empty then. */
+  static FolderKeep try_keep(Folder& folder);
+
   Folder* folder_ = nullptr;
 };
 
@@ -181,7 +208,7 @@ class Folder {
   FolderUse use();
 
   /** Gives a folder that had none its end in DEST. */
-  void set_dst(platform::Handle dst);
+  void set_dst(platform::Handle dst, const platform::Stat& stat);
 
   /** Paths as the user gave them plus the names below; for reports only. */
   [[nodiscard]] std::string src_path(const char* name = nullptr) const;
@@ -190,7 +217,10 @@ class Folder {
   /** Read before anything is made in the folder; all below is set once before it says yes. */
   std::atomic<Made> made{Made::yes};
 
-  // Set once, before any other worker sees the folder or under Engine::making:
+  /** Held by whoever makes the folder after it was needed, or changes a mode that keeps us out. */
+  std::mutex changing;
+
+  // Set once, before any other worker sees the folder or while changing is held:
   platform::Stat src_stat{}, dst_stat{};
   Route* route = nullptr;
   bool fresh = false;   // made by us, empty; then there is a route
@@ -204,7 +234,7 @@ class Folder {
   // Only in roots, whose name is a path that the user gave:
   platform::Follow follow_src = platform::Follow::no, follow_dst = platform::Follow::no;
 
-  /** Its mode kept us out until we changed it. Engine::opening is held. */
+  /** Its mode kept us out until we changed it. Guarded by changing. */
   bool opened_up = false;
 
   /** Something in it stays, though it is doomed. */
@@ -249,10 +279,13 @@ class Folder {
   std::string src_name_, dst_name_;
   platform::Handle src_, dst_;
   bool has_dst_ = false;
+  std::mutex opening_;           // held by whoever opens the folder again
   std::list<Folder*> children_;  // those in memory
-  std::list<Folder*>::iterator among_siblings_{};
+  // Nodes that go to the parent's children_ and to the table's idle_, and come back.
+  std::list<Folder*> sibling_node_{this}, idle_node_{this};
+  const std::list<Folder*>::iterator among_siblings_{sibling_node_.begin()};
+  const std::list<Folder*>::iterator idle_at_{idle_node_.begin()};
   int pins_ = 0;
-  std::optional<std::list<Folder*>::iterator> idle_at_{};
   std::atomic<int> uses_{1};
   std::atomic<int> keeps_{1};  // one for all uses, one for each child, and FolderKeeps
 };
@@ -275,6 +308,7 @@ class FolderPin {
   void release();
 
  private:
+  friend class FolderTable;
   Folder* folder_ = nullptr;
 };
 

@@ -235,7 +235,7 @@ void finish_removal(Engine& engine, Folder& folder) {
 bool open_up(Engine& engine, Folder& folder) {
   const Options& options = engine.options;
   if ((!options.update && options.shards == 1) || folder.is_base()) return false;
-  const std::lock_guard lock(engine.opening);
+  const std::lock_guard lock(folder.changing);
   Stat now;
   if (platform::stat_handle(folder.dst(), now) < 0) return false;
   if ((now.mode & kOwner) == kOwner) {

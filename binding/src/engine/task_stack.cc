@@ -9,7 +9,7 @@
 namespace fastcp {
 namespace {
 
-/** How long a worker waits before it looks whether it is still wanted. */
+/** How long a worker keeps its thread without a task. */
 constexpr auto kPatience = std::chrono::milliseconds(10);
 
 }  // namespace
@@ -36,7 +36,7 @@ void TaskStack::pop_locked(Tasks& out) {
   out.splice(out.end(), from, oldest ? from.begin() : std::prev(from.end()));
 }
 
-TaskStack::Taken TaskStack::take(Task& out) {
+bool TaskStack::take(Task& out) {
   Tasks node;
   {
     std::unique_lock lock(mutex_);
@@ -44,12 +44,18 @@ TaskStack::Taken TaskStack::take(Task& out) {
     waiting_++;
     const bool in_time = changed_.wait_for(lock, kPatience, settled);
     waiting_--;
-    if (!in_time) return Taken::waited;
-    if (!stopped_) pop_locked(node);
+    if (!in_time) left_ = true;
+    if (in_time && !stopped_) pop_locked(node);
   }
-  if (node.empty()) return Taken::nothing;
+  if (node.empty()) return false;
   out = std::move(node.front());
-  return Taken::task;
+  return true;
+}
+
+bool TaskStack::calls_back() {
+  if (!left_.load(std::memory_order_relaxed)) return false;
+  const std::lock_guard lock(mutex_);
+  return any_locked() && left_.exchange(false);
 }
 
 void TaskStack::done() {
@@ -87,9 +93,12 @@ bool TaskStack::has_task() {
 }
 
 bool TaskStack::is_starved() {
-  if (waiting_.load(std::memory_order_relaxed) == 0) return false;
+  const auto hungry = [this] {
+    return waiting_.load(std::memory_order_relaxed) > 0 || left_.load(std::memory_order_relaxed);
+  };
+  if (!hungry()) return false;
   const std::lock_guard lock(mutex_);
-  return waiting_ > 0 && !any_locked();
+  return hungry() && !any_locked();
 }
 
 bool TaskStack::finished() {

@@ -90,19 +90,22 @@ using Task = std::variant<FolderTask, RootTask, ListingTask, PartTask, EntryTask
 
 class TaskStack {
  public:
-  enum class Taken : uint8_t {
-    task,
-    waited,   // nothing for some time, but other workers may push more
-    nothing,  // all is done, or stop() was called
-  };
-
   /** How many folders that were made early wait until the newest is next. */
   void set_most_early(size_t count) { most_early_ = count; }
 
   void push(Task task);
 
-  /** Takes the next task; waits for other workers' pushes, at most `kPatience`. */
-  Taken take(Task& out);
+  /**
+   * Takes the next task; waits for other workers' pushes, at most `kPatience`. False where there is none, or
+   * after stop(): then the worker gives its thread back.
+   */
+  bool take(Task& out);
+
+  /**
+   * True once after a worker left for want of a task while others went on, and now tasks wait: the host is to
+   * be told, because it alone can bring the worker back.
+   */
+  bool calls_back();
 
   /** Every task that was taken is reported here, after what it pushed. */
   void done();
@@ -116,7 +119,7 @@ class TaskStack {
   /** Something waits to be taken. */
   bool has_task();
 
-  /** A worker waits and there is nothing for it: whoever has much left should share it. */
+  /** A worker waits, or has left, and there is nothing for it: whoever has much left should share it. */
   bool is_starved();
 
   /** Nothing waits, and nothing is being run. */
@@ -134,6 +137,7 @@ class TaskStack {
   size_t most_early_ = 0;
   uint64_t unfinished_ = 0;            // pushed and not done
   std::atomic<unsigned> waiting_ = 0;  // changed under the lock
+  std::atomic<bool> left_ = false;     // a worker, for want of a task; changed under the lock
   bool stopped_ = false;
 };
 

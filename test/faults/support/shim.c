@@ -5,7 +5,7 @@
  * FAULT_LOG    gets a line `call path` for each such call that a fault was done to; for every one, with
  * FAULT_TRACE  where this is set
  * FAULTS       `call:what:first:count`, separated by spaces. `what` is an errno, or `short` (half of it is
- *              done) or `zero` (the call says 0). It is done to the `first` such call of the process and to
+ *              done), `zero` (the call says 0) or `wait` (it takes 4 s, like one to a network). It is done to the `first` such call of the process and to
  *              `count` in all; a last word after a colon narrows it to paths that contain it.
  */
 #define _GNU_SOURCE
@@ -27,7 +27,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-enum how { NOTHING, FAIL, SHORTEN, ZERO };
+enum how { NOTHING, FAIL, SHORTEN, ZERO, WAIT };
 
 struct fault {
   char call[24], what[24], part[64];
@@ -96,7 +96,8 @@ static enum how meet(const void *caller, const char *call, int fd, const char *n
       if (strcmp(fault->call, call) != 0 || strstr(path, fault->part) == NULL) continue;
       const long number = atomic_fetch_add(&fault->seen, 1) + 1;
       if (number < fault->first || number - fault->first >= fault->count) continue;
-      how = strcmp(fault->what, "short") == 0 ? SHORTEN : strcmp(fault->what, "zero") == 0 ? ZERO : FAIL;
+      how = strcmp(fault->what, "short") == 0 ? SHORTEN : strcmp(fault->what, "zero") == 0 ? ZERO
+            : strcmp(fault->what, "wait") == 0 ? WAIT : FAIL;
       if (how == FAIL) error = atoi(fault->what);
     }
     if (tracing || how != NOTHING) {
@@ -104,6 +105,7 @@ static enum how meet(const void *caller, const char *call, int fd, const char *n
       if (write(log_fd, line, (size_t)length) != length) abort();
     }
   }
+  if (how == WAIT) sleep(4);
   errno = error;
   return how;
 }

@@ -1,0 +1,109 @@
+import { execFileSync } from 'node:child_process';
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { makeFiles } from '../support/trees.js';
+import { workFolder } from '../support/work.js';
+import { nodes, runChild } from './support/child.js';
+
+// System calls that take 4 s, as on a network that does not answer: only those wait who need their outcome.
+
+const work = workFolder('hanging');
+const src = join(work, 'src');
+const shim = join(work, 'shim.so');
+const FOLDERS = 60;
+let dest: string;
+let number = 0;
+
+beforeAll(() => {
+  const source = join(import.meta.dirname, '../faults/support/shim.c');
+  execFileSync('cc', ['-shared', '-fPIC', '-O1', '-o', shim, source, '-ldl']);
+  const files: Record<string, string> = {};
+  for (let index = 0; index < FOLDERS; index++) {
+    files[`d${index + 10}/file.txt`] = 'content';
+  }
+  makeFiles(src, files);
+  makeFiles(join(work, 'one'), { file: 'content' });
+});
+beforeEach(() => {
+  dest = join(work, `dest-${number++}`);
+  mkdirSync(dest);
+});
+
+const slow = (fault: string) => ({
+  LD_PRELOAD: shim,
+  FAULT_ROOT: work,
+  FAULT_LOG: join(work, 'log'),
+  FAULTS: fault,
+  UV_THREADPOOL_SIZE: '4',
+});
+const clean = { exitCode: 0, signal: null, stderr: '' };
+
+describe.each(nodes)('$name', ({ path: node }) => {
+  /** Copies meanwhile and in all: what is in DEST 2 s after `start` has begun the copy, and at its end. */
+  const copied = (start: string) => `
+    const { execFileSync } = await import('node:child_process');
+    execFileSync('prlimit', ['--pid', String(process.pid), '--nofile=96:96']);
+    ${start}
+    await begun;
+    await sleep(2000);
+    const meanwhile = fs.readdirSync(given.dest, { recursive: true }).filter((name) => name.endsWith('.txt')).length;
+    const { files, errorCount } = await job;
+    answer({ meanwhile, files, errorCount });`;
+
+  test('a directory that hangs when it is opened again does not stop other workers', async () => {
+    // No answer before all directories were asked about: by then most had to be closed.
+    const start = `
+      let asked = 0;
+      let begin;
+      const begun = new Promise((resolve) => { begin = resolve; });
+      const filter = ({ kind }) => {
+        if (kind === 'folder') return true;
+        if (++asked === ${FOLDERS}) begin();
+        return begun.then(() => true);
+      };
+      const job = copyTree(given.src, given.dest, { filter });`;
+    const env = slow('openat(O_DIRECTORY):wait:2:1:src/d40');
+    const ended = await runChild(node, copied(start), { src, dest }, env);
+    expect(ended).toMatchObject({
+      ...clean,
+      answer: { meanwhile: FOLDERS - 1, files: FOLDERS, errorCount: 0 },
+    });
+  });
+
+  test('a directory that hangs when it is created does not stop other workers', async () => {
+    const start = `
+      const begun = sleep(0);
+      const job = copyTree(given.src, given.dest, { include: ['**/*.txt'] });`;
+    const env = slow('mkdirat:wait:1:1:/d40');
+    const ended = await runChild(node, copied(start), { src, dest }, env);
+    expect(ended).toMatchObject({
+      ...clean,
+      answer: { meanwhile: FOLDERS - 1, files: FOLDERS, errorCount: 0 },
+    });
+  });
+
+  test('a worker that finds nothing to do gives its thread back within 10 ms', async () => {
+    const code = `
+      const { createRequire } = await import('node:module');
+      const { slotsTaken } = createRequire(given.root)('node-gyp-build')(given.root);
+      const job = copyTree(given.src, given.dest);
+      while (slotsTaken() < 2) await new Promise(setImmediate);
+      const began = performance.now();
+      while (slotsTaken() > 1) await sleep(1);
+      answer(performance.now() - began);
+      await job;`;
+    const root = join(import.meta.dirname, '../..');
+    const given = { root: `${root}/`, src: join(work, 'one'), dest };
+    const times: number[] = [];
+    for (let round = 0; round < 3; round++) {
+      const env = slow('openat:wait:1:1:one/file');
+      const ended = await runChild<number>(node, code, given, env);
+      expect(ended).toMatchObject(clean);
+      times.push(ended.answer);
+    }
+    // Some for the event loop to see it.
+    expect(Math.min(...times)).toBeLessThan(25);
+    console.log(`given back after ${times.map((time) => time.toFixed(1)).join(', ')} ms`);
+  });
+});
