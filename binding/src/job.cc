@@ -199,7 +199,7 @@ bool Job::queue(napi_env env, Slot slot) {
   works_.pop_back();
   if (work->work != nullptr) napi_delete_async_work(env, work->work);
   work.reset();
-  engine_.fail(ENOMEM, "napi_queue_async_work", {}, {});
+  engine_.fail({ENOMEM, "napi_queue_async_work", {}, {}}, nullptr);
   engine_.stop();
   if (works_.empty()) pump(env);  // nobody else would end it
   return false;
