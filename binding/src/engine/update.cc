@@ -225,7 +225,7 @@ bool is_up_to_date(Worker& worker, const FolderUse& use, Names names, Kind kind,
 
   const Options& options = worker.engine.options;
   // Not where a comparison of contents goes on.
-  if (options.compares && options.preserve.links && compared.offset == 0) note_identities(pair);
+  if (options.compares && options.preserve.links && again.compared.offset == 0) note_identities(pair);
   HardLinks::Claim claim;
   if (!is_first_name(worker, use, names, pair.src, claim)) return true;
   if (!is_current(pair, again)) return false;  // who copies it claims it anew
