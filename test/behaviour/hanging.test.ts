@@ -1,7 +1,7 @@
-import { execFileSync } from 'node:child_process';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { buildShim } from '../support/shim.js';
 import { makeFiles } from '../support/trees.js';
 import { workFolder } from '../support/work.js';
 import { nodes, runChild } from './support/child.js';
@@ -10,14 +10,13 @@ import { nodes, runChild } from './support/child.js';
 
 const work = workFolder('hanging');
 const src = join(work, 'src');
-const shim = join(work, 'shim.so');
+let shim: string;
 const FOLDERS = 60;
 let dest: string;
 let number = 0;
 
 beforeAll(() => {
-  const source = join(import.meta.dirname, '../faults/support/shim.c');
-  execFileSync('cc', ['-shared', '-fPIC', '-O1', '-o', shim, source, '-ldl']);
+  shim = buildShim(work);
   const files: Record<string, string> = {};
   for (let index = 0; index < FOLDERS; index++) {
     files[`d${index + 10}/file.txt`] = 'content';

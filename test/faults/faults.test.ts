@@ -1,8 +1,8 @@
-import { execFileSync } from 'node:child_process';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { beforeAll, expect, test } from 'vitest';
+import { buildShim } from '../support/shim.js';
 import { hasTool, needTool, workFolder } from '../support/work.js';
 import { calls } from './support/calls.js';
 import type { Place } from './support/case.js';
@@ -42,7 +42,7 @@ function place(name: string, make: (src: string) => string): Place {
 let places: Places;
 beforeAll(() => {
   if (!hasTool('cc')) return;
-  execFileSync('cc', ['-shared', '-fPIC', '-O1', '-o', shim, file('support/shim.c'), '-ldl']);
+  buildShim(work);
   places = { small: place('small', makeSource), large: place('large', makeLargeSource) };
 });
 

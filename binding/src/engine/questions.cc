@@ -19,10 +19,17 @@ using platform::Stat;
 
 // --- Questions -------------------------------------------------------------------------------
 
+size_t Question::size() const {
+  size_t result = sizeof(*this) + records.size() + kinds.size();
+  for (const Extra& extra : extras) result += sizeof(extra) + extra.name.size();
+  return result;
+}
+
 bool Questions::add(Question question) {
+  const size_t size = question.size();
   const std::lock_guard lock(mutex_);
-  waiting_bytes_ += question.records.size();
   waiting_.push_back(std::move(question));
+  bytes_ += size;
   return waiting_.size() == 1;
 }
 
@@ -42,7 +49,6 @@ std::string Questions::take(size_t limit, bool extras_go) {
   while (!waiting_.empty() && result.size() < limit) {
     Question question = std::move(waiting_.back());
     waiting_.pop_back();
-    waiting_bytes_ -= question.records.size();
     std::string names;
     for (size_t at = 0; at < question.records.size();) {
       const Listed entry = platform::parse_listing(question.records.data() + at);
@@ -72,6 +78,7 @@ bool Questions::remove(uint32_t id, Question& out) {
   if (found == asked_.end()) return false;
   out = std::move(found->second);
   asked_.erase(found);
+  bytes_ -= out.size();
   return true;
 }
 
@@ -82,7 +89,7 @@ void Questions::clear() {
   const std::lock_guard lock(mutex_);
   waiting.swap(waiting_);
   asked.swap(asked_);
-  waiting_bytes_ = 0;
+  bytes_ = 0;
 }
 
 // --- asking and answering --------------------------------------------------------------------

@@ -43,18 +43,21 @@ struct Question {
   std::string records{};        // the whole listing, without '.' and '..'
   std::string kinds{};          // of each record, never unknown
   std::vector<Extra> extras{};  // in a mirror, where DEST has the folder
+
+  /** What it takes in memory, about. */
+  [[nodiscard]] size_t size() const;
 };
 
 /** The questions of one copy that have no answer yet. */
 class Questions {
  public:
-  /** Bounded softly: workers leave while it is full, so that memory does not grow with the tree. */
-  static constexpr size_t kFull = 4 << 20;  // bytes of records
+  /** Bounded softly: workers leave while it is full, so that memory grows with neither tree. */
+  static constexpr size_t kFull = 4 << 20;  // bytes
 
   /** True where nothing waited before: the host has to be told. */
   bool add(Question question);
 
-  bool full() const { return waiting_bytes_.load(std::memory_order_relaxed) >= kFull; }
+  bool full() const { return bytes_.load(std::memory_order_relaxed) >= kFull; }
 
   /** Some wait to be taken. */
   bool any_waiting();
@@ -82,7 +85,7 @@ class Questions {
   std::vector<Question> waiting_;
   std::unordered_map<uint32_t, Question> asked_;
   uint32_t last_id_ = 0;
-  std::atomic<size_t> waiting_bytes_{0};
+  std::atomic<size_t> bytes_{0};  // of all, whether or not they were taken
 };
 
 /** Lists a folder for the host to judge; without a scope all of it is taken. */
