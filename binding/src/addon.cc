@@ -3,7 +3,12 @@
 #include <napi.h>
 
 #include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
 #include <memory>
+#include <mutex>
+#include <new>
 #include <string>
 #include <utility>
 #include <vector>
@@ -323,7 +328,29 @@ Napi::Value slots_taken(const Napi::CallbackInfo& info) {
   return Napi::Number::New(info.Env(), Slots::process().taken());
 }
 
+/**
+ * Where a worker copies, Engine::run() makes an error of the copy of this. Anywhere else it reaches a function
+ * that may not throw or Node-API, and so this handler, which says why the process ends.
+ */
+std::terminate_handler handle_before = nullptr;
+[[noreturn]] void end_out_of_memory() {
+  try {
+    if (const auto thrown = std::current_exception()) std::rethrow_exception(thrown);
+  } catch (const std::bad_alloc&) {
+    std::fputs("fastcp: out of memory\n", stderr);
+  } catch (...) {
+    if (handle_before != nullptr) handle_before();
+  }
+  std::abort();
+}
+
+void handle_out_of_memory() {
+  static std::once_flag done;
+  std::call_once(done, [] { handle_before = std::set_terminate(end_out_of_memory); });
+}
+
 Napi::Object init(Napi::Env env, Napi::Object exports) {
+  handle_out_of_memory();
   exports["Job"] = JobHandle::define(env);
   exports["exchange"] = Napi::Function::New<exchange>(env, "exchange");
   exports["renameNew"] = Napi::Function::New<rename_new>(env, "renameNew");

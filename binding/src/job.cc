@@ -78,7 +78,7 @@ void Job::start(Napi::Env env, const Napi::Function& notify, const Napi::Functio
 
   // It keeps the job alive until the function is finalized, which is after its last call.
   auto* context = new std::shared_ptr<Job>(shared_from_this());
-  const auto finalize = [](napi_env where, void*, void* kept) {
+  const auto finalize = [](napi_env where, void*, void* kept) noexcept {
     const std::unique_ptr<std::shared_ptr<Job>> job(static_cast<std::shared_ptr<Job>*>(kept));
     if ((*job)->ended_) return;
     (*job)->environment_ends();
@@ -178,8 +178,8 @@ void Job::pump(napi_env env) {
 bool Job::queue(napi_env env, Slot slot) {
   auto work = std::make_unique<Work>(shared_from_this(), std::move(slot));
   works_.push_back(work.get());
-  const auto execute = [](napi_env, void* data) { static_cast<Work*>(data)->execute(); };
-  const auto complete = [](napi_env where, napi_status, void* data) {
+  const auto execute = [](napi_env, void* data) noexcept { static_cast<Work*>(data)->execute(); };
+  const auto complete = [](napi_env where, napi_status, void* data) noexcept {
     std::unique_ptr<Work> ended(static_cast<Work*>(data));
     napi_delete_async_work(where, ended->work);
     const std::shared_ptr<Job> job = ended->job;
@@ -240,7 +240,7 @@ void Job::environment_ends() {
   Slots::process().leave(*this);
 }
 
-void Job::on_ping(napi_env env, napi_value, void* context, void*) {
+void Job::on_ping(napi_env env, napi_value, void* context, void*) noexcept {
   if (env == nullptr) return;  // closing: finalized already
   Job& job = **static_cast<std::shared_ptr<Job>*>(context);
   if (job.ended_) return;

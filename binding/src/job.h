@@ -69,7 +69,7 @@ class Job : public Waiting, public std::enable_shared_from_this<Job> {
   void forget_functions(napi_env env);
   void environment_ends();
   bool ping();
-  static void on_ping(napi_env env, napi_value function, void* context, void* data);
+  static void on_ping(napi_env env, napi_value function, void* context, void* data) noexcept;
 
   const unsigned concurrency_;
   Engine engine_;

@@ -166,13 +166,17 @@ Engine::~Engine() { abandon(); }
 
 void Engine::work(Host& host) {
   active_++;
-  {
+  try {
     Worker worker(*this, host);
     for (Task task; !worker.must_leave_now() && stack.take(task); stack.done()) {
       worker.call_back();
       run(worker, task);
       task = Task();  // before it is reported: what it held is part of the work
     }
+  } catch (const std::bad_alloc&) {
+    // There is no memory for a worker. The next one would find none either.
+    out_of_memory();
+    stop();
   }
   // The last worker clears up, so that no other thread has to.
   if (--active_ > 0) return;
@@ -201,8 +205,11 @@ void Engine::run(Worker& worker, Task& task) try {
     remove_entries(worker, std::move(*removals));
   }
 } catch (const std::bad_alloc&) {
-  fail({ENOMEM, "malloc", {}, {}}, nullptr);
+  out_of_memory();
 }
+
+/** Allocates nothing. */
+void Engine::out_of_memory() { fail({ENOMEM, "malloc", {}, {}}, nullptr); }
 
 void Engine::stop() {
   stopped_ = true;

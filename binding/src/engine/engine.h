@@ -260,6 +260,7 @@ class Engine : private FolderOwner {
 
   void run(Worker& worker, Task& task);
   bool is_final(int error, const Folder* where) const;
+  void out_of_memory();
   void finish(Folder& folder) override;
 
   const std::vector<Root> roots_;

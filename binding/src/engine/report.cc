@@ -1,15 +1,21 @@
 #include "report.h"
 
+#include <new>
 #include <utility>
 
 #include "bytes.h"
 
 namespace fastcp {
 
-void Problems::add(Problem problem) {
+void Problems::add(Problem problem) noexcept {
   const std::lock_guard lock(mutex_);
   count_++;
-  if (kept_.size() < kKept) kept_.push_back(std::move(problem));
+  if (kept_.size() >= kKept) return;
+  try {
+    kept_.push_back(std::move(problem));
+  } catch (const std::bad_alloc&) {
+    // It is counted, and an earlier one is kept.
+  }
 }
 
 uint64_t Problems::read(size_t first, std::vector<Problem>& out) {

@@ -69,7 +69,10 @@ class Problems {
  public:
   static constexpr size_t kKept = 1000;
 
-  void add(Problem problem);
+  Problems() { kept_.reserve(kReserved); }
+
+  /** Where memory is short only the first ones are kept, and others counted. */
+  void add(Problem problem) noexcept;
 
   [[nodiscard]] uint64_t count() const { return count_; }
 
@@ -77,6 +80,9 @@ class Problems {
   uint64_t read(size_t first, std::vector<Problem>& out);
 
  private:
+  /** There is room for these, whatever happens: an error that nobody sees would be taken for success. */
+  static constexpr size_t kReserved = 8;
+
   std::mutex mutex_;  // guards kept_, and writing count_
   std::vector<Problem> kept_;
   std::atomic<uint64_t> count_ = 0;
