@@ -193,7 +193,7 @@ bool Job::queue(napi_env env, Slot slot) {
       napi_create_async_work(env, nullptr, name, execute, complete, work.get(), &work->work) ==
           napi_ok &&
       napi_queue_async_work(env, work->work) == napi_ok) {
-    work.release();
+    static_cast<void>(work.release());  // complete() takes it over
     return true;
   }
   works_.pop_back();
