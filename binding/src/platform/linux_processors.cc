@@ -51,8 +51,8 @@ double read_quota(const std::string& folder) {
 /** The least that a group and those above it may use, up to where the hierarchy is mounted. */
 double least_quota(const std::string& mount, std::string path) {
   double least = read_quota(mount + path);
-  for (size_t slash; (slash = path.rfind('/')) != std::string::npos;) {
-    path.resize(slash);
+  while (!path.empty()) {
+    path.resize(std::min(path.rfind('/'), path.size() - 1));
     least = std::min(least, read_quota(mount + path));
   }
   return least;
@@ -61,6 +61,7 @@ double least_quota(const std::string& mount, std::string path) {
 double group_quota(const std::string& root) {
   // Lines are `number:controllers:path`; version 2 has no controllers there. In a container the path may be
   // the host's: then only the mount itself is found, which is the container's own group.
+  const std::string mounts = root + "/sys/fs/cgroup/";
   double least = HUGE_VAL;
   const std::string groups = read_file(root + "/proc/self/cgroup");
   for (size_t at = 0, end = 0; at < groups.size(); at = end + 1) {
@@ -69,11 +70,12 @@ double group_quota(const std::string& root) {
     const size_t first = line.find(':'), second = line.find(':', first + 1);
     if (first == std::string::npos || second == std::string::npos) continue;
     const std::string controllers = line.substr(first + 1, second - first - 1);
-    const bool has_cpu =
-        controllers.empty() || ("," + controllers + ",").find(",cpu,") != std::string::npos;
+    // Version 1 may mount it with others, as in `cpu,cpuacct`.
+    std::string listed = ",";
+    listed.append(controllers).push_back(',');
+    const bool has_cpu = controllers.empty() || listed.find(",cpu,") != std::string::npos;
     if (!has_cpu) continue;
-    least = std::min(least,
-                     least_quota(root + "/sys/fs/cgroup/" + controllers, line.substr(second + 1)));
+    least = std::min(least, least_quota(mounts + controllers, line.substr(second + 1)));
   }
   return least;
 }
