@@ -2,16 +2,21 @@ import { execFileSync } from 'node:child_process';
 import {
   chmodSync,
   chownSync,
+  existsSync,
   linkSync,
   lstatSync,
   lutimesSync,
   mkdirSync,
   readFileSync,
+  renameSync,
   statSync,
   symlinkSync,
+  unlinkSync,
   utimesSync,
+  writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { copyTree } from '../../lib/index.js';
 import type { CopyOptions, PreserveKind } from '../../lib/types.js';
@@ -266,6 +271,38 @@ describe('hard links', () => {
     expect(statSync(join(dest, 'a/one')).nlink).toBe(3);
     expect(statSync(join(dest, 'outside/one')).nlink).toBe(1);
     expect(statSync(join(dest, 'b/three')).ino).toBe(statSync(join(dest, 'a/one')).ino);
+  });
+
+  const disk = useFileSystem(work, 'xfs');
+
+  test('not to a file whose inode was used again meanwhile', async (context) => {
+    const folder = join(disk(context), 'reused');
+    [src, dest] = [join(folder, 'src'), join(folder, 'dest')];
+    makeFiles(src, { 'a/gone': 'old', 'c/b/dir/x': '' });
+    linkSync(join(src, 'a/gone'), join(src, 'a/left out'));
+    const { ino } = statSync(join(src, 'a/gone'));
+    let reused = '';
+    const filter = async ({ path }: { path: string }): Promise<boolean> => {
+      if (path === 'a/left out') return false;
+      if (path !== 'c/b') return true;
+      while (!existsSync(join(dest, 'a/gone'))) await sleep(1);
+      await sleep(50); // it has its name, and the copy knows
+      for (const name of ['gone', 'left out']) unlinkSync(join(src, 'a', name));
+      execFileSync('sync', ['-f', folder]); // XFS frees inodes later
+      for (let i = 0; i < 500 && !reused; i++) {
+        const file = join(src, 'a', `${i}`); // of the same allocation group
+        writeFileSync(file, 'new');
+        if (statSync(file).ino === ino) reused = `c/b/${i}`;
+        renameSync(file, join(src, 'c/b', `${i}`));
+      }
+      linkSync(join(src, reused), join(src, 'c/b/other'));
+      return true;
+    };
+    const { warnings } = await copyTree(src, dest, { preserve: ['links'], filter });
+    expect(reused).not.toBe('');
+    expect(readFileSync(join(dest, reused), 'utf8')).toBe('new');
+    expect(readFileSync(join(dest, 'a/gone'), 'utf8')).toBe('old');
+    expect(warnings.map(({ code }) => code)).toEqual(['LINKS_NOT_KEPT']);
   });
 
   describe('with dereference', () => {

@@ -214,6 +214,8 @@ bool is_first_name(Worker& worker, const FolderUse& use, Names names, const Stat
   switch (worker.engine.hard_links.take(src, use, names, claim, copy)) {
     case HardLinks::Turn::first: return true;
     case HardLinks::Turn::wait: return false;
+    case HardLinks::Turn::changed:
+      return worker.engine.lose(*use, names, Loss::links, ESTALE, "link");
     default: break;
   }
   if (is_linked(*use, names, copy)) {

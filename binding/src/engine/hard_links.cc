@@ -10,10 +10,12 @@ HardLinks::Turn HardLinks::take(const platform::Stat& src, const FolderUse& fold
   Known& known = at->second;
   if (added) {
     known.names_left = src.links - 1;
+    known.ctime = src.ctime;
     claim.owner_ = this;
     claim.key_ = key;
     return Turn::first;
   }
+  if (known.ctime != src.ctime) return Turn::changed;
   if (!known.placed) {
     known.waiting.push_back({folder.again(), names.src, names.dst, src.kind});
     return Turn::wait;

@@ -75,6 +75,9 @@ class HardLinks {
     first,  // the caller copies it, and has the claim
     later,  // the caller makes one more name for what is at `place`
     wait,   // nothing is to be done; the name is a task when its turn comes
+    // The caller copies it for itself: since the first name was met the file was changed, or removed and its
+    // inode used again, which nobody can tell apart.
+    changed,
   };
   Turn take(const platform::Stat& src, const FolderUse& folder, Names names, Claim& claim,
             Place& place);
@@ -86,6 +89,7 @@ class HardLinks {
   struct Known {
     Place place{};
     bool placed = false;
+    platform::Time ctime{};   // of the first name
     uint64_t names_left = 0;  // that were not met yet, where that is known
     std::vector<EntryTask> waiting{};
   };
