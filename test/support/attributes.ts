@@ -133,7 +133,7 @@ const oracles: [name: string, needs: string, command: string][] = [
 ];
 
 /** What sync and mirror write on directories of DEST, which belongs to no entry of SRC. */
-const mark = 'user.fastcp.mark';
+export const mark = 'user.fastcp.mark';
 
 /** An entry's paragraph or line without the mark; empty where it has nothing else. */
 function withoutMark(entry: string): string {

@@ -2,6 +2,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <exception>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
@@ -55,6 +56,24 @@ bool open_doomed(Worker& worker, const Folder& parent, const char* name, Handle&
       [&] { return platform::open_source_folder(parent.dst(), name, Follow::no, readable); });
   return error == 0 || fail(engine, parent, name, error, "open");
 }
+
+/**
+ * What is still to be removed is forgotten where memory is short, which is the error to report: then a folder
+ * that is not empty is none.
+ */
+class KeptOnThrow {
+ public:
+  explicit KeptOnThrow(Folder& folder) : folder_(folder) {}
+  KeptOnThrow(const KeptOnThrow&) = delete;
+  KeptOnThrow& operator=(const KeptOnThrow&) = delete;
+  ~KeptOnThrow() {
+    if (std::uncaught_exceptions() > exceptions_) folder_.kept = true;
+  }
+
+ private:
+  Folder& folder_;
+  const int exceptions_ = std::uncaught_exceptions();
+};
 
 /** Has the host say what of a doomed folder may go. */
 void ask_about(Worker& worker, FolderUse folder, Scope scope) {
@@ -139,6 +158,8 @@ void remove_entry(Worker& worker, const FolderUse& use, const char* name) {
 }
 
 void remove_entries(Worker& worker, RemoveTask task) {
+  const FolderUse use = task.folder.again();  // outlives what may throw
+  const KeptOnThrow kept(*use);
   FolderPin pin;
   if (const int error = pin.pin(*task.folder); error < 0) {
     task.folder->kept = true;
@@ -160,6 +181,8 @@ void remove_entries(Worker& worker, RemoveTask task) {
 
 void remove_folder(Worker& worker, RemoveFolderTask task) {
   Engine& engine = worker.engine;
+  const FolderUse parent = task.parent.again();  // outlives what may throw
+  const KeptOnThrow parent_kept(*parent);
   FolderPin pin;
   if (const int error = pin.pin(*task.parent); error < 0) {
     task.parent->kept = true;
@@ -179,6 +202,8 @@ void remove_folder(Worker& worker, RemoveFolderTask task) {
   folder->src_stat = folder->dst_stat = stat;
   folder->doomed = true;
   folder->then = task.then;
+  const FolderUse own_use = folder.again();
+  const KeptOnThrow kept(*own_use);
   if (task.scope != 0) return ask_about(worker, std::move(folder), task.scope);
 
   constexpr size_t kPart = 8 << 10;  // bytes

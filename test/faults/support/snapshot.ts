@@ -1,6 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { lstatSync } from 'node:fs';
 import { join } from 'node:path';
+import { mark } from '../../support/attributes.js';
 import { type Entry, readTree } from '../../support/compare.js';
 import { hasTool } from '../../support/work.js';
 import type { Mode } from './modes.js';
@@ -54,7 +55,10 @@ function readAttributes(root: string): Map<string, string> {
   return new Map(
     paragraphs.map(([title = '', ...lines]) => [
       title.replace('# file: ', '').replace(/^\.$/, ''),
-      lines.sort().join(' '),
+      lines
+        .filter((line) => !line.startsWith(`${mark}=`))
+        .sort()
+        .join(' '),
     ]),
   );
 }
