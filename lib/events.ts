@@ -96,6 +96,7 @@ export class EventQueue implements AsyncIterator<CopyEvent> {
   next(): Promise<IteratorResult<CopyEvent>> {
     this.#askedAt = now();
     this.#unread = false;
+    this.#watchReader();
     return this.#turn.isLate() ? this.#turn.next().then(() => this.#take()) : this.#take();
   }
 

@@ -36,7 +36,7 @@ export function* findRoots(request: Request): Steps<Walk> {
   const { sources, several, dest, shown } = request;
   const into = several || endsInSlash(dest);
 
-  if (request.mirror && isRoot(dest)) {
+  if (request.mirror && !request.compares && isRoot(dest)) {
     throw refuse('ERR_FASTCP_MIRROR', 'a mirror would empty the root folder', shown.dest(dest));
   }
   const roots: Root[] = [];
@@ -48,7 +48,7 @@ export function* findRoots(request: Request): Steps<Walk> {
       throw invalidValue('src', 'paths with different last names', shown.dest(target));
     }
     // A link put in the place of what it leads to would be all that is left.
-    const leadsTo = found.isSymbolicLink() ? yield* existing(src, true) : undefined;
+    const leadsTo = found.isSymbolicLink() ? yield* reachable(src) : undefined;
     const subjects = leadsTo?.isFile() ? [found, leadsTo] : [found];
     for (const subject of request.compares ? [] : subjects) {
       yield* refuseIntoItself(subject, target, shown.src(src), shown.dest(target));
@@ -166,6 +166,15 @@ function* refuseToEmpty(
     [src, 'a folder that the source is in'],
   ] as const) {
     if ((yield* existing(inside, true)) && (yield* isAtOrBelow(inside, there))) refuseAs(what);
+  }
+}
+
+/** What a symlink leads to; undefined if it leads nowhere, or where nobody may look. */
+function* reachable(path: Buffer): Steps<BigIntStats | undefined> {
+  try {
+    return yield* stat(path, true);
+  } catch {
+    return undefined;
   }
 }
 

@@ -149,6 +149,7 @@ void Job::pump(napi_env env) {
   if (works_.empty() && engine_.stopped()) engine_.abandon();
   Slots& slots = Slots::process();
   if (works_.empty() && engine_.finished()) {
+    engine_.settle();  // where the last thing done was an answer, on this thread
     ended_ = true;
     slots.leave(*this);
     {

@@ -116,27 +116,34 @@ uint32_t group_of(const Attribute& list) {
 }
 
 /**
- * Calls `change()` again where the mode of an entry of ours keeps even us from changing its attributes. Only
- * where it gets its mode afterwards.
+ * Calls `change()` again where the mode of an entry of ours keeps even us from changing an attribute, which it
+ * has again afterwards.
  */
 template <class Change>
-int with_write_access(const Preserve& keep, const Handle& entry, const Stat& now, Given& given,
-                      Change change) {
+int with_write_access(const Handle& entry, const Attribute& attribute, Change change) {
   constexpr uint32_t kOwnerWrites = 0200;
   const int error = change();
-  if (error != -EACCES || !keep.mode || now.kind == platform::Kind::link ||
-      (now.mode & kOwnerWrites) != 0 || platform::set_mode(entry, now.mode | kOwnerWrites) < 0) {
+  Stat now;
+  // Others take no permission to write, and lists change the mode.
+  if (error != -EACCES || !attribute.name.starts_with("user.") ||
+      platform::stat_handle(entry, now) < 0 || (now.mode & kOwnerWrites) != 0 ||
+      platform::set_mode(entry, now.mode | kOwnerWrites) < 0) {
     return error;
   }
-  given.mode_changed = true;
-  return change();
+  const int changed = change();
+  const int restored = platform::set_mode(entry, now.mode);
+  return changed < 0 ? changed : restored;
 }
 
-/** Removes an attribute; without its access list an entry's mode must not grant more than with it. */
-int remove(const Handle& entry, const Attribute& attribute, const Stat& now, Given& given) {
+/**
+ * Removes an attribute. Before an access list goes the mode is narrowed: the group's bits, until then the list's
+ * mask, become the group's permissions.
+ */
+int remove(const Handle& entry, const Attribute& attribute, Given& given) {
   if (attribute.name == platform::kAccessList) {
-    // The group's bits are the list's mask, and would be the group's own permissions then.
     constexpr uint32_t kGroup = 070;
+    Stat now;
+    if (const int error = platform::stat_handle(entry, now); error < 0) return error;
     const uint32_t narrow = (now.mode & ~kGroup) | (now.mode & group_of(attribute) << 3);
     given.mode_changed = true;
     if (const int error = platform::set_mode(entry, narrow); error < 0) return error;
@@ -202,22 +209,16 @@ bool replace_attributes(Engine& engine, const Folder& folder, Names names,
   Attributes found;
   if (!read_attributes(engine, folder, names, dst, found)) return false;
   const Attributes extra = superfluous(found, attributes), lacking = missing(found, attributes);
-  if (extra.empty() && lacking.empty()) return true;
-  Stat now;
-  if (const int error = platform::stat_handle(dst, now); error < 0) {
-    return engine.fail(folder, names, error, "fstat");
-  }
   for (const Attribute& attribute : extra) {
-    const int error = with_write_access(engine.options.preserve, dst, now, given,
-                                        [&] { return remove(dst, attribute, now, given); });
+    const int error =
+        with_write_access(dst, attribute, [&] { return remove(dst, attribute, given); });
     if (error < 0 && !engine.lose(folder, names, loss_of(attribute), error, "removexattr")) {
       return false;
     }
   }
   return std::all_of(lacking.begin(), lacking.end(), [&](const Attribute& attribute) {
     return give(engine, folder, names, attribute, dst, given, [&](const Attribute& one) {
-      return with_write_access(engine.options.preserve, dst, now, given,
-                               [&] { return set(dst, one); });
+      return with_write_access(dst, one, [&] { return set(dst, one); });
     });
   });
 }

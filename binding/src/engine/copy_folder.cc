@@ -160,15 +160,23 @@ void set_target(Engine& engine, Folder& folder, const Target& target) {
   let_in(engine, folder);
 }
 
-/** Opens a folder's end in DEST if it is there; whatever else there is matters to who makes it. */
-bool find_target(const Folder& parent, Names names, Target& target) {
-  if (parent.made != Made::yes || !parent.has_dst()) return false;
-  if (platform::open_target_folder(parent.dst(), names.dst, Follow::no, target.handle) == 0 &&
-      platform::stat_handle(target.handle, target.stat) == 0) {
-    return true;
+enum class Found : uint8_t { yes, no, failed };
+
+/** Opens a directory's counterpart in DEST if it is there. make_target() reports anything else of that name. */
+Found find_target(Worker& worker, Folder& parent, Names names, Target& target) {
+  if (parent.made != Made::yes || !parent.has_dst()) return Found::no;
+  int error = worker.with_descriptor([&] {
+    return platform::open_target_folder(parent.dst(), names.dst, Follow::no, target.handle);
+  });
+  if (error == -ENOENT || error == -ENOTDIR || error == -ELOOP) return Found::no;
+  const char* operation = "open";
+  if (error == 0) {
+    error = platform::stat_handle(target.handle, target.stat);
+    operation = "fstat";
   }
-  target.handle.close();
-  return false;
+  if (error == 0) return Found::yes;
+  worker.fail(parent, names, error, operation);
+  return Found::failed;
 }
 
 /** Makes one that had to wait, in a parent that is there. Whoever needs it as well waits for that. */
@@ -255,7 +263,9 @@ FolderUse open_folder(Worker& worker, FolderTask task, Follow follow_src) {
   }
   Target target;
   target.made = task.made;
-  const bool waits = lazily && !find_target(parent, names, target);
+  const Found there = lazily ? find_target(worker, parent, names, target) : Found::yes;
+  if (there == Found::failed) return {};
+  const bool waits = there == Found::no;
   if (!lazily) {
     if (!make_needed(worker, *task.parent)) return {};
     if (!make_target(worker, parent, names, src_stat, task.replaces, target)) return {};

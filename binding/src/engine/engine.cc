@@ -183,7 +183,7 @@ void Engine::work(Host& host) {
   if (stopped()) abandon();
   if (!finished()) return;
   hard_links.clear();
-  if (has_marked.exchange(false)) settle_clock();
+  settle();
 }
 
 void Engine::run(Worker& worker, Task& task) try {
@@ -210,6 +210,10 @@ void Engine::run(Worker& worker, Task& task) try {
 
 /** Allocates nothing. */
 void Engine::out_of_memory() { fail({ENOMEM, "malloc", {}, {}}, nullptr); }
+
+void Engine::settle() {
+  if (has_marked.exchange(false)) settle_clock();
+}
 
 void Engine::stop() {
   stopped_ = true;
@@ -265,9 +269,7 @@ bool Engine::lose(const Folder& folder, Names names, Loss loss, int error, const
   if (options.strict || !is_loss(loss, error)) {
     return fail({error, operation, std::move(path), std::move(dest)}, &folder);
   }
-  if (folder.sync != nullptr && (loss == Loss::xattrs || loss == Loss::acls)) {
-    folder.sync->lost_attributes = true;
-  }
+  if (loss == Loss::xattrs || loss == Loss::acls) has_lost_attributes = true;
   losses.add(loss, {error, operation, std::move(path), std::move(dest)});
   return true;
 }

@@ -193,6 +193,9 @@ class Engine : private FolderOwner {
    */
   bool finished();
 
+  /** To be called before the end is reported: what others change in DEST from now on is seen by the next run. */
+  void settle();
+
   /** For the thread that stops a copy that has no worker: lets go of all that is left. */
   void abandon();
 
@@ -247,6 +250,8 @@ class Engine : private FolderOwner {
   HardLinks hard_links{stack, options.dereference};
   /** When somebody had waited for a descriptor for a second, and got none. */
   std::atomic<Clock::time_point> waited_in_vain{Clock::time_point{} - std::chrono::hours(1)};
+  /** An xattr, ACL or capability could not be preserved. */
+  std::atomic<bool> has_lost_attributes{false};
   /** A directory of DEST was marked. */
   std::atomic<bool> has_marked{false};
   /** The most workers that the descriptor limit allows. */

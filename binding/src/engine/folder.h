@@ -218,7 +218,7 @@ class Folder {
   std::atomic<Made> made{Made::yes};
 
   /** Held by whoever makes the folder after it was needed, or changes a mode that keeps us out. */
-  std::mutex changing;
+  std::recursive_mutex changing;  // whoever makes a folder may have to open it up
 
   // Set once, before any other worker sees the folder or while changing is held:
   platform::Stat src_stat{}, dst_stat{};

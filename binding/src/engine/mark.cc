@@ -18,10 +18,10 @@ using platform::Time;
 /** A mark as the attribute holds it. Small enough for ext4 to keep it in the inode. */
 struct Stored {
   uint32_t version, attributes;
-  uint64_t dev, ino;
+  uint64_t file_system, dev, ino;
   int64_t birth, began, finished;  // ns since the epoch
 };
-static_assert(sizeof(Stored) == 48);
+static_assert(sizeof(Stored) == 56);
 
 constexpr uint32_t kVersion = 1;
 constexpr int64_t kSecond = 1'000'000'000;  // ns
@@ -36,20 +36,25 @@ Time to_time(int64_t number) {
   return {(number - nanoseconds) / kSecond, static_cast<uint32_t>(nanoseconds)};
 }
 
-std::optional<Mark> load(const platform::Handle& directory) {
+/** The mark that a directory of DEST has; 0, without one too, or a negative errno. */
+int load(const platform::Handle& directory, std::optional<Mark>& mark) {
   Stored stored;
+  mark.reset();
   const int64_t size = platform::get_attribute(directory, platform::kMark,
                                                reinterpret_cast<char*>(&stored), sizeof stored);
-  if (size != sizeof stored || stored.version != kVersion) return std::nullopt;
-  return Mark{{stored.dev, stored.ino, to_time(stored.birth)},
+  if (size == -EACCES) return -EACCES;
+  if (size != sizeof stored || stored.version != kVersion) return 0;
+  mark = Mark{{stored.file_system, stored.dev, stored.ino, to_time(stored.birth)},
               to_time(stored.began),
               to_time(stored.finished),
-              stored.attributes != 0};
+              stored.attributes};
+  return 0;
 }
 
 int store(const platform::Handle& directory, const Mark& mark) {
   const Stored stored{kVersion,
-                      mark.attributes ? 1U : 0U,
+                      mark.attributes,
+                      mark.source.file_system,
                       mark.source.dev,
                       mark.source.ino,
                       to_number(mark.source.birth),
@@ -98,7 +103,7 @@ void begin_sync(Engine& engine, Folder& folder) {
   folder.sync = std::move(sync);
 }
 
-void read_mark(const Engine& engine, Folder& folder) {
+void read_mark(Engine& engine, Folder& folder) {
   if (folder.fresh) return;
   SyncState* const sync = folder.sync.get();
   if (sync == nullptr) {
@@ -106,10 +111,16 @@ void read_mark(const Engine& engine, Folder& folder) {
     if (!engine.options.dry_run) platform::remove_attribute(folder.dst(), platform::kMark);
     return;
   }
-  sync->seen = load(folder.dst());
+  // A mode that lets nobody read hides the mark as well.
+  const auto read = [&] { return load(folder.dst(), sync->seen); };
+  if (engine.options.dry_run) {
+    read();
+  } else {
+    with_access(engine, folder, read);
+  }
   // One of the future was made before the clock was set back: what changed since may look older.
   if (sync->seen && sync->seen->source == sync->source &&
-      !is_before(sync->began, sync->seen->began)) {
+      !is_before(sync->began, sync->seen->finished)) {
     sync->mark = sync->seen;
   }
 }
@@ -117,12 +128,16 @@ void read_mark(const Engine& engine, Folder& folder) {
 bool is_proven(const Folder& folder, const Stat& src, const Stat& dst) {
   if (folder.sync == nullptr || !folder.sync->mark || !has_one_clock(folder)) return false;
   const Mark& mark = *folder.sync->mark;
-  // A file of another file system is mounted here, and its ctime says nothing about this directory.
-  if (src.dev != folder.src_stat.dev) return false;
+  // Where a file of another file system is mounted its ctime says nothing about this directory.
+  if (src.dev != folder.src_stat.dev || dst.dev != folder.dst_stat.dev) return false;
   const Time read{src.ctime.seconds + (is_coarse(src.ctime) ? kCoarse : 0), src.ctime.nanoseconds};
   if (!is_before(read, mark.began)) return false;
   return is_coarse(dst.ctime) ? dst.ctime.seconds + kCoarse < mark.finished.seconds
                               : !is_before(mark.finished, dst.ctime);
+}
+
+bool has_proven_attributes(const Folder& folder) {
+  return folder.sync->mark->attributes == platform::attribute_view();
 }
 
 bool owes_mark(const Engine& engine, const Folder& folder) {
@@ -138,13 +153,16 @@ void write_mark(Engine& engine, Folder& folder) {
   if (engine.stopped() || sync.is_doubtful || sync.errors != engine.errors.count()) return;
   if (!has_one_clock(folder) || has_excluded(folder, sync.excluded)) return;
   const platform::Handle& dst = folder.dst();
-  if (!folder.fresh && load(dst) != sync.seen) {
+  std::optional<Mark> now;
+  if (!folder.fresh && (load(dst, now) < 0 || now != sync.seen)) {
     // Another copy has written here meanwhile: nobody knows what of it is whose.
-    platform::remove_attribute(dst, platform::kMark);
+    with_access(engine, folder, [&] { return platform::remove_attribute(dst, platform::kMark); });
     return;
   }
+  // What one copy loses under a first name, its later names in other directories do not have, either.
+  const bool has_attributes = engine.options.preserve.xattrs && !engine.has_lost_attributes;
   const Mark mark{sync.source, sync.began, platform::change_time_ceiling(),
-                  engine.options.preserve.xattrs && !sync.lost_attributes};
+                  has_attributes ? platform::attribute_view() : 0};
   // Where it cannot be, contents decide the next time.
   if (with_access(engine, folder, [&] { return store(dst, mark); }) == 0) engine.has_marked = true;
 }

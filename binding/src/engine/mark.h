@@ -27,7 +27,8 @@ class Engine;
 struct Mark {
   platform::Identity source;
   platform::Time began, finished;
-  bool attributes;  // xattrs, ACLs and capabilities are the same, too
+  // platform::attribute_view() of whoever found that xattrs, ACLs and capabilities are the same; else 0.
+  uint32_t attributes;
   bool operator==(const Mark&) const = default;
 };
 
@@ -42,18 +43,21 @@ struct SyncState {
   std::string excluded{};
   /** Something in it is the same by now, and the mark does not say so. */
   std::atomic<bool> is_news{false};
-  /** Something in it was taken for the same without proof, or something of it could not be preserved. */
-  std::atomic<bool> is_doubtful{false}, lost_attributes{false};
+  /** Something in it was taken for the same without proof. */
+  std::atomic<bool> is_doubtful{false};
 };
 
 /** Before a directory of SRC is listed. */
 void begin_sync(Engine& engine, Folder& folder);
 
 /** When DEST's directory is there: reads its mark or, where the copy does not sync, removes it. */
-void read_mark(const Engine& engine, Folder& folder);
+void read_mark(Engine& engine, Folder& folder);
 
 /** Whether the mark proves that an entry, looked at just now, has the content that it had when it was copied. */
 bool is_proven(const Folder& folder, const platform::Stat& src, const platform::Stat& dst);
+
+/** Whether the mark also proves attributes, as far as this process can see them. */
+bool has_proven_attributes(const Folder& folder);
 
 /** Whether write_mark() has something to do when the directory's last use ends. */
 bool owes_mark(const Engine& engine, const Folder& folder);

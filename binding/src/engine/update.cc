@@ -117,7 +117,7 @@ Contents compare(const Pair& pair, const EntryTask& again) {
 bool is_settled(const Pair& pair, bool proven, uint64_t step) {
   const Preserve& keep = pair.options().preserve;
   bool settled = is_settled(keep, pair.src, pair.dst, step);
-  if (wants_attributes(keep) && !(proven && pair.folder().sync->mark->attributes)) {
+  if (wants_attributes(keep) && !(proven && has_proven_attributes(pair.folder()))) {
     note_news(pair);
     settled = settled && has_wanted_attributes(pair.worker.engine, pair.folder(), pair.names);
   }
@@ -225,7 +225,8 @@ bool is_up_to_date(Worker& worker, const FolderUse& use, Names names, Kind kind,
 
   const Options& options = worker.engine.options;
   // Not where a comparison of contents goes on.
-  if (options.compares && options.preserve.links && again.compared.offset == 0) note_identities(pair);
+  if (options.compares && options.preserve.links && again.compared.offset == 0)
+    note_identities(pair);
   HardLinks::Claim claim;
   if (!is_first_name(worker, use, names, pair.src, claim)) return true;
   if (!is_current(pair, again)) return false;  // who copies it claims it anew

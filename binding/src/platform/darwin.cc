@@ -93,17 +93,15 @@ bool is_read_only(const Handle& folder) {
 
 bool is_append_only(const Handle& folder, const char* path) {
   struct stat found;
-  return fstatat(fd(folder), path, &found, 0) == 0 &&
+  return check([&] { return fstatat(fd(folder), path, &found, 0); }) == 0 &&
          (found.st_flags & (UF_APPEND | SF_APPEND)) != 0;
 }
 
 bool has_own_clock(const Handle& folder) {
   struct statfs found;
-  if (check([&] { return fstatfs(fd(folder), &found); }) < 0 || (found.f_flags & MNT_LOCAL) == 0)
-    return false;
-  // These store no ctime.
-  const std::string_view type = found.f_fstypename;
-  return type != "msdos" && type != "exfat" && type != "cd9660" && type != "udf";
+  // Others are served, or do not store a ctime at every change.
+  return check([&] { return fstatfs(fd(folder), &found); }) == 0 &&
+         (found.f_flags & MNT_LOCAL) != 0 && std::string_view(found.f_fstypename) == "apfs";
 }
 
 uint64_t time_step(const Handle& folder) {
@@ -137,7 +135,7 @@ int open_source_file(const Handle& folder, const char* name, Follow follow, bool
 int identify(const Handle& handle, Identity& out) {
   struct stat found;
   if (const int error = check([&] { return fstat(fd(handle), &found); }); error < 0) return error;
-  out = {static_cast<uint64_t>(found.st_dev), found.st_ino, to_time(found.st_birthtimespec)};
+  out = {0, static_cast<uint64_t>(found.st_dev), found.st_ino, to_time(found.st_birthtimespec)};
   return 0;
 }
 

@@ -3,6 +3,7 @@
 
 #include <sys/acl.h>
 #include <sys/types.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
@@ -88,6 +89,8 @@ int64_t get_attribute(const Handle& entry, const char* name, char* value, size_t
   const ssize_t got = retry([&] { return fgetxattr(fd(entry), name, value, size, 0, 0); });
   return got < 0 ? attribute_failure() : got;
 }
+
+uint32_t attribute_view() { return static_cast<uint32_t>(geteuid()) << 1 | 1; }
 
 int set_attribute(const Handle& entry, const char* name, const char* value, size_t size) {
   if (!is_list(name)) return check([&] { return fsetxattr(fd(entry), name, value, size, 0, 0); });

@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <linux/fs.h>
 #include <sys/ioctl.h>
 #include <sys/resource.h>
@@ -36,9 +37,6 @@ struct Record {
   uint8_t type;
   char name[1];
 };
-
-// linux/magic.h has one of the two.
-constexpr uint32_t kFat = 0x4d44, kExFat = 0x2011bab0;
 
 /** /proc's name of a descriptor: the way to reach what O_PATH holds without following a link. */
 struct ProcName {
@@ -92,7 +90,7 @@ bool is_read_only(const Handle& folder) {
 bool is_append_only(const Handle& folder, const char* path) {
 #ifdef STATX_ATTR_APPEND
   struct statx known;
-  return statx(fd(folder), path, 0, STATX_INO, &known) == 0 &&
+  return check([&] { return statx(fd(folder), path, 0, STATX_INO, &known); }) == 0 &&
          (known.stx_attributes & STATX_ATTR_APPEND) != 0;
 #else
   return false;
@@ -102,42 +100,31 @@ bool is_append_only(const Handle& folder, const char* path) {
 bool has_own_clock(const Handle& folder) {
   struct statfs found;
   if (check([&] { return fstatfs(fd(folder), &found); }) < 0) return false;
-  // linux/magic.h does not have all of them.
-  constexpr std::array<uint32_t, 21> kOthers = {
-      // Served: the ctimes are those of another host's clock.
-      0x00006969,  // NFS
-      0x0000517b,  // SMB
-      0xff534d42,  // CIFS
-      0xfe534d42,  // SMB 2
-      0x5346414f,  // AFS
-      0x6b414653,  // kAFS
-      0x00c36400,  // Ceph
-      0x01021997,  // 9P
-      0x65735546,  // FUSE
-      0x7461636f,  // OCFS2
-      0x01161970,  // GFS2
-      0x0bd00bd0,  // Lustre
-      0x73757245,  // Coda
-      0x786f4256,  // VirtualBox
-      // No ctime is stored: it is the mtime, which anybody can set, or what whoever made the image chose.
-      kFat, kExFat,
-      0x73717368,  // squashfs
-      0xe0f5e1e2,  // EROFS
-      0x00009660,  // ISO 9660
-      0x15013346,  // UDF
-      0x28cd3d45,  // cramfs
+  // Only those that are known. Others may be served, with ctimes of another host's clock (NFS, SMB, FUSE, GPFS …),
+  // store no ctime (FAT, squashfs …), or not renew it in rename() (HFS+). linux/magic.h does not have all.
+  constexpr std::array<uint32_t, 10> kLocal = {
+      0x0000ef53,  // ext2, ext3, ext4
+      0x58465342,  // XFS
+      0x9123683e,  // btrfs
+      0xf2f52010,  // F2FS
+      0x01021994,  // tmpfs
+      0x858458f6,  // ramfs
+      0x794c7630,  // overlayfs
+      0x2fc12fc1,  // ZFS
+      0xca451a4e,  // bcachefs
+      0x3153464a,  // JFS
   };
   const auto type = static_cast<uint32_t>(found.f_type);
-  return std::find(kOthers.begin(), kOthers.end(), type) == kOthers.end();
+  return std::find(kLocal.begin(), kLocal.end(), type) != kLocal.end();
 }
 
 uint64_t time_step(const Handle& folder) {
   constexpr uint64_t kSecond = 1'000'000'000;  // ns
   struct statfs found;
-  if (fstatfs(fd(folder), &found) != 0) return 1;
+  if (check([&] { return fstatfs(fd(folder), &found); }) < 0) return 1;
   switch (static_cast<uint32_t>(found.f_type)) {
-    case kFat: return 2 * kSecond;
-    case kExFat: return kSecond / 100;
+    case 0x00004d44: return 2 * kSecond;    // FAT
+    case 0x2011bab0: return kSecond / 100;  // exFAT
     case 0x0000ef53: {  // ext2, ext3, ext4: inodes of 128 bytes have no room for nanoseconds, nor for a birth
       Identity inode;
       return identify(folder, inode) == 0 && inode.birth == Time{} ? kSecond : 1;
@@ -171,13 +158,20 @@ int set_folder_mode(const Handle& folder, uint32_t mode) {
 // --- entries ---------------------------------------------------------------------------------
 
 int identify(const Handle& handle, Identity& out) {
+  struct statfs mounted;
+  uint64_t file_system = 0;
+  if (check([&] { return fstatfs(fd(handle), &mounted); }) == 0) {
+    static_assert(sizeof mounted.f_fsid == sizeof file_system);
+    std::memcpy(&file_system, &mounted.f_fsid, sizeof file_system);
+  }
 #ifdef STATX_BTIME
   struct statx found;
   const auto look = [&] {
     return statx(fd(handle), "", AT_EMPTY_PATH, STATX_INO | STATX_BTIME, &found);
   };
   if (check(look) == 0) {
-    out = {makedev(found.stx_dev_major, found.stx_dev_minor), found.stx_ino, Time{}};
+    const uint64_t dev = makedev(found.stx_dev_major, found.stx_dev_minor);
+    out = {file_system, dev, found.stx_ino, Time{}};
     if ((found.stx_mask & STATX_BTIME) != 0) {
       out.birth = {found.stx_btime.tv_sec, found.stx_btime.tv_nsec};
     }
@@ -187,7 +181,7 @@ int identify(const Handle& handle, Identity& out) {
   // Before Linux 4.11, and where seccomp does not know it.
   struct stat known;
   if (const int error = check([&] { return fstat(fd(handle), &known); }); error < 0) return error;
-  out = {static_cast<uint64_t>(known.st_dev), known.st_ino, Time{}};
+  out = {file_system, static_cast<uint64_t>(known.st_dev), known.st_ino, Time{}};
   return 0;
 }
 
@@ -276,6 +270,19 @@ int64_t get_attribute(const Handle& entry, const char* name, char* value, size_t
   return on_entry(
       entry, [&](int opened) { return fgetxattr(opened, name, value, size); },
       [&](const char* path) { return getxattr(path, name, value, size); });
+}
+
+uint32_t attribute_view() {
+  // Only who may administer the system itself sees `trusted.*`, and only who has rights in it `security.*`.
+  __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
+  std::array<__user_cap_data_struct, _LINUX_CAPABILITY_U32S_3> rights{};
+  if (syscall(SYS_capget, &header, rights.data()) != 0) rights = {};
+  const bool administers = (rights[0].effective & (1U << CAP_SYS_ADMIN)) != 0;
+  struct stat user_namespace {};
+  stat("/proc/self/ns/user", &user_namespace);
+  uint64_t view = user_namespace.st_ino;
+  view = (view * 0x100000001b3 ^ geteuid()) * 0x100000001b3 ^ (administers ? 1 : 0);
+  return static_cast<uint32_t>(view ^ view >> 32) | 1;
 }
 
 int set_attribute(const Handle& entry, const char* name, const char* value, size_t size) {

@@ -138,6 +138,8 @@ int stat_handle(const Handle& handle, Stat& out);
 
 /** Tells an entry from every other that was or is on its file system. */
 struct Identity {
+  uint64_t
+      file_system;  // by its number of its own, which a subvolume has as well; 0 where there is none
   uint64_t dev, ino;
   Time
       birth;  // zeros where the file system records none: then inodes that are used again look the same
@@ -205,6 +207,8 @@ int touch(const Handle& entry);
 /** Extended attributes: names, one after the other, each with a null byte. -ERANGE: too small. */
 int64_t list_attributes(const Handle& entry, char* names, size_t size);
 int64_t get_attribute(const Handle& entry, const char* name, char* value, size_t size);
+/** Never 0, and the same for processes that see the same attributes: some are hidden from ordinary users. */
+uint32_t attribute_view();
 int set_attribute(const Handle& entry, const char* name, const char* value, size_t size);
 int remove_attribute(const Handle& entry, const char* name);
 

@@ -226,7 +226,7 @@ int identify(const Handle& handle, Identity& out) {
   if (const int error = stat_handle(handle, found); error < 0) return error;
   FILE_BASIC_INFORMATION basic{};
   query(handle, FileBasicInformation, basic);
-  out = {found.dev, found.ino, time_of(basic.CreationTime)};
+  out = {0, found.dev, found.ino, time_of(basic.CreationTime)};
   return 0;
 }
 

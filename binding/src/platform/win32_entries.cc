@@ -254,6 +254,7 @@ int64_t get_attribute(const Handle& /*entry*/, const char* /*name*/, char* /*val
                       size_t /*size*/) {
   return -EOPNOTSUPP;
 }
+uint32_t attribute_view() { return 1; }
 int set_attribute(const Handle& /*entry*/, const char* /*name*/, const char* /*value*/,
                   size_t /*size*/) {
   return -EOPNOTSUPP;
