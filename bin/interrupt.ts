@@ -11,13 +11,17 @@ export class Interruption extends Error {
   }
 }
 
+/** Milliseconds in which further signals are the same one: timeout(1) sends it to the process and to its group. */
+const sameSignal = 1000;
+
 /**
- * The first signal aborts. The default action is back from then on, so that a second one kills at
- * once, whatever JavaScript is doing. SIGHUP is left alone: `nohup` has it ignored.
+ * The first signal aborts. After a second the default action is back, so that another signal kills at once,
+ * whatever JavaScript is doing. SIGHUP is left alone: `nohup` has it ignored.
  */
 export function abortOnSignals(controller: AbortController): () => void {
   const onSignal = (signal: keyof typeof EXIT_CODES) => {
-    release();
+    if (controller.signal.aborted) return;
+    setTimeout(release, sameSignal).unref();
     controller.abort(new Interruption(signal));
   };
   const release = () => {

@@ -119,6 +119,8 @@ interface Binding {
   checkSnapshot(source: Buffer, folder: Buffer): number;
   takeSnapshot(source: Buffer, folder: Buffer, name: Buffer): Promise<number>;
   makeSnapshotSource(folder: Buffer, name: Buffer): number;
+  /** Gives `to` the access time and mtime of `from`. */
+  copyTimes(from: Buffer, to: Buffer, follow: boolean): number;
   setAttribute(path: Buffer, name: Buffer, value: Buffer): number;
   /** Whether `sync` and `mirror` can mark a directory, by which unchanged files are known without being read. */
   checkMarks(directory: Buffer): number;
@@ -152,7 +154,8 @@ const binding = loadBinary(path.join(import.meta.dirname, '..')) as Binding;
 
 export const mostWorkers: number = binding.mostWorkers;
 
-export const { exchange, isAppendOnly, renameNew, tryLock, setAttribute, checkMarks } = binding;
+export const { exchange, isAppendOnly, renameNew, tryLock, setAttribute, checkMarks, copyTimes } =
+  binding;
 export const { checkSnapshot, takeSnapshot, makeSnapshotSource } = binding;
 
 const running = new Set<NativeJob>();

@@ -11,6 +11,7 @@ import { constants } from 'node:os';
 import { CopyError, errorOf, refuse } from '../errors.js';
 import type { EventQueue } from '../events.js';
 import { isWithin } from '../mounts.js';
+import { copyTimes } from '../native.js';
 import type { Request } from '../options.js';
 import { showPath } from '../paths.js';
 import type { Report } from '../result.js';
@@ -64,6 +65,7 @@ export async function replaceWhole(
     if (report.result.errorCount > 0) return;
     request.signal?.throwIfAborted();
     report.replaced = await own(place(container, target, root, walk, request));
+    if (report.replaced) keepTimes(root, target, request);
   } finally {
     if (await exists(container.ready)) await container.release();
     else await remove(container, warn);
@@ -106,6 +108,15 @@ async function place(
   }
   await placeInSteps(container, target);
   return true;
+}
+
+/** XFS takes the move to another directory for a change of the directory that was moved. */
+function keepTimes(
+  { src, followSrc, isFolder }: Root,
+  target: Buffer,
+  { preserve }: Request,
+): void {
+  if (isFolder && preserve.includes('timestamps')) copyTimes(src, target, followSrc);
 }
 
 function noExchange({ src, dest }: Root, { shown }: Walk, why: string): CopyError {

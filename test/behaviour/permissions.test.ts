@@ -1,11 +1,12 @@
 import { execFileSync } from 'node:child_process';
-import { lstatSync } from 'node:fs';
+import { lstatSync, readFileSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeEach, describe, expect, test } from 'vitest';
 import type { CopyOptions } from '../../lib/types.js';
 import { copyInChild } from '../support/child.js';
 import { readTree } from '../support/compare.js';
 import { asUser, needUser, USER } from '../support/user.js';
-import { isRoot, needRoot, workFolder } from '../support/work.js';
+import { isRoot, needRoot, needTool, workFolder } from '../support/work.js';
 
 // What an ordinary user may not read or write.
 
@@ -136,4 +137,44 @@ describe('a directory of one’s own in DEST whose mode keeps its owner out', ()
     expect(result.errors).toMatchObject([{ code: 'EACCES', path: absolute('dest/closed') }]);
     expect(modeOf('dest/closed')).toBe('0');
   });
+});
+
+test('a directory that somebody else makes meanwhile is opened up by whoever was to make it', async (context) => {
+  needRoot(context);
+  needUser(context);
+  needTool(context, 'strace');
+  make('mkdir -p src/a dest; echo 1 > src/a/f');
+  execFileSync('chown', ['-R', `${USER}:${USER}`, at]);
+  const slow = ['strace', '-f', '-qq', '-o', '/dev/null'];
+  slow.push('-e', 'trace=mkdirat', '-e', 'inject=mkdirat:delay_enter=800000');
+  const options = { update: true, include: ['a/f'], preserve: false };
+  const copying = copyInChild({ src: absolute('src'), dest: absolute('dest'), options }, [
+    ...slow,
+    ...asUser,
+  ]);
+  await sleep(600);
+  make('mkdir dest/a');
+  execFileSync('chown', [`${USER}:${USER}`, absolute('dest/a')]);
+  execFileSync('chmod', ['600', absolute('dest/a')]);
+  expect((await copying).result).toMatchObject({ files: 1, errorCount: 0 });
+  expect(lstatSync(absolute('dest/a')).mode & 0o777).toBe(0o600);
+});
+
+test('attributes change, and no mode is wider for others meanwhile', async (context) => {
+  needRoot(context);
+  needUser(context);
+  for (const tool of ['strace', 'setfacl', 'setfattr']) needTool(context, tool);
+  make('mkdir src dest; echo 1 > src/f; cp -p src/f dest/f; setfattr -n user.bar -v x src/f');
+  make('setfacl -m u:1:rw,g::---,m::rw,o::--- dest/f; chmod 400 src/f; chmod u-w dest/f');
+  execFileSync('chown', ['-R', `${USER}:${USER}`, at]);
+  const log = absolute('strace');
+  const words = ['strace', '-f', '-qq', '-o', log, '-e', 'trace=chmod,fchmod,fchmodat', ...asUser];
+  const options = { update: true, preserve: true };
+  await copyInChild({ src: absolute('src'), dest: absolute('dest'), options }, words);
+  const modes = [...readFileSync(log, 'utf8').matchAll(/chmod.*, 0([0-7]+)\)/g)].map(([, mode]) =>
+    Number.parseInt(mode ?? '', 8),
+  );
+  expect(modes.length).toBeGreaterThan(1);
+  expect(modes.filter((mode) => (mode & 0o077) !== 0)).toEqual([]);
+  expect(lstatSync(absolute('dest/f')).mode & 0o777).toBe(0o400);
 });

@@ -20,11 +20,12 @@ import {
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { copyTree } from '../../lib/index.js';
+import { compareTrees, copyTree } from '../../lib/index.js';
 import type { CopyOptions, CopyResult } from '../../lib/types.js';
 import { Random } from '../selection/support/random.js';
 import { copyInChild } from '../support/child.js';
 import { fileSystemNames, useFileSystem, whileMounted } from '../support/filesystems.js';
+import { asUser, needUser, USER } from '../support/user.js';
 import { needRoot, needTool, workFolder } from '../support/work.js';
 
 const work = workFolder('unchanged');
@@ -207,6 +208,63 @@ describe('what others did in DEST', () => {
   });
 });
 
+describe('what the mark cannot have seen', () => {
+  test('a file that is mounted over one of DEST', async (context) => {
+    needRoot(context);
+    make(src, { 'a/file': '1' });
+    make(room, { other: '2' });
+    const memory = join(room, 'memory');
+    mkdirSync(memory);
+    await whileMounted(['-t', 'tmpfs', 'tmpfs'], memory, async () => {
+      make(memory, { file: '2' });
+      await tick();
+      await mirror(src);
+      await whileMounted(['--bind', join(memory, 'file')], join(dest, 'a/file'), async () => {
+        const { differences } = await compareTrees(src, dest);
+        expect(differences).toHaveLength(1);
+        // It cannot be replaced, and that is said.
+        await expect(mirror(src)).rejects.toMatchObject({ code: 'EBUSY' });
+      });
+    });
+  });
+
+  const get = (name: string, path: string): string =>
+    execFileSync('getfattr', ['--absolute-names', '-n', name, '--only-values', path], {
+      encoding: 'utf8',
+    });
+
+  test('attributes that are hidden from an ordinary user', async (context) => {
+    needUser(context);
+    needRoot(context);
+    needTool(context, 'setfattr');
+    make(src, { 'a/file': '1' });
+    execFileSync('setfattr', ['-n', 'trusted.k', '-v', 'hidden', join(src, 'a/file')]);
+    execFileSync('chown', ['-R', `${USER}:${USER}`, room]);
+    await tick();
+    const options = { preserve: true, update: true };
+    await copyInChild({ src, dest, options }, asUser);
+    await copyTree(src, dest, options);
+    expect(get('trusted.k', join(dest, 'a/file'))).toBe('hidden');
+  });
+
+  test('an attribute that was lost under another name of the file', async (context) => {
+    needUser(context);
+    needRoot(context);
+    needTool(context, 'setfattr');
+    make(src, { 'a/f': '1', 'b/other': '2' });
+    linkSync(join(src, 'a/f'), join(src, 'b/f'));
+    const capability = '0sAQAAAgAgAAAAAAAAAAAAAAAAAAA=';
+    execFileSync('setfattr', ['-n', 'security.capability', '-v', capability, join(src, 'a/f')]);
+    execFileSync('chown', ['-R', '--no-dereference', `${USER}:${USER}`, room]);
+    execFileSync('setfattr', ['-n', 'security.capability', '-v', capability, join(src, 'a/f')]);
+    await tick();
+    const options: CopyOptions = { preserve: true, update: true };
+    await copyInChild({ src, dest, options }, asUser);
+    await copyTree(src, dest, { ...options, exclude: ['a'] });
+    expect(get('security.capability', join(dest, 'b/f'))).not.toBe('');
+  });
+});
+
 describe('a mark says nothing about', () => {
   test('what was not selected', async () => {
     make(src, { 'a/kept.log': 'n', 'a/file': '1' });
@@ -281,6 +339,21 @@ describe('the mark', () => {
     expect(await readsContents(context)).toBe(true);
     expect(await readsContents(context)).toBe(false);
     expect(contents(dest)).toEqual(contents(src));
+  });
+
+  test('is read where the owner may not read', async (context) => {
+    needUser(context);
+    needTool(context, 'strace');
+    make(src, { 'a/one': '1' });
+    execFileSync('chown', ['-R', `${USER}:${USER}`, room]);
+    await tick();
+    await copyInChild({ src, dest, options: { update: true } }, asUser);
+    execFileSync('chmod', ['300', join(dest, 'a')]);
+    const log = join(room, 'strace');
+    const words = ['strace', '-f', '-qq', '-y', '-o', log, '-e', 'trace=pread64', ...asUser];
+    await copyInChild({ src, dest, options: { update: true, preserve: false } }, words);
+    expect(readFileSync(log, 'utf8')).not.toContain(`<${dest}/`);
+    expect(lstatSync(join(dest, 'a')).mode & 0o777).toBe(0o300);
   });
 
   test('is read through a directory that may not be written', async (context) => {

@@ -34,6 +34,18 @@ describe.skipIf(process.platform === 'win32')('a signal', () => {
     );
   });
 
+  test('sent twice, as timeout(1) does, is one', async () => {
+    const { exitCode, stderr } = await fastcp(
+      ['-v', src, 'twice'],
+      onFirst('stdout', (child) => {
+        child.kill('SIGTERM');
+        setTimeout(() => child.kill('SIGTERM'), 20);
+      }),
+    );
+    expect(exitCode).toBe(143);
+    expect(stderr).toMatch(/^fastcp: interrupted: .*, twice is incomplete\n$/);
+  });
+
   test('leaves --json whole, its result included', async () => {
     const { exitCode, stdout, stderr } = await fastcp(
       ['--json', src, 'json'],
@@ -54,7 +66,7 @@ describe.skipIf(process.platform === 'win32')('a signal', () => {
     expect({ exitCode, stderr }).toEqual({ exitCode: 130, stderr: 'fastcp: interrupted\n' });
   });
 
-  test('does not wait for a reader that is slow, and a second one kills at once', async () => {
+  test('does not wait for a reader that is slow, and another one, a second later, kills at once', async () => {
     const first = onFirst('stdout', (child) => {
       child.stdout?.pause();
       // By then the pipe is full and the copy waits.
@@ -65,8 +77,10 @@ describe.skipIf(process.platform === 'win32')('a signal', () => {
       onOutput(child, stream, sofar) {
         first.onOutput?.(child, stream, sofar);
         if (stream === 'stdout' || !sofar.endsWith('\n')) return;
-        child.kill('SIGINT');
-        child.stdout?.resume();
+        setTimeout(() => {
+          child.kill('SIGINT');
+          child.stdout?.resume();
+        }, 1200);
       },
     };
     const { signal, stderr } = await fastcp(['-v', src, 'second'], settings);

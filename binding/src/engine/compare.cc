@@ -18,6 +18,24 @@ int64_t read_fully(const platform::Handle& file, char* buffer, size_t size, uint
   return static_cast<int64_t>(filled);
 }
 
+/** Where the data of a file is, asked about range by range. */
+class Data {
+ public:
+  Data(const platform::Handle& file, uint64_t size) : file_(file), size_(size) {}
+
+  /** Where data begins at or after `offset`; `offset` itself where that cannot be told. */
+  uint64_t next(uint64_t offset) {
+    if (offset >= end_ && platform::next_data(file_, offset, size_, start_, end_) < 0)
+      return offset;
+    return std::max(offset, start_);
+  }
+
+ private:
+  const platform::Handle& file_;
+  const uint64_t size_;
+  uint64_t start_ = 0, end_ = 0;
+};
+
 }  // namespace
 
 Comparison compare_content(Worker& worker, const platform::Handle& a, const platform::Handle& b,
@@ -25,7 +43,12 @@ Comparison compare_content(Worker& worker, const platform::Handle& a, const plat
   constexpr size_t kHalf = Worker::kContent / 2;
   char* const left = worker.content();
   char* const right = left + kHalf;
+  Data left_data(a, size), right_data(b, size);
   for (;;) {
+    // What is a hole in both is the same, and may be as large as a disk.
+    if (size > kHalf && offset < size) {
+      offset = std::max(offset, std::min(left_data.next(offset), right_data.next(offset)));
+    }
     const int64_t one = read_fully(a, left, kHalf, offset);
     const int64_t other = one < 0 ? one : read_fully(b, right, kHalf, offset);
     if (other < 0) return {Comparison::failed, offset, static_cast<int>(other), "read"};

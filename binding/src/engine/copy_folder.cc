@@ -152,9 +152,9 @@ void set_target(Engine& engine, Folder& folder, const Target& target) {
   if (!folder.has_dst()) return;
   folder.route = &engine.route(folder.src_stat.dev, target.stat.dev, folder.dst());
   folder.fresh = target.made;
-  read_mark(engine, folder);
-  if (engine.options.dry_run) return plan_folder(engine, folder);
   folder.owed_mode = target.owed_mode;
+  read_mark(engine, folder);  // may open the directory up
+  if (engine.options.dry_run) return plan_folder(engine, folder);
   const int error = begin_folder(engine.options, folder, target.passing_bits);
   if (error < 0) engine.fail(folder, {}, error, "removexattr");
   let_in(engine, folder);
