@@ -187,6 +187,9 @@ struct Owner {
 
 class Folder {
  public:
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+
   /** The base: names in it are whole paths. Its only use is returned. */
   static FolderUse base(FolderTable& table);
 
@@ -269,8 +272,6 @@ class Folder {
   /** Takes over a use of the parent. */
   Folder(FolderTable& table, Folder* parent);
   ~Folder();
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
 
   std::string path(const std::string& (*name_of)(const Folder&), const char* name) const;
 
