@@ -261,7 +261,10 @@ export interface CopyWarning {
     | 'LINKS_NOT_KEPT';
   message: string;
   path?: string;
-  /** Of how many entries something was not kept; `path` is the first. How many events were dropped. */
+  /**
+   * The number of entries that lost something (`path` is the first), or, for `ENTRIES_DROPPED`, the number of
+   * dropped events.
+   */
   count?: number;
 }
 

@@ -37,7 +37,7 @@ bool give_attributes(Engine& engine, const Folder& folder, Names names,
 bool replace_attributes(Engine& engine, const Folder& folder, Names names,
                         const Attributes& attributes, const platform::Handle& dst, Given& given);
 
-/** Whether an entry that DEST has has exactly the attributes that it is to have. False in doubt. */
+/** Returns whether an existing entry of DEST has exactly the wanted attributes; false if they cannot be read. */
 bool has_wanted_attributes(const Engine& engine, const Folder& folder, Names names);
 
 /** Whether entries that DEST has are to have certain attributes: SRC's, or none. */

@@ -5,8 +5,8 @@
 // writes an extended attribute on it:
 //
 //   source    the directory of SRC that it was made from
-//   began     ctimes in SRC that are older belong to what that run read, or to what was there before
-//   finished  ctimes in DEST that are not newer belong to what that run left
+//   began     if a source file's ctime is older, the file has not changed since that run read it
+//   finished  if a copy's ctime is not newer, nobody has changed the copy since
 //
 // A file in a directory with a mark for the directory that is being read is unchanged where its ctime is older
 // than `began`, and its copy's is not newer than `finished`: rename() and link() renew a ctime, too. A mark
@@ -32,18 +32,21 @@ struct Mark {
   bool operator==(const Mark&) const = default;
 };
 
-/** What a copy that syncs knows of a directory. Of it all but `is_news` is set before other workers see it. */
+/** What a copy that syncs knows of a directory. Set before other workers see it, unless a member says otherwise. */
 struct SyncState {
   platform::Identity source;
   platform::Time began;
   std::optional<Mark> mark{};  // that DEST has, and that names `source`
   std::optional<Mark> seen{};  // that DEST has, whatever it names
   uint64_t errors = 0;         // of the whole copy, when it came to this directory
-  /** Names, each ended by a NUL, that are not selected: set where the host answers, before its tasks run. */
+  /**
+   * Names, each ended by a NUL, that are not selected. Appended while the directory's question is answered, read
+   * when its last use ends.
+   */
   std::string excluded{};
-  /** Something in it is the same by now, and the mark does not say so. */
+  /** Something in it is the same by now, and the mark does not say so. Set by any worker. */
   std::atomic<bool> is_news{false};
-  /** Something in it was taken for the same without proof. */
+  /** Something in it was taken for the same without proof. Set by any worker. */
   std::atomic<bool> is_doubtful{false};
 };
 
@@ -62,15 +65,15 @@ bool has_proven_attributes(const Folder& folder);
 /** Whether write_mark() has something to do when the directory's last use ends. */
 bool owes_mark(const Engine& engine, const Folder& folder);
 
-/** Marks a directory, whose entries are all done, where each is known to be the same. */
+/** Writes the mark of a finished directory, if every copied entry in it is known to equal its source. */
 void write_mark(Engine& engine, Folder& folder);
 
 /** Whether an empty directory of ours can have a mark that proves something: 0 or a negative errno. */
 int can_mark(const platform::Handle& directory);
 
 /**
- * Returns when no change from now on gets a ctime that a mark written until now covers: the kernel's clock of
- * ctimes may be some milliseconds late.
+ * Waits until the kernel's clock of ctimes, which may be some milliseconds late, is past every mark written so
+ * far: then no later change is covered by one.
  */
 void settle_clock();
 

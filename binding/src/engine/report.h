@@ -32,7 +32,7 @@ inline constexpr size_t kCounts = static_cast<size_t>(Count::removed) + 1;
 using Counters = std::array<uint64_t, kCounts>;
 
 /**
- * An error or a warning. `operation` is the system call that failed, or one of the two below, where
+ * An error or a warning. `operation` is the system call that failed, or one of those below, where
  * the engine itself refuses; lib/errors.ts makes the Error of it.
  */
 struct Problem {
