@@ -169,6 +169,8 @@ Found find_target(Worker& worker, Folder& parent, Names names, Target& target) {
     return platform::open_target_folder(parent.dst(), names.dst, Follow::no, target.handle);
   });
   if (error == -ENOENT || error == -ENOTDIR || error == -ELOOP) return Found::no;
+  // Where nothing is removed it matters only to something that is taken in it, and making it says so.
+  if (error == -EACCES && !worker.engine.options.mirror) return Found::no;
   const char* operation = "open";
   if (error == 0) {
     error = platform::stat_handle(target.handle, target.stat);

@@ -146,7 +146,11 @@ void Worker::wait_for_lease(const FolderUse& folder, Names names, const EntryTas
 // --- Engine ----------------------------------------------------------------------------------
 
 Engine::Engine(Options options_, std::vector<Root> roots)
-    : options(options_), folders(*this), roots_(std::move(roots)), temporary_(random_number()) {
+    : options(options_),
+      folders(*this),
+      attribute_view(options.preserve.xattrs ? platform::attribute_view() : 0),
+      roots_(std::move(roots)),
+      temporary_(random_number()) {
   // A worker holds a folder (2 descriptors), opens another (2) and copies a file (2) or helps with a
   // large one (2). The rest is for folders on the way, less some room for the host.
   constexpr int64_t kPerWorker = 8;

@@ -250,6 +250,8 @@ class Engine : private FolderOwner {
   HardLinks hard_links{stack, options.dereference};
   /** When somebody had waited for a descriptor for a second, and got none. */
   std::atomic<Clock::time_point> waited_in_vain{Clock::time_point{} - std::chrono::hours(1)};
+  /** platform::attribute_view(), in a copy that preserves attributes. */
+  const uint32_t attribute_view;
   /** An xattr, ACL or capability could not be preserved. */
   std::atomic<bool> has_lost_attributes{false};
   /** A directory of DEST was marked. */

@@ -136,8 +136,9 @@ bool is_proven(const Folder& folder, const Stat& src, const Stat& dst) {
                               : !is_before(mark.finished, dst.ctime);
 }
 
-bool has_proven_attributes(const Folder& folder) {
-  return folder.sync->mark->attributes == platform::attribute_view();
+bool has_proven_attributes(const Engine& engine, const Folder& folder) {
+  const uint32_t seen = folder.sync->mark->attributes;
+  return seen != 0 && seen == engine.attribute_view;
 }
 
 bool owes_mark(const Engine& engine, const Folder& folder) {
@@ -162,7 +163,7 @@ void write_mark(Engine& engine, Folder& folder) {
   // What one copy loses under a first name, its later names in other directories do not have, either.
   const bool has_attributes = engine.options.preserve.xattrs && !engine.has_lost_attributes;
   const Mark mark{sync.source, sync.began, platform::change_time_ceiling(),
-                  has_attributes ? platform::attribute_view() : 0};
+                  has_attributes ? engine.attribute_view : 0};
   // Where it cannot be, contents decide the next time.
   if (with_access(engine, folder, [&] { return store(dst, mark); }) == 0) engine.has_marked = true;
 }

@@ -60,7 +60,7 @@ void read_mark(Engine& engine, Folder& folder);
 bool is_proven(const Folder& folder, const platform::Stat& src, const platform::Stat& dst);
 
 /** Whether the mark also proves attributes, as far as this process can see them. */
-bool has_proven_attributes(const Folder& folder);
+bool has_proven_attributes(const Engine& engine, const Folder& folder);
 
 /** Whether write_mark() has something to do when the directory's last use ends. */
 bool owes_mark(const Engine& engine, const Folder& folder);
