@@ -69,7 +69,10 @@ const others: Section[] = [
       ['0', 'done; with `--compare`: no difference'],
       ['1', 'something failed, and the rest was copied; with `--compare`: there are differences'],
       ['2', 'wrong usage: nothing was done'],
-      ['130, 143', 'interrupted by SIGINT (Ctrl-C), by SIGTERM; another signal, a second later, kills'],
+      [
+        '130, 143',
+        'interrupted by SIGINT (Ctrl-C), by SIGTERM; another signal, a second later, kills',
+      ],
     ],
   },
   {
