@@ -273,7 +273,7 @@ describe('hard links', () => {
     expect(statSync(join(dest, 'b/three')).ino).toBe(statSync(join(dest, 'a/one')).ino);
   });
 
-  const disk = useFileSystem(work, 'xfs');
+  const disk = useFileSystem(work, 'xfs', { size: '512M' }); // of a name of its own
 
   test('not to a file whose inode was used again meanwhile', async (context) => {
     const folder = join(disk(context), 'reused');
