@@ -3,7 +3,7 @@ import { sep } from 'node:path';
 import { run } from './copy-tree.js';
 import { invalidValue } from './errors.js';
 import { EventQueue } from './events.js';
-import { checkRequest, optionNames, preserved, type Request } from './options.js';
+import { checkObject, checkRequest, optionNames, preserved, type Request } from './options.js';
 import { trimSlashes } from './paths.js';
 import { Report } from './result.js';
 import { run as runSteps } from './steps.js';
@@ -54,6 +54,7 @@ export async function compareTrees(
 }
 
 function compareRequest(a: PathLike, b: PathLike, options: CompareOptions): Request {
+  checkObject(options);
   for (const [name, value] of Object.entries(options)) {
     if (value === undefined || meant.has(name) || !optionNames.has(name)) continue;
     throw invalidValue(`options.${name}`, 'left out: it means nothing to a comparison', value);

@@ -100,14 +100,19 @@ export const optionNames: ReadonlySet<string> = new Set<keyof CopyOptions>([
   'filter',
 ]);
 
+/** Throws if options are not an object. */
+export function checkObject(options: unknown): void {
+  if (typeof options !== 'object' || options === null || Array.isArray(options)) {
+    throw invalidType('options', 'an object', options);
+  }
+}
+
 export function checkRequest(
   src: PathLike | readonly PathLike[],
   dest: PathLike,
   options: CopyOptions,
 ): Request {
-  if (typeof options !== 'object' || options === null || Array.isArray(options)) {
-    throw invalidType('options', 'an object', options);
-  }
+  checkObject(options);
   for (const name of Object.keys(options)) {
     if (!optionNames.has(name))
       throw invalidValue(`options.${name}`, 'left out: no such option', name);

@@ -124,6 +124,13 @@ test.for<[string, object]>([
   expect(await compare(nothing)).toEqual([]);
 });
 
+test.each([null, 'mode', []])('options must be an object, not %j', async (options) => {
+  await expect(compareTrees(src, dest, options as never)).rejects.toMatchObject({
+    code: 'ERR_INVALID_ARG_TYPE',
+    message: expect.stringContaining('options'),
+  });
+});
+
 describe('hard links', () => {
   const link = (root: string, ...names: string[]) => {
     const [first = '', ...others] = names.map((name) => join(root, name));

@@ -197,7 +197,13 @@ bool make_waiting(Worker& worker, Folder& folder) {
   worker.count(Count::found);
   if (target.made) worker.count(Count::folders);
   if (target.made) worker.note(parent, names, Action::make, Kind::folder);
-  if (target.handle.is_open()) folder.set_dst(std::move(target.handle), target.stat);
+  FolderPin own;
+  if (target.handle.is_open()) {
+    folder.set_dst(std::move(target.handle), target.stat);
+    if (const int error = own.pin(folder); error < 0) {
+      return worker.fail(folder, {}, error, "open");
+    }
+  }
   set_target(worker.engine, folder, target);
   folder.made = Made::yes;
   return true;

@@ -242,14 +242,16 @@ bool Engine::is_final(int error, const Folder* where) const {
   if (error != ENOSPC && error != EDQUOT && error != EROFS) return false;
   while (where != nullptr && !where->is_base() && !where->has_dst()) where = &where->parent();
   if (where == nullptr || where->is_base()) return true;
-  // Mounted from the same device it may be read-only alone.
-  const bool locked = error == EROFS && platform::is_read_only(where->dst());
   const platform::Handle base = platform::Handle::working_folder();
+  const auto open = [&](std::string_view path, platform::Handle& out) {
+    return platform::open_target_folder(base, std::string(path).c_str(), platform::Follow::yes,
+                                        out);
+  };
+  // Mounted from the same device it may be read-only alone. Its own handle may be closed: nobody pins it here.
+  platform::Handle mounted;
+  const bool locked =
+      error == EROFS && open(where->dst_path(), mounted) == 0 && platform::is_read_only(mounted);
   return std::all_of(roots_.begin(), roots_.end(), [&](const Root& root) {
-    const auto open = [&](std::string_view path, platform::Handle& out) {
-      return platform::open_target_folder(base, std::string(path).c_str(), platform::Follow::yes,
-                                          out);
-    };
     platform::Handle root_folder;  // or the one that it is to be made in
     platform::Stat stat;
     if ((open(root.dst, root_folder) < 0 && open(folder_of(root.dst), root_folder) < 0) ||

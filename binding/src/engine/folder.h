@@ -226,8 +226,8 @@ class Folder {
   // Set once, before any other worker sees the folder or while changing is held:
   platform::Stat src_stat{}, dst_stat{};
   Route* route = nullptr;
-  bool fresh = false;   // made by us, empty; then there is a route
-  bool doomed = false;  // DEST's alone, and to be removed: both ends are there
+  std::atomic<bool> fresh{false};  // made by us, empty; then there is a route
+  bool doomed = false;             // DEST's alone, and to be removed: both ends are there
   platform::Kind then = platform::Kind::unknown;  // of what SRC has in place of one that is doomed
   uint64_t path_hash = 0;                         // of its path below SRC
   bool inherits = true;                 // new entries may get a default access list from DEST
@@ -279,9 +279,9 @@ class Folder {
   Folder* const parent_;  // used until our last use ends, kept as long as we are
   std::string src_name_, dst_name_;
   platform::Handle src_, dst_;
-  bool has_dst_ = false;
-  std::mutex opening_;           // held by whoever opens the folder again
-  std::list<Folder*> children_;  // those in memory
+  std::atomic<bool> has_dst_{false};  // set before made says yes
+  std::mutex opening_;                // held by whoever opens the folder again
+  std::list<Folder*> children_;       // those in memory
   // Nodes that go to the parent's children_ and to the table's idle_, and come back.
   std::list<Folder*> sibling_node_{this}, idle_node_{this};
   const std::list<Folder*>::iterator among_siblings_{sibling_node_.begin()};

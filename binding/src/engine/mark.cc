@@ -100,6 +100,11 @@ void begin_sync(Engine& engine, Folder& folder) {
   sync->began = platform::change_time_floor();
   sync->errors = engine.errors.count();
   if (platform::identify(folder.src(), sync->source) < 0) return;
+  // To ask is slow on some file systems.
+  const Folder& parent = folder.parent();
+  const bool is_known = parent.sync != nullptr && parent.sync->source.dev == sync->source.dev;
+  sync->source.file_system =
+      is_known ? parent.sync->source.file_system : platform::file_system(folder.src());
   folder.sync = std::move(sync);
 }
 

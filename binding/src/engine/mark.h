@@ -34,7 +34,7 @@ struct Mark {
 
 /** What a copy that syncs knows of a directory. Set before other workers see it, unless a member says otherwise. */
 struct SyncState {
-  platform::Identity source;
+  platform::Identity source{};
   platform::Time began;
   std::optional<Mark> mark{};  // that DEST has, and that names `source`
   std::optional<Mark> seen{};  // that DEST has, whatever it names

@@ -135,9 +135,12 @@ int open_source_file(const Handle& folder, const char* name, Follow follow, bool
 int identify(const Handle& handle, Identity& out) {
   struct stat found;
   if (const int error = check([&] { return fstat(fd(handle), &found); }); error < 0) return error;
-  out = {0, static_cast<uint64_t>(found.st_dev), found.st_ino, to_time(found.st_birthtimespec)};
+  out = {out.file_system, static_cast<uint64_t>(found.st_dev), found.st_ino,
+         to_time(found.st_birthtimespec)};
   return 0;
 }
+
+uint64_t file_system(const Handle& /*handle*/) { return 0; }
 
 int open_entry(const Handle& folder, const char* name, Follow follow, Handle& out) {
   Stat found;

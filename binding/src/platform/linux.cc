@@ -126,7 +126,7 @@ uint64_t time_step(const Handle& folder) {
     case 0x00004d44: return 2 * kSecond;    // FAT
     case 0x2011bab0: return kSecond / 100;  // exFAT
     case 0x0000ef53: {  // ext2, ext3, ext4: inodes of 128 bytes have no room for nanoseconds, nor for a birth
-      Identity inode;
+      Identity inode{};
       return identify(folder, inode) == 0 && inode.birth == Time{} ? kSecond : 1;
     }
     case 0x00004244:  // HFS
@@ -157,13 +157,17 @@ int set_folder_mode(const Handle& folder, uint32_t mode) {
 
 // --- entries ---------------------------------------------------------------------------------
 
-int identify(const Handle& handle, Identity& out) {
+uint64_t file_system(const Handle& handle) {
   struct statfs mounted;
-  uint64_t file_system = 0;
+  uint64_t id = 0;
   if (check([&] { return fstatfs(fd(handle), &mounted); }) == 0) {
-    static_assert(sizeof mounted.f_fsid == sizeof file_system);
-    std::memcpy(&file_system, &mounted.f_fsid, sizeof file_system);
+    static_assert(sizeof mounted.f_fsid == sizeof id);
+    std::memcpy(&id, &mounted.f_fsid, sizeof id);
   }
+  return id;
+}
+
+int identify(const Handle& handle, Identity& out) {
 #ifdef STATX_BTIME
   struct statx found;
   const auto look = [&] {
@@ -171,7 +175,7 @@ int identify(const Handle& handle, Identity& out) {
   };
   if (check(look) == 0) {
     const uint64_t dev = makedev(found.stx_dev_major, found.stx_dev_minor);
-    out = {file_system, dev, found.stx_ino, Time{}};
+    out = {out.file_system, dev, found.stx_ino, Time{}};
     if ((found.stx_mask & STATX_BTIME) != 0) {
       out.birth = {found.stx_btime.tv_sec, found.stx_btime.tv_nsec};
     }
@@ -181,7 +185,7 @@ int identify(const Handle& handle, Identity& out) {
   // Before Linux 4.11, and where seccomp does not know it.
   struct stat known;
   if (const int error = check([&] { return fstat(fd(handle), &known); }); error < 0) return error;
-  out = {file_system, static_cast<uint64_t>(known.st_dev), known.st_ino, Time{}};
+  out = {out.file_system, static_cast<uint64_t>(known.st_dev), known.st_ino, Time{}};
   return 0;
 }
 

@@ -138,14 +138,18 @@ int stat_handle(const Handle& handle, Stat& out);
 
 /** Tells an entry from every other that was or is on its file system. */
 struct Identity {
-  uint64_t
-      file_system;  // by its number of its own, which a subvolume has as well; 0 where there is none
+  uint64_t file_system;  // file_system()
   uint64_t dev, ino;
   Time
       birth;  // zeros where the file system records none: then inodes that are used again look the same
   bool operator==(const Identity&) const = default;
 };
+
+/** Sets all of `out` but the file system, which is the same for all entries of a device. */
 int identify(const Handle& handle, Identity& out);
+
+/** The file system's own number, which a subvolume has as well; 0 where there is none. */
+uint64_t file_system(const Handle& handle);
 
 /** Never follows a link, unless `follow` says so. */
 int stat_entry(const Handle& folder, const char* name, Stat& out, Follow follow = Follow::no);

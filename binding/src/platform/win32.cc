@@ -226,9 +226,11 @@ int identify(const Handle& handle, Identity& out) {
   if (const int error = stat_handle(handle, found); error < 0) return error;
   FILE_BASIC_INFORMATION basic{};
   query(handle, FileBasicInformation, basic);
-  out = {0, found.dev, found.ino, time_of(basic.CreationTime)};
+  out = {out.file_system, found.dev, found.ino, time_of(basic.CreationTime)};
   return 0;
 }
+
+uint64_t file_system(const Handle& /*handle*/) { return 0; }
 
 int stat_entry(const Handle& folder, const char* name, Stat& out, Follow follow) {
   Handle entry;
