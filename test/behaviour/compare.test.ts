@@ -124,8 +124,8 @@ test.for<[string, object]>([
   expect(await compare(nothing)).toEqual([]);
 });
 
-test.each([null, 'mode', []])('options must be an object, not %j', async (options) => {
-  await expect(compareTrees(src, dest, options as never)).rejects.toMatchObject({
+test.for([null, 'mode', []])('options must be an object, not %j', async (options) => {
+  await expect(compareTrees(a, b, options as never)).rejects.toMatchObject({
     code: 'ERR_INVALID_ARG_TYPE',
     message: expect.stringContaining('options'),
   });
