@@ -17,7 +17,7 @@ import {
 import type { CopyWarning, EntryKind } from './types.js';
 import type { Root, Walk } from './walk.js';
 
-/** Questions::kExtraBit in binding/src/engine/questions.h. */
+/** Questions::kExtraBit in binding/src/engine/run/questions.h. */
 const extraBit = 0x80;
 /** Bytes of questions that are taken at a time. */
 const batchSize = 64 << 10;

@@ -102,7 +102,7 @@ interface Linked extends Omit<Difference, 'type'> {
   fileOfB: string;
 }
 
-/** note_identities() in binding/src/engine/update.cc */
+/** note_identities() in binding/src/engine/entry/update.cc */
 function readLinked({ kind, a, b }: Omit<Difference, 'type'>): Linked {
   const [pathA = '', fileOfA = ''] = a.split('\0');
   const [pathB = '', fileOfB = ''] = b.split('\0');

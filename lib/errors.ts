@@ -47,7 +47,7 @@ function nameOf(errno: number): string {
   return name === 'EOPNOTSUPP' ? 'ENOTSUP' : name;
 }
 
-/** binding/src/platform/win32_errno.h */
+/** binding/src/platform/win32/errno.h */
 const unknownToWindows = process.platform === 'win32' ? { EDQUOT: 69, ESTALE: 70 } : {};
 
 /** Of an error that Node has thrown: the number that the engine would have given. */

@@ -122,7 +122,7 @@ export class EventQueue implements AsyncIterator<CopyEvent> {
   }
 }
 
-/** The order of Action in binding/src/engine/report.h. */
+/** The order of Action in binding/src/engine/base/report.h. */
 const actions = ['make', 'copy', 'replace', 'skip', 'link', 'touch', 'remove'] as const;
 
 /** Reads what Journal::take() wrote. */

@@ -98,7 +98,7 @@ export interface NativeJob {
   /** In the order of `lossKinds`. */
   losses(): NativeLoss[];
   takeEntries(): Buffer;
-  /** Questions::take() in binding/src/engine/questions.h: about `limit` bytes, empty where none wait. */
+  /** Questions::take() in binding/src/engine/run/questions.h: about `limit` bytes, empty where none wait. */
   takeQuestions(limit: number): Buffer;
   /** A verdict for each entry of the question, a scope for each folder that is to be asked about. */
   answer(id: number, verdicts: Uint8Array, scopes: Uint32Array): void;
@@ -138,13 +138,13 @@ export const entryKinds = [
   'socket',
 ] as const satisfies EntryKind[];
 
-/** binding/src/engine/engine.h, Reflink. */
+/** binding/src/engine/base/request.h, Reflink. */
 export const reflinkModes = ['auto', 'always', 'never'] as const;
 
 /** The same, Instead. */
 export const insteadModes = ['copy', 'hardLink', 'symlink'] as const;
 
-/** binding/src/engine/report.h, Loss: what an entry has, and DEST may not take. */
+/** binding/src/engine/base/report.h, Loss: what an entry has, and DEST may not take. */
 export const lossKinds = ['mode', 'timestamps', 'ownership', 'xattrs', 'acls', 'links'] as const;
 
 // Loaded when fastcp is, not later: UV_THREADPOOL_SIZE as it is now is what libuv's pool goes by,

@@ -5,7 +5,7 @@ import { lossKinds, type NativeJob } from './native.js';
 import type { Shown } from './paths.js';
 import type { CopyCounters, CopyErrorLike, CopyResult, CopyWarning } from './types.js';
 
-/** The order of Count in binding/src/engine/report.h. */
+/** The order of Count in binding/src/engine/base/report.h. */
 const names = [
   'found',
   'files',

@@ -13,8 +13,9 @@
 #include <utility>
 #include <vector>
 
-#include "engine/mark.h"
-#include "job.h"
+#include "engine/entry/mark.h"
+#include "engine/tree/answers.h"
+#include "host/job.h"
 
 namespace fastcp {
 namespace {

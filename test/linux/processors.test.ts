@@ -15,7 +15,7 @@ beforeAll(() => {
   const flags = ['-std=c++20', '-Wall', '-Wextra', '-Werror', `-I${source}`];
   const sources = [
     join(import.meta.dirname, 'support/processors.cc'),
-    join(source, 'platform/linux_processors.cc'),
+    join(source, 'platform/linux/processors.cc'),
   ];
   execFileSync('g++', [...flags, '-o', program, ...sources]);
 }, 60_000);

@@ -11,8 +11,8 @@ const program = join(workFolder('reparse'), 'reparse');
 
 beforeAll(() => {
   if (!hasTool('g++')) return;
-  const sources = ['win32_reparse.cc', 'win32_text.cc'].map((name) =>
-    join(root, 'binding/src/platform', name),
+  const sources = ['reparse.cc', 'text.cc'].map((name) =>
+    join(root, 'binding/src/platform/win32', name),
   );
   const own = join(import.meta.dirname, 'support/reparse.cc');
   const flags = ['-std=c++20', '-Wall', '-Wextra', '-Werror', `-I${join(root, 'binding/src')}`];

@@ -6,6 +6,7 @@
 // to Handle::working_folder(); paths have slashes everywhere.
 #pragma once
 
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -52,7 +53,7 @@ enum class Kind : uint8_t {
 struct Time {
   int64_t seconds;
   uint32_t nanoseconds;
-  bool operator==(const Time&) const = default;
+  auto operator<=>(const Time&) const = default;
 };
 
 struct Stat {

@@ -6,7 +6,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "platform/linux_processors.h"
+#include "platform/linux/processors.h"
 
 static int processors = 1;
 

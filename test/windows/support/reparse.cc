@@ -10,8 +10,8 @@
 #include <iostream>
 #include <string>
 
-#include "platform/win32_reparse.h"
-#include "platform/win32_text.h"
+#include "platform/win32/reparse.h"
+#include "platform/win32/text.h"
 
 using namespace fastcp::platform;
 

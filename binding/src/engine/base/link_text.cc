@@ -1,0 +1,47 @@
+#include "engine/base/link_text.h"
+
+#include <algorithm>
+
+#include "platform/platform.h"
+
+namespace fastcp {
+
+std::string resolve(std::string_view folder, std::string_view target) {
+  const bool absolute = platform::root_length(target) > 0;
+  // Without the slash at its end: each name brings its own.
+  std::string result(target.substr(0, platform::root_length(target)));
+  if (!absolute) result = folder.substr(0, platform::root_length(folder));
+  if (result.ends_with('/')) result.pop_back();
+  const size_t root = result.size();
+  const auto append = [&result, root](std::string_view path) {
+    while (!path.empty()) {
+      const size_t slash = path.find('/');
+      const std::string_view name = path.substr(0, slash);
+      path.remove_prefix(slash == std::string_view::npos ? path.size() : slash + 1);
+      if (name == "..") {
+        result.resize(result.size() == root ? root : result.rfind('/'));
+      } else if (!name.empty() && name != ".") {
+        result.append("/").append(name);
+      }
+    }
+  };
+  if (!absolute) append(folder.substr(platform::root_length(folder)));
+  append(target.substr(platform::root_length(target)));
+  if (result.size() == root) result += '/';
+  return result;
+}
+
+std::string_view folder_of(std::string_view path) {
+  const size_t root = platform::root_length(path);
+  while (path.size() > root && path.back() == '/') path.remove_suffix(1);
+  return path.substr(0, std::max(root, path.rfind('/')));
+}
+
+bool is_below(std::string_view path, std::string_view folder) {
+  if (folder.size() == platform::root_length(folder)) {
+    return path.size() > folder.size() && path.starts_with(folder);
+  }
+  return path.size() > folder.size() && path[folder.size()] == '/' && path.starts_with(folder);
+}
+
+}  // namespace fastcp

@@ -1,0 +1,29 @@
+// Listing an open folder.
+#pragma once
+
+#include <cstring>
+
+#include "platform/platform.h"
+
+namespace fastcp {
+
+/**
+ * Calls `next(record, entry)` for each entry but '.' and '..', as long as it says true. `buffer` holds parts
+ * of the listing, aligned for 64-bit numbers. 0 or a negative errno.
+ */
+template <class Next>
+int list_entries(const platform::Handle& folder, char* buffer, size_t room, Next next) {
+  for (;;) {
+    const int64_t size = platform::read_listing(folder, buffer, room);
+    if (size <= 0) return static_cast<int>(size);
+    for (int64_t at = 0; at < size;) {
+      const char* record = buffer + at;
+      const platform::Listed entry = platform::parse_listing(record);
+      at += static_cast<int64_t>(entry.size);
+      if (std::strcmp(entry.name, ".") == 0 || std::strcmp(entry.name, "..") == 0) continue;
+      if (!next(record, entry)) return 0;
+    }
+  }
+}
+
+}  // namespace fastcp

@@ -1,0 +1,255 @@
+#include "engine/entry/attributes.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <iterator>
+#include <string_view>
+#include <utility>
+
+namespace fastcp {
+namespace {
+
+using platform::Handle;
+using platform::Stat;
+
+/** What `read(buffer, size)` gives, whatever its size, or a negative errno. */
+template <class Read>
+int64_t read_all(std::string& out, Read read) {
+  // As large as attributes can be; most entries have none, so it is seldom needed.
+  constexpr size_t kMost = 64 << 10;  // bytes
+  std::array<char, 256> small;
+  int64_t size = read(small.data(), small.size());
+  if (size >= 0) {
+    out.assign(small.data(), static_cast<size_t>(size));
+  } else if (size == -ERANGE) {
+    out.resize(kMost);
+    size = read(out.data(), out.size());
+    out.resize(static_cast<size_t>(std::max<int64_t>(size, 0)));
+  }
+  return size;
+}
+
+bool is_list(std::string_view name) {
+  return name == platform::kAccessList || name == platform::kDefaultList;
+}
+
+/** There is none, or there can be none. */
+bool is_none(int64_t error) {
+  return error == -ENODATA || error == -EOPNOTSUPP || error == -ENOSYS;
+}
+
+/** A security module may have given it already, and let nobody else do so. */
+bool has_already(const Handle& dst, const Attribute& attribute) {
+  std::string value;
+  const auto read_value = [&](char* buffer, size_t size) {
+    return platform::get_attribute(dst, attribute.name.c_str(), buffer, size);
+  };
+  return read_all(value, read_value) >= 0 && value == attribute.value;
+}
+
+/** Reads what an entry has. `fail(error, operation)` says whether to go on without what cannot be read. */
+template <class Fail>
+bool read(const Handle& entry, Attributes& out, Fail fail) {
+  std::string list;
+  const int64_t size = read_all(list, [&](char* buffer, size_t room) {
+    return platform::list_attributes(entry, buffer, room);
+  });
+  if (is_none(size)) return true;
+  if (size < 0) return fail(static_cast<int>(size), "listxattr");
+  for (size_t at = 0; at < list.size();) {
+    Attribute attribute{list.c_str() + at, {}};
+    at += attribute.name.size() + 1;
+    if (attribute.name.starts_with(platform::kListAlias) || attribute.name == platform::kMark) {
+      continue;
+    }
+    const int64_t error = read_all(attribute.value, [&](char* buffer, size_t room) {
+      return platform::get_attribute(entry, attribute.name.c_str(), buffer, room);
+    });
+    if (error >= 0) {
+      out.push_back(std::move(attribute));
+    } else if (error != -ENODATA &&  // gone meanwhile
+               !fail(static_cast<int>(error), "getxattr")) {
+      return false;
+    }
+  }
+  return true;
+}
+
+/** Whether an attribute that SRC does not have is removed: labels of security modules and the like are not. */
+bool is_removable(std::string_view name) {
+  if (name.starts_with("security.")) return name == "security.capability";
+  return is_list(name) || !name.starts_with("system.");
+}
+
+const Attribute* find(const Attributes& attributes, std::string_view name) {
+  const auto at = std::find_if(attributes.begin(), attributes.end(),
+                               [&](const Attribute& one) { return one.name == name; });
+  return at == attributes.end() ? nullptr : &*at;
+}
+
+/** Those of `found` that `wanted` has not, and that are removed. */
+Attributes superfluous(const Attributes& found, const Attributes& wanted) {
+  Attributes result;
+  std::copy_if(found.begin(), found.end(), std::back_inserter(result), [&](const Attribute& one) {
+    return is_removable(one.name) && find(wanted, one.name) == nullptr;
+  });
+  return result;
+}
+
+/** Those of `wanted` that `found` has not, or with another value. */
+Attributes missing(const Attributes& found, const Attributes& wanted) {
+  Attributes result;
+  std::copy_if(wanted.begin(), wanted.end(), std::back_inserter(result), [&](const Attribute& one) {
+    const Attribute* has = find(found, one.name);
+    return has == nullptr || has->value != one.value;
+  });
+  return result;
+}
+
+Loss loss_of(const Attribute& attribute) {
+  return is_list(attribute.name) ? Loss::acls : Loss::xattrs;
+}
+
+uint32_t group_of(const Attribute& list) {
+  return platform::group_permissions(list.value.data(), list.value.size());
+}
+
+/**
+ * Calls `change()` again where the mode of an entry of ours keeps even us from changing an attribute, which it
+ * has again afterwards.
+ */
+template <class Change>
+int with_write_access(const Handle& entry, const Attribute& attribute, Change change) {
+  constexpr uint32_t kOwnerWrites = 0200;
+  const int error = change();
+  Stat now;
+  // Others take no permission to write, and lists change the mode.
+  if (error != -EACCES || !attribute.name.starts_with("user.") ||
+      platform::stat_handle(entry, now) < 0 || (now.mode & kOwnerWrites) != 0 ||
+      platform::set_mode(entry, now.mode | kOwnerWrites) < 0) {
+    return error;
+  }
+  const int changed = change();
+  const int restored = platform::set_mode(entry, now.mode);
+  return changed < 0 ? changed : restored;
+}
+
+/**
+ * Removes an attribute. Before an access list goes the mode is narrowed: the group's bits, until then the list's
+ * mask, become the group's permissions.
+ */
+int remove(const Handle& entry, const Attribute& attribute, Given& given) {
+  if (attribute.name == platform::kAccessList) {
+    constexpr uint32_t kGroup = 070;
+    Stat now;
+    if (const int error = platform::stat_handle(entry, now); error < 0) return error;
+    const uint32_t narrow = (now.mode & ~kGroup) | (now.mode & group_of(attribute) << 3);
+    given.mode_changed = true;
+    if (const int error = platform::set_mode(entry, narrow); error < 0) return error;
+  }
+  const int error = platform::remove_attribute(entry, attribute.name.c_str());
+  return error == -ENODATA ? 0 : error;
+}
+
+}  // namespace
+
+bool read_attributes(Engine& engine, const Folder& folder, Names names, const Handle& src,
+                     Attributes& out) {
+  return read(src, out, [&](int error, const char* operation) {
+    return engine.lose(folder, names, Loss::xattrs, error, operation);
+  });
+}
+
+namespace {
+
+/** Gives one to the copy by `set(attribute)`. False where that failed, and was reported. */
+template <class Set>
+bool give(Engine& engine, const Folder& folder, Names names, const Attribute& attribute,
+          const Handle& dst, Given& given, Set set) {
+  const bool access = attribute.name == platform::kAccessList;
+  const int error = set(attribute);
+  if (error == 0) {
+    given.mode_changed |= access;
+    return true;
+  }
+  if (has_already(dst, attribute)) return true;
+  if (!engine.lose(folder, names, loss_of(attribute), error, "setxattr")) return false;
+  if (access) {
+    given.lost_list = true;
+    given.group = group_of(attribute);
+  }
+  return true;
+}
+
+bool has_wanted(const Engine& engine, const Handle& src, const Handle& dst) {
+  const auto fail = [](int, const char*) { return false; };
+  Attributes wanted, found;
+  return (!engine.options.preserve.xattrs || read(src, wanted, fail)) && read(dst, found, fail) &&
+         superfluous(found, wanted).empty() && missing(found, wanted).empty();
+}
+
+int set(const Handle& dst, const Attribute& attribute) {
+  return platform::set_attribute(dst, attribute.name.c_str(), attribute.value.data(),
+                                 attribute.value.size());
+}
+
+}  // namespace
+
+bool give_attributes(Engine& engine, const Folder& folder, Names names,
+                     const Attributes& attributes, const Handle& dst, Given& given) {
+  return std::all_of(attributes.begin(), attributes.end(), [&](const Attribute& attribute) {
+    return give(engine, folder, names, attribute, dst, given,
+                [&](const Attribute& one) { return set(dst, one); });
+  });
+}
+
+bool replace_attributes(Engine& engine, const Folder& folder, Names names,
+                        const Attributes& attributes, const Handle& dst, Given& given) {
+  Attributes found;
+  if (!read_attributes(engine, folder, names, dst, found)) return false;
+  const Attributes extra = superfluous(found, attributes), lacking = missing(found, attributes);
+  for (const Attribute& attribute : extra) {
+    const int error =
+        with_write_access(dst, attribute, [&] { return remove(dst, attribute, given); });
+    if (error < 0 && !engine.lose(folder, names, loss_of(attribute), error, "removexattr")) {
+      return false;
+    }
+  }
+  return std::all_of(lacking.begin(), lacking.end(), [&](const Attribute& attribute) {
+    return give(engine, folder, names, attribute, dst, given, [&](const Attribute& one) {
+      return with_write_access(dst, one, [&] { return set(dst, one); });
+    });
+  });
+}
+
+bool has_wanted_attributes(const Engine& engine, const Folder& folder, Names names) {
+  // Null: of the directory itself, which is open.
+  if (names.src == nullptr) return has_wanted(engine, folder.src(), folder.dst());
+  const platform::Follow follow = engine.options.follow();
+  Handle src, dst;
+  return platform::open_entry(folder.src(), names.src, follow, src) == 0 &&
+         platform::open_entry(folder.dst(), names.dst, platform::Follow::no, dst) == 0 &&
+         has_wanted(engine, src, dst);
+}
+
+bool has_list(const Attributes& attributes) {
+  return std::any_of(attributes.begin(), attributes.end(),
+                     [](const Attribute& attribute) { return is_list(attribute.name); });
+}
+
+int disinherit(const Handle& dst, platform::Kind kind) {
+  for (const char* name : {platform::kAccessList, platform::kDefaultList}) {
+    if (kind != platform::Kind::folder && name == platform::kDefaultList) continue;
+    const int error = platform::remove_attribute(dst, name);
+    if (error < 0 && !is_none(error)) return error;
+  }
+  return 0;
+}
+
+bool has_default_list(const Handle& dst) {
+  const int64_t size = platform::get_attribute(dst, platform::kDefaultList, nullptr, 0);
+  return size > 0 || (size < 0 && !is_none(size));  // where that is in doubt it is taken away
+}
+
+}  // namespace fastcp

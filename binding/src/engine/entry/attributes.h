@@ -1,0 +1,55 @@
+// Extended attributes, access control lists and capabilities among them: read from an entry of SRC,
+// given to its copy.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "engine/run/engine.h"
+#include "platform/platform.h"
+
+namespace fastcp {
+
+struct Attribute {
+  std::string name, value;
+};
+using Attributes = std::vector<Attribute>;
+
+/** What an open entry of SRC has. False, and reported, where it cannot be known. */
+bool read_attributes(Engine& engine, const Folder& folder, Names names, const platform::Handle& src,
+                     Attributes& out);
+
+/** What became of an entry by its attributes. */
+struct Given {
+  bool mode_changed = false;  // by an access list that it got or lost
+  bool lost_list = false;     // SRC has one, and DEST does not
+  uint32_t group = 0;         // then: what the list grants to the owning group
+};
+
+/** Gives them to a new copy. False where that failed, and was reported. */
+bool give_attributes(Engine& engine, const Folder& folder, Names names,
+                     const Attributes& attributes, const platform::Handle& dst, Given& given);
+
+/**
+ * Gives an entry that DEST has exactly these: what it has beside them is removed, but for what security modules
+ * and file systems give by themselves. False where that failed, and was reported.
+ */
+bool replace_attributes(Engine& engine, const Folder& folder, Names names,
+                        const Attributes& attributes, const platform::Handle& dst, Given& given);
+
+/** Returns whether an existing entry of DEST has exactly the wanted attributes; false if they cannot be read. */
+bool has_wanted_attributes(const Engine& engine, const Folder& folder, Names names);
+
+/** Whether entries that DEST has are to have certain attributes: SRC's, or none. */
+inline bool wants_attributes(const Preserve& keep) { return keep.xattrs || keep.bare; }
+
+/** Whether an access control list is among them. */
+bool has_list(const Attributes& attributes);
+
+/** Takes away what DEST's default access list has given to a new entry. 0 or a negative errno. */
+int disinherit(const platform::Handle& dst, platform::Kind kind);
+
+/** Whether what is made in this folder of DEST gets an access list. */
+bool has_default_list(const platform::Handle& dst);
+
+}  // namespace fastcp

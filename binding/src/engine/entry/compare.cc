@@ -1,0 +1,102 @@
+#include "engine/entry/compare.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace fastcp {
+namespace {
+
+/** Reads until the buffer is full or the file ends. */
+int64_t read_fully(const platform::Handle& file, char* buffer, size_t size, uint64_t offset) {
+  size_t filled = 0;
+  while (filled < size) {
+    const int64_t got = platform::read_at(file, buffer + filled, size - filled, offset + filled);
+    if (got < 0) return got;
+    if (got == 0) break;
+    filled += static_cast<size_t>(got);
+  }
+  return static_cast<int64_t>(filled);
+}
+
+/** Where the data of a file is, asked about range by range. */
+class Data {
+ public:
+  Data(const platform::Handle& file, uint64_t size) : file_(file), size_(size) {}
+
+  /** Where data begins at or after `offset`; `offset` itself where that cannot be told. */
+  uint64_t next(uint64_t offset) {
+    if (offset >= end_ && platform::next_data(file_, offset, size_, start_, end_) < 0)
+      return offset;
+    return std::max(offset, start_);
+  }
+
+ private:
+  const platform::Handle& file_;
+  const uint64_t size_;
+  uint64_t start_ = 0, end_ = 0;
+};
+
+}  // namespace
+
+Comparison compare_content(Worker& worker, const platform::Handle& a, const platform::Handle& b,
+                           uint64_t offset, uint64_t size, bool may_leave) {
+  constexpr size_t kHalf = Worker::kContent / 2;
+  char* const left = worker.content();
+  char* const right = left + kHalf;
+  Data left_data(a, size), right_data(b, size);
+  for (;;) {
+    // What is a hole in both is the same, and may be as large as a disk.
+    if (size > kHalf && offset < size) {
+      offset = std::max(offset, std::min(left_data.next(offset), right_data.next(offset)));
+    }
+    const int64_t one = read_fully(a, left, kHalf, offset);
+    const int64_t other = one < 0 ? one : read_fully(b, right, kHalf, offset);
+    if (other < 0) return {Comparison::failed, offset, static_cast<int>(other), "read"};
+    const auto both = static_cast<size_t>(std::min(one, other));
+    if (std::memcmp(left, right, both) != 0) {
+      const auto at = static_cast<size_t>(std::mismatch(left, left + both, right).first - left);
+      return {Comparison::differs, offset + at};
+    }
+    offset += both;
+    if (one != other) return {Comparison::differs, offset};
+    if (both < kHalf) return {offset < size ? Comparison::differs : Comparison::same, offset};
+    // Asked in any case: it is also how the host's end is noticed.
+    const bool leave = worker.must_leave_now();
+    if (worker.engine.stopped()) return {Comparison::stopped, offset};
+    if (leave && may_leave) return {Comparison::left, offset};
+  }
+}
+
+bool verify_file(Worker& worker, const OpenFile& file) {
+  Folder& folder = *file.folder;
+  // Else memory would be compared with memory.
+  platform::drop_cache(file.dst);
+  const char* name = file.temporary.empty() ? file.names.dst : file.temporary.c_str();
+  platform::Handle written;
+  platform::Stat expected, opened;
+  bool without_atime = true;
+  int error = worker.with_descriptor([&] {
+    return platform::open_source_file(folder.dst(), name, platform::Follow::no, without_atime,
+                                      written);
+  });
+  if (error < 0) return worker.fail(folder, file.names, error, "open");
+  error = platform::stat_handle(file.dst, expected);
+  if (error == 0) error = platform::stat_handle(written, opened);
+  if (error < 0) return worker.fail(folder, file.names, error, "fstat");
+  if (expected.dev != opened.dev || expected.ino != opened.ino) {
+    return worker.fail(folder, file.names, EBUSY, kRefused);  // somebody put another one there
+  }
+  const Comparison found = compare_content(worker, file.src, written, 0, expected.size, false);
+  if (found.outcome == Comparison::same) return true;
+  if (found.outcome == Comparison::failed) {
+    return worker.fail(folder, file.names, found.error, found.operation);
+  }
+  if (found.outcome == Comparison::differs) {
+    worker.engine.fail({EIO, kVerify, folder.src_path(file.names.src),
+                        folder.dst_path(file.names.dst), static_cast<int64_t>(found.offset)},
+                       &folder);
+  }
+  return false;
+}
+
+}  // namespace fastcp

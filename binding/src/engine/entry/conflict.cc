@@ -1,0 +1,220 @@
+#include "engine/entry/conflict.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <string>
+#include <string_view>
+
+#include "engine/base/listing.h"
+#include "engine/entry/metadata.h"
+#include "engine/entry/place.h"
+
+namespace fastcp {
+
+using platform::Follow;
+using platform::Handle;
+using platform::Kind;
+using platform::Stat;
+
+namespace {
+
+/** Lists a folder of DEST, as long as `next(name)` says true. False where it cannot be listed. */
+template <class Next>
+bool list(const Folder& folder, const char* name, Next next) {
+  Handle listing;
+  if (platform::open_source_folder(folder.dst(), name, Follow::no, listing) < 0) return false;
+  alignas(uint64_t) std::array<char, 4096> buffer;  // records hold 64-bit numbers
+  list_entries(listing, buffer.data(), buffer.size(),
+               [&](const char*, const platform::Listed& entry) { return next(entry.name); });
+  return true;
+}
+
+/** Finds GNU's `name.~N~` in a folder of DEST: the highest number of each name. */
+std::unordered_map<std::string, uint64_t> list_backups(const Folder& folder, const char* name) {
+  std::unordered_map<std::string, uint64_t> found;
+  list(folder, name, [&](std::string_view entry) {
+    const size_t at = entry.rfind(".~");
+    if (at == std::string_view::npos || !entry.ends_with('~')) return true;
+    uint64_t number = 0;
+    const char* end = entry.data() + entry.size() - 1;
+    const auto [stop, error] = std::from_chars(entry.data() + at + 2, end, number);
+    if (error != std::errc() || stop != end) return true;
+    uint64_t& last = found[std::string(entry.substr(0, at))];
+    last = std::max(last, number);
+    return true;
+  });
+  return found;
+}
+
+/** Whether DEST's folder, listed, does not have that very name. */
+bool lacks(const Folder& folder, const char* name) {
+  bool found = false;
+  const bool listed = list(folder, ".", [&](const char* entry) {
+    found = std::strcmp(entry, name) == 0;
+    return !found;
+  });
+  return listed && !found;
+}
+
+/** Asks a folder that we made, by an entry that goes again. */
+Naming learn_naming(Worker& worker, Folder& folder) {
+  // Capitals and small letters, one with an accent, and at the end a dot, which some let go.
+  const std::string stem = temporary_name(worker, "");
+  std::string capitals = stem;
+  std::transform(stem.begin(), stem.end(), capitals.begin(),
+                 [](unsigned char letter) { return static_cast<char>(std::toupper(letter)); });
+  const std::string probe = stem + "-N\u00e9.";
+  const std::array<std::string, 3> others{capitals + "-N\u00e9.", stem + "-Ne\u0301.",
+                                          stem + "-N\u00e9"};
+  const Handle& dst = folder.dst();
+  const auto make = [&] { return platform::make_folder(dst, probe.c_str(), kOwner); };
+  if (with_access(worker.engine, folder, make) < 0) return Naming::folding;  // as it may be
+  Naming naming = Naming::exact;
+  Stat stat;
+  for (const std::string& other : others) {
+    if (platform::stat_entry(dst, other.c_str(), stat) == 0) naming = Naming::folding;
+  }
+  if (naming == Naming::folding && lacks(folder, probe.c_str())) naming = Naming::respelling;
+  with_access(worker.engine, folder, [&] { return platform::remove_folder(dst, probe.c_str()); });
+  return naming;
+}
+
+/** The highest number that a backup of `name` had; 0 where there was none. */
+uint64_t last_backup(Folder& folder, const std::string& name) {
+  const auto number_of = [](const auto& numbers, const std::string& key) {
+    const auto found = numbers.find(key);
+    return found == numbers.end() ? 0 : found->second;
+  };
+  if (folder.is_base()) {  // stands for several folders, and names are paths
+    const size_t slash = name.rfind('/') + 1;
+    return number_of(list_backups(folder, name.substr(0, slash).c_str()), name.substr(slash));
+  }
+  std::call_once(folder.backups_listed, [&] { folder.backups = list_backups(folder, "."); });
+  return number_of(folder.backups, name);
+}
+
+/** What is to be replaced by an entry of `kind`, where DEST has the name. 0 or a negative errno. */
+int stat_existing(const Options& options, const Folder& folder, const char* name, Kind kind,
+                  Stat& existing) {
+  const int error = platform::stat_entry(folder.dst(), name, existing);
+  if (error < 0 || existing.kind != Kind::link || !folder.is_base() || kind == Kind::link ||
+      options.like_node) {
+    return error;
+  }
+  // A user who names a link to a folder or a device means what the link leads to.
+  Stat target;
+  if (platform::stat_entry(folder.dst(), name, target, Follow::yes) == 0 &&
+      target.kind != Kind::file) {
+    existing = target;
+  }
+  return 0;
+}
+
+/** Whether an entry that replaces another one would stay under its temporary name. */
+bool is_append_only(Folder& folder, const std::string& name) {
+  if (folder.is_base()) {  // stands for several folders, and names are paths
+    const std::string above = name.substr(0, name.rfind('/') + 1);
+    return platform::is_append_only(folder.dst(), above.c_str());
+  }
+  std::call_once(folder.append_only_learned, [&] {
+    folder.append_only = !folder.fresh && platform::is_append_only(folder.dst(), ".");
+  });
+  return folder.append_only;
+}
+
+/** The operation by which the engine refuses to replace a special entry. */
+const char* refusal_of(Kind there) {
+  switch (there) {
+    case Kind::fifo: return kFifoInDest;
+    case Kind::socket: return kSocketInDest;
+    case Kind::character_device:
+    case Kind::block_device: return kDeviceInDest;
+    default: return kUnknownInDest;
+  }
+}
+
+/**
+ * Whether SRC has the same FIFO or device: nothing is lost by replacing it, and where it has to be a hard link it
+ * cannot stay what it is.
+ */
+bool is_same_special(const Options& options, const Folder& folder, Names names,
+                     const Stat& existing) {
+  Stat src;
+  return platform::stat_entry(folder.src(), names.src, src, options.follow()) == 0 &&
+         src.kind == existing.kind && (src.kind == Kind::fifo || src.rdev == existing.rdev);
+}
+
+}  // namespace
+
+bool is_special(Kind kind) {
+  return kind != Kind::file && kind != Kind::folder && kind != Kind::link;
+}
+
+bool is_collision(Worker& worker, Folder& folder, const char* name) {
+  if (!folder.fresh) return false;
+  std::call_once(folder.naming_learned, [&] { folder.naming = learn_naming(worker, folder); });
+  if (folder.naming != Naming::folding) return folder.naming == Naming::respelling;
+  // A listing can miss a name that another job renames its new file over meanwhile. Then the name is
+  // another file's afterwards, and one more look is needed; a collision stays as it is.
+  constexpr int kLooks = 100;
+  for (int look = 0; look < kLooks; look++) {
+    Stat before{};
+    if (platform::stat_entry(folder.dst(), name, before) == -ENOENT) return false;
+    if (!lacks(folder, name)) return false;
+    Stat after{};
+    if (platform::stat_entry(folder.dst(), name, after) == -ENOENT) return false;
+    const bool same = before.dev == after.dev && before.ino == after.ino;
+    // An inode that was freed may be given out again.
+    if (same && before.ctime == after.ctime) return true;
+  }
+  return true;  // It never was quiet, and was never seen: nothing that is there may be lost.
+}
+
+Verdict judge(Worker& worker, Folder& folder, Names names, Kind kind) {
+  const Options& options = worker.engine.options;
+  const auto refuse = [&](int error, const char* why = kRefused) {
+    worker.fail(folder, names, error, why);
+    return Verdict::refused;
+  };
+  if (is_collision(worker, folder, names.dst)) return refuse(EEXIST, kCollision);
+  Stat existing;
+  const int error = stat_existing(options, folder, names.dst, kind, existing);
+  if (error == 0 && existing.kind == Kind::folder) return refuse(EISDIR);
+  if (options.force) {
+    if (options.compares) return Verdict::replace;
+    if (error == 0 && is_special(existing.kind) &&
+        !is_same_special(options, folder, names, existing)) {
+      return refuse(EEXIST, refusal_of(existing.kind));
+    }
+    if (is_append_only(folder, names.dst)) return refuse(EPERM, kAppendOnly);
+    return Verdict::replace;
+  }
+  if (options.error_on_exist) return refuse(EEXIST);
+  worker.count(Count::skipped);
+  worker.note(folder, names, Action::skip, kind);
+  return Verdict::skip;
+}
+
+int back_up(Folder& folder, const char* name) {
+  for (uint64_t number = last_backup(folder, name) + 1;; number++) {
+    const std::string backup = std::string(name) + ".~" + std::to_string(number) + "~";
+    int error =
+        platform::make_hard_link(folder.dst(), name, Follow::no, folder.dst(), backup.c_str());
+    // Where there are no hard links the name is free for a moment.
+    if (error == -EPERM || error == -EOPNOTSUPP || error == -EMLINK) {
+      error = platform::rename_new(folder.dst(), name, backup.c_str());
+    }
+    if (error != -EEXIST) return error;
+  }
+}
+
+bool exists(const Folder& folder, Names names) {
+  Stat existing;
+  return folder.has_dst() && platform::stat_entry(folder.dst(), names.dst, existing) == 0;
+}
+
+}  // namespace fastcp

@@ -1,0 +1,32 @@
+// What DEST has already, and what the rules say about it.
+#pragma once
+
+#include "engine/run/engine.h"
+
+namespace fastcp {
+
+enum class Verdict : uint8_t { replace, skip, refused };
+
+/** The rules for an entry, not a folder, whose name is taken in DEST. Reports what it refuses. */
+Verdict judge(Worker& worker, Folder& folder, Names names, platform::Kind kind);
+
+/**
+ * Whether an entry is neither a file nor a folder nor a link. In DEST it is not replaced: others may use it,
+ * and a device can be one that the system needs.
+ */
+bool is_special(platform::Kind kind);
+
+/** Gives what is to be replaced one more name, with a number. 0 or a negative errno. */
+int back_up(Folder& folder, const char* name);
+
+/** Whether DEST has something of that name. */
+bool exists(const Folder& folder, Names names);
+
+/**
+ * Whether the name that is taken in a folder of ours is another one, which DEST takes for the same:
+ * its case, or its form of Unicode, differs. The very same name is somebody else's entry. Where DEST
+ * lists names otherwise than they were given nobody can say, and a collision is what loses nothing.
+ */
+bool is_collision(Worker& worker, Folder& folder, const char* name);
+
+}  // namespace fastcp

@@ -1,0 +1,255 @@
+#include "engine/entry/copy_content.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <string_view>
+
+#include "engine/entry/copy_entry.h"
+
+namespace fastcp {
+namespace {
+
+using platform::Attempt;
+
+/** The most that one call may move, so that a copy can be stopped within milliseconds. */
+constexpr uint64_t kChunk = 32 << 20;  // bytes
+
+/** Whether `auto` tries to clone. A clone call costs more than copying a few pages does. */
+bool should_clone(const Options& options, const platform::Stat& stat) {
+  constexpr uint64_t kWorthIt = 64 << 10;  // bytes
+  return stat.size > 0 && (options.reflink == Reflink::always || stat.size >= kWorthIt);
+}
+
+/** True where the content is cloned, or cloning failed for good; false: take the next rung. */
+bool clone(const Options& options, const OpenFile& file, Content& content) {
+  if (file.cloned) {
+    content.means = Means::cloned;
+    content.bytes = std::min(file.stat.size, file.stat.allocated);
+    return true;
+  }
+  if (options.find_holes) return false;  // a clone has the zeros, too
+  Route& route = *file.route;
+  const bool must = options.reflink == Reflink::always && file.stat.size > 0;
+  if (!must && (!route.clone || !should_clone(options, file.stat))) return false;
+  const Attempt attempt = platform::clone_file(file.src, file.dst);
+  if (attempt.outcome == Attempt::done) {
+    content.means = Means::cloned;
+    content.bytes = std::min(file.stat.size, file.stat.allocated);
+    return true;
+  }
+  if (attempt.outcome == Attempt::not_here && !must) {
+    if (attempt.lasting) route.clone = false;
+    return false;
+  }
+  content.operation = platform::clone_call;
+  content.error = -attempt.error;
+  return true;
+}
+
+/** Adds what one call moved. False where the copy was stopped before the rest. */
+bool moved(Worker& worker, uint64_t bytes, uint64_t& offset, uint64_t& length, Content& content) {
+  offset += bytes;
+  length -= std::min(length, bytes);
+  content.bytes += bytes;
+  if (length > 0 && worker.engine.stopped()) content.error = -ECANCELED;
+  return content.error == 0;
+}
+
+/** The number of bytes that `data` begins with and that are all zeros, or none of whose blocks is. */
+size_t run_length(std::string_view data, bool zeros) {
+  constexpr size_t kBlock = 4096;  // what file systems keep files in
+  size_t length = 0;
+  for (; length < data.size(); length += kBlock) {
+    const std::string_view block = data.substr(length, kBlock);
+    if ((block.find_first_not_of('\0') == std::string_view::npos) != zeros) return length;
+  }
+  return data.size();
+}
+
+/** Writes all of it, but for zeros where these are to become holes. */
+int write(const Options& options, const OpenFile& file, std::string_view data, uint64_t offset) {
+  if (!options.find_holes) return platform::write_at(file.dst, data.data(), data.size(), offset);
+  for (bool zeros = false; !data.empty(); zeros = !zeros) {
+    const size_t length = run_length(data, zeros);
+    if (!zeros && length > 0) {
+      const int error = platform::write_at(file.dst, data.data(), length, offset);
+      if (error < 0) return error;
+    }
+    data.remove_prefix(length);
+    offset += length;
+  }
+  return 0;
+}
+
+/** The last rung: copies up to `length` bytes at `offset` of both files. False on failure. */
+bool read_and_write(Worker& worker, const OpenFile& file, uint64_t offset, uint64_t length,
+                    Content& content) {
+  while (length > 0) {
+    char* buffer = worker.content();
+    const int64_t got =
+        platform::read_at(file.src, buffer, std::min<uint64_t>(length, Worker::kContent), offset);
+    if (got == 0) {
+      content.ended_early = true;
+      return true;
+    }
+    content.operation = "read";
+    content.error = static_cast<int>(std::min<int64_t>(got, 0));
+    if (got > 0) {
+      content.operation = "write";
+      content.error =
+          write(worker.engine.options, file, {buffer, static_cast<size_t>(got)}, offset);
+    }
+    if (content.error < 0) return false;
+    content.means = Means::copied;
+    if (!moved(worker, static_cast<uint64_t>(got), offset, length, content)) return false;
+  }
+  return true;
+}
+
+/** Copies `length` bytes at `offset`, fewer where the source ends before. False on failure. */
+bool copy_extent(Worker& worker, const OpenFile& file, uint64_t offset, uint64_t length,
+                 Content& content) {
+  Route& route = *file.route;
+  while (length > 0 && route.copy_range && !worker.engine.options.find_holes) {
+    const Attempt attempt =
+        platform::copy_range(file.src, file.dst, offset, std::min(length, kChunk));
+    if (attempt.outcome == Attempt::failed) {
+      content.operation = "copy_file_range";
+      content.error = -attempt.error;
+      return false;
+    }
+    if (attempt.outcome == Attempt::not_here) {
+      if (attempt.lasting) route.copy_range = false;
+      break;
+    }
+    if (attempt.bytes == 0) break;  // the end, or a file whose size says nothing: reading tells
+    content.means = Means::kernel_copied;
+    if (!moved(worker, attempt.bytes, offset, length, content)) return false;
+  }
+  return read_and_write(worker, file, offset, length, content);
+}
+
+/** As copy_extent(), but leaves out holes. */
+bool copy_data(Worker& worker, const OpenFile& file, uint64_t offset, uint64_t length,
+               Content& content) {
+  if (!may_have_holes(file.stat)) return copy_extent(worker, file, offset, length, content);
+  const uint64_t limit = offset + length;
+  while (offset < limit) {
+    uint64_t start = 0, end = 0;
+    content.error = platform::next_data(file.src, offset, limit, start, end);
+    if (content.error < 0) {
+      content.operation = "lseek";
+      return false;
+    }
+    if (start < end && !copy_extent(worker, file, start, end - start, content)) return false;
+    offset = std::max(end, start);
+    if (start == end) break;
+    if (end == file.stat.size) return true;
+  }
+  content.ends_in_hole |= limit == file.stat.size;
+  return true;
+}
+
+/** What ends in a hole is as long as its source only when told so. */
+bool settle_size(const Options& options, const OpenFile& file, Content& content) {
+  if ((!content.ends_in_hole && !options.find_holes) || content.means == Means::cloned) return true;
+  // sysfs and its like say a size, no blocks, and hold less: there are no holes to keep.
+  if (content.ended_early) return true;
+  content.operation = "ftruncate";
+  content.error = platform::set_size(file.dst, file.stat.size);
+  return content.error == 0;
+}
+
+}  // namespace
+
+Content copy_content(Worker& worker, const OpenFile& file) {
+  Content content;
+  if (clone(worker.engine.options, file, content)) return content;
+  if (file.stat.size == 0) {
+    // Empty, or one of procfs and its like, which do not say how long they are.
+    read_and_write(worker, file, 0, UINT64_MAX, content);
+  } else if (copy_data(worker, file, 0, file.stat.size, content)) {
+    settle_size(worker.engine.options, file, content);
+  }
+  return content;
+}
+
+bool source_changed(const OpenFile& file, const Content& content) {
+  if (content.means == Means::cloned) return false;  // taken in one moment
+  platform::Stat now;
+  if (platform::stat_handle(file.src, now) < 0) return true;
+  return now.size != file.stat.size || now.mtime != file.stat.mtime;
+}
+
+// --- LargeFile -------------------------------------------------------------------------------
+
+void LargeFile::begin(Worker& worker, const FolderUse& use, OpenFile opened) {
+  const auto self = std::make_shared<LargeFile>(worker.engine, std::move(opened));
+  self->file_.keep(use);
+  Content content;
+  if (clone(worker.engine.options, self->file_, content)) {
+    self->next_ = self->file_.stat.size;
+    self->error_ = content.error;
+    self->operation_ = content.operation;
+    self->means_ = content.means;
+    self->count(content.bytes);
+  } else {
+    const uint64_t parts = self->file_.stat.size / kChunk;
+    const auto others = std::min<uint64_t>(worker.engine.workers() - 1, parts);
+    for (uint64_t i = 0; i < others; i++)
+      worker.engine.stack.push(make_task(LargeFileTask{self, false}));
+  }
+  self->help(worker, self);
+}
+
+bool LargeFile::join() {
+  int users = users_;
+  while (users > 0) {
+    if (users_.compare_exchange_weak(users, users + 1)) return true;
+  }
+  return false;
+}
+
+void LargeFile::help(Worker& worker, const std::shared_ptr<LargeFile>& self) {
+  while (error_ == 0) {
+    const uint64_t offset = next_.fetch_add(kChunk);
+    if (offset >= file_.stat.size) break;
+    int none = 0;
+    if (worker.engine.stopped() && error_.compare_exchange_strong(none, -ECANCELED)) break;
+    Content content;
+    copy_data(worker, file_, offset, std::min(kChunk, file_.stat.size - offset), content);
+    count(content.bytes);
+    if (content.ended_early) ended_early_ = true;
+    if (content.ends_in_hole) ends_in_hole_ = true;
+    if (content.means != Means::copied) means_ = content.means;
+    if (content.error < 0 && error_.compare_exchange_strong(none, content.error)) {
+      operation_ = content.operation;
+    }
+    if (worker.must_leave_now() && !worker.engine.stopped() && next_ < file_.stat.size) {
+      worker.engine.stack.push(make_task(LargeFileTask{self, true}));  // takes over this use
+      return;
+    }
+  }
+  if (--users_ == 0) finish(worker);
+}
+
+void LargeFile::count(uint64_t bytes) {
+  engine_.count(Count::bytes, bytes);
+  counted_ += bytes;
+}
+
+void LargeFile::finish(Worker& worker) {
+  const uint64_t counted = counted_.exchange(0);
+  Content content{error_, operation_, means_, counted, counted, ended_early_, ends_in_hole_};
+  if (content.error == 0) settle_size(engine_.options, file_, content);
+  finish_file(worker, file_, content);
+}
+
+void LargeFileTask::run(Worker& worker) {
+  if (counted || file->join()) file->help(worker, file);
+}
+
+/** One that was stopped before its end, as its tasks were dropped, is no finished file. */
+LargeFile::~LargeFile() { engine_.count(Count::bytes, 0 - counted_); }
+
+}  // namespace fastcp

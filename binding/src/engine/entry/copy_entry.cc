@@ -1,0 +1,251 @@
+#include "engine/entry/copy_entry.h"
+
+#include <cerrno>
+#include <utility>
+
+#include "engine/entry/compare.h"
+#include "engine/entry/conflict.h"
+#include "engine/entry/copy_content.h"
+#include "engine/entry/copy_other.h"
+#include "engine/entry/metadata.h"
+#include "engine/entry/place.h"
+#include "engine/entry/update.h"
+
+namespace fastcp {
+namespace {
+
+using platform::Follow;
+using platform::Handle;
+using platform::Kind;
+using platform::Stat;
+
+int choose_route(Worker& worker, OpenFile& file) {
+  const Folder& folder = *file.folder;
+  file.route = folder.route;
+  if (file.route != nullptr && file.stat.dev == folder.src_stat.dev) return 0;
+  // In the base, or a file that is a mount point of its own.
+  Stat dst;
+  const int error = platform::stat_handle(file.dst, dst);
+  if (error == 0) file.route = &worker.engine.route(file.stat.dev, dst.dev, file.dst);
+  return error;
+}
+
+/**
+ * Whether the file may be created as a clone. It has the source's mode from the beginning, so that must be
+ * what the copy's is to be: it must open the file to nobody whom an owner or a list that comes later keeps out.
+ */
+bool may_create_clone(const Options& options, const OpenFile& file) {
+  const Folder& folder = *file.folder;
+  const Attributes none;
+  return platform::clones_are_created && options.reflink != Reflink::never && !options.find_holes &&
+         file.stat.size > 0 && (folder.route == nullptr || folder.route->clone) &&
+         !has_list(file.attributes) && options.preserve.mode &&
+         file_creation_mode(options, folder, file.stat, none) ==
+             (file.stat.mode & platform::kPermissions);
+}
+
+/** Creates the copy: empty, or as a clone where the system makes them so. */
+int create(const Options& options, OpenFile& file, const char* name) {
+  const Handle& folder = file.folder->dst();
+  if (may_create_clone(options, file)) {
+    const int error = platform::create_clone(file.src, folder, name, file.dst);
+    file.cloned = error == 0;
+    if (error == -EXDEV && file.folder->route != nullptr) file.folder->route->clone = false;
+    if (error != -EXDEV && error != -EOPNOTSUPP) return error;
+  }
+  return platform::create_file(folder, name, file.creation_mode, file.dst);
+}
+
+void copy_file(Worker& worker, const FolderUse& use, Names names, const EntryTask& again) {
+  Folder& folder = *use;
+  OpenFile file(folder, names);
+  file.tries = again.tries;
+  const auto stop_at = [&](int error, const char* operation) {
+    worker.fail(folder, names, error, operation);
+  };
+
+  const Options& options = worker.engine.options;
+  bool without_atime = folder.without_atime.load(std::memory_order_relaxed);
+  auto leased_since = again.leased_since;
+  int error = open_to_read(worker, folder.src(), names.src, options.follow(), without_atime,
+                           leased_since, file.src);
+  if (error == -ECANCELED) return wait_for_lease(worker, use, names, again, leased_since);
+  if (!without_atime) folder.without_atime.store(false, std::memory_order_relaxed);
+  if (error < 0) return stop_at(error, "open");
+  if (error = platform::stat_handle(file.src, file.stat); error < 0) return stop_at(error, "fstat");
+  if (file.stat.kind != Kind::file) return stop_at(EBUSY, kRefused);  // it was one when listed
+
+  if (!is_first_name(worker, use, names, file.stat, file.claim)) return;
+  if (options.preserve.xattrs &&
+      !read_attributes(worker.engine, folder, names, file.src, file.attributes)) {
+    return;
+  }
+
+  file.creation_mode = file_creation_mode(options, folder, file.stat, file.attributes);
+  error = place(worker, folder, names, Kind::file, file.temporary, [&](const char* name) {
+    return worker.with_descriptor([&] { return create(options, file, name); });
+  });
+  if (error == kNotPlaced) return;
+  if (error < 0) return stop_at(error, "open");
+  file.created = true;
+  if (error = choose_route(worker, file); error < 0) return stop_at(error, "fstat");
+  if (options.find_holes || has_holes(file.stat)) platform::allow_holes(file.dst);
+
+  if (file.stat.size >= kLargeFile) {
+    LargeFile::begin(worker, use, std::move(file));
+  } else {
+    finish_file(worker, file, copy_content(worker, file));
+  }
+}
+
+/** The operation by which an entry is refused where Node's fs.cp does so. */
+const char* like_node(const Options& options, Kind kind) {
+  if (!options.like_node) return nullptr;
+  switch (kind) {
+    case Kind::fifo: return kFifo;
+    case Kind::socket: return kSocket;
+    case Kind::unknown: return kUnknown;
+    default: return nullptr;
+  }
+}
+
+/** Anything but a folder, a socket and what is refused as such. */
+void copy_known(Worker& worker, const FolderUse& use, Names names, Kind kind,
+                const EntryTask& again = {}) {
+  Folder& folder = *use;
+  const Options& options = worker.engine.options;
+  // A FIFO or device that DEST has stays in any case: it has no content that could be another.
+  const bool keeps =
+      options.update ? options.instead == Instead::copy : options.force && is_special(kind);
+  if (keeps && !folder.fresh && is_up_to_date(worker, use, names, kind, again)) {
+    return;
+  }
+  if (options.dry_run) return plan(worker, use, names, kind, again.vacated);
+  // Not to be replaced: then the source need not even be opened.
+  if (!options.force && !folder.fresh && exists(folder, names)) {
+    judge(worker, folder, names, kind);
+    return;
+  }
+  switch (kind) {
+    case Kind::file:
+      if (options.instead != Instead::copy) return link_instead(worker, folder, names);
+      return copy_file(worker, use, names, again);
+    case Kind::link: return copy_link(worker, use, names);
+    default: return copy_special(worker, use, names, kind);
+  }
+}
+
+}  // namespace
+
+void EntryTask::run(Worker& worker) {
+  const Names names{src_name.c_str(), dst_name.c_str()};
+  FolderPin pin;
+  if (const int error = pin.pin(*folder); error < 0) {
+    worker.fail(*folder, names, error, "open");
+    return;
+  }
+  copy_known(worker, folder, names, kind, *this);
+}
+
+void copy_entry(Worker& worker, const FolderUse& use, Names names, Kind kind) {
+  Folder& folder = *use;
+  worker.count(Count::found);
+  if (const char* refusal = like_node(worker.engine.options, kind); refusal != nullptr) {
+    worker.fail(folder, names, EINVAL, refusal);
+    return;
+  }
+  if (kind == Kind::socket) {
+    worker.engine.warnings.add(
+        {EOPNOTSUPP, kSocket, folder.src_path(names.src), folder.dst_path(names.dst)});
+    worker.count(Count::skipped);
+    worker.note(folder, names, Action::skip, kind);
+    return;
+  }
+  copy_known(worker, use, names, kind);
+}
+
+namespace {
+
+int touch_copy(const OpenFile& file) {
+  Handle copy;
+  const int error = platform::open_entry(file.folder->dst(), file.names.dst, Follow::no, copy);
+  return error < 0 ? error : platform::touch(copy);
+}
+
+/**
+ * A copy that has its source's times says that it is as new. Whether the source was changed until then
+ * is known only now: then it is copied once more. Reports what does not come to rest.
+ */
+bool changed_meanwhile(Worker& worker, OpenFile& file) {
+  constexpr uint8_t kTries = 3;
+  Folder& folder = *file.folder;
+  Stat now;
+  if (!worker.engine.options.preserve.timestamps ||
+      (platform::stat_handle(file.src, now) == 0 && !is_changed(file.stat, now))) {
+    return false;
+  }
+  // Nothing that looks current may stay if this is the last that is done.
+  const int error = file.temporary.empty() ? platform::remove_file(folder.dst(), file.names.dst)
+                                           : touch_copy(file);
+  if (error < 0 || file.tries == kTries) {
+    worker.fail(folder, file.names, error < 0 ? error : EBUSY, error < 0 ? "unlink" : kRefused);
+    return true;
+  }
+  file.claim.release();
+  worker.engine.stack.push(make_task(EntryTask{folder.use(), file.names.src, file.names.dst,
+                                               Kind::file, static_cast<uint8_t>(file.tries + 1)}));
+  return true;
+}
+
+/** All of finish_file() but the count of bytes. False where the copy is not there. */
+bool complete(Worker& worker, OpenFile& file, Content& content) {
+  const auto stop_at = [&](int error, const char* operation) {
+    // Where the copy was stopped there is nothing to report: whoever stopped it knows.
+    return error != -ECANCELED && worker.fail(*file.folder, file.names, error, operation);
+  };
+
+  if (content.error == 0 && source_changed(file, content)) {
+    // Once more; what still changes cannot be copied as one state.
+    int error = platform::stat_handle(file.src, file.stat);
+    if (error < 0) return stop_at(error, "fstat");
+    if (error = platform::set_size(file.dst, 0); error < 0) return stop_at(error, "ftruncate");
+    const uint64_t counted = content.counted;
+    content = copy_content(worker, file);
+    content.counted = counted;
+    if (content.error == 0 && source_changed(file, content)) return stop_at(EBUSY, kRefused);
+  }
+  if (content.error < 0) return stop_at(content.error, content.operation);
+  // What has blocks has its size, too; procfs and its like name sizes that they do not mean.
+  if (content.ended_early && file.stat.size > 0 && file.stat.allocated > 0) {
+    return stop_at(EIO, "read");
+  }
+
+  if (worker.engine.options.verify && !verify_file(worker, file)) return false;
+  if (!settle_file(worker.engine, file)) return false;
+  if (worker.engine.options.fsync) {
+    if (const int error = platform::sync(file.dst); error < 0) return stop_at(error, "fsync");
+  }
+  // Servers may say only now that they had no room.
+  if (const int error = file.dst.close(); error < 0) return stop_at(error, "close");
+  if (!commit(worker, *file.folder, file.names, file.temporary)) return false;
+  file.created = false;
+  if (changed_meanwhile(worker, file)) return false;
+
+  worker.count(Count::files);
+  worker.count(content.means == Means::cloned          ? Count::cloned
+               : content.means == Means::kernel_copied ? Count::kernel_copied
+                                                       : Count::copied);
+  worker.note(*file.folder, file.names, file.temporary.empty() ? Action::copy : Action::replace,
+              Kind::file);
+  end_claim(worker, *file.folder, file.names, std::move(file.claim));
+  return true;
+}
+
+}  // namespace
+
+void finish_file(Worker& worker, OpenFile& file, Content content) {
+  const uint64_t finished = complete(worker, file, content) ? content.bytes : 0;
+  worker.count(Count::bytes, finished - content.counted);  // modulo 2^64: may take some back
+}
+
+}  // namespace fastcp

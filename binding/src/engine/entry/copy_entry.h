@@ -1,0 +1,16 @@
+// One entry of a folder: made under its own name, or beside what DEST has and renamed over it.
+#pragma once
+
+#include "engine/entry/open_file.h"
+
+namespace fastcp {
+
+/** Copies an entry of `folder` that is no folder itself and not of unknown kind. */
+void copy_entry(Worker& worker, const FolderUse& folder, Names names, platform::Kind kind);
+
+struct Content;
+
+/** The last step of every file: content is there or failed; mode, name, counters and report. */
+void finish_file(Worker& worker, OpenFile& file, Content content);
+
+}  // namespace fastcp

@@ -1,0 +1,270 @@
+#include "engine/entry/copy_other.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <string>
+#include <utility>
+
+#include "engine/base/link_text.h"
+#include "engine/entry/entry_task.h"
+#include "engine/entry/metadata.h"
+#include "engine/entry/place.h"
+
+namespace fastcp {
+namespace {
+
+using platform::Follow;
+using platform::Kind;
+using platform::LinkKind;
+using platform::Stat;
+
+/** Makes it by `make(name)`, settles it by `settle(name)`, which reports, and gives it its name. */
+template <class Make, class Settle>
+bool make_at_once(Worker& worker, Folder& folder, Names names, Kind kind, const char* operation,
+                  Make make, Settle settle) {
+  std::string temporary;
+  const int error = place(worker, folder, names, kind, temporary, make);
+  if (error == kNotPlaced) return false;
+  if (error < 0) return worker.fail(folder, names, error, operation);
+  const char* name = temporary.empty() ? names.dst : temporary.c_str();
+  if (!settle(name) || !commit(worker, folder, names, temporary)) {
+    platform::remove_file(folder.dst(), name);
+    return false;
+  }
+  worker.note(folder, names, temporary.empty() ? Action::copy : Action::replace, kind);
+  return true;
+}
+
+/** A path to the folder that an entry is in. */
+std::string folder_path(const std::string& entry_path) {
+  return std::string(folder_of(entry_path));
+}
+
+/**
+ * Node's rule against a link in DEST that leads to SRC itself being replaced by one that leads to a
+ * folder in SRC.
+ */
+bool leads_to_subfolder(const Folder& folder, Names names, const std::string& text) {
+  std::string there;
+  LinkKind kind{};
+  if (folder.is_base() || read_text(folder.dst(), names.dst, there, kind) < 0) return false;
+  const Folder* root = &folder;
+  while (!root->parent().is_base()) root = &root->parent();
+  const std::string src = resolve(root->src_path(), "");
+  Stat target;
+  return resolve(folder.dst_path(), there) == src &&
+         is_below(resolve(folder.src_path(), text), src) &&
+         platform::stat_entry(folder.src(), names.src, target, Follow::yes) == 0 &&
+         target.kind == Kind::folder;
+}
+
+}  // namespace
+
+int read_text(const platform::Handle& folder, const char* name, std::string& text, LinkKind& kind) {
+  std::array<char, 4097> target;  // PATH_MAX and one, to see that it fitted
+  const int64_t length = platform::read_link(folder, name, target.data(), target.size(), kind);
+  if (length < 0) return static_cast<int>(length);
+  text.assign(target.data(), static_cast<size_t>(length));
+  return 0;
+}
+
+bool stat_source(Worker& worker, const Folder& folder, Names names, Stat& stat) {
+  const Follow follow = worker.engine.options.follow();
+  const int error = platform::stat_entry(folder.src(), names.src, stat, follow);
+  return error == 0 || worker.fail(folder, names, error, follow == Follow::yes ? "stat" : "lstat");
+}
+
+void copy_link(Worker& worker, const FolderUse& use, Names names) {
+  Folder& folder = *use;
+  const Options& options = worker.engine.options;
+  const Preserve& keep = options.preserve;
+  const bool settles = keep.timestamps || keep.ownership || keep.xattrs;
+  Stat stat;
+  HardLinks::Claim claim;
+  if (settles || keep.links) {
+    const int error = platform::stat_entry(folder.src(), names.src, stat);
+    if (error < 0) {
+      worker.fail(folder, names, error, "lstat");
+      return;
+    }
+    if (!is_first_name(worker, use, names, stat, claim)) return;
+  }
+  std::string text;
+  LinkKind kind{};
+  if (const int error = read_text(folder.src(), names.src, text, kind); error < 0) {
+    worker.fail(folder, names, error, "readlink");
+    return;
+  }
+  if (options.like_node && leads_to_subfolder(folder, names, text)) {
+    worker.fail(folder, names, EINVAL, kSubfolder);
+    return;
+  }
+  if (options.absolute_links && platform::root_length(text) == 0) {
+    text = resolve(folder_path(folder.src_path(names.src)), text);
+  }
+  const bool made = make_at_once(
+      worker, folder, names, Kind::link, "symlink",
+      [&](const char* name) { return platform::make_link(folder.dst(), name, text.c_str(), kind); },
+      [&](const char* name) {
+        return !settles || settle_other(worker.engine, folder, names, stat, name);
+      });
+  if (!made) return;
+  worker.count(Count::links);
+  end_claim(worker, folder, names, std::move(claim));
+}
+
+void copy_special(Worker& worker, const FolderUse& use, Names names, Kind kind) {
+  Folder& folder = *use;
+  const Options& options = worker.engine.options;
+  Stat stat;
+  if (!stat_source(worker, folder, names, stat)) return;
+  HardLinks::Claim claim;
+  if (!is_first_name(worker, use, names, stat, claim)) return;
+  const uint32_t mode = file_creation_mode(options, folder, stat, {});
+  const bool made = make_at_once(
+      worker, folder, names, kind, "mknod",
+      [&](const char* name) { return platform::make_special(folder.dst(), name, stat, mode); },
+      [&](const char* name) { return settle_other(worker.engine, folder, names, stat, name); });
+  if (!made) return;
+  worker.count(Count::special);
+  end_claim(worker, folder, names, std::move(claim));
+}
+
+// --- names for files that exist --------------------------------------------------------------
+
+void link_instead(Worker& worker, Folder& folder, Names names) {
+  const Options& options = worker.engine.options;
+  const bool hard = options.instead == Instead::hard_link;
+  Stat src, there;
+  // Renaming one name of a file over another one of it does nothing.
+  if (hard && platform::stat_entry(folder.dst(), names.dst, there) == 0 &&
+      platform::stat_entry(folder.src(), names.src, src, options.follow()) == 0 &&
+      src.dev == there.dev && src.ino == there.ino) {
+    worker.count(Count::skipped);
+    worker.note(folder, names, Action::skip, Kind::file);
+    return;
+  }
+  const std::string text = hard ? "" : folder.src_path(names.src);
+  const bool made = make_at_once(
+      worker, folder, names, Kind::file, hard ? "link" : "symlink",
+      [&](const char* name) {
+        return hard ? platform::make_hard_link(folder.src(), names.src, options.follow(),
+                                               folder.dst(), name)
+                    : platform::make_link(folder.dst(), name, text.c_str(), LinkKind::file);
+      },
+      [](const char*) { return true; });
+  if (made) worker.count(hard ? Count::hard_linked : Count::links);
+}
+
+namespace {
+
+/** Whether DEST has that name of a copy already. */
+bool is_linked(const Folder& folder, Names names, const HardLinks::Place& copy) {
+  Stat there;
+  return folder.has_dst() && platform::stat_entry(folder.dst(), names.dst, there) == 0 &&
+         there.dev == copy.dev && there.ino == copy.ino;
+}
+
+/**
+ * Gives what was copied under another name this one, too. False where it cannot be, and the entry is to
+ * be copied by itself.
+ */
+bool link_to_copy(Worker& worker, Folder& folder, Names names, Kind kind,
+                  const HardLinks::Place& copy) {
+  std::string temporary;
+  FolderPin pin;
+  int error = pin.pin(*copy.folder);
+  if (error == 0) {
+    error = place(worker, folder, names, kind, temporary, [&](const char* name) {
+      return platform::make_hard_link((*copy.folder).dst(), copy.name.c_str(), Follow::no,
+                                      folder.dst(), name);
+    });
+  }
+  if (error == kNotPlaced) return true;
+  const char* name = temporary.empty() ? names.dst : temporary.c_str();
+  const char* operation = "link";
+  if (error == 0) {
+    // Somebody may have put something else under the name of the copy.
+    Stat made;
+    error = platform::stat_entry(folder.dst(), name, made);
+    if (error < 0) operation = "lstat";
+    if (error == 0 && (made.dev != copy.dev || made.ino != copy.ino)) error = -ESTALE;
+    if (error < 0) platform::remove_file(folder.dst(), name);
+  }
+  if (error < 0) return !worker.engine.lose(folder, names, Loss::links, error, operation);
+  if (!commit(worker, folder, names, temporary)) {
+    platform::remove_file(folder.dst(), name);
+    return true;
+  }
+  worker.count(Count::hard_linked);
+  worker.note(folder, names, Action::link, kind);
+  return true;
+}
+
+}  // namespace
+
+bool is_first_name(Worker& worker, const FolderUse& use, Names names, const Stat& src,
+                   HardLinks::Claim& claim) {
+  const Options& options = worker.engine.options;
+  // A comparison looks at every name.
+  if (!options.preserve.links || options.compares || !worker.engine.hard_links.may_recur(src)) {
+    return true;
+  }
+  HardLinks::Place copy;
+  TaskPtr again = make_task(EntryTask{use.again(), names.src, names.dst, src.kind});
+  switch (worker.engine.hard_links.take(src, std::move(again), claim, copy)) {
+    case HardLinks::Turn::first: return true;
+    case HardLinks::Turn::wait: return false;
+    case HardLinks::Turn::changed:
+      return worker.engine.lose(*use, names, Loss::links, ESTALE, "link");
+    default: break;
+  }
+  if (is_linked(*use, names, copy)) {
+    worker.count(Count::skipped);
+    worker.note(*use, names, Action::skip, src.kind);
+    return false;
+  }
+  if (!options.dry_run) return !link_to_copy(worker, *use, names, src.kind, copy);
+  if (exists(*use, names) && judge(worker, *use, names, src.kind) != Verdict::replace) return false;
+  worker.count(Count::hard_linked);
+  worker.note(*use, names, Action::link, src.kind);
+  return false;
+}
+
+void end_claim(Worker& worker, Folder& folder, Names names, HardLinks::Claim claim) {
+  if (!claim) return;
+  Stat made;
+  if (const int error = platform::stat_entry(folder.dst(), names.dst, made); error < 0) {
+    // The other names become a file of their own.
+    worker.engine.lose(folder, names, Loss::links, error, "lstat");
+  } else {
+    claim.placed(folder, names.dst, made);
+  }
+}
+
+// --- a dry run -------------------------------------------------------------------------------
+
+void plan(Worker& worker, const FolderUse& use, Names names, Kind kind, bool vacated) {
+  Folder& folder = *use;
+  const Options& options = worker.engine.options;
+  Stat stat;
+  if (!stat_source(worker, folder, names, stat)) return;
+  HardLinks::Claim claim;
+  const bool copies = kind != Kind::file || options.instead == Instead::copy;
+  if (copies && !is_first_name(worker, use, names, stat, claim)) return;
+  const bool taken = !vacated && exists(folder, names);
+  if (taken && judge(worker, folder, names, kind) != Verdict::replace) return;
+  if (kind == Kind::file && copies) {
+    worker.count(Count::bytes, std::min(stat.size, stat.allocated));
+    worker.count(Count::files);
+  } else if (kind == Kind::file) {
+    worker.count(options.instead == Instead::hard_link ? Count::hard_linked : Count::links);
+  } else {
+    worker.count(kind == Kind::link ? Count::links : Count::special);
+  }
+  worker.note(folder, names, taken ? Action::replace : Action::copy, kind);
+  if (claim) claim.placed(folder, names.dst, Stat{});  // nothing that DEST has could be it
+}
+
+}  // namespace fastcp

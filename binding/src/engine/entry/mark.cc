@@ -1,0 +1,175 @@
+#include "engine/entry/mark.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "engine/entry/access.h"
+#include "engine/run/engine.h"
+
+namespace fastcp {
+namespace {
+
+using platform::Identity;
+using platform::Stat;
+using platform::Time;
+
+/** A mark as the attribute holds it. Small enough for ext4 to keep it in the inode. */
+struct Stored {
+  uint32_t version, attributes;
+  uint64_t file_system, dev, ino;
+  int64_t birth, began, finished;  // ns since the epoch
+};
+static_assert(sizeof(Stored) == 56);
+
+constexpr uint32_t kVersion = 1;
+constexpr int64_t kSecond = 1'000'000'000;  // ns
+
+int64_t to_number(Time time) {
+  // Unsigned: what overflows is no mark of this century, and must not be undefined.
+  return static_cast<int64_t>(static_cast<uint64_t>(time.seconds) * kSecond + time.nanoseconds);
+}
+
+Time to_time(int64_t number) {
+  const int64_t nanoseconds = (number % kSecond + kSecond) % kSecond;
+  return {(number - nanoseconds) / kSecond, static_cast<uint32_t>(nanoseconds)};
+}
+
+/** The mark that a directory of DEST has; 0, without one too, or a negative errno. */
+int load(const platform::Handle& directory, std::optional<Mark>& mark) {
+  Stored stored;
+  mark.reset();
+  const int64_t size = platform::get_attribute(directory, platform::kMark,
+                                               reinterpret_cast<char*>(&stored), sizeof stored);
+  if (size == -EACCES) return -EACCES;
+  if (size != sizeof stored || stored.version != kVersion) return 0;
+  mark = Mark{{stored.file_system, stored.dev, stored.ino, to_time(stored.birth)},
+              to_time(stored.began),
+              to_time(stored.finished),
+              stored.attributes};
+  return 0;
+}
+
+int store(const platform::Handle& directory, const Mark& mark) {
+  const Stored stored{kVersion,
+                      mark.attributes,
+                      mark.source.file_system,
+                      mark.source.dev,
+                      mark.source.ino,
+                      to_number(mark.source.birth),
+                      to_number(mark.began),
+                      to_number(mark.finished)};
+  return platform::set_attribute(directory, platform::kMark, reinterpret_cast<const char*>(&stored),
+                                 sizeof stored);
+}
+
+/** A ctime of whole seconds, or of pairs of them, says nothing about what came first within one. */
+bool is_coarse(Time ctime) { return ctime.nanoseconds == 0; }
+constexpr int64_t kCoarse = 2;  // seconds
+
+/** The ctimes on both sides are given by this host's clock. */
+bool has_one_clock(const Folder& folder) {
+  std::atomic<Clocks>& known = folder.route->clocks;
+  if (known == Clocks::unknown) {
+    const bool own = platform::has_own_clock(folder.src()) && platform::has_own_clock(folder.dst());
+    known = own ? Clocks::own : Clocks::foreign;
+  }
+  return known == Clocks::own;
+}
+
+/** Whether DEST has something under a name that was not selected, which nobody compared. */
+bool has_excluded(const Folder& folder, const std::string& names) {
+  Stat there;
+  for (size_t at = 0; at < names.size(); at += std::strlen(names.c_str() + at) + 1) {
+    if (platform::stat_entry(folder.dst(), names.c_str() + at, there) != -ENOENT) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+void begin_sync(Engine& engine, Folder& folder) {
+  const Options& options = engine.options;
+  if (!options.update || options.instead != Instead::copy) return;
+  auto sync = std::make_unique<SyncState>();
+  sync->began = platform::change_time_floor();
+  sync->errors = engine.errors.count();
+  if (platform::identify(folder.src(), sync->source) < 0) return;
+  // To ask is slow on some file systems.
+  const Folder& parent = folder.parent();
+  const bool is_known = parent.sync != nullptr && parent.sync->source.dev == sync->source.dev;
+  sync->source.file_system =
+      is_known ? parent.sync->source.file_system : platform::file_system(folder.src());
+  folder.sync = std::move(sync);
+}
+
+void read_mark(Engine& engine, Folder& folder) {
+  if (folder.fresh) return;
+  SyncState* const sync = folder.sync.get();
+  if (sync == nullptr) {
+    // Where it has none, or keeps us from removing it, there is nothing to say: a mark stays true.
+    if (!engine.options.dry_run) platform::remove_attribute(folder.dst(), platform::kMark);
+    return;
+  }
+  // A mode that lets nobody read hides the mark as well.
+  const auto read = [&] { return load(folder.dst(), sync->seen); };
+  if (engine.options.dry_run) {
+    read();
+  } else {
+    with_access(engine, folder, read);
+  }
+  // One of the future was made before the clock was set back: what changed since may look older.
+  if (sync->seen && sync->seen->source == sync->source && sync->seen->finished <= sync->began) {
+    sync->mark = sync->seen;
+  }
+}
+
+bool is_proven(const Folder& folder, const Stat& src, const Stat& dst) {
+  if (folder.sync == nullptr || !folder.sync->mark || !has_one_clock(folder)) return false;
+  const Mark& mark = *folder.sync->mark;
+  // Where a file of another file system is mounted its ctime says nothing about this directory.
+  if (src.dev != folder.src_stat.dev || dst.dev != folder.dst_stat.dev) return false;
+  const Time read{src.ctime.seconds + (is_coarse(src.ctime) ? kCoarse : 0), src.ctime.nanoseconds};
+  if (read >= mark.began) return false;
+  return is_coarse(dst.ctime) ? dst.ctime.seconds + kCoarse < mark.finished.seconds
+                              : dst.ctime <= mark.finished;
+}
+
+bool has_proven_attributes(const Engine& engine, const Folder& folder) {
+  const uint32_t seen = folder.sync->mark->attributes;
+  return seen != 0 && seen == engine.attribute_view;
+}
+
+bool owes_mark(const Engine& engine, const Folder& folder) {
+  const SyncState* const sync = folder.sync.get();
+  // One of several shards does not know what the others have done.
+  return sync != nullptr && folder.has_dst() && !engine.options.dry_run &&
+         engine.options.shards == 1 && (folder.fresh || !sync->mark || sync->is_news);
+}
+
+void write_mark(Engine& engine, Folder& folder) {
+  const SyncState& sync = *folder.sync;
+  // Then the old mark stays: what was written has a ctime that it does not cover.
+  if (engine.stopped() || sync.is_doubtful || sync.errors != engine.errors.count()) return;
+  if (!has_one_clock(folder) || has_excluded(folder, sync.excluded)) return;
+  const platform::Handle& dst = folder.dst();
+  std::optional<Mark> now;
+  if (!folder.fresh && (load(dst, now) < 0 || now != sync.seen)) {
+    // Another copy has written here meanwhile: nobody knows what of it is whose.
+    with_access(engine, folder, [&] { return platform::remove_attribute(dst, platform::kMark); });
+    return;
+  }
+  // What one copy loses under a first name, its later names in other directories do not have, either.
+  const bool has_attributes = engine.options.preserve.xattrs && !engine.has_lost_attributes;
+  const Mark mark{sync.source, sync.began, platform::change_time_ceiling(),
+                  has_attributes ? engine.attribute_view : 0};
+  // Where it cannot be, contents decide the next time.
+  if (with_access(engine, folder, [&] { return store(dst, mark); }) == 0) engine.has_marked = true;
+}
+
+int can_mark(const platform::Handle& directory) {
+  if (!platform::has_own_clock(directory)) return -EOPNOTSUPP;
+  if (const int error = store(directory, Mark{}); error < 0) return error;
+  return platform::remove_attribute(directory, platform::kMark);
+}
+
+}  // namespace fastcp

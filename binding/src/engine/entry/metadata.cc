@@ -1,0 +1,319 @@
+#include "engine/entry/metadata.h"
+
+#include <cerrno>
+
+#include "engine/entry/mark.h"
+#include "engine/entry/open_file.h"
+
+namespace fastcp {
+namespace {
+
+using platform::Follow;
+using platform::Handle;
+using platform::Kind;
+using platform::kPermissions;
+using platform::kSetGid;
+using platform::kSetUid;
+using platform::Stat;
+
+constexpr uint32_t kUnknownMode = UINT32_MAX;
+
+Owner owner_of(const Stat& stat) { return {stat.uid, stat.gid}; }
+
+/** Takes away access lists that the source has not. False where that failed, and was reported. */
+bool take_lists(Engine& engine, const Folder& folder, Names names, const Handle& dst, Kind kind) {
+  const int error = disinherit(dst, kind);
+  return error == 0 || engine.lose(folder, names, Loss::acls, error, "removexattr");
+}
+
+/** One entry on its way to what its source is. */
+struct Settling {
+  Engine& engine;
+  const Folder& folder;
+  Names names;
+  const Stat& src;
+  const Attributes& attributes;
+  const Handle& dst;
+  Stat now;                 // of the copy
+  bool is_present = false;  // DEST had it before
+  bool has_times = false;
+  Given given{};  // by its attributes
+
+  [[nodiscard]] bool lose(Loss loss, int error, const char* operation) const {
+    return engine.lose(folder, names, loss, error, operation);
+  }
+
+  /** The group alone, too: it is its owner's to give, where the owner is not. */
+  bool settle_owner() {
+    if (!engine.options.preserve.ownership || owner_of(now) == owner_of(src)) return true;
+    const int error = platform::set_owner(dst, src.uid, src.gid);
+    if (error == 0) {
+      now.uid = src.uid;
+      now.gid = src.gid;
+    } else {
+      if (!lose(Loss::ownership, error, "fchown")) return false;
+      if (now.gid != src.gid && platform::set_owner(dst, platform::kSameId, src.gid) == 0) {
+        now.gid = src.gid;
+      }
+    }
+    now.mode = kUnknownMode;
+    return true;
+  }
+
+  bool settle_attributes() {
+    if (is_present) {
+      return !wants_attributes(engine.options.preserve) ||
+             replace_attributes(engine, folder, names, attributes, dst, given);
+    }
+    if (!engine.options.preserve.xattrs) return true;
+    // What a folder got or is to hand on is looked after when it is made.
+    if (folder.inherits && src.kind != Kind::link && src.kind != Kind::folder) {
+      if (!take_lists(engine, folder, names, dst, src.kind)) return false;
+      now.mode = kUnknownMode;
+    }
+    return give_attributes(engine, folder, names, attributes, dst, given);
+  }
+
+  bool settle_mode() {
+    if (!engine.options.preserve.mode || src.kind == Kind::link) return true;
+    uint32_t mode = final_mode(src, now);
+    // The mode of what has an access list shows its mask for the group, which may hold less.
+    if (given.lost_list) mode = (mode & ~070U) | (mode & given.group << 3);
+    if (now.mode == mode && !given.mode_changed) return true;
+    const int error = src.kind == Kind::folder ? platform::set_folder_mode(dst, mode)
+                                               : platform::set_mode(dst, mode);
+    return error == 0 || lose(Loss::mode, error, "fchmod");
+  }
+
+  bool settle_times() {
+    if (!engine.options.preserve.timestamps) return true;
+    if (has_times) return true;
+    const int error = platform::set_times(dst, src.atime, src.mtime);
+    return error == 0 || lose(Loss::timestamps, error, "utimensat");
+  }
+};
+
+}  // namespace
+
+uint32_t final_mode(const Stat& src, const Stat& dst) {
+  uint32_t mode = src.mode;
+  if (src.uid != dst.uid) mode &= ~kSetUid;
+  if (src.gid != dst.gid) mode &= ~kSetGid;
+  return mode;
+}
+
+bool is_settled(const Preserve& keep, const Stat& src, const Stat& dst, uint64_t time_step) {
+  const bool has_mode = !keep.mode || src.kind == Kind::link || dst.mode == final_mode(src, dst);
+  return has_mode && (!keep.timestamps || is_same_time(src.mtime, dst.mtime, time_step)) &&
+         (!keep.ownership || owner_of(src) == owner_of(dst));
+}
+
+bool is_same_time(platform::Time src, platform::Time dst, uint64_t step) {
+  if (src == dst) return true;
+  constexpr int64_t kSecond = 1'000'000'000;  // ns
+  const auto unit = static_cast<int64_t>(step);
+  const int64_t seconds = unit / kSecond, nanoseconds = unit % kSecond;
+  if (seconds > 0) {
+    return dst.nanoseconds == 0 &&
+           dst.seconds == src.seconds - (src.seconds % seconds + seconds) % seconds;
+  }
+  return dst.seconds == src.seconds &&
+         dst.nanoseconds == src.nanoseconds - src.nanoseconds % nanoseconds;
+}
+
+// --- files -----------------------------------------------------------------------------------
+
+uint32_t file_creation_mode(const Options& options, const Folder& folder, const Stat& src,
+                            const Attributes& attributes) {
+  constexpr uint32_t kUsual = 0666;
+  if (!options.preserve.mode) return kUsual;
+  const uint32_t mode = src.mode & kPermissions;
+  if (!attributes.empty()) return (mode & kOwner) | 0600;
+  const bool owned = !options.preserve.ownership ||
+                     folder.new_owner.load(std::memory_order_relaxed) == owner_of(src);
+  return owned ? mode : mode & kOwner;
+}
+
+bool settle_file(Engine& engine, OpenFile& file) {
+  Folder& folder = *file.folder;
+  const Preserve& keep = engine.options.preserve;
+  Settling settling{engine, folder, file.names, file.stat, file.attributes, file.dst, Stat{}};
+
+  const uint32_t passing = folder.passing_bits.load(std::memory_order_relaxed);
+  // What a clone was created with says nothing of what umask and lists let pass.
+  const bool has_mode =
+      !file.cloned && (!keep.mode || ((file.stat.mode & ~passing) == 0 &&
+                                      file.creation_mode == (file.stat.mode & kPermissions)));
+  const bool has_owner =
+      !keep.ownership || folder.new_owner.load(std::memory_order_relaxed) == owner_of(file.stat);
+  const bool has_attributes = !keep.xattrs || (file.attributes.empty() && !folder.inherits);
+  if (!has_mode || !has_owner || !has_attributes) {
+    Stat& made = settling.now;
+    if (const int error = platform::stat_handle(file.dst, made); error < 0) {
+      return engine.fail(folder, file.names, error, "fstat");
+    }
+    // The base stands for several folders, so nothing is learned there.
+    if (!folder.is_base() && !file.cloned) {
+      folder.passing_bits.fetch_or(made.mode & file.creation_mode, std::memory_order_relaxed);
+      folder.new_owner.store(owner_of(made), std::memory_order_relaxed);
+    }
+    if (!settling.settle_owner() || !settling.settle_attributes() || !settling.settle_mode()) {
+      return false;
+    }
+  }
+  return settling.settle_times();
+}
+
+// --- links, FIFOs and devices ----------------------------------------------------------------
+
+namespace {
+
+/** Opens both ends and gives DEST's what SRC's has, where `is_it(now)` says that it is still the one. */
+template <class IsIt>
+bool settle_entry(Engine& engine, const Folder& folder, Names names, const Stat& src,
+                  const char* name, bool is_present, IsIt is_it) {
+  const auto fail = [&](int error, const char* operation) {
+    return engine.fail(folder, names, error, operation);
+  };
+  Attributes attributes;
+  Handle dst;
+  Stat now;
+  if (engine.options.preserve.xattrs) {
+    Handle from;
+    const int error = platform::open_entry(folder.src(), names.src, engine.options.follow(), from);
+    if (error < 0) return fail(error, "open");
+    if (!read_attributes(engine, folder, names, from, attributes)) return false;
+  }
+  int error = platform::open_entry(folder.dst(), name, Follow::no, dst);
+  if (error < 0) return fail(error, "open");
+  if (error = platform::stat_handle(dst, now); error < 0) return fail(error, "fstat");
+  if (now.kind != src.kind || !is_it(now)) return fail(EBUSY, kReplaced);
+  const bool has_times = is_present && is_same_time(src.mtime, now.mtime, time_step(folder, dst));
+  Settling settling{engine, folder, names, src, attributes, dst, now, is_present, has_times};
+  return settling.settle_owner() && settling.settle_attributes() && settling.settle_mode() &&
+         settling.settle_times();
+}
+
+}  // namespace
+
+bool settle_other(Engine& engine, const Folder& folder, Names names, const Stat& src,
+                  const char* made) {
+  // Nobody knows its inode, but it is new: one more name of somebody else's has other names.
+  return settle_entry(engine, folder, names, src, made, false, [&](const Stat& now) {
+    return now.links == 1 && (src.kind == Kind::link || now.rdev == src.rdev);
+  });
+}
+
+bool settle_present(Engine& engine, const Folder& folder, Names names, const Stat& src,
+                    const Stat& present) {
+  return settle_entry(engine, folder, names, src, names.dst, true, [&](const Stat& now) {
+    return now.dev == present.dev && now.ino == present.ino;
+  });
+}
+
+uint64_t time_step(const Folder& folder, const Handle& dst) {
+  // The base stands for several directories.
+  return folder.route == nullptr ? platform::time_step(dst) : folder.route->time_step;
+}
+
+// --- folders ---------------------------------------------------------------------------------
+
+uint32_t folder_creation_mode(const Options& options, const Stat& src) {
+  if (!options.preserve.mode) return kPermissions;
+  return (src.mode & (kPermissions | platform::kSticky)) | kOwner;
+}
+
+int begin_folder(const Options& options, Folder& folder, uint32_t passing_bits) {
+  const Preserve& keep = options.preserve;
+  if (folder.fresh || keep.present_folders) {
+    const bool has_mode = folder.dst_stat.mode == final_mode(folder.src_stat, folder.dst_stat);
+    folder.owed =
+        (keep.mode && !has_mode) || keep.timestamps || keep.ownership || wants_attributes(keep);
+  }
+  folder.owed |= options.fsync || folder.owed_mode;
+  if (folder.fresh) {
+    folder.passing_bits = passing_bits & kPermissions;
+    // What is made in it has the same user, and the same group: either ours, as it has, or its own.
+    folder.new_owner = owner_of(folder.dst_stat);
+  }
+  if (!keep.xattrs) return 0;
+  if (!folder.fresh) {
+    folder.inherits = has_default_list(folder.dst());
+    return 0;
+  }
+  folder.inherits = false;
+  if (!folder.parent().inherits) return 0;
+  const int error = disinherit(folder.dst(), Kind::folder);
+  folder.inherits = error < 0;  // then what is made in it is to lose them one by one
+  return error;
+}
+
+void plan_folder(Engine& engine, Folder& folder) {
+  const Preserve& keep = engine.options.preserve;
+  const Stat &src = folder.src_stat, &dst = folder.dst_stat;
+  if (!engine.options.update || folder.fresh || !keep.present_folders) return;
+  if (!is_settled(keep, src, dst, time_step(folder, folder.dst())) ||
+      (wants_attributes(keep) && !has_wanted_attributes(engine, folder, Names{nullptr, nullptr}))) {
+    engine.note(folder.parent(), folder.names(), Action::touch, Kind::folder);
+  }
+}
+
+namespace {
+
+/** Gives a folder what it is owed. */
+void settle_folder(Engine& engine, Folder& folder) {
+  const Preserve& keep = engine.options.preserve;
+  const Names none{nullptr, nullptr};
+  if (folder.fresh || keep.present_folders) {
+    Attributes attributes;
+    Stat now = folder.dst_stat;
+    const bool looked = !folder.fresh || folder.opened_up;
+    if (looked) {
+      // What was done in it changed its times, and others may have changed more.
+      const int error = platform::stat_handle(folder.dst(), now);
+      if (error < 0) {
+        engine.fail(folder, {}, error, "fstat");
+        return;
+      }
+    }
+    if (keep.xattrs && !read_attributes(engine, folder, none, folder.src(), attributes)) return;
+    const bool has_times =
+        looked && is_same_time(folder.src_stat.mtime, now.mtime, time_step(folder, folder.dst()));
+    Settling settling{engine,       folder, none,          folder.src_stat, attributes,
+                      folder.dst(), now,    !folder.fresh, has_times};
+    if (!settling.settle_owner() || !settling.settle_attributes() || !settling.settle_mode() ||
+        !settling.settle_times()) {
+      return;
+    }
+  }
+  if (folder.owed_mode && !keep.mode) {
+    const int error = platform::set_folder_mode(folder.dst(), *folder.owed_mode);
+    if (error < 0 && !engine.lose(folder, none, Loss::mode, error, "fchmod")) return;
+  }
+  if (!engine.options.fsync || engine.stopped()) return;
+  if (const int error = platform::sync(folder.dst()); error < 0 && error != -EINVAL) {
+    engine.fail(folder, {}, error, "fsync");
+  }
+}
+
+class CopiedFolder final : public FolderEnd {
+ public:
+  void finish(Engine& engine, Folder& folder) override {
+    const bool owes = owes_mark(engine, folder);
+    if (!folder.owed && !owes) return;
+    FolderPin pin;
+    if (const int error = pin.pin(folder); error < 0) {
+      engine.fail(folder, {}, error, "open");
+      return;
+    }
+    // Before its mode is what keeps us from it.
+    if (owes) write_mark(engine, folder);
+    if (folder.owed) settle_folder(engine, folder);
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<FolderEnd> end_of_copied_folder() { return std::make_unique<CopiedFolder>(); }
+
+}  // namespace fastcp

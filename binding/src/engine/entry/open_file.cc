@@ -1,0 +1,74 @@
+#include "engine/entry/open_file.h"
+
+#include <cerrno>
+#include <thread>
+#include <utility>
+
+namespace fastcp {
+
+using platform::Stat;
+
+OpenFile::OpenFile(OpenFile&& other) noexcept
+    : folder(other.folder),
+      names(other.names),
+      src(std::move(other.src)),
+      dst(std::move(other.dst)),
+      stat(other.stat),
+      attributes(std::move(other.attributes)),
+      route(other.route),
+      creation_mode(other.creation_mode),
+      temporary(std::move(other.temporary)),
+      created(std::exchange(other.created, false)),
+      cloned(other.cloned),
+      claim(std::move(other.claim)),
+      tries(other.tries) {}
+
+int OpenFile::keep(const FolderUse& use) {
+  src_name_ = names.src;
+  dst_name_ = names.dst;
+  names = {src_name_.c_str(), dst_name_.c_str()};
+  use_ = use.again();
+  return pin_.pin(*use_);
+}
+
+OpenFile::~OpenFile() {
+  if (!created) return;
+  // Only what we made: somebody may have put another file in its place. Once it is closed nobody can tell.
+  const char* name = temporary.empty() ? names.dst : temporary.c_str();
+  Stat made, found;
+  if (!dst.is_open() || (platform::stat_handle(dst, made) == 0 &&
+                         platform::stat_entry(folder->dst(), name, found) == 0 &&
+                         made.dev == found.dev && made.ino == found.ino)) {
+    platform::remove_file(folder->dst(), name);
+  }
+}
+
+int open_to_read(Worker& worker, const platform::Handle& folder, const char* name,
+                 platform::Follow follow, bool& without_atime, Clock::time_point& leased_since,
+                 platform::Handle& out) {
+  // Linux takes a lease away from a holder who keeps it for 45 s. Who says EAGAIN for much longer does not
+  // mean a lease.
+  constexpr auto kLongest = std::chrono::minutes(5);
+  constexpr auto kPause = std::chrono::milliseconds(5);
+  for (;;) {
+    // The first attempt asks the holder to give it up.
+    const int error = worker.with_descriptor(
+        [&] { return platform::open_source_file(folder, name, follow, without_atime, out); });
+    if (error != -EAGAIN) return error;
+    const Clock::time_point now = Clock::now();
+    if (leased_since == Clock::time_point{}) leased_since = now;
+    if (now - leased_since > kLongest) return error;
+    if (worker.must_leave_now()) return -ECANCELED;
+    std::this_thread::sleep_for(kPause);
+  }
+}
+
+void wait_for_lease(Worker& worker, const FolderUse& folder, Names names, const EntryTask& again,
+                    Clock::time_point leased_since) {
+  if (worker.engine.stopped()) return;
+  worker.engine.stack.push(
+      make_task(EntryTask{folder.again(), names.src, names.dst, platform::Kind::file, again.tries,
+                          again.compared, again.vacated, leased_since}));
+}
+
+}  // namespace fastcp

@@ -1,0 +1,30 @@
+#include "engine/entry/place.h"
+
+#include <array>
+#include <cstdio>
+#include <cstring>
+
+namespace fastcp {
+
+std::string temporary_name(Worker& worker, const char* name) {
+  const char* slash = std::strrchr(name, '/');
+  std::string result(name, slash == nullptr ? 0 : static_cast<size_t>(slash - name) + 1);
+  std::array<char, 32> text;
+  std::snprintf(text.data(), text.size(), ".fastcp-%016llx",
+                static_cast<unsigned long long>(worker.engine.next_temporary()));
+  return result + text.data();
+}
+
+bool commit(Worker& worker, Folder& folder, Names names, const std::string& temporary) {
+  if (temporary.empty()) return true;
+  if (worker.engine.options.backup) {
+    const int error = back_up(folder, names.dst);
+    if (error < 0) return worker.fail(folder, names, error, "rename");
+  }
+  const int error = with_access(worker.engine, folder, [&] {
+    return platform::rename_over(folder.dst(), temporary.c_str(), names.dst);
+  });
+  return error == 0 || worker.fail(folder, names, error, "rename");
+}
+
+}  // namespace fastcp

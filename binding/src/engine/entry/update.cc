@@ -1,0 +1,240 @@
+#include "engine/entry/update.h"
+
+#include <cerrno>
+#include <string>
+
+#include "engine/entry/compare.h"
+#include "engine/entry/conflict.h"
+#include "engine/entry/copy_other.h"
+#include "engine/entry/mark.h"
+#include "engine/entry/metadata.h"
+#include "engine/entry/open_file.h"
+
+namespace fastcp {
+namespace {
+
+using platform::Follow;
+using platform::Handle;
+using platform::Kind;
+using platform::Stat;
+
+/** One entry that both sides have. */
+struct Pair {
+  Worker& worker;
+  const FolderUse& use;
+  Names names;
+  Stat src{}, dst{};
+  bool by_symlink = false;     // SRC has a symlink there, which is followed
+  mutable bool stays = false;  // DEST's entry is what SRC has
+
+  [[nodiscard]] const Options& options() const { return worker.engine.options; }
+  [[nodiscard]] Folder& folder() const { return *use; }
+  bool fail(int error, const char* operation) const {
+    worker.fail(folder(), names, error, operation);
+    return true;  // nothing is left to do
+  }
+
+  bool skip(Action action = Action::skip) const {
+    stays = true;
+    worker.count(Count::skipped);
+    worker.note(folder(), names, action, src.kind);
+    return true;
+  }
+};
+
+/** The content has not changed since it was copied. What a symlink leads to may have been exchanged. */
+bool has_proof(const Pair& pair) {
+  return !pair.options().checksum && !pair.by_symlink && pair.src.mtime == pair.dst.mtime &&
+         is_proven(pair.folder(), pair.src, pair.dst);
+}
+
+void note_news(const Pair& pair) {
+  if (pair.folder().sync != nullptr) pair.folder().sync->is_news = true;
+}
+
+/** What may be taken for the same by size and mtime alone, if that is what the user wants. */
+bool is_taken_for_same(const Pair& pair, uint64_t step) {
+  if (!pair.options().quick_check || !is_same_time(pair.src.mtime, pair.dst.mtime, step))
+    return false;
+  if (pair.folder().sync != nullptr) pair.folder().sync->is_doubtful = true;
+  return true;
+}
+
+/**
+ * One more name of it may be somebody else's, however many SRC's file has: what is set here would be set there.
+ */
+bool is_shared(const Pair& pair) { return pair.dst.links > 1 && !pair.options().compares; }
+
+enum class Contents : uint8_t { same, differ, left };  // left: nothing is to be done now
+
+Contents compare(const Pair& pair, const EntryTask& again) {
+  const Folder& folder = pair.folder();
+  Handle src, dst;
+  bool without_atime = folder.without_atime.load(std::memory_order_relaxed);
+  auto leased_since = again.leased_since;
+  int error = open_to_read(pair.worker, folder.src(), pair.names.src, pair.options().follow(),
+                           without_atime, leased_since, src);
+  if (error < 0 && error != -ECANCELED) {
+    pair.fail(error, "open");
+    return Contents::left;
+  }
+  if (error == 0) {
+    error = open_to_read(pair.worker, folder.dst(), pair.names.dst, Follow::no, without_atime,
+                         leased_since, dst);
+  }
+  if (error == -ECANCELED) {
+    wait_for_lease(pair.worker, pair.use, pair.names, again, leased_since);
+    return Contents::left;
+  }
+  if (error < 0) return Contents::differ;  // one that may not be read is replaced
+  // Somebody may have put a FIFO or a device in the place of what was looked at.
+  Stat opened;
+  if (platform::stat_handle(dst, opened) < 0 || opened.kind != Kind::file) return Contents::differ;
+  if (platform::stat_handle(src, opened) < 0 || is_changed(pair.src, opened)) {
+    return Contents::differ;
+  }
+
+  const Compared& before = again.compared;
+  const bool resumed = before.src_ctime == pair.src.ctime && before.dst_ctime == pair.dst.ctime;
+  const Comparison found =
+      compare_content(pair.worker, src, dst, resumed ? before.offset : 0, pair.src.size, true);
+  switch (found.outcome) {
+    case Comparison::failed: pair.fail(found.error, found.operation); return Contents::left;
+    case Comparison::differs: return Contents::differ;
+    case Comparison::stopped: return Contents::left;
+    case Comparison::left:
+      pair.worker.engine.stack.push(
+          make_task(EntryTask{pair.use.again(), pair.names.src, pair.names.dst, Kind::file, 0,
+                              Compared{found.offset, pair.src.ctime, pair.dst.ctime}}));
+      return Contents::left;
+    case Comparison::same: break;
+  }
+  Stat now;
+  const bool whole = platform::stat_handle(src, now) == 0 && !is_changed(pair.src, now);
+  return whole ? Contents::same : Contents::differ;
+}
+
+/** Whether all but the content is what it is to be; where that has to be looked at, it is news. */
+bool is_settled(const Pair& pair, bool proven, uint64_t step) {
+  const Preserve& keep = pair.options().preserve;
+  bool settled = is_settled(keep, pair.src, pair.dst, step);
+  if (wants_attributes(keep) &&
+      !(proven && has_proven_attributes(pair.worker.engine, pair.folder()))) {
+    note_news(pair);
+    settled = settled && has_wanted_attributes(pair.worker.engine, pair.folder(), pair.names);
+  }
+  return settled;
+}
+
+/** For an entry of the same content: gives it what else SRC's has. False where it is to be replaced. */
+bool settle(const Pair& pair, bool proven, uint64_t step) {
+  if (is_settled(pair, proven, step)) return pair.skip();
+  if (is_shared(pair)) return false;
+  note_news(pair);
+  if (pair.options().dry_run) return pair.skip(Action::touch);
+  const Folder& folder = pair.folder();
+  if (!settle_present(pair.worker.engine, folder, pair.names, pair.src, pair.dst)) return true;
+  // What came meanwhile was not looked at, and the copy would look newer.
+  Stat now;
+  const int error =
+      platform::stat_entry(folder.src(), pair.names.src, now, pair.options().follow());
+  if (error < 0 || is_changed(pair.src, now)) return false;
+  return pair.skip(Action::touch);
+}
+
+uint64_t time_step_at(const Pair& pair) {
+  if (pair.src.mtime == pair.dst.mtime) return 1;  // then nobody needs to know
+  Handle dst;
+  const Folder& folder = pair.folder();
+  if (folder.route != nullptr) return folder.route->time_step;
+  const int error = platform::open_entry(folder.dst(), pair.names.dst, Follow::no, dst);
+  return error < 0 ? 1 : platform::time_step(dst);
+}
+
+bool is_current_file(const Pair& pair, const EntryTask& again) {
+  if (pair.src.size != pair.dst.size) return false;
+  const bool proven = has_proof(pair);
+  const uint64_t step = time_step_at(pair);
+  if (!proven) {
+    note_news(pair);
+    if (!is_taken_for_same(pair, step)) {
+      const Contents contents = compare(pair, again);
+      if (contents != Contents::same) return contents == Contents::left;
+    }
+  }
+  return settle(pair, proven, step);
+}
+
+bool is_current_link(const Pair& pair) {
+  std::string src, dst;
+  platform::LinkKind src_kind{}, dst_kind{};
+  if (const int error = read_text(pair.folder().src(), pair.names.src, src, src_kind); error < 0) {
+    return pair.fail(error, "readlink");
+  }
+  const int error = read_text(pair.folder().dst(), pair.names.dst, dst, dst_kind);
+  if (error < 0 || src != dst || src_kind != dst_kind) return false;
+  return settle(pair, has_proof(pair), time_step_at(pair));
+}
+
+bool is_current(const Pair& pair, const EntryTask& again) {
+  if (pair.dst.kind != pair.src.kind) return false;
+  switch (pair.src.kind) {
+    case Kind::file: return is_current_file(pair, again);
+    case Kind::link: return is_current_link(pair);
+    default:
+      return pair.src.rdev == pair.dst.rdev && settle(pair, has_proof(pair), time_step_at(pair));
+  }
+}
+
+/**
+ * In a comparison: tells the host which file each side has under a name, where that may be one of several names.
+ * The paths of the record end with a null byte and that file's identity; lib/compare-trees.ts finds the groups.
+ */
+void note_identities(const Pair& pair) {
+  Engine& engine = pair.worker.engine;
+  const bool several = pair.src.links > 1 || pair.dst.links > 1 || pair.options().dereference;
+  if (!several || pair.src.kind != pair.dst.kind) return;
+  const auto with_identity = [](std::string path, const Stat& stat) {
+    path += '\0';
+    return path + std::to_string(stat.dev) + ':' + std::to_string(stat.ino);
+  };
+  engine.journal.add(Action::link, pair.src.kind,
+                     with_identity(pair.folder().src_path(pair.names.src), pair.src),
+                     with_identity(pair.folder().dst_path(pair.names.dst), pair.dst));
+}
+
+}  // namespace
+
+bool is_changed(const Stat& before, const Stat& now) {
+  return now.size != before.size || now.mtime != before.mtime || now.ctime != before.ctime ||
+         now.ino != before.ino || now.dev != before.dev;
+}
+
+bool is_up_to_date(Worker& worker, const FolderUse& use, Names names, Kind kind,
+                   const EntryTask& again) {
+  const Folder& folder = *use;
+  Pair pair{worker, use, names};
+  if (!folder.has_dst() || platform::stat_entry(folder.dst(), names.dst, pair.dst) < 0) {
+    return false;
+  }
+  if (!stat_source(worker, folder, names, pair.src)) return true;
+  if (worker.engine.options.dereference) {
+    Stat itself;
+    pair.by_symlink =
+        platform::stat_entry(folder.src(), names.src, itself) < 0 || itself.kind == Kind::link;
+  }
+  if (pair.src.kind != kind) return pair.fail(EBUSY, kRefused);  // it was that when listed
+
+  const Options& options = worker.engine.options;
+  // Not where a comparison of contents goes on.
+  if (options.compares && options.preserve.links && again.compared.offset == 0)
+    note_identities(pair);
+  HardLinks::Claim claim;
+  if (!is_first_name(worker, use, names, pair.src, claim)) return true;
+  if (!is_current(pair, again)) return false;  // who copies it claims it anew
+  // Else it failed, or is not compared to its end yet: then another name may be the first.
+  if (claim && pair.stays) claim.placed(*use, names.dst, pair.dst);
+  return true;
+}
+
+}  // namespace fastcp

@@ -1,0 +1,304 @@
+#include "engine/run/engine.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <new>
+#include <random>
+#include <string_view>
+#include <thread>
+
+#include "engine/base/link_text.h"
+
+namespace fastcp {
+namespace {
+
+constexpr auto kLookEvery = std::chrono::milliseconds(2);
+
+/** Errors that say that something may not be kept, or that DEST cannot. */
+bool is_loss(Loss loss, int error) {
+  switch (error) {
+    case EPERM:
+    case EACCES:
+    case EOPNOTSUPP:
+    case ENOSYS: return true;
+    case EINVAL:  // of an owner: none in this user namespace; of a list: not of this file system
+      return loss == Loss::ownership || loss == Loss::acls || loss == Loss::xattrs;
+    case ENOSPC:  // too many or too large for one entry; a full disk will say so again
+    case E2BIG:
+    case ERANGE: return loss == Loss::acls || loss == Loss::xattrs;
+    case EMLINK:
+    case EXDEV:
+    case ENOENT:  // the copy was moved meanwhile
+    case ESTALE: return loss == Loss::links;
+    default: return false;
+  }
+}
+
+uint64_t random_number() {
+  std::random_device device;
+  return static_cast<uint64_t>(device()) << 32 | device();
+}
+
+}  // namespace
+
+// --- Worker ----------------------------------------------------------------------------------
+
+Worker::Worker(Engine& engine_, Host& host)
+    : engine(engine_),
+      host_(host),
+      listing_(new char[kListing]),
+      looked_(Clock::now()),
+      usage_(platform::thread_usage()) {}
+
+Worker::~Worker() { flush(); }
+
+char* Worker::content() {
+  if (!content_) content_.reset(new char[kContent]);
+  return content_.get();
+}
+
+void Worker::call_back() {
+  if (engine.stack.calls_back()) host_.tasks_wait();
+}
+
+bool Worker::must_leave() {
+  call_back();
+  return ++asked_ % 8 == 0 ? must_leave_now() : leaving_ || engine.stopped();
+}
+
+bool Worker::must_leave_now() {
+  call_back();
+  leaving_ = leaving_ || engine.journal.full() || engine.questions.full();
+  if (leaving_ || engine.stopped()) return true;
+  const auto now = Clock::now();
+  if (now - looked_ < kLookEvery) return false;
+  flush();
+  return leaving_ = host_.wants_thread_back(now);
+}
+
+void Worker::flush() {
+  const auto now = Clock::now();
+  const auto usage = platform::thread_usage();
+  const auto wall = std::chrono::nanoseconds(now - looked_).count();
+  engine.wall_ns_ += static_cast<uint64_t>(wall);
+  engine.cpu_ns_ += usage.cpu_ns - usage_.cpu_ns;
+  engine.blocks_read_ += usage.blocks_read - usage_.blocks_read;
+  looked_ = now;
+  usage_ = usage;
+  for (size_t i = 0; i < kCounts; i++) {
+    if (counted_[i] != 0) engine.counters_[i].fetch_add(counted_[i], std::memory_order_relaxed);
+  }
+  counted_ = {};
+}
+
+bool Worker::fail(const Folder& folder, Names names, int error, const char* operation) {
+  return engine.fail(folder, names, error, operation);
+}
+
+void Worker::note(const Folder& folder, Names names, Action action, platform::Kind kind) {
+  engine.note(folder, names, action, kind);
+}
+
+bool Worker::may_retry(int error, int tries) {
+  constexpr int kTries = 1000;  // about a second
+  if ((error != -EMFILE && error != -ENFILE) || engine.stopped()) return false;
+  // A second for each entry of a tree would be for ever.
+  constexpr auto kPause = std::chrono::seconds(10);
+  const Clock::time_point now = Clock::now();
+  if (tries == kTries) engine.waited_in_vain = now;
+  if (now - engine.waited_in_vain.load() < kPause) return false;
+  if (!engine.folders.close_one()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  return true;
+}
+
+// --- Engine ----------------------------------------------------------------------------------
+
+Engine::Engine(const Options& options_, std::vector<std::string> destinations)
+    : options(options_),
+      folders(*this),
+      attribute_view(options.preserve.xattrs ? platform::attribute_view() : 0),
+      destinations_(std::move(destinations)),
+      temporary_(random_number()) {
+  // A worker holds a folder (2 descriptors), opens another (2) and copies a file (2) or helps with a
+  // large one (2). The rest is for folders on the way, less some room for the host.
+  constexpr int64_t kPerWorker = 8;
+  const int64_t free = platform::free_descriptors();
+  const int64_t ours = free - std::max<int64_t>(16, free / 4);
+  most_workers = static_cast<unsigned>(std::clamp<int64_t>(ours / 2 / kPerWorker, 1, 1024));
+  const int64_t budget = std::max<int64_t>(4, ours / 4);
+  folders.set_budget(budget);
+  // The parents of those that wait stay open.
+  stack.set_most_early(static_cast<size_t>(std::min<int64_t>(budget / 2, 4096)));
+}
+
+Engine::~Engine() { abandon(); }
+
+void Engine::work(Host& host) {
+  active_++;
+  try {
+    Worker worker(*this, host);
+    for (TaskPtr task; !worker.must_leave_now() && stack.take(task); stack.done()) {
+      worker.call_back();
+      try {
+        task->run(worker);
+      } catch (const std::bad_alloc&) {
+        out_of_memory();
+      }
+      task.reset();  // before it is reported: what it held is part of the work
+    }
+  } catch (const std::bad_alloc&) {
+    // There is no memory for a worker. The next one would find none either.
+    out_of_memory();
+    stop();
+  }
+  // The last worker clears up, so that no other thread has to.
+  if (--active_ > 0) return;
+  if (stopped()) abandon();
+  if (!finished()) return;
+  hard_links.clear();
+  settle();
+}
+
+/** Allocates nothing. */
+void Engine::out_of_memory() { fail({ENOMEM, "malloc", {}, {}}, nullptr); }
+
+void Engine::settle() {
+  if (!has_marked.exchange(false)) return;
+  const platform::Time finished = platform::change_time_ceiling();
+  constexpr int kMost = 50;  // ms, should the clock be set back meanwhile
+  for (int i = 0; i < kMost && !(finished < platform::change_time_floor()); i++) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+}
+
+void Engine::stop() {
+  stopped_ = true;
+  stack.stop();
+}
+
+void Engine::abandon() {
+  for (bool more = true; more;) {
+    TaskPtr task;
+    more = stack.drop(task);
+  }
+  questions.clear();
+  hard_links.clear();
+}
+
+/**
+ * Whether nothing else can be written either, after an error in a folder of DEST: such errors end a copy that
+ * continues, too, instead of being those of each entry that is left. What is mounted in DEST may be full or
+ * read-only by itself.
+ */
+bool Engine::is_final(int error, const Folder* where) const {
+  if (error != ENOSPC && error != EDQUOT && error != EROFS) return false;
+  while (where != nullptr && !where->is_base() && !where->has_dst()) where = &where->parent();
+  if (where == nullptr || where->is_base()) return true;
+  const platform::Handle base = platform::Handle::working_folder();
+  const auto open = [&](std::string_view path, platform::Handle& out) {
+    return platform::open_target_folder(base, std::string(path).c_str(), platform::Follow::yes,
+                                        out);
+  };
+  // Mounted from the same device it may be read-only alone. Its own handle may be closed: nobody pins it here.
+  platform::Handle mounted;
+  const bool locked =
+      error == EROFS && open(where->dst_path(), mounted) == 0 && platform::is_read_only(mounted);
+  return std::all_of(destinations_.begin(), destinations_.end(), [&](const std::string& dest) {
+    platform::Handle root_folder;  // or the one that it is to be made in
+    platform::Stat stat;
+    if ((open(dest, root_folder) < 0 && open(folder_of(dest), root_folder) < 0) ||
+        platform::stat_handle(root_folder, stat) < 0) {
+      return true;
+    }
+    return stat.dev == where->dst_stat.dev && (!locked || platform::is_read_only(root_folder));
+  });
+}
+
+bool Engine::fail(Problem problem, const Folder* where) {
+  const bool final = is_final(problem.error, where);
+  errors.add(std::move(problem));
+  if (options.stop_on_error || final) stop();
+  return false;
+}
+
+bool Engine::lose(const Folder& folder, Names names, Loss loss, int error, const char* operation) {
+  error = error < 0 ? -error : error;
+  std::string path = folder.src_path(names.src), dest = folder.dst_path(names.dst);
+  if (options.strict || !is_loss(loss, error)) {
+    return fail({error, operation, std::move(path), std::move(dest)}, &folder);
+  }
+  if (loss == Loss::xattrs || loss == Loss::acls) has_lost_attributes = true;
+  losses.add(loss, {error, operation, std::move(path), std::move(dest)});
+  return true;
+}
+
+void Engine::note(const Folder& folder, Names names, Action action, platform::Kind kind) {
+  if (!options.journal) return;
+  journal.add(action, kind, folder.src_path(names.src), folder.dst_path(names.dst));
+}
+
+bool Engine::finished() { return active_ == 0 && stack.finished() && !questions.any(); }
+
+Counters Engine::counters() const {
+  Counters result;
+  for (size_t i = 0; i < kCounts; i++) result[i] = counters_[i].load(std::memory_order_relaxed);
+  return result;
+}
+
+unsigned Engine::useful_workers(unsigned limit) {
+  const auto since = [](std::atomic<uint64_t>& now, uint64_t& seen) {
+    const uint64_t value = now.load(std::memory_order_relaxed);
+    return value - std::exchange(seen, value);
+  };
+  const uint64_t wall = since(wall_ns_, seen_wall_ns_);
+  const uint64_t cpu = since(cpu_ns_, seen_cpu_ns_);
+  const uint64_t blocks = since(blocks_read_, seen_blocks_);
+
+  // While data comes from a device and workers wait for it, more of them keep it busy: on 2 cores
+  // eight were the best for a cold tree. Where the source is cached, more than cores only contend.
+  constexpr uint64_t kReading = 64;  // blocks of 512 bytes
+  const bool waiting = blocks >= kReading && cpu < wall / 4 * 3;
+  useful_ = std::min({limit, most_workers, waiting ? std::max(8U, cores_ * 2) : cores_});
+  return useful_;
+}
+
+Route& Engine::route(uint64_t src_dev, uint64_t dst_dev, const platform::Handle& dst) {
+  const auto find_locked = [&]() -> Route* {
+    for (const auto& known : routes_) {
+      if (known->src_dev == src_dev && known->dst_dev == dst_dev) return known.get();
+    }
+    return nullptr;
+  };
+  {
+    const std::lock_guard lock(devices_mutex_);
+    if (Route* known = find_locked(); known != nullptr) return *known;
+  }
+  auto added = std::make_unique<Route>();
+  added->src_dev = src_dev;
+  added->dst_dev = dst_dev;
+  added->clone = options.reflink != Reflink::never;
+  added->copy_range = options.reflink != Reflink::never;
+  added->time_step = platform::time_step(dst);
+  added->folders_early = platform::wants_folders_early(dst);
+  const std::lock_guard lock(devices_mutex_);
+  if (Route* known = find_locked(); known != nullptr) return *known;
+  routes_.push_back(std::move(added));
+  return *routes_.back();
+}
+
+void Engine::add_target(const platform::Stat& folder) {
+  const std::lock_guard lock(devices_mutex_);
+  targets_.emplace_back(folder.dev, folder.ino);
+}
+
+bool Engine::is_target(const platform::Stat& folder) {
+  const std::lock_guard lock(devices_mutex_);
+  return std::find(targets_.begin(), targets_.end(), std::pair(folder.dev, folder.ino)) !=
+         targets_.end();
+}
+
+void Engine::finish(Folder& folder) {
+  if (folder.end != nullptr) folder.end->finish(*this, folder);
+}
+
+}  // namespace fastcp

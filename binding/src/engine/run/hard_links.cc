@@ -1,0 +1,65 @@
+#include "engine/run/hard_links.h"
+
+namespace fastcp {
+
+HardLinks::Turn HardLinks::take(const platform::Stat& src, TaskPtr again, Claim& claim,
+                                Place& place) {
+  const std::lock_guard lock(mutex_);
+  const Key key{src.dev, src.ino};
+  const auto [at, added] = files_.try_emplace(key);
+  Known& known = at->second;
+  if (added) {
+    known.names_left = src.links - 1;
+    known.ctime = src.ctime;
+    claim.owner_ = this;
+    claim.key_ = key;
+    return Turn::first;
+  }
+  if (known.ctime != src.ctime) return Turn::changed;
+  if (!known.placed) {
+    known.waiting.push_back(std::move(again));
+    return Turn::wait;
+  }
+  if (!follows_symlinks_ && --known.names_left == 0) {
+    place = std::move(known.place);
+    files_.erase(at);
+  } else {
+    place = {known.place.folder.again(), known.place.name, known.place.dev, known.place.ino};
+  }
+  return Turn::later;
+}
+
+void HardLinks::settle(const Key& key, Place* place) {
+  std::vector<TaskPtr> waiting;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto at = files_.find(key);
+    if (at == files_.end()) return;  // cleared: the copy was stopped
+    waiting = std::exchange(at->second.waiting, {});
+    if (place == nullptr) {
+      files_.erase(at);
+    } else {
+      at->second.place = std::move(*place);
+      at->second.placed = true;
+    }
+  }
+  for (TaskPtr& task : waiting) stack_.push(std::move(task));
+}
+
+void HardLinks::clear() {
+  // Destroyed without the lock: what a folder is owed is done then.
+  std::unordered_map<Key, Known, Hash> files;
+  const std::lock_guard lock(mutex_);
+  files.swap(files_);
+}
+
+void HardLinks::Claim::placed(Folder& folder, const char* name, const platform::Stat& made) {
+  Place place{FolderKeep(folder), name, made.dev, made.ino};
+  if (owner_ != nullptr) std::exchange(owner_, nullptr)->settle(key_, &place);
+}
+
+void HardLinks::Claim::release() {
+  if (owner_ != nullptr) std::exchange(owner_, nullptr)->settle(key_, nullptr);
+}
+
+}  // namespace fastcp

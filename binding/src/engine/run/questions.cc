@@ -1,0 +1,84 @@
+#include "engine/run/questions.h"
+
+#include <cstring>
+
+#include "engine/base/report.h"
+
+namespace fastcp {
+
+using platform::Listed;
+
+size_t Question::size() const {
+  size_t result = sizeof(*this) + records.size() + kinds.size();
+  for (const Extra& extra : extras) result += sizeof(extra) + extra.name.size();
+  return result;
+}
+
+bool Questions::add(Question question) {
+  const size_t size = question.size();
+  const std::lock_guard lock(mutex_);
+  waiting_.push_back(std::move(question));
+  bytes_ += size;
+  return waiting_.size() == 1;
+}
+
+bool Questions::any_waiting() {
+  const std::lock_guard lock(mutex_);
+  return !waiting_.empty();
+}
+
+bool Questions::any() {
+  const std::lock_guard lock(mutex_);
+  return !waiting_.empty() || !asked_.empty();
+}
+
+std::string Questions::take(size_t limit, bool extras_go) {
+  std::string result;
+  const std::lock_guard lock(mutex_);
+  while (!waiting_.empty() && result.size() < limit) {
+    Question question = std::move(waiting_.back());
+    waiting_.pop_back();
+    std::string names;
+    for (size_t at = 0; at < question.records.size();) {
+      const Listed entry = platform::parse_listing(question.records.data() + at);
+      at += entry.size;
+      names.append(entry.name, std::strlen(entry.name) + 1);
+    }
+    std::string kinds = question.kinds;
+    for (const Extra& extra : question.extras) {
+      if (extras_go) break;
+      names.append(extra.name.c_str(), extra.name.size() + 1);
+      kinds += static_cast<char>(static_cast<uint8_t>(extra.kind) | kExtraBit);
+    }
+    append_number(result, ++last_id_);
+    append_number(result, question.scope);
+    append_number(result, static_cast<uint32_t>(kinds.size()));
+    append_number(result, static_cast<uint32_t>(names.size()));
+    result += kinds;
+    result += names;
+    asked_.emplace(last_id_, std::move(question));
+  }
+  return result;
+}
+
+bool Questions::remove(uint32_t id, Question& out) {
+  const std::lock_guard lock(mutex_);
+  const auto found = asked_.find(id);
+  if (found == asked_.end()) return false;
+  out = std::move(found->second);
+  asked_.erase(found);
+  bytes_ -= out.size();
+  return true;
+}
+
+void Questions::clear() {
+  // Destroyed after the lock is gone: the end of a folder's last use takes locks of its own.
+  std::vector<Question> waiting;
+  std::unordered_map<uint32_t, Question> asked;
+  const std::lock_guard lock(mutex_);
+  waiting.swap(waiting_);
+  asked.swap(asked_);
+  bytes_ = 0;
+}
+
+}  // namespace fastcp

@@ -1,0 +1,214 @@
+#include "engine/tree/answers.h"
+
+#include <cstring>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+
+#include "engine/base/listing.h"
+#include "engine/entry/mark.h"
+#include "engine/run/engine.h"
+#include "engine/tree/copy_folder.h"
+#include "engine/tree/mirror.h"
+
+namespace fastcp {
+
+using platform::Kind;
+using platform::Listed;
+using platform::Stat;
+
+namespace {
+
+/** Reads all of a folder's listing. Reports what goes wrong: then nothing of it is copied. */
+bool list(Worker& worker, const Folder& folder, Question& question) {
+  bool whole = true;
+  const auto add = [&](const char* record, const Listed& entry) {
+    const Names names{entry.name, entry.name};
+    Kind kind = entry.kind;
+    Stat stat;
+    if (kind == Kind::unknown) {
+      if (const int error = platform::stat_entry(folder.src(), entry.name, stat); error < 0) {
+        whole = worker.fail(folder, names, error, "lstat");
+        return true;
+      }
+      kind = stat.kind;
+    }
+    // A link that leads nowhere is reported if it is taken.
+    if (kind == Kind::link && worker.engine.options.dereference &&
+        platform::stat_entry(folder.src(), entry.name, stat, platform::Follow::yes) == 0) {
+      kind = stat.kind;
+    }
+    question.records.append(record, entry.size);
+    question.kinds += static_cast<char>(kind);
+    return true;
+  };
+  const int error = list_entries(folder.src(), worker.listing(), Worker::kListing, add);
+  if (error < 0) {
+    return worker.fail(folder, {}, error, "getdents64");
+  }
+  // What could not be looked at may be what DEST has.
+  return !whole || !is_mirrored(worker.engine, folder) ||
+         list_extra(worker, folder, question.records, question.kinds, question.extras);
+}
+
+}  // namespace
+
+void ask(Worker& worker, FolderUse folder, Scope scope) {
+  Question question{std::move(folder), scope};
+  FolderPin pin;
+  if (const int error = pin.pin(*question.folder); error < 0) {
+    worker.fail(*question.folder, {}, error, "open");
+    return;
+  }
+  if (!list(worker, *question.folder, question)) return;
+  pin.release();
+  if (question.records.empty() && question.extras.empty()) return;
+  if (scope == 0) return answer(worker.engine, question, nullptr, nullptr);
+  if (worker.engine.questions.add(std::move(question))) worker.tell_host();
+}
+
+namespace {
+
+/** How many of the extras the host is asked about. */
+size_t asked_extras(const Options& options, const Question& question) {
+  return options.delete_excluded ? 0 : question.extras.size();
+}
+
+bool has_scope(Kind kind, Choice choice) {
+  return kind == Kind::folder && (choice == Choice::look || choice == Choice::take);
+}
+
+/** One answer on its way to tasks. */
+class Answer {
+ public:
+  Answer(Engine& engine, const Question& question, const uint8_t* choices, const Scope* scopes)
+      : engine_(engine), question_(question), choices_(choices), scopes_(scopes) {}
+
+  void push() {
+    judge_extras();
+    push_taken();
+    push_removals();
+  }
+
+ private:
+  struct Removal {
+    bool goes;
+    Scope scope;
+  };
+
+  [[nodiscard]] Choice choice(size_t index) const {
+    return choices_ == nullptr ? Choice::take_all : static_cast<Choice>(choices_[index]);
+  }
+
+  [[nodiscard]] Kind kind(size_t index) const { return static_cast<Kind>(question_.kinds[index]); }
+
+  /** What becomes of DEST's own entries, by which what has the same name in SRC goes. */
+  void judge_extras() {
+    const size_t entries = question_.kinds.size();
+    const bool asked = choices_ != nullptr && asked_extras(engine_.options, question_) > 0;
+    const Scope* scope = scopes_;
+    if (asked) {
+      for (size_t i = 0; i < entries; i++) scope += has_scope(kind(i), choice(i)) ? 1 : 0;
+    }
+    for (size_t i = 0; i < question_.extras.size(); i++) {
+      const Extra& extra = question_.extras[i];
+      const Choice word = asked ? choice(entries + i) : Choice::take_all;
+      const bool scoped = asked && has_scope(extra.kind, word);
+      removals_.push_back({word != Choice::leave, scoped ? *scope++ : 0});
+      if (extra.conflicts) conflicts_.emplace(extra.name, i);
+    }
+  }
+
+  void push_taken() {
+    // Small enough that a wide folder keeps every worker busy.
+    constexpr size_t kPart = 8 << 10;  // bytes
+    const FolderUse& folder = question_.folder;
+    std::string part;
+    const auto push_part = [&] {
+      if (!part.empty())
+        engine_.stack.push(make_task(PartTask{folder.again(), std::exchange(part, {})}));
+    };
+    for (size_t at = 0, index = 0; at < question_.records.size(); index++) {
+      const char* record = question_.records.data() + at;
+      const Listed entry = platform::parse_listing(record);
+      at += entry.size;
+      const Choice word = choice(index);
+      const auto conflict = conflicts_.find(entry.name);
+      Removal* removal = conflict == conflicts_.end() ? nullptr : &removals_[conflict->second];
+      if (word == Choice::leave) {
+        if (folder->sync != nullptr && kind(index) != Kind::folder) {
+          folder->sync->excluded.append(entry.name).push_back('\0');
+        }
+        if (engine_.options.delete_excluded && removal == nullptr) remove(entry.name);
+      } else if (kind(index) == Kind::folder) {
+        const Scope scope = choices_ != nullptr && has_scope(Kind::folder, word) ? *scopes_++ : 0;
+        const bool replaces = removal != nullptr && std::exchange(removal->goes, false);
+        engine_.stack.push(make_task(FolderTask{folder.again(), entry.name, entry.name, scope,
+                                                word == Choice::look, replaces}));
+      } else if (removal != nullptr && removal->goes) {
+        removal->goes = false;
+        engine_.stack.push(
+            make_task(RemoveFolderTask{folder.again(), entry.name, removal->scope, kind(index)}));
+      } else {
+        part.append(record, entry.size);
+        if (part.size() >= kPart) push_part();
+      }
+    }
+    push_part();
+  }
+
+  /** Last, so that they are taken first: what goes makes room. */
+  void push_removals() {
+    for (size_t i = 0; i < removals_.size(); i++) {
+      const Extra& extra = question_.extras[i];
+      if (!removals_[i].goes) {
+        question_.folder->kept = true;
+      } else if (removals_[i].scope != 0) {
+        engine_.stack.push(
+            make_task(RemoveFolderTask{question_.folder.again(), extra.name, removals_[i].scope}));
+      } else {
+        remove(extra.name);
+      }
+    }
+    if (!names_.empty()) {
+      engine_.stack.push(make_task(RemoveTask{question_.folder.again(), names_}));
+    }
+  }
+
+  void remove(std::string_view name) {
+    if (!is_mirrored(engine_, *question_.folder) && !question_.folder->doomed) return;
+    names_.append(name).push_back('\0');
+  }
+
+  Engine& engine_;
+  const Question& question_;
+  const uint8_t* const choices_;
+  const Scope* scopes_;
+  std::vector<Removal> removals_{};                           // of each extra
+  std::unordered_map<std::string_view, size_t> conflicts_{};  // extras that SRC has, too
+  std::string names_{};                                       // to be removed
+};
+
+}  // namespace
+
+bool fits(const Engine& engine, const Question& question, const uint8_t* choices, size_t count,
+          size_t scopes) {
+  const size_t entries = question.kinds.size();
+  if (count != entries + asked_extras(engine.options, question)) return false;
+  size_t asked = 0;
+  for (size_t i = 0; i < count; i++) {
+    const auto choice = static_cast<Choice>(choices[i]);
+    const Kind kind =
+        i < entries ? static_cast<Kind>(question.kinds[i]) : question.extras[i - entries].kind;
+    if (choice > Choice::take_all) return false;
+    if (kind != Kind::folder && choice != Choice::leave && choice != Choice::take) return false;
+    if (has_scope(kind, choice)) asked++;
+  }
+  return asked == scopes;
+}
+
+void answer(Engine& engine, const Question& question, const uint8_t* choices, const Scope* scopes) {
+  Answer(engine, question, choices, scopes).push();
+}
+
+}  // namespace fastcp

@@ -1,0 +1,424 @@
+#include "engine/tree/copy_folder.h"
+
+#include <cerrno>
+#include <cstring>
+#include <optional>
+
+#include "engine/entry/access.h"
+#include "engine/entry/conflict.h"
+#include "engine/entry/copy_entry.h"
+#include "engine/entry/mark.h"
+#include "engine/entry/metadata.h"
+#include "engine/tree/answers.h"
+#include "engine/tree/mirror.h"
+#include "engine/tree/shard.h"
+
+namespace fastcp {
+namespace {
+
+using platform::Follow;
+using platform::Handle;
+using platform::Kind;
+using platform::Stat;
+
+/** Less of a listing, in bytes, is copied before another worker is awake. */
+constexpr size_t kShared = 512;
+
+/** Makes an empty folder for a task to come, where that pays and nothing is in the way. */
+bool make_early(Worker& worker, Folder& parent, Names names) {
+  // What fails is for the task, which says so. One of several shards lists folders that are not made
+  // yet: nothing of their ends in DEST may be read here.
+  const Options& options = worker.engine.options;
+  if (options.shards > 1 || !parent.fresh || !parent.route->folders_early) return false;
+  Stat src;
+  return platform::stat_entry(parent.src(), names.src, src, options.follow()) == 0 &&
+         src.kind == Kind::folder &&
+         platform::make_folder(parent.dst(), names.dst, folder_creation_mode(options, src)) == 0;
+}
+
+/** Copies an entry that a listing or the user named; a folder is pushed as a task. */
+void copy_listed(Worker& worker, const FolderUse& use, Names names, Kind kind) {
+  Folder& folder = *use;
+  const Options& options = worker.engine.options;
+  if (kind == Kind::unknown || (kind == Kind::link && options.dereference)) {
+    Stat stat;
+    const int error = platform::stat_entry(folder.src(), names.src, stat, options.follow());
+    if (error < 0) {
+      worker.count(Count::found);
+      worker.fail(folder, names, error, options.dereference ? "stat" : "lstat");
+      return;
+    }
+    kind = stat.kind;
+  }
+  if (kind == Kind::folder) {
+    const bool made = make_early(worker, folder, names);
+    TaskPtr task = make_task(FolderTask{
+        .parent = use.again(), .src_name = names.src, .dst_name = names.dst, .made = made});
+    return made ? worker.engine.stack.push_early(std::move(task))
+                : worker.engine.stack.push(std::move(task));
+  }
+  if (options.shards > 1 && !folder.is_base() &&
+      (!is_mine(options, folder, names.src) || !make_needed(worker, folder))) {
+    return;
+  }
+  copy_entry(worker, use, names, kind);
+}
+
+/** Copies what a part of a listing names, half of it left to a worker that has nothing. False where the worker has to leave; the rest is pushed. */
+bool copy_records(Worker& worker, const FolderUse& use, const char* records, size_t size) {
+  for (size_t at = 0; at < size;) {
+    if (worker.must_leave()) {
+      if (!worker.engine.stopped()) {
+        worker.engine.stack.push(
+            make_task(PartTask{use.again(), std::string(records + at, size - at)}));
+      }
+      return false;
+    }
+    if (size - at >= kShared && worker.engine.stack.is_starved()) {
+      size_t middle = at;
+      while (middle - at < (size - at) / 2) {
+        middle += platform::parse_listing(records + middle).size;
+      }
+      worker.engine.stack.push(
+          make_task(PartTask{use.again(), std::string(records + middle, size - middle)}));
+      size = middle;
+    }
+    const platform::Listed entry = platform::parse_listing(records + at);
+    at += entry.size;
+    if (std::strcmp(entry.name, ".") == 0 || std::strcmp(entry.name, "..") == 0) continue;
+    copy_listed(worker, use, {entry.name, entry.name}, entry.kind);
+  }
+  return true;
+}
+
+/** A link has led back to a folder that is being copied: it would go on for ever. */
+bool is_above(const Folder& folder, const Stat& src) {
+  for (const Folder* at = &folder; !at->is_base(); at = &at->parent()) {
+    if (at->src_stat.dev == src.dev && at->src_stat.ino == src.ino) return true;
+  }
+  return false;
+}
+
+struct Target {
+  Handle handle;
+  Stat stat{};
+  bool made = false;
+  uint32_t passing_bits = 0;  // of those asked for when it was made
+  std::optional<uint32_t> owed_mode{};
+};
+
+/**
+ * Frees the place of a folder. False if there is a folder already, a special entry, which stays, or the entry
+ * cannot be removed.
+ */
+bool remove_in_place(Worker& worker, Folder& parent, Names names) {
+  const auto remove = [&] { return platform::remove_file(parent.dst(), names.dst); };
+  Stat there;
+  if (platform::stat_entry(parent.dst(), names.dst, there) < 0 || there.kind == Kind::folder ||
+      (is_special(there.kind) && !worker.engine.options.compares) ||
+      (!worker.engine.options.dry_run && with_access(worker.engine, parent, remove) < 0)) {
+    return false;
+  }
+  worker.count(Count::removed);
+  worker.note(parent, names, Action::remove, there.kind);
+  return true;
+}
+
+/**
+ * Makes the folder in DEST unless that was done early, or opens the one that is there. Reports what
+ * goes wrong.
+ */
+bool make_target(Worker& worker, Folder& parent, Names names, const Stat& src, bool replaces,
+                 Target& target) {
+  const Options& options = worker.engine.options;
+  const uint32_t mode = folder_creation_mode(options, src);
+  const bool dry = options.dry_run;
+  if (dry && (!exists(parent, names) || (replaces && remove_in_place(worker, parent, names)))) {
+    target.made = true;
+    return true;
+  }
+  const Follow follow = parent.is_base() ? Follow::yes : Follow::no;  // DEST itself may be a link
+  const auto open = [&] {
+    return worker.with_descriptor([&] {
+      // One that is to be listed, if that is allowed: list_extra().
+      const int error = options.mirror ? platform::open_source_folder(parent.dst(), names.dst,
+                                                                      follow, target.handle)
+                                       : -EACCES;
+      if (error != -EACCES) return error;
+      return platform::open_target_folder(parent.dst(), names.dst, follow, target.handle);
+    });
+  };
+  // Most are there when it is done again; making them would be refused, and take the parent's lock.
+  const bool found = options.update && !parent.fresh && !dry && open() == 0;
+  if (!dry && !found && !target.made) {
+    const auto make = [&] {
+      return with_access(worker.engine, parent,
+                         [&] { return platform::make_folder(parent.dst(), names.dst, mode); });
+    };
+    int error = make();
+    if (error == -EEXIST && replaces && remove_in_place(worker, parent, names)) error = make();
+    target.made = error == 0;
+    if (error == -EEXIST && is_collision(worker, parent, names.dst))
+      return worker.fail(parent, names, EEXIST, kCollision);
+    if (error < 0 && error != -EEXIST) return worker.fail(parent, names, error, "mkdir");
+  }
+  const int error = found ? 0 : open();
+  if (error == -ENOTDIR || error == -ELOOP) return worker.fail(parent, names, ENOTDIR, kRefused);
+  if (error < 0) return worker.fail(parent, names, error, "open");
+  const char* operation = "fstat";
+  int failed = platform::stat_handle(target.handle, target.stat);
+  if (target.made) target.passing_bits = mode & target.stat.mode;
+  if (failed == 0 && target.made && (target.stat.mode & kOwner) != kOwner) {
+    // umask or a default ACL keeps us out of our own folder.
+    operation = "fchmod";
+    if (!options.preserve.mode) target.owed_mode = target.stat.mode;
+    target.stat.mode |= kOwner;
+    failed = platform::set_folder_mode(target.handle, target.stat.mode);
+  }
+  return failed == 0 || worker.fail(parent, names, failed, operation);
+}
+
+/**
+ * Opens up a directory of DEST whose mode keeps its owner from what is in it: otherwise all in it would look
+ * absent, or could not be listed. What only keeps new names away is opened up when there are any.
+ */
+void let_in(Engine& engine, Folder& folder) {
+  const uint32_t needed = engine.options.mirror ? 0500 : 0100;
+  if (!engine.options.update || folder.fresh || (folder.dst_stat.mode & needed) == needed) return;
+  Handle probe;  // root gets in all the same
+  if (platform::open_source_folder(folder.dst(), ".", Follow::no, probe) == -EACCES) {
+    open_up(engine, folder);
+  }
+}
+
+/** What is known of a folder's end in DEST once that is there. */
+void set_target(Engine& engine, Folder& folder, const Target& target) {
+  if (!folder.has_dst()) return;
+  folder.route = &engine.route(folder.src_stat.dev, target.stat.dev, folder.dst());
+  folder.fresh = target.made;
+  folder.owed_mode = target.owed_mode;
+  read_mark(engine, folder);  // may open the directory up
+  if (engine.options.dry_run) return plan_folder(engine, folder);
+  const int error = begin_folder(engine.options, folder, target.passing_bits);
+  if (error < 0) engine.fail(folder, {}, error, "removexattr");
+  let_in(engine, folder);
+}
+
+enum class Found : uint8_t { yes, no, failed };
+
+/** Opens a directory's counterpart in DEST if it is there. make_target() reports anything else of that name. */
+Found find_target(Worker& worker, Folder& parent, Names names, Target& target) {
+  if (parent.made != Made::yes || !parent.has_dst()) return Found::no;
+  int error = worker.with_descriptor([&] {
+    return platform::open_target_folder(parent.dst(), names.dst, Follow::no, target.handle);
+  });
+  if (error == -ENOENT || error == -ENOTDIR || error == -ELOOP) return Found::no;
+  // Where nothing is removed it matters only to something that is taken in it, and making it says so.
+  if (error == -EACCES && !worker.engine.options.mirror) return Found::no;
+  const char* operation = "open";
+  if (error == 0) {
+    error = platform::stat_handle(target.handle, target.stat);
+    operation = "fstat";
+  }
+  if (error == 0) return Found::yes;
+  worker.fail(parent, names, error, operation);
+  return Found::failed;
+}
+
+/** Makes one that had to wait, in a parent that is there. Whoever needs it as well waits for that. */
+bool make_waiting(Worker& worker, Folder& folder) {
+  const std::lock_guard lock(folder.changing);
+  if (folder.made != Made::when_needed) return folder.made == Made::yes;
+  Folder& parent = folder.parent();
+  const Names names = folder.names();
+  folder.made = Made::failed;  // until it succeeds
+  FolderPin pin;
+  if (const int error = pin.pin(folder.parent()); error < 0) {
+    return worker.fail(parent, names, error, "open");
+  }
+  Target target;
+  if (!make_target(worker, parent, names, folder.src_stat, false, target)) return false;
+  worker.count(Count::found);
+  if (target.made) worker.count(Count::folders);
+  if (target.made) worker.note(parent, names, Action::make, Kind::folder);
+  FolderPin own;
+  if (target.handle.is_open()) {
+    folder.set_dst(std::move(target.handle), target.stat);
+    if (const int error = own.pin(folder); error < 0) {
+      return worker.fail(folder, {}, error, "open");
+    }
+  }
+  set_target(worker.engine, folder, target);
+  folder.made = Made::yes;
+  return true;
+}
+
+}  // namespace
+
+bool make_needed(Worker& worker, Folder& folder) {
+  std::vector<Folder*> waiting;
+  for (Folder* at = &folder; at->made != Made::yes; at = &at->parent()) waiting.push_back(at);
+  for (; !waiting.empty(); waiting.pop_back()) {
+    if (!make_waiting(worker, *waiting.back())) return false;
+  }
+  return true;
+}
+
+namespace {
+
+/** Opens a folder of SRC, which must not be one that would have no end. Reports what goes wrong. */
+bool open_source(Worker& worker, Folder& parent, Names names, Follow follow, Handle& src,
+                 Stat& stat) {
+  int error = worker.with_descriptor(
+      [&] { return platform::open_source_folder(parent.src(), names.src, follow, src); });
+  if (error < 0) return worker.fail(parent, names, error, "open");
+  error = platform::stat_handle(src, stat);
+  if (error < 0) return worker.fail(parent, names, error, "fstat");
+  if (worker.engine.options.dereference && is_above(parent, stat)) {
+    return worker.fail(parent, names, ELOOP, kRefused);
+  }
+  return !worker.engine.is_target(stat) || worker.fail(parent, names, EINVAL, kRefused);
+}
+
+/** Both ends of the folder, open; empty where that failed, and was reported. */
+FolderUse open_folder(Worker& worker, FolderTask task, Follow follow_src) {
+  const Names names{task.src_name.c_str(), task.dst_name.c_str()};
+  Folder& parent = *task.parent;
+  Engine& engine = worker.engine;
+  const Options& options = engine.options;
+  const uint64_t hash = path_hash(parent, names.src);
+  // Another shard makes what is not ours, unless we need it for something below.
+  const bool lazily = task.for_taken || (!parent.is_base() && !is_mine(options, parent, names.src));
+  if (!lazily) worker.count(Count::found);
+  FolderPin pin;
+  if (const int error = pin.pin(*task.parent); error < 0) {
+    worker.fail(parent, names, error, "open");
+    return {};
+  }
+  engine.folders.make_room();
+  Handle src;
+  Stat src_stat;
+  if (!open_source(worker, parent, names, follow_src, src, src_stat)) {
+    if (task.made) platform::remove_folder(parent.dst(), names.dst);
+    return {};
+  }
+  Target target;
+  target.made = task.made;
+  const Found there = lazily ? find_target(worker, parent, names, target) : Found::yes;
+  if (there == Found::failed) return {};
+  const bool waits = there == Found::no;
+  if (!lazily) {
+    if (!make_needed(worker, *task.parent)) return {};
+    if (!make_target(worker, parent, names, src_stat, task.replaces, target)) return {};
+  }
+  if (target.made) worker.count(Count::folders);
+  if (target.made) worker.note(parent, names, Action::make, Kind::folder);
+
+  const bool from_base = parent.is_base();
+  if (from_base && target.handle.is_open()) engine.add_target(target.stat);
+  pin.release();
+  FolderUse folder =
+      Folder::create(std::move(task.parent), std::move(task.src_name), std::move(task.dst_name),
+                     std::move(src), std::move(target.handle));
+  folder->src_stat = src_stat;
+  folder->dst_stat = target.stat;
+  folder->path_hash = hash;
+  folder->follow_src = follow_src;
+  folder->follow_dst = from_base ? Follow::yes : Follow::no;
+  folder->made = waits ? Made::when_needed : Made::yes;
+  folder->end = end_of_copied_folder();
+  begin_sync(engine, *folder);
+  set_target(engine, *folder, target);
+  return folder;
+}
+
+void copy_open_folder(Worker& worker, FolderUse folder, Scope scope) {
+  if (scope != 0 || is_mirrored(worker.engine, *folder)) {
+    return ask(worker, std::move(folder), scope);
+  }
+  ListingTask listing{std::move(folder), FolderPin()};
+  if (const int error = listing.pin.pin(*listing.folder); error < 0) {
+    worker.fail(*listing.folder, {}, error, "open");
+    return;
+  }
+  listing.run(worker);
+}
+
+}  // namespace
+
+void RootTask::run(Worker& worker) {
+  const Names names{root.src.c_str(), root.dst.c_str()};
+  if (root.remove) return RemoveFolderTask{std::move(base), root.dst}.run(worker);
+  const Follow follow = root.follow_src ? Follow::yes : worker.engine.options.follow();
+  Stat stat;
+  if (const int error = platform::stat_entry(base->src(), names.src, stat, follow); error < 0) {
+    worker.fail(*base, names, error, "lstat");
+    return;
+  }
+  if (stat.kind != Kind::folder) {
+    if (is_mine(worker.engine.options, *base, "")) copy_listed(worker, base, names, stat.kind);
+    return;
+  }
+  FolderUse folder = open_folder(worker, {std::move(base), root.src, root.dst}, follow);
+  if (folder) copy_open_folder(worker, std::move(folder), root.scope);
+}
+
+void FolderTask::run(Worker& worker) {
+  const bool from_base = parent->is_base();
+  const uint64_t parent_dev = parent->src_stat.dev;
+  FolderUse folder = open_folder(worker, std::move(*this), worker.engine.options.follow());
+  if (!folder) return;
+  if (worker.engine.options.one_file_system && !from_base && folder->src_stat.dev != parent_dev) {
+    worker.count(Count::skipped);  // what is mounted here
+    return;
+  }
+  copy_open_folder(worker, std::move(folder), scope);
+}
+
+void ListingTask::run(Worker& worker) {
+  // A listing that fills so much of the buffer probably goes on.
+  constexpr int64_t kWide = Worker::kListing / 4;
+  for (;;) {
+    Folder& listed = *folder;
+    const int64_t size = platform::read_listing(listed.src(), worker.listing(), Worker::kListing);
+    if (size < 0) {
+      worker.fail(listed, {}, static_cast<int>(size), "getdents64");
+    }
+    if (size <= 0) return;
+
+    if (size > kWide) {
+      // Whoever is free reads on, while this worker copies what it has read.
+      ListingTask rest{folder.again(), FolderPin()};
+      if (const int error = rest.pin.pin(listed); error < 0) {
+        worker.fail(listed, {}, error, "open");
+        return;
+      }
+      worker.engine.stack.push(make_task(std::move(rest)));
+      copy_records(worker, folder, worker.listing(), static_cast<size_t>(size));
+      return;
+    }
+    if (!copy_records(worker, folder, worker.listing(), static_cast<size_t>(size))) {
+      if (!worker.engine.stopped()) worker.engine.stack.push(make_task(std::move(*this)));
+      return;
+    }
+  }
+}
+
+void PartTask::run(Worker& worker) {
+  FolderPin pin;
+  if (const int error = pin.pin(*folder); error < 0) {
+    worker.fail(*folder, {}, error, "open");
+    return;
+  }
+  if (worker.engine.options.shards == 1 && !make_needed(worker, *folder)) return;
+  copy_records(worker, folder, records.data(), records.size());
+}
+
+void start(Engine& engine, const std::vector<Root>& roots) {
+  const FolderUse base = Folder::base(engine.folders);
+  for (size_t i = roots.size(); i-- > 0;) {
+    engine.stack.push(make_task(RootTask{base.again(), roots[i]}));
+  }
+}
+
+}  // namespace fastcp

@@ -1,0 +1,36 @@
+#include "engine/tree/shard.h"
+
+namespace fastcp {
+namespace {
+
+constexpr uint64_t kBasis = 0xcbf29ce484222325;
+
+/** FNV-1a */
+uint64_t add(uint64_t hash, const char* text) {
+  for (; *text != 0; text++) hash = (hash ^ static_cast<unsigned char>(*text)) * 0x100000001b3;
+  return hash;
+}
+
+/** MurmurHash3's last step: the low bits of FNV-1a alone say little. */
+uint64_t mix(uint64_t hash) {
+  hash = (hash ^ hash >> 33) * 0xff51afd7ed558ccd;
+  hash = (hash ^ hash >> 33) * 0xc4ceb9fe1a85ec53;
+  return hash ^ hash >> 33;
+}
+
+}  // namespace
+
+uint64_t path_hash(const Folder& folder, const char* name) {
+  return folder.is_base() ? kBasis : add(add(folder.path_hash, "/"), name);
+}
+
+bool is_mine(const Options& options, const Folder& folder, const char* name) {
+  if (options.shards == 1) return true;
+  // Folder by folder, so that few shards make the same one; the widest would outweigh a whole shard
+  // if they were not divided.
+  constexpr uint64_t kSlices = 16;
+  const uint64_t slice = mix(add(kBasis, name)) % kSlices;
+  return mix(folder.path_hash + slice * 0x9e3779b97f4a7c15) % options.shards == options.shard;
+}
+
+}  // namespace fastcp

@@ -1,0 +1,15 @@
+// Which part of a tree is whose, when several copies share it: a matter of paths alone, so that all
+// agree without a word, on every machine.
+#pragma once
+
+#include "engine/run/engine.h"
+
+namespace fastcp {
+
+/** Of the path of an entry of `folder`, below SRC; SRC's own in the base. */
+uint64_t path_hash(const Folder& folder, const char* name);
+
+/** Whether an entry of a folder, or a SRC that is no folder, belongs to this copy's shard. */
+bool is_mine(const Options& options, const Folder& folder, const char* name);
+
+}  // namespace fastcp

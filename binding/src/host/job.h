@@ -1,0 +1,94 @@
+// JavaScript's handle on one copy: lends the engine threads of libuv's pool, tells JavaScript how it
+// goes, and stops the engine when JavaScript's environment goes away.
+//
+//   JavaScript's thread                              pool threads
+//   start() ── take slots ── queue async work ────> Engine::work() ── every 20 ms ──┐
+//   notify(false) <── threadsafe function <─────────────────────────────────────────┤
+//   asked() <──────── threadsafe function <── questions wait ───────────────────────┘
+//     └ answer() ── pushes tasks, queues workers
+//   completed() <── the work ends, slot given on ──  Engine::work() returns
+//     │ something left: take slots, queue again; no worker and no slot: stand in line for one
+//     └ nothing left, no worker: notify(true)
+//
+// Cleanup hooks run only after async work has ended, so they cannot end it. The threadsafe function
+// can: called without an environment, or where calling JavaScript fails, it stops the engine.
+#pragma once
+
+#include <napi.h>
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "engine/run/engine.h"
+#include "host/slots.h"
+
+namespace fastcp {
+
+class Job : public Waiting, public std::enable_shared_from_this<Job> {
+ public:
+  Job(const Options& options, const std::vector<Root>& roots, unsigned concurrency);
+  ~Job() override;
+  Job(const Job&) = delete;
+  Job& operator=(const Job&) = delete;
+
+  // On JavaScript's thread:
+  /**
+   * `notify(ended)` is called about every 20 ms, and once with true; `asked()` when questions wait
+   * to be taken. Both must catch what is thrown in them.
+   */
+  void start(Napi::Env env, const Napi::Function& notify, const Napi::Function& asked);
+  void stop();
+  /**
+   * For a job that is never started: works on this thread until nothing is left that needs no answer.
+   * Takes no slot, as it uses no thread of the pool.
+   */
+  void work_here();
+  /** Goes on where workers left because the journal was full. */
+  void resume();
+  /** What fits(), see engine/tree/answers.h. */
+  void answer(Question question, const uint8_t* choices, const Scope* scopes);
+
+  Engine& engine() { return engine_; }
+
+  // On any thread:
+  bool wake() override { return ping(); }
+
+ private:
+  struct Work;
+  class Lease;
+
+  void pump(napi_env env);
+  bool queue(napi_env env, Slot slot);
+  void completed(napi_env env);
+  void notify(napi_env env, bool ended);
+  void call(napi_env env, napi_ref function, bool argument);
+  void keep_loop_alive(napi_env env, bool keep);
+  void forget_functions(napi_env env);
+  void environment_ends();
+  bool ping();
+  static void on_ping(napi_env env, napi_value function, void* context, void* data) noexcept;
+
+  const unsigned concurrency_;
+  Engine engine_;
+
+  // Of JavaScript's thread:
+  napi_env env_ = nullptr;
+  napi_ref notify_ = nullptr;
+  napi_ref asked_ = nullptr;
+  Clock::time_point notified_{};
+  bool keeps_loop_alive_ = true;
+  bool ended_ = false;
+  std::vector<Work*> works_{};  // queued or executing
+
+  // Of all threads:
+  std::mutex pinger_mutex_;                    // guards pinger_
+  napi_threadsafe_function pinger_ = nullptr;  // null once it may not be called any more
+  std::atomic<unsigned> wanted_{1};            // workers, by what was observed last
+  std::atomic<unsigned> active_{0};            // works executing
+  std::atomic<int64_t> pinged_{0};             // Clock's ticks
+};
+
+}  // namespace fastcp

@@ -1,0 +1,407 @@
+// Linux: what posix.cc has not.
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <linux/fs.h>
+#include <sys/ioctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <sys/vfs.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+
+#include "platform/posix/posix.h"
+
+namespace fastcp::platform {
+namespace {
+
+Attempt done(uint64_t bytes) { return {Attempt::done, false, 0, bytes}; }
+Attempt not_here(bool lasting) { return {Attempt::not_here, lasting, errno, 0}; }
+Attempt failed() { return {Attempt::failed, false, errno, 0}; }
+
+/** The kernel's record; libc's own headers name it only in newer versions. */
+struct Record {
+  uint64_t ino;
+  int64_t next;
+  uint16_t size;
+  uint8_t type;
+  char name[1];
+};
+
+/** /proc's name of a descriptor: the way to reach what O_PATH holds without following a link. */
+struct ProcName {
+  char text[32];
+  explicit ProcName(const Handle& handle) {
+    std::snprintf(text, sizeof text, "/proc/self/fd/%d", fd(handle));
+  }
+};
+
+}  // namespace
+
+// --- folders ---------------------------------------------------------------------------------
+
+int open_target_folder(const Handle& parent, const char* name, Follow follow, Handle& out) {
+  // O_PATH asks for no permission to read, which a drop folder need not grant.
+  return open_at(parent, name, O_PATH | O_DIRECTORY | O_CLOEXEC | nofollow(follow), 0, out);
+}
+
+int64_t read_listing(const Handle& folder, char* buffer, size_t size) {
+  // glibc has a wrapper since 2.30 only.
+  return retry([&] { return syscall(SYS_getdents64, fd(folder), buffer, size); });
+}
+
+Listed parse_listing(const char* record) {
+  const auto* entry = reinterpret_cast<const Record*>(record);
+  return {entry->name,
+          entry->type == DT_UNKNOWN ? Kind::unknown : kind_of_mode(DTTOIF(entry->type)),
+          entry->size};
+}
+
+bool is_mount_point(const Handle& parent, const Handle& folder) {
+  struct stat above, found;
+#ifdef STATX_ATTR_MOUNT_ROOT
+  struct statx known;
+  if (check([&] { return statx(fd(folder), "", AT_EMPTY_PATH, STATX_INO, &known); }) == 0 &&
+      (known.stx_attributes_mask & STATX_ATTR_MOUNT_ROOT) != 0) {
+    return (known.stx_attributes & STATX_ATTR_MOUNT_ROOT) != 0;
+  }
+#endif
+  // Before Linux 5.8: subvolumes of btrfs look the same, and are spared with what is mounted.
+  return check([&] { return fstat(fd(parent), &above); }) == 0 &&
+         check([&] { return fstat(fd(folder), &found); }) == 0 && above.st_dev != found.st_dev;
+}
+
+bool is_read_only(const Handle& folder) {
+  struct statfs found;
+  return check([&] { return fstatfs(fd(folder), &found); }) == 0 &&
+         (found.f_flags & ST_RDONLY) != 0;
+}
+
+bool is_append_only(const Handle& folder, const char* path) {
+#ifdef STATX_ATTR_APPEND
+  struct statx known;
+  return check([&] { return statx(fd(folder), path, 0, STATX_INO, &known); }) == 0 &&
+         (known.stx_attributes & STATX_ATTR_APPEND) != 0;
+#else
+  return false;
+#endif
+}
+
+bool has_own_clock(const Handle& folder) {
+  struct statfs found;
+  if (check([&] { return fstatfs(fd(folder), &found); }) < 0) return false;
+  // Only those that are known. Others may be served, with ctimes of another host's clock (NFS, SMB, FUSE, GPFS …),
+  // store no ctime (FAT, squashfs …), or not renew it in rename() (HFS+). linux/magic.h does not have all.
+  constexpr std::array<uint32_t, 10> kLocal = {
+      0x0000ef53,  // ext2, ext3, ext4
+      0x58465342,  // XFS
+      0x9123683e,  // btrfs
+      0xf2f52010,  // F2FS
+      0x01021994,  // tmpfs
+      0x858458f6,  // ramfs
+      0x794c7630,  // overlayfs
+      0x2fc12fc1,  // ZFS
+      0xca451a4e,  // bcachefs
+      0x3153464a,  // JFS
+  };
+  const auto type = static_cast<uint32_t>(found.f_type);
+  return std::find(kLocal.begin(), kLocal.end(), type) != kLocal.end();
+}
+
+uint64_t time_step(const Handle& folder) {
+  constexpr uint64_t kSecond = 1'000'000'000;  // ns
+  struct statfs found;
+  if (check([&] { return fstatfs(fd(folder), &found); }) < 0) return 1;
+  switch (static_cast<uint32_t>(found.f_type)) {
+    case 0x00004d44: return 2 * kSecond;    // FAT
+    case 0x2011bab0: return kSecond / 100;  // exFAT
+    case 0x0000ef53: {  // ext2, ext3, ext4: inodes of 128 bytes have no room for nanoseconds, nor for a birth
+      Identity inode{};
+      return identify(folder, inode) == 0 && inode.birth == Time{} ? kSecond : 1;
+    }
+    case 0x00004244:  // HFS
+    case 0x0000482b:  // HFS+
+    case 0x52654973:  // ReiserFS
+    case 0x0000137f:  // Minix, and below
+    case 0x0000138f:
+    case 0x00002468:
+    case 0x00002478: return kSecond;
+    case 0x65735546:  // FUSE: NTFS, mostly
+    case 0x7366746e:  // NTFS
+    case 0x0000517b:  // SMB
+    case 0xff534d42:  // CIFS
+    case 0xfe534d42: return 100;
+    case 0x15013346: return 1000;  // UDF
+    default: return 1;
+  }
+}
+
+int set_folder_mode(const Handle& folder, uint32_t mode) {
+  Handle readable;  // fchmod() takes no O_PATH
+  const int error = open_source_folder(folder, ".", Follow::no, readable);
+  if (error == 0) return check([&] { return fchmod(fd(readable), mode); });
+  // Its mode keeps even its owner out.
+  if (error == -EACCES) return check([&] { return chmod(ProcName(folder).text, mode); });
+  return error;
+}
+
+// --- entries ---------------------------------------------------------------------------------
+
+uint64_t file_system(const Handle& handle) {
+  struct statfs mounted;
+  uint64_t id = 0;
+  if (check([&] { return fstatfs(fd(handle), &mounted); }) == 0) {
+    static_assert(sizeof mounted.f_fsid == sizeof id);
+    std::memcpy(&id, &mounted.f_fsid, sizeof id);
+  }
+  return id;
+}
+
+int identify(const Handle& handle, Identity& out) {
+#ifdef STATX_BTIME
+  struct statx found;
+  const auto look = [&] {
+    return statx(fd(handle), "", AT_EMPTY_PATH, STATX_INO | STATX_BTIME, &found);
+  };
+  if (check(look) == 0) {
+    const uint64_t dev = makedev(found.stx_dev_major, found.stx_dev_minor);
+    out = {out.file_system, dev, found.stx_ino, Time{}};
+    if ((found.stx_mask & STATX_BTIME) != 0) {
+      out.birth = {found.stx_btime.tv_sec, found.stx_btime.tv_nsec};
+    }
+    return 0;
+  }
+#endif
+  // Before Linux 4.11, and where seccomp does not know it.
+  struct stat known;
+  if (const int error = check([&] { return fstat(fd(handle), &known); }); error < 0) return error;
+  out = {out.file_system, static_cast<uint64_t>(known.st_dev), known.st_ino, Time{}};
+  return 0;
+}
+
+int open_source_file(const Handle& folder, const char* name, Follow follow, bool& without_atime,
+                     Handle& out) {
+  // O_NONBLOCK: a FIFO that took the file's place must not hold a worker.
+  const int flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | nofollow(follow);
+  if (without_atime) {
+    const int error = open_at(folder, name, flags | O_NOATIME, 0, out);
+    if (error != -EPERM) return error;
+    without_atime = false;  // somebody else's file
+  }
+  return open_at(folder, name, flags, 0, out);
+}
+
+int open_entry(const Handle& folder, const char* name, Follow follow, Handle& out) {
+  return open_at(folder, name, O_PATH | O_CLOEXEC | nofollow(follow), 0, out);
+}
+
+int make_special(const Handle& folder, const char* name, const Stat& source, uint32_t mode) {
+  mode_t type = 0;
+  switch (source.kind) {
+    case Kind::fifo: type = S_IFIFO; break;
+    case Kind::character_device: type = S_IFCHR; break;
+    case Kind::block_device: type = S_IFBLK; break;
+    default: return -EINVAL;
+  }
+  return check(
+      [&] { return mknodat(fd(folder), name, type | (mode & kPermissions), source.rdev); });
+}
+
+int rename_new(const Handle& folder, const char* from, const char* to) {
+  // glibc has a wrapper since 2.28 only.
+  return check(
+      [&] { return syscall(SYS_renameat2, fd(folder), from, fd(folder), to, RENAME_NOREPLACE); });
+}
+
+// --- what an entry has beside its content -----------------------------------------------------
+
+namespace {
+
+/** Calls by descriptor or, for one that is good for nothing else (O_PATH), by /proc's name of it. */
+template <class ByDescriptor, class ByName>
+int64_t on_entry(const Handle& entry, ByDescriptor by_descriptor, ByName by_name) {
+  const int64_t result = retry([&] { return by_descriptor(fd(entry)); });
+  return result == -EBADF ? retry([&] { return by_name(ProcName(entry).text); }) : result;
+}
+
+}  // namespace
+
+int set_mode(const Handle& entry, uint32_t mode) {
+  return static_cast<int>(on_entry(
+      entry, [&](int opened) { return fchmod(opened, mode); },
+      [&](const char* name) { return chmod(name, mode); }));
+}
+
+int set_owner(const Handle& entry, uint32_t uid, uint32_t gid) {
+  return check([&] { return fchownat(fd(entry), "", uid, gid, AT_EMPTY_PATH); });
+}
+
+namespace {
+
+/** Null: now. */
+int give_times(const Handle& entry, const timespec* times) {
+  return static_cast<int>(on_entry(
+      entry, [&](int opened) { return futimens(opened, times); },
+      [&](const char* name) { return utimensat(AT_FDCWD, name, times, 0); }));
+}
+
+}  // namespace
+
+int set_times(const Handle& entry, Time accessed, Time modified) {
+  const timespec times[2] = {to_timespec(accessed), to_timespec(modified)};
+  return give_times(entry, times);
+}
+
+int touch(const Handle& entry) { return give_times(entry, nullptr); }
+
+int64_t list_attributes(const Handle& entry, char* names, size_t size) {
+  return on_entry(
+      entry, [&](int opened) { return flistxattr(opened, names, size); },
+      [&](const char* name) { return listxattr(name, names, size); });
+}
+
+int64_t get_attribute(const Handle& entry, const char* name, char* value, size_t size) {
+  return on_entry(
+      entry, [&](int opened) { return fgetxattr(opened, name, value, size); },
+      [&](const char* path) { return getxattr(path, name, value, size); });
+}
+
+uint32_t attribute_view() {
+  // Only who may administer the system itself sees `trusted.*`, and only who has rights in it `security.*`.
+  __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
+  std::array<__user_cap_data_struct, _LINUX_CAPABILITY_U32S_3> rights{};
+  if (syscall(SYS_capget, &header, rights.data()) != 0) rights = {};
+  const bool administers = (rights[0].effective & (1U << CAP_SYS_ADMIN)) != 0;
+  struct stat user_namespace {};
+  stat("/proc/self/ns/user", &user_namespace);
+  uint64_t view = user_namespace.st_ino;
+  view = (view * 0x100000001b3 ^ geteuid()) * 0x100000001b3 ^ (administers ? 1 : 0);
+  return static_cast<uint32_t>(view ^ view >> 32) | 1;
+}
+
+int set_attribute(const Handle& entry, const char* name, const char* value, size_t size) {
+  return static_cast<int>(on_entry(
+      entry, [&](int opened) { return fsetxattr(opened, name, value, size, 0); },
+      [&](const char* path) { return setxattr(path, name, value, size, 0); }));
+}
+
+int remove_attribute(const Handle& entry, const char* name) {
+  return static_cast<int>(on_entry(
+      entry, [&](int opened) { return fremovexattr(opened, name); },
+      [&](const char* path) { return removexattr(path, name); }));
+}
+
+uint32_t group_permissions(const char* list, size_t size) {
+  // linux/posix_acl_xattr.h: a version, then tag, permissions and id of each entry.
+  constexpr size_t kHeader = 4, kEntry = 8;
+  constexpr uint16_t kOwningGroup = 0x04, kMask = 0x10;
+  uint32_t group = 0, mask = 7;
+  for (size_t at = kHeader; at + kEntry <= size; at += kEntry) {
+    uint16_t tag = 0, permissions = 0;
+    std::memcpy(&tag, list + at, sizeof tag);
+    std::memcpy(&permissions, list + at + sizeof tag, sizeof permissions);
+    if (tag == kOwningGroup) group = permissions;
+    if (tag == kMask) mask = permissions;
+  }
+  return group & mask & 7;
+}
+
+int sync(const Handle& file_or_folder) {
+  const int synced = check([&] { return fsync(fd(file_or_folder)); });
+  if (synced != -EBADF) return synced;
+  Handle readable;  // a folder's handle that is good for nothing else
+  if (const int error = open_source_folder(file_or_folder, ".", Follow::no, readable); error < 0) {
+    return error;
+  }
+  return check([&] { return fsync(fd(readable)); });
+}
+
+// --- content ---------------------------------------------------------------------------------
+
+Attempt clone_file(const Handle& src, const Handle& dst) {
+  if (retry([&] { return ioctl(fd(dst), FICLONE, fd(src)); }) == 0) return done(0);
+  switch (errno) {
+    case EOPNOTSUPP:  // the file system has no clones
+    case ENOTTY:      // it knows no such ioctl
+    case EXDEV:       // two file systems
+    case ENOSYS: return not_here(true);
+    case EINVAL:   // this file: other flags, a real-time device, not aligned
+    case ETXTBSY:  // a swap file
+    case EPERM:    // immutable, or a policy for this file
+    case EACCES:
+    case EBADF: return not_here(false);
+    default:
+      // EIO, ENOMEM, ENOSPC, EDQUOT and what else there is: going on risks a corrupt copy
+      // (GNU cp, NEWS of 9.2).
+      return failed();
+  }
+}
+
+const char* const clone_call = "ioctl(FICLONE)";
+const bool clones_are_created = false;
+
+int create_clone(const Handle& /*src*/, const Handle& /*folder*/, const char* /*name*/,
+                 Handle& /*out*/) {
+  return -EOPNOTSUPP;
+}
+
+Attempt copy_range(const Handle& src, const Handle& dst, uint64_t offset, uint64_t length) {
+  auto from = static_cast<off_t>(offset);
+  auto to = static_cast<off_t>(offset);
+  const ssize_t copied = retry([&] {
+    return copy_file_range(fd(src), &from, fd(dst), &to, static_cast<size_t>(length), 0);
+  });
+  if (copied >= 0) return done(static_cast<uint64_t>(copied));
+  switch (errno) {
+    case EXDEV:       // two file systems, and none has a way across
+    case ENOSYS:      // no such call
+    case EOPNOTSUPP:  // the file system refuses
+    case EPERM:       // CIFS, and seccomp profiles
+      return not_here(true);
+    case ENOSPC:
+    case EDQUOT:
+    case EFBIG:
+    case EROFS:
+    case ENOMEM: return failed();
+    default:
+      // EINVAL, EIO, EACCES, ENOENT, EBADF, ETXTBSY …: methods of network and stacked file systems
+      // report these where a plain read works. Where it does not, reading says so itself.
+      return not_here(false);
+  }
+}
+
+void drop_cache(const Handle& file) {
+  // Both say what they may, and what they cannot do there is nobody's error: fsync() is for that.
+  constexpr unsigned kWritten =
+      SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER;
+  if (check([&] { return sync_file_range(fd(file), 0, 0, kWritten); }) == 0) {
+    posix_fadvise(fd(file), 0, 0, POSIX_FADV_DONTNEED);
+  }
+}
+
+// --- the process -----------------------------------------------------------------------------
+
+ThreadUsage thread_usage() {
+  struct rusage usage;
+  if (getrusage(RUSAGE_THREAD, &usage) != 0) return {};
+  const auto ns = [](const timeval& time) {
+    return static_cast<uint64_t>(time.tv_sec) * 1'000'000'000 +
+           static_cast<uint64_t>(time.tv_usec) * 1'000;
+  };
+  return {ns(usage.ru_utime) + ns(usage.ru_stime), static_cast<uint64_t>(usage.ru_inblock)};
+}
+
+// What the kernel stamps changes with unless a finer time is asked for, which is a later one.
+Time change_time_floor() { return time_of(CLOCK_REALTIME_COARSE); }
+
+}  // namespace fastcp::platform

@@ -1,0 +1,230 @@
+// What Linux and macOS have in common. Every path is one name relative to an open folder, and no link is
+// followed but where the caller says so, so long paths need no room and nobody can lead a copy astray by a
+// link.
+
+#include "platform/posix/posix.h"
+
+#include <dirent.h>
+#include <sys/file.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <memory>
+#include <utility>
+
+#ifdef __APPLE__
+#define st_atim st_atimespec
+#define st_mtim st_mtimespec
+#define st_ctim st_ctimespec
+#endif
+
+namespace fastcp::platform {
+namespace {
+
+void convert(const struct stat& from, Stat& to) {
+  to.dev = static_cast<uint64_t>(from.st_dev);
+  to.ino = from.st_ino;
+  to.size = static_cast<uint64_t>(from.st_size);
+  to.allocated = static_cast<uint64_t>(from.st_blocks) * 512;
+  to.rdev = static_cast<uint64_t>(from.st_rdev);
+  to.links = from.st_nlink;
+  to.atime = to_time(from.st_atim);
+  to.mtime = to_time(from.st_mtim);
+  to.ctime = to_time(from.st_ctim);
+  to.uid = from.st_uid;
+  to.gid = from.st_gid;
+  to.mode = from.st_mode & 07777;
+  to.kind = kind_of_mode(from.st_mode);
+}
+
+}  // namespace
+
+int open_at(const Handle& folder, const char* name, int flags, mode_t mode, Handle& out) {
+  const int opened = retry([&] { return openat(fd(folder), name, flags, mode); });
+  if (opened < 0) return opened;
+  out = Handle(opened);
+  return 0;
+}
+
+Kind kind_of_mode(mode_t mode) {
+  switch (mode & S_IFMT) {
+    case S_IFREG: return Kind::file;
+    case S_IFDIR: return Kind::folder;
+    case S_IFLNK: return Kind::link;
+    case S_IFIFO: return Kind::fifo;
+    case S_IFCHR: return Kind::character_device;
+    case S_IFBLK: return Kind::block_device;
+    case S_IFSOCK: return Kind::socket;
+    default: return Kind::unknown;
+  }
+}
+
+// --- Handle ----------------------------------------------------------------------------------
+
+Handle& Handle::operator=(Handle&& other) noexcept {
+  if (this != &other) {
+    close();
+    raw_ = other.raw_;
+    other.raw_ = kNone;
+  }
+  return *this;
+}
+
+Handle Handle::working_folder() { return Handle(AT_FDCWD); }
+
+int Handle::close() {
+  const auto raw = static_cast<int>(std::exchange(raw_, kNone));
+  // Not repeated on EINTR: the descriptor is gone by then.
+  return raw >= 0 && ::close(raw) != 0 ? failure() : 0;
+}
+
+// --- folders ---------------------------------------------------------------------------------
+
+int open_source_folder(const Handle& parent, const char* name, Follow follow, Handle& out) {
+  return open_at(parent, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | nofollow(follow), 0, out);
+}
+
+int open_source_parent(const Handle& folder, Handle& out) {
+  return open_source_folder(folder, "..", Follow::no, out);
+}
+
+int open_target_parent(const Handle& folder, Handle& out) {
+  return open_target_folder(folder, "..", Follow::no, out);
+}
+
+int make_folder(const Handle& parent, const char* name, uint32_t mode) {
+  return check([&] { return mkdirat(fd(parent), name, static_cast<mode_t>(mode)); });
+}
+
+// --- entries ---------------------------------------------------------------------------------
+
+int stat_handle(const Handle& handle, Stat& out) {
+  struct stat found;
+  if (const int error = check([&] { return fstat(fd(handle), &found); }); error < 0) return error;
+  convert(found, out);
+  return 0;
+}
+
+int stat_entry(const Handle& folder, const char* name, Stat& out, Follow follow) {
+  struct stat found;
+  const int flags = follow == Follow::yes ? 0 : AT_SYMLINK_NOFOLLOW;
+  const int error = check([&] { return fstatat(fd(folder), name, &found, flags); });
+  if (error < 0) return error;
+  convert(found, out);
+  return 0;
+}
+
+int create_file(const Handle& folder, const char* name, uint32_t mode, Handle& out) {
+  constexpr int kFlags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
+  return open_at(folder, name, kFlags, static_cast<mode_t>(mode), out);
+}
+
+int64_t read_link(const Handle& folder, const char* name, char* target, size_t size,
+                  LinkKind& /*kind*/) {
+  const ssize_t length = retry([&] { return readlinkat(fd(folder), name, target, size); });
+  if (length < 0) return length;
+  return static_cast<size_t>(length) < size ? length : -ENAMETOOLONG;
+}
+
+int make_link(const Handle& folder, const char* name, const char* target, LinkKind /*kind*/) {
+  return check([&] { return symlinkat(target, fd(folder), name); });
+}
+
+int make_hard_link(const Handle& from_folder, const char* from, Follow follow, const Handle& folder,
+                   const char* name) {
+  const int flags = follow == Follow::yes ? AT_SYMLINK_FOLLOW : 0;
+  return check([&] { return linkat(fd(from_folder), from, fd(folder), name, flags); });
+}
+
+int rename_over(const Handle& folder, const char* from, const char* to) {
+  return check([&] { return renameat(fd(folder), from, fd(folder), to); });
+}
+
+int remove_file(const Handle& folder, const char* name) {
+  return check([&] { return unlinkat(fd(folder), name, 0); });
+}
+
+int remove_folder(const Handle& folder, const char* name) {
+  return check([&] { return unlinkat(fd(folder), name, AT_REMOVEDIR); });
+}
+
+// --- content ---------------------------------------------------------------------------------
+
+int64_t read_at(const Handle& file, char* buffer, size_t size, uint64_t offset) {
+  return retry([&] { return pread(fd(file), buffer, size, static_cast<off_t>(offset)); });
+}
+
+int write_at(const Handle& file, const char* buffer, size_t size, uint64_t offset) {
+  while (size > 0) {
+    const ssize_t written =
+        retry([&] { return pwrite(fd(file), buffer, size, static_cast<off_t>(offset)); });
+    if (written < 0) return static_cast<int>(written);
+    if (written == 0) return -EIO;
+    buffer += written;
+    size -= static_cast<size_t>(written);
+    offset += static_cast<uint64_t>(written);
+  }
+  return 0;
+}
+
+int next_data(const Handle& file, uint64_t offset, uint64_t size, uint64_t& start, uint64_t& end) {
+  start = end = size;
+  const off_t data = retry([&] { return lseek(fd(file), static_cast<off_t>(offset), SEEK_DATA); });
+  if (data == -ENXIO) return 0;
+  if (data < 0) {
+    // ENOTTY: HFS+.
+    if (data != -EINVAL && data != -EOPNOTSUPP && data != -ESPIPE && data != -ENOTTY) {
+      return static_cast<int>(data);
+    }
+    start = offset;
+    return 0;
+  }
+  const off_t hole = retry([&] { return lseek(fd(file), data, SEEK_HOLE); });
+  if (hole < 0 && hole != -ENXIO)
+    return static_cast<int>(hole);  // ENXIO: the file shrank in between
+  start = std::min(static_cast<uint64_t>(data), size);
+  end = hole < 0 ? start : std::min(static_cast<uint64_t>(hole), size);
+  return 0;
+}
+
+int set_size(const Handle& file, uint64_t size) {
+  return check([&] { return ftruncate(fd(file), static_cast<off_t>(size)); });
+}
+
+void allow_holes(const Handle& /*file*/) {}  // they always are
+
+// --- the rest --------------------------------------------------------------------------------
+
+int try_lock(intptr_t folder) {
+  return check([&] { return flock(static_cast<int>(folder), LOCK_EX | LOCK_NB); });
+}
+
+Time change_time_ceiling() { return time_of(CLOCK_REALTIME); }
+
+int64_t free_descriptors() {
+  struct rlimit limit;
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return 64;
+  int64_t open = 32;  // a guess, where neither is mounted
+  for (const char* path : {"/proc/self/fd", "/dev/fd"}) {
+    const std::unique_ptr<DIR, int (*)(DIR*)> listing(opendir(path), closedir);
+    if (!listing) continue;
+    open = 0;
+    while (readdir(listing.get()) != nullptr) open++;
+    break;
+  }
+  constexpr rlim_t kPlenty = 1 << 20;  // also what RLIM_INFINITY is taken for
+  return static_cast<int64_t>(std::min(limit.rlim_cur, kPlenty)) - open;
+}
+
+std::string environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+// --- paths -----------------------------------------------------------------------------------
+
+size_t root_length(std::string_view path) { return path.starts_with('/') ? 1 : 0; }
+
+}  // namespace fastcp::platform

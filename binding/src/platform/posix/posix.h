@@ -1,0 +1,59 @@
+// What the systems of POSIX share below platform.h: posix.cc, linux*.cc and darwin*.cc include it.
+#pragma once
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <ctime>
+
+#include "platform/platform.h"
+
+namespace fastcp::platform {
+
+inline int fd(const Handle& handle) { return static_cast<int>(handle.raw()); }
+
+inline int nofollow(Follow follow) { return follow == Follow::yes ? 0 : O_NOFOLLOW; }
+
+/** What the last call failed with. Linux has one number for ENOTSUP and EOPNOTSUPP, macOS two. */
+inline int failure() { return errno == ENOTSUP ? -EOPNOTSUPP : -errno; }
+
+/**
+ * Calls again where a signal interrupted; the result is the call's, or a negative errno. Every call
+ * goes through this, as network and FUSE file systems let signals interrupt any: but close(), and what says
+ * how to go on otherwise.
+ */
+template <class Call>
+auto retry(Call call) -> decltype(call()) {
+  for (;;) {
+    auto result = call();
+    if (result >= 0) return result;
+    if (errno != EINTR) return failure();
+  }
+}
+
+/** The same for calls that return 0: 0 or a negative errno. */
+template <class Call>
+int check(Call call) {
+  return static_cast<int>(retry(call));
+}
+
+int open_at(const Handle& folder, const char* name, int flags, mode_t mode, Handle& out);
+
+Kind kind_of_mode(mode_t mode);
+
+inline Time to_time(const timespec& time) {
+  return {time.tv_sec, static_cast<uint32_t>(time.tv_nsec)};
+}
+
+inline Time time_of(clockid_t clock) {
+  timespec now{};
+  clock_gettime(clock, &now);
+  return to_time(now);
+}
+
+inline timespec to_timespec(Time time) {
+  return {static_cast<time_t>(time.seconds), static_cast<long>(time.nanoseconds)};
+}
+
+}  // namespace fastcp::platform

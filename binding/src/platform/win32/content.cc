@@ -1,0 +1,156 @@
+// Windows: the content of files. Everything goes by handles: CopyFile2 takes paths, which somebody may lead
+// elsewhere meanwhile, and copies a file's alternate streams, attributes and times with it.
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+
+#include "platform/platform.h"
+#include "platform/win32/nt.h"
+
+namespace fastcp::platform {
+namespace {
+
+Attempt done(uint64_t bytes) { return {Attempt::done, false, 0, bytes}; }
+Attempt not_here(bool lasting, int error) { return {Attempt::not_here, lasting, error, 0}; }
+Attempt failed(int error) { return {Attempt::failed, false, error, 0}; }
+
+template <class Information>
+bool query_volume(const Handle& handle, FS_INFORMATION_CLASS what, Information& out) {
+  IO_STATUS_BLOCK io;
+  const NTSTATUS status = NtQueryVolumeInformationFile(raw(handle), &io, &out, sizeof out, what);
+  return NT_SUCCESS(status) || status == STATUS_BUFFER_OVERFLOW;  // its name has no room
+}
+
+bool shares_blocks(const Handle& file) {
+  FILE_FS_ATTRIBUTE_INFORMATION found;
+  return query_volume(file, FileFsAttributeInformation, found) &&
+         (found.FileSystemAttributes & FILE_SUPPORTS_BLOCK_REFCOUNTING) != 0;
+}
+
+NTSTATUS share_blocks(const Handle& src, const Handle& dst, uint64_t size, uint64_t cluster) {
+  constexpr uint64_t kMost = 1ULL << 30;  // bytes a call; less than 4 GiB are allowed
+  for (uint64_t offset = 0; offset < size; offset += kMost) {
+    DUPLICATE_EXTENTS_DATA range{};
+    range.FileHandle = raw(src);
+    range.SourceFileOffset.QuadPart = static_cast<LONGLONG>(offset);
+    range.TargetFileOffset.QuadPart = static_cast<LONGLONG>(offset);
+    // Whole clusters, beyond the end, too.
+    const uint64_t rest = (size - offset + cluster - 1) / cluster * cluster;
+    range.ByteCount.QuadPart = static_cast<LONGLONG>(std::min(rest, kMost));
+    const NTSTATUS status = control(dst, FSCTL_DUPLICATE_EXTENTS_TO_FILE, &range, sizeof range);
+    if (!NT_SUCCESS(status)) return status;
+  }
+  return STATUS_SUCCESS;
+}
+
+}  // namespace
+
+const char* const clone_call = "FSCTL_DUPLICATE_EXTENTS_TO_FILE";
+const bool clones_are_created = false;
+
+int create_clone(const Handle& /*src*/, const Handle& /*folder*/, const char* /*name*/,
+                 Handle& /*out*/) {
+  return -EOPNOTSUPP;
+}
+
+Attempt clone_file(const Handle& src, const Handle& dst) {
+  // ReFS has it, and so a Dev Drive.
+  if (!shares_blocks(dst)) return not_here(true, EOPNOTSUPP);
+  FILE_STANDARD_INFORMATION file;
+  FILE_FS_SIZE_INFORMATION volume;
+  const NTSTATUS status = query(src, FileStandardInformation, file);
+  if (!NT_SUCCESS(status)) return failed(-error_of(status));
+  if (!query_volume(dst, FileFsSizeInformation, volume)) return not_here(true, EOPNOTSUPP);
+  const auto size = static_cast<uint64_t>(file.EndOfFile.QuadPart);
+  const uint64_t cluster = uint64_t{volume.SectorsPerAllocationUnit} * volume.BytesPerSector;
+  if (const int error = set_size(dst, size); error < 0) return failed(-error);
+  const int error = error_of(share_blocks(src, dst, size, cluster));
+  if (error == 0) return done(0);
+  set_size(dst, 0);
+  switch (-error) {
+    case EXDEV: return not_here(true, EXDEV);  // two volumes
+    case EOPNOTSUPP:  // the server, or one file keeps sums and one does not
+    case EINVAL:      // one is sparse and one is not
+    case EPERM: return not_here(false, -error);
+    default: return failed(-error);
+  }
+}
+
+Attempt copy_range(const Handle& /*src*/, const Handle& /*dst*/, uint64_t /*offset*/,
+                   uint64_t /*length*/) {
+  return not_here(true, ENOSYS);
+}
+
+int64_t read_at(const Handle& file, char* buffer, size_t size, uint64_t offset) {
+  IO_STATUS_BLOCK io{};
+  LARGE_INTEGER at;
+  at.QuadPart = static_cast<LONGLONG>(offset);
+  const NTSTATUS status = NtReadFile(raw(file), nullptr, nullptr, nullptr, &io, buffer,
+                                     static_cast<ULONG>(size), &at, nullptr);
+  if (status == STATUS_END_OF_FILE) return 0;
+  return NT_SUCCESS(status) ? static_cast<int64_t>(io.Information) : error_of(status);
+}
+
+int write_at(const Handle& file, const char* buffer, size_t size, uint64_t offset) {
+  while (size > 0) {
+    IO_STATUS_BLOCK io{};
+    LARGE_INTEGER at;
+    at.QuadPart = static_cast<LONGLONG>(offset);
+    const NTSTATUS status =
+        NtWriteFile(raw(file), nullptr, nullptr, nullptr, &io, const_cast<char*>(buffer),
+                    static_cast<ULONG>(size), &at, nullptr);
+    if (!NT_SUCCESS(status)) return error_of(status);
+    if (io.Information == 0) return -EIO;
+    buffer += io.Information;
+    size -= io.Information;
+    offset += io.Information;
+  }
+  return 0;
+}
+
+int next_data(const Handle& file, uint64_t offset, uint64_t size, uint64_t& start, uint64_t& end) {
+  FILE_ALLOCATED_RANGE_BUFFER asked{}, found{};
+  asked.FileOffset.QuadPart = static_cast<LONGLONG>(offset);
+  asked.Length.QuadPart = static_cast<LONGLONG>(size - offset);
+  size_t got = 0;
+  const NTSTATUS status =
+      control(file, FSCTL_QUERY_ALLOCATED_RANGES, &asked, sizeof asked, &found, sizeof found, &got);
+  start = offset;
+  end = size;
+  // Overflow: there are more, for the next call.
+  if (!NT_SUCCESS(status) && status != STATUS_BUFFER_OVERFLOW) return 0;
+  start = size;
+  if (got < sizeof found) return 0;
+  start = std::clamp(static_cast<uint64_t>(found.FileOffset.QuadPart), offset, size);
+  end = std::min(start + static_cast<uint64_t>(found.Length.QuadPart), size);
+  return 0;
+}
+
+int set_size(const Handle& file, uint64_t size) {
+  FILE_END_OF_FILE_INFORMATION wanted;
+  wanted.EndOfFile.QuadPart = static_cast<LONGLONG>(size);
+  return error_of(set(file, FileEndOfFileInformation, wanted));
+}
+
+void allow_holes(const Handle& file) {
+  // Where there can be none they are filled with zeros, which is the same content.
+  control(file, FSCTL_SET_SPARSE, nullptr, 0);
+}
+
+void drop_cache(const Handle& file) {
+  // Out of memory nobody can send it.
+  sync(file);
+}
+
+int sync(const Handle& file_or_folder) {
+  IO_STATUS_BLOCK io;
+  const NTSTATUS status = NtFlushBuffersFile(raw(file_or_folder), &io);
+  FILE_STANDARD_INFORMATION found;
+  const bool is_folder =
+      NT_SUCCESS(query(file_or_folder, FileStandardInformation, found)) && found.Directory != FALSE;
+  // Names are on disk when the journal is: there is no other promise.
+  return is_folder ? 0 : error_of(status);
+}
+
+}  // namespace fastcp::platform

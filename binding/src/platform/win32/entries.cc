@@ -1,0 +1,277 @@
+// Windows: entries by their names, and what they have beside their content.
+
+#include <algorithm>
+#include <bit>
+#include <cerrno>
+#include <cstring>
+#include <memory>
+
+#include "platform/platform.h"
+#include "platform/win32/nt.h"
+#include "platform/win32/reparse.h"
+
+namespace fastcp::platform {
+namespace {
+
+// Later than winternl.h.
+constexpr auto kDispositionEx = std::bit_cast<FILE_INFORMATION_CLASS>(64);
+constexpr auto kRenameEx = std::bit_cast<FILE_INFORMATION_CLASS>(65);
+
+constexpr ULONG kModeAttributes =
+    FILE_ATTRIBUTE_READONLY | FILE_ATTRIBUTE_HIDDEN | FILE_ATTRIBUTE_SYSTEM;
+
+LARGE_INTEGER ticks_of(Time time) {
+  LARGE_INTEGER ticks;
+  ticks.QuadPart = (time.seconds + 11'644'473'600) * 10'000'000 + time.nanoseconds / 100;
+  return ticks;
+}
+
+/** Sets times that are not zero, and attributes unless they are; by another handle if this one may not. */
+int set_basic(const Handle& entry, FILE_BASIC_INFORMATION& wanted) {
+  NTSTATUS status = set(entry, FileBasicInformation, wanted);
+  if (status != STATUS_ACCESS_DENIED) return error_of(status);
+  Handle own;
+  const How how{FILE_WRITE_ATTRIBUTES | SYNCHRONIZE, FILE_OPEN_REPARSE_POINT};
+  const int error = open_name(entry, ".", how, own);
+  return error < 0 ? error : error_of(set(own, FileBasicInformation, wanted));
+}
+
+/** Replaces those attributes that are in `mask`. */
+int set_attributes(const Handle& entry, ULONG mask, ULONG attributes) {
+  FILE_BASIC_INFORMATION now;
+  if (const NTSTATUS status = query(entry, FileBasicInformation, now); !NT_SUCCESS(status)) {
+    return error_of(status);
+  }
+  FILE_BASIC_INFORMATION wanted{};
+  // Zero would leave all of them.
+  wanted.FileAttributes = ((now.FileAttributes & ~mask) | attributes) | FILE_ATTRIBUTE_NORMAL;
+  if (wanted.FileAttributes != FILE_ATTRIBUTE_NORMAL)
+    wanted.FileAttributes &= ~static_cast<ULONG>(FILE_ATTRIBUTE_NORMAL);
+  return set_basic(entry, wanted);
+}
+
+// --- names that come and go ------------------------------------------------------------------
+
+constexpr ULONG kReplace = 1, kPosix = 2, kRenameReadOnly = 0x40;  // FILE_RENAME_…
+constexpr ULONG kDelete = 1, kDeleteReadOnly = 0x10;               // FILE_DISPOSITION_…
+
+/** This Windows or file system does not know a newer way. */
+bool is_unknown(NTSTATUS status) {
+  switch (status) {
+    case STATUS_INVALID_INFO_CLASS:
+    case STATUS_INVALID_PARAMETER:
+    case STATUS_INVALID_DEVICE_REQUEST:
+    case STATUS_NOT_SUPPORTED:
+    case STATUS_NOT_IMPLEMENTED: return true;
+    default: return false;
+  }
+}
+
+/** FILE_RENAME_INFORMATION and FILE_LINK_INFORMATION: they are one. */
+NTSTATUS give_name(const Handle& entry, FILE_INFORMATION_CLASS what, ULONG flags,
+                   const Name& name) {
+  struct Head {
+    ULONG flags;
+    HANDLE root;
+    ULONG length;
+  };
+  constexpr size_t kName = offsetof(Head, length) + sizeof(ULONG);
+  const size_t length = name.text.size() * sizeof(char16_t);
+  // At least the size of what winternl.h declares.
+  const size_t size = std::max(sizeof(FILE_RENAME_INFORMATION), kName + length);
+  const auto buffer = std::make_unique<uint64_t[]>(size / sizeof(uint64_t) + 1);
+  auto* head = reinterpret_cast<Head*>(buffer.get());
+  *head = {flags, name.root, static_cast<ULONG>(length)};
+  std::memcpy(reinterpret_cast<char*>(head) + kName, name.text.data(), length);
+  IO_STATUS_BLOCK io;
+  return patiently(
+      [&] { return NtSetInformationFile(raw(entry), &io, head, static_cast<ULONG>(size), what); });
+}
+
+/** Takes away what keeps an entry from being replaced or removed; true if it was that. */
+bool make_writable(const Handle& folder, const char* name) {
+  Handle entry;
+  const How how{kLook | FILE_WRITE_ATTRIBUTES, FILE_OPEN_REPARSE_POINT};
+  FILE_BASIC_INFORMATION found;
+  return open_name(folder, name, how, entry) == 0 &&
+         NT_SUCCESS(query(entry, FileBasicInformation, found)) &&
+         (found.FileAttributes & FILE_ATTRIBUTE_READONLY) != 0 &&
+         set_attributes(entry, FILE_ATTRIBUTE_READONLY, 0) == 0;
+}
+
+int rename(const Handle& folder, const char* from, const char* to, bool replaces) {
+  Handle entry;
+  const How how{DELETE | SYNCHRONIZE, FILE_OPEN_REPARSE_POINT};
+  Name name;
+  int error = open_name(folder, from, how, entry);
+  if (error == 0) error = name.set(folder, to);
+  if (error < 0) return error;
+  // What is replaced may be open, be read-only, and is gone at once.
+  const ULONG flags = kPosix | (replaces ? kReplace | kRenameReadOnly : 0);
+  NTSTATUS status = give_name(entry, kRenameEx, flags, name);
+  if (!is_unknown(status)) return error_of(status);
+  const auto plain = [&] {
+    return give_name(entry, FileRenameInformation, replaces ? kReplace : 0, name);
+  };
+  status = plain();
+  if (status == STATUS_ACCESS_DENIED && replaces && make_writable(folder, to)) status = plain();
+  return error_of(status);
+}
+
+int remove(const Handle& folder, const char* name, bool is_folder) {
+  Handle entry;
+  const ULONG kind = is_folder ? FILE_DIRECTORY_FILE : 0;
+  const How how{DELETE | kLook, FILE_OPEN_REPARSE_POINT | kind};
+  if (const int error = open_name(folder, name, how, entry); error < 0) return error;
+  FILE_ATTRIBUTE_TAG_INFORMATION found;
+  if (!is_folder && NT_SUCCESS(tag_of(entry, found)) &&
+      kind_of(found.FileAttributes, found.ReparseTag) == Kind::folder) {
+    return -EISDIR;
+  }
+  ULONG flags = kDelete | kPosix | kDeleteReadOnly;
+  NTSTATUS status = set(entry, kDispositionEx, flags);
+  if (!is_unknown(status)) return error_of(status);
+  FILE_DISPOSITION_INFORMATION gone{TRUE};
+  status = set(entry, FileDispositionInformation, gone);
+  if (status == STATUS_CANNOT_DELETE && make_writable(folder, name)) {
+    status = set(entry, FileDispositionInformation, gone);
+  }
+  return error_of(status);
+}
+
+}  // namespace
+
+// --- entries ---------------------------------------------------------------------------------
+
+int64_t read_link(const Handle& folder, const char* name, char* target, size_t size,
+                  LinkKind& kind) {
+  Handle link;
+  if (const int error = open_entry(folder, name, Follow::no, link); error < 0) return error;
+  const auto data = std::make_unique<char[]>(kMostReparseData);
+  size_t length = 0;
+  NTSTATUS status =
+      control(link, FSCTL_GET_REPARSE_POINT, nullptr, 0, data.get(), kMostReparseData, &length);
+  FILE_ATTRIBUTE_TAG_INFORMATION found{};
+  if (NT_SUCCESS(status)) status = tag_of(link, found);
+  if (!NT_SUCCESS(status)) return error_of(status);
+  std::string text;
+  if (!link_text({data.get(), length}, text)) return -EINVAL;
+  if (text.size() >= size) return -ENAMETOOLONG;
+  const bool is_folder = (found.FileAttributes & FILE_ATTRIBUTE_DIRECTORY) != 0;
+  kind = found.ReparseTag == kMountPointTag ? LinkKind::junction
+         : is_folder                        ? LinkKind::folder
+                                            : LinkKind::file;
+  return static_cast<int64_t>(text.copy(target, size));
+}
+
+int make_link(const Handle& folder, const char* name, const char* target, LinkKind kind) {
+  const std::string data = reparse_data(target, kind);
+  if (data.empty()) return -EINVAL;
+  const ULONG type = kind == LinkKind::file ? FILE_NON_DIRECTORY_FILE : FILE_DIRECTORY_FILE;
+  const How how{FILE_WRITE_DATA | FILE_WRITE_ATTRIBUTES | DELETE | kLook,
+                type | FILE_OPEN_REPARSE_POINT, FILE_CREATE};
+  Handle made;
+  if (const int error = open_name(folder, name, how, made); error < 0) return error;
+  const auto make = [&] {
+    return control(made, FSCTL_SET_REPARSE_POINT, data.data(), data.size());
+  };
+  NTSTATUS status = make();
+  // An administrator has the right, and has to claim it. Without it, and Developer Mode, this is -EPERM.
+  constexpr ULONG kMakeLinks = 35;  // SE_CREATE_SYMBOLIC_LINK_PRIVILEGE
+  BOOLEAN before = FALSE;
+  if (status == STATUS_PRIVILEGE_NOT_HELD &&
+      NT_SUCCESS(RtlAdjustPrivilege(kMakeLinks, TRUE, FALSE, &before))) {
+    status = make();
+  }
+  if (NT_SUCCESS(status)) return 0;
+  FILE_DISPOSITION_INFORMATION gone{TRUE};
+  set(made, FileDispositionInformation, gone);
+  return error_of(status);
+}
+
+int make_special(const Handle& /*folder*/, const char* /*name*/, const Stat& /*source*/,
+                 uint32_t /*mode*/) {
+  return -EOPNOTSUPP;
+}
+
+int make_hard_link(const Handle& from_folder, const char* from, Follow follow, const Handle& folder,
+                   const char* name) {
+  Handle entry;
+  const ULONG itself = follow == Follow::yes ? 0 : FILE_OPEN_REPARSE_POINT;
+  const How how{FILE_WRITE_ATTRIBUTES | SYNCHRONIZE, itself};
+  Name given;
+  int error = open_name(from_folder, from, how, entry);
+  if (error == 0) error = given.set(folder, name);
+  return error < 0 ? error : error_of(give_name(entry, FileLinkInformation, 0, given));
+}
+
+int rename_over(const Handle& folder, const char* from, const char* to) {
+  return rename(folder, from, to, true);
+}
+
+int rename_new(const Handle& folder, const char* from, const char* to) {
+  return rename(folder, from, to, false);
+}
+
+int remove_file(const Handle& folder, const char* name) { return remove(folder, name, false); }
+int remove_folder(const Handle& folder, const char* name) { return remove(folder, name, true); }
+
+// --- what an entry has beside its content -----------------------------------------------------
+
+int set_mode(const Handle& entry, uint32_t mode) {
+  FILE_STANDARD_INFORMATION found;
+  const NTSTATUS status = query(entry, FileStandardInformation, found);
+  if (!NT_SUCCESS(status)) return error_of(status);
+  const bool is_folder = found.Directory != FALSE;
+  // A folder's "read-only" says that its icon is not the usual one.
+  const ULONG mask =
+      is_folder ? kModeAttributes & ~static_cast<ULONG>(FILE_ATTRIBUTE_READONLY) : kModeAttributes;
+  return set_attributes(entry, mask, attributes_of(mode, is_folder));
+}
+
+int set_owner(const Handle& /*entry*/, uint32_t /*uid*/, uint32_t /*gid*/) { return -EOPNOTSUPP; }
+
+int set_times(const Handle& entry, Time accessed, Time modified) {
+  FILE_BASIC_INFORMATION wanted{};
+  wanted.LastAccessTime = ticks_of(accessed);
+  wanted.LastWriteTime = ticks_of(modified);
+  return set_basic(entry, wanted);
+}
+
+int touch(const Handle& entry) {
+  FILE_BASIC_INFORMATION wanted{};
+  NtQuerySystemTime(&wanted.LastWriteTime);
+  wanted.LastAccessTime = wanted.LastWriteTime;
+  return set_basic(entry, wanted);
+}
+
+// Windows' access lists are a folder's to hand down, and its extended attributes are for old programs and WSL:
+// neither is copied, and of what is listed there is nothing.
+int64_t list_attributes(const Handle& /*entry*/, char* /*names*/, size_t /*size*/) {
+  return -EOPNOTSUPP;
+}
+int64_t get_attribute(const Handle& /*entry*/, const char* /*name*/, char* /*value*/,
+                      size_t /*size*/) {
+  return -EOPNOTSUPP;
+}
+uint32_t attribute_view() { return 1; }
+int set_attribute(const Handle& /*entry*/, const char* /*name*/, const char* /*value*/,
+                  size_t /*size*/) {
+  return -EOPNOTSUPP;
+}
+int remove_attribute(const Handle& /*entry*/, const char* /*name*/) { return -EOPNOTSUPP; }
+uint32_t group_permissions(const char* /*list*/, size_t /*size*/) { return 7; }
+
+// --- whole trees -----------------------------------------------------------------------------
+
+bool wants_folders_early(const Handle& /*folder*/) { return false; }
+int exchange(const Handle& /*folder*/, const char* /*one*/, const char* /*other*/) {
+  return -ENOSYS;
+}
+int check_snapshot(const Handle& /*source*/, const Handle& /*folder*/) { return -EOPNOTSUPP; }
+int take_snapshot(const Handle& /*source*/, const Handle& /*folder*/, const char* /*name*/) {
+  return -EOPNOTSUPP;
+}
+int make_snapshot_source(const Handle& /*folder*/, const char* /*name*/) { return -EOPNOTSUPP; }
+
+}  // namespace fastcp::platform

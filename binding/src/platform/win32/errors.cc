@@ -1,0 +1,71 @@
+// Windows: what its kernel's codes are as errno. Where Node (libuv) translates the Win32 error that belongs
+// to one, this agrees with it.
+
+#include <algorithm>
+#include <cerrno>
+#include <iterator>
+
+#include "platform/win32/nt.h"
+
+namespace fastcp::platform {
+namespace {
+
+struct Translation {
+  NTSTATUS status;
+  int error;
+};
+
+constexpr Translation kTranslations[] = {
+    {STATUS_OBJECT_NAME_NOT_FOUND, ENOENT},
+    {STATUS_OBJECT_PATH_NOT_FOUND, ENOENT},
+    {STATUS_NO_SUCH_FILE, ENOENT},
+    {STATUS_NO_SUCH_DEVICE, ENOENT},
+    {STATUS_BAD_NETWORK_PATH, ENOENT},
+    {STATUS_BAD_NETWORK_NAME, ENOENT},
+    {STATUS_OBJECT_PATH_INVALID, ENOENT},
+    // Node says ENOENT; but it is the name that cannot be, as `a?b`.
+    {STATUS_OBJECT_NAME_INVALID, EINVAL},
+    {STATUS_OBJECT_PATH_SYNTAX_BAD, EINVAL},
+    {STATUS_NAME_TOO_LONG, ENAMETOOLONG},
+    {STATUS_OBJECT_NAME_COLLISION, EEXIST},
+    {STATUS_NOT_A_DIRECTORY, ENOTDIR},
+    {STATUS_FILE_IS_A_DIRECTORY, EISDIR},
+    {STATUS_DIRECTORY_NOT_EMPTY, ENOTEMPTY},
+    {STATUS_ACCESS_DENIED, EPERM},
+    {STATUS_CANNOT_DELETE, EPERM},
+    {STATUS_PRIVILEGE_NOT_HELD, EPERM},
+    {STATUS_NETWORK_ACCESS_DENIED, EPERM},
+    {STATUS_SHARING_VIOLATION, EBUSY},
+    {STATUS_FILE_LOCK_CONFLICT, EBUSY},
+    {STATUS_DELETE_PENDING, EBUSY},
+    {STATUS_LOCK_NOT_GRANTED, EWOULDBLOCK},
+    {STATUS_MEDIA_WRITE_PROTECTED, EROFS},
+    {STATUS_DISK_FULL, ENOSPC},
+    {STATUS_QUOTA_EXCEEDED, EDQUOT},
+    {STATUS_FILE_TOO_LARGE, EFBIG},
+    {STATUS_TOO_MANY_LINKS, EMLINK},
+    {STATUS_NOT_SAME_DEVICE, EXDEV},
+    {STATUS_TOO_MANY_OPENED_FILES, EMFILE},
+    {STATUS_INSUFFICIENT_RESOURCES, ENOMEM},
+    {STATUS_NO_MEMORY, ENOMEM},
+    {STATUS_INVALID_HANDLE, EBADF},
+    {STATUS_STOPPED_ON_SYMLINK, ELOOP},
+    {STATUS_NOT_A_REPARSE_POINT, EINVAL},
+    {STATUS_INVALID_PARAMETER, EINVAL},
+    {STATUS_INVALID_INFO_CLASS, EOPNOTSUPP},
+    {STATUS_INVALID_DEVICE_REQUEST, EOPNOTSUPP},
+    {STATUS_NOT_SUPPORTED, EOPNOTSUPP},
+    {STATUS_NOT_IMPLEMENTED, EOPNOTSUPP},
+};
+
+}  // namespace
+
+int error_of(NTSTATUS status) {
+  if (NT_SUCCESS(status)) return 0;
+  const auto* const found =
+      std::find_if(std::begin(kTranslations), std::end(kTranslations),
+                   [status](const Translation& one) { return one.status == status; });
+  return found == std::end(kTranslations) ? -EIO : -found->error;
+}
+
+}  // namespace fastcp::platform

@@ -1,0 +1,107 @@
+// What the files for Windows share: the calls of its kernel. Beneath Win32's they open a name relative to a
+// folder's handle, take paths of any length, and say in NTSTATUS what happened.
+#pragma once
+
+#define WIN32_LEAN_AND_MEAN
+#define NOMINMAX
+#define WIN32_NO_STATUS
+#include <windows.h>
+#undef WIN32_NO_STATUS
+// After windows.h, whose types they need.
+#include <ntstatus.h>
+#include <winioctl.h>
+#include <winternl.h>
+
+#include <string>
+#include <utility>
+
+#include "platform/platform.h"
+
+// Not in winternl.h.
+extern "C" {
+NTSTATUS NTAPI NtReadFile(HANDLE, HANDLE, PIO_APC_ROUTINE, PVOID, PIO_STATUS_BLOCK, PVOID, ULONG,
+                          PLARGE_INTEGER, PULONG);
+NTSTATUS NTAPI NtWriteFile(HANDLE, HANDLE, PIO_APC_ROUTINE, PVOID, PIO_STATUS_BLOCK, PVOID, ULONG,
+                           PLARGE_INTEGER, PULONG);
+NTSTATUS NTAPI NtFlushBuffersFile(HANDLE, PIO_STATUS_BLOCK);
+NTSTATUS NTAPI NtQueryDirectoryFile(HANDLE, HANDLE, PIO_APC_ROUTINE, PVOID, PIO_STATUS_BLOCK, PVOID,
+                                    ULONG, FILE_INFORMATION_CLASS, BOOLEAN, PUNICODE_STRING,
+                                    BOOLEAN);
+NTSTATUS NTAPI RtlAdjustPrivilege(ULONG, BOOLEAN, BOOLEAN, PBOOLEAN);
+}
+
+namespace fastcp::platform {
+
+/** 0, or what a status says as a negative errno. */
+int error_of(NTSTATUS status);
+
+// NOLINTNEXTLINE(performance-no-int-to-ptr): it is one
+inline HANDLE raw(const Handle& handle) { return reinterpret_cast<HANDLE>(handle.raw()); }
+
+/** Information on what a handle stands for, as a struct of winternl.h. */
+template <class Information>
+NTSTATUS query(const Handle& handle, FILE_INFORMATION_CLASS what, Information& out) {
+  IO_STATUS_BLOCK io;
+  return NtQueryInformationFile(raw(handle), &io, &out, sizeof out, what);
+}
+
+template <class Information>
+NTSTATUS set(const Handle& handle, FILE_INFORMATION_CLASS what, Information& information) {
+  IO_STATUS_BLOCK io;
+  return NtSetInformationFile(raw(handle), &io, &information, sizeof information, what);
+}
+
+/** Stands for the working folder; Windows has small negative numbers of its own. */
+inline constexpr intptr_t kWorkingFolder = -100;
+
+/** A name as the kernel takes it: relative to `root`, which is null where it is a whole path. */
+struct Name {
+  std::u16string text;
+  HANDLE root = nullptr;
+
+  /** 0 or a negative errno. */
+  int set(const Handle& folder, const char* name);
+
+  [[nodiscard]] UNICODE_STRING string() {
+    const auto bytes = static_cast<USHORT>(text.size() * sizeof(char16_t));
+    return {bytes, bytes, reinterpret_cast<wchar_t*>(text.data())};
+  }
+};
+
+/** What others hold for a moment, as virus scanners do with what is new, is tried again for some time. */
+template <class Call>
+NTSTATUS patiently(Call call) {
+  NTSTATUS status = call();
+  for (DWORD wait = 1; status == STATUS_SHARING_VIOLATION && wait < 64; wait *= 2) {
+    Sleep(wait);
+    status = call();
+  }
+  return status;
+}
+
+/** To know of an entry what there is to know. */
+inline constexpr ACCESS_MASK kLook = FILE_READ_ATTRIBUTES | SYNCHRONIZE;
+
+/** How something is opened or made. */
+struct How {
+  ACCESS_MASK access;
+  ULONG options = 0;
+  ULONG disposition = FILE_OPEN;
+  ULONG attributes = 0;
+};
+
+int open_name(const Handle& folder, const char* name, const How& how, Handle& out);
+
+/** What a reparse tag makes of an entry that Windows lists as a file or folder. */
+Kind kind_of(ULONG attributes, ULONG tag);
+NTSTATUS tag_of(const Handle& handle, FILE_ATTRIBUTE_TAG_INFORMATION& out);
+
+/** Modes: whether a file is read-only, and in bits of their own what is hidden or the system's. */
+uint32_t mode_of(ULONG attributes, Kind kind);
+ULONG attributes_of(uint32_t mode, bool is_folder);
+
+/** A call to the file system by its code. `got`: how many bytes it gave. */
+NTSTATUS control(const Handle& handle, ULONG code, const void* in, size_t in_size,
+                 void* out = nullptr, size_t out_size = 0, size_t* got = nullptr);
+
+}  // namespace fastcp::platform

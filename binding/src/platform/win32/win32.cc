@@ -1,0 +1,312 @@
+// Windows. Every path is one name relative to an open folder's handle, and no link is followed but where the
+// caller says so, as on Linux: nobody can lead a copy astray by a link, and no path is too long. A junction
+// is a link, too, whatever it leads to.
+//
+// Modes are what Windows keeps of them: whether a file is read-only, and whether an entry is hidden or one of
+// the system's.
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cerrno>
+#include <cstring>
+#include <memory>
+#include <string_view>
+#include <utility>
+
+#include "platform/platform.h"
+#include "platform/win32/nt.h"
+#include "platform/win32/reparse.h"
+#include "platform/win32/text.h"
+
+namespace fastcp::platform {
+namespace {
+
+// Later than winternl.h.
+constexpr auto kIdInformation = std::bit_cast<FILE_INFORMATION_CLASS>(59);
+struct IdInformation {
+  uint64_t volume;
+  uint64_t id[2];
+};
+
+bool is_same_entry(const Handle& one, const Handle& other) {
+  Stat first, second;
+  return stat_handle(one, first) == 0 && stat_handle(other, second) == 0 &&
+         first.dev == second.dev && first.ino == second.ino;
+}
+
+/** Opens something for its content. A link is -ELOOP unless it may be followed. */
+int open_content(const Handle& folder, const char* name, Follow follow, const How& how,
+                 Handle& out) {
+  if (follow == Follow::yes) return open_name(folder, name, how, out);
+  How itself = how;
+  itself.options |= FILE_OPEN_REPARSE_POINT;
+  if (const int error = open_name(folder, name, itself, out); error < 0) return error;
+  FILE_ATTRIBUTE_TAG_INFORMATION found;
+  if (!NT_SUCCESS(tag_of(out, found))) return 0;  // a file system that has no such thing
+  if ((found.FileAttributes & FILE_ATTRIBUTE_REPARSE_POINT) == 0) return 0;
+  const Kind kind = kind_of(found.FileAttributes, found.ReparseTag);
+  if (kind != Kind::folder && kind != Kind::file) return -ELOOP;
+  // Its content is what a driver makes of it. Nobody may have put a link there meanwhile.
+  const Handle looked = std::move(out);
+  if (const int error = open_name(folder, name, how, out); error < 0) return error;
+  return is_same_entry(looked, out) ? 0 : -ELOOP;
+}
+
+Time time_of(LARGE_INTEGER time) {
+  constexpr int64_t kPerSecond = 10'000'000, kEpoch = 11'644'473'600;  // since 1601, by 100 ns
+  const int64_t ticks = time.QuadPart;
+  const int64_t seconds = ticks / kPerSecond - (ticks % kPerSecond < 0 ? 1 : 0);
+  return {seconds - kEpoch, static_cast<uint32_t>((ticks - seconds * kPerSecond) * 100)};
+}
+
+// --- listings: the kernel's records say too much, and not in UTF-8 ----------------------------
+
+/** u16 size, u8 kind, the name and a zero. */
+constexpr size_t kRecordHead = 3;
+
+void append_record(std::string& to, std::u16string_view name, Kind kind) {
+  const size_t at = to.size();
+  to.append(kRecordHead, static_cast<char>(kind));
+  append_utf8(to, name);
+  to += '\0';
+  const auto size = static_cast<uint16_t>(to.size() - at);
+  std::memcpy(to.data() + at, &size, sizeof size);
+}
+
+}  // namespace
+
+// --- Handle ----------------------------------------------------------------------------------
+
+Handle& Handle::operator=(Handle&& other) noexcept {
+  if (this != &other) {
+    close();
+    raw_ = std::exchange(other.raw_, kNone);
+  }
+  return *this;
+}
+
+Handle Handle::working_folder() { return Handle(kWorkingFolder); }
+
+int Handle::close() {
+  const intptr_t handle = std::exchange(raw_, kNone);
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): it is one
+  return handle > 0 ? error_of(NtClose(reinterpret_cast<HANDLE>(handle))) : 0;
+}
+
+// --- folders ---------------------------------------------------------------------------------
+
+int open_source_folder(const Handle& parent, const char* name, Follow follow, Handle& out) {
+  return open_content(parent, name, follow, {FILE_LIST_DIRECTORY | kLook, FILE_DIRECTORY_FILE},
+                      out);
+}
+
+int open_target_folder(const Handle& parent, const char* name, Follow follow, Handle& out) {
+  How how{kLook | FILE_WRITE_ATTRIBUTES, FILE_DIRECTORY_FILE};
+  const int error = open_content(parent, name, follow, how, out);
+  if (error != -EPERM) return error;
+  how.access = kLook;  // of somebody else's folder, in which something may be made all the same
+  return open_content(parent, name, follow, how, out);
+}
+
+// Windows' kernel knows no '..'; the caller finds the folder from above.
+int open_source_parent(const Handle& /*folder*/, Handle& /*out*/) { return -EOPNOTSUPP; }
+int open_target_parent(const Handle& /*folder*/, Handle& /*out*/) { return -EOPNOTSUPP; }
+
+int64_t read_listing(const Handle& folder, char* buffer, size_t size) {
+  // A record of ours is less than half as long again as one of the kernel's, with the longest of names and
+  // three bytes for each character of it.
+  alignas(uint64_t) std::array<char, 16 << 10> found;
+  const auto room = static_cast<ULONG>(std::min(found.size(), size / 3 * 2));
+  IO_STATUS_BLOCK io{};
+  const NTSTATUS status =
+      NtQueryDirectoryFile(raw(folder), nullptr, nullptr, nullptr, &io, found.data(), room,
+                           FileFullDirectoryInformation, FALSE, nullptr, FALSE);
+  if (status == STATUS_NO_MORE_FILES || status == STATUS_NO_SUCH_FILE) return 0;
+  if (!NT_SUCCESS(status)) return error_of(status);
+  std::string records;
+  for (size_t at = 0;;) {
+    const auto* entry = reinterpret_cast<const FILE_FULL_DIR_INFORMATION*>(found.data() + at);
+    const bool reparse = (entry->FileAttributes & FILE_ATTRIBUTE_REPARSE_POINT) != 0;
+    // There EaSize is the tag (MS-FSCC 2.4.14); where it is not set the entry is to be looked at.
+    const Kind kind = reparse && entry->EaSize == 0 ? Kind::unknown
+                                                    : kind_of(entry->FileAttributes, entry->EaSize);
+    const auto* name = reinterpret_cast<const char16_t*>(entry->FileName);
+    append_record(records, {name, entry->FileNameLength / sizeof(char16_t)}, kind);
+    if (entry->NextEntryOffset == 0) break;
+    at += entry->NextEntryOffset;
+  }
+  if (records.size() > size) return -EOVERFLOW;
+  return static_cast<int64_t>(records.copy(buffer, size));
+}
+
+Listed parse_listing(const char* record) {
+  uint16_t size = 0;
+  std::memcpy(&size, record, sizeof size);
+  return {record + kRecordHead, static_cast<Kind>(record[sizeof size]), size};
+}
+
+// A volume is mounted on a folder by a junction, which is not followed.
+bool is_mount_point(const Handle& /*parent*/, const Handle& /*folder*/) { return false; }
+
+// A volume is that as a whole, and has a number of its own.
+bool is_read_only(const Handle& /*folder*/) { return false; }
+
+bool is_append_only(const Handle& /*folder*/, const char* /*path*/) { return false; }
+
+bool has_own_clock(const Handle& folder) {
+  constexpr ULONG kRemote = 0x10;  // FILE_REMOTE_DEVICE
+  FILE_FS_DEVICE_INFORMATION found;
+  IO_STATUS_BLOCK io;
+  const NTSTATUS status =
+      NtQueryVolumeInformationFile(raw(folder), &io, &found, sizeof found, FileFsDeviceInformation);
+  return NT_SUCCESS(status) && (found.Characteristics & kRemote) == 0;
+}
+
+uint64_t time_step(const Handle& folder) {
+  constexpr uint64_t kSecond = 1'000'000'000;  // ns
+  struct {
+    FILE_FS_ATTRIBUTE_INFORMATION found;
+    WCHAR more[32];
+  } information{};
+  IO_STATUS_BLOCK io;
+  const NTSTATUS status = NtQueryVolumeInformationFile(
+      raw(folder), &io, &information, sizeof information, FileFsAttributeInformation);
+  if (!NT_SUCCESS(status)) return 1;
+  const std::wstring_view name(information.found.FileSystemName,
+                               information.found.FileSystemNameLength / sizeof(WCHAR));
+  if (name == L"FAT" || name == L"FAT32") return 2 * kSecond;
+  return name == L"exFAT" ? kSecond / 100 : 100;
+}
+
+int make_folder(const Handle& parent, const char* name, uint32_t /*mode*/) {
+  Handle made;
+  const How how{kLook, FILE_DIRECTORY_FILE | FILE_OPEN_REPARSE_POINT, FILE_CREATE};
+  return open_name(parent, name, how, made);
+}
+
+int set_folder_mode(const Handle& folder, uint32_t mode) { return set_mode(folder, mode); }
+
+// --- entries ---------------------------------------------------------------------------------
+
+int stat_handle(const Handle& handle, Stat& out) {
+  FILE_ALL_INFORMATION all;
+  const NTSTATUS status = query(handle, FileAllInformation, all);
+  // Its name has no room here.
+  if (!NT_SUCCESS(status) && status != STATUS_BUFFER_OVERFLOW) return error_of(status);
+  const FILE_BASIC_INFORMATION& basic = all.BasicInformation;
+  FILE_ATTRIBUTE_TAG_INFORMATION tag{};
+  if ((basic.FileAttributes & FILE_ATTRIBUTE_REPARSE_POINT) != 0) tag_of(handle, tag);
+  IdInformation id;
+  if (NT_SUCCESS(query(handle, kIdInformation, id))) {
+    out.dev = id.volume;
+    out.ino = id.id[0] ^ id.id[1];  // the second is 0 but on ReFS
+  } else {
+    FILE_FS_VOLUME_INFORMATION volume{};
+    IO_STATUS_BLOCK io;
+    NtQueryVolumeInformationFile(raw(handle), &io, &volume, sizeof volume, FileFsVolumeInformation);
+    out.dev = volume.VolumeSerialNumber;
+    out.ino = static_cast<uint64_t>(all.InternalInformation.IndexNumber.QuadPart);
+  }
+  out.kind = kind_of(basic.FileAttributes, tag.ReparseTag);
+  out.size = static_cast<uint64_t>(all.StandardInformation.EndOfFile.QuadPart);
+  out.allocated = static_cast<uint64_t>(all.StandardInformation.AllocationSize.QuadPart);
+  out.rdev = 0;
+  out.links = all.StandardInformation.NumberOfLinks;
+  out.atime = time_of(basic.LastAccessTime);
+  out.mtime = time_of(basic.LastWriteTime);
+  out.ctime = time_of(basic.ChangeTime);
+  out.uid = out.gid = 0;  // Windows' owners are no numbers, and nobody's to give
+  out.mode = mode_of(basic.FileAttributes, out.kind);
+  return 0;
+}
+
+int identify(const Handle& handle, Identity& out) {
+  Stat found;
+  if (const int error = stat_handle(handle, found); error < 0) return error;
+  FILE_BASIC_INFORMATION basic{};
+  query(handle, FileBasicInformation, basic);
+  out = {out.file_system, found.dev, found.ino, time_of(basic.CreationTime)};
+  return 0;
+}
+
+uint64_t file_system(const Handle& /*handle*/) { return 0; }
+
+int stat_entry(const Handle& folder, const char* name, Stat& out, Follow follow) {
+  Handle entry;
+  const int error = open_entry(folder, name, follow, entry);
+  return error < 0 ? error : stat_handle(entry, out);
+}
+
+int open_source_file(const Handle& folder, const char* name, Follow follow, bool& without_atime,
+                     Handle& out) {
+  without_atime = false;  // Windows keeps them only where it was told to
+  const How how{FILE_READ_DATA | kLook, FILE_NON_DIRECTORY_FILE | FILE_SEQUENTIAL_ONLY};
+  return open_content(folder, name, follow, how, out);
+}
+
+int open_entry(const Handle& folder, const char* name, Follow follow, Handle& out) {
+  const ULONG itself = follow == Follow::yes ? 0 : FILE_OPEN_REPARSE_POINT;
+  return open_name(folder, name, {kLook, itself}, out);
+}
+
+int create_file(const Handle& folder, const char* name, uint32_t mode, Handle& out) {
+  // Read-only from the beginning: that is for others, who open it later.
+  const How how{FILE_WRITE_DATA | FILE_WRITE_ATTRIBUTES | kLook,
+                FILE_NON_DIRECTORY_FILE | FILE_OPEN_REPARSE_POINT, FILE_CREATE,
+                attributes_of(mode, false) | FILE_ATTRIBUTE_ARCHIVE};
+  return open_name(folder, name, how, out);
+}
+
+// --- the process -----------------------------------------------------------------------------
+
+ThreadUsage thread_usage() {
+  FILETIME began, ended, kernel, user;
+  if (GetThreadTimes(GetCurrentThread(), &began, &ended, &kernel, &user) == 0) return {};
+  const auto ns = [](FILETIME time) {
+    return (static_cast<uint64_t>(time.dwHighDateTime) << 32 | time.dwLowDateTime) * 100;
+  };
+  return {ns(kernel) + ns(user), 0};  // Windows does not tell what a thread had to wait for
+}
+
+namespace {
+
+Time to_time(FILETIME time) {
+  LARGE_INTEGER both;
+  both.LowPart = time.dwLowDateTime;
+  both.HighPart = static_cast<LONG>(time.dwHighDateTime);
+  return time_of(both);
+}
+
+}  // namespace
+
+Time change_time_floor() {
+  FILETIME now;
+  GetSystemTimeAsFileTime(&now);  // of the last tick
+  return to_time(now);
+}
+
+Time change_time_ceiling() {
+  FILETIME now;
+  GetSystemTimePreciseAsFileTime(&now);
+  return to_time(now);
+}
+
+int64_t free_descriptors() { return 8192; }  // of 16 million handles; folders need not all be kept
+
+unsigned processor_count() {
+  DWORD_PTR process = 0, system = 0;
+  if (GetProcessAffinityMask(GetCurrentProcess(), &process, &system) == 0) return 1;
+  // No mask: more than 64.
+  if (process == 0) return GetActiveProcessorCount(ALL_PROCESSOR_GROUPS);
+  return std::max(1U, static_cast<unsigned>(std::popcount(uint64_t{process})));
+}
+
+std::string environment(const char* name) {
+  // Not getenv(): the C library's copy is older than what JavaScript has set.
+  std::array<char, 256> value;
+  const DWORD length = GetEnvironmentVariableA(name, value.data(), value.size());
+  return length < value.size() ? std::string(value.data(), length) : "";
+}
+
+}  // namespace fastcp::platform

@@ -1,0 +1,39 @@
+import { spawnSync } from 'node:child_process';
+import { cpSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { beforeEach, expect, test } from 'vitest';
+import { workFolder } from '../support/work.js';
+
+// The lint step that keeps the layers of the addon apart.
+
+const root = join(import.meta.dirname, '../..');
+const work = workFolder('layers');
+const sources = join(work, 'src');
+
+beforeEach(() => cpSync(join(root, 'binding/src'), sources, { recursive: true }));
+
+function lint(): { status: number | null; stderr: string } {
+  return spawnSync('node', [join(root, 'scripts/layers.mjs'), sources], { encoding: 'utf8' });
+}
+
+test('the sources include nothing of a layer above', () => {
+  expect(lint()).toMatchObject({ status: 0, stderr: '' });
+});
+
+test.for([
+  ['engine/run/engine.h', 'engine/entry/metadata.h', 'it belongs to a layer above'],
+  ['engine/entry/place.cc', 'engine/tree/mirror.h', 'it belongs to a layer above'],
+  ['engine/base/report.cc', 'engine/run/engine.h', 'it belongs to a layer above'],
+  ['platform/platform.h', 'engine/base/report.h', 'it belongs to a layer above'],
+  ['engine/tree/mirror.cc', 'host/slots.h', 'it belongs to a layer above'],
+  ['host/slots.cc', 'platform/linux/processors.h', 'only platform.h is for others'],
+  ['platform/win32/text.cc', 'platform/posix/posix.h', 'only platform.h is for others'],
+  ['engine/tree/mirror.cc', '../entry/place.h', 'includes are written as paths below binding/src'],
+])('%s may not include %s', ([file, included, reason]) => {
+  const path = join(sources, file as string);
+  writeFileSync(path, `#include "${included}"\n${readFileSync(path, 'utf8')}`);
+  expect(lint()).toMatchObject({
+    status: 1,
+    stderr: `${file} includes ${included}: ${reason}\n`,
+  });
+});
