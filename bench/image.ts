@@ -13,7 +13,38 @@ import {
 import { basename, join } from 'node:path';
 import type { FileSystem } from './file-systems.js';
 import { readAll, removeTree, sh } from './shell.js';
-import type { Stage, StageSettings } from './stage.js';
+
+/** Where trials of a row take place. */
+export interface Stage {
+  /** The source as it was made, and a DEST that does not exist, on the same file system. */
+  fresh(): Place;
+  /** After each trial. */
+  release(): void;
+  close(): void;
+}
+
+export interface Place {
+  src: string;
+  dest: string;
+  /** Below /sys/block, where the file system lies on one. */
+  device?: string;
+}
+
+export interface StageSettings {
+  /** Makes the source. */
+  fill: (path: string) => void;
+  /** A folder in memory that is the row's own. */
+  memory: string;
+  /** A folder for images that must not, or cannot, be in memory. */
+  disk: string;
+  /** Images of what never changes go here: to memory where they fit. */
+  pristine: string;
+  cold: boolean;
+  restore: 'image' | 'remove';
+  /** May be mounted; an ordinary user has only a folder. */
+  mounts: boolean;
+  unlimitedInodes: boolean;
+}
 
 /** Sparse: only what is written takes room. Enough inodes on ext4 for the largest tree. */
 const imageBytes = 12 * 2 ** 30;

@@ -2,11 +2,11 @@ import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Bench } from 'tinybench';
 import type { Contender } from './contenders.js';
+import type { Place, Stage } from './image.js';
 import { bytesRead } from './image.js';
 import { measure, type Trial } from './measure.js';
 import { touchMemory } from './memory.js';
 import type { Row } from './plan.js';
-import type { Place, Stage } from './stage.js';
 import { type Counts, flawIn, footprint } from './trees.js';
 
 export interface RoundSettings {

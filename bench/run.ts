@@ -1,4 +1,5 @@
 import { mkdirSync } from 'node:fs';
+import type { Stage } from './image.js';
 import { fastcpVersion, versionOf } from './machine.js';
 import type { Trial } from './measure.js';
 import { availableMemory } from './memory.js';
@@ -7,7 +8,7 @@ import type { Row } from './plan.js';
 import type { Obstacles } from './prepare.js';
 import type { RowResult } from './results.js';
 import { playRound } from './round.js';
-import { openStage, type Stage } from './stage.js';
+import { openStage } from './stage.js';
 import { type Counts, footprint, makeTree } from './trees.js';
 
 export interface Surroundings {

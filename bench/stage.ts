@@ -1,40 +1,8 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { FileSystem } from './file-systems.js';
-import { imageStage } from './image.js';
+import { imageStage, type Stage, type StageSettings } from './image.js';
 import { readAll, removeTree, sh } from './shell.js';
-
-/** Where trials of a row take place. */
-export interface Stage {
-  /** The source as it was made, and a DEST that does not exist, on the same file system. */
-  fresh(): Place;
-  /** After each trial. */
-  release(): void;
-  close(): void;
-}
-
-export interface Place {
-  src: string;
-  dest: string;
-  /** Below /sys/block, where the file system lies on one. */
-  device?: string;
-}
-
-export interface StageSettings {
-  /** Makes the source. */
-  fill: (path: string) => void;
-  /** A folder in memory that is the row's own. */
-  memory: string;
-  /** A folder for images that must not, or cannot, be in memory. */
-  disk: string;
-  /** Images of what never changes go here: to memory where they fit. */
-  pristine: string;
-  cold: boolean;
-  restore: 'image' | 'remove';
-  /** May be mounted; an ordinary user has only a folder. */
-  mounts: boolean;
-  unlimitedInodes: boolean;
-}
 
 export function openStage(fileSystem: FileSystem, settings: StageSettings): Stage {
   if (fileSystem.kind === 'tmpfs') return tmpfsStage(settings);

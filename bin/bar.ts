@@ -1,6 +1,16 @@
 import { type Options, SingleBar } from 'cli-progress';
+import type { CopyCounters } from '../lib/types.js';
 import { bytes, clock, number, perSecond } from './format.js';
-import type { Progress, ProgressState } from './progress.js';
+
+export interface Progress {
+  update(so: ProgressState): void;
+  /** Makes room for a line of text; the next update draws again. */
+  clear(): void;
+  /** For good. */
+  stop(): void;
+}
+
+export type ProgressState = CopyCounters & { durationMs: number };
 
 /** Copies that take less show no bar: it would only flicker. */
 const QUIET_MS = 200;

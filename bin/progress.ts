@@ -1,15 +1,5 @@
-import type { CopyCounters } from '../lib/types.js';
 import type { OutputOptions } from './args.js';
-
-export interface Progress {
-  update(so: ProgressState): void;
-  /** Makes room for a line of text; the next update draws again. */
-  clear(): void;
-  /** For good. */
-  stop(): void;
-}
-
-export type ProgressState = CopyCounters & { durationMs: number };
+import type { Progress } from './bar.js';
 
 const silent: Progress = { update() {}, clear() {}, stop() {} };
 

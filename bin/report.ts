@@ -1,5 +1,6 @@
 import type { CopyEvent, CopyResult, EntryEvent } from '../lib/types.js';
 import type { Invocation, OutputOptions } from './args.js';
+import type { Progress } from './bar.js';
 import {
   bytes,
   count,
@@ -11,7 +12,6 @@ import {
   systemCopy,
 } from './format.js';
 import type { Output } from './output.js';
-import type { Progress } from './progress.js';
 
 /** What becomes of events and of the result. Each promise resolves when the reader takes more. */
 export interface Report {

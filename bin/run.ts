@@ -1,10 +1,11 @@
 import { copyTree } from '../lib/index.js';
 import type { CopyErrorLike, CopyJob } from '../lib/types.js';
 import type { Invocation } from './args.js';
+import type { Progress } from './bar.js';
 import { runCompare } from './compare.js';
 import { abortOnSignals, Interruption } from './interrupt.js';
 import { Output } from './output.js';
-import { createProgress, type Progress } from './progress.js';
+import { createProgress } from './progress.js';
 import { createTextReport, type Report } from './report.js';
 import { createJsonReport } from './report-json.js';
 import { usageError } from './usage-error.js';

@@ -1,14 +1,20 @@
 /** Two trees side by side: a mirror of one in the place of the other that is planned and not made. */
 import { sep } from 'node:path';
 import { run } from './copy-tree.js';
+import { EventQueue } from './engine/events.js';
+import { Report } from './engine/result.js';
 import { invalidValue } from './errors.js';
-import { EventQueue } from './events.js';
-import { checkObject, checkRequest, optionNames, preserved, type Request } from './options.js';
-import { trimSlashes } from './paths.js';
-import { Report } from './result.js';
-import { run as runSteps } from './steps.js';
+import {
+  checkObject,
+  checkRequest,
+  optionNames,
+  preserved,
+  type Request,
+} from './request/options.js';
 import type { CompareOptions, CompareResult, Difference, EntryEvent, PathLike } from './types.js';
-import { statEntry } from './walk.js';
+import { trimSlashes } from './walk/paths.js';
+import { run as runSteps } from './walk/steps.js';
+import { statEntry } from './walk/walk.js';
 
 const meant: ReadonlySet<string> = new Set<keyof CompareOptions>([
   'preserve',

@@ -1,15 +1,15 @@
 /** The pipeline: options -> roots -> selection -> engine -> events -> result. */
 import { debuglog } from 'node:util';
-import { Answers } from './answers.js';
+import { takeSnapshot } from './atomic/snapshot.js';
+import { Answers } from './engine/answers.js';
+import { EventQueue } from './engine/events.js';
+import { Report } from './engine/result.js';
+import { runEngine, runEngineNow } from './engine/run-engine.js';
 import { CopyError } from './errors.js';
-import { EventQueue } from './events.js';
-import { checkRequest, type Request } from './options.js';
-import { Report } from './result.js';
-import { runEngine, runEngineNow } from './run-engine.js';
-import { takeSnapshot } from './snapshot.js';
-import { run as runSteps, runNow as runStepsNow } from './steps.js';
+import { checkRequest, type Request } from './request/options.js';
 import type { CopyEvent, CopyJob, CopyOptions, CopyResult, PathLike } from './types.js';
-import { findRoots, makeParents, syncParents, type Walk } from './walk.js';
+import { run as runSteps, runNow as runStepsNow } from './walk/steps.js';
+import { findRoots, makeParents, syncParents, type Walk } from './walk/walk.js';
 
 const debug = debuglog('fastcp');
 

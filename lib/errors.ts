@@ -1,7 +1,7 @@
 /** Errors of a copy: made here and nowhere else, with the codes of Node's fs.cp where it has one. */
 import { constants } from 'node:os';
 import { getSystemErrorMap } from 'node:util';
-import type { lossKinds, NativeProblem } from './native.js';
+import type { lossKinds, NativeProblem } from './engine/native.js';
 import type { CopyErrorLike, CopyResult, CopyWarning } from './types.js';
 
 export class CopyError extends Error implements CopyErrorLike {

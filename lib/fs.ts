@@ -4,13 +4,13 @@
  */
 import type { CopyOptions, CopySyncOptions } from 'node:fs';
 import { run, runNow } from './copy-tree.js';
-import { EventQueue } from './events.js';
+import { EventQueue } from './engine/events.js';
+import { Report } from './engine/result.js';
 import { nodeError } from './node-cp/errors.js';
 import { checkCallback, checkOptions, type Options, pathText } from './node-cp/options.js';
 import { checkEntries, filterBelow, nodeRequest, synchronous } from './node-cp/request.js';
-import { Report } from './result.js';
-import { run as runSteps, runNow as runStepsNow } from './steps.js';
 import type { PathLike } from './types.js';
+import { run as runSteps, runNow as runStepsNow } from './walk/steps.js';
 
 export type { CopyOptions, CopySyncOptions } from 'node:fs';
 

@@ -1,8 +1,9 @@
 /** fastcp: copies directory trees. */
+
+export { makeSnapshotSource } from './atomic/snapshot.js';
 export { compareTrees } from './compare-trees.js';
 export { copyTree } from './copy-tree.js';
 export { type DoctorOptions, doctor } from './doctor/index.js';
 export type * from './doctor/types.js';
 export { CopyError } from './errors.js';
-export { makeSnapshotSource } from './snapshot.js';
 export type * from './types.js';

@@ -5,10 +5,10 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { constants, promises } from 'node:fs';
 import { constants as system } from 'node:os';
+import { tryLock } from '../engine/native.js';
 import { errorOf } from '../errors.js';
-import { tryLock } from '../native.js';
-import { baseName, folderOf, join, showPath, textOrBytes } from '../paths.js';
-import { removeTree } from '../remove-tree.js';
+import { baseName, folderOf, join, showPath, textOrBytes } from '../walk/paths.js';
+import { removeTree } from './remove-tree.js';
 
 type FileHandle = promises.FileHandle;
 

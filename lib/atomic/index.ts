@@ -8,15 +8,15 @@
  * What a killed process left of a container is removed by the next copy to the same DEST.
  */
 import { constants } from 'node:os';
+import type { EventQueue } from '../engine/events.js';
+import { copyTimes } from '../engine/native.js';
+import type { Report } from '../engine/result.js';
 import { CopyError, errorOf, refuse } from '../errors.js';
-import type { EventQueue } from '../events.js';
-import { isWithin } from '../mounts.js';
-import { copyTimes } from '../native.js';
-import type { Request } from '../options.js';
-import { showPath } from '../paths.js';
-import type { Report } from '../result.js';
+import type { Request } from '../request/options.js';
 import type { CopyWarning } from '../types.js';
-import type { Root, Walk } from '../walk.js';
+import { isWithin } from '../walk/mounts.js';
+import { showPath } from '../walk/paths.js';
+import type { Root, Walk } from '../walk/walk.js';
 import { Container } from './container.js';
 import {
   canExchange,

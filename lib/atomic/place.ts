@@ -1,11 +1,11 @@
 /** How a whole copy comes to stand in DEST's place. */
 import { constants as flags, promises } from 'node:fs';
 import { constants } from 'node:os';
+import { exchange, renameNew } from '../engine/native.js';
 import { nativeErrno } from '../errors.js';
-import { exchange, renameNew } from '../native.js';
-import { textOrBytes } from '../paths.js';
-import { removeTree } from '../remove-tree.js';
+import { textOrBytes } from '../walk/paths.js';
 import type { Container } from './container.js';
+import { removeTree } from './remove-tree.js';
 
 const { EACCES, EEXIST, EINVAL, EISDIR, ENOENT, ENOSYS, ENOTDIR, ENOTEMPTY, EXDEV } =
   constants.errno;

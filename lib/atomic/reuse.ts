@@ -1,9 +1,10 @@
 /** Files of the old DEST in the new one: what is the same need not be written again. */
+
+import { runUnheard } from '../engine/run-engine.js';
 import { refuse } from '../errors.js';
-import { checkRequest, type Request, withTimes } from '../options.js';
-import { runUnheard } from '../run-engine.js';
-import { run } from '../steps.js';
-import { existing, findRoots } from '../walk.js';
+import { checkRequest, type Request, withTimes } from '../request/options.js';
+import { run } from '../walk/steps.js';
+import { existing, findRoots } from '../walk/walk.js';
 
 /**
  * Makes `tree` of the old one's files where there is an old one, and returns what turns it into what SRC is:

@@ -1,12 +1,12 @@
 /** Where an atomic copy goes, and what it must not replace. */
 import { promises } from 'node:fs';
 import { constants } from 'node:os';
+import { isAppendOnly } from '../engine/native.js';
 import { type CopyError, errorOf, refuse } from '../errors.js';
-import { mountsWithin } from '../mounts.js';
-import { isAppendOnly } from '../native.js';
-import { baseName, folderOf, join, type Shown } from '../paths.js';
-import { realpath, run } from '../steps.js';
-import { isAtOrBelow, type Root } from '../walk.js';
+import { mountsWithin } from '../walk/mounts.js';
+import { baseName, folderOf, join, type Shown } from '../walk/paths.js';
+import { realpath, run } from '../walk/steps.js';
+import { isAtOrBelow, type Root } from '../walk/walk.js';
 
 /** DEST's own path: without links on the way, and with a name at its end. */
 export async function findTarget({ dest }: Root): Promise<Buffer> {

@@ -5,11 +5,11 @@
 import { promises } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import path from 'node:path';
-import { mountOf } from '../mounts.js';
-import { isAppendOnly, mostWorkers } from '../native.js';
-import { absolute, pathBytes } from '../paths.js';
-import { removeTree } from '../remove-tree.js';
+import { removeTree } from '../atomic/remove-tree.js';
+import { isAppendOnly, mostWorkers } from '../engine/native.js';
 import type { CopyResult } from '../types.js';
+import { mountOf } from '../walk/mounts.js';
+import { absolute, pathBytes } from '../walk/paths.js';
 import { copyFile, longestName, tries } from './tries.js';
 import type { Ability, CopyDiagnosis, Diagnosis, FolderDiagnosis, Means } from './types.js';
 

@@ -3,8 +3,8 @@ import { promises } from 'node:fs';
 import { constants } from 'node:os';
 import path from 'node:path';
 import { copyTree } from '../copy-tree.js';
+import { checkMarks, exchange, makeSnapshotSource, setAttribute } from '../engine/native.js';
 import { errorOf } from '../errors.js';
-import { checkMarks, exchange, makeSnapshotSource, setAttribute } from '../native.js';
 import type { CopyOptions, CopyResult } from '../types.js';
 import type { Ability } from './types.js';
 

@@ -3,11 +3,11 @@ import { constants } from 'node:fs';
 import path from 'node:path';
 import { isPromise } from 'node:util/types';
 import { invalid, refuse } from '../errors.js';
-import { checkRequest, type Request } from '../options.js';
-import { trimSlashes } from '../paths.js';
-import type { Steps } from '../steps.js';
+import { checkRequest, type Request } from '../request/options.js';
 import type { PathLike } from '../types.js';
-import { existing, findRoots, statEntry } from '../walk.js';
+import { trimSlashes } from '../walk/paths.js';
+import type { Steps } from '../walk/steps.js';
+import { existing, findRoots, statEntry } from '../walk/walk.js';
 import { type Options, pathText } from './options.js';
 
 export function nodeRequest(src: PathLike, dest: PathLike, options: Options): Request {

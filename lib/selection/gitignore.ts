@@ -6,8 +6,8 @@
  */
 import { closeSync, constants, openSync, readFileSync } from 'node:fs';
 import { CopyError } from '../errors.js';
-import { baseName, folderOf, join } from '../paths.js';
-import { realpath, run } from '../steps.js';
+import { baseName, folderOf, join } from '../walk/paths.js';
+import { realpath, run } from '../walk/steps.js';
 import {
   type Repository,
   readSettings,

@@ -2,7 +2,7 @@
 import * as fs from 'node:fs';
 import os from 'node:os';
 import { promisify } from 'node:util';
-import { folderOf, fromSystem, isAbsolute, isRoot, join } from '../paths.js';
+import { folderOf, fromSystem, isAbsolute, isRoot, join } from '../walk/paths.js';
 import { foldCase } from './wildmatch.js';
 
 // Not fs/promises: loading it takes longer than copying a small tree.

@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
-import { loadBinary } from '../../lib/load-binary.js';
+import { loadBinary } from '../../lib/engine/load-binary.js';
 import { workFolder } from '../support/work.js';
 
 const work = workFolder('load-binary');

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { parseCommand } from '../../lib/mounts.js';
+import { parseCommand } from '../../lib/walk/mounts.js';
 
 test('what macOS’s mount prints', () => {
   const output = `/dev/disk3s1s1 on / (apfs, sealed, local, read-only, journaled)

@@ -2,8 +2,8 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { beforeEach, describe, expect, test } from 'vitest';
+import { mostWorkers } from '../../lib/engine/native.js';
 import { copyTree } from '../../lib/index.js';
-import { mostWorkers } from '../../lib/native.js';
 import type { CopyOptions, PathLike } from '../../lib/types.js';
 import { workFolder } from '../support/big-tree.js';
 

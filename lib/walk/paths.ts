@@ -6,7 +6,7 @@ import { isUtf8 } from 'node:buffer';
 import { realpathSync } from 'node:fs';
 import { parse, resolve, win32 } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { invalidType, invalidValue, refuse } from './errors.js';
+import { invalidType, invalidValue, refuse } from '../errors.js';
 
 const slash = 0x2f;
 const backslash = 0x5c;

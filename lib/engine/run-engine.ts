@@ -1,4 +1,9 @@
 /** One copy by the engine, from its start to the end of its last worker. */
+
+import type { Request } from '../request/options.js';
+import type { CopyResult, EntryEvent } from '../types.js';
+import { join } from '../walk/paths.js';
+import type { Walk } from '../walk/walk.js';
 import { Answers, type Listener } from './answers.js';
 import { EventQueue, readEntries } from './events.js';
 import {
@@ -10,11 +15,7 @@ import {
   type NativeOptions,
   reflinkModes,
 } from './native.js';
-import type { Request } from './options.js';
-import { join } from './paths.js';
 import { Report } from './result.js';
-import type { CopyResult, EntryEvent } from './types.js';
-import type { Walk } from './walk.js';
 
 /**
  * Settles when the last worker has ended. Rejects with `signal.reason`, or with exactly what the user's

@@ -1,7 +1,8 @@
 /** Removes trees that the library made or moved away: never through links, never into what is mounted. */
-import { checkRequest } from './options.js';
-import { showPath } from './paths.js';
-import { runUnheard } from './run-engine.js';
+
+import { runUnheard } from '../engine/run-engine.js';
+import { checkRequest } from '../request/options.js';
+import { showPath } from '../walk/paths.js';
 
 /** A folder and all in it. Rejects where something cannot be removed. One that is not there is no error. */
 export async function removeTree(path: Buffer): Promise<void> {

@@ -1,9 +1,10 @@
 /** What has been done, read from a running job: one shape for every outcome. */
+
+import { errorOf, lossWarning, warningOf } from '../errors.js';
+import type { CopyCounters, CopyErrorLike, CopyResult, CopyWarning } from '../types.js';
+import type { Shown } from '../walk/paths.js';
 import { now } from './clock.js';
-import { errorOf, lossWarning, warningOf } from './errors.js';
 import { lossKinds, type NativeJob } from './native.js';
-import type { Shown } from './paths.js';
-import type { CopyCounters, CopyErrorLike, CopyResult, CopyWarning } from './types.js';
 
 /** The order of Count in binding/src/engine/base/report.h. */
 const names = [

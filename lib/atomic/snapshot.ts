@@ -1,43 +1,20 @@
 /** A whole tree in one call, where the file system can: a btrfs subvolume, on macOS a folder of APFS. */
 import { constants } from 'node:os';
-import { errorOf, refuse } from './errors.js';
-import type { EventQueue } from './events.js';
-import { mountsWithin } from './mounts.js';
+import type { EventQueue } from '../engine/events.js';
 import {
   checkSnapshot,
   makeSnapshotSource as makeNative,
   takeSnapshot as takeNative,
-} from './native.js';
-import type { Request } from './options.js';
-import { absolute, baseName, folderOf, pathBytes, showPath, trimSlashes } from './paths.js';
-import type { Report } from './result.js';
-import { realpath, run } from './steps.js';
-import type { PathLike } from './types.js';
-import { existing, nearest, type Root, type Walk } from './walk.js';
-
-/** What was asked for that a snapshot cannot honour. */
-export function snapshotObstacle(request: Request): string | undefined {
-  const { include, exclude, ignoreFiles } = request;
-  const obstacles: Record<string, unknown> = {
-    'several sources': request.sources.length > 1,
-    dereference: request.dereference,
-    hardLink: request.instead === 'hardLink',
-    symlink: request.instead === 'symlink',
-    "reflink 'never'": request.reflink === 'never',
-    "sparse 'always'": request.sparse === 'always',
-    backup: request.backup,
-    reuse: request.reuse,
-    'update or mirror': request.update,
-    shard: request.shards > 1,
-    gitignore: request.gitignore,
-    onlyIgnored: request.onlyIgnored,
-    include: include.length > 0,
-    exclude: exclude.length > 0,
-    ignoreFiles: ignoreFiles.length > 0,
-    filter: request.filter,
-  };
-  return Object.keys(obstacles).find((name) => obstacles[name]);
-}
+} from '../engine/native.js';
+import type { Report } from '../engine/result.js';
+import { errorOf, refuse } from '../errors.js';
+import type { Request } from '../request/options.js';
+import { snapshotObstacle } from '../request/options.js';
+import type { PathLike } from '../types.js';
+import { mountsWithin } from '../walk/mounts.js';
+import { absolute, baseName, folderOf, pathBytes, showPath, trimSlashes } from '../walk/paths.js';
+import { realpath, run } from '../walk/steps.js';
+import { existing, nearest, type Root, type Walk } from '../walk/walk.js';
 
 /** False where the tree has to be copied entry by entry. Rejects where that is not wanted. */
 export async function takeSnapshot(

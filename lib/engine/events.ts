@@ -1,9 +1,9 @@
 /** Events on their way to whoever iterates a job. */
 import { clearTimeout, setTimeout } from 'node:timers';
+import type { CopyEvent, EntryEvent } from '../types.js';
+import type { Shown } from '../walk/paths.js';
 import { now, Turn } from './clock.js';
 import { entryKinds } from './native.js';
-import type { Shown } from './paths.js';
-import type { CopyEvent, EntryEvent } from './types.js';
 
 /** More entries than this are not taken from the engine, whose workers then wait outside the pool. */
 const enough = 1024;

@@ -3,7 +3,7 @@
  * and `/proc/self/fd/63`. They look like symlinks, but only the system knows where they lead.
  */
 import type { BigIntStats } from 'node:fs';
-import { type CopyError, refuse } from './errors.js';
+import { type CopyError, refuse } from '../errors.js';
 import { folderOf, isAbsolute, join } from './paths.js';
 import { readlink, realpath, type Steps, stat } from './steps.js';
 

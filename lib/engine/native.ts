@@ -1,7 +1,7 @@
 /** The only file that loads or types the addon. */
-import path from 'node:path';
+import { packageRoot } from '../root.js';
+import type { EntryKind } from '../types.js';
 import { loadBinary } from './load-binary.js';
-import type { EntryKind } from './types.js';
 
 /** What the engine copies: absolute paths as bytes. */
 export interface NativeRoot {
@@ -149,8 +149,7 @@ export const lossKinds = ['mode', 'timestamps', 'ownership', 'xattrs', 'acls', '
 
 // Loaded when fastcp is, not later: UV_THREADPOOL_SIZE as it is now is what libuv's pool goes by,
 // while a value set after the first use of the pool (an ESM entry's own statements) means nothing.
-// Both lib/ and dist/ lie in the package's root.
-const binding = loadBinary(path.join(import.meta.dirname, '..')) as Binding;
+const binding = loadBinary(packageRoot) as Binding;
 
 export const mostWorkers: number = binding.mostWorkers;
 

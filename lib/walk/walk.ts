@@ -1,10 +1,10 @@
 /** Where the walk begins: what SRC is, where it lands, and whether that makes sense. */
 import type { BigIntStats } from 'node:fs';
 import { homedir } from 'node:os';
+import type { NativeRoot } from '../engine/native.js';
+import { CopyError, invalidValue, refuse } from '../errors.js';
+import type { Request } from '../request/options.js';
 import { namesDescriptor, openedPath } from './descriptor.js';
-import { CopyError, invalidValue, refuse } from './errors.js';
-import type { NativeRoot } from './native.js';
-import type { Request } from './options.js';
 import {
   baseName,
   endsInSlash,

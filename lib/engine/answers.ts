@@ -2,10 +2,9 @@
  * Answers the engine's questions: what of a folder is copied. Many small folders are answered in one go;
  * the event loop has its turn in between, and a filter's promises are awaited without holding up others.
  */
-import { Turn } from './clock.js';
-import { CopyError } from './errors.js';
-import { entryKinds, type NativeJob } from './native.js';
-import type { Request } from './options.js';
+
+import { CopyError } from '../errors.js';
+import type { Request } from '../request/options.js';
 import {
   createSelection,
   type FolderScope,
@@ -13,9 +12,11 @@ import {
   type Judged,
   type Listed,
   type Selection,
-} from './selection/index.js';
-import type { CopyWarning, EntryKind } from './types.js';
-import type { Root, Walk } from './walk.js';
+} from '../selection/index.js';
+import type { CopyWarning, EntryKind } from '../types.js';
+import type { Root, Walk } from '../walk/walk.js';
+import { Turn } from './clock.js';
+import { entryKinds, type NativeJob } from './native.js';
 
 /** Questions::kExtraBit in binding/src/engine/run/questions.h. */
 const extraBit = 0x80;

@@ -1,11 +1,11 @@
 /** Options and arguments, checked once: after this file they are what their types say. */
-import { invalidType, invalidValue, outOfRange } from './errors.js';
-import { type insteadModes, mostWorkers, reflinkModes } from './native.js';
-import { absolute, pathBytes, type Shown, shownFrom } from './paths.js';
-import { type Glob, parseGlobs } from './selection/globs.js';
-import { checkRuleFileNames } from './selection/index.js';
-import { snapshotObstacle } from './snapshot.js';
-import type { CopyOptions, CopyWarning, Filter, PathLike, PreserveKind } from './types.js';
+
+import { type insteadModes, mostWorkers, reflinkModes } from '../engine/native.js';
+import { invalidType, invalidValue, outOfRange } from '../errors.js';
+import { type Glob, parseGlobs } from '../selection/globs.js';
+import { checkRuleFileNames } from '../selection/index.js';
+import type { CopyOptions, CopyWarning, Filter, PathLike, PreserveKind } from '../types.js';
+import { absolute, pathBytes, type Shown, shownFrom } from '../walk/paths.js';
 
 /** Of these a request has something else than what was asked for. */
 type Unlike =
@@ -377,4 +377,28 @@ function checkFilter(value: unknown): Filter | undefined {
 function checkSignal(value: unknown): AbortSignal | undefined {
   if (value === undefined || value instanceof AbortSignal) return value;
   throw invalidType('options.signal', 'an AbortSignal', value);
+}
+
+/** What was asked for that a snapshot cannot honour. */
+export function snapshotObstacle(request: Request): string | undefined {
+  const { include, exclude, ignoreFiles } = request;
+  const obstacles: Record<string, unknown> = {
+    'several sources': request.sources.length > 1,
+    dereference: request.dereference,
+    hardLink: request.instead === 'hardLink',
+    symlink: request.instead === 'symlink',
+    "reflink 'never'": request.reflink === 'never',
+    "sparse 'always'": request.sparse === 'always',
+    backup: request.backup,
+    reuse: request.reuse,
+    'update or mirror': request.update,
+    shard: request.shards > 1,
+    gitignore: request.gitignore,
+    onlyIgnored: request.onlyIgnored,
+    include: include.length > 0,
+    exclude: exclude.length > 0,
+    ignoreFiles: ignoreFiles.length > 0,
+    filter: request.filter,
+  };
+  return Object.keys(obstacles).find((name) => obstacles[name]);
 }
