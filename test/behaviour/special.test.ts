@@ -88,7 +88,7 @@ describe.for(Object.keys(makers))('a %s in DEST is not replaced', (kind) => {
     make(join(dest, 'sub'));
     const before = identity(join(dest, 'sub'));
     for (const options of [{}, { mirror: true }, { mirror: true, dryRun: true }]) {
-      expect(await code(copyTree(src, dest, options))).toBe('ERR_FS_CP_DIR_TO_NON_DIR');
+      expect(await code(copyTree(src, dest, options))).toBe('ERR_FASTCP_DEST_IS_SPECIAL');
       expect(identity(join(dest, 'sub'))).toEqual(before);
     }
   });

@@ -149,8 +149,14 @@ struct Identity {
 /** Sets all of `out` but the file system, which is the same for all entries of a device. */
 int identify(const Handle& handle, Identity& out);
 
-/** The file system's own number, which a subvolume has as well; 0 where there is none. */
+/**
+ * The file system's own number, which a subvolume has as well; 0 where there is none. On overlayfs the mount's: its
+ * layers may be others after the next mount, and no entry shows that.
+ */
 uint64_t file_system(const Handle& handle);
+
+/** Whether files whose names are exchanged (RENAME_EXCHANGE) get a new ctime, as renamed files do. */
+bool exchange_renews_ctime(const Handle& folder);
 
 /** Never follows a link, unless `follow` says so. */
 int stat_entry(const Handle& folder, const char* name, Stat& out, Follow follow = Follow::no);

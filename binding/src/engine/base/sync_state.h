@@ -21,6 +21,7 @@ struct Mark {
 /** What a copy that syncs knows of a directory. Set before other workers see it, unless a member says otherwise. */
 struct SyncState {
   platform::Identity source{};
+  uint64_t target_file_system = 0;  // platform::file_system() of DEST's directory
   platform::Time began;
   std::optional<Mark> mark{};  // that DEST has, and that names `source`
   std::optional<Mark> seen{};  // that DEST has, whatever it names

@@ -182,8 +182,13 @@ bool give(Engine& engine, const Folder& folder, Names names, const Attribute& at
   return true;
 }
 
-bool has_wanted(const Engine& engine, const Handle& src, const Handle& dst) {
-  const auto fail = [](int, const char*) { return false; };
+bool has_wanted(Engine& engine, const Folder& folder, Names names, const Handle& src,
+                const Handle& dst) {
+  const auto fail = [&](int error, const char* operation) {
+    // In a comparison what cannot be read is no difference.
+    if (engine.options.compares) engine.fail(folder, names, error, operation);
+    return false;
+  };
   Attributes wanted, found;
   return (!engine.options.preserve.xattrs || read(src, wanted, fail)) && read(dst, found, fail) &&
          superfluous(found, wanted).empty() && missing(found, wanted).empty();
@@ -204,18 +209,30 @@ bool give_attributes(Engine& engine, const Folder& folder, Names names,
   });
 }
 
-bool replace_attributes(Engine& engine, const Folder& folder, Names names,
-                        const Attributes& attributes, const Handle& dst, Given& given) {
+bool AttributeChanges::has_access_list() const {
+  const auto is_it = [](const Attribute& one) { return one.name == platform::kAccessList; };
+  return std::any_of(extra.begin(), extra.end(), is_it) ||
+         std::any_of(lacking.begin(), lacking.end(), is_it);
+}
+
+bool find_changes(Engine& engine, const Folder& folder, Names names, const Attributes& attributes,
+                  const Handle& dst, AttributeChanges& out) {
   Attributes found;
   if (!read_attributes(engine, folder, names, dst, found)) return false;
-  const Attributes extra = superfluous(found, attributes), lacking = missing(found, attributes);
-  for (const Attribute& attribute : extra) {
+  out = {superfluous(found, attributes), missing(found, attributes)};
+  return true;
+}
+
+bool make_changes(Engine& engine, const Folder& folder, Names names,
+                  const AttributeChanges& changes, const Handle& dst, Given& given) {
+  for (const Attribute& attribute : changes.extra) {
     const int error =
         with_write_access(dst, attribute, [&] { return remove(dst, attribute, given); });
     if (error < 0 && !engine.lose(folder, names, loss_of(attribute), error, "removexattr")) {
       return false;
     }
   }
+  const Attributes& lacking = changes.lacking;
   return std::all_of(lacking.begin(), lacking.end(), [&](const Attribute& attribute) {
     return give(engine, folder, names, attribute, dst, given, [&](const Attribute& one) {
       return with_write_access(dst, one, [&] { return set(dst, one); });
@@ -223,14 +240,14 @@ bool replace_attributes(Engine& engine, const Folder& folder, Names names,
   });
 }
 
-bool has_wanted_attributes(const Engine& engine, const Folder& folder, Names names) {
+bool has_wanted_attributes(Engine& engine, const Folder& folder, Names names) {
   // Null: of the directory itself, which is open.
-  if (names.src == nullptr) return has_wanted(engine, folder.src(), folder.dst());
+  if (names.src == nullptr) return has_wanted(engine, folder, names, folder.src(), folder.dst());
   const platform::Follow follow = engine.options.follow();
   Handle src, dst;
   return platform::open_entry(folder.src(), names.src, follow, src) == 0 &&
          platform::open_entry(folder.dst(), names.dst, platform::Follow::no, dst) == 0 &&
-         has_wanted(engine, src, dst);
+         has_wanted(engine, folder, names, src, dst);
 }
 
 bool has_list(const Attributes& attributes) {

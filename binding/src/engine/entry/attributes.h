@@ -30,15 +30,26 @@ struct Given {
 bool give_attributes(Engine& engine, const Folder& folder, Names names,
                      const Attributes& attributes, const platform::Handle& dst, Given& given);
 
+/** What an entry that DEST has must lose and get, so that it has exactly the wanted attributes. */
+struct AttributeChanges {
+  Attributes extra, lacking;
+
+  [[nodiscard]] bool has_access_list() const;
+};
+
 /**
- * Gives an entry that DEST has exactly these: what it has beside them is removed, but for what security modules
- * and file systems give by themselves. False where that failed, and was reported.
+ * Compares an entry of DEST with the wanted attributes. Attributes that security modules and file systems give
+ * by themselves are not extra. False if they cannot be read, which is reported.
  */
-bool replace_attributes(Engine& engine, const Folder& folder, Names names,
-                        const Attributes& attributes, const platform::Handle& dst, Given& given);
+bool find_changes(Engine& engine, const Folder& folder, Names names, const Attributes& attributes,
+                  const platform::Handle& dst, AttributeChanges& out);
+
+/** Makes these changes. False where that failed, and was reported. */
+bool make_changes(Engine& engine, const Folder& folder, Names names,
+                  const AttributeChanges& changes, const platform::Handle& dst, Given& given);
 
 /** Returns whether an existing entry of DEST has exactly the wanted attributes; false if they cannot be read. */
-bool has_wanted_attributes(const Engine& engine, const Folder& folder, Names names);
+bool has_wanted_attributes(Engine& engine, const Folder& folder, Names names);
 
 /** Whether entries that DEST has are to have certain attributes: SRC's, or none. */
 inline bool wants_attributes(const Preserve& keep) { return keep.xattrs || keep.bare; }

@@ -126,17 +126,6 @@ bool is_append_only(Folder& folder, const std::string& name) {
   return folder.append_only;
 }
 
-/** The operation by which the engine refuses to replace a special entry. */
-const char* refusal_of(Kind there) {
-  switch (there) {
-    case Kind::fifo: return kFifoInDest;
-    case Kind::socket: return kSocketInDest;
-    case Kind::character_device:
-    case Kind::block_device: return kDeviceInDest;
-    default: return kUnknownInDest;
-  }
-}
-
 /**
  * Whether SRC has the same FIFO or device: nothing is lost by replacing it, and where it has to be a hard link it
  * cannot stay what it is.
@@ -152,6 +141,16 @@ bool is_same_special(const Options& options, const Folder& folder, Names names,
 
 bool is_special(Kind kind) {
   return kind != Kind::file && kind != Kind::folder && kind != Kind::link;
+}
+
+const char* refusal_of(Kind there) {
+  switch (there) {
+    case Kind::fifo: return kFifoInDest;
+    case Kind::socket: return kSocketInDest;
+    case Kind::character_device:
+    case Kind::block_device: return kDeviceInDest;
+    default: return kUnknownInDest;
+  }
 }
 
 bool is_collision(Worker& worker, Folder& folder, const char* name) {

@@ -16,6 +16,9 @@ Verdict judge(Worker& worker, Folder& folder, Names names, platform::Kind kind);
  */
 bool is_special(platform::Kind kind);
 
+/** The operation by which the engine refuses to replace a special entry of that kind. */
+const char* refusal_of(platform::Kind there);
+
 /** Gives what is to be replaced one more name, with a number. 0 or a negative errno. */
 int back_up(Folder& folder, const char* name);
 

@@ -166,15 +166,9 @@ void copy_entry(Worker& worker, const FolderUse& use, Names names, Kind kind) {
 
 namespace {
 
-int touch_copy(const OpenFile& file) {
-  Handle copy;
-  const int error = platform::open_entry(file.folder->dst(), file.names.dst, Follow::no, copy);
-  return error < 0 ? error : platform::touch(copy);
-}
-
 /**
- * A copy that has its source's times says that it is as new. Whether the source was changed until then
- * is known only now: then it is copied once more. Reports what does not come to rest.
+ * A copy that has its source's times says that it is as new. If the source was changed until then, the copy does
+ * not get its name: it is copied once more. Reports what does not come to rest.
  */
 bool changed_meanwhile(Worker& worker, OpenFile& file) {
   constexpr uint8_t kTries = 3;
@@ -184,13 +178,11 @@ bool changed_meanwhile(Worker& worker, OpenFile& file) {
       (platform::stat_handle(file.src, now) == 0 && !is_changed(file.stat, now))) {
     return false;
   }
-  // Nothing that looks current may stay if this is the last that is done.
-  const int error = file.temporary.empty() ? platform::remove_file(folder.dst(), file.names.dst)
-                                           : touch_copy(file);
-  if (error < 0 || file.tries == kTries) {
-    worker.fail(folder, file.names, error < 0 ? error : EBUSY, error < 0 ? "unlink" : kRefused);
+  if (file.tries == kTries) {
+    worker.fail(folder, file.names, EBUSY, kRefused);
     return true;
   }
+  file.discard();  // before the next try
   file.claim.release();
   worker.engine.stack.push(make_task(EntryTask{folder.use(), file.names.src, file.names.dst,
                                                Kind::file, static_cast<uint8_t>(file.tries + 1)}));
@@ -222,6 +214,7 @@ bool complete(Worker& worker, OpenFile& file, Content& content) {
 
   if (worker.engine.options.verify && !verify_file(worker, file)) return false;
   if (!settle_file(worker.engine, file)) return false;
+  if (changed_meanwhile(worker, file)) return false;
   if (worker.engine.options.fsync) {
     if (const int error = platform::sync(file.dst); error < 0) return stop_at(error, "fsync");
   }
@@ -229,7 +222,6 @@ bool complete(Worker& worker, OpenFile& file, Content& content) {
   if (const int error = file.dst.close(); error < 0) return stop_at(error, "close");
   if (!commit(worker, *file.folder, file.names, file.temporary)) return false;
   file.created = false;
-  if (changed_meanwhile(worker, file)) return false;
 
   worker.count(Count::files);
   worker.count(content.means == Means::cloned          ? Count::cloned

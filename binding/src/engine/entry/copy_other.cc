@@ -28,8 +28,10 @@ bool make_at_once(Worker& worker, Folder& folder, Names names, Kind kind, const 
   if (error == kNotPlaced) return false;
   if (error < 0) return worker.fail(folder, names, error, operation);
   const char* name = temporary.empty() ? names.dst : temporary.c_str();
-  if (!settle(name) || !commit(worker, folder, names, temporary)) {
-    platform::remove_file(folder.dst(), name);
+  const Settled settled = settle(name);
+  if (settled != Settled::yes || !commit(worker, folder, names, temporary)) {
+    // What somebody else has put there is not ours to remove.
+    if (settled != Settled::replaced) platform::remove_file(folder.dst(), name);
     return false;
   }
   worker.note(folder, names, temporary.empty() ? Action::copy : Action::replace, kind);
@@ -107,7 +109,7 @@ void copy_link(Worker& worker, const FolderUse& use, Names names) {
       worker, folder, names, Kind::link, "symlink",
       [&](const char* name) { return platform::make_link(folder.dst(), name, text.c_str(), kind); },
       [&](const char* name) {
-        return !settles || settle_other(worker.engine, folder, names, stat, name);
+        return settles ? settle_other(worker.engine, folder, names, stat, name) : Settled::yes;
       });
   if (!made) return;
   worker.count(Count::links);
@@ -153,7 +155,7 @@ void link_instead(Worker& worker, Folder& folder, Names names) {
                                                folder.dst(), name)
                     : platform::make_link(folder.dst(), name, text.c_str(), LinkKind::file);
       },
-      [](const char*) { return true; });
+      [](const char*) { return Settled::yes; });
   if (made) worker.count(hard ? Count::hard_linked : Count::links);
 }
 
@@ -189,8 +191,16 @@ bool link_to_copy(Worker& worker, Folder& folder, Names names, Kind kind,
     Stat made;
     error = platform::stat_entry(folder.dst(), name, made);
     if (error < 0) operation = "lstat";
-    if (error == 0 && (made.dev != copy.dev || made.ino != copy.ino)) error = -ESTALE;
-    if (error < 0) platform::remove_file(folder.dst(), name);
+    if (error == 0 && (made.dev != copy.dev || made.ino != copy.ino)) {
+      error = -ESTALE;
+      // Only if it is the link that was made just now, and not what somebody has put there since.
+      Stat linked;
+      const bool is_ours =
+          !temporary.empty() ||
+          (platform::stat_entry((*copy.folder).dst(), copy.name.c_str(), linked) == 0 &&
+           linked.dev == made.dev && linked.ino == made.ino);
+      if (is_ours) platform::remove_file(folder.dst(), name);
+    }
   }
   if (error < 0) return !worker.engine.lose(folder, names, Loss::links, error, operation);
   if (!commit(worker, folder, names, temporary)) {

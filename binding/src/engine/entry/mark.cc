@@ -1,6 +1,7 @@
 #include "engine/entry/mark.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 
 #include "engine/entry/access.h"
@@ -66,14 +67,32 @@ int store(const platform::Handle& directory, const Mark& mark) {
 bool is_coarse(Time ctime) { return ctime.nanoseconds == 0; }
 constexpr int64_t kCoarse = 2;  // seconds
 
-/** The ctimes on both sides are given by this host's clock. */
-bool has_one_clock(const Folder& folder) {
-  std::atomic<Clocks>& known = folder.route->clocks;
-  if (known == Clocks::unknown) {
-    const bool own = platform::has_own_clock(folder.src()) && platform::has_own_clock(folder.dst());
-    known = own ? Clocks::own : Clocks::foreign;
+/** What the ctimes on both sides prove. */
+Ctimes ctimes_of(const Folder& folder) {
+  std::atomic<Ctimes>& known = folder.route->ctimes;
+  if (known == Ctimes::unknown) {
+    const platform::Handle &src = folder.src(), &dst = folder.dst();
+    const bool own = platform::has_own_clock(src) && platform::has_own_clock(dst);
+    const bool all = platform::exchange_renews_ctime(src) && platform::exchange_renews_ctime(dst);
+    known = !own ? Ctimes::foreign : all ? Ctimes::all : Ctimes::not_exchange;
   }
-  return known == Clocks::own;
+  return known;
+}
+
+/**
+ * Whether no names were exchanged in either directory since it was marked. SRC's is changed by that; so is DEST's,
+ * whose ctime the mark itself has renewed, and whose mtime is SRC's where that is preserved.
+ */
+bool has_no_exchange(const Folder& folder, const Mark& mark) {
+  const Time src = folder.src_stat.mtime, dst = folder.dst_stat.mtime;
+  return folder.src_stat.ctime < mark.began && (dst <= mark.finished || dst == src);
+}
+
+/** The directory of SRC, on its file system and for the one that DEST is on. */
+Identity identity_to_mark(const SyncState& sync) {
+  Identity result = sync.source;
+  result.file_system ^= std::rotl(sync.target_file_system, 1);
+  return result;
 }
 
 /** Whether DEST has something under a name that was not selected, which nobody compared. */
@@ -87,11 +106,11 @@ bool has_excluded(const Folder& folder, const std::string& names) {
 
 }  // namespace
 
-void begin_sync(Engine& engine, Folder& folder) {
+void begin_sync(Engine& engine, Folder& folder, Time began) {
   const Options& options = engine.options;
   if (!options.update || options.instead != Instead::copy) return;
   auto sync = std::make_unique<SyncState>();
-  sync->began = platform::change_time_floor();
+  sync->began = began;
   sync->errors = engine.errors.count();
   if (platform::identify(folder.src(), sync->source) < 0) return;
   // To ask is slow on some file systems.
@@ -103,8 +122,15 @@ void begin_sync(Engine& engine, Folder& folder) {
 }
 
 void read_mark(Engine& engine, Folder& folder) {
-  if (folder.fresh) return;
   SyncState* const sync = folder.sync.get();
+  if (sync != nullptr) {
+    const Folder& parent = folder.parent();
+    const bool is_known = parent.sync != nullptr && parent.has_dst() &&
+                          parent.dst_stat.dev == folder.dst_stat.dev;
+    sync->target_file_system =
+        is_known ? parent.sync->target_file_system : platform::file_system(folder.dst());
+  }
+  if (folder.fresh) return;
   if (sync == nullptr) {
     // Where it has none, or keeps us from removing it, there is nothing to say: a mark stays true.
     if (!engine.options.dry_run) platform::remove_attribute(folder.dst(), platform::kMark);
@@ -118,14 +144,17 @@ void read_mark(Engine& engine, Folder& folder) {
     with_access(engine, folder, read);
   }
   // One of the future was made before the clock was set back: what changed since may look older.
-  if (sync->seen && sync->seen->source == sync->source && sync->seen->finished <= sync->began) {
+  if (sync->seen && sync->seen->source == identity_to_mark(*sync) && sync->seen->finished <= sync->began) {
     sync->mark = sync->seen;
   }
 }
 
 bool is_proven(const Folder& folder, const Stat& src, const Stat& dst) {
-  if (folder.sync == nullptr || !folder.sync->mark || !has_one_clock(folder)) return false;
+  if (folder.sync == nullptr || !folder.sync->mark) return false;
   const Mark& mark = *folder.sync->mark;
+  const Ctimes known = ctimes_of(folder);
+  if (known == Ctimes::foreign) return false;
+  if (known == Ctimes::not_exchange && !has_no_exchange(folder, mark)) return false;
   // Where a file of another file system is mounted its ctime says nothing about this directory.
   if (src.dev != folder.src_stat.dev || dst.dev != folder.dst_stat.dev) return false;
   const Time read{src.ctime.seconds + (is_coarse(src.ctime) ? kCoarse : 0), src.ctime.nanoseconds};
@@ -150,7 +179,7 @@ void write_mark(Engine& engine, Folder& folder) {
   const SyncState& sync = *folder.sync;
   // Then the old mark stays: what was written has a ctime that it does not cover.
   if (engine.stopped() || sync.is_doubtful || sync.errors != engine.errors.count()) return;
-  if (!has_one_clock(folder) || has_excluded(folder, sync.excluded)) return;
+  if (ctimes_of(folder) == Ctimes::foreign || has_excluded(folder, sync.excluded)) return;
   const platform::Handle& dst = folder.dst();
   std::optional<Mark> now;
   if (!folder.fresh && (load(dst, now) < 0 || now != sync.seen)) {
@@ -160,7 +189,7 @@ void write_mark(Engine& engine, Folder& folder) {
   }
   // What one copy loses under a first name, its later names in other directories do not have, either.
   const bool has_attributes = engine.options.preserve.xattrs && !engine.has_lost_attributes;
-  const Mark mark{sync.source, sync.began, platform::change_time_ceiling(),
+  const Mark mark{identity_to_mark(sync), sync.began, platform::change_time_ceiling(),
                   has_attributes ? engine.attribute_view : 0};
   // Where it cannot be, contents decide the next time.
   if (with_access(engine, folder, [&] { return store(dst, mark); }) == 0) engine.has_marked = true;

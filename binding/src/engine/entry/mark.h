@@ -17,8 +17,8 @@
 
 namespace fastcp {
 
-/** Before a directory of SRC is listed. */
-void begin_sync(Engine& engine, Folder& folder);
+/** Before a directory of SRC is listed. `began`: platform::change_time_floor() before it was looked at. */
+void begin_sync(Engine& engine, Folder& folder, platform::Time began);
 
 /** When DEST's directory is there: reads its mark or, where the copy does not sync, removes it. */
 void read_mark(Engine& engine, Folder& folder);

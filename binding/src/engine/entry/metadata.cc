@@ -43,9 +43,33 @@ struct Settling {
     return engine.lose(folder, names, loss, error, operation);
   }
 
+  /**
+   * Before the owner or the list of an entry that DEST has changes: with the mode that it has it would let in
+   * others than before and after.
+   */
+  bool narrow() {
+    if (!is_present || !engine.options.preserve.mode || src.kind == Kind::link) return true;
+    const uint32_t mode = now.mode & (src.kind == Kind::folder ? kOwner : kOwner & src.mode);
+    if (now.mode == mode) return true;
+    now.mode = kUnknownMode;
+    const int error = set_mode(mode);
+    return error == 0 || lose(Loss::mode, error, "fchmod");
+  }
+
+  [[nodiscard]] int set_mode(uint32_t mode) const {
+    return src.kind == Kind::folder ? platform::set_folder_mode(dst, mode)
+                                    : platform::set_mode(dst, mode);
+  }
+
+  /** All of it, in this order. False where something failed, and was reported. */
+  bool settle() {
+    return settle_owner() && settle_attributes() && settle_mode() && settle_times();
+  }
+
   /** The group alone, too: it is its owner's to give, where the owner is not. */
   bool settle_owner() {
     if (!engine.options.preserve.ownership || owner_of(now) == owner_of(src)) return true;
+    if (!narrow()) return false;
     const int error = platform::set_owner(dst, src.uid, src.gid);
     if (error == 0) {
       now.uid = src.uid;
@@ -62,8 +86,11 @@ struct Settling {
 
   bool settle_attributes() {
     if (is_present) {
-      return !wants_attributes(engine.options.preserve) ||
-             replace_attributes(engine, folder, names, attributes, dst, given);
+      if (!wants_attributes(engine.options.preserve)) return true;
+      AttributeChanges changes;
+      return find_changes(engine, folder, names, attributes, dst, changes) &&
+             (!changes.has_access_list() || narrow()) &&
+             make_changes(engine, folder, names, changes, dst, given);
     }
     if (!engine.options.preserve.xattrs) return true;
     // What a folder got or is to hand on is looked after when it is made.
@@ -80,8 +107,7 @@ struct Settling {
     // The mode of what has an access list shows its mask for the group, which may hold less.
     if (given.lost_list) mode = (mode & ~070U) | (mode & given.group << 3);
     if (now.mode == mode && !given.mode_changed) return true;
-    const int error = src.kind == Kind::folder ? platform::set_folder_mode(dst, mode)
-                                               : platform::set_mode(dst, mode);
+    const int error = set_mode(mode);
     return error == 0 || lose(Loss::mode, error, "fchmod");
   }
 
@@ -129,6 +155,8 @@ uint32_t file_creation_mode(const Options& options, const Folder& folder, const 
   if (!options.preserve.mode) return kUsual;
   const uint32_t mode = src.mode & kPermissions;
   if (!attributes.empty()) return (mode & kOwner) | 0600;
+  // A list that it gets from DEST's directory stays until the content is there: it must let nobody in.
+  if (options.preserve.xattrs && folder.inherits) return mode & kOwner;
   const bool owned = !options.preserve.ownership ||
                      folder.new_owner.load(std::memory_order_relaxed) == owner_of(src);
   return owned ? mode : mode & kOwner;
@@ -170,10 +198,11 @@ namespace {
 
 /** Opens both ends and gives DEST's what SRC's has, where `is_it(now)` says that it is still the one. */
 template <class IsIt>
-bool settle_entry(Engine& engine, const Folder& folder, Names names, const Stat& src,
+Settled settle_entry(Engine& engine, const Folder& folder, Names names, const Stat& src,
                   const char* name, bool is_present, IsIt is_it) {
   const auto fail = [&](int error, const char* operation) {
-    return engine.fail(folder, names, error, operation);
+    engine.fail(folder, names, error, operation);
+    return Settled::no;
   };
   Attributes attributes;
   Handle dst;
@@ -182,21 +211,23 @@ bool settle_entry(Engine& engine, const Folder& folder, Names names, const Stat&
     Handle from;
     const int error = platform::open_entry(folder.src(), names.src, engine.options.follow(), from);
     if (error < 0) return fail(error, "open");
-    if (!read_attributes(engine, folder, names, from, attributes)) return false;
+    if (!read_attributes(engine, folder, names, from, attributes)) return Settled::no;
   }
   int error = platform::open_entry(folder.dst(), name, Follow::no, dst);
   if (error < 0) return fail(error, "open");
   if (error = platform::stat_handle(dst, now); error < 0) return fail(error, "fstat");
-  if (now.kind != src.kind || !is_it(now)) return fail(EBUSY, kReplaced);
+  if (now.kind != src.kind || !is_it(now)) {
+    fail(EBUSY, kReplaced);
+    return Settled::replaced;
+  }
   const bool has_times = is_present && is_same_time(src.mtime, now.mtime, time_step(folder, dst));
   Settling settling{engine, folder, names, src, attributes, dst, now, is_present, has_times};
-  return settling.settle_owner() && settling.settle_attributes() && settling.settle_mode() &&
-         settling.settle_times();
+  return settling.settle() ? Settled::yes : Settled::no;
 }
 
 }  // namespace
 
-bool settle_other(Engine& engine, const Folder& folder, Names names, const Stat& src,
+Settled settle_other(Engine& engine, const Folder& folder, Names names, const Stat& src,
                   const char* made) {
   // Nobody knows its inode, but it is new: one more name of somebody else's has other names.
   return settle_entry(engine, folder, names, src, made, false, [&](const Stat& now) {
@@ -207,8 +238,8 @@ bool settle_other(Engine& engine, const Folder& folder, Names names, const Stat&
 bool settle_present(Engine& engine, const Folder& folder, Names names, const Stat& src,
                     const Stat& present) {
   return settle_entry(engine, folder, names, src, names.dst, true, [&](const Stat& now) {
-    return now.dev == present.dev && now.ino == present.ino;
-  });
+           return now.dev == present.dev && now.ino == present.ino;
+         }) == Settled::yes;
 }
 
 uint64_t time_step(const Folder& folder, const Handle& dst) {
@@ -220,6 +251,8 @@ uint64_t time_step(const Folder& folder, const Handle& dst) {
 
 uint32_t folder_creation_mode(const Options& options, const Stat& src) {
   if (!options.preserve.mode) return kPermissions;
+  // Whom its group and its list are to let in is not known before it has its owner and its list, at its end.
+  if (options.preserve.ownership || options.preserve.xattrs) return kOwner;
   return (src.mode & (kPermissions | platform::kSticky)) | kOwner;
 }
 
@@ -281,10 +314,7 @@ void settle_folder(Engine& engine, Folder& folder) {
         looked && is_same_time(folder.src_stat.mtime, now.mtime, time_step(folder, folder.dst()));
     Settling settling{engine,       folder, none,          folder.src_stat, attributes,
                       folder.dst(), now,    !folder.fresh, has_times};
-    if (!settling.settle_owner() || !settling.settle_attributes() || !settling.settle_mode() ||
-        !settling.settle_times()) {
-      return;
-    }
+    if (!settling.settle()) return;
   }
   if (folder.owed_mode && !keep.mode) {
     const int error = platform::set_folder_mode(folder.dst(), *folder.owed_mode);

@@ -58,8 +58,11 @@ std::unique_ptr<FolderEnd> end_of_copied_folder();
  */
 bool settle_file(Engine& engine, OpenFile& file);
 
+/** Replaced: the name is somebody else's entry now. Unless it says yes, why was reported. */
+enum class Settled : uint8_t { yes, no, replaced };
+
 /** What links, FIFOs and devices have to be given after they were made under the name `made`. */
-bool settle_other(Engine& engine, const Folder& folder, Names names, const platform::Stat& src,
+Settled settle_other(Engine& engine, const Folder& folder, Names names, const platform::Stat& src,
                   const char* made);
 
 /** The same for an entry of any kind that DEST has: nothing is given to what is not `present` any more. */

@@ -31,8 +31,10 @@ int OpenFile::keep(const FolderUse& use) {
   return pin_.pin(*use_);
 }
 
-OpenFile::~OpenFile() {
-  if (!created) return;
+OpenFile::~OpenFile() { discard(); }
+
+void OpenFile::discard() {
+  if (!std::exchange(created, false)) return;
   // Only what we made: somebody may have put another file in its place. Once it is closed nobody can tell.
   const char* name = temporary.empty() ? names.dst : temporary.c_str();
   Stat made, found;

@@ -22,6 +22,9 @@ class OpenFile {
   OpenFile& operator=(const OpenFile&) = delete;
   ~OpenFile();
 
+  /** Removes what it created, unless that has its name for good or is another file by now. */
+  void discard();
+
   /** Makes it independent of the caller's folder and names, in the place where it is to stay. */
   int keep(const FolderUse& use);
 

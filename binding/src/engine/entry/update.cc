@@ -34,6 +34,13 @@ struct Pair {
     return true;  // nothing is left to do
   }
 
+  /** Where DEST's end cannot be read that is no difference yet. True, and reported, in a comparison. */
+  bool fails_to_compare(int error, const char* operation) const {
+    if (!options().compares) return false;
+    worker.engine.fail({-error, operation, folder().dst_path(names.dst), {}}, &folder());
+    return true;
+  }
+
   bool skip(Action action = Action::skip) const {
     stays = true;
     worker.count(Count::skipped);
@@ -86,7 +93,9 @@ Contents compare(const Pair& pair, const EntryTask& again) {
     wait_for_lease(pair.worker, pair.use, pair.names, again, leased_since);
     return Contents::left;
   }
-  if (error < 0) return Contents::differ;  // one that may not be read is replaced
+  if (error < 0) {  // one that may not be read is replaced
+    return pair.fails_to_compare(error, "open") ? Contents::left : Contents::differ;
+  }
   // Somebody may have put a FIFO or a device in the place of what was looked at.
   Stat opened;
   if (platform::stat_handle(dst, opened) < 0 || opened.kind != Kind::file) return Contents::differ;
@@ -172,6 +181,7 @@ bool is_current_link(const Pair& pair) {
     return pair.fail(error, "readlink");
   }
   const int error = read_text(pair.folder().dst(), pair.names.dst, dst, dst_kind);
+  if (error < 0 && pair.fails_to_compare(error, "readlink")) return true;
   if (error < 0 || src != dst || src_kind != dst_kind) return false;
   return settle(pair, has_proof(pair), time_step_at(pair));
 }
@@ -214,8 +224,9 @@ bool is_up_to_date(Worker& worker, const FolderUse& use, Names names, Kind kind,
                    const EntryTask& again) {
   const Folder& folder = *use;
   Pair pair{worker, use, names};
-  if (!folder.has_dst() || platform::stat_entry(folder.dst(), names.dst, pair.dst) < 0) {
-    return false;
+  if (!folder.has_dst()) return false;
+  if (const int error = platform::stat_entry(folder.dst(), names.dst, pair.dst); error < 0) {
+    return error != -ENOENT && pair.fails_to_compare(error, "lstat");
   }
   if (!stat_source(worker, folder, names, pair.src)) return true;
   if (worker.engine.options.dereference) {
@@ -229,6 +240,11 @@ bool is_up_to_date(Worker& worker, const FolderUse& use, Names names, Kind kind,
   // Not where a comparison of contents goes on.
   if (options.compares && options.preserve.links && again.compared.offset == 0)
     note_identities(pair);
+  // Else what somebody writes into one of them later would be in the other as well.
+  if (pair.dst.links > 1 && !options.compares && kind != Kind::folder &&
+      worker.engine.hard_links.joins_others(pair.src, pair.dst)) {
+    return false;
+  }
   HardLinks::Claim claim;
   if (!is_first_name(worker, use, names, pair.src, claim)) return true;
   if (!is_current(pair, again)) return false;  // who copies it claims it anew

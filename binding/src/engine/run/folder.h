@@ -38,15 +38,20 @@ struct Names {
   const char* dst;
 };
 
-/** Whether times of change on both devices are given by this host, and so can be compared. */
-enum class Clocks : uint8_t { unknown, own, foreign };
+/** What ctimes on both devices say. */
+enum class Ctimes : uint8_t {
+  unknown,
+  all,           // every change and renaming, by this host's clock
+  not_exchange,  // all but that two files' names were exchanged
+  foreign,       // nothing: they are given by another clock, or at other times
+};
 
 /** What may be used to copy between two devices; learned from what failed. */
 struct Route {
   uint64_t src_dev, dst_dev;
   std::atomic<bool> clone{true};
   std::atomic<bool> copy_range{true};
-  std::atomic<Clocks> clocks{Clocks::unknown};
+  std::atomic<Ctimes> ctimes{Ctimes::unknown};
   uint64_t time_step;  // ns, of mtimes in DEST
   bool folders_early;  // those of a new folder are made while it is listed
 };

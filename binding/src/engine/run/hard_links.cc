@@ -29,6 +29,12 @@ HardLinks::Turn HardLinks::take(const platform::Stat& src, TaskPtr again, Claim&
   return Turn::later;
 }
 
+bool HardLinks::joins_others(const platform::Stat& src, const platform::Stat& dst) {
+  const Key source{src.dev, src.ino};
+  const std::lock_guard lock(mutex_);
+  return sources_.try_emplace(Key{dst.dev, dst.ino}, source).first->second != source;
+}
+
 void HardLinks::settle(const Key& key, Place* place) {
   std::vector<TaskPtr> waiting;
   {

@@ -82,6 +82,12 @@ class HardLinks {
   /** `again`: the task that is pushed when the caller's turn comes. */
   Turn take(const platform::Stat& src, TaskPtr again, Claim& claim, Place& place);
 
+  /**
+   * Whether a file of DEST was met under another name already, as the copy of another file of SRC: then the two
+   * may not stay one. Remembers each file that it is asked about.
+   */
+  bool joins_others(const platform::Stat& src, const platform::Stat& dst);
+
   /** Lets go of all folders. */
   void clear();
 
@@ -104,8 +110,9 @@ class HardLinks {
 
   TaskStack& stack_;
   const bool follows_symlinks_;
-  std::mutex mutex_;  // guards files_
+  std::mutex mutex_;  // guards files_ and sources_
   std::unordered_map<Key, Known, Hash> files_;
+  std::unordered_map<Key, Key, Hash> sources_;  // of files that DEST has, by what these are
 };
 
 }  // namespace fastcp

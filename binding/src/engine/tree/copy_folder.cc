@@ -163,7 +163,13 @@ bool make_target(Worker& worker, Folder& parent, Names names, const Stat& src, b
     if (error < 0 && error != -EEXIST) return worker.fail(parent, names, error, "mkdir");
   }
   const int error = found ? 0 : open();
-  if (error == -ENOTDIR || error == -ELOOP) return worker.fail(parent, names, ENOTDIR, kRefused);
+  if (error == -ENOTDIR || error == -ELOOP) {
+    Stat there;
+    const bool is_known = platform::stat_entry(parent.dst(), names.dst, there, follow) == 0;
+    return is_known && is_special(there.kind)
+               ? worker.fail(parent, names, EEXIST, refusal_of(there.kind))
+               : worker.fail(parent, names, ENOTDIR, kRefused);
+  }
   if (error < 0) return worker.fail(parent, names, error, "open");
   const char* operation = "fstat";
   int failed = platform::stat_handle(target.handle, target.stat);
@@ -296,6 +302,7 @@ FolderUse open_folder(Worker& worker, FolderTask task, Follow follow_src) {
     return {};
   }
   engine.folders.make_room();
+  const platform::Time began = platform::change_time_floor();
   Handle src;
   Stat src_stat;
   if (!open_source(worker, parent, names, follow_src, src, src_stat)) {
@@ -327,7 +334,7 @@ FolderUse open_folder(Worker& worker, FolderTask task, Follow follow_src) {
   folder->follow_dst = from_base ? Follow::yes : Follow::no;
   folder->made = waits ? Made::when_needed : Made::yes;
   folder->end = end_of_copied_folder();
-  begin_sync(engine, *folder);
+  begin_sync(engine, *folder, began);
   set_target(engine, *folder, target);
   return folder;
 }

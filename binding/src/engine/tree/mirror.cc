@@ -3,6 +3,7 @@
 #include <cerrno>
 #include <cstring>
 #include <exception>
+#include <optional>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
@@ -39,9 +40,16 @@ void note_removal(Engine& engine, const Folder& folder, const char* name, Kind k
   engine.note(folder, {name, name}, Action::remove, kind);
 }
 
+/** A folder of DEST that is to go. */
+struct Doomed {
+  Handle readable, target;
+  Stat stat{};
+  std::optional<uint32_t> owed_mode{};  // that it had, and gets back if it stays
+};
+
 /** Opens both ends of a folder of DEST that is to go. Reports what goes wrong. */
-bool open_doomed(Worker& worker, const Folder& parent, const char* name, Handle& readable,
-                 Handle& target, Stat& stat) {
+bool open_doomed(Worker& worker, const Folder& parent, const char* name, Doomed& doomed) {
+  auto& [readable, target, stat, owed_mode] = doomed;
   Engine& engine = worker.engine;
   int error = worker.with_descriptor(
       [&] { return platform::open_target_folder(parent.dst(), name, Follow::no, target); });
@@ -50,12 +58,17 @@ bool open_doomed(Worker& worker, const Folder& parent, const char* name, Handle&
   if (error < 0) return fail(engine, parent, name, error, "fstat");
   if (platform::is_mount_point(parent.dst(), target))
     return fail(engine, parent, name, EXDEV, kRefused);
-  if ((stat.mode & kOwner) != kOwner && !engine.options.dry_run) {
-    // Where this fails, opening or removing says why.
-    platform::set_folder_mode(target, stat.mode | kOwner);
+  const auto open = [&] {
+    return worker.with_descriptor(
+        [&] { return platform::open_source_folder(parent.dst(), name, Follow::no, readable); });
+  };
+  error = open();
+  if (error == -EACCES && !engine.options.dry_run &&
+      platform::set_folder_mode(target, stat.mode | kOwner) == 0) {
+    owed_mode = stat.mode;
+    error = open();
+    if (error < 0) platform::set_folder_mode(target, stat.mode);
   }
-  error = worker.with_descriptor(
-      [&] { return platform::open_source_folder(parent.dst(), name, Follow::no, readable); });
   return error == 0 || fail(engine, parent, name, error, "open");
 }
 
@@ -106,7 +119,12 @@ class Removal final : public FolderEnd {
   explicit Removal(Kind then) : then_(then) {}
 
   void finish(Engine& engine, Folder& folder) override {
-    if (engine.stopped()) return;
+    if (!engine.stopped()) remove(engine, folder);
+    if (!removed_ && folder.owed_mode) give_back_mode(engine, folder);
+  }
+
+ private:
+  void remove(Engine& engine, Folder& folder) {
     Folder& parent = folder.parent();
     const char* name = folder.names().dst;
     FolderPin pin;
@@ -119,6 +137,7 @@ class Removal final : public FolderEnd {
     }
     const bool stays = folder.kept && (error == -ENOTEMPTY || engine.options.dry_run);
     if (error == 0 && !stays) {
+      removed_ = !engine.options.dry_run;
       note_removal(engine, parent, name, Kind::folder);
     } else {
       parent.kept = true;
@@ -132,7 +151,14 @@ class Removal final : public FolderEnd {
     }
   }
 
- private:
+  static void give_back_mode(Engine& engine, Folder& folder) {
+    FolderPin pin;
+    int error = pin.pin(folder);
+    if (error == 0) error = platform::set_folder_mode(folder.dst(), *folder.owed_mode);
+    if (error < 0) fail(engine, folder, nullptr, error, "fchmod");
+  }
+
+  bool removed_ = false;
   const Kind then_;
 };
 
@@ -229,16 +255,16 @@ void RemoveFolderTask::run(Worker& worker) {
     return;
   }
   engine.folders.make_room();
-  Handle readable, target;
-  Stat stat;
-  if (!open_doomed(worker, *parent, name.c_str(), readable, target, stat)) {
+  Doomed doomed;
+  if (!open_doomed(worker, *parent, name.c_str(), doomed)) {
     parent->kept = true;
     return;
   }
   pin.release();
   FolderUse folder =
-      Folder::create(std::move(parent), name, name, std::move(readable), std::move(target));
-  folder->src_stat = folder->dst_stat = stat;
+      Folder::create(std::move(parent), name, name, std::move(doomed.readable), std::move(doomed.target));
+  folder->src_stat = folder->dst_stat = doomed.stat;
+  folder->owed_mode = doomed.owed_mode;
   folder->doomed = true;
   folder->end = std::make_unique<Removal>(then);
   const FolderUse own_use = folder.again();

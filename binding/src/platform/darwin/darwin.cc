@@ -142,6 +142,8 @@ int identify(const Handle& handle, Identity& out) {
 
 uint64_t file_system(const Handle& /*handle*/) { return 0; }
 
+bool exchange_renews_ctime(const Handle& /*folder*/) { return false; }
+
 int open_entry(const Handle& folder, const char* name, Follow follow, Handle& out) {
   Stat found;
   if (const int error = stat_entry(folder, name, found, follow); error < 0) return error;

@@ -19,6 +19,8 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <functional>
+#include <string_view>
 
 #include "platform/posix/posix.h"
 
@@ -97,25 +99,68 @@ bool is_append_only(const Handle& folder, const char* path) {
 #endif
 }
 
-bool has_own_clock(const Handle& folder) {
+namespace {
+
+constexpr uint32_t kExt = 0x0000ef53, kXfs = 0x58465342, kBtrfs = 0x9123683e, kTmpfs = 0x01021994,
+                   kRamfs = 0x858458f6, kOverlayfs = 0x794c7630;
+
+/** f_type of statfs(2), or 0. */
+uint32_t type_of(const Handle& handle) {
   struct statfs found;
-  if (check([&] { return fstatfs(fd(folder), &found); }) < 0) return false;
+  const int error = check([&] { return fstatfs(fd(handle), &found); });
+  return error < 0 ? 0 : static_cast<uint32_t>(found.f_type);
+}
+
+/** This boot of the kernel; 0 where nobody says. */
+uint64_t boot() {
+  static const uint64_t id = [] {
+    std::array<char, 36> text{};
+    const int file = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+    if (file < 0) return uint64_t{0};
+    const bool whole = read(file, text.data(), text.size()) == static_cast<ssize_t>(text.size());
+    close(file);
+    return whole ? uint64_t{std::hash<std::string_view>()({text.data(), text.size()})} : 0;
+  }();
+  return id;
+}
+
+/** A number that no other mount has or had, since Linux 6.8; else 0. */
+uint64_t mount_number(const Handle& handle) {
+#ifdef STATX_BTIME
+  constexpr unsigned kMountIdUnique = 0x4000;  // STATX_MNT_ID_UNIQUE, which older headers lack
+  constexpr size_t kOffset = 0x90;             // of stx_mnt_id
+  struct statx found;
+  const auto look = [&] { return statx(fd(handle), "", AT_EMPTY_PATH, kMountIdUnique, &found); };
+  if (boot() == 0 || check(look) < 0 || (found.stx_mask & kMountIdUnique) == 0) return 0;
+  uint64_t id = 0;
+  std::memcpy(&id, reinterpret_cast<const char*>(&found) + kOffset, sizeof id);
+  return boot() ^ id * 0x9e3779b97f4a7c15;
+#else
+  return 0;
+#endif
+}
+
+}  // namespace
+
+bool has_own_clock(const Handle& folder) {
   // Only those that are known. Others may be served, with ctimes of another host's clock (NFS, SMB, FUSE, GPFS …),
   // store no ctime (FAT, squashfs …), or not renew it in rename() (HFS+). linux/magic.h does not have all.
-  constexpr std::array<uint32_t, 10> kLocal = {
-      0x0000ef53,  // ext2, ext3, ext4
-      0x58465342,  // XFS
-      0x9123683e,  // btrfs
+  constexpr std::array<uint32_t, 9> kLocal = {
+      kExt,       kXfs, kBtrfs, kTmpfs, kRamfs,
       0xf2f52010,  // F2FS
-      0x01021994,  // tmpfs
-      0x858458f6,  // ramfs
-      0x794c7630,  // overlayfs
       0x2fc12fc1,  // ZFS
       0xca451a4e,  // bcachefs
       0x3153464a,  // JFS
   };
-  const auto type = static_cast<uint32_t>(found.f_type);
+  const uint32_t type = type_of(folder);
+  if (type == kOverlayfs) return mount_number(folder) != 0;
   return std::find(kLocal.begin(), kLocal.end(), type) != kLocal.end();
+}
+
+bool exchange_renews_ctime(const Handle& folder) {
+  // XFS does not, nor does overlayfs above it. Others were not tried.
+  constexpr std::array<uint32_t, 4> kKnown = {kExt, kBtrfs, kTmpfs, kRamfs};
+  return std::find(kKnown.begin(), kKnown.end(), type_of(folder)) != kKnown.end();
 }
 
 uint64_t time_step(const Handle& folder) {
@@ -163,6 +208,7 @@ uint64_t file_system(const Handle& handle) {
   if (check([&] { return fstatfs(fd(handle), &mounted); }) == 0) {
     static_assert(sizeof mounted.f_fsid == sizeof id);
     std::memcpy(&id, &mounted.f_fsid, sizeof id);
+    if (static_cast<uint32_t>(mounted.f_type) == kOverlayfs) id = mount_number(handle);
   }
   return id;
 }

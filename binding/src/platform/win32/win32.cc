@@ -232,6 +232,8 @@ int identify(const Handle& handle, Identity& out) {
 
 uint64_t file_system(const Handle& /*handle*/) { return 0; }
 
+bool exchange_renews_ctime(const Handle& /*folder*/) { return false; }
+
 int stat_entry(const Handle& folder, const char* name, Stat& out, Follow follow) {
   Handle entry;
   const int error = open_entry(folder, name, follow, entry);
