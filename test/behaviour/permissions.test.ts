@@ -178,3 +178,101 @@ test('attributes change, and no mode is wider for others meanwhile', async (cont
   expect(modes.filter((mode) => (mode & 0o077) !== 0)).toEqual([]);
   expect(lstatSync(absolute('dest/f')).mode & 0o777).toBe(0o400);
 });
+
+describe('nobody gets in meanwhile who may not in the end', () => {
+  const list = (path: string): string =>
+    execFileSync('getfacl', ['--omit-header', '--numeric', '--absolute-names', path], {
+      encoding: 'utf8',
+    });
+  interface State {
+    owners: string;
+    list: string;
+    bits: number;
+  }
+  const state = (path: string): State | undefined => {
+    try {
+      const { uid, gid, mode, ctimeMs } = lstatSync(path);
+      const found = { owners: `${uid}:${gid}`, list: list(path), bits: mode & 0o777 };
+      return lstatSync(path).ctimeMs === ctimeMs ? found : undefined; // else of two states
+    } catch {
+      return undefined; // it is not there yet
+    }
+  };
+  const same = (a: State, b: State): boolean => a.owners === b.owners && a.list === b.list;
+
+  test.for<[name: string, make: string, options: CopyOptions, paths: string[]]>([
+    [
+      'a list that DEST hands on',
+      'mkdir -p src dest; echo 1 > src/f; mkfifo src/p; chmod 660 src/f src/p; setfacl -d -m u:1000:rwx dest',
+      { preserve: true },
+      ['f', 'p'],
+    ],
+    [
+      'a group that DEST hands on',
+      'mkdir -p src/secret dest; echo 1 > src/secret/f; chown -R 0:4321 src; chmod 770 src/secret; chown 0:1234 dest; chmod 2775 dest',
+      { preserve: ['mode', 'ownership'] },
+      ['secret', 'secret/f'],
+    ],
+    [
+      'a list with less for the group than the mode shows',
+      'mkdir -p src/secret; echo 1 > src/secret/f; chmod 770 src/secret; setfacl -m u:1000:rwx,g::---,m::rwx src/secret',
+      { preserve: true },
+      ['secret', 'secret/f'],
+    ],
+    [
+      'a file that gets another owner in place',
+      'mkdir -p src dest; echo 1 > src/f; cp -p src/f dest/f; chown 1000:4321 src/f; chmod 600 src/f; chmod 660 dest/f',
+      { preserve: true, update: true },
+      ['f'],
+    ],
+    [
+      'a directory that gets another owner in place',
+      'mkdir -p src/d dest/d; echo 1 > src/d/f; chown 1000:4321 src/d; chmod 700 src/d; chmod 770 dest/d',
+      { preserve: true, update: true },
+      ['d'],
+    ],
+    [
+      'a file that loses a list in place',
+      'mkdir -p src dest; echo 1 > src/f; cp -p src/f dest/f; chmod 640 src/f; setfacl -m u:1000:rw,g::---,m::rw dest/f',
+      { preserve: true, update: true },
+      ['f'],
+    ],
+  ])('%s', async ([, script, options, paths], context) => {
+    needRoot(context);
+    for (const tool of ['strace', 'setfacl']) needTool(context, tool);
+    make(script);
+    const calls =
+      'mkdirat,mknodat,fchown,fchownat,fchmod,fchmodat,fsetxattr,setxattr,fremovexattr,removexattr,copy_file_range,renameat,getdents64';
+    const words = ['strace', '-f', '-qq', '-o', '/dev/null', '-e', `trace=${calls}`];
+    words.push('-e', `inject=${calls}:delay_exit=40000`);
+    const whole = paths.map((path) => absolute(`dest/${path}`));
+    const before = whole.map(state);
+    const samples = whole.map(() => [] as State[]);
+    let copying = true;
+    const watching = (async () => {
+      while (copying) {
+        whole.forEach((path, i) => {
+          const found = state(path);
+          if (found) samples[i]?.push(found);
+        });
+        await sleep(1);
+      }
+    })();
+    const { error } = await copyInChild(
+      { src: absolute('src'), dest: absolute('dest'), options },
+      words,
+    );
+    copying = false;
+    await watching;
+    expect(error).toBeUndefined();
+    whole.forEach((path, i) => {
+      const final = state(path) as State;
+      const between = samples[i]?.filter(
+        (found) => !same(found, final) && !(before[i] && same(found, before[i])),
+      );
+      const open = between?.filter(({ bits }) => (bits & 0o077) !== 0);
+      expect(open, `${path} in between`).toEqual([]);
+    });
+    expect(samples.flat().length, 'looks while it was copied').toBeGreaterThan(3);
+  });
+});
