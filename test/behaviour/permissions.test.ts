@@ -244,7 +244,7 @@ describe('nobody gets in meanwhile who may not in the end', () => {
     const calls =
       'mkdirat,mknodat,fchown,fchownat,fchmod,fchmodat,fsetxattr,setxattr,fremovexattr,removexattr,copy_file_range,renameat,getdents64';
     const words = ['strace', '-f', '-qq', '-o', '/dev/null', '-e', `trace=${calls}`];
-    words.push('-e', `inject=${calls}:delay_exit=40000`);
+    words.push('-e', `inject=${calls}:delay_enter=20000:delay_exit=20000`);
     const whole = paths.map((path) => absolute(`dest/${path}`));
     const before = whole.map(state);
     const samples = whole.map(() => [] as State[]);
