@@ -203,9 +203,9 @@ describe('nobody gets in meanwhile who may not in the end', () => {
   test.for<[name: string, make: string, options: CopyOptions, paths: string[]]>([
     [
       'a list that DEST hands on',
-      'mkdir -p src dest; echo 1 > src/f; mkfifo src/p; chmod 660 src/f src/p; setfacl -d -m u:1000:rwx dest',
+      'mkdir -p src dest; for i in 1 2 3; do echo 1 > src/$i; done; mkfifo src/p; chmod 660 src/*; setfacl -d -m u:1000:rwx dest',
       { preserve: true },
-      ['f', 'p'],
+      ['1', '2', '3', 'p'],
     ],
     [
       'a group that DEST hands on',
@@ -244,7 +244,7 @@ describe('nobody gets in meanwhile who may not in the end', () => {
     const calls =
       'mkdirat,mknodat,fchown,fchownat,fchmod,fchmodat,fsetxattr,setxattr,fremovexattr,removexattr,copy_file_range,renameat,getdents64';
     const words = ['strace', '-f', '-qq', '-o', '/dev/null', '-e', `trace=${calls}`];
-    words.push('-e', `inject=${calls}:delay_enter=20000:delay_exit=20000`);
+    words.push('-e', `inject=${calls}:delay_enter=40000:delay_exit=40000`);
     const whole = paths.map((path) => absolute(`dest/${path}`));
     const before = whole.map(state);
     const samples = whole.map(() => [] as State[]);
