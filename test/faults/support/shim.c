@@ -5,8 +5,10 @@
  * FAULT_LOG    gets a line `call path` for each such call that a fault was done to; for every one, with
  * FAULT_TRACE  where this is set
  * FAULTS       `call:what:first:count`, separated by spaces. `what` is an errno, or `short` (half of it is
- *              done), `zero` (the call says 0) or `wait` (it takes 4 s, like one to a network). It is done to the `first` such call of the process and to
- *              `count` in all; a last word after a colon narrows it to paths that contain it.
+ *              done), `zero` (the call says 0), `wait` (it takes 4 s, like one to a network), `run` (FAULT_RUN
+ *              is run first) or `unknown` (getdents64 tells no kinds). It is done to the `first` such call of
+ *              the process and to `count` in all; a last word after a colon narrows it to paths that contain it.
+ * FAULT_RUN    a script for sh, which gets the call's path as $1: what somebody else does meanwhile
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -15,19 +17,22 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/fs.h>
+#include <spawn.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/vfs.h>
+#include <sys/wait.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
-enum how { NOTHING, FAIL, SHORTEN, ZERO, WAIT };
+enum how { NOTHING, FAIL, SHORTEN, ZERO, WAIT, UNKNOWN };
 
 struct fault {
   char call[24], what[24], part[64];
@@ -82,6 +87,20 @@ static void resolve(int fd, const char *name, char *out) {
   if (name != NULL && name[0] != 0) snprintf(out + length, PATH_MAX, length > 0 ? "/%s" : "%s", name);
 }
 
+/* Returns when somebody else has done something to the tree. */
+static void run_script(char *path) {
+  char *script = getenv("FAULT_RUN");
+  char *words[] = {"sh", "-ec", script, "sh", path, NULL};
+  pid_t child;
+  int status = -1;
+  if (script == NULL || posix_spawn(&child, "/bin/sh", NULL, NULL, words, environ) != 0) abort();
+  while (waitpid(child, &status, 0) < 0 && errno == EINTR) continue;
+  if (status != 0) {
+    fputs("FAULT_RUN failed\n", stderr);
+    abort();
+  }
+}
+
 /* What is to be done to a call; sets errno where it is to fail. */
 static enum how meet(const void *caller, const char *call, int fd, const char *name) {
   if (!is_ours(caller)) return NOTHING;
@@ -89,22 +108,28 @@ static enum how meet(const void *caller, const char *call, int fd, const char *n
   char path[2 * PATH_MAX + 2], line[2 * PATH_MAX + 64];
   resolve(fd, name, path);
   enum how how = NOTHING;
-  int error = before;
+  int error = before, run = 0;
   if (strncmp(path, root, strlen(root)) == 0) {
     for (int i = 0; i < fault_count; i++) {
       struct fault *fault = &faults[i];
       if (strcmp(fault->call, call) != 0 || strstr(path, fault->part) == NULL) continue;
       const long number = atomic_fetch_add(&fault->seen, 1) + 1;
       if (number < fault->first || number - fault->first >= fault->count) continue;
+      if (strcmp(fault->what, "run") == 0) {
+        run = 1;
+        continue;
+      }
       how = strcmp(fault->what, "short") == 0 ? SHORTEN : strcmp(fault->what, "zero") == 0 ? ZERO
-            : strcmp(fault->what, "wait") == 0 ? WAIT : FAIL;
+            : strcmp(fault->what, "wait") == 0 ? WAIT
+            : strcmp(fault->what, "unknown") == 0 ? UNKNOWN : FAIL;
       if (how == FAIL) error = atoi(fault->what);
     }
-    if (tracing || how != NOTHING) {
+    if (tracing || run || how != NOTHING) {
       const int length = snprintf(line, sizeof line, "%s %s\n", call, path);
       if (write(log_fd, line, (size_t)length) != length) abort();
     }
   }
+  if (run) run_script(path);
   if (how == WAIT) sleep(4);
   errno = error;
   return how;
@@ -175,6 +200,7 @@ WHOLE(int, setxattr, AT_FDCWD, path,
       (path, name, value, size, flags))
 WHOLE(int, removexattr, AT_FDCWD, path, (const char *path, const char *name), (path, name))
 WHOLE(int, fsync, fd, NULL, (int fd), (fd))
+WHOLE(int, flock, fd, NULL, (int fd, int how), (fd, how))
 WHOLE(int, ftruncate64, fd, NULL, (int fd, off64_t size), (fd, size))
 WHOLE(off64_t, lseek64, fd, NULL, (int fd, off64_t at, int whence), (fd, at, whence))
 WHOLE(int, sync_file_range, fd, NULL, (int fd, off64_t at, off64_t size, unsigned flags),
@@ -229,5 +255,11 @@ long syscall(long number, ...) {
   if (number == SYS_renameat2) how = meet(caller, "renameat2", (int)a[2], (const char *)a[3]);
   if (how == FAIL) return -1;
   if (how == SHORTEN) a[2] = 512; /* room for the longest name */
-  return real(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+  const long result = real(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+  for (long at = 0; how == UNKNOWN && at < result;) {
+    struct dirent64 *const record = (struct dirent64 *)((char *)a[1] + at);
+    record->d_type = DT_UNKNOWN;
+    at += record->d_reclen;
+  }
+  return result;
 }

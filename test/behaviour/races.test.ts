@@ -1,0 +1,272 @@
+// Somebody else changes the trees while they are copied, each time at the very system call where it matters: the
+// shim runs a script before that call.
+import { linkSync, mkdirSync, readdirSync, readFileSync, statSync, utimesSync } from 'node:fs';
+import { join } from 'node:path';
+import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import type { CopyOptions } from '../../lib/types.js';
+import { copyInChild, limited, type Outcome } from '../support/child.js';
+import { leftovers, readTree } from '../support/compare.js';
+import { buildShim, type Faults, faultLog, withFaults } from '../support/shim.js';
+import { makeFiles } from '../support/trees.js';
+import { workFolder } from '../support/work.js';
+import { nodes, runChild } from './support/child.js';
+
+const work = workFolder('races');
+const MiB = 1 << 20;
+let shim: string;
+let number = 0;
+let room: string;
+let src: string;
+let dest: string;
+
+beforeAll(() => {
+  shim = buildShim(work);
+});
+beforeEach(() => {
+  room = join(work, `${number++}`);
+  mkdirSync(room);
+  [src, dest] = [join(room, 'src'), join(room, 'dest')];
+});
+
+type Race = Pick<Faults, 'faults' | 'script' | 'trace'>;
+
+/** Copies while the script runs at the calls that `faults` names, which have to come. Returns their log, too. */
+async function race(
+  options: CopyOptions,
+  given: Race,
+  before: string[] = [],
+): Promise<Outcome & { log: string[] }> {
+  const log = join(room, 'log');
+  const words = [...before, ...withFaults({ shim, root: room, log, ...given })];
+  const outcome = await copyInChild({ src, dest, options }, words);
+  const lines = faultLog(log);
+  expect(lines).not.toEqual([]);
+  return { ...outcome, log: lines };
+}
+
+const read = (...path: string[]): string => readFileSync(join(...path), 'latin1');
+
+/** Another first byte, which neither size nor, with `time`, mtime shows. */
+const spoil = (path: string): string => `printf X | dd of="${path}" conv=notrunc status=none`;
+
+describe('hard links', () => {
+  test('names that wait for a copy that fails are made all the same', async () => {
+    makeFiles(src, { 'a/0': 'content' });
+    mkdirSync(join(src, 'b'));
+    for (let i = 1; i < 20; i++) linkSync(join(src, 'a/0'), join(src, `a/${i}`));
+    for (let i = 20; i < 40; i++) linkSync(join(src, 'a/0'), join(src, `b/${i}`));
+    // Until the other worker has looked at several of the names, the first of which waits by then.
+    const script = `
+      tries=0
+      until [ "$(grep -c '^fstat64 .*/src/[ab]/[0-9]' "$FAULT_LOG")" -ge 3 ]; do
+        tries=$((tries + 1)); [ $tries -lt 1000 ]; sleep 0.01
+      done`;
+    const { result } = await race(
+      { preserve: ['links'], onError: 'continue', concurrency: 2 },
+      {
+        faults: 'openat(O_CREAT):run:1:1:/dest/ openat(O_CREAT):5:1:1:/dest/',
+        script,
+        trace: true,
+      },
+    );
+    expect(result.errors).toMatchObject([{ code: 'EIO', syscall: 'open' }]);
+    expect(result).toMatchObject({ errorCount: 1, files: 1, hardLinked: 38 });
+    const made = [...readTree(dest).values()].filter(({ kind }) => kind === 'file');
+    expect(made).toHaveLength(39);
+    expect(new Set(made.map(({ inode }) => inode)).size).toBe(1);
+  });
+
+  test.for(['is new', 'has both names'])(
+    'another file under the name of the copy gets no second name: DEST %s',
+    async (how) => {
+      makeFiles(src, { one: 'content' });
+      linkSync(join(src, 'one'), join(src, 'two'));
+      makeFiles(room, { theirs: 'theirs' });
+      if (how !== 'is new') makeFiles(dest, { one: 'old', two: 'old' });
+      const script = `
+        mv "${room}/theirs" "$(find "${dest}" -type f -size 7c)"`;
+      const { error, result, log } = await race(
+        { preserve: ['links'], concurrency: 1 },
+        { faults: 'linkat:run:1:1', script },
+      );
+      expect(error).toBeUndefined();
+      expect(log).toHaveLength(1);
+      expect(result.warnings).toMatchObject([{ code: 'LINKS_NOT_KEPT' }]);
+      expect([read(dest, 'one'), read(dest, 'two')].sort()).toEqual(['content', 'theirs']);
+      expect(leftovers(dest)).toEqual([]);
+    },
+  );
+});
+
+test('a file that somebody put in the place of a copy that fails stays', async () => {
+  makeFiles(src, { file: 'content' });
+  makeFiles(room, { theirs: 'theirs' });
+  const { error } = await race(
+    { reflink: 'never' },
+    { faults: 'pwrite64:run:1:1 pwrite64:5:1:1', script: `mv "${room}/theirs" "$1"` },
+  );
+  expect(error).toMatchObject({ code: 'EIO', syscall: 'write' });
+  expect(read(dest, 'file')).toBe('theirs');
+});
+
+describe('contents are compared', () => {
+  /** The same on both sides, and times that do not prove it. */
+  function makeBoth(size: number, { sameTime = true } = {}): void {
+    for (const [index, root] of [src, dest].entries()) {
+      makeFiles(root, { file: Buffer.alloc(size, 'same ') });
+      const time = sameTime ? 1000 : 1000 + index;
+      utimesSync(join(root, 'file'), time, time);
+    }
+  }
+
+  const expectCopied = (result: Outcome['result']): void => {
+    expect(result).toMatchObject({ files: 1, skipped: 0, errorCount: 0 });
+    expect(read(src, 'file').startsWith('Xame ')).toBe(true);
+    expect(readFileSync(join(dest, 'file')).equals(readFileSync(join(src, 'file')))).toBe(true);
+  };
+
+  test('a source that changes meanwhile is copied', async () => {
+    makeBoth(4 * MiB);
+    const { result } = await race(
+      { mirror: true },
+      { faults: 'pread64:run:4:1:/src/file', script: spoil(join(src, 'file')) },
+    );
+    expectCopied(result);
+  });
+
+  test('a source that changes while its copy gets its times is copied', async () => {
+    makeBoth(1000, { sameTime: false });
+    const { result } = await race(
+      { mirror: true },
+      { faults: 'futimens:run:1:1:/dest/file', script: spoil(join(src, 'file')) },
+    );
+    expectCopied(result);
+  });
+
+  test.for(['src', 'dest'])(
+    'a file of %s that changes is compared from the beginning',
+    async (where) => {
+      makeBoth(8 * MiB);
+      // The only thread of the pool is given back after 10 ms, and the comparison goes on later.
+      const { result, log } = await race(
+        { mirror: true },
+        {
+          faults: `pread64:run:4:1:/src/file`,
+          script: `${spoil(join(room, where, 'file'))}; sleep 0.05`,
+          trace: true,
+        },
+        ['env', 'UV_THREADPOOL_SIZE=1'],
+      );
+      const opened = log.filter((line) => line === `openat ${join(src, 'file')}`);
+      expect(opened.length).toBeGreaterThan(1);
+      expect(readFileSync(join(dest, 'file')).equals(readFileSync(join(src, 'file')))).toBe(true);
+      expect(result).toMatchObject({ files: 1, errorCount: 0 });
+    },
+  );
+});
+
+test('a source that never comes to rest is an error after four attempts', async () => {
+  makeFiles(src, { file: 'content' });
+  const { error, log } = await race(
+    { preserve: ['mode', 'timestamps'] },
+    { faults: 'futimens:run:1:30:/dest/file', script: `printf more >> "${src}/file"` },
+  );
+  expect(error).toMatchObject({
+    code: 'ERR_FASTCP_SOURCE_CHANGED',
+    path: join(src, 'file'),
+    dest: join(dest, 'file'),
+  });
+  expect(log).toHaveLength(4);
+  expect(readdirSync(dest)).toEqual([]);
+});
+
+describe('a directory that was closed meanwhile, as descriptors are few', () => {
+  const levels = 'n/'.repeat(14);
+  const one: CopyOptions = { concurrency: 1, onError: 'continue' };
+  const create = 'openat(O_CREAT):run:1:1:/dest/p/';
+  /** Which of the two directories in p is being copied. */
+  const which = `case "$1" in */p/1/*) c=1;; *) c=2;; esac`;
+  /** Its path when it was left, as the log of calls has it. */
+  const upwards = (log: string[], from: string): string[] =>
+    log.filter((line) => /^openat\(O_DIRECTORY\) .*\/\.\.$/.test(line) && line.includes(from));
+
+  test('is not read by .. of one that was moved out of it', async () => {
+    makeFiles(src, { [`p/1/${levels}file`]: 'content', [`p/2/${levels}file`]: 'content' });
+    makeFiles(room, { 'q/1/file': 'not of SRC', 'q/2/file': 'not of SRC' });
+    const script = `${which}; rm -r "${room}/q/$c"; mv "${src}/p/$c" "${room}/q/$c"`;
+    const { result, log } = await race(one, { faults: create, script, trace: true }, limited(48));
+    expect(upwards(log, `${room}/q/`).length).toBeGreaterThan(0);
+    expect(result).toMatchObject({ errorCount: 0, files: 2 });
+    expect(read(dest, `p/1/${levels}file`)).toBe('content');
+    expect(read(dest, `p/2/${levels}file`)).toBe('content');
+  });
+
+  test('is not written by .. of one that was moved out of it', async () => {
+    makeFiles(src, { [`p/1/${levels}file`]: 'content', [`p/2/${levels}file`]: 'content' });
+    mkdirSync(join(room, 'q'));
+    const script = `${which}; mv "${dest}/p/$c" "${room}/q/$c"`;
+    const { result, log } = await race(one, { faults: create, script, trace: true }, limited(48));
+    expect(upwards(log, `${room}/q/`).length).toBeGreaterThan(0);
+    expect(readdirSync(join(room, 'q'))).toHaveLength(1);
+    expect(result).toMatchObject({ errorCount: 0, files: 2 });
+    expect(readdirSync(join(dest, 'p'))).toHaveLength(1);
+  });
+
+  test('and cannot be opened again is an error, though all in it was copied', async () => {
+    makeFiles(src, { [`p/1/${levels}file`]: 'content' });
+    const script = `
+      mv "${dest}/p/1" "${room}/moved"; mv "${dest}/p" "${room}/gone"; mkdir "${dest}/p"`;
+    const { result } = await race(
+      { ...one, preserve: ['mode', 'timestamps'] },
+      { faults: create, script },
+      limited(48),
+    );
+    expect(result.errors).toMatchObject([
+      { code: 'ESTALE', syscall: 'open', path: join(src, 'p'), dest: join(dest, 'p') },
+    ]);
+    expect(result.files).toBe(1);
+  });
+
+  const names = Array.from({ length: 60 }, (_, i) => `d${i + 10}`);
+
+  test.for(['src', 'dest'])('and exchanged in %s is neither read nor written', async (where) => {
+    const own = Object.fromEntries(names.map((name) => [`${name}/file`, 'content']));
+    makeFiles(src, own);
+    for (const name of names) mkdirSync(join(dest, name), { recursive: true });
+    mkdirSync(join(room, 'away'));
+    // Nobody knows what to copy before all of them were looked at: most are closed by then.
+    const code = `
+      const { execFileSync } = await import('node:child_process');
+      execFileSync('prlimit', ['--pid', String(process.pid), '--nofile=96:96']);
+      const exchange = () => {
+        for (const name of given.names) {
+          fs.renameSync(given.swapped + '/' + name, given.away + '/' + name);
+          fs.mkdirSync(given.swapped + '/' + name);
+          if (given.swapped === given.src) fs.writeFileSync(given.src + '/' + name + '/file', 'other');
+        }
+      };
+      let looked = 0;
+      let go;
+      const all = new Promise((resolve) => { go = resolve; });
+      const filter = ({ kind }) => {
+        if (kind === 'folder') return true;
+        if (++looked === given.names.length) {
+          exchange();
+          go();
+        }
+        return all.then(() => true);
+      };
+      const { errors } = await copyTree(given.src, given.dest, { filter, onError: 'continue' });
+      answer(errors.map(({ code }) => code));`;
+    const given = { src, dest, names, swapped: join(room, where), away: join(room, 'away') };
+    const ended = await runChild<string[]>(nodes[0]?.path ?? '', code, given);
+    expect(ended).toMatchObject({ exitCode: 0, stderr: '' });
+    expect(new Set(ended.answer)).toEqual(new Set(['ESTALE']));
+    const copied = names.filter((name) =>
+      statSync(join(dest, name, 'file'), { throwIfNoEntry: false }),
+    );
+    if (where === 'dest') expect(copied).toEqual([]);
+    for (const name of copied) expect(read(dest, name, 'file')).toBe('content');
+    expect(copied.length).toBeLessThan(names.length);
+  });
+});
