@@ -23,11 +23,12 @@ import {
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { beforeEach, describe, expect, test } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { copyTree } from '../../lib/index.js';
 import type { CopyOptions, EntryEvent } from '../../lib/types.js';
 import { Random } from '../selection/support/random.js';
 import { copyInChild, limited } from '../support/child.js';
+import { buildShim, faultLog, withFaults } from '../support/shim.js';
 import { makeFiles, makeZoo } from '../support/trees.js';
 import { asUser, needUser, USER } from '../support/user.js';
 import { needRoot, needTool, workFolder } from '../support/work.js';
@@ -401,6 +402,14 @@ describe('what SRC does not have', () => {
     expect(readdirSync(dest, { recursive: true }).sort()).toEqual(['a', 'a/keep', 'keep']);
   });
 
+  test('and is excluded has no event: it is no entry of SRC', async () => {
+    makeFiles(src, { 'a/keep': '', 'a/x.log': '' });
+    makeFiles(dest, { 'a/y.log': '', 'a/gone': '', 'z.log': '' });
+    const entries = await entriesOf({ mirror: true, exclude: ['**/*.log'] });
+    const lines = entries.map(({ action, path }) => `${action} ${path}`).sort();
+    expect(lines).toEqual([`copy ${src}/a/keep`, `leave ${src}/a/x.log`, `remove ${src}/a/gone`]);
+  });
+
   test('with deleteExcluded also what SRC has and is not selected', async () => {
     makeFiles(src, { 'a/x.log': '1', 'b/keep': '', 'c.log': '' });
     makeFiles(dest, { 'a/x.log': '1', 'c.log': '', 'd/e.log': '' });
@@ -473,6 +482,61 @@ describe('what SRC does not have', () => {
     expect(result?.errorCount).toBe(1);
     expect(existsSync(join(dest, 'a/old'))).toBe(true);
     expect(existsSync(join(dest, 'b/old'))).toBe(false);
+  });
+
+  describe('stays where it is not known what SRC has', () => {
+    let shim: string;
+    beforeAll(() => {
+      shim = buildShim(work);
+    });
+
+    async function mirrorWith(faults: string) {
+      const log = join(dest, '../log');
+      const words = withFaults({ shim, root: join(dest, '..'), log, faults });
+      const options: CopyOptions = { mirror: true, onError: 'continue' };
+      const { result } = await copyInChild({ src, dest, options }, words);
+      expect(faultLog(log)).not.toEqual([]);
+      return result;
+    }
+
+    // In pieces: the names are long.
+    const names = Array.from({ length: 300 }, (_, i) => `${i}`.padEnd(200, 'x'));
+    const all = (content: string, folder = 'wide'): Record<string, string> =>
+      Object.fromEntries(names.map((name) => [`${folder}/${name}`, content]));
+
+    test.for([1, 2, 3])('read %i of its listing fails', async (call) => {
+      makeFiles(src, { ...all('new'), 'fine/a': '' });
+      makeFiles(dest, { ...all('old'), 'wide/more': '', 'fine/gone': '' });
+      const result = await mirrorWith(`getdents64:5:${call}:1:/src/wide`);
+      expect(result.errors).toMatchObject([
+        { code: 'EIO', syscall: 'getdents64', path: join(src, 'wide') },
+      ]);
+      expect(readdirSync(join(dest, 'wide')).sort()).toEqual([...names, 'more'].sort());
+      // What was listed nevertheless.
+      expect(result.removed).toBe(1);
+      expect(readdirSync(join(dest, 'fine'))).toEqual(['a']);
+    });
+
+    test('an entry of SRC cannot be looked at', async () => {
+      makeFiles(src, { 'a/x': 'new', 'a/y': 'new' });
+      makeFiles(dest, { 'a/x': 'old', 'a/y': 'old', 'a/more': '' });
+      const result = await mirrorWith('getdents64:unknown:1:99:/src/a fstatat64:5:1:1:/src/a/x');
+      expect(result.errors).toMatchObject([{ code: 'EIO', syscall: 'lstat' }]);
+      expect(result.removed).toBe(0);
+      expect(readdirSync(join(dest, 'a')).sort()).toEqual(['more', 'x', 'y']);
+    });
+
+    test('an entry of DEST cannot be looked at', async () => {
+      makeFiles(src, { 'a/sub/x': '' });
+      makeFiles(dest, { 'a/sub/x': '', 'a/more': '' });
+      const { ino } = statSync(join(dest, 'a/sub'));
+      const unknown = 'getdents64:unknown:1:99:/dest/a';
+      const both = 'fstatat64:5:1:1:/dest/a/sub fstatat64:5:1:1:/dest/a/more';
+      const { removed } = await mirrorWith(`${unknown} ${both}`);
+      expect(removed).toBe(0);
+      expect(readdirSync(join(dest, 'a')).sort()).toEqual(['more', 'sub']);
+      expect(statSync(join(dest, 'a/sub')).ino).toBe(ino);
+    });
   });
 
   test('stays where something is mounted', async (context) => {

@@ -229,6 +229,35 @@ test('a wide folder is judged bit by bit and copied whole', { timeout: 60_000 },
   expect(readFileSync(join(dest, 'file-19999'), 'utf8')).toBe('19999');
 });
 
+test('subdirectories are themselves wherever they are in a wide directory', async () => {
+  const src = newPath();
+  const files: Record<string, string> = {};
+  for (let i = 0; i < 1100; i++) files[i % 5 === 0 ? `d${i}/keep` : `f${i}`] = '';
+  makeFiles(src, { ...files, 'd500/x.log': '', 'd995/x.log': '' });
+  const dest = newPath();
+  const asked: string[] = [];
+  const filter = ({ path, name, kind }: { path: string; name: string; kind: string }): boolean => {
+    if (kind === 'file') asked.push(path);
+    return name !== 'x.log';
+  };
+  await copyTree(src, dest, { exclude: ['d500/keep'], filter });
+  const expected = Object.keys(files).filter((path) => path !== 'd500/keep');
+  expect(pathsIn(dest).filter((path) => !path.endsWith('/'))).toEqual(expected.sort());
+  expect(asked.sort()).toEqual([...expected, 'd500/x.log', 'd995/x.log'].sort());
+});
+
+test('more names than may wait for an answer at a time', { timeout: 20_000 }, async () => {
+  // 17 directories of 255 kB of names each: more than 4 MiB in all.
+  const src = newPath();
+  for (let i = 0; i < 17_000; i++) {
+    const folder = join(src, `${Math.floor(i / 1000)}`);
+    if (i % 1000 === 0) mkdirSync(folder, { recursive: true });
+    writeFileSync(join(folder, `${i}`.padEnd(250, 'x')), '');
+  }
+  const options: CopyOptions = { dryRun: true, filter: () => true };
+  expect(await copyTree(src, newPath(), options)).toMatchObject({ files: 17_000, folders: 18 });
+});
+
 describe('rules that cannot be read', () => {
   const child = `
     const [src, dest, options] = process.argv.slice(1);

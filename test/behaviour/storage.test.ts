@@ -126,6 +126,23 @@ describe('backup', () => {
     expect(leftovers(dest)).toEqual([]);
   });
 
+  test.for([
+    ['9', '6', '10'],
+    ['6', '9', '10'],
+    ['10', '6', '9'],
+    ['6', '10', '9'],
+  ])('the highest number counts, in whatever order they are listed: %j', async (numbers) => {
+    makeFiles(src, { file: 'new' });
+    makeFiles(dest, { file: 'old' });
+    for (const one of numbers) writeFileSync(join(dest, `file.~${one}~`), one);
+    const next = Math.max(...numbers.map(Number)) + 1;
+    await copyTree(src, dest, backup);
+    expect(readFileSync(join(dest, `file.~${next}~`), 'utf8')).toBe('old');
+    await copyTree(join(src, 'file'), join(dest, 'file'), backup);
+    expect(readFileSync(join(dest, `file.~${next + 1}~`), 'utf8')).toBe('new');
+    expect(readdirSync(dest)).toHaveLength(numbers.length + 3);
+  });
+
   test('a file as such, and links', async () => {
     writeFileSync(join(src, 'file'), 'new');
     writeFileSync(dest, 'old');
@@ -192,6 +209,15 @@ describe('fsync', () => {
     expect(paths.indexOf(join(dest, 'folder'))).toBeGreaterThan(
       paths.indexOf(join(dest, 'folder/inner')),
     );
+  });
+
+  test('directories that DEST has, too', async (context) => {
+    needTool(context, 'strace');
+    makeFiles(src, { file: 'x', 'folder/inner': 'y' });
+    mkdirSync(join(dest, 'folder'), { recursive: true });
+    const paths = await traced({ fsync: true, preserve: false });
+    expect(paths).toContain(join(dest, 'folder'));
+    expect(paths).toContain(dest);
   });
 
   test('not otherwise', async (context) => {

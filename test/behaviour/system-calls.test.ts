@@ -81,6 +81,22 @@ test.for(['error=EXDEV:when=2+', 'error=EIO:when=2+2', 'error=EINTR:when=1+2', '
   },
 );
 
+test.for(['error=EOPNOTSUPP:when=2', 'retval=0:when=2'])(
+  'copy_file_range, %s: the rest of a file of 40 MiB is read and written',
+  async (fault, context) => {
+    needTool(context, 'strace');
+    const from = join(work, `40 MiB ${number}`);
+    const content = Buffer.alloc(40 * MiB);
+    for (let at = 0; at < content.length; at += 4096) content.writeUInt32LE(at + 1, at);
+    makeFiles(from, { file: content });
+    const { error } = await inject('copy_file_range', fault, {}, [], from);
+    expect(error).toBeUndefined();
+    expect(readFileSync(join(dest, 'file')).equals(content)).toBe(true);
+    rmSync(from, { recursive: true });
+    rmSync(dest, { recursive: true });
+  },
+);
+
 test.for([
   ['copy_file_range', 'ENOSPC', 'auto'],
   ['copy_file_range', 'EDQUOT', 'auto'],

@@ -6,6 +6,7 @@ import { copyTree } from '../../lib/index.js';
 import { copyInChild } from '../support/child.js';
 import { differences } from '../support/compare.js';
 import { useFileSystem } from '../support/filesystems.js';
+import { buildShim, faultLog, withFaults } from '../support/shim.js';
 import { makeFiles, makeZoo } from '../support/trees.js';
 import { needTool, workFolder } from '../support/work.js';
 
@@ -20,6 +21,21 @@ test('a tree of everything is verified, holes and empty files too', async () => 
   const src = makeZoo(join(work, 'zoo'), { wide: 200 });
   expect((await copyTree(src, dest, { verify: true })).errorCount).toBe(0);
   expect(differences(src, dest)).toEqual([]);
+});
+
+test('what is read back comes from the disk: it is written, and forgotten, before', async () => {
+  const folder = join(work, 'forgotten');
+  const src = makeFiles(join(folder, 'src'), { file: 'content' });
+  const to = join(folder, 'dest');
+  const [shim, log] = [buildShim(folder), join(folder, 'log')];
+  const words = withFaults({ shim, root: to, log, faults: '', trace: true });
+  const { error } = await copyInChild({ src, dest: to, options: { verify: true } }, words);
+  expect(error).toBeUndefined();
+  const steps = ['sync_file_range', 'posix_fadvise64', 'pread64'];
+  const calls = faultLog(log)
+    .map((line) => line.split(' ')[0] ?? '')
+    .filter((call) => steps.includes(call));
+  expect(calls.slice(0, 3)).toEqual(steps);
 });
 
 describe('content that did not arrive', () => {

@@ -25,6 +25,11 @@ test('an error keeps its message', () => {
   });
 });
 
+test('an error keeps its offset', async () => {
+  const found = Object.assign(new Error('different at byte 7'), { ...error, offset: 7 });
+  expect(serializeEvent({ type: 'error', error: found })).toMatchObject({ offset: 7 });
+});
+
 test('a warning is flat', () => {
   const warning = { code: 'SOCKET_SKIPPED', message: 'skipped', path: 'a' } as const;
   expect(serializeEvent({ type: 'warning', warning })).toEqual({ type: 'warning', ...warning });

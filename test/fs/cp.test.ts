@@ -219,6 +219,15 @@ describe.each(forms)('%s', (form, copy) => {
     else expect(fs.readlinkSync(link)).toBe(kind === 'verbatim' ? '../file' : join(src, 'file'));
   });
 
+  test('preserveTimestamps: modes as well', async () => {
+    const modes = { file: 0o755, 'folder/inner': 0o640, folder: 0o711 };
+    for (const [name, mode] of Object.entries(modes)) fs.chmodSync(join(src, name), mode);
+    await copy(src, dest, { recursive: true, preserveTimestamps: true });
+    for (const [name, mode] of Object.entries(modes)) {
+      expect(fs.statSync(join(dest, name)).mode & 0o777, name).toBe(mode);
+    }
+  });
+
   test('preserveTimestamps: files and folders', async () => {
     for (const name of ['folder/inner', 'file', 'folder']) fs.utimesSync(join(src, name), 1, 2);
     await copy(src, dest, { recursive: true, preserveTimestamps: true });

@@ -1,5 +1,22 @@
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { parseCommand } from '../../lib/walk/mounts.js';
+import { mountOf, mountsWithin, parseCommand } from '../../lib/walk/mounts.js';
+import { whileMounted } from '../support/filesystems.js';
+import { needRoot, workFolder } from '../support/work.js';
+
+const work = workFolder('mounts');
+
+test('names that Linux escapes', async (context) => {
+  needRoot(context);
+  const path = join(work, 'a b\tc\nd\\e\\040');
+  mkdirSync(path);
+  await whileMounted(['-t', 'tmpfs', 'tmpfs'], path, async () => {
+    expect((await mountsWithin(Buffer.from(work))).map(String)).toEqual([path]);
+    expect(await mountOf(Buffer.from(path))).toMatchObject({ fileSystem: 'tmpfs' });
+    expect(String((await mountOf(Buffer.from(join(path, 'below'))))?.path)).toBe(path);
+  });
+});
 
 test('what macOS’s mount prints', () => {
   const output = `/dev/disk3s1s1 on / (apfs, sealed, local, read-only, journaled)

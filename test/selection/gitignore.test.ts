@@ -4,7 +4,9 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
 import { checkRuleFileNames } from '../../lib/selection/index.js';
 import { lastMatch, parseRules, rulesBelow, rulesIn } from '../../lib/selection/rules.js';
+import { whileMounted } from '../support/filesystems.js';
 import { makeFiles } from '../support/trees.js';
+import { needRoot } from '../support/work.js';
 import {
   filesOfGit,
   git,
@@ -253,6 +255,18 @@ describe('files on the way', () => {
     expect(filesOfGit(src).sort()).toEqual(['.gitignore', 'k.o', 'z']);
   });
 
+  test('none above a mount point, as for git', async (context) => {
+    needRoot(context);
+    const root = repository({ '.gitignore': 'a\n', 'mounted/x': '' });
+    const mounted = join(root, 'mounted');
+    await whileMounted(['-t', 'tmpfs', 'tmpfs'], mounted, async () => {
+      const src = makeFiles(join(mounted, 'src'), { a: '', b: '' });
+      expect(await filesTaken(src, { gitignore: true })).toEqual(['a', 'b']);
+    });
+    const src = makeFiles(join(mounted, 'src'), { a: '', b: '' });
+    expect(await filesTaken(src, { gitignore: true })).toEqual(['b']);
+  });
+
   test('SRC is ignored itself: only what is tracked, and a warning', async () => {
     const root = repository({
       '.gitignore': 'x\n',
@@ -332,6 +346,18 @@ describe('what else git asks', () => {
     expect(walked.opened).not.toContain('d/h/');
     const ignoredOnes = ['d/a', 'd/e/g', 'd/h/i'];
     expect(await filesTaken(src, { onlyIgnored: true })).toEqual(ignoredOnes);
+  });
+
+  test('tracked files are not ignored, whatever their order where case is folded', async () => {
+    // Git lists capitals first, and after folding they are not.
+    const files = ['Zebra', 'apple', 'Beta/x', 'beta.y', 'Alpha', 'm/N', 'M.o', 'a_b'];
+    const src = repository(
+      { '.gitignore': '*\n!.gitignore\n', ...Object.fromEntries(files.map((name) => [name, ''])) },
+      true,
+    );
+    track(src, files);
+    const taken = await filesTaken(src, { gitignore: true });
+    expect(taken).toEqual(['.gitignore', ...files].sort());
   });
 
   test('a repository that git does not want to answer for: a warning', async () => {
