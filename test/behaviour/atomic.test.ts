@@ -18,6 +18,7 @@ import { containers, digest, makeUniform } from '../support/atomic.js';
 import { COMMAND, copyInChild, type Ended, run } from '../support/child.js';
 import { differences, readTree } from '../support/compare.js';
 import { useFileSystem, whileMounted } from '../support/filesystems.js';
+import { buildShim, faultLog, withFaults } from '../support/shim.js';
 import { makeFiles } from '../support/trees.js';
 import { asUser, needUser, USER } from '../support/user.js';
 import { needRoot, needTool, workFolder } from '../support/work.js';
@@ -416,6 +417,53 @@ test('an old tree that may not be removed is left, with a warning', async (conte
   expect(result.warnings).toMatchObject([{ code: 'STAGING_LEFT', path: join(at, left) }]);
   expect(content(at, left, 'tree/theirs/file')).toBe('old');
   expect(differences(src, dest)).toEqual([]);
+});
+
+test('a second copy does not take for left over what the first one still works in', async () => {
+  makeFiles(src, { a: 'new', 'sub/b': 'new' });
+  let begin = (): void => {};
+  let goOn = (): void => {};
+  const begun = new Promise<void>((resolve) => {
+    begin = resolve;
+  });
+  const held = new Promise<void>((resolve) => {
+    goOn = resolve;
+  });
+  const filter = async (): Promise<boolean> => {
+    begin();
+    await held;
+    return true;
+  };
+  const first = copyTree(src, dest, { atomic: true, filter });
+  await begun;
+  const working = containers(at);
+  expect(working).toHaveLength(1);
+  expect(await copyTree(src, dest, { atomic: true })).toMatchObject({ files: 2, errorCount: 0 });
+  expect(containers(at)).toEqual(working);
+  goOn();
+  expect(await first).toMatchObject({ files: 2, errorCount: 0, warnings: [] });
+  expect(differences(src, dest)).toEqual([]);
+  expect(containers(at)).toEqual([]);
+});
+
+test('a folder that another copy made in the place of what was left over is left alone', async () => {
+  makeFiles(src, { a: 'new' });
+  const left = join(at, '.dest.fastcp-0123456789abcdef');
+  makeFiles(left, { 'tree/file': 'left' });
+  const log = join(at, 'log');
+  const words = withFaults({
+    shim: buildShim(at),
+    root: at,
+    log,
+    // When it is open, and not locked yet.
+    faults: 'flock:run:1:1:0123456789abcdef',
+    script: `rm -r "${left}"; mkdir -p "${left}/tree"; echo theirs > "${left}/tree/file"`,
+  });
+  const { error } = await copyInChild({ src, dest, options: { atomic: true } }, words);
+  expect(error).toBeUndefined();
+  expect(faultLog(log)).toHaveLength(1);
+  expect(content(left, 'tree/file')).toBe('theirs\n');
+  expect(content(dest, 'a')).toBe('new');
 });
 
 test("others' folders of that name are left alone", async () => {

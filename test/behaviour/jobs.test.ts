@@ -210,6 +210,43 @@ describe.each(nodes)('$name', ({ path: node }) => {
     }
   });
 
+  test('work that is cancelled before it began leaves its room to later jobs', async () => {
+    // Both threads are held by FIFOs that nobody writes to, before the copy is told what to do.
+    const code = `
+      const { execFileSync } = await import('node:child_process');
+      const fifo = given.dest + '.fifo';
+      execFileSync('mkfifo', [fifo]);
+      const isHeld = (task) =>
+        fs.readFileSync('/proc/self/task/' + task + '/syscall', 'latin1').startsWith('257 ');
+      let held = [];
+      let goOn;
+      const filter = () => {
+        if (held.length === 0) held = [0, 1].map(() => fs.promises.open(fifo, 'r'));
+        return new Promise((resolve) => { goOn = () => resolve(true); });
+      };
+      const controller = new AbortController();
+      const job = copyTree(given.one, given.dest, { filter, signal: controller.signal });
+      const ended = job.then(() => 'copied', (reason) => reason);
+      const areHeld = () => fs.readdirSync('/proc/self/task').filter(isHeld).length === 2;
+      while (!areHeld()) await new Promise((resolve) => setImmediate(resolve));
+      goOn();
+      for (let i = 0; i < 3; i++) await new Promise((resolve) => setImmediate(resolve));
+      controller.abort('enough');
+      const outcome = await ended;
+      const writer = fs.openSync(fifo, fs.constants.O_RDWR | fs.constants.O_NONBLOCK);
+      for (const file of await Promise.all(held)) await file.close();
+      fs.closeSync(writer);
+      const later = copyTree(given.one, given.dest + ' later').then(({ files }) => files);
+      answer([outcome, await Promise.race([later, sleep(5000, 'none', { ref: false })])]);
+      process.exit();`;
+    const one = join(cwd, 'one file');
+    mkdirSync(one, { recursive: true });
+    writeFileSync(join(one, 'file'), 'content');
+    const env = { UV_THREADPOOL_SIZE: '2' };
+    const ended = await runChild(node, code, { one, dest }, env);
+    expect(ended).toMatchObject({ ...clean, answer: ['enough', 1] });
+  });
+
   test('jobs of a pool of one end together, not one after another', async () => {
     const code = `
       const began = performance.now();

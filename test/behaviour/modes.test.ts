@@ -1,10 +1,19 @@
 import { execFileSync } from 'node:child_process';
-import { chmodSync, chownSync, lstatSync, mkdirSync, readFileSync, statSync } from 'node:fs';
+import {
+  chmodSync,
+  chownSync,
+  lstatSync,
+  mkdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+} from 'node:fs';
 import { basename, join } from 'node:path';
 import { beforeAll, describe, expect, type TestContext, test } from 'vitest';
 import { copyTree } from '../../lib/index.js';
 import { COMMAND, copyInChild, run } from '../support/child.js';
 import { differences, readTree } from '../support/compare.js';
+import { buildShim, withFaults } from '../support/shim.js';
 import { makeFiles, makeZoo } from '../support/trees.js';
 import { asUser, needUser, USER } from '../support/user.js';
 import { isRoot, needRoot, needTool, workFolder } from '../support/work.js';
@@ -127,6 +136,28 @@ function tooWide(log: string, src: string, dest: string): string[] {
   expect(seen).toBeGreaterThan(10);
   return found;
 }
+
+test('open to nobody else before it has its owner', async (context) => {
+  needRoot(context);
+  const src = join(work, 'of others');
+  for (const mode of [0o644, 0o666, 0o750]) makeFile(join(src, `${mode}`), mode, USER);
+  const dest = join(freshParent(), 'dest');
+  const modes = `${dest} modes`;
+  const words = withFaults({
+    shim: buildShim(work),
+    root: dest,
+    log: `${dest} log`,
+    faults: 'fchownat:run:1:99:/dest/',
+    script: `stat -c %a "$1" >> "${modes}"`,
+  });
+  for (const options of [{ preserve: true }, { preserve: true, reflink: 'never' }] as const) {
+    const { error } = await copyInChild({ src, dest, umask: 0, options }, words);
+    expect(error).toBeUndefined();
+    expect(readFileSync(modes, 'utf8').trim().split('\n').sort()).toEqual(['600', '600', '700']);
+    expect(differences(src, dest)).toEqual([]);
+    for (const path of [dest, modes]) rmSync(path, { recursive: true });
+  }
+});
 
 describe('setuid and setgid go only to the same owner', () => {
   const other = USER;

@@ -151,6 +151,47 @@ describe('each by itself', () => {
   });
 });
 
+describe('ownership', () => {
+  const ownerOf = (path: string): string => {
+    const { uid, gid } = lstatSync(path);
+    return `${uid}:${gid}`;
+  };
+
+  test.for([
+    ['user', '1234:0'],
+    ['group', '0:1234'],
+    ['both', '1234:1234'],
+  ] as const)('%s alone differs in DEST: it is set again', async ([, wrong], context) => {
+    needRoot(context);
+    makeFiles(src, { 'folder/file': 'x' });
+    symlinkSync('nowhere', join(src, 'folder/link'));
+    const options: CopyOptions = { mirror: true, preserve: true };
+    await copyTree(src, dest, options);
+    const names = ['folder', 'folder/file', 'folder/link'];
+    const { ino } = statSync(join(dest, 'folder/file'));
+    for (const name of names) run('chown', '-h', wrong, join(dest, name));
+    await copyTree(src, dest, options);
+    expect(names.map((name) => ownerOf(join(dest, name)))).toEqual(Array(3).fill('0:0'));
+    expect(statSync(join(dest, 'folder/file')).ino).toBe(ino);
+  });
+
+  test('the group alone, which is an ordinary user’s to give', async (context) => {
+    needRoot(context);
+    needUser(context);
+    const group = 4321;
+    makeFiles(src, { 'folder/file': 'x' });
+    run('chown', '-R', `0:${group}`, src);
+    const member = asUser.map((word) => (word === '--clear-groups' ? `--groups=${group}` : word));
+    const options: CopyOptions = { preserve: true };
+    const { error, result } = await copyInChild({ src, dest, options }, member);
+    expect(error).toBeUndefined();
+    expect(result.warnings).toMatchObject([{ code: 'OWNERSHIP_NOT_KEPT', count: 3 }]);
+    for (const name of ['', 'folder', 'folder/file']) {
+      expect(ownerOf(join(dest, name))).toBe(`${USER}:${group}`);
+    }
+  });
+});
+
 test('nanoseconds', async (context) => {
   needTool(context, 'touch');
   makeFiles(src, { file: 'x' });

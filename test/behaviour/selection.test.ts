@@ -1,6 +1,14 @@
 // What the engine does with a selection. What is selected is test/selection's matter.
 import { execFileSync, spawnSync } from 'node:child_process';
-import { chmodSync, existsSync, lstatSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { copyTree } from '../../lib/index.js';
@@ -301,6 +309,36 @@ describe('rules that cannot be read', () => {
     const went = copyAsUser(src, `${dest}2`, { ignoreFiles: ['.rules'], onError: 'continue' });
     expect(went).toMatchObject({ errorCount: 1, errors: [{ code: 'EACCES', path }], files: 1 });
     expect(pathsIn(`${dest}2`)).toEqual(['b', 'sub/']);
+  });
+
+  /** What is in `b` is decided when the error of `sub` was heard; then DEST has a directory for its file. */
+  const afterError = `
+    const [src, dest, onError] = process.argv.slice(1);
+    let heard;
+    const error = new Promise((resolve) => { heard = resolve; });
+    const filter = ({ path }) => (path.startsWith('b/') ? error.then(() => true) : true);
+    const job = require('${new URL('../../dist/index.cjs', import.meta.url).pathname}')
+      .copyTree(src, dest, { ignoreFiles: ['.rules'], filter, onError });
+    (async () => {
+      for await (const event of job) if (event.type === 'error') heard();
+    })().catch(() => {});
+    job.catch(() => {}).then(() => console.log(JSON.stringify(
+      [job.result.files, job.result.errorCount, job.result.errors.map(({ code }) => code)])));`;
+
+  test.for([
+    ['stop', 0, ['EACCES']],
+    ['continue', 1, ['EACCES', 'ERR_FS_CP_NON_DIR_TO_DIR']],
+  ] as const)('%s: what comes after the error', ([onError, files, codes], context) => {
+    needUser(context);
+    const { src, dest } = unreadable('sub/.rules');
+    rmSync(join(src, 'b'));
+    makeFiles(src, { 'b/c': 'c', 'b/d': 'd' });
+    makeFiles(dest, { 'b/d/e': '' });
+    execFileSync('chmod', ['-R', 'a+rwX', dest]);
+    const [file = '', ...args] = [...asUser, process.execPath, '-e', afterError, '--'];
+    const output = execFileSync(file, [...args, src, dest, onError], { encoding: 'utf8' });
+    expect(JSON.parse(output)).toEqual([files, codes.length, codes]);
+    expect(existsSync(join(dest, 'b/c'))).toBe(onError === 'continue');
   });
 });
 

@@ -1,14 +1,22 @@
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { copyTree, makeSnapshotSource } from '../../lib/index.js';
 import type { CopyEvent, CopyOptions } from '../../lib/types.js';
-import { COMMAND, run } from '../support/child.js';
+import { COMMAND, copyInChild, run } from '../support/child.js';
 import { differences } from '../support/compare.js';
 import { useFileSystem, whileMounted } from '../support/filesystems.js';
 import { makeFiles } from '../support/trees.js';
-import { workFolder } from '../support/work.js';
+import { asUser, needUser } from '../support/user.js';
+import { needRoot, workFolder } from '../support/work.js';
 
 // Whole trees in one call.
 
@@ -105,6 +113,17 @@ describe('where it cannot be', () => {
   test('SRC is on another file system', () => {
     const other = makeFiles(join(work, 'no btrfs'), { a: 'x' });
     return expectRefusal(other, dest, 'the file system has none');
+  });
+
+  test('SRC is another user’s', async (context) => {
+    needRoot(context);
+    needUser(context);
+    chmodSync(at, 0o777);
+    const user = (snapshot: 'always' | 'auto') =>
+      copyInChild({ src, dest, options: { snapshot } }, asUser);
+    expect((await user('always')).error).toMatchObject({ code: 'EPERM' });
+    expect((await user('auto')).result).toMatchObject({ snapshots: 0, files: 2, errorCount: 0 });
+    expect(differences(src, dest)).toEqual([]);
   });
 
   test('options that it cannot honour', async () => {

@@ -17,6 +17,7 @@ import type { CopyOptions } from '../../lib/types.js';
 import { copyInChild, type Outcome } from '../support/child.js';
 import { differences, leftovers, unlike } from '../support/compare.js';
 import { useFileSystem } from '../support/filesystems.js';
+import { buildShim, faultLog, withFaults } from '../support/shim.js';
 import { makeFiles, makeSparseFile } from '../support/trees.js';
 import { needTool, workFolder } from '../support/work.js';
 
@@ -240,6 +241,21 @@ test.for(['EIO', 'ENOSPC', 'EDQUOT'])('close, %s: what was there stays', async (
   expect(result.errors).toMatchObject([{ code, syscall: 'close', dest: join(dest, 'fresh') }]);
   expect(existsSync(join(dest, 'fresh'))).toBe(false);
   expect(leftovers(dest)).toEqual([]);
+});
+
+test('close, EIO: the file that DEST had stays', async () => {
+  const [from, to] = [join(work, 'to-close'), join(work, 'closed')];
+  makeFiles(from, { over: 'new' });
+  makeFiles(to, { over: 'old' });
+  const log = join(work, 'close.log');
+  // Of the new file, whatever it is called by then.
+  const faults = 'close:5:1:1:/closed/';
+  const words = withFaults({ shim: buildShim(work), root: to, log, faults });
+  const { error } = await copyInChild({ src: from, dest: to }, words);
+  expect(faultLog(log)).toHaveLength(1);
+  expect(error).toMatchObject({ code: 'EIO', syscall: 'close', dest: join(to, 'over') });
+  expect(readdirSync(to)).toEqual(['over']);
+  expect(readFileSync(join(to, 'over'), 'utf8')).toBe('old');
 });
 
 test('pread64, an early end: no shorter file', async (context) => {

@@ -214,7 +214,70 @@ describe('what others did in DEST', () => {
   });
 });
 
+describe('a copy of another length, under the mtime of its source', () => {
+  const sync: CopyOptions[] = [
+    { mirror: true },
+    { update: true },
+    { update: true, checksum: true },
+    { update: true, quickCheck: true },
+    { mirror: true, quickCheck: true, preserve: true },
+  ];
+  test.for(sync)('%j', async (options) => {
+    const lengths = { shorter: 4, empty: 0, longer: 12 };
+    make(src, Object.fromEntries(Object.keys(lengths).map((name) => [`a/${name}`, '1'])));
+    await tick();
+    await mirror(src);
+    for (const [name, length] of Object.entries(lengths)) {
+      writeFileSync(join(dest, 'a', name), '1'.repeat(length));
+      utimesSync(join(dest, 'a', name), fixed, fixed);
+    }
+    expect(await copyTree(src, dest, options)).toMatchObject({ files: 3, skipped: 0 });
+    expect(contents(dest)).toEqual(contents(src));
+  });
+});
+
 describe('what the mark cannot have seen', () => {
+  describe('within one second, where a file system counts whole ones', () => {
+    test.for(['src', 'dest'])('in %s', async (where, context) => {
+      needRoot(context);
+      needTool(context, 'mkfs.ext4');
+      const image = join(room, 'image');
+      execFileSync('sh', ['-c', `truncate -s 64M ${image} && mkfs.ext4 -q -I 128 ${image}`], {
+        stdio: 'pipe', // it warns of 2038
+      });
+      const disk = join(room, 'disk');
+      mkdirSync(disk);
+      await whileMounted(['-o', 'loop', image], disk, async () => {
+        if (where === 'src') src = join(disk, 'src');
+        else dest = join(disk, 'dest');
+        make(src, { 'a/file': '1', 'a/other': '1' });
+        const changed = join(where === 'src' ? src : dest, 'a/file');
+        const second = (): number => Math.floor(Date.now() / 1000);
+        for (let hits = 0, tries = 0; hits < 3; tries++) {
+          expect(tries, 'a mirror takes most of a second').toBeLessThan(20);
+          await sleep(1000 - (Date.now() % 1000)); // all of it within what now begins
+          const began = second();
+          await mirror(src);
+          write(changed, `${2 + (tries % 7)}`);
+          if (second() === began) hits++;
+          await mirror(src);
+          expect(contents(dest)).toEqual(contents(src));
+        }
+      });
+    });
+  });
+
+  const ntfs = useFileSystem(work, 'ntfs', { size: '64M' });
+
+  test('what is changed by the clock of another host, as FUSE may serve', async (context) => {
+    src = join(ntfs(context), 'src');
+    make(src, { 'a/file': '1' });
+    await tick();
+    await mirror(src);
+    await tick();
+    expect(await readsContents(context)).toBe(true);
+  });
+
   test('a file that is mounted over one of DEST', async (context) => {
     needRoot(context);
     make(src, { 'a/file': '1' });

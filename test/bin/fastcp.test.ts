@@ -134,6 +134,18 @@ describe('a copy', () => {
 });
 
 describe('an error', () => {
+  test('that stops the copy is reported once', async () => {
+    const { exitCode, stderr } = await inside('--stop src conflict');
+    expect(exitCode).toBe(1);
+    expect(stderr.match(/conflict\/sub/g)).toHaveLength(1);
+    const { stdout } = await inside('--stop --json src conflict');
+    const types = stdout
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line).type);
+    expect(types.filter((type) => type === 'error')).toHaveLength(1);
+  });
+
   test('leaves the rest to be copied', async () => {
     const { exitCode, stdout, stderr } = await inside('src conflict');
     expect(exitCode).toBe(1);

@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
@@ -150,6 +151,17 @@ describe('the result', () => {
     expect(result.errorCount).toBe(1105); // 1,100 files and five links
     expect(errors).toEqual(result.errors);
     for (const { code } of result.errors) expect(code).toBe('ERR_FS_CP_EEXIST');
+  });
+
+  test('has the warnings of the options and those of the copy', async () => {
+    const withSocket = join(cwd, 'with socket');
+    mkdirSync(withSocket);
+    const make = 'import os, stat, sys; os.mknod(sys.argv[1], stat.S_IFSOCK | 0o600)';
+    execFileSync('python3', ['-c', make, join(withSocket, 'socket')]);
+    const result = await copyTree(withSocket, dest, { concurrency: 1024 });
+    expect(result.warningCount).toBe(2);
+    expect(result.warnings.map(({ code }) => code)).toContain('SOCKET_SKIPPED');
+    expect(result.warnings).toHaveLength(2);
   });
 
   test('has the warnings of the options too', async () => {
