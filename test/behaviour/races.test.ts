@@ -1,6 +1,17 @@
 // Somebody else changes the trees while they are copied, each time at the very system call where it matters: the
 // shim runs a script before that call.
-import { linkSync, mkdirSync, readdirSync, readFileSync, statSync, utimesSync } from 'node:fs';
+import {
+  chmodSync,
+  linkSync,
+  lstatSync,
+  lutimesSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  utimesSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { CopyOptions } from '../../lib/types.js';
@@ -107,6 +118,99 @@ test('a file that somebody put in the place of a copy that fails stays', async (
   );
   expect(error).toMatchObject({ code: 'EIO', syscall: 'write' });
   expect(read(dest, 'file')).toBe('theirs');
+});
+
+describe('somebody puts something else in the place of', () => {
+  const everything: CopyOptions = { preserve: true, onError: 'continue' };
+  /** All that metadata could change of what is somebody else's. */
+  const stateOf = (path: string) => {
+    const { ino, mode, uid, mtimeNs } = lstatSync(path, { bigint: true });
+    return { ino, mode, uid, mtimeNs };
+  };
+  const theirs = (): string => join(room, 'theirs');
+
+  test('a source that was listed: a FIFO holds up nobody', async () => {
+    makeFiles(src, { file: 'content' });
+    const script = 'rm "$1"; mkfifo "$1"';
+    const { result } = await race(everything, { faults: 'openat:run:1:1:/src/file', script });
+    expect(result.errors).toMatchObject([
+      { code: 'ERR_FASTCP_SOURCE_CHANGED', path: join(src, 'file') },
+    ]);
+    expect(readdirSync(dest)).toEqual([]);
+  });
+
+  test('a copy that is to be compared: a FIFO is not read', async () => {
+    makeFiles(src, { file: 'content' });
+    makeFiles(dest, { file: 'content' });
+    const { result } = await race(
+      { ...everything, mirror: true },
+      { faults: 'openat:run:1:1:/dest/file', script: 'rm "$1"; mkfifo "$1"' },
+    );
+    expect(result.errors).toMatchObject([{ code: 'ERR_FASTCP_DEST_IS_SPECIAL' }]);
+    expect(lstatSync(join(dest, 'file')).isFIFO()).toBe(true);
+  });
+
+  test('a copy that is the same: the other file keeps its metadata', async () => {
+    makeFiles(src, { file: 'content' });
+    makeFiles(dest, { file: 'content' });
+    makeFiles(room, { theirs: 'theirs' });
+    utimesSync(join(src, 'file'), 1000, 1000); // so that there is something to set
+    chmodSync(theirs(), 0o600);
+    const before = stateOf(theirs());
+    // The first call opens it to compare it, the second one to give it SRC's metadata.
+    const { result } = await race(
+      { ...everything, mirror: true },
+      { faults: 'openat:run:2:1:/dest/file', script: `mv "${theirs()}" "$1"` },
+    );
+    expect(result.errors).toMatchObject([
+      { code: 'ERR_FASTCP_DEST_CHANGED', dest: join(dest, 'file') },
+    ]);
+    expect(stateOf(join(dest, 'file'))).toEqual(before);
+    expect(read(dest, 'file')).toBe('theirs');
+  });
+
+  test('a symlink that was made: one more name of another keeps its metadata', async () => {
+    mkdirSync(src);
+    symlinkSync('nowhere', join(src, 'link'));
+    symlinkSync('theirs', theirs());
+    lutimesSync(join(src, 'link'), 1, 1);
+    const before = stateOf(theirs());
+    const { result } = await race(everything, {
+      faults: 'openat:run:1:1:/dest/link',
+      script: `rm "$1"; ln -P "${theirs()}" "$1"`,
+    });
+    expect(result.errors).toMatchObject([
+      { code: 'ERR_FASTCP_DEST_CHANGED', dest: join(dest, 'link') },
+    ]);
+    expect(stateOf(theirs())).toEqual(before);
+  });
+
+  test('a copy that is to be read back: it is an error, and the other file stays', async () => {
+    makeFiles(src, { file: 'content' });
+    makeFiles(room, { theirs: 'content' });
+    const { result } = await race(
+      { verify: true, onError: 'continue' },
+      { faults: 'openat:run:1:1:/dest/file', script: `mv "${theirs()}" "$1"` },
+    );
+    expect(result).toMatchObject({ errorCount: 1, files: 0 });
+    expect(readdirSync(dest)).toEqual(['file']);
+  });
+
+  test('a copy whose source changed: nothing that looks current stays', async () => {
+    makeFiles(src, { file: 'content' });
+    makeFiles(dest, { file: 'old' });
+    const { error } = await race(
+      { preserve: ['mode', 'timestamps'] },
+      {
+        faults: 'renameat:run:1:30:/dest/',
+        script: `printf more >> "${src}/file"; touch -d 2001-01-01 "${src}/file"`,
+      },
+    );
+    expect(error).toMatchObject({ code: 'ERR_FASTCP_SOURCE_CHANGED' });
+    expect(lstatSync(join(dest, 'file')).mtimeMs).toBeGreaterThan(
+      lstatSync(join(src, 'file')).mtimeMs + 1e9,
+    );
+  });
 });
 
 describe('contents are compared', () => {
