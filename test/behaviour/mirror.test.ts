@@ -526,6 +526,18 @@ describe('what SRC does not have', () => {
       expect(readdirSync(join(dest, 'a')).sort()).toEqual(['more', 'x', 'y']);
     });
 
+    test('or what a directory has that goes: one error for it', async () => {
+      makeFiles(src, { 'a/x': '' });
+      makeFiles(dest, { 'a/x': '', 'a/gone/y': '', 'a/more': '' });
+      const result = await mirrorWith('getdents64:5:1:1:/dest/a/gone');
+      expect(result.errors).toMatchObject([
+        { code: 'EIO', syscall: 'getdents64', path: join(dest, 'a/gone') },
+      ]);
+      expect(result.removed).toBe(1);
+      expect(readdirSync(join(dest, 'a')).sort()).toEqual(['gone', 'x']);
+      expect(readdirSync(join(dest, 'a/gone'))).toEqual(['y']);
+    });
+
     test('an entry of DEST cannot be looked at', async () => {
       makeFiles(src, { 'a/sub/x': '' });
       makeFiles(dest, { 'a/sub/x': '', 'a/more': '' });

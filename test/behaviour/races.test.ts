@@ -13,9 +13,10 @@ import {
   utimesSync,
 } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { CopyOptions } from '../../lib/types.js';
-import { copyInChild, limited, type Outcome } from '../support/child.js';
+import { COMMAND, copyInChild, limited, type Outcome } from '../support/child.js';
 import { leftovers, readTree } from '../support/compare.js';
 import { buildShim, type Faults, faultLog, withFaults } from '../support/shim.js';
 import { makeFiles } from '../support/trees.js';
@@ -107,6 +108,19 @@ describe('hard links', () => {
       expect(leftovers(dest)).toEqual([]);
     },
   );
+
+  test('a file that changed after its first name was copied gets no second name', async () => {
+    makeFiles(src, { one: 'content' });
+    linkSync(join(src, 'one'), join(src, 'two'));
+    const { error, result } = await race(
+      { preserve: ['links'], concurrency: 1 },
+      { faults: 'openat:run:2:1:/src/', script: `printf ' and more' >> "$1"` },
+    );
+    expect(error).toBeUndefined();
+    expect(result.warnings).toMatchObject([{ code: 'LINKS_NOT_KEPT' }]);
+    const contents = [read(dest, 'one'), read(dest, 'two')].sort();
+    expect(contents).toEqual(['content', 'content and more']);
+  });
 });
 
 test('a file that somebody put in the place of a copy that fails stays', async () => {
@@ -267,6 +281,29 @@ describe('contents are compared', () => {
       expect(result).toMatchObject({ files: 1, errorCount: 0 });
     },
   );
+});
+
+test('what another copy wrote meanwhile is not taken for current by the next run', async () => {
+  const other = join(room, 'other');
+  for (const [root, content] of [
+    [src, 'ours'],
+    [dest, 'ours'],
+    [other, 'else'],
+  ] as const) {
+    makeFiles(root, { 'a/file': content });
+    utimesSync(join(root, 'a/file'), 1000, 1000); // what all have tells nothing
+  }
+  await sleep(20); // until the clock of ctimes goes on
+  const mirror: CopyOptions = { mirror: true };
+  const command = `env -u LD_PRELOAD "${process.execPath}" "${COMMAND}" -q --mirror`;
+  const { error } = await race(mirror, {
+    faults: 'pread64:run:1:1:/dest/a/file',
+    script: `${command} "${other}" "${dest}"`,
+  });
+  expect(error).toBeUndefined();
+  expect(read(dest, 'a/file')).toBe('else');
+  await copyInChild({ src, dest, options: mirror });
+  expect(read(dest, 'a/file')).toBe('ours');
 });
 
 test('a source that never comes to rest is an error after four attempts', async () => {
