@@ -206,7 +206,12 @@ describe('somebody puts something else in the place of', () => {
       { verify: true, onError: 'continue' },
       { faults: 'openat:run:1:1:/dest/file', script: `mv "${theirs()}" "$1"` },
     );
-    expect(result).toMatchObject({ errorCount: 1, files: 0 });
+    expect(result).toMatchObject({
+      files: 0,
+      errors: [
+        { code: 'ERR_FASTCP_DEST_CHANGED', path: join(src, 'file'), dest: join(dest, 'file') },
+      ],
+    });
     expect(readdirSync(dest)).toEqual(['file']);
   });
 

@@ -84,7 +84,7 @@ bool verify_file(Worker& worker, const OpenFile& file) {
   if (error == 0) error = platform::stat_handle(written, opened);
   if (error < 0) return worker.fail(folder, file.names, error, "fstat");
   if (expected.dev != opened.dev || expected.ino != opened.ino) {
-    return worker.fail(folder, file.names, EBUSY, kRefused);  // somebody put another one there
+    return worker.fail(folder, file.names, EBUSY, kReplaced);
   }
   const Comparison found = compare_content(worker, file.src, written, 0, expected.size, false);
   if (found.outcome == Comparison::same) return true;
