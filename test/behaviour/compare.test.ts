@@ -13,7 +13,8 @@ import { beforeEach, describe, expect, test } from 'vitest';
 import { compareTrees, copyTree } from '../../lib/index.js';
 import { COMMAND } from '../support/child.js';
 import { makeFiles, makeZoo } from '../support/trees.js';
-import { workFolder } from '../support/work.js';
+import { asUser, needUser } from '../support/user.js';
+import { needRoot, workFolder } from '../support/work.js';
 
 const work = workFolder('compare');
 let number = 0;
@@ -260,6 +261,21 @@ describe('command', () => {
   test('wrong use', () => {
     expect(run('--compare', a)).toMatchObject({ status: 2 });
     expect(run('--compare', a, b, 'c').stderr).toContain('--compare takes two trees');
+  });
+
+  test.for(['a', 'b'])('2 where a file of %s cannot be read', (which, context) => {
+    needUser(context);
+    needRoot(context);
+    for (const tree of [a, b]) {
+      rmSync(tree, { recursive: true });
+      mkdirSync(tree);
+      writeFileSync(join(tree, 'file'), 'same');
+    }
+    chmodSync(join(which === 'a' ? a : b, 'file'), 0);
+    const [command = '', ...words] = [...asUser, 'node', COMMAND, '--compare', a, b];
+    const { status, stdout, stderr } = spawnSync(command, words, { encoding: 'utf8' });
+    expect([status, stdout]).toEqual([2, '']);
+    expect(stderr).toContain(join(which === 'a' ? a : b, 'file'));
   });
 
   test('2 and a message where there is trouble', () => {

@@ -469,6 +469,22 @@ describe('what SRC does not have', () => {
     expect(readFileSync(join(dest, 'build/cache'), 'utf8')).toBe('dear');
   });
 
+  test.for(['root', 'user'])(
+    'a directory that stays has its mode again: %s',
+    async (who, context) => {
+      needUser(context);
+      needRoot(context);
+      makeFiles(src, { file: '' });
+      makeFiles(dest, { 'extra/keep.log': '', 'extra/gone': '' });
+      execFileSync('chown', ['-R', `${USER}`, src, dest]);
+      chmodSync(join(dest, 'extra'), 0o050);
+      const request = { src, dest, options: { mirror: true, exclude: ['**/*.log'] } };
+      await copyInChild(request, who === 'user' ? asUser : []);
+      expect(lstatSync(join(dest, 'extra')).mode & 0o777).toBe(0o050);
+      expect(readdirSync(join(dest, 'extra'))).toEqual(['keep.log']);
+    },
+  );
+
   test('stays where SRC cannot be listed', async (context) => {
     needUser(context);
     makeFiles(src, { 'a/x': '', 'b/y': '' });

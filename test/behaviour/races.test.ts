@@ -134,6 +134,19 @@ test('a file that somebody put in the place of a copy that fails stays', async (
   expect(read(dest, 'file')).toBe('theirs');
 });
 
+test('a file that somebody put in the place of a new symlink stays', async () => {
+  makeFiles(src, { target: '' });
+  symlinkSync('target', join(src, 'link'));
+  makeFiles(room, { theirs: 'theirs' });
+  const script = `test -L "${dest}/link"; mv "${room}/theirs" "${dest}/link"`;
+  const { error } = await race(
+    { preserve: ['timestamps'] },
+    { faults: 'openat:run:1:1:/dest/link', script },
+  );
+  expect(error).toMatchObject({ code: 'ERR_FASTCP_DEST_CHANGED' });
+  expect(read(dest, 'link')).toBe('theirs');
+});
+
 describe('somebody puts something else in the place of', () => {
   const everything: CopyOptions = { preserve: true, onError: 'continue' };
   /** All that metadata could change of what is somebody else's. */

@@ -125,8 +125,8 @@ void read_mark(Engine& engine, Folder& folder) {
   SyncState* const sync = folder.sync.get();
   if (sync != nullptr) {
     const Folder& parent = folder.parent();
-    const bool is_known = parent.sync != nullptr && parent.has_dst() &&
-                          parent.dst_stat.dev == folder.dst_stat.dev;
+    const bool is_known =
+        parent.sync != nullptr && parent.has_dst() && parent.dst_stat.dev == folder.dst_stat.dev;
     sync->target_file_system =
         is_known ? parent.sync->target_file_system : platform::file_system(folder.dst());
   }
@@ -144,7 +144,8 @@ void read_mark(Engine& engine, Folder& folder) {
     with_access(engine, folder, read);
   }
   // One of the future was made before the clock was set back: what changed since may look older.
-  if (sync->seen && sync->seen->source == identity_to_mark(*sync) && sync->seen->finished <= sync->began) {
+  if (sync->seen && sync->seen->source == identity_to_mark(*sync) &&
+      sync->seen->finished <= sync->began) {
     sync->mark = sync->seen;
   }
 }

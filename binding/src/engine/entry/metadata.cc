@@ -62,9 +62,7 @@ struct Settling {
   }
 
   /** All of it, in this order. False where something failed, and was reported. */
-  bool settle() {
-    return settle_owner() && settle_attributes() && settle_mode() && settle_times();
-  }
+  bool settle() { return settle_owner() && settle_attributes() && settle_mode() && settle_times(); }
 
   /** The group alone, too: it is its owner's to give, where the owner is not. */
   bool settle_owner() {
@@ -199,7 +197,7 @@ namespace {
 /** Opens both ends and gives DEST's what SRC's has, where `is_it(now)` says that it is still the one. */
 template <class IsIt>
 Settled settle_entry(Engine& engine, const Folder& folder, Names names, const Stat& src,
-                  const char* name, bool is_present, IsIt is_it) {
+                     const char* name, bool is_present, IsIt is_it) {
   const auto fail = [&](int error, const char* operation) {
     engine.fail(folder, names, error, operation);
     return Settled::no;
@@ -228,7 +226,7 @@ Settled settle_entry(Engine& engine, const Folder& folder, Names names, const St
 }  // namespace
 
 Settled settle_other(Engine& engine, const Folder& folder, Names names, const Stat& src,
-                  const char* made) {
+                     const char* made) {
   // Nobody knows its inode, but it is new: one more name of somebody else's has other names.
   return settle_entry(engine, folder, names, src, made, false, [&](const Stat& now) {
     return now.links == 1 && (src.kind == Kind::link || now.rdev == src.rdev);

@@ -63,7 +63,7 @@ enum class Settled : uint8_t { yes, no, replaced };
 
 /** What links, FIFOs and devices have to be given after they were made under the name `made`. */
 Settled settle_other(Engine& engine, const Folder& folder, Names names, const platform::Stat& src,
-                  const char* made);
+                     const char* made);
 
 /** The same for an entry of any kind that DEST has: nothing is given to what is not `present` any more. */
 bool settle_present(Engine& engine, const Folder& folder, Names names, const platform::Stat& src,

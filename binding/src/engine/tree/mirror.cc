@@ -261,8 +261,8 @@ void RemoveFolderTask::run(Worker& worker) {
     return;
   }
   pin.release();
-  FolderUse folder =
-      Folder::create(std::move(parent), name, name, std::move(doomed.readable), std::move(doomed.target));
+  FolderUse folder = Folder::create(std::move(parent), name, name, std::move(doomed.readable),
+                                    std::move(doomed.target));
   folder->src_stat = folder->dst_stat = doomed.stat;
   folder->owed_mode = doomed.owed_mode;
   folder->doomed = true;
