@@ -1,6 +1,7 @@
 /** The pipeline: options -> roots -> selection -> engine -> events -> result. */
 import { debuglog } from 'node:util';
 import { takeSnapshot } from './atomic/snapshot.js';
+import { unlessAborted } from './engine/abort.js';
 import { Answers } from './engine/answers.js';
 import { EventQueue } from './engine/events.js';
 import { Report } from './engine/result.js';
@@ -43,10 +44,10 @@ export async function run(
   try {
     const { signal } = request;
     signal?.throwIfAborted();
-    const walk = await runSteps(findRoots(request));
-    const answers = await Answers.prepare(walk, request);
-    const there = await runSteps(makeParents(walk, request));
+    const walk = await unlessAborted(signal, runSteps(findRoots(request)));
+    const answers = await unlessAborted(signal, Answers.prepare(walk, request));
     signal?.throwIfAborted();
+    const there = await runSteps(makeParents(walk, request));
     for (const warning of request.warnings) events.push({ type: 'warning', warning });
     const copy = async (to: Walk, how: Request): Promise<void> => {
       if (await takeSnapshot(to, how, events, report)) return;

@@ -69,11 +69,14 @@ export class Container {
     return (await promises.readdir(this.path)).some((name) => name.startsWith('old-'));
   }
 
-  /** With all in it. Rejects where something cannot be removed; it is left to the next run then. */
-  async remove(): Promise<void> {
+  /**
+   * Removes the container and everything in it. Rejects if something cannot be removed, and with
+   * `signal.reason`; the rest is left to the next run.
+   */
+  async remove(signal?: AbortSignal): Promise<void> {
     if (isWindows) await this.release(); // a file in the folder, which would keep it
     try {
-      await removeTree(this.path);
+      await removeTree(this.path, signal);
     } finally {
       if (!isWindows) await this.release();
     }

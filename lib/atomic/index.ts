@@ -8,6 +8,7 @@
  * What a killed process left of a container is removed by the next copy to the same DEST.
  */
 import { constants } from 'node:os';
+import { unlessAborted } from '../engine/abort.js';
 import type { EventQueue } from '../engine/events.js';
 import { copyTimes } from '../engine/native.js';
 import type { Report } from '../engine/result.js';
@@ -52,18 +53,18 @@ export async function replaceWhole(
   };
   report.replaced = false;
   const root = walk.roots[0] as Root;
-  // Not what copy() throws, which is the user's.
+  const { signal } = request;
+  // Neither what copy() throws nor the reason of an abort: both are the user's.
   const own = <T>(step: Promise<T>): Promise<T> =>
     step.catch((error: unknown) => {
-      throw inOwnWords(error, root, walk);
+      throw signal?.aborted && error === signal.reason ? error : inOwnWords(error, root, walk);
     });
-  const target = await own(findTarget(root));
+  const target = await own(unlessAborted(signal, findTarget(root)));
   const container = await own(prepare(target, root, walk, request, warn));
   try {
     const how = await own(reuseOld(target, container.tree, request));
     await copy(inContainer(walk, root, container), how);
     if (report.result.errorCount > 0) return;
-    request.signal?.throwIfAborted();
     report.replaced = await own(place(container, target, root, walk, request));
     if (report.replaced) keepTimes(root, target, request);
   } finally {
@@ -76,11 +77,12 @@ async function prepare(
   target: Buffer,
   root: Root,
   walk: Walk,
-  { atomic }: Request,
+  { atomic, signal }: Request,
   warn: Warn,
 ): Promise<Container> {
-  await refuseTarget(root, target, walk.shown);
-  await clearUp(target, warn);
+  await unlessAborted(signal, refuseTarget(root, target, walk.shown));
+  await clearUp(target, warn, signal);
+  signal?.throwIfAborted();
   const container = await Container.make(target);
   try {
     if (atomic === 'two-step' || (await canExchange(container))) return container;
@@ -96,10 +98,12 @@ async function place(
   target: Buffer,
   root: Root,
   walk: Walk,
-  { atomic }: Request,
+  { atomic, signal }: Request,
 ): Promise<boolean> {
   if (!(await exists(container.tree))) return false; // a socket, which was left out
-  await refuseTarget(root, target, walk.shown);
+  await unlessAborted(signal, refuseTarget(root, target, walk.shown));
+  // The last moment at which an abort leaves DEST as it was.
+  signal?.throwIfAborted();
   const errno = await placeAtOnce(container, target);
   if (errno === 0) return true;
   if (errno !== -constants.errno.EXDEV) throw failure(errno, 'rename');
@@ -136,24 +140,27 @@ function inContainer(walk: Walk, root: Root, { tree }: Container): Walk {
   };
 }
 
-/** Ends what killed processes had begun. */
-async function clearUp(target: Buffer, warn: Warn): Promise<void> {
+/** Ends what killed processes had begun. After an abort the next run goes on with the rest. */
+async function clearUp(target: Buffer, warn: Warn, signal?: AbortSignal): Promise<void> {
   for await (const container of Container.abandoned(target)) {
     try {
+      signal?.throwIfAborted();
       if (await isHalfway(container, target)) await finishSteps(container, target);
     } catch (error) {
       await container.release();
       throw error;
     }
-    await remove(container, warn);
+    await remove(container, warn, signal);
   }
 }
 
-async function remove(container: Container, warn: Warn): Promise<void> {
+/** Warns if something cannot be removed. Rejects only with `signal.reason`. */
+async function remove(container: Container, warn: Warn, signal?: AbortSignal): Promise<void> {
   const path = showPath(container.path);
   try {
-    await container.remove();
+    await container.remove(signal);
   } catch (error) {
+    signal?.throwIfAborted();
     const message = `not removed: '${path}', left of an atomic copy: ${(error as Error).message}`;
     warn({ code: 'STAGING_LEFT', message, path });
   }

@@ -4,9 +4,12 @@ import { runUnheard } from '../engine/run-engine.js';
 import { checkRequest } from '../request/options.js';
 import { showPath } from '../walk/paths.js';
 
-/** A folder and all in it. Rejects where something cannot be removed. One that is not there is no error. */
-export async function removeTree(path: Buffer): Promise<void> {
-  const request = checkRequest(path, path, { onError: 'continue' });
+/**
+ * Removes a directory and everything in it. A directory that does not exist is no error. Rejects with the first
+ * error if something cannot be removed, and with `signal.reason`; then a part of the tree is left.
+ */
+export async function removeTree(path: Buffer, signal?: AbortSignal): Promise<void> {
+  const request = checkRequest(path, path, { onError: 'continue', ...(signal && { signal }) });
   const root = { src: path, dest: path, followSrc: false, scope: 0, remove: true, isFolder: true };
   const walk = { roots: [root], into: false, shown: { src: showPath, dest: showPath } };
   const [error] = (await runUnheard(walk, request)).errors;

@@ -11,7 +11,7 @@ import { existing, findRoots } from '../walk/walk.js';
  * a mirror by contents, since the times of change of what was just made prove nothing.
  */
 export async function reuseOld(old: Buffer, tree: Buffer, request: Request): Promise<Request> {
-  const { reuse, preserve } = request;
+  const { reuse, preserve, signal } = request;
   if (!reuse) return request;
   const dated = { ...request, preserve: withTimes(preserve) }; // by which the next run knows what is the same
   if (!(await run(existing(old, false)))?.isDirectory()) return dated;
@@ -19,6 +19,7 @@ export async function reuseOld(old: Buffer, tree: Buffer, request: Request): Pro
     // Not its owners, ACLs and xattrs: files that are made beside would inherit from its ACLs.
     preserve: ['mode', 'timestamps', 'links'],
     onError: 'continue',
+    ...(signal && { signal }),
     ...(reuse === 'hardLink' ? { hardLink: true } : { reflink: 'always' }),
   });
   const { errors, files, hardLinked } = await runUnheard(await run(findRoots(own)), own);

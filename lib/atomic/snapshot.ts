@@ -1,5 +1,6 @@
 /** A whole tree in one call, where the file system can: a btrfs subvolume, on macOS a folder of APFS. */
 import { constants } from 'node:os';
+import { unlessAborted } from '../engine/abort.js';
 import type { EventQueue } from '../engine/events.js';
 import {
   checkSnapshot,
@@ -26,11 +27,12 @@ export async function takeSnapshot(
   if (request.snapshot === 'never' || snapshotObstacle(request)) return false;
   const root = roots[0] as Root;
   const [path, dest] = [shown.src(root.src), shown.dest(root.dest)];
-  const obstacle = await obstacleAt(root);
+  const obstacle = await unlessAborted(request.signal, obstacleAt(root));
   if (obstacle !== undefined) {
     if (request.snapshot === 'auto') return false;
     throw refuse('ERR_FASTCP_NO_SNAPSHOT', `no snapshot: ${obstacle}`, path, dest);
   }
+  request.signal?.throwIfAborted();
   if (!request.dryRun) {
     const errno = await takeNative(root.src, folderOf(root.dest), baseName(root.dest));
     if (errno !== 0 && request.snapshot === 'auto') return false;

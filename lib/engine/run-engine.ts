@@ -30,6 +30,8 @@ export function runEngine(
 ): Promise<void> {
   const { signal, entries } = request;
   return new Promise((resolve, reject) => {
+    // A listener would never hear of an abort that came before it.
+    signal?.throwIfAborted();
     const job = createJob(roots, nativeOptions(request), request.concurrency);
     let settle: () => void = resolve;
     const stop = (thrown: unknown): void => {

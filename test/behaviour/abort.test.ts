@@ -1,9 +1,19 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { beforeAll, describe, expect, test } from 'vitest';
+import { promiseHooks } from 'node:v8';
+import { beforeAll, describe, expect, test, vi } from 'vitest';
 import { copyTree } from '../../lib/index.js';
-import type { CopyJob } from '../../lib/types.js';
+import type { CopyJob, CopyOptions } from '../../lib/types.js';
+import { containers, digest, makeUniform } from '../support/atomic.js';
 import {
   makeBigFile,
   makeBigTree,
@@ -237,6 +247,81 @@ describe('a signal that aborts', () => {
     expect(await rejected).toEqual(jobs.map(() => 'enough'));
     expect(performance.now() - began).toBeLessThan(SOON * 2);
     for (const dest of dests) expect(strangersIn(dest, src)).toEqual([]);
+  });
+});
+
+describe('a signal that aborts at any await', () => {
+  const FEW = 100;
+  const few = join(cwd, 'few');
+  const modes: [name: string, options: CopyOptions][] = [
+    ['plain', {}],
+    ['with rules', { gitignore: true }],
+    ['snapshot', { snapshot: 'auto' }],
+    ['atomic', { atomic: true }],
+    ['in two steps', { atomic: 'two-step' }],
+    ['atomic, with a snapshot', { atomic: true, snapshot: 'auto' }],
+    ['atomic, with reuse', { atomic: true, reuse: 'hardLink' }],
+  ];
+
+  beforeAll(() => {
+    makeUniform(few, 'new', FEW);
+  });
+
+  test.each(modes)('%s: rejects soon, unless the copy is whole', async (_, options) => {
+    const parent = newDest();
+    const dest = join(parent, 'dest');
+    mkdirSync(parent);
+    if (options.atomic) makeUniform(dest, 'old', FEW);
+    const before = digest(dest);
+    const times: number[] = [];
+    const placed = options.atomic && statSync(dest).ino;
+    for (let awaits = 0, whole = false; !whole; awaits++) {
+      const controller = new AbortController();
+      const reason = Symbol(`after ${awaits} awaits`);
+      let began = 0;
+      const job = copyTree(few, dest, { ...options, signal: controller.signal });
+      let left = awaits;
+      // Between what an await waited for and what follows it.
+      const off = promiseHooks.onBefore(() => {
+        if (left-- !== 0) return;
+        whole = placed ? statSync(dest).ino !== placed : job.result.files === FEW;
+        began = performance.now();
+        controller.abort(reason);
+      });
+      const outcome = await job.catch((thrown: unknown) => thrown);
+      off();
+      whole ||= !controller.signal.aborted;
+      if (whole) expect(outcome).toMatchObject({ files: FEW, warnings: [] });
+      else expect(outcome).toBe(reason);
+      times.push(performance.now() - began);
+      expect(digest(dest)).toBe(whole ? digest(few) : before);
+      expect(containers(parent)).toEqual([]);
+    }
+    expect(times.length).toBeGreaterThan(10);
+    expect(median(times)).toBeLessThan(SOON);
+  });
+
+  test('beside what a killed run left: the next run removes the rest of it', async () => {
+    const parent = newDest();
+    const dest = join(parent, 'dest');
+    const killed = makeBigTree(join(parent, '.dest.fastcp-0123456789abcdef/tree'), 20_000);
+    makeUniform(dest, 'old', 10);
+    const before = digest(dest);
+    const groups = () => readdirSync(killed).length;
+    const all = groups();
+    const controller = new AbortController();
+    const job = copyTree(few, dest, { atomic: true, signal: controller.signal });
+    const rejected = rejection(job);
+    await vi.waitUntil(() => groups() < all, { interval: 1 });
+    const began = performance.now();
+    controller.abort('enough');
+    expect(await rejected).toBe('enough');
+    expect(performance.now() - began).toBeLessThan(SOON);
+    expect(groups()).toBeGreaterThan(0);
+    expect(digest(dest)).toBe(before);
+    expect(await copyTree(few, dest, { atomic: true })).toMatchObject({ warnings: [] });
+    expect(containers(parent)).toEqual([]);
+    expect(digest(dest)).toBe(digest(few));
   });
 });
 
