@@ -61,8 +61,10 @@ export class Container {
 
   /** A place for something that is moved away. */
   async unusedName(): Promise<Buffer> {
-    const used = (await promises.readdir(this.path)).length;
-    return join(this.path, Buffer.from(`old-${used}`));
+    const used = await promises.readdir(this.path);
+    let number = used.length;
+    while (used.includes(`old-${number}`)) number++;
+    return join(this.path, Buffer.from(`old-${number}`));
   }
 
   async hasOld(): Promise<boolean> {
@@ -76,6 +78,10 @@ export class Container {
   async remove(signal?: AbortSignal): Promise<void> {
     if (isWindows) await this.release(); // a file in the folder, which would keep it
     try {
+      // If only a part can be removed, the rest must not look like a copy that is to be put in place.
+      await promises.rename(this.ready, await this.unusedName()).catch((error) => {
+        if (error.code !== 'ENOENT') throw error;
+      });
       await removeTree(this.path, signal);
     } finally {
       if (!isWindows) await this.release();

@@ -10,9 +10,12 @@ import { removeTree } from './remove-tree.js';
 const { EACCES, EEXIST, EINVAL, EISDIR, ENOENT, ENOSYS, ENOTDIR, ENOTEMPTY, EXDEV } =
   constants.errno;
 
-/** Whether the file system can exchange two folders in one step; tried in the container. */
+/**
+ * Whether the file system can exchange two directories in one step, tried in the container. A process killed
+ * here must leave no `ready`, which the next run would put in DEST's place.
+ */
 export async function canExchange(container: Container): Promise<boolean> {
-  const [one, other] = [container.tree, container.ready];
+  const [one, other] = [container.tree, await container.unusedName()];
   await promises.mkdir(textOrBytes(one));
   await promises.mkdir(textOrBytes(other));
   const error = exchange(one, other);

@@ -466,6 +466,41 @@ test('a folder that another copy made in the place of what was left over is left
   expect(content(dest, 'a')).toBe('new');
 });
 
+test('what could not be removed of a copy that was never placed does not replace DEST', async (context) => {
+  needUser(context);
+  makeFiles(src, { a: 'new' });
+  makeFiles(dest, { a: 'later' });
+  const left = '.dest.fastcp-0123456789abcdef';
+  makeFiles(join(at, left), { 'ready/theirs/file': 'begun', 'old-1/a': 'old' });
+  const own = ['src', 'src/a', 'dest', 'dest/a', left, 'ready', 'old-1', 'old-1/a'].map((name) =>
+    join(at, /^(ready|old)/.test(name) ? left : '', name),
+  );
+  execFileSync('chown', [`${USER}`, at, ...own]);
+  const copy = () => copyInChild({ src, dest, options: { atomic: true } }, asUser);
+  const first = await copy();
+  expect(first.result.warnings).toMatchObject([{ code: 'STAGING_LEFT', path: join(at, left) }]);
+  expect(differences(src, dest)).toEqual([]);
+  symlinkSync('nowhere', join(src, 'dangling'));
+  const failing = { src, dest, options: { atomic: true, dereference: true } };
+  expect(await copyInChild(failing, asUser)).toMatchObject({ error: { code: 'ENOENT' } });
+  expect(content(dest, 'a')).toBe('new');
+  expect(content(at, left, readdirSync(join(at, left))[0] ?? '', 'theirs/file')).toBe('begun');
+});
+
+test('killed while it tries whether the file system can exchange: DEST stays', async (context) => {
+  needTool(context, 'strace');
+  makeFiles(src, { a: 'new' });
+  symlinkSync('nowhere', join(src, 'dangling'));
+  makeFiles(dest, { a: 'old' });
+  const command = [process.execPath, COMMAND, '-q', '--atomic', '-L', src, dest];
+  const kill = 'inject=renameat2:signal=SIGKILL:when=1';
+  await run(['strace', '-f', '-qq', '-o', join(at, 'log'), '-e', kill, ...command]);
+  expect(containers(at)).toHaveLength(1);
+  expect(await run(command)).toMatchObject({ status: 1 });
+  expect(readdirSync(dest)).toEqual(['a']);
+  expect(containers(at)).toEqual([]);
+});
+
 test("others' folders of that name are left alone", async () => {
   makeFiles(src, { a: 'new' });
   const theirs = '.dest.fastcp-0123456789abcdef';
