@@ -18,7 +18,7 @@ main().then(
   },
 );
 
-/** 0: done. 1: something failed. 2: wrong usage. 130, 143: interrupted by SIGINT, by SIGTERM. */
+/** 0: done. 1: something failed. 2: wrong usage. 128 + n: interrupted by signal n. */
 async function main(): Promise<number> {
   try {
     const argv = readArguments();

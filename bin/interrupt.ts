@@ -1,13 +1,23 @@
-const EXIT_CODES = { SIGINT: 130, SIGTERM: 143 } as const;
-const SIGNALS = ['SIGINT', 'SIGTERM'] as const;
+import { constants } from 'node:os';
+
+/**
+ * Signals that ask a process to end and leave it the time to do so: Ctrl-C, kill(1), a terminal or an ssh
+ * connection that is closed, and a batch system's limit on CPU time. SIGQUIT (Ctrl-\) is for ending at once with
+ * a core file, SIGUSR1 is Node's own, and nobody sends the others (SIGALRM, SIGUSR2, …) unasked: they keep their
+ * default action. Node resets ignored signals when it starts, so the SIGHUP of nohup(1) cannot be told from another.
+ */
+const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGXCPU'] as const;
+
+type Signal = (typeof SIGNALS)[number];
 
 /** The reason of an abort that a signal asked for. */
 export class Interruption extends Error {
+  /** As a shell gives it. */
   readonly exitCode: number;
 
-  constructor(signal: keyof typeof EXIT_CODES) {
+  constructor(signal: Signal) {
     super(`interrupted by ${signal}`);
-    this.exitCode = EXIT_CODES[signal];
+    this.exitCode = 128 + constants.signals[signal];
   }
 }
 
@@ -16,10 +26,10 @@ const sameSignal = 1000;
 
 /**
  * The first signal aborts. After a second the default action is back, so that another signal kills at once,
- * whatever JavaScript is doing. SIGHUP is left alone: `nohup` has it ignored.
+ * whatever JavaScript is doing.
  */
 export function abortOnSignals(controller: AbortController): () => void {
-  const onSignal = (signal: keyof typeof EXIT_CODES) => {
+  const onSignal = (signal: Signal) => {
     if (controller.signal.aborted) return;
     setTimeout(release, sameSignal).unref();
     controller.abort(new Interruption(signal));

@@ -17,10 +17,13 @@ export async function run(invocation: Invocation): Promise<number> {
   const out = new Output(process.stdout, abort.signal);
   const err = new Output(process.stderr, abort.signal);
 
+  // Before the copy begins: the default action would leave half a file.
+  const release = abortOnSignals(abort);
   let job: CopyJob;
   try {
     job = startCopy(invocation, abort.signal);
   } catch (error) {
+    release();
     const text = usageError(error);
     if (text === undefined) throw error;
     await err.line(text);
@@ -30,7 +33,6 @@ export async function run(invocation: Invocation): Promise<number> {
   const progress = await createProgress(invocation.output);
   // At once: a second signal must find no bar on the terminal.
   abort.signal.addEventListener('abort', () => progress.stop());
-  const release = abortOnSignals(abort);
   const report = invocation.output.json
     ? createJsonReport(invocation.output, out)
     : createTextReport(invocation, out, err, progress);

@@ -70,8 +70,8 @@ const others: Section[] = [
       ['1', 'something failed, and the rest was copied; with `--compare`: there are differences'],
       ['2', 'wrong usage: nothing was done'],
       [
-        '130, 143',
-        'interrupted by SIGINT (Ctrl-C), by SIGTERM; another signal, a second later, kills',
+        '129, 130, 143, 152',
+        'interrupted by SIGHUP (a closed terminal), SIGINT (Ctrl-C), SIGTERM or SIGXCPU; another signal, a second later, kills. Under `nohup` SIGHUP still interrupts: use `setsid` instead',
       ],
     ],
   },

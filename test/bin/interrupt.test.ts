@@ -23,6 +23,8 @@ describe.skipIf(process.platform === 'win32')('a signal', () => {
   test.each([
     ['SIGINT', 130],
     ['SIGTERM', 143],
+    ['SIGHUP', 129],
+    ['SIGXCPU', 152],
   ] as const)('%s stops the copy and says what is there', async (signal, expected) => {
     const { exitCode, stderr } = await fastcp(
       ['-v', src, signal],
