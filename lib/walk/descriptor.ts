@@ -4,21 +4,24 @@
  */
 import type { BigIntStats } from 'node:fs';
 import { type CopyError, refuse } from '../errors.js';
-import { folderOf, isAbsolute, join } from './paths.js';
+import { baseName, folderOf, isAbsolute, join } from './paths.js';
 import { readlink, realpath, type Steps, stat } from './steps.js';
 
-const folders = /^\/(proc\/\d+(\/task\/\d+)?|dev)\/fd$/;
+const names = /^\/((proc\/\d+(\/task\/\d+)?|dev)\/fd\/\d+|dev\/std(in|out|err))$/;
 
-/** Whether the path of an existing entry, or a symlink that it is, names an open file descriptor. */
-export function* namesDescriptor(path: Buffer): Steps<boolean> {
+/**
+ * Whether the path of an existing entry names an open file descriptor. Images of servers have symlinks like
+ * `access.log -> /dev/stdout`: such a symlink is an entry like others, unless symlinks are followed (`follow`).
+ */
+export function* namesDescriptor(path: Buffer, follow: boolean): Steps<boolean> {
   if (process.platform === 'win32') return false;
   let at = path;
   // As many symlinks as the system follows.
   for (let links = 0; links < 40; links++) {
     try {
       const folder = yield* realpath(folderOf(at));
-      if (folders.test(folder.toString('latin1'))) return true;
-      if (!(yield* stat(at, false)).isSymbolicLink()) return false;
+      if (names.test(join(folder, baseName(at)).toString('latin1'))) return true;
+      if (!follow || !(yield* stat(at, false)).isSymbolicLink()) return false;
       const target = yield* readlink(at);
       at = isAbsolute(target) ? target : join(folder, target);
     } catch {

@@ -69,7 +69,7 @@ function* findSource(
   shown: Shown,
 ): Steps<{ src: Buffer; found: BigIntStats }> {
   const found = yield* statEntry(src, follow, shown.src(src));
-  if (found.isFile() || found.isDirectory() || !(yield* namesDescriptor(src)))
+  if (found.isFile() || found.isDirectory() || !(yield* namesDescriptor(src, follow)))
     return { src, found };
   const opened = yield* openedPath(src, shown.src(src));
   return { src: opened, found: yield* statEntry(opened, false, shown.src(src)) };
@@ -136,7 +136,7 @@ function* refuseIntoItself(
   if (there && isSame(src, there)) {
     throw refuse('ERR_FS_CP_EINVAL', 'src and dest are the same', srcPath, destPath);
   }
-  if (there?.isSymbolicLink() && (yield* namesDescriptor(target))) {
+  if (there?.isSymbolicLink() && (yield* namesDescriptor(target, false))) {
     const why = 'the destination names an open file descriptor, which fastcp does not replace';
     throw refuse('ERR_FASTCP_DEST_IS_SPECIAL', why, srcPath, destPath);
   }

@@ -211,7 +211,10 @@ describe('names of descriptors', () => {
     ['a pipe', 'echo text | "$@" /dev/stdin out'],
     ['a pipe', 'echo text | "$@" /dev/fd/0 out'],
     ['a pipe', 'echo text | "$@" --mirror /proc/self/fd/0 out'],
-    ['a pipe', 'ln -s /dev/stdin in; echo text | "$@" in out'],
+    ['a pipe', 'echo text | "$@" //dev/./../dev/fd//0 out'],
+    ['a pipe', 'ln -s /proc/self/fd to; echo text | "$@" to/0 out'],
+    ['a pipe', 'ln -s /dev/stdin in; echo text | "$@" -L in out'],
+    ['a pipe', '"$@" /dev/stdout out > >(cat)'],
     ['a device', '"$@" /dev/stdin out < /dev/null'],
     ['a file that was removed', 'exec 5< file; rm file; "$@" /dev/fd/5 out'],
   ])('SRC open on %s: %s', ([what, script]) => {
@@ -247,9 +250,48 @@ describe('names of descriptors', () => {
     },
   );
 
-  test('a symlink that leads to one is a symlink in a tree', async () => {
-    symlinkSync('/dev/stdin', join(src, 'in'));
-    await copyTree(src, dest);
-    expect(readlinkSync(join(dest, 'in'))).toBe('/dev/stdin');
+  describe.for(['/dev/stdin', '/dev/stdout', '/dev/fd/5', '/proc/self/fd/0'])(
+    'a symlink to %s is a symlink',
+    (target) => {
+      const link = () => readlinkSync(join(at, 'out'));
+
+      test('in a tree', async () => {
+        symlinkSync(target, join(src, 'in'));
+        await copyTree(src, dest);
+        expect(readlinkSync(join(dest, 'in'))).toBe(target);
+      });
+
+      test.for([
+        '"$@" -q in out 5< file < file > captured',
+        'echo text | "$@" -q in out 5< file | cat',
+        '"$@" -q in out 5< file; "$@" -q in out 5< file', // also onto a symlink to a descriptor
+        'mkdir to; "$@" -q in to/ 5< file; mv to/in out',
+        '"$@" -q --atomic in out 5< file',
+      ])('as SRC: %s', (script) => {
+        symlinkSync(target, join(at, 'in'));
+        expect(bash(script)).toEqual({ status: 0, stdout: '', stderr: '' });
+        expect(link()).toBe(target);
+      });
+
+      test.for(['cpSync', 'promises.cp'] as const)(
+        'by %s of fastcp/fs, as in Node',
+        async (form) => {
+          symlinkSync(target, join(at, 'in'));
+          const options = { verbatimSymlinks: true };
+          if (form === 'cpSync') fs.cpSync(join(at, 'in'), join(at, 'out'), options);
+          else await fs.promises.cp(join(at, 'in'), join(at, 'out'), options);
+          expect(link()).toBe(target);
+        },
+      );
+    },
+  );
+
+  test.for(['-L in', 'in/'])('a symlink to one that is followed: %s', (how) => {
+    const made = bash(
+      `ln -s /dev/fd/5 in; "$@" -q ${how} out 5< ${how === 'in/' ? 'src' : 'file'}`,
+    );
+    expect(made).toEqual({ status: 0, stdout: '', stderr: '' });
+    const out = lstatSync(join(at, 'out'));
+    expect([out.isFile(), out.isDirectory()]).toEqual([how !== 'in/', how === 'in/']);
   });
 });
