@@ -1,7 +1,7 @@
 import { compareTrees } from '../lib/index.js';
 import type { CompareOptions, CompareResult, Difference } from '../lib/types.js';
 import type { Invocation } from './args.js';
-import { escapeControls, number, quoteName, toJsonLine } from './format.js';
+import { count, escapeControls, quoteName, toJsonLine } from './format.js';
 import { abortOnSignals, Interruption } from './interrupt.js';
 import { Output } from './output.js';
 import { serializeError } from './report-json.js';
@@ -58,7 +58,7 @@ async function print(result: CompareResult, { output }: Invocation, out: Output)
     await out.line(`${words[type]} ${paths.map(quoteName).join(' and ')}`);
   }
   if (result.differences.length + result.errorCount > 0) return;
-  await out.line(`no difference: ${number(result.found)} entries`);
+  await out.line(`no difference: ${count(result.found, 'entry', 'entries')}`);
 }
 
 async function printJson(result: CompareResult, out: Output): Promise<void> {

@@ -2,7 +2,7 @@
 import { CommanderError } from 'commander';
 import { asksForDoctor, parseArgs } from './args.js';
 import { readArguments } from './arguments.js';
-import { ignoreBrokenPipes } from './output.js';
+import { ignoreBrokenPipes, trouble } from './output.js';
 import { sizePool } from './pool.js';
 
 sizePool();
@@ -14,7 +14,7 @@ main().then(
   },
   (error: Error) => {
     process.stderr.write(`fastcp: ${process.env.FASTCP_DEBUG ? error.stack : error.message}\n`);
-    process.exitCode = 1;
+    process.exitCode = trouble.exitCode;
   },
 );
 
@@ -27,6 +27,7 @@ async function main(): Promise<number> {
       return await runDoctor(argv);
     }
     const invocation = parseArgs(argv);
+    if (invocation.compare) trouble.exitCode = 2;
     // Loaded late, the addon with it: help and usage errors need none of it.
     const { run } = await import('./run.js');
     return await run(invocation);

@@ -29,8 +29,8 @@ export function number(value: number): string {
 }
 
 /** `1 file`, `1,234 files` */
-export function count(value: number, noun: string): string {
-  return `${number(value)} ${noun}${value === 1 ? '' : 's'}`;
+export function count(value: number, noun: string, plural = `${noun}s`): string {
+  return `${number(value)} ${value === 1 ? noun : plural}`;
 }
 
 /** Three digits, decimal units: `1.33 GB` */

@@ -4,6 +4,12 @@ import { once } from 'node:events';
 const GATHERED = 64 * 1024;
 
 /**
+ * The exit code if what fails is the command itself: its output, or loading the addon. `--compare` sets 2, since
+ * its 1 means that the trees differ.
+ */
+export const trouble = { exitCode: 1 };
+
+/**
  * A reader that has gone (`fastcp -v … | head`) must end neither the process nor the copy: half a
  * tree without a word would look like a whole one. What is written to it from then on is dropped.
  */
@@ -11,7 +17,7 @@ export function ignoreBrokenPipes(): void {
   for (const stream of [process.stdout, process.stderr]) {
     stream.on('error', (error: NodeJS.ErrnoException) => {
       if (error.code === 'EPIPE') return;
-      process.exitCode = 1;
+      process.exitCode = trouble.exitCode;
       if (stream === process.stdout) process.stderr.write(`fastcp: ${error.message}\n`);
     });
   }

@@ -1,6 +1,7 @@
 /** Two trees side by side: a mirror of one in the place of the other that is planned and not made. */
 import { sep } from 'node:path';
 import { run } from './copy-tree.js';
+import { unlessAborted } from './engine/abort.js';
 import { EventQueue } from './engine/events.js';
 import { Report } from './engine/result.js';
 import { invalidValue } from './errors.js';
@@ -12,8 +13,9 @@ import {
   type Request,
 } from './request/options.js';
 import type { CompareOptions, CompareResult, Difference, EntryEvent, PathLike } from './types.js';
+import { namesDescriptor, openedPath } from './walk/descriptor.js';
 import { trimSlashes } from './walk/paths.js';
-import { run as runSteps } from './walk/steps.js';
+import { run as runSteps, type Steps } from './walk/steps.js';
 import { statEntry } from './walk/walk.js';
 
 const meant: ReadonlySet<string> = new Set<keyof CompareOptions>([
@@ -45,7 +47,8 @@ export async function compareTrees(
   options: CompareOptions = {},
 ): Promise<CompareResult> {
   const request = compareRequest(a, b, options);
-  await runSteps(statEntry(request.dest, true, request.shown.dest(request.dest)));
+  const { signal, dest, shown } = request;
+  request.dest = await unlessAborted(signal, runSteps(openedAs(dest, shown.dest(dest))));
   const events = new EventQueue();
   const differences = new Differences();
   events.listen();
@@ -57,6 +60,12 @@ export async function compareTrees(
   })();
   const [{ errors, errorCount, found, durationMs }] = await Promise.all([running, reading]);
   return { differences: differences.list(), found, errors, errorCount, durationMs };
+}
+
+/** B, which must exist; if it names an open file descriptor, the path of what is open, as for A. */
+function* openedAs(b: Buffer, shown: string): Steps<Buffer> {
+  yield* statEntry(b, true, shown);
+  return (yield* namesDescriptor(b, false)) ? yield* openedPath(b, shown) : b;
 }
 
 function compareRequest(a: PathLike, b: PathLike, options: CompareOptions): Request {

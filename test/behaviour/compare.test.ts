@@ -258,6 +258,47 @@ describe('command', () => {
     expect(parsed.at(-1)).toMatchObject({ type: 'result', differences: 3, errorCount: 0 });
   });
 
+  const bash = (script: string) => {
+    const { status, stdout, stderr } = spawnSync(
+      'bash',
+      ['-c', script, 'bash', process.execPath, COMMAND, '--compare'],
+      { cwd: a, encoding: 'utf8' },
+    );
+    return { status, stdout, stderr };
+  };
+
+  test('one entry', () => {
+    expect(run('--compare', join(a, 'same'), join(b, 'same')).stdout).toBe(
+      'no difference: 1 entry\n',
+    );
+  });
+
+  test.for([
+    ['"$@" same /dev/stdin', '< same', '< folder/content'],
+    ['"$@" /dev/fd/5 same', '5< same', '5< folder/content'],
+    ['"$@" . /dev/fd/5', '5< .', '5< ../b/folder'],
+  ])('names of descriptors, on both sides: %s', ([command, same, other]) => {
+    expect(bash(`${command} ${same}`)).toMatchObject({ status: 0, stderr: '' });
+    expect(bash(`${command} ${other}`)).toMatchObject({ status: 1, stderr: '' });
+  });
+
+  test.for([
+    'echo s | "$@" same /dev/stdin',
+    'echo s | "$@" /dev/stdin same',
+    '"$@" same <(echo s)',
+  ])('a stream is trouble: %s', (script) => {
+    const { status, stderr } = bash(script);
+    expect([status, stderr]).toEqual([2, expect.stringContaining('ERR_FASTCP_SOURCE_IS_STREAM')]);
+  });
+
+  test.for(['same same', 'same folder/content', '--json same same'])(
+    'so is an output that fails: %s',
+    (words) => {
+      const { status, stderr } = bash(`"$@" ${words} > /dev/full`);
+      expect([status, stderr]).toEqual([2, expect.stringContaining('ENOSPC')]);
+    },
+  );
+
   test('wrong use', () => {
     expect(run('--compare', a)).toMatchObject({ status: 2 });
     expect(run('--compare', a, b, 'c').stderr).toContain('--compare takes two trees');
