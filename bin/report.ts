@@ -64,6 +64,8 @@ export function createTextReport(
         const what = outcome === 'done' ? 'not complete' : outcome;
         // An error has told what else it is.
         if (!halfway) await complain(`${what}: ${quoteName(dest)} was left as it was`);
+      } else if (result.replaced && failed) {
+        await complain(`${quoteName(dest)} was replaced`);
       } else if (outcome !== 'done') {
         const left = incomplete(result, outcome, copy.dryRun ? undefined : dest);
         if (left !== undefined) await complain(left);

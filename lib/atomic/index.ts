@@ -12,7 +12,7 @@ import { unlessAborted } from '../engine/abort.js';
 import type { EventQueue } from '../engine/events.js';
 import { copyTimes } from '../engine/native.js';
 import type { Report } from '../engine/result.js';
-import { CopyError, errorOf, refuse } from '../errors.js';
+import { CopyError, errorOf, lossWarning, refuse } from '../errors.js';
 import type { Request } from '../request/options.js';
 import type { CopyWarning } from '../types.js';
 import { isWithin } from '../walk/mounts.js';
@@ -66,7 +66,14 @@ export async function replaceWhole(
     await copy(inContainer(walk, root, container), how);
     if (report.result.errorCount > 0) return;
     report.replaced = await own(place(container, target, root, walk, request));
-    if (report.replaced) keepTimes(root, target, request);
+    if (!report.replaced) return;
+    const lost = keepTimes(root, target, request, walk);
+    if (lost && request.strict) {
+      report.fail(lost);
+      events.push({ type: 'error', error: lost });
+    } else if (lost) {
+      warn(lossWarning('timestamps', 1, lost));
+    }
   } finally {
     if (await exists(container.ready)) await container.release();
     else await remove(container, warn);
@@ -114,13 +121,20 @@ async function place(
   return true;
 }
 
-/** XFS takes the move to another directory for a change of the directory that was moved. */
+/**
+ * Sets the timestamps of DEST again, because XFS takes the move to another directory for a change of the
+ * directory that was moved. Returns an error if that fails.
+ */
 function keepTimes(
-  { src, followSrc, isFolder }: Root,
+  { src, dest, followSrc, isFolder }: Root,
   target: Buffer,
   { preserve }: Request,
-): void {
-  if (isFolder && preserve.includes('timestamps')) copyTimes(src, target, followSrc);
+  { shown }: Walk,
+): CopyError | undefined {
+  if (!isFolder || !preserve.includes('timestamps')) return undefined;
+  const errno = copyTimes(src, target, followSrc);
+  if (errno === 0) return undefined;
+  return errorOf({ errno, operation: 'utimensat' }, shown.src(src), shown.dest(dest));
 }
 
 function noExchange({ src, dest }: Root, { shown }: Walk, why: string): CopyError {

@@ -247,6 +247,38 @@ describe('replaces', () => {
   });
 });
 
+test.for([false, true])(
+  'DEST does not keep its timestamps, strict: %s',
+  async (strict, context) => {
+    needTool(context, 'strace');
+    makeFiles(src, { a: 'new' });
+    makeFiles(dest, { a: 'old' });
+    // Once it stands in its place, the path is DEST's.
+    const fault = ['-P', dest, '-e', 'inject=utimensat:error=EPERM'];
+    const strace = ['strace', '-f', '-qq', '-o', join(at, 'log'), ...fault];
+    const words = ['--atomic', '--preserve=timestamps', ...(strict ? ['--strict'] : []), '--json'];
+    const { status, stdout } = await run([
+      ...strace,
+      process.execPath,
+      COMMAND,
+      ...words,
+      src,
+      dest,
+    ]);
+    expect(content(at, 'log')).toContain('(INJECTED)');
+    const result = JSON.parse(stdout.trim().split('\n').at(-1) ?? '');
+    const lost = { path: src, message: expect.stringContaining('EPERM') };
+    expect(status).toBe(strict ? 1 : 0);
+    expect(result).toMatchObject({
+      replaced: true,
+      errors: strict ? [{ ...lost, code: 'EPERM', dest }] : [],
+      warnings: strict ? [] : [{ ...lost, code: 'TIMESTAMPS_NOT_KEPT', count: 1 }],
+    });
+    expect(content(dest, 'a')).toBe('new');
+    expect(containers(at)).toEqual([]);
+  },
+);
+
 describe('messages and events name DEST, not where it is made', () => {
   test('entries', async () => {
     makeFiles(src, { a: 'new', 'sub/b': 'new' });
