@@ -10,7 +10,7 @@ using platform::Stat;
 
 bool open_up(Engine& engine, Folder& folder) {
   const Options& options = engine.options;
-  if ((!options.update && options.shards == 1) || folder.is_base()) return false;
+  if ((!options.update && options.shards == 1 && !folder.doomed) || folder.is_base()) return false;
   const std::lock_guard lock(folder.changing);
   Stat now;
   if (platform::stat_handle(folder.dst(), now) < 0) return false;
