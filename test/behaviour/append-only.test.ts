@@ -90,3 +90,29 @@ test('as the folder that DEST is in', async (context) => {
   expect(folders[0]?.obstacle).toContain('append-only');
   expect(all(join(at, 'log'))).toEqual(['file', 'new', 'tree', 'tree/x']);
 });
+
+test('a copy that fails or is interrupted leaves no part of a file', async (context) => {
+  prepare(context);
+  makeFiles(work, { big: Buffer.alloc(64 << 20, 'too large for this disk') });
+  close(dest);
+  const { errors } = await copyTree(join(work, 'big'), join(dest, 'big'), { onError: 'continue' });
+  expect(errors).toMatchObject([{ code: 'ENOSPC' }]);
+  expect(all(dest)).toEqual(['file', 'link', 'sub', 'sub/file']);
+});
+
+test.for<[string, CopyOptions]>([
+  ['a new file', {}],
+  ['one that is verified', { verify: true }],
+  ['-a', { preserve: true, update: true }],
+])('%s is whole when it has its name', async ([, options], context) => {
+  prepare(context);
+  const content = Buffer.alloc(3 << 20, 'content ');
+  makeFiles(src, { 'new/a': content, 'new/b': 'b' });
+  makeFiles(dest, { 'new/c': 'c' });
+  close(join(dest, 'new'), dest);
+  await copyTree(join(src, 'new'), join(dest, 'new'), options);
+  expect(readFileSync(join(dest, 'new/a')).equals(content)).toBe(true);
+  expect(readFileSync(join(dest, 'new/b'), 'utf8')).toBe('b');
+  await copyTree(join(src, 'added'), join(dest, 'added'), options);
+  expect(readFileSync(join(dest, 'added'), 'utf8')).toBe('added');
+});

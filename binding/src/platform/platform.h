@@ -175,6 +175,16 @@ int open_entry(const Handle& folder, const char* name, Follow follow, Handle& ou
 /** Creates a file that must not exist, for writing; `mode` is subject to umask and default ACLs. */
 int create_file(const Handle& folder, const char* name, uint32_t mode, Handle& out);
 
+/**
+ * Creates a file without a name in the folder that `path` leads to: it is gone when it is closed, unless
+ * name_file() has given it one. -EOPNOTSUPP where there are no such files.
+ */
+int create_unnamed(const Handle& folder, const char* path, uint32_t mode, Handle& out);
+int name_file(const Handle& file, const Handle& folder, const char* name);
+
+/** Opens a file that create_unnamed() has created once more, for reading. */
+int open_unnamed(const Handle& file, Handle& out);
+
 /** Windows knows by the link what it leads to, and has a second kind of links to folders. */
 enum class LinkKind : uint8_t { file, folder, junction };
 

@@ -76,6 +76,7 @@ bool verify_file(Worker& worker, const OpenFile& file) {
   platform::Stat expected, opened;
   bool without_atime = true;
   int error = worker.with_descriptor([&] {
+    if (file.unnamed) return platform::open_unnamed(file.dst, written);
     return platform::open_source_file(folder.dst(), name, platform::Follow::no, without_atime,
                                       written);
   });

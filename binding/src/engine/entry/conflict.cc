@@ -114,18 +114,6 @@ int stat_existing(const Options& options, const Folder& folder, const char* name
   return 0;
 }
 
-/** Whether an entry that replaces another one would stay under its temporary name. */
-bool is_append_only(Folder& folder, const std::string& name) {
-  if (folder.is_base()) {  // stands for several folders, and names are paths
-    const std::string above = name.substr(0, name.rfind('/') + 1);
-    return platform::is_append_only(folder.dst(), above.c_str());
-  }
-  std::call_once(folder.append_only_learned, [&] {
-    folder.append_only = !folder.fresh && platform::is_append_only(folder.dst(), ".");
-  });
-  return folder.append_only;
-}
-
 /**
  * Whether SRC has the same FIFO or device: nothing is lost by replacing it, and where it has to be a hard link it
  * cannot stay what it is.
@@ -171,6 +159,17 @@ bool is_collision(Worker& worker, Folder& folder, const char* name) {
     if (same && before.ctime == after.ctime) return true;
   }
   return true;  // It never was quiet, and was never seen: nothing that is there may be lost.
+}
+
+bool is_append_only(Folder& folder, const std::string& name) {
+  if (folder.is_base()) {  // stands for several folders, and names are paths
+    const std::string above = name.substr(0, name.rfind('/') + 1);
+    return platform::is_append_only(folder.dst(), above.c_str());
+  }
+  std::call_once(folder.append_only_learned, [&] {
+    folder.append_only = !folder.fresh && platform::is_append_only(folder.dst(), ".");
+  });
+  return folder.append_only;
 }
 
 Verdict judge(Worker& worker, Folder& folder, Names names, Kind kind) {

@@ -1,6 +1,8 @@
 // What DEST has already, and what the rules say about it.
 #pragma once
 
+#include <string>
+
 #include "engine/run/engine.h"
 
 namespace fastcp {
@@ -18,6 +20,9 @@ bool is_special(platform::Kind kind);
 
 /** The operation by which the engine refuses to replace a special entry of that kind. */
 const char* refusal_of(platform::Kind there);
+
+/** Whether the directory of `name` in DEST lets nothing be renamed or removed. */
+bool is_append_only(Folder& folder, const std::string& name);
 
 /** Gives what is to be replaced one more name, with a number. 0 or a negative errno. */
 int back_up(Folder& folder, const char* name);

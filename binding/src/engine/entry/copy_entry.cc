@@ -1,6 +1,8 @@
 #include "engine/entry/copy_entry.h"
 
 #include <cerrno>
+#include <string>
+#include <string_view>
 #include <utility>
 
 #include "engine/entry/compare.h"
@@ -44,9 +46,27 @@ bool may_create_clone(const Options& options, const OpenFile& file) {
              (file.stat.mode & platform::kPermissions);
 }
 
+/**
+ * Creates the copy without a name where a partial one could not be removed, if that is possible. 0, a negative
+ * errno, or 1: it is to be created as anywhere else.
+ */
+int create_unnamed(OpenFile& file, const char* name) {
+  if (!is_append_only(*file.folder, name)) return 1;
+  const Handle& folder = file.folder->dst();
+  Stat there;
+  if (platform::stat_entry(folder, name, there) == 0) return -EEXIST;
+  const std::string_view path = name;
+  const std::string above(path.substr(0, path.rfind('/') + 1));
+  const char* directory = above.empty() ? "." : above.c_str();
+  const int error = platform::create_unnamed(folder, directory, file.creation_mode, file.dst);
+  file.unnamed = error == 0;
+  return error == -EOPNOTSUPP ? 1 : error;
+}
+
 /** Creates the copy: empty, or as a clone where the system makes them so. */
 int create(const Options& options, OpenFile& file, const char* name) {
   const Handle& folder = file.folder->dst();
+  if (const int error = create_unnamed(file, name); error <= 0) return error;
   if (may_create_clone(options, file)) {
     const int error = platform::create_clone(file.src, folder, name, file.dst);
     file.cloned = error == 0;
@@ -217,6 +237,10 @@ bool complete(Worker& worker, OpenFile& file, Content& content) {
   if (changed_meanwhile(worker, file)) return false;
   if (worker.engine.options.fsync) {
     if (const int error = platform::sync(file.dst); error < 0) return stop_at(error, "fsync");
+  }
+  if (file.unnamed) {
+    const int error = platform::name_file(file.dst, file.folder->dst(), file.names.dst);
+    if (error < 0) return stop_at(error, "link");
   }
   // Servers may say only now that they had no room.
   if (const int error = file.dst.close(); error < 0) return stop_at(error, "close");

@@ -19,6 +19,7 @@ OpenFile::OpenFile(OpenFile&& other) noexcept
       creation_mode(other.creation_mode),
       temporary(std::move(other.temporary)),
       created(std::exchange(other.created, false)),
+      unnamed(other.unnamed),
       cloned(other.cloned),
       claim(std::move(other.claim)),
       tries(other.tries) {}
@@ -34,7 +35,7 @@ int OpenFile::keep(const FolderUse& use) {
 OpenFile::~OpenFile() { discard(); }
 
 void OpenFile::discard() {
-  if (!std::exchange(created, false)) return;
+  if (!std::exchange(created, false) || unnamed) return;
   // Only what we made: somebody may have put another file in its place. Once it is closed nobody can tell.
   const char* name = temporary.empty() ? names.dst : temporary.c_str();
   Stat made, found;

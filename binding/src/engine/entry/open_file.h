@@ -37,6 +37,7 @@ class OpenFile {
   uint32_t creation_mode = 0;
   std::string temporary{};  // the name it has until it replaces what DEST had
   bool created = false;     // and not committed
+  bool unnamed = false;     // until it is whole: in its directory nothing could be removed
   bool cloned = false;      // created whole, as a clone
   HardLinks::Claim claim{};
   uint8_t tries = 0;  // before this one, that ended with a source that had changed

@@ -126,6 +126,17 @@ constexpr int kReadFlags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
 
 }  // namespace
 
+int create_unnamed(const Handle& /*folder*/, const char* /*path*/, uint32_t /*mode*/,
+                   Handle& /*out*/) {
+  return -EOPNOTSUPP;
+}
+
+int name_file(const Handle& /*file*/, const Handle& /*folder*/, const char* /*name*/) {
+  return -EOPNOTSUPP;
+}
+
+int open_unnamed(const Handle& /*file*/, Handle& /*out*/) { return -EOPNOTSUPP; }
+
 int open_source_file(const Handle& folder, const char* name, Follow follow, bool& without_atime,
                      Handle& out) {
   without_atime = false;  // there is no O_NOATIME

@@ -235,6 +235,20 @@ int identify(const Handle& handle, Identity& out) {
   return 0;
 }
 
+int create_unnamed(const Handle& folder, const char* path, uint32_t mode, Handle& out) {
+  const int error = open_at(folder, path, O_WRONLY | O_TMPFILE | O_CLOEXEC, mode, out);
+  return error == -EISDIR || error == -EINVAL ? -EOPNOTSUPP : error;
+}
+
+int name_file(const Handle& file, const Handle& folder, const char* name) {
+  const ProcName unnamed(file);
+  return check([&] { return linkat(AT_FDCWD, unnamed.text, fd(folder), name, AT_SYMLINK_FOLLOW); });
+}
+
+int open_unnamed(const Handle& file, Handle& out) {
+  return open_at(Handle::working_folder(), ProcName(file).text, O_RDONLY | O_CLOEXEC, 0, out);
+}
+
 int open_source_file(const Handle& folder, const char* name, Follow follow, bool& without_atime,
                      Handle& out) {
   // O_NONBLOCK: a FIFO that took the file's place must not hold a worker.

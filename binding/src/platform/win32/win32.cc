@@ -240,6 +240,17 @@ int stat_entry(const Handle& folder, const char* name, Stat& out, Follow follow)
   return error < 0 ? error : stat_handle(entry, out);
 }
 
+int create_unnamed(const Handle& /*folder*/, const char* /*path*/, uint32_t /*mode*/,
+                   Handle& /*out*/) {
+  return -EOPNOTSUPP;
+}
+
+int name_file(const Handle& /*file*/, const Handle& /*folder*/, const char* /*name*/) {
+  return -EOPNOTSUPP;
+}
+
+int open_unnamed(const Handle& /*file*/, Handle& /*out*/) { return -EOPNOTSUPP; }
+
 int open_source_file(const Handle& folder, const char* name, Follow follow, bool& without_atime,
                      Handle& out) {
   without_atime = false;  // Windows keeps them only where it was told to
