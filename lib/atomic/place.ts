@@ -121,7 +121,7 @@ export function failure(errno: number, syscall: string): Error {
 }
 
 /**
- * Who moves a folder to another must be allowed to write in it, as its '..' changes: read-only ones of
+ * Who moves a directory to another must be allowed to write in it, as its '..' changes: read-only ones of
  * our own allow it while they are moved.
  */
 async function moveFolders(
@@ -129,21 +129,42 @@ async function moveFolders(
   move: () => number | Promise<number>,
 ): Promise<number> {
   const error = await move();
-  if (error !== -EACCES) return error;
-  const opened: { handle: promises.FileHandle; mode: number }[] = [];
+  // Windows looks at the modes of files only.
+  if (error !== -EACCES || process.platform === 'win32') return error;
+  const opened: promises.FileHandle[] = [];
+  const restore: (() => Promise<void>)[] = [];
   try {
     for (const path of folders) {
-      const found = await promises.lstat(path).catch(() => undefined);
-      if (!found?.isDirectory() || (found.mode & 0o200) !== 0) continue;
-      const mode = found.mode & 0o7777;
-      await promises.chmod(path, mode | 0o700);
-      opened.push({ handle: await promises.open(path, flags.O_DIRECTORY), mode });
+      const handle = await openDirectory(path);
+      if (!handle) continue;
+      opened.push(handle);
+      const mode = (await handle.stat()).mode & 0o7777;
+      if ((mode & 0o200) !== 0) continue;
+      await changeMode(handle, mode | 0o700);
+      restore.push(() => changeMode(handle, mode));
     }
-    return opened.length === 0 ? error : await move();
+    return restore.length === 0 ? error : await move();
   } finally {
-    for (const { handle, mode } of opened) {
-      await handle.chmod(mode);
-      await handle.close();
-    }
+    // Each of them, whatever becomes of the others.
+    const restored = await Promise.allSettled(restore.map((again) => again()));
+    await Promise.allSettled(opened.map((handle) => handle.close()));
+    for (const one of restored) if (one.status === 'rejected') throw one.reason;
   }
+}
+
+/** Linux: opens what its owner may not read. Node does not name it. */
+const O_PATH = process.platform === 'linux' ? 0o10000000 : 0;
+
+/** Undefined if it is no directory. */
+async function openDirectory(path: Buffer): Promise<promises.FileHandle | undefined> {
+  const how = O_PATH | flags.O_RDONLY | flags.O_DIRECTORY | flags.O_NOFOLLOW;
+  return promises.open(path, how).catch((error: NodeJS.ErrnoException) => {
+    if (['ENOENT', 'ENOTDIR', 'ELOOP'].includes(error.code ?? '')) return undefined;
+    throw error;
+  });
+}
+
+/** By the open directory, not by its path, which may lead to another one meanwhile. */
+function changeMode(handle: promises.FileHandle, mode: number): Promise<void> {
+  return O_PATH ? promises.chmod(`/proc/self/fd/${handle.fd}`, mode) : handle.chmod(mode);
 }

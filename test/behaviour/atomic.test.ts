@@ -217,7 +217,7 @@ describe('replaces', () => {
     needUser(context);
     makeFiles(src, { a: 'new', 'sub/b': 'new' });
     makeFiles(dest, { a: 'old', 'sub/b': 'old' });
-    execFileSync('sh', ['-c', 'chmod 555 src src/sub dest dest/sub'], { cwd: at });
+    execFileSync('sh', ['-c', 'chmod 555 src src/sub dest/sub; chmod 111 dest'], { cwd: at });
     execFileSync('chown', ['-R', `${USER}`, at]);
     for (const _ of [1, 2]) {
       const { error, result } = await copyInChild({ src, dest, options: { atomic: true } }, asUser);
@@ -226,6 +226,22 @@ describe('replaces', () => {
       expect(differences(src, dest)).toEqual([]);
       expect(containers(at)).toEqual([]);
     }
+  });
+
+  test('no read-only tree that cannot be opened, whose mode stays', async (context) => {
+    needUser(context);
+    needTool(context, 'strace');
+    makeFiles(src, { a: 'new' });
+    makeFiles(dest, { a: 'old' });
+    execFileSync('sh', ['-c', 'chmod 555 src dest'], { cwd: at });
+    execFileSync('chown', ['-R', `${USER}`, at]);
+    const before = digest(dest);
+    const fault = ['-P', dest, '-e', 'inject=openat:error=EMFILE'];
+    const words = [...asUser, 'strace', '-f', '-qq', '-o', join(at, 'log'), ...fault];
+    const { error } = await copyInChild({ src, dest, options: { atomic: true } }, words);
+    expect(content(at, 'log')).toContain('(INJECTED)');
+    expect(error).toMatchObject({ code: 'EMFILE', dest });
+    expectUntouched(before); // its mode included
   });
 
   test('with everything on disk', async (context) => {
