@@ -46,6 +46,12 @@ export async function refuseTarget(root: Root, target: Buffer, shown: Shown): Pr
     const what = there.isFIFO() ? 'fifo' : there.isSocket() ? 'socket' : 'device';
     throw errorOf({ errno: -constants.errno.EEXIST, operation: `${what} in dest` }, path, dest);
   }
+  if (isAppendOnly(target)) {
+    throw no(
+      'ERR_FASTCP_APPEND_ONLY',
+      'the destination is append-only, so it cannot be moved (atomic)',
+    );
+  }
   if (await run(isAtOrBelow(root.followSrc ? root.src : folderOf(root.src), there))) {
     throw no('ERR_FS_CP_EINVAL', 'cannot replace a folder that the source is in (atomic)');
   }

@@ -115,4 +115,32 @@ test.for<[string, CopyOptions]>([
   expect(readFileSync(join(dest, 'new/b'), 'utf8')).toBe('b');
   await copyTree(join(src, 'added'), join(dest, 'added'), options);
   expect(readFileSync(join(dest, 'added'), 'utf8')).toBe('added');
+test.for([
+  ['dest', 'src', true],
+  ['dest', 'src', 'two-step'],
+  ['dest/file', 'src/file', true],
+] as const)('as DEST itself, to be replaced whole: %s', async ([to, from, atomic], context) => {
+  prepare(context);
+  const before = readdirSync(at);
+  close(join(at, to));
+  const error = await copyTree(join(at, from), join(at, to), { atomic }).catch((thrown) => thrown);
+  expect(error).toMatchObject({ code: 'ERR_FASTCP_APPEND_ONLY', dest: join(at, to) });
+  expect(error.result).toMatchObject({ files: 0, replaced: false }); // before anything is copied
+  expect(readFileSync(join(dest, 'file'), 'utf8')).toBe('old');
+  expect(readdirSync(at)).toEqual(before);
+});
+
+test('in a DEST that was replaced whole: the warning names what stays', async (context) => {
+  prepare(context);
+  close(join(dest, 'sub/file'));
+  const { warnings, replaced } = await copyTree(src, dest, { atomic: true });
+  const [left = ''] = readdirSync(at).filter((name) => name.includes('.fastcp-'));
+  const stays = join(at, left, 'tree/sub/file');
+  closed.splice(0, Infinity, stays);
+  expect({ replaced, warnings }).toMatchObject({
+    replaced: true,
+    warnings: [{ code: 'STAGING_LEFT', path: join(at, left) }],
+  });
+  expect(warnings[0]?.message).toContain(stays);
+  expect(readFileSync(join(dest, 'sub/file'), 'utf8')).toBe('new');
 });
