@@ -2,7 +2,7 @@
 import type { BigIntStats } from 'node:fs';
 import { homedir } from 'node:os';
 import type { NativeRoot } from '../engine/native.js';
-import { CopyError, invalidValue, refuse } from '../errors.js';
+import { CopyError, invalid, invalidValue, refuse } from '../errors.js';
 import type { Request } from '../request/options.js';
 import { namesDescriptor, openedPath } from './descriptor.js';
 import {
@@ -44,8 +44,11 @@ export function* findRoots(request: Request): Steps<Walk> {
     const followSrc = endsInSlash(source) || request.dereference;
     const { src, found } = yield* findSource(source, followSrc, shown);
     const target = into ? join(dest, yield* nameOf(source, shown)) : dest;
-    if (roots.some((root) => root.dest.equals(target))) {
-      throw invalidValue('src', 'paths with different last names', shown.dest(target));
+    const other = roots.findIndex((root) => root.dest.equals(target));
+    if (other >= 0) {
+      const [one, two] = [sources[other] ?? source, source].map(shown.src);
+      const why = `must be paths with different last names. Received '${one}' and '${two}'`;
+      throw invalid(TypeError, 'ERR_INVALID_ARG_VALUE', `The "src" argument ${why}`);
     }
     // A link put in the place of what it leads to would be all that is left.
     const leadsTo = found.isSymbolicLink() ? yield* reachable(src) : undefined;

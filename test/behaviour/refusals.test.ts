@@ -166,11 +166,10 @@ describe('refused at once', () => {
 
   test('two sources with one name', async () => {
     make('mkdir a b; touch a/x b/x');
-    const refusal = { code: 'ERR_INVALID_ARG_VALUE', where: '@dest/x' };
     const error = await copyTree(['a/x', 'b/x'].map(absolute), absolute('dest')).catch((e) => e);
     expect(error).toBeInstanceOf(TypeError);
-    expect(error).toMatchObject({ code: refusal.code });
-    expect(error.message).toContain(absolute('dest/x'));
+    expect(error).toMatchObject({ code: 'ERR_INVALID_ARG_VALUE' });
+    expect(error.message).toContain(`Received '${absolute('a/x')}' and '${absolute('b/x')}'`);
     expect([...readTree(at).keys()].sort()).toEqual(['', 'a', 'a/x', 'b', 'b/x']);
   });
 
