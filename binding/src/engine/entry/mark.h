@@ -9,8 +9,9 @@
 //   finished  if a copy's ctime is not newer, nobody has changed the copy since
 //
 // A file in a directory with a mark for the directory that is being read is unchanged where its ctime is older
-// than `began`, and its copy's is not newer than `finished`: rename() and link() renew a ctime, too. A mark
-// says nothing about entries that were not copied, so a directory with such an entry gets none.
+// than `began`, and its copy's is not newer than `finished`: rename() and link() renew a ctime, too. Where an
+// exchange of names does not, neither directory may have changed since. A mark says nothing about an entry of DEST
+// that the selection excluded, so a directory with such an entry gets none.
 #pragma once
 
 #include "engine/run/engine.h"
