@@ -168,6 +168,17 @@ describe('replaces', () => {
     expect(readdirSync(at).sort()).toEqual(['dest', 'src']);
   });
 
+  test('and lets nobody else look inside before', async () => {
+    const modes: number[] = [];
+    const filter = (): boolean => {
+      modes.push(...containers(at).map((name) => statSync(join(at, name)).mode & 0o777));
+      return true;
+    };
+    makeFiles(src, { file: 'new' });
+    await copyTree(src, dest, { atomic: true, filter });
+    expect(modes).toEqual([0o700]);
+  });
+
   test.each([true, 'two-step'] as const)('nothing, where there is no DEST: %s', async (atomic) => {
     makeFiles(src, { a: 'new' });
     await copyTree(src, dest, { atomic });

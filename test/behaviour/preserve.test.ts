@@ -299,6 +299,18 @@ describe('what may not be kept', () => {
   });
 });
 
+test('labels of security modules that only DEST has stay, other attributes do not', async (context) => {
+  needRoot(context);
+  needTool(context, 'setfattr');
+  for (const root of [src, dest]) makeFiles(root, { file: 'same' });
+  for (const name of ['user.a', 'security.label']) {
+    run('setfattr', '-n', name, '-v', 'b', join(dest, 'file'));
+  }
+  await copyTree(src, dest, { update: true, preserve: true });
+  const all = run('getfattr', '--absolute-names', '-m', '-', join(dest, 'file'));
+  expect(all.split('\n').slice(1).filter(Boolean)).toEqual(['security.label']);
+});
+
 describe('hard links', () => {
   const preserve: PreserveKind[] = ['links'];
 

@@ -297,6 +297,19 @@ describe('what the mark cannot have seen', () => {
     });
   });
 
+  test('a file that is mounted over one of SRC, which a checksum finds', async (context) => {
+    needRoot(context);
+    make(src, { 'a/file': '1' });
+    make(room, { other: '2' });
+    await tick();
+    await mirror(src);
+    await whileMounted(['--bind', join(room, 'other')], join(src, 'a/file'), async () => {
+      expect(await mirror(src)).toMatchObject({ files: 0 });
+      expect(await mirror(src, { checksum: true })).toMatchObject({ files: 1 });
+      expect(contents(dest)).toEqual(contents(src));
+    });
+  });
+
   const get = (name: string, path: string): string =>
     execFileSync('getfattr', ['--absolute-names', '-n', name, '--only-values', path], {
       encoding: 'utf8',

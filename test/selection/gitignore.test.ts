@@ -1,4 +1,12 @@
-import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
@@ -379,6 +387,17 @@ describe('what else git asks', () => {
     vi.stubEnv('GIT_DIR', undefined);
     vi.stubEnv('GIT_INDEX_FILE', undefined);
     expect(taken).toEqual(['.gitignore', 'a']);
+  });
+
+  test("a repository's file system monitor is not run", async () => {
+    const src = repository({ '.gitignore': 'a\n', a: '' });
+    track(src, ['a']);
+    const ran = join(src, '.git/ran');
+    git(src, ['config', 'core.fsmonitor', `touch '${ran}'; false`]);
+    expect(await filesTaken(src, { gitignore: true })).toEqual(['.gitignore', 'a']);
+    expect(existsSync(ran)).toBe(false);
+    git(src, ['ls-files', '-z']);
+    expect(existsSync(ran)).toBe(true); // else it would prove nothing
   });
 });
 
