@@ -36,6 +36,7 @@ test.for(mounts)('says what %s can do, and leaves nothing', async ([name, folder
       exchange: true,
       copyFileRange: true,
       xattrs: true,
+      marks: true,
       acls: true,
     },
   });

@@ -159,6 +159,20 @@ test('open to nobody else before it has its owner', async (context) => {
   }
 });
 
+test('open to nobody else before it has its access list', async (context) => {
+  for (const tool of ['strace', 'setfacl']) needTool(context, tool);
+  const src = makeFiles(join(work, 'with a list'), { file: '' });
+  chmodSync(join(src, 'file'), 0o644);
+  execFileSync('setfacl', ['-m', `u:${USER}:---`, join(src, 'file')]);
+  const dest = join(freshParent(), 'dest');
+  const log = `${dest} log`;
+  const words = ['strace', '-f', '-qq', '-o', log, '-e', 'trace=openat'];
+  const { error } = await copyInChild({ src, dest, umask: 0, options: { preserve: true } }, words);
+  expect(error).toBeUndefined();
+  const created = readFileSync(log, 'utf8').matchAll(/"file", .*O_CREAT.*, (0[0-7]+)\)/g);
+  expect([...created].map(([, mode]) => mode)).toEqual(['0600']);
+});
+
 describe('setuid and setgid go only to the same owner', () => {
   const other = USER;
   test.for([

@@ -152,3 +152,16 @@ test(`answers of anything, seed ${seed}`, { timeout: 600_000 }, async () => {
   );
   expect(taken).toBeGreaterThan(0);
 });
+
+test('a verdict of no meaning is refused, for a directory too', async () => {
+  const [src, dest] = [join(work, 'one question'), join(work, `${made++}`)];
+  await makeTree(src, ['d/']);
+  const root = { src: Buffer.from(src), dest: Buffer.from(dest), followSrc: false, remove: false };
+  const options = nativeOptions(checkRequest(src, dest, {}));
+  const job = createJobHere([{ ...root, scope: 1 }], options);
+  job.work();
+  const id = job.takeQuestions(1 << 20).readUInt32LE(0);
+  expect(() => job.answer(id, Uint8Array.of(4), new Uint32Array())).toThrow('does not fit');
+  job.stop();
+  job.work();
+});
