@@ -7,6 +7,7 @@ import { nodes, runChild } from './support/child.js';
 
 const FILES = 2_000;
 
+const root = join(import.meta.dirname, '../../');
 const cwd = workFolder();
 const src = join(cwd, 'src');
 const big = join(cwd, 'big');
@@ -159,7 +160,10 @@ describe.each(nodes)('$name', ({ path: node }) => {
       const pbkdf2 = promisify(crypto.pbkdf2);
       const calls = [() => fs.promises.stat(given.src), () => pbkdf2('a', 'b', 10, 16, 'sha1')];
       await Promise.all(calls.map((call) => call()));
+      const { createRequire } = await import('node:module');
+      const { slotsTaken } = createRequire(given.root)('node-gyp-build')(given.root);
       let left = 10;
+      let slots = 0;
       const jobs = Array.from({ length: left }, (_, i) =>
         copyTree(given.src, given.dest + '/' + i).finally(() => { left--; }));
       const times = [];
@@ -169,16 +173,38 @@ describe.each(nodes)('$name', ({ path: node }) => {
           const began = performance.now();
           await call();
           times.push(performance.now() - began);
+          slots = Math.max(slots, slotsTaken());
         }
       }
       await Promise.all(jobs);
-      answer({ count: times.length, median: median(times), most: Math.max(...times) });`;
+      answer({ slots, count: times.length, median: median(times), most: Math.max(...times) });`;
     const env = { UV_THREADPOOL_SIZE: size };
-    const ended = await runChild<Record<string, number>>(node, code, { src, dest }, env);
+    const ended = await runChild<Record<string, number>>(node, code, { root, src, dest }, env);
     expect(ended).toMatchObject(clean);
+    expect(ended.answer.slots).toBe(Math.max(1, Number(size) - 1));
     expect(ended.answer.count).toBeGreaterThan(5);
     expect(ended.answer.median).toBeLessThan(size === '1' ? 50 : 20);
     expect(ended.answer.most).toBeLessThan(500);
+  });
+
+  test('a thread that was granted to a copy that is stopped goes to the next one', async () => {
+    const code = `
+      const { createRequire } = await import('node:module');
+      const { slotsTaken } = createRequire(given.root)('node-gyp-build')(given.root);
+      const controllers = [new AbortController(), new AbortController()];
+      const jobs = controllers.map(({ signal }, i) =>
+        copyTree(given.big, given.dest + '/' + i, { signal }));
+      const settled = Promise.allSettled(jobs);
+      while (jobs.some(({ result }) => result.files === 0)) await sleep(1);
+      // Meanwhile the worker of one leaves, and the other one cannot take what is granted to it.
+      for (const until = performance.now() + 200; performance.now() < until; );
+      for (const controller of controllers) controller.abort();
+      await settled;
+      const next = copyTree(given.src, given.dest + '/next').then(({ files }) => files);
+      const files = await Promise.race([next, sleep(10_000, 'it hangs', { ref: false })]);
+      answer({ files, slots: slotsTaken() });`;
+    const ended = await runChild(node, code, { root, src, big, dest }, { UV_THREADPOOL_SIZE: '1' });
+    expect(ended).toMatchObject({ ...clean, answer: { files: FILES, slots: 0 } });
   });
 
   test('a comparison that another job breaks off links no name to what is old', async () => {
