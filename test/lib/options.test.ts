@@ -96,6 +96,16 @@ describe('options that exclude each other are refused', () => {
     [{ atomic: true, force: false }, 'atomic', 'false with force false'],
     [{ atomic: 'two-step', errorOnExist: true }, 'atomic', 'false with errorOnExist'],
     [{ atomic: true, backup: 'numbered' }, 'atomic', 'false with backup'],
+    [{ atomic: true, update: true }, 'atomic', 'false with update'],
+    [{ atomic: true, shard: '1/2' }, 'atomic', 'false with shard'],
+    [{ mirror: true, shard: '1/2' }, 'shard', 'left out with mirror'],
+    [{ mirror: true, backup: 'numbered' }, 'backup', 'left out with mirror'],
+    [{ update: true, symlink: true }, 'symlink', 'false with update'],
+    [{ update: true, skipExisting: true }, 'skipExisting', 'false with update'],
+    [{ update: true, force: false }, 'force', 'true with update'],
+    [{ errorOnExist: true, skipExisting: true }, 'skipExisting', 'false with errorOnExist'],
+    [{ checksum: true, quickCheck: true }, 'quickCheck', 'false with checksum'],
+    [{ deleteExcluded: true }, 'deleteExcluded', 'false without mirror'],
     ...(
       [
         [{ dereference: true }, 'dereference'],
