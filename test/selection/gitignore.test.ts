@@ -65,6 +65,7 @@ const rows: Row[] = [
   // later rules win
   ['*.o\n!b.o', 'b.o', kept],
   ['!b.o\n*.o', 'b.o', ignored],
+  ['a\n!a', 'a', kept],
   ['a\n!a\na', 'a', ignored],
   ['a\n!/a', 'a', kept],
   ['/a\n!?', 'a', kept],
