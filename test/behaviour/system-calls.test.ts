@@ -76,9 +76,13 @@ test.for(['error=EXDEV:when=2+', 'error=EIO:when=2+2', 'error=EINTR:when=1+2', '
   'copy_file_range, %s: in the middle of a file',
   async (fault, context) => {
     needTool(context, 'strace');
-    const { error } = await inject('copy_file_range', fault);
+    const { error, result } = await inject('copy_file_range', fault);
     expect(error).toBeUndefined();
     expect(differences(src, dest)).toEqual([]);
+    // Nothing is copied twice.
+    const { bytes } = await copyTree(src, `${dest} whole`);
+    expect(result.bytes).toBe(bytes);
+    rmSync(`${dest} whole`, { recursive: true });
   },
 );
 
