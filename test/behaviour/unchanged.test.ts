@@ -382,6 +382,22 @@ describe('names that were exchanged in one call', () => {
       });
     }
   });
+
+  test('a layer of an overlay that DEST is', async (context) => {
+    needRoot(context);
+    make(src, { 'lib/p': '1' });
+    make(room, { 'one/lib/p': '1', 'other/lib/p': '2' });
+    const [upper, scratch] = [join(room, 'upper'), join(room, 'scratch')];
+    for (const directory of [dest, upper, scratch]) mkdirSync(directory);
+    await tick();
+    for (const layer of ['one', 'other']) {
+      const layers = `lowerdir=${join(room, layer)},upperdir=${upper},workdir=${scratch}`;
+      await whileMounted(['-t', 'overlay', 'overlay', '-o', layers], dest, async () => {
+        await mirror(src);
+        expect(contents(dest)).toEqual(contents(src));
+      });
+    }
+  });
 });
 
 describe('hard links that only DEST has', () => {
