@@ -115,6 +115,8 @@ test.for<[string, CopyOptions]>([
   expect(readFileSync(join(dest, 'new/b'), 'utf8')).toBe('b');
   await copyTree(join(src, 'added'), join(dest, 'added'), options);
   expect(readFileSync(join(dest, 'added'), 'utf8')).toBe('added');
+});
+
 test.for([
   ['dest', 'src', true],
   ['dest', 'src', 'two-step'],
