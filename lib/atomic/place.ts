@@ -145,11 +145,18 @@ async function moveFolders(
     }
     return restore.length === 0 ? error : await move();
   } finally {
-    // Each of them, whatever becomes of the others.
-    const restored = await Promise.allSettled(restore.map((again) => again()));
-    await Promise.allSettled(opened.map((handle) => handle.close()));
-    for (const one of restored) if (one.status === 'rejected') throw one.reason;
+    try {
+      await each(restore);
+    } finally {
+      await each(opened.map((handle) => () => handle.close()));
+    }
   }
+}
+
+/** Does all of them, whatever becomes of the others. Rejects with the first error. */
+async function each(steps: readonly (() => Promise<void>)[]): Promise<void> {
+  const settled = await Promise.allSettled(steps.map((step) => step()));
+  for (const one of settled) if (one.status === 'rejected') throw one.reason;
 }
 
 /** Linux: opens what its owner may not read. Node does not name it. */

@@ -69,12 +69,13 @@ type Outcome = 'replaced' | 'kept' | 'skipped' | 'merged' | `ERR_${string}`;
 /** The whole rule, told once more. */
 function expectedOutcome(kind: string, there: string, rule: keyof typeof rules): Outcome {
   const folderThere = there.endsWith('folder');
+  const special = there === 'a FIFO' || there === 'a socket';
+  if (kind === 'folder' && special) return 'ERR_FASTCP_DEST_IS_SPECIAL';
   if (kind === 'folder') return folderThere ? 'merged' : 'ERR_FS_CP_DIR_TO_NON_DIR';
   if (folderThere) return 'ERR_FS_CP_NON_DIR_TO_DIR';
   if (rule === 'no force') return 'skipped';
   if (rule === 'error on exist') return 'ERR_FS_CP_EEXIST';
   if (there === 'a FIFO' && kind === 'fifo') return 'kept';
-  const special = there === 'a FIFO' || there === 'a socket';
   return special ? 'ERR_FASTCP_DEST_IS_SPECIAL' : 'replaced';
 }
 

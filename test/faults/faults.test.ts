@@ -6,7 +6,7 @@ import { buildShim } from '../support/shim.js';
 import { hasTool, needTool, workFolder } from '../support/work.js';
 import { calls } from './support/calls.js';
 import type { Place } from './support/case.js';
-import { makeLargeSource, makeSource, modes } from './support/modes.js';
+import { changedModes, makeLargeSource, makeSource, modes } from './support/modes.js';
 import { once } from './support/once.js';
 import {
   type Baseline,
@@ -19,6 +19,7 @@ import {
   randomOf,
   runCase,
   shuffle,
+  turnsOf,
 } from './support/sweep.js';
 import { tableOf } from './support/table.js';
 
@@ -26,7 +27,6 @@ import { tableOf } from './support/table.js';
 // docs/reliability.md; FASTCP_SEED repeats a run.
 
 const full = process.env.FASTCP_SWEEP === 'full';
-const SAMPLE = 120;
 const seed = Number(process.env.FASTCP_SEED ?? Math.floor(Math.random() * 1e9));
 
 const work = workFolder('fault-sweep');
@@ -45,6 +45,18 @@ beforeAll(() => {
   buildShim(work);
   places = { small: place('small', makeSource), large: place('large', makeLargeSource) };
 });
+
+/**
+ * The short form: 40 cases each of mirrors with archive, of the modes whose sources were changed last, and of all
+ * others.
+ */
+function sample(all: Planned[]): Planned[] {
+  const each = 40;
+  const changed = changedModes();
+  const kind = ({ baseline: { name } }: Planned): number =>
+    name === 'mirror archive' ? 0 : changed.has(name) ? 1 : 2;
+  return [0, 1, 2].flatMap((wanted) => all.filter((one) => kind(one) === wanted).slice(0, each));
+}
 
 /** Two at a time, as the machine may have no more processors. */
 async function runAll(list: Planned[]): Promise<Done[]> {
@@ -84,7 +96,8 @@ test('what once went wrong', async (context) => {
   expect(cases.length).toBeGreaterThan(4);
   for (const [mode, call, fault, first, count, outcome] of cases) {
     const baseline = baselines[mode] as Baseline;
-    const done = await runCase({ baseline, call, fault, first, count });
+    const turns = { workers: 1, pauses: false };
+    const done = await runCase({ baseline, call, fault, first, count, turns });
     doneOnce.push(done);
     expect(wrongIn([done])).toEqual([]);
     expect(`${describeCase(done.planned)}: ${done.outcome}`).toBe(
@@ -101,7 +114,7 @@ test('every call, every error', { timeout: full ? 3_600_000 : 300_000 }, async (
   expect([...made].filter((call) => !(call in calls))).toEqual([]);
   const random = randomOf(seed);
   const all = plan(baselines, random, Number(process.env.FASTCP_ROUNDS ?? 1));
-  const list = full ? all : shuffle(all, random).slice(0, SAMPLE);
+  const list = full ? all : sample(shuffle(all, random));
   const done = await runAll(list);
   const wrong = wrongIn(done);
   const seconds = Math.round((performance.now() - began) / 1000);
@@ -133,7 +146,7 @@ test('every call, interrupted by signals: it is made again', {
       );
       return able.slice(0, 1).map((baseline): Planned => {
         const first = 1 + Math.floor(random() * (baseline.counts.get(call) ?? 1));
-        return { baseline, call, fault: 'EINTR', first, count: 3 };
+        return { baseline, call, fault: 'EINTR', first, count: 3, turns: turnsOf(random) };
       });
     });
   console.log(`faults: ${list.length} calls interrupted, FASTCP_SEED=${seed}`);

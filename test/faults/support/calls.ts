@@ -55,6 +55,7 @@ export const calls: Record<string, readonly string[]> = {
   getxattr: [...ANY, UNSUPPORTED, 'ENODATA'],
   setxattr: [...ANY, ...MAKES, UNSUPPORTED],
   removexattr: [...ANY, 'EROFS', UNSUPPORTED],
+  flock: ANY,
   fsync: [...ANY, 'ENOSPC', 'EDQUOT', 'EROFS'],
   sync_file_range: ANY,
   posix_fadvise64: ANY,

@@ -34,12 +34,19 @@ export interface Place {
   shim: string;
 }
 
+/** How many workers copy, and whether they wait for random moments at locks and before renamings. */
+export interface Turns {
+  workers: number;
+  pauses: boolean;
+}
+
 /** Runs the command with the faults; one that takes 10 s is killed, and has no status. */
 export async function copyWith(
   mode: Mode,
   { root, src, shim }: Place,
   dest: string,
   faults: string,
+  { workers, pauses }: Turns,
   trace = false,
 ): Promise<Ran> {
   const [log, probe] = [`${dest}.log`, `${dest}.probe`];
@@ -50,6 +57,7 @@ export async function copyWith(
     '--json',
     '-v',
     '--no-progress',
+    `--jobs=${workers}`,
     ...(mode.args ?? []),
     src,
     dest,
@@ -63,6 +71,8 @@ export async function copyWith(
       FAULT_LOG: log,
       FAULTS: [mode.always, faults].filter(Boolean).join(' '),
       ...(trace && { FAULT_TRACE: '1' }),
+      ...(pauses && { FAULT_PAUSE: '20' }),
+      UV_THREADPOOL_SIZE: '5', // for all alike, so that threads can be counted
       PROBE: probe,
     },
     stdio: ['ignore', 'pipe', 'pipe'],

@@ -1,8 +1,9 @@
 import { lstatSync } from 'node:fs';
 import { dirname } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
 import { shownAs } from './calls.js';
 import type { Place, Ran, Report } from './case.js';
-import type { Mode } from './modes.js';
+import { isAtomic, type Mode } from './modes.js';
 import { type Known, readSnapshot, type Snapshot } from './snapshot.js';
 
 /** What a warning takes back. */
@@ -107,6 +108,14 @@ function compareTree(given: Case, errors: Report[], warnings: Report[], src: str
     );
   };
 
+  if (isAtomic(mode) && errors.length > 0) {
+    const differs = namesThatDiffer(before, after);
+    return {
+      strangers: () => differs.map((name) => `changed by a copy that failed: ${name}`),
+      missing: () => [],
+      lies: () => [],
+    };
+  }
   return {
     /** Whatever stands there has to be the old or the new, and whole. */
     strangers(): string[] {
@@ -153,6 +162,13 @@ function compareTree(given: Case, errors: Report[], warnings: Report[], src: str
       });
     },
   };
+}
+
+/** Names of which one tree has another entry than the other, or none. */
+function namesThatDiffer(one: Snapshot, other: Snapshot): string[] {
+  return [...new Set([...one.keys(), ...other.keys()])].filter(
+    (name) => !isDeepStrictEqual(one.get(name), other.get(name)),
+  );
 }
 
 function hasBelow(names: Set<string | undefined>, folder: string): boolean {

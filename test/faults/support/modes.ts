@@ -1,4 +1,4 @@
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import { chmodSync, linkSync, mkdirSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { makeFiles, makeSparseFile } from '../../support/trees.js';
@@ -23,6 +23,9 @@ export const modes: Record<string, Mode> = {
   'archive over': { args: ['-a'], dest: 'different' },
   mirror: { args: ['--mirror'], dest: 'different' },
   'mirror archive': { args: ['--mirror', '-a'], dest: 'different' },
+  'mirror selection': { args: ['--mirror', '--exclude=*.no'], dest: 'different' },
+  atomic: { args: ['--atomic'], dest: 'different' },
+  'atomic archive': { args: ['--atomic', '-a', '--reuse=hard-link'], dest: 'different' },
   update: { args: ['-u', '-p'], dest: 'older' },
   fsync: { args: ['--fsync'] },
   verify: { args: ['--verify'] },
@@ -42,6 +45,31 @@ export const modes: Record<string, Mode> = {
   'large file, read and write': { src: 'large', args: ['--reflink=never'] },
   'first error': { args: ['--stop'] },
 };
+
+/** Which modes run the code of a source file, by a part of its path. */
+const runs: [source: RegExp, mode: RegExp][] = [
+  [/mirror|answers|questions/, /mirror/],
+  [/attributes|metadata|access/, /archive/],
+  [/update|mark|sync_state/, /update|mirror/],
+  [/copy_content|compare/, /read and write|large|sparse|verify/],
+  [/conflict|place/, /over|backup/],
+  [/hard_links|copy_other/, /hard links|symlinks|dereference|archive/],
+  [/atomic/, /atomic/],
+  [/selection/, /selection/],
+];
+
+/** The modes that run what the last ten commits, and what is not committed yet, have changed. */
+export function changedModes(): Set<string> {
+  const git = (...words: string[]): string => {
+    const { status, stdout } = spawnSync('git', words, { encoding: 'utf8' });
+    return status === 0 ? stdout : ''; // not in a checkout: nothing is known
+  };
+  const changed =
+    git('log', '-10', '--format=', '--name-only') + git('diff', '--name-only', 'HEAD');
+  const sources = changed.split('\n').filter((path) => /^(binding|lib)\//.test(path));
+  const wanted = runs.filter(([source]) => sources.some((path) => source.test(path)));
+  return new Set(Object.keys(modes).filter((name) => wanted.some(([, mode]) => mode.test(name))));
+}
 
 const MiB = 1 << 20;
 
@@ -104,6 +132,9 @@ export function makeLargeSource(root: string): string {
   writeFileSync(join(root, 'small'), 'small');
   return root;
 }
+
+/** DEST is replaced whole, or stays. */
+export const isAtomic = ({ args = [] }: Mode): boolean => args.includes('--atomic');
 
 /** What DEST holds before a copy; undefined where that is nothing. */
 export function makeBefore({ dest, args }: Mode, src: string, root: string): string | undefined {

@@ -8,6 +8,8 @@
  *              done), `zero` (the call says 0), `wait` (it takes 4 s, like one to a network), `run` (FAULT_RUN
  *              is run first) or `unknown` (getdents64 tells no kinds). It is done to the `first` such call of
  *              the process and to `count` in all; a last word after a colon narrows it to paths that contain it.
+ * FAULT_PAUSE  a number N: before one of N locks of the addon, after it, and before each renaming, the thread waits
+ *              for up to 2 ms, so that others come in between
  * FAULT_RUN    a script for sh, which gets the call's path as $1: what somebody else does meanwhile
  */
 #define _GNU_SOURCE
@@ -16,10 +18,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <link.h>
+#include <pthread.h>
 #include <linux/fs.h>
 #include <spawn.h>
 #include <stdarg.h>
 #include <stdatomic.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,12 +50,15 @@ static int fault_count;
 static const char *root;
 static int log_fd = -1;
 static int tracing;
+static unsigned pause_one_in;
 
 __attribute__((constructor)) static void begin(void) {
   root = getenv("FAULT_ROOT");
   const char *log = getenv("FAULT_LOG");
   if (root == NULL || log == NULL) return;
   tracing = getenv("FAULT_TRACE") != NULL;
+  const char *pauses = getenv("FAULT_PAUSE");
+  pause_one_in = pauses != NULL ? (unsigned)atoi(pauses) : 0;
   log_fd = open(log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
   const char *words = getenv("FAULTS");
   for (int used; words != NULL && fault_count < 8; words += used, fault_count++) {
@@ -64,9 +72,26 @@ __attribute__((constructor)) static void begin(void) {
   }
 }
 
+/* Where the addon lies in memory, once it is loaded. */
+static _Atomic(uintptr_t) addon_begin, addon_end;
+
+static int find_addon(struct dl_phdr_info *info, size_t size, void *unused) {
+  (void)size, (void)unused;
+  if (strstr(info->dlpi_name, "fastcp.node") == NULL) return 0;
+  for (int i = 0; i < info->dlpi_phnum; i++) {
+    const ElfW(Phdr) *part = &info->dlpi_phdr[i];
+    if (part->p_type != PT_LOAD || (part->p_flags & PF_X) == 0) continue;
+    addon_end = info->dlpi_addr + part->p_vaddr + part->p_memsz;
+    addon_begin = info->dlpi_addr + part->p_vaddr;
+  }
+  return 1;
+}
+
 static int is_ours(const void *caller) {
-  Dl_info found;
-  return log_fd >= 0 && dladdr(caller, &found) != 0 && strstr(found.dli_fname, "fastcp.node") != NULL;
+  if (log_fd < 0) return 0;
+  if (addon_begin == 0) dl_iterate_phdr(find_addon, NULL);
+  const uintptr_t at = (uintptr_t)caller;
+  return addon_begin != 0 && at >= addon_begin && at < addon_end;
 }
 
 /* The path of a descriptor, or of a name relative to it; what /proc calls a descriptor is its file. */
@@ -101,10 +126,21 @@ static void run_script(char *path) {
   }
 }
 
+/* One time in `one_in`; a different time in each thread. */
+static void pause_sometimes(unsigned one_in) {
+  static atomic_uint threads = 1;
+  static __thread unsigned state;
+  if (one_in == 0) return;
+  if (state == 0) state = (unsigned)getpid() * 2654435761U + atomic_fetch_add(&threads, 1);
+  state = state * 1664525U + 1013904223U;
+  if ((state >> 8) % one_in == 0) usleep((state >> 16) % 2000);
+}
+
 /* What is to be done to a call; sets errno where it is to fail. */
 static enum how meet(const void *caller, const char *call, int fd, const char *name) {
   if (!is_ours(caller)) return NOTHING;
   const int before = errno;
+  if (strncmp(call, "renameat", 8) == 0) pause_sometimes(pause_one_in != 0);
   char path[2 * PATH_MAX + 2], line[2 * PATH_MAX + 64];
   resolve(fd, name, path);
   enum how how = NOTHING;
@@ -262,4 +298,17 @@ long syscall(long number, ...) {
     at += record->d_reclen;
   }
   return result;
+}
+
+int pthread_mutex_lock(pthread_mutex_t *mutex) {
+  REAL(pthread_mutex_lock);
+  if (pause_one_in != 0 && is_ours(caller)) pause_sometimes(pause_one_in);
+  return real(mutex);
+}
+
+int pthread_mutex_unlock(pthread_mutex_t *mutex) {
+  REAL(pthread_mutex_unlock);
+  const int error = real(mutex);
+  if (pause_one_in != 0 && is_ours(caller)) pause_sometimes(pause_one_in);
+  return error;
 }

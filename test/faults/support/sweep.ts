@@ -1,9 +1,10 @@
 import { execFileSync } from 'node:child_process';
-import { join } from 'node:path';
+import { readdirSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
 import { differences } from '../../support/compare.js';
 import { removeTree } from '../../support/work.js';
 import { calls, whatOf } from './calls.js';
-import { copyWith, type Place } from './case.js';
+import { copyWith, type Place, type Ran, type Turns } from './case.js';
 import { judge, type Outcome } from './judge.js';
 import { type Mode, makeBefore, modes } from './modes.js';
 import { readSnapshot, type Snapshot } from './snapshot.js';
@@ -28,6 +29,12 @@ export interface Baseline {
   milliseconds: number;
 }
 
+/** One, two or four workers; half of them with pauses. */
+export const turnsOf = (random: () => number): Turns => ({
+  workers: 2 ** Math.floor(random() * 3),
+  pauses: random() < 0.5,
+});
+
 let made = 0;
 
 function newDest({ root }: Place, template: string | undefined): string {
@@ -43,7 +50,7 @@ export async function measure(name: string, places: Places): Promise<Baseline> {
   const before: Snapshot = template === undefined ? new Map() : readSnapshot(template, mode);
   const dest = newDest(place, template);
   const began = performance.now();
-  const ran = await copyWith(mode, place, dest, '', true);
+  const ran = await copyWith(mode, place, dest, '', { workers: 1, pauses: false }, true);
   const milliseconds = performance.now() - began;
   if (ran.status !== 0)
     throw new Error(`${name} fails without a fault: ${JSON.stringify(ran.events)}`);
@@ -79,6 +86,7 @@ export interface Planned {
   fault: string;
   first: number;
   count: number;
+  turns: Turns;
 }
 
 const FOR_EVER = 999_999;
@@ -111,7 +119,8 @@ export function plan(baselines: Baseline[], random: () => number, rounds: number
             random: 1 + Math.floor(random() * made),
             all: 1,
           }[where];
-          planned.push({ baseline, call, fault, first, count: where === 'all' ? FOR_EVER : 1 });
+          const count = where === 'all' ? FOR_EVER : 1;
+          planned.push({ baseline, call, fault, first, count, turns: turnsOf(random) });
         }
       }
     }
@@ -126,8 +135,11 @@ export interface Done {
   wrong: string[];
 }
 
-export const describeCase = ({ baseline, call, fault, first, count }: Planned): string =>
-  `${baseline.name}: ${call} ${fault} at ${first}${count === 1 ? '' : count === FOR_EVER ? ' and ever after' : ` and ${count - 1} more`}`;
+const shown = ({ workers, pauses }: Turns): string =>
+  `${workers} worker${workers === 1 ? '' : 's'}${pauses ? ', pauses' : ''}`;
+
+export const describeCase = ({ baseline, call, fault, first, count, turns }: Planned): string =>
+  `${baseline.name}, ${shown(turns)}: ${call} ${fault} at ${first}${count === 1 ? '' : count === FOR_EVER ? ' and ever after' : ` and ${count - 1} more`}`;
 
 export async function runCase(planned: Planned): Promise<Done> {
   const { baseline, call, fault } = planned;
@@ -140,6 +152,7 @@ export async function runCase(planned: Planned): Promise<Done> {
       place,
       dest,
       `${call}:${whatOf(fault)}:${first}:${planned.count}`,
+      planned.turns,
     );
     const fired = ran.log.some((line) => line.startsWith(`${call} `));
     if (!fired && first > 1) {
@@ -149,8 +162,21 @@ export async function runCase(planned: Planned): Promise<Done> {
     const { wrong, outcome } = judge({ ...baseline, call, fault }, ran, place, dest);
     if (!fired) wrong.push('the fault did not fire');
     removeTree(dest);
+    wrong.push(...leftOver(dest, ran));
     return { planned, fired, outcome, wrong };
   }
+}
+
+/** Containers of atomic copies that no warning names. Removes them. */
+function leftOver(dest: string, { events }: Ran): string[] {
+  const said = events.map(({ path }) => path);
+  const root = dirname(dest);
+  return readdirSync(root)
+    .filter((name) => name.startsWith(`.${basename(dest)}.fastcp-`))
+    .flatMap((name) => {
+      removeTree(join(root, name));
+      return said.includes(join(root, name)) ? [] : [`left: ${name}`];
+    });
 }
 
 /** Some of a list, each at most once, in an order that the seed gives. */

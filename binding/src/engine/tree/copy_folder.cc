@@ -166,9 +166,9 @@ bool make_target(Worker& worker, Folder& parent, Names names, const Stat& src, b
   if (error == -ENOTDIR || error == -ELOOP) {
     Stat there;
     const bool is_known = platform::stat_entry(parent.dst(), names.dst, there, follow) == 0;
-    return is_known && is_special(there.kind)
-               ? worker.fail(parent, names, EEXIST, refusal_of(there.kind))
-               : worker.fail(parent, names, ENOTDIR, kRefused);
+    const bool is_refused = is_known && is_special(there.kind) && !options.like_node;
+    return is_refused ? worker.fail(parent, names, EEXIST, refusal_of(there.kind))
+                      : worker.fail(parent, names, ENOTDIR, kRefused);
   }
   if (error < 0) return worker.fail(parent, names, error, "open");
   const char* operation = "fstat";
