@@ -485,6 +485,35 @@ describe('what SRC does not have', () => {
     },
   );
 
+  test.for(['400', '444', '600', '300', '100', '0'])(
+    'a directory of mode %s is removed, by an ordinary user',
+    async (mode, context) => {
+      needUser(context);
+      needRoot(context);
+      makeFiles(src, { file: '' });
+      makeFiles(dest, { 'extra/sub/file': '' });
+      execFileSync('chown', ['-R', `${USER}`, src, dest]);
+      for (const name of ['extra/sub', 'extra']) {
+        execFileSync('chmod', [mode, join(dest, name)]);
+      }
+      const { error } = await copyInChild({ src, dest, options: { mirror: true } }, asUser);
+      expect(error).toBeUndefined();
+      expect(readdirSync(dest)).toEqual(['file']);
+    },
+  );
+
+  test.for<CopyOptions>([{ exclude: ['**/*.map'] }, { filter: () => true }, { gitignore: true }])(
+    'excluded entries go also where a directory of SRC is empty: %j',
+    async (selection) => {
+      mkdirSync(join(src, 'cache'), { recursive: true });
+      makeFiles(dest, { 'cache/old': '', 'cache/x.map': '', 'cache/sub/file': '' });
+      const all = { deleteExcluded: true, ...selection };
+      expect(await mirror({ ...all, dryRun: true })).toMatchObject({ removed: 4 });
+      expect(await mirror(all)).toMatchObject({ removed: 4, errorCount: 0 });
+      expect(readdirSync(join(dest, 'cache'))).toEqual([]);
+    },
+  );
+
   test('stays where SRC cannot be listed', async (context) => {
     needUser(context);
     makeFiles(src, { 'a/x': '', 'b/y': '' });

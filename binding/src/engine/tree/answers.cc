@@ -51,6 +51,11 @@ bool list(Worker& worker, const Folder& folder, Question& question) {
          list_extra(worker, folder, question.records, question.kinds, question.extras);
 }
 
+/** How many of the extras the host is asked about. */
+size_t asked_extras(const Options& options, const Question& question) {
+  return options.delete_excluded ? 0 : question.extras.size();
+}
+
 }  // namespace
 
 void ask(Worker& worker, FolderUse folder, Scope scope) {
@@ -63,16 +68,12 @@ void ask(Worker& worker, FolderUse folder, Scope scope) {
   if (!list(worker, *question.folder, question)) return;
   pin.release();
   if (question.records.empty() && question.extras.empty()) return;
-  if (scope == 0) return answer(worker.engine, question, nullptr, nullptr);
+  const size_t asked = question.kinds.size() + asked_extras(worker.engine.options, question);
+  if (scope == 0 || asked == 0) return answer(worker.engine, question, nullptr, nullptr);
   if (worker.engine.questions.add(std::move(question))) worker.tell_host();
 }
 
 namespace {
-
-/** How many of the extras the host is asked about. */
-size_t asked_extras(const Options& options, const Question& question) {
-  return options.delete_excluded ? 0 : question.extras.size();
-}
 
 bool has_scope(Kind kind, Choice choice) {
   return kind == Kind::folder && (choice == Choice::look || choice == Choice::take);

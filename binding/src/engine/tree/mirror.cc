@@ -63,6 +63,10 @@ bool open_doomed(Worker& worker, const Folder& parent, const char* name, Doomed&
         [&] { return platform::open_source_folder(parent.dst(), name, Follow::no, readable); });
   };
   error = open();
+  if (error == 0 && (stat.mode & 0100) == 0) {  // it can be listed, and nothing in it looked at
+    Stat itself;
+    error = platform::stat_entry(readable, ".", itself);
+  }
   if (error == -EACCES && !engine.options.dry_run &&
       platform::set_folder_mode(target, stat.mode | kOwner) == 0) {
     owed_mode = stat.mode;
