@@ -17,6 +17,7 @@ constexpr auto kSlice = std::chrono::milliseconds(10);
 
 std::vector<std::string> destinations_of(const std::vector<Root>& roots) {
   std::vector<std::string> result;
+  result.reserve(roots.size());
   for (const Root& root : roots) result.push_back(root.dst);
   return result;
 }

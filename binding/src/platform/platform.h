@@ -53,6 +53,7 @@ enum class Kind : uint8_t {
 struct Time {
   int64_t seconds;
   uint32_t nanoseconds;
+  // NOLINTNEXTLINE(modernize-use-nullptr): clang-tidy 14 takes the comparison with 0 for a pointer's.
   auto operator<=>(const Time&) const = default;
 };
 

@@ -49,7 +49,8 @@ struct Doomed {
 
 /** Opens both ends of a folder of DEST that is to go. Reports what goes wrong. */
 bool open_doomed(Worker& worker, const Folder& parent, const char* name, Doomed& doomed) {
-  auto& [readable, target, stat, owed_mode] = doomed;
+  Handle &readable = doomed.readable, &target = doomed.target;
+  Stat& stat = doomed.stat;
   Engine& engine = worker.engine;
   int error = worker.with_descriptor(
       [&] { return platform::open_target_folder(parent.dst(), name, Follow::no, target); });
@@ -69,7 +70,7 @@ bool open_doomed(Worker& worker, const Folder& parent, const char* name, Doomed&
   }
   if (error == -EACCES && !engine.options.dry_run &&
       platform::set_folder_mode(target, stat.mode | kOwner) == 0) {
-    owed_mode = stat.mode;
+    doomed.owed_mode = stat.mode;
     error = open();
     if (error < 0) platform::set_folder_mode(target, stat.mode);
   }
