@@ -51,7 +51,8 @@ bool may_create_clone(const Options& options, const OpenFile& file) {
  * errno, or 1: it is to be created as anywhere else.
  */
 int create_unnamed(OpenFile& file, const char* name) {
-  if (!is_append_only(*file.folder, name)) return 1;
+  // One of ours is not, and asking costs an allocation for each file.
+  if (file.folder->fresh || !is_append_only(*file.folder, name)) return 1;
   const Handle& folder = file.folder->dst();
   Stat there;
   if (platform::stat_entry(folder, name, there) == 0) return -EEXIST;
