@@ -5,7 +5,7 @@ const shared: UserConfig = {
   platform: 'node',
   target: 'node20.17',
   outDir: 'dist',
-  // import.meta.dirname in CommonJS. All files lie in one folder below the package's root, as lib/ does.
+  // import.meta.dirname in CommonJS. All files lie in one directory below the package's root, as lib/ does.
   shims: true,
 };
 

@@ -33,15 +33,15 @@ export interface Place {
 export interface StageSettings {
   /** Makes the source. */
   fill: (path: string) => void;
-  /** A folder in memory that is the row's own. */
+  /** A directory in memory that is the row's own. */
   memory: string;
-  /** A folder for images that must not, or cannot, be in memory. */
+  /** A directory for images that must not, or cannot, be in memory. */
   disk: string;
   /** Images of what never changes go here: to memory where they fit. */
   pristine: string;
   cold: boolean;
   restore: 'image' | 'remove';
-  /** May be mounted; an ordinary user has only a folder. */
+  /** May be mounted; an ordinary user has only a directory. */
   mounts: boolean;
   unlimitedInodes: boolean;
 }
@@ -52,19 +52,19 @@ const imageBytes = 12 * 2 ** 30;
 /** A file system in an image, of which each trial gets a copy. */
 export function imageStage(fileSystem: FileSystem, settings: StageSettings): Stage {
   const { fill, memory, disk, cold } = settings;
-  const folder = join(memory, 'image');
-  mkdirSync(folder);
+  const directory = join(memory, 'image');
+  mkdirSync(directory);
   // In memory an image needs no cache of its own; on the disk it must not have one.
   const onDisk = cold || settings.pristine === disk;
   const pristine = join(settings.pristine, `pristine-${process.pid}.img`);
-  const src = join(folder, 'src');
-  const dest = join(folder, 'dest');
+  const src = join(directory, 'src');
+  const dest = join(directory, 'dest');
   let device: string | undefined;
 
   const mount = (image: string, direct: boolean): void => {
     const loop = sh('losetup', '--find', '--show', `--direct-io=${direct ? 'on' : 'off'}`, image);
     try {
-      sh('mount', loop, folder);
+      sh('mount', loop, directory);
     } finally {
       sh('losetup', '--detach', loop); // The kernel does it when nobody uses it any more.
     }
@@ -72,7 +72,7 @@ export function imageStage(fileSystem: FileSystem, settings: StageSettings): Sta
     if (direct && !usesDirectIo(device)) throw new Error('the loop device has no direct I/O here');
   };
   const unmount = (): void => {
-    if (device) sh('umount', folder);
+    if (device) sh('umount', directory);
     device = undefined;
   };
   /** Where the image goes, nothing can be left behind: its name goes first. */
@@ -92,7 +92,7 @@ export function imageStage(fileSystem: FileSystem, settings: StageSettings): Sta
   mount(pristine, settings.pristine === disk);
   fill(src);
   if (settings.restore === 'image') unmount();
-  else sh('sync', '--file-system', folder);
+  else sh('sync', '--file-system', directory);
 
   return {
     fresh: () => {
@@ -102,7 +102,7 @@ export function imageStage(fileSystem: FileSystem, settings: StageSettings): Sta
         writeFileSync('/proc/sys/vm/drop_caches', '3');
       } else {
         readAll(src);
-        sh('sync', '--file-system', folder);
+        sh('sync', '--file-system', directory);
       }
       return { src, dest, ...(device !== undefined && { device }) };
     },
@@ -112,7 +112,7 @@ export function imageStage(fileSystem: FileSystem, settings: StageSettings): Sta
     },
     close: () => {
       unmount();
-      removeTree(folder);
+      removeTree(directory);
       rmSync(pristine, { force: true });
     },
   };

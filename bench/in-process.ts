@@ -1,5 +1,5 @@
 // A process of its own that calls one function: node bench-in-process.mjs API SRC DEST [COPIES]
-// With COPIES, each copy goes to a new folder in DEST and the median counts. Prints one line of JSON.
+// With COPIES, each copy goes to a new directory in DEST and the median counts. Prints one line of JSON.
 import { cpSync } from 'node:fs';
 import { cp, mkdir } from 'node:fs/promises';
 import { createRequire } from 'node:module';
@@ -25,7 +25,7 @@ const apis: Record<string, () => Promise<Copy>> = {
   'fs-extra': async () => createRequire(import.meta.url)(join(peers, 'fs-extra')).copy as Copy,
   cpy: async () => {
     const copy = (await peer('cpy/index.js')).default as (...args: unknown[]) => unknown;
-    // It ends at the first link, and so gets none: they are in folders of this name.
+    // It ends at the first link, and so gets none: they are in directories of this name.
     return (src, dest) => copy(['**', '!**/.bin/**'], dest, { cwd: src, dot: true });
   },
   'fs-safe': async () => {

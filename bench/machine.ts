@@ -47,6 +47,6 @@ export function versionOf({ from, role, command }: Contender): string | undefine
   return undefined;
 }
 
-function manifest(folder: string): { version: string } {
-  return JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as { version: string };
+function manifest(directory: string): { version: string } {
+  return JSON.parse(readFileSync(join(directory, 'package.json'), 'utf8')) as { version: string };
 }

@@ -12,7 +12,7 @@ export interface Trial {
   peakKiB: number;
   /** Around the call, in the process: the median where it was called more than once. */
   inProcessMs?: number;
-  /** Copies that the process made, each in a folder of its own. */
+  /** Copies that the process made, each in a directory of its own. */
   copies?: number;
   /** `durationMs` of fastcp's result. */
   durationMs?: number;

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { benchCache } from './paths.js';
 import { sh } from './shell.js';
 
-/** A folder in memory. Where mounting is possible it is a tmpfs that ends with our mount namespace. */
+/** A directory in memory. Where mounting is possible it is a tmpfs that ends with our mount namespace. */
 export function openMemory(mounts: boolean): { path: string; close: () => void } {
   if (mounts) {
     const path = join(benchCache, 'memory');
@@ -21,8 +21,8 @@ export function openMemory(mounts: boolean): { path: string; close: () => void }
  * Touches as much free memory as a trial needs, just before it. The host of a virtual machine takes back
  * what is free, and is slow to give it again: whoever comes after a pause would pay for that.
  */
-export function touchMemory(folder: string, bytes: number): void {
-  const path = join(folder, 'touched');
+export function touchMemory(directory: string, bytes: number): void {
+  const path = join(directory, 'touched');
   sh('sh', '-c', 'head -c "$1" /dev/zero >"$2"', 'sh', String(Math.ceil(bytes)), path);
   rmSync(path);
 }

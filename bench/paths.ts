@@ -1,14 +1,14 @@
 import { join } from 'node:path';
-import { cacheFolder } from '../scripts/cache.mjs';
+import { cacheDirectory } from '../scripts/cache.mjs';
 
 /** The project. The bundle lies in build, as deep below it as this file. */
 export const root = join(import.meta.dirname, '..');
 
 /** Kept between runs: what was built or downloaded, and images that do not fit into memory. */
-export const benchCache = join(cacheFolder, 'bench');
+export const benchCache = join(cacheDirectory, 'bench');
 
-export const corpus = join(cacheFolder, 'corpus/node_modules');
-export const peers = join(cacheFolder, 'peers/node_modules');
+export const corpus = join(cacheDirectory, 'corpus/node_modules');
+export const peers = join(cacheDirectory, 'peers/node_modules');
 export const latest = join(root, 'bench/results/latest.json');
 export const chart = join(root, 'bench/results/chart.svg');
 export const readme = join(root, 'README.md');

@@ -47,15 +47,15 @@ function obstacleTo({ from }: Contender, peers: string | undefined): string | un
   if ('tool' in from) return lack(from.tool);
   if ('c' in from) return attempt(() => compile(from.c));
   const { crate, version } = from;
-  const folder = join(benchCache, 'cargo');
+  const directory = join(benchCache, 'cargo');
   // What cargo itself keeps there.
-  const record = join(folder, '.crates.toml');
+  const record = join(directory, '.crates.toml');
   if (existsSync(record) && readFileSync(record, 'utf8').includes(`"${crate} ${version} `)) {
     return undefined;
   }
   if (!which('cargo')) return 'cargo is not installed: https://rustup.rs';
   return attempt(() => {
-    showing('cargo', ['install', crate, '--version', version, '--locked', '--root', folder]);
+    showing('cargo', ['install', crate, '--version', version, '--locked', '--root', directory]);
   });
 }
 

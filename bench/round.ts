@@ -12,7 +12,7 @@ import { type Counts, flawIn, footprint } from './trees.js';
 export interface RoundSettings {
   stage: Stage;
   tree: Counts;
-  /** A folder in memory. */
+  /** A directory in memory. */
   memory: string;
   signal: AbortSignal;
 }
@@ -71,12 +71,12 @@ async function prepare(row: Row, contender: Contender, settings: RoundSettings) 
  * dropped only the tree is cold.
  */
 async function rehearse({ command }: Contender, memory: string, signal: AbortSignal) {
-  const folder = join(memory, 'rehearsal');
-  const src = join(folder, 'src');
+  const directory = join(memory, 'rehearsal');
+  const src = join(directory, 'src');
   mkdirSync(src, { recursive: true });
   writeFileSync(join(src, 'file'), 'x');
-  await measure(command(src, join(folder, 'dest')), signal);
-  rmSync(folder, { recursive: true });
+  await measure(command(src, join(directory, 'dest')), signal);
+  rmSync(directory, { recursive: true });
 }
 
 function readSoFar({ workload }: Row, place: Place | undefined): number {

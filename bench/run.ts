@@ -12,7 +12,7 @@ import { openStage } from './stage.js';
 import { type Counts, footprint, makeTree } from './trees.js';
 
 export interface Surroundings {
-  /** A folder in memory, of this row alone; made here. */
+  /** A directory in memory, of this row alone; made here. */
   memory: string;
   /** File systems may be mounted. */
   mounts: boolean;

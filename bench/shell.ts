@@ -2,11 +2,11 @@ import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 
-const folders = [...(process.env.PATH ?? '').split(delimiter), '/usr/sbin', '/sbin'];
+const directories = [...(process.env.PATH ?? '').split(delimiter), '/usr/sbin', '/sbin'];
 
 /** Where a tool is, or undefined. */
 export function which(tool: string): string | undefined {
-  return folders.map((folder) => join(folder, tool)).find((path) => existsSync(path));
+  return directories.map((directory) => join(directory, tool)).find((path) => existsSync(path));
 }
 
 /** Runs a tool to its end, returns what it printed, and throws with what it complained about. */
@@ -24,9 +24,9 @@ export function showing(tool: string, args: string[], options: { cwd?: string } 
 }
 
 /** Brings a tree into the kernel's caches. */
-export function readAll(folder: string): void {
+export function readAll(directory: string): void {
   const readers = 'find "$1" -type f -print0 | xargs -0 -r -P "$(nproc)" -n 1000 cat >/dev/null';
-  sh('sh', '-c', readers, 'sh', folder);
+  sh('sh', '-c', readers, 'sh', directory);
 }
 
 export function removeTree(path: string): void {

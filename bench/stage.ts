@@ -12,21 +12,21 @@ export function openStage(fileSystem: FileSystem, settings: StageSettings): Stag
 
 /** Removing is harmless on tmpfs. */
 function tmpfsStage({ fill, memory, mounts, unlimitedInodes }: StageSettings): Stage {
-  const folder = join(memory, 'tmpfs');
-  mkdirSync(folder);
+  const directory = join(memory, 'tmpfs');
+  mkdirSync(directory);
   if (mounts) {
     const inodes = unlimitedInodes ? ',nr_inodes=0' : '';
-    sh('mount', '-t', 'tmpfs', '-o', `size=100%${inodes}`, 'tmpfs', folder);
+    sh('mount', '-t', 'tmpfs', '-o', `size=100%${inodes}`, 'tmpfs', directory);
   }
-  const src = join(folder, 'src');
-  const dest = join(folder, 'dest');
+  const src = join(directory, 'src');
+  const dest = join(directory, 'dest');
   fill(src);
   return {
     fresh: () => ({ src, dest }),
     release: () => removeTree(dest),
     close: () => {
-      if (mounts) sh('umount', folder);
-      removeTree(folder);
+      if (mounts) sh('umount', directory);
+      removeTree(directory);
     },
   };
 }
@@ -34,15 +34,15 @@ function tmpfsStage({ fill, memory, mounts, unlimitedInodes }: StageSettings): S
 /** The source is in the lower layer, as in a container; each trial has new upper layers. */
 function overlayStage({ fill, memory }: StageSettings): Stage {
   const layers = join(memory, 'layers');
-  const folder = join(memory, 'overlay');
+  const directory = join(memory, 'overlay');
   const lower = join(layers, 'lower');
   const upper = join(layers, 'upper');
   const work = join(layers, 'work');
-  for (const path of [layers, lower, folder]) mkdirSync(path);
+  for (const path of [layers, lower, directory]) mkdirSync(path);
   fill(join(lower, 'src'));
   let mounted = false;
   const release = (): void => {
-    if (mounted) sh('umount', folder);
+    if (mounted) sh('umount', directory);
     mounted = false;
     for (const path of [upper, work]) removeTree(path);
   };
@@ -50,17 +50,17 @@ function overlayStage({ fill, memory }: StageSettings): Stage {
     fresh: () => {
       for (const path of [upper, work]) mkdirSync(path);
       const options = `lowerdir=${lower},upperdir=${upper},workdir=${work}`;
-      sh('mount', '-t', 'overlay', 'overlay', '-o', options, folder);
+      sh('mount', '-t', 'overlay', 'overlay', '-o', options, directory);
       mounted = true;
-      const src = join(folder, 'src');
+      const src = join(directory, 'src');
       readAll(src);
-      return { src, dest: join(folder, 'dest') };
+      return { src, dest: join(directory, 'dest') };
     },
     release,
     close: () => {
       release();
       removeTree(layers);
-      removeTree(folder);
+      removeTree(directory);
     },
   };
 }

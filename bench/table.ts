@@ -32,8 +32,8 @@ export function rowText(result: RowResult): string {
 }
 
 export function rowTitle({ result, workload, fileSystem }: Judged): string {
-  const { files, folders, links, bytes } = result.tree;
-  const parts = [`${count(files)} files`, `${count(folders)} folders`];
+  const { files, directories, links, bytes } = result.tree;
+  const parts = [`${count(files)} files`, `${count(directories)} directories`];
   if (links) parts.push(`${count(links)} links`);
   const where = fileSystems.find(({ name }) => name === fileSystem)?.title;
   const size = `${parts.join(', ')}, ${(bytes / 1e9).toFixed(2)} GB`;

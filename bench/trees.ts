@@ -8,7 +8,7 @@ import type { Tree } from './workloads.js';
 /** What is in a tree. Bytes are those of regular files; the root itself is not counted. */
 export interface Counts {
   files: number;
-  folders: number;
+  directories: number;
   links: number;
   bytes: number;
 }
@@ -20,8 +20,8 @@ export function makeTree(tree: Tree, root: string): void {
   }
   mkdirSync(root);
   const block = randomBytes(Math.min(tree.bytes, 2 ** 20));
-  for (let folder = 0; folder < tree.folders; folder++) {
-    const path = join(root, `folder-${folder}`);
+  for (let directory = 0; directory < tree.directories; directory++) {
+    const path = join(root, `directory-${directory}`);
     mkdirSync(path);
     for (let file = 0; file < tree.files; file++) {
       const descriptor = openSync(join(path, `file-${file}`), 'wx');
@@ -36,38 +36,38 @@ export function makeTree(tree: Tree, root: string): void {
 /** What makeTree() makes. */
 export function countsOf(tree: Tree): Counts {
   if (tree === 'corpus') return countTree(corpus);
-  const { folders, bytes } = tree;
-  const files = folders * tree.files;
-  return { files, folders, links: 0, bytes: files * bytes };
+  const { directories, bytes } = tree;
+  const files = directories * tree.files;
+  return { files, directories, links: 0, bytes: files * bytes };
 }
 
 export function countTree(root: string): Counts {
-  const counts: Counts = { files: 0, folders: 0, links: 0, bytes: 0 };
+  const counts: Counts = { files: 0, directories: 0, links: 0, bytes: 0 };
   for (const line of sh('find', root, '-mindepth', '1', '-printf', '%y %s\\n').split('\n')) {
     if (line.startsWith('f')) {
       counts.files++;
       counts.bytes += Number(line.slice(2));
-    } else if (line.startsWith('d')) counts.folders++;
+    } else if (line.startsWith('d')) counts.directories++;
     else if (line.startsWith('l')) counts.links++;
   }
   return counts;
 }
 
-/** What a copy, or several in folders of their own, lacks or has too much; undefined where it is whole. */
+/** What a copy, or several in directories of their own, lacks or has too much; undefined where it is whole. */
 export function flawIn(dest: string, expected: Counts, copies: number | undefined) {
   const found = countTree(dest);
   const times = copies ?? 1;
-  const ownFolders = copies ?? 0;
-  const differences = (['files', 'folders', 'links', 'bytes'] as const).flatMap((name) => {
-    const wanted = expected[name] * times + (name === 'folders' ? ownFolders : 0);
+  const ownDirectories = copies ?? 0;
+  const differences = (['files', 'directories', 'links', 'bytes'] as const).flatMap((name) => {
+    const wanted = expected[name] * times + (name === 'directories' ? ownDirectories : 0);
     return found[name] === wanted ? [] : [`${found[name]} ${name} instead of ${wanted}`];
   });
   return differences.length > 0 ? differences.join(', ') : undefined;
 }
 
 /** Roughly what a tree takes in memory or on a file system, metadata included, in bytes. */
-export function footprint({ files, folders, links, bytes }: Counts): number {
+export function footprint({ files, directories, links, bytes }: Counts): number {
   const inode = 1500;
   const halfBlock = 2048;
-  return bytes + files * (bytes > 0 ? halfBlock : 0) + (files + folders + links) * inode;
+  return bytes + files * (bytes > 0 ? halfBlock : 0) + (files + directories + links) * inode;
 }

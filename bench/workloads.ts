@@ -23,8 +23,8 @@ export interface Workload {
   targets: Target[];
 }
 
-/** `folders` times `files`, each of `bytes` bytes. */
-export type Tree = 'corpus' | { folders: number; files: number; bytes: number };
+/** `directories` times `files`, each of `bytes` bytes. */
+export type Tree = 'corpus' | { directories: number; files: number; bytes: number };
 
 export type Target =
   /** How many times as fast as that contender, or as the fastest peer. */
@@ -66,11 +66,15 @@ const coldTargets: Target[] = [
 
 /** A workload on each of its file systems, for each size of file. */
 const smallFiles = [
-  { name: '4k', title: '100,000 files of 4 KiB', tree: { folders: 100, files: 1000, bytes: 4096 } },
+  {
+    name: '4k',
+    title: '100,000 files of 4 KiB',
+    tree: { directories: 100, files: 1000, bytes: 4096 },
+  },
   {
     name: '100k',
     title: '20,000 files of 100 KiB',
-    tree: { folders: 100, files: 200, bytes: 102_400 },
+    tree: { directories: 100, files: 200, bytes: 102_400 },
   },
 ].flatMap(({ name, title, tree }): Workload[] => [
   {
@@ -141,8 +145,8 @@ export const workloads: Workload[] = [
   },
   {
     name: 'wide',
-    title: '50,000 files of 10 KiB in one folder',
-    tree: { folders: 1, files: 50_000, bytes: 10_240 },
+    title: '50,000 files of 10 KiB in one directory',
+    tree: { directories: 1, files: 50_000, bytes: 10_240 },
     fileSystems: ['tmpfs', 'ext4', 'xfs'],
     subject: 'fastcp',
     contenders: command,
@@ -156,7 +160,7 @@ export const workloads: Workload[] = [
   {
     name: 'large',
     title: 'one file of 4 GiB',
-    tree: { folders: 1, files: 1, bytes: 4 * 2 ** 30 },
+    tree: { directories: 1, files: 1, bytes: 4 * 2 ** 30 },
     fileSystems: ['tmpfs', 'ext4'],
     subject: 'fastcp',
     contenders: command,
@@ -167,7 +171,7 @@ export const workloads: Workload[] = [
   {
     name: 'large-clone',
     title: 'a clone of one file of 4 GiB',
-    tree: { folders: 1, files: 1, bytes: 4 * 2 ** 30 },
+    tree: { directories: 1, files: 1, bytes: 4 * 2 ** 30 },
     fileSystems: ['xfs'],
     subject: 'fastcp',
     contenders: ['fastcp', 'fastcp-library', 'node', 'cp', 'cp-reflink', 'cpz', 'xcp', 'fcp'],
@@ -177,8 +181,8 @@ export const workloads: Workload[] = [
   },
   {
     name: 'library-small',
-    title: 'library: 256 files of 1 KiB in 16 folders',
-    tree: { folders: 16, files: 16, bytes: 1024 },
+    title: 'library: 256 files of 1 KiB in 16 directories',
+    tree: { directories: 16, files: 16, bytes: 1024 },
     fileSystems: ['tmpfs'],
     subject: 'fastcp-library',
     contenders: library,
@@ -220,7 +224,7 @@ export const workloads: Workload[] = [
   {
     name: 'version',
     title: 'start-up',
-    tree: { folders: 1, files: 1, bytes: 0 },
+    tree: { directories: 1, files: 1, bytes: 0 },
     fileSystems: ['tmpfs'],
     subject: 'fastcp-version',
     contenders: ['fastcp-version', 'node'],
@@ -229,8 +233,8 @@ export const workloads: Workload[] = [
   },
   {
     name: 'hundred',
-    title: '100 files of 1 KiB in 10 folders',
-    tree: { folders: 10, files: 10, bytes: 1024 },
+    title: '100 files of 1 KiB in 10 directories',
+    tree: { directories: 10, files: 10, bytes: 1024 },
     fileSystems: ['tmpfs'],
     subject: 'fastcp',
     contenders: ['fastcp', 'node', 'cp', 'cpz'],
@@ -239,8 +243,8 @@ export const workloads: Workload[] = [
   },
   {
     name: 'empty-100k',
-    title: '100,000 empty files in 1,000 folders',
-    tree: { folders: 1000, files: 100, bytes: 0 },
+    title: '100,000 empty files in 1,000 directories',
+    tree: { directories: 1000, files: 100, bytes: 0 },
     inodes: 'unlimited',
     fileSystems: ['tmpfs'],
     subject: 'fastcp',
@@ -250,8 +254,8 @@ export const workloads: Workload[] = [
   },
   {
     name: 'empty-2m',
-    title: '2,000,000 empty files in 20,000 folders',
-    tree: { folders: 20_000, files: 100, bytes: 0 },
+    title: '2,000,000 empty files in 20,000 directories',
+    tree: { directories: 20_000, files: 100, bytes: 0 },
     inodes: 'unlimited',
     fileSystems: ['tmpfs'],
     subject: 'fastcp',

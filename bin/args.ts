@@ -125,7 +125,7 @@ export function createProgram(all = false): Command {
   const program = new Command('fastcp')
     .usage('[options] SRC... DEST')
     .description(
-      "Copies folder trees. What SRC holds lands at DEST's own path, merged with what\n" +
+      "Copies directory trees. What SRC holds lands at DEST's own path, merged with what\n" +
         'is there. With DEST/ (a slash) or several SRCs, each lands inside, by its name.',
     )
     .argument('[paths...]')

@@ -94,7 +94,12 @@ class Row {
 /** One line, in no colours, that fits the width: the bar takes what the numbers leave. */
 export function progressLine(state: ProgressState, width: number): string {
   const done =
-    state.files + state.folders + state.links + state.special + state.hardLinked + state.skipped;
+    state.files +
+    state.directories +
+    state.links +
+    state.special +
+    state.hardLinked +
+    state.skipped;
   const parts = [
     `${number(done)}/${number(state.found)} found`,
     bytes(state.bytes),

@@ -1,6 +1,6 @@
-/** `fastcp --doctor`: what the file systems of folders can do, for people or as JSON. */
+/** `fastcp --doctor`: what the file systems of directories can do, for people or as JSON. */
 import { Command } from 'commander';
-import type { Diagnosis, FolderDiagnosis } from '../lib/doctor/types.js';
+import type { Diagnosis, DirectoryDiagnosis } from '../lib/doctor/types.js';
 import { doctor, makeSnapshotSource } from '../lib/index.js';
 import { isText, pathOf } from './arguments.js';
 import { bytes, escapeControls, number, quoteName, systemCopy, toJsonLine } from './format.js';
@@ -50,7 +50,7 @@ export function createDoctorProgram(): Command {
     )
     .argument('[dirs...]')
     .option('--doctor', 'this')
-    .option('--make-source <dir>', 'make a folder of which --snapshot can copy the whole')
+    .option('--make-source <dir>', 'make a directory of which --snapshot can copy the whole')
     .option('--json', 'print one JSON object')
     .helpOption('-h, --help', 'print this help')
     .configureHelp({ visibleArguments: () => [] })
@@ -81,8 +81,8 @@ const abilities = {
   snapshots: 'snapshots',
 } as const;
 
-export function text({ folders, copies, limits }: Diagnosis): string {
-  const lines = folders.flatMap(folderLines);
+export function text({ directories, copies, limits }: Diagnosis): string {
+  const lines = directories.flatMap(directoryLines);
   if (copies) {
     const { from, to, small, large, why } = copies;
     lines.push(
@@ -97,14 +97,14 @@ export function text({ folders, copies, limits }: Diagnosis): string {
   return `${lines.join('\n')}\n`;
 }
 
-function folderLines(folder: FolderDiagnosis): string[] {
-  const { path, fileSystem, mountPoint, readOnly, obstacle, longestName, can } = folder;
+function directoryLines(directory: DirectoryDiagnosis): string[] {
+  const { path, fileSystem, mountPoint, readOnly, obstacle, longestName, can } = directory;
   const lines = [`${quoteName(path)}:`];
   const how = readOnly ? ', read-only' : '';
   const where = mountPoint && `, ${quoteName(mountPoint)}`; // not every system tells
   lines.push(row('file system', `${fileSystem || 'unknown'}${where}${how}`));
-  lines.push(row('free', `${bytes(folder.freeBytes)} of ${bytes(folder.bytes)}`));
-  const { inodes, freeInodes } = folder;
+  lines.push(row('free', `${bytes(directory.freeBytes)} of ${bytes(directory.bytes)}`));
+  const { inodes, freeInodes } = directory;
   if (inodes > 0) lines.push(row('free inodes', `${number(freeInodes)} of ${number(inodes)}`));
   if (obstacle !== undefined) lines.push(row('not tried', `nothing can be made here: ${obstacle}`));
   if (longestName) lines.push(row('longest name', `${number(longestName)} bytes`));

@@ -96,12 +96,12 @@ export function incomplete(
   dest: string | undefined,
 ): string | undefined {
   if (dest === undefined) return outcome === 'interrupted' ? outcome : undefined;
-  const untouched = result.files + result.folders + result.links + result.special === 0;
+  const untouched = result.files + result.directories + result.links + result.special === 0;
   if (untouched && outcome === 'stopped') return undefined;
   return `${outcome}: ${count(result.files, 'file')} copied, ${quoteName(dest)} is incomplete`;
 }
 
-/** `3 files, 1 folder, 12 kB in 2.9 s (45,000 files/s): 1 cloned, 2 read and written; 1 error` */
+/** `3 files, 1 directory, 12 kB in 2.9 s (45,000 files/s): 1 cloned, 2 read and written; 1 error` */
 export function summary(result: CopyResult): string {
   const { durationMs } = result;
   const rate = `${number(perSecond(result.files, durationMs))} files/s`;
@@ -124,7 +124,7 @@ function made(result: CopyResult): string {
   const parts = [
     result.snapshots && count(result.snapshots, 'snapshot'),
     result.files && count(result.files, 'file'),
-    result.folders && count(result.folders, 'folder'),
+    result.directories && count(result.directories, 'directory'),
     result.links && count(result.links, 'link'),
     result.special && count(result.special, 'special file'),
     result.hardLinked && count(result.hardLinked, 'hard link'),

@@ -80,7 +80,7 @@ function compareRequest(a: PathLike, b: PathLike, options: CompareOptions): Requ
   return { ...request, dest: trimSlashes(request.dest), preserve, compares: true, entries: true };
 }
 
-/** A folder that only one side has stands for all in it. */
+/** A directory that only one side has stands for all in it. */
 class Differences {
   #onlyA = new Map<string, Difference>();
   #onlyB = new Map<string, Difference>();

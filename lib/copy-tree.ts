@@ -15,7 +15,7 @@ import { findRoots, makeParents, syncParents, type Walk } from './walk/walk.js';
 const debug = debuglog('fastcp');
 
 /**
- * Copies SRC to exactly DEST: a folder's entries land in DEST whether or not it exists, merged with
+ * Copies SRC to exactly DEST: a directory's entries land in DEST whether or not it exists, merged with
  * what is there. A DEST that ends in a slash, or an array of sources, means "into". Relative links
  * stay as they are, modes are kept, and SRC given as a link is copied as a link unless it ends in a
  * slash. Option names are those of Node's fs.cp where it has one.

@@ -64,10 +64,10 @@ const unnamed: Record<string, string | undefined> = {
 /** What the engine refuses by itself: its errno's name, the code that users see, and why. */
 const refusals: Record<string, Named | undefined> = {
   EEXIST: ['ERR_FS_CP_EEXIST', 'the destination exists'],
-  EISDIR: ['ERR_FS_CP_NON_DIR_TO_DIR', 'cannot overwrite a folder with a non-folder'],
-  ENOTDIR: ['ERR_FS_CP_DIR_TO_NON_DIR', 'cannot overwrite a non-folder with a folder'],
-  EINVAL: ['ERR_FS_CP_EINVAL', 'cannot copy a folder into itself'],
-  ELOOP: ['ELOOP', 'the link leads to a folder that it is in'],
+  EISDIR: ['ERR_FS_CP_NON_DIR_TO_DIR', 'cannot overwrite a directory with a non-directory'],
+  ENOTDIR: ['ERR_FS_CP_DIR_TO_NON_DIR', 'cannot overwrite a non-directory with a directory'],
+  EINVAL: ['ERR_FS_CP_EINVAL', 'cannot copy a directory into itself'],
+  ELOOP: ['ELOOP', 'the link leads to a directory that it is in'],
   EXDEV: ['ERR_FASTCP_MOUNT_POINT', 'what is mounted in the destination stays'],
   EBUSY: ['ERR_FASTCP_SOURCE_CHANGED', 'the source changed while it was copied'],
 };
@@ -96,12 +96,12 @@ const kindRefusals: Record<string, Named | undefined> = {
   ],
   'append-only': [
     'ERR_FASTCP_APPEND_ONLY',
-    'the folder is append-only, so nothing in it can be replaced',
+    'the directory is append-only, so nothing in it can be replaced',
   ],
   verify: ['ERR_FASTCP_VERIFY', 'what was written differs from the source'],
-  subfolder: [
+  subdirectory: [
     'ERR_FS_CP_SYMLINK_TO_SUBDIRECTORY',
-    'cannot replace a link to the source by one to a folder in it',
+    'cannot replace a link to the source by one to a directory in it',
   ],
 };
 

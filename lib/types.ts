@@ -12,14 +12,14 @@ export type PreserveKind = 'mode' | 'timestamps' | 'ownership' | 'xattrs' | 'lin
 
 export interface CopyOptions {
   /**
-   * What copies keep: a list, `true` for all, `false` for nothing. What is named is given to folders that
+   * What copies keep: a list, `true` for all, `false` for nothing. What is named is given to directories that
    * DEST has, too. What may not be kept, or DEST cannot, is one warning per kind. Default: modes, but of
-   * folders that DEST has.
+   * directories that DEST has.
    */
   preserve?: boolean | readonly PreserveKind[];
   /** What cannot be preserved is an error. Default `false`. */
   strict?: boolean;
-  /** Copy what links lead to. A link to a folder that it is in is an error. Default `false`. */
+  /** Copy what links lead to. A link to a directory that it is in is an error. Default `false`. */
   dereference?: boolean;
   /** Files become more names of those in SRC, on the same file system. Default `false`. */
   hardLink?: boolean;
@@ -32,7 +32,7 @@ export interface CopyOptions {
   sparse?: 'auto' | 'always';
   /** Whatever is replaced stays as `name.~1~`, `name.~2~`, … Default: it goes. */
   backup?: 'numbered';
-  /** Files and folders are on disk before the copy says that it is done. Default `false`. */
+  /** Files and directories are on disk before the copy says that it is done. Default `false`. */
   fsync?: boolean;
   /**
    * Leave alone what is unchanged since the last copy; contents decide where that is in doubt. Files that
@@ -48,7 +48,7 @@ export interface CopyOptions {
   quickCheck?: boolean;
   /**
    * `update`, and what SRC does not have is removed from DEST. What is not selected stays. Refused where
-   * DEST is the root folder, a home folder, or holds SRC. Default `false`.
+   * DEST is the root directory, a home directory, or holds SRC. Default `false`.
    */
   mirror?: boolean;
   /** With `mirror`: what is not selected is removed, too. Default `false`. */
@@ -64,7 +64,7 @@ export interface CopyOptions {
    * only others are written. Contents are compared, and times are SRC's then. Default: all is copied.
    */
   reuse?: 'clone' | 'hardLink';
-  /** Replace files that exist in DEST. Folders are merged either way. Default `true`, as in `fs.cp`. */
+  /** Replace files that exist in DEST. Directories are merged either way. Default `true`, as in `fs.cp`. */
   force?: boolean;
   /** With `force: false`: an existing entry is an error instead of being left alone. Default `false`. */
   errorOnExist?: boolean;
@@ -94,7 +94,7 @@ export interface CopyOptions {
    * where DEST is not there. `auto` copies as usual where that cannot be, `always` fails. Default `never`.
    */
   snapshot?: 'never' | 'auto' | 'always';
-  /** Stay on the file system of SRC: mount points inside it become empty folders. Default `false`. */
+  /** Stay on the file system of SRC: mount points inside it become empty directories. Default `false`. */
   oneFileSystem?: boolean;
   /** Make missing parents of DEST. Default `true`, as in `fs.cp`. */
   parents?: boolean;
@@ -109,14 +109,14 @@ export interface CopyOptions {
   ignoreFiles?: readonly string[];
   /**
    * Copy only what matches one of these globs: relative to SRC, with forward slashes, dot files included.
-   * A glob that names a folder means all in it. Default: everything.
+   * A glob that names a directory means all in it. Default: everything.
    */
   include?: readonly string[];
   /** Leave out what matches one of these globs, whatever `include` says. */
   exclude?: readonly string[];
   /**
    * Asked about every entry that nothing else leaves out, before it is looked at; a falsy answer leaves it
-   * out, a folder with all in it. At most 64 promises are awaited at a time. The job rejects with exactly
+   * out, a directory with all in it. At most 64 promises are awaited at a time. The job rejects with exactly
    * what it throws.
    */
   filter?: Filter;
@@ -143,7 +143,7 @@ export type CompareOptions = Pick<
 
 export interface Difference {
   /**
-   * Only one tree has it, a folder with all in it; `content`: also other texts of links, or another kind;
+   * Only one tree has it, a directory with all in it; `content`: also other texts of links, or another kind;
    * `metadata`: mode, times, owner, extended attributes, or which names are hard links to one file.
    */
   type: 'onlyInA' | 'onlyInB' | 'content' | 'metadata';
@@ -172,13 +172,13 @@ export interface FilterEntry {
   path: string;
   name: string;
   kind: EntryKind;
-  /** The folder that it is in; absent for SRC's own entries. */
+  /** The directory that it is in; absent for SRC's own entries. */
   parent?: FilterEntry;
 }
 
 export type EntryKind =
   | 'file'
-  | 'folder'
+  | 'directory'
   | 'link'
   | 'fifo'
   | 'characterDevice'
@@ -191,8 +191,8 @@ export interface CopyCounters {
   found: number;
   /** Regular files copied. */
   files: number;
-  /** Folders made. */
-  folders: number;
+  /** Directories made. */
+  directories: number;
   /** Symbolic links made. */
   links: number;
   /** FIFOs and devices made. */
@@ -277,9 +277,9 @@ export type CopyEvent =
 export interface EntryEvent {
   type: 'entry';
   /**
-   * `make` a folder; `copy` a file, link or special file; `replace` one that DEST had; `skip`; `link`:
+   * `make` a directory; `copy` a file, link or special file; `replace` one that DEST had; `skip`; `link`:
    * one more name for what was copied under another one; `touch`: its content was left alone, its times,
-   * mode or owner were not; `remove` from DEST; `leave` out what was not selected, a folder with all in it;
+   * mode or owner were not; `remove` from DEST; `leave` out what was not selected, a directory with all in it;
    * `snapshot` of a whole tree.
    */
   action: 'make' | 'copy' | 'replace' | 'skip' | 'link' | 'touch' | 'remove' | 'leave' | 'snapshot';

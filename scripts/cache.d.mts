@@ -1,1 +1,1 @@
-export const cacheFolder: string;
+export const cacheDirectory: string;

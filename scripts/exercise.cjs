@@ -1,7 +1,7 @@
 // Copies in all main ways and looks at what came of it, where the test runner does not run: under emulators and
 // other runtimes. The package has to be built, and PREBUILDS_ONLY=1 takes the binary that is shipped.
 //
-//   PREBUILDS_ONLY=1 [LIBC=musl] [EXERCISE_HOST='HOST'] HOST scripts/exercise.cjs [FOLDER]
+//   PREBUILDS_ONLY=1 [LIBC=musl] [EXERCISE_HOST='HOST'] HOST scripts/exercise.cjs [DIRECTORY]
 //
 // EXERCISE_HOST: where HOST is more than one word, what the command is to be run by.
 const assert = require('node:assert');
@@ -20,11 +20,11 @@ const MiB = 1024 * 1024;
 const encoding = isWindows ? 'utf8' : 'latin1';
 
 /** What a tree is: each entry's kind, mode, content or text. */
-function picture(root, folder = '') {
+function picture(root, directory = '') {
   const found = {};
   const bytes = (name) => Buffer.concat([Buffer.from(`${root}/`), Buffer.from(name, encoding)]);
-  for (const name of fs.readdirSync(bytes(folder), encoding).sort()) {
-    const inside = path.join(folder, name);
+  for (const name of fs.readdirSync(bytes(directory), encoding).sort()) {
+    const inside = path.join(directory, name);
     const at = bytes(inside);
     const stat = fs.lstatSync(at);
     found[inside] = `${what(at, stat)} ${isWindows ? '' : stat.mode.toString(8)}`;
@@ -36,7 +36,7 @@ function picture(root, folder = '') {
 function what(at, stat) {
   if (stat.isSymbolicLink()) return fs.readlinkSync(at);
   if (stat.isFile()) return `${stat.size} ${hash(fs.readFileSync(at))}`;
-  return stat.isFIFO() ? 'fifo' : 'folder';
+  return stat.isFIFO() ? 'fifo' : 'directory';
 }
 
 function hash(bytes) {
@@ -45,10 +45,10 @@ function hash(bytes) {
 
 function plant(root) {
   for (let f = 0; f < 20; f++) {
-    const folder = path.join(root, `folder ${f}`, 'ünïcödé', 'deep/er');
-    fs.mkdirSync(folder, { recursive: true });
+    const directory = path.join(root, `directory ${f}`, 'ünïcödé', 'deep/er');
+    fs.mkdirSync(directory, { recursive: true });
     for (let i = 0; i < 25; i++)
-      fs.writeFileSync(path.join(folder, `${i}.txt`), 'x'.repeat(i * 997));
+      fs.writeFileSync(path.join(directory, `${i}.txt`), 'x'.repeat(i * 997));
   }
   fs.writeFileSync(path.join(root, 'large'), Buffer.alloc(70 * MiB, 'large'));
   fs.writeFileSync(path.join(root, 'empty'), '');
@@ -98,7 +98,8 @@ const exercises = {
     assert.strictEqual(one.ino, other.ino);
   },
   async 'rules and a filter'({ src, dest }) {
-    const filter = async (entry) => entry.kind !== 'folder' || !entry.path.includes('folder 3');
+    const filter = async (entry) =>
+      entry.kind !== 'directory' || !entry.path.includes('directory 3');
     await copyTree(src, dest, { gitignore: true, filter });
     const names = Object.keys(picture(dest)).filter((name) => name.endsWith('.txt'));
     assert.strictEqual(names.length, 19);

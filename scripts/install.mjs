@@ -1,5 +1,5 @@
 // Installs packages that benchmarks and tests need outside the project, by a manifest and its lock file in
-// FOLDER: install.mjs FOLDER. Prints the path of node_modules to stdout. Does nothing where it is
+// DIRECTORY: install.mjs DIRECTORY. Prints the path of node_modules to stdout. Does nothing where it is
 // already installed.
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -13,27 +13,27 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { basename, join } from 'node:path';
-import { cacheFolder } from './cache.mjs';
+import { cacheDirectory } from './cache.mjs';
 
-const [folder] = process.argv.slice(2);
+const [directory] = process.argv.slice(2);
 const manifests = ['package.json', 'package-lock.json'];
-if (!folder || !manifests.every((manifest) => existsSync(join(folder, manifest)))) {
-  console.error(`usage: node scripts/install.mjs FOLDER, one with ${manifests.join(' and ')}`);
+if (!directory || !manifests.every((manifest) => existsSync(join(directory, manifest)))) {
+  console.error(`usage: node scripts/install.mjs DIRECTORY, one with ${manifests.join(' and ')}`);
   process.exit(2);
 }
-const name = basename(folder);
-const target = join(cacheFolder, name);
+const name = basename(directory);
+const target = join(cacheDirectory, name);
 const marker = join(target, 'installed.json');
 
 const hash = createHash('sha256');
-for (const manifest of manifests) hash.update(readFileSync(join(folder, manifest)));
+for (const manifest of manifests) hash.update(readFileSync(join(directory, manifest)));
 const wanted = hash.digest('hex');
 
 let installed = existsSync(marker) ? JSON.parse(readFileSync(marker, 'utf8')) : undefined;
 if (installed?.hash !== wanted) {
   rmSync(target, { recursive: true, force: true });
   mkdirSync(target, { recursive: true });
-  for (const manifest of manifests) copyFileSync(join(folder, manifest), join(target, manifest));
+  for (const manifest of manifests) copyFileSync(join(directory, manifest), join(target, manifest));
   // The packages need not work together: their peer dependencies do not matter.
   const options = ['--ignore-scripts', '--legacy-peer-deps', '--no-audit', '--no-fund'];
   execFileSync('npm', ['ci', ...options], { cwd: target, stdio: ['ignore', 2, 2] });
@@ -42,14 +42,14 @@ if (installed?.hash !== wanted) {
   writeFileSync(marker, `${JSON.stringify(installed)}\n`);
 }
 console.error(
-  `${name}: ${installed.files} files, ${installed.folders} folders, ${installed.links} links`,
+  `${name}: ${installed.files} files, ${installed.directories} directories, ${installed.links} links`,
 );
 console.log(join(target, 'node_modules'));
 
 function count(root) {
-  const counts = { files: 0, folders: 0, links: 0 };
+  const counts = { files: 0, directories: 0, links: 0 };
   for (const entry of readdirSync(root, { recursive: true, withFileTypes: true })) {
-    if (entry.isDirectory()) counts.folders++;
+    if (entry.isDirectory()) counts.directories++;
     else if (entry.isSymbolicLink()) counts.links++;
     else counts.files++;
   }

@@ -33,10 +33,10 @@ for (const target of targets) {
 }
 
 function build({ name, platform, arch, libc, system, zig }) {
-  // prebuildify takes its binary from ./build/Release: a folder of its own leaves ours alone.
-  const folder = join(root, 'build/prebuild', name);
-  mkdirSync(folder, { recursive: true });
-  const where = ['--cwd', folder, '--out', root, '--name', 'fastcp'];
+  // prebuildify takes its binary from ./build/Release: a directory of its own leaves ours alone.
+  const directory = join(root, 'build/prebuild', name);
+  mkdirSync(directory, { recursive: true });
+  const where = ['--cwd', directory, '--out', root, '--name', 'fastcp'];
   const what = ['--napi', '--platform', platform, '--arch', arch];
   if (libc) what.push('--libc', libc, '--tag-libc');
   const how = ['--node-gyp', join(import.meta.dirname, 'prebuildify-cmake-js.sh')];

@@ -1,5 +1,5 @@
 #!/bin/sh
-# prebuildify only knows node-gyp and runs this in its place: in the folder that the binary is built in,
+# prebuildify only knows node-gyp and runs this in its place: in the directory that the binary is built in,
 # with arguments for node-gyp that say nothing new.
 set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)

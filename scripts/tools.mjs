@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { cacheFolder } from './cache.mjs';
+import { cacheDirectory } from './cache.mjs';
 
 let tools;
 
@@ -15,7 +15,7 @@ export function getTools() {
 function install() {
   const requirements = join(import.meta.dirname, 'requirements.txt');
   const version = createHash('sha256').update(readFileSync(requirements)).digest('hex').slice(0, 8);
-  const venv = join(cacheFolder, `prebuild-tools-${version}`);
+  const venv = join(cacheDirectory, `prebuild-tools-${version}`);
   const python = join(venv, 'bin/python');
   const run = (command, ...args) => execFileSync(command, args, { stdio: ['ignore', 2, 2] });
   if (!existsSync(join(venv, 'installed'))) {

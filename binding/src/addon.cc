@@ -58,7 +58,7 @@ Options options_of(const Napi::Object& from) {
   options.stop_on_error = flag(from, "stopOnError");
   options.journal = flag(from, "entries");
   options.preserve = preserve_of(from.Get("preserve").As<Napi::Number>().Uint32Value());
-  options.preserve.present_folders = flag(from, "presentFolders");
+  options.preserve.present_directories = flag(from, "presentDirectories");
   options.preserve.bare = flag(from, "bare");
   options.dereference = flag(from, "dereference");
   options.absolute_links = flag(from, "absoluteLinks");
@@ -218,19 +218,19 @@ class JobHandle : public Napi::ObjectWrap<JobHandle> {
   std::shared_ptr<Job> job_;
 };
 
-// --- whole trees: each gives 0 or a negative errno; folders and files are paths -----------------
+// --- whole trees: each gives 0 or a negative errno; directories and files are paths -----------------
 
 /** exchange(one, other) */
 Napi::Value exchange(const Napi::CallbackInfo& info) {
   const std::string one = bytes_of(info[0]), other = bytes_of(info[1]);
-  const auto here = platform::Handle::working_folder();
+  const auto here = platform::Handle::working_directory();
   return Napi::Number::New(info.Env(), platform::exchange(here, one.c_str(), other.c_str()));
 }
 
 /** renameNew(from, to) */
 Napi::Value rename_new(const Napi::CallbackInfo& info) {
   const std::string from = bytes_of(info[0]), to = bytes_of(info[1]);
-  const auto here = platform::Handle::working_folder();
+  const auto here = platform::Handle::working_directory();
   return Napi::Number::New(info.Env(), platform::rename_new(here, from.c_str(), to.c_str()));
 }
 
@@ -240,36 +240,36 @@ Napi::Value try_lock(const Napi::CallbackInfo& info) {
   return Napi::Number::New(info.Env(), error);
 }
 
-int open_folder(const std::string& path, platform::Handle& out) {
-  const auto here = platform::Handle::working_folder();
-  return platform::open_source_folder(here, path.c_str(), platform::Follow::yes, out);
+int open_directory(const std::string& path, platform::Handle& out) {
+  const auto here = platform::Handle::working_directory();
+  return platform::open_source_directory(here, path.c_str(), platform::Follow::yes, out);
 }
 
-/** isAppendOnly(folder) */
+/** isAppendOnly(directory) */
 Napi::Value is_append_only(const Napi::CallbackInfo& info) {
-  const auto here = platform::Handle::working_folder();
+  const auto here = platform::Handle::working_directory();
   return Napi::Boolean::New(info.Env(), platform::is_append_only(here, bytes_of(info[0]).c_str()));
 }
 
-/** checkSnapshot(source, folder) */
+/** checkSnapshot(source, directory) */
 Napi::Value check_snapshot(const Napi::CallbackInfo& info) {
-  platform::Handle source, folder;
-  int error = open_folder(bytes_of(info[0]), source);
-  if (error == 0) error = open_folder(bytes_of(info[1]), folder);
-  if (error == 0) error = platform::check_snapshot(source, folder);
+  platform::Handle source, directory;
+  int error = open_directory(bytes_of(info[0]), source);
+  if (error == 0) error = open_directory(bytes_of(info[1]), directory);
+  if (error == 0) error = platform::check_snapshot(source, directory);
   return Napi::Number::New(info.Env(), error);
 }
 
-/** makeSnapshotSource(folder, name) */
+/** makeSnapshotSource(directory, name) */
 Napi::Value make_snapshot_source(const Napi::CallbackInfo& info) {
-  platform::Handle folder;
-  int error = open_folder(bytes_of(info[0]), folder);
-  if (error == 0) error = platform::make_snapshot_source(folder, bytes_of(info[1]).c_str());
+  platform::Handle directory;
+  int error = open_directory(bytes_of(info[0]), directory);
+  if (error == 0) error = platform::make_snapshot_source(directory, bytes_of(info[1]).c_str());
   return Napi::Number::New(info.Env(), error);
 }
 
 /**
- * takeSnapshot(source, folder, name): a promise. On a thread of the pool, because the source's dirty
+ * takeSnapshot(source, directory, name): a promise. On a thread of the pool, because the source's dirty
  * data is written first; it takes no slot, being one call.
  */
 class Snapshot : public Napi::AsyncWorker {
@@ -283,24 +283,24 @@ class Snapshot : public Napi::AsyncWorker {
   }
 
  private:
-  Snapshot(Napi::Env env, std::string source, std::string folder, std::string name)
+  Snapshot(Napi::Env env, std::string source, std::string directory, std::string name)
       : Napi::AsyncWorker(env, "fastcp"),
         deferred_(env),
         source_(std::move(source)),
-        folder_(std::move(folder)),
+        directory_(std::move(directory)),
         name_(std::move(name)) {}
 
   void Execute() override {
-    platform::Handle source, folder;
-    error_ = open_folder(source_, source);
-    if (error_ == 0) error_ = open_folder(folder_, folder);
-    if (error_ == 0) error_ = platform::take_snapshot(source, folder, name_.c_str());
+    platform::Handle source, directory;
+    error_ = open_directory(source_, source);
+    if (error_ == 0) error_ = open_directory(directory_, directory);
+    if (error_ == 0) error_ = platform::take_snapshot(source, directory, name_.c_str());
   }
 
   void OnOK() override { deferred_.Resolve(Napi::Number::New(Env(), error_)); }
 
   Napi::Promise::Deferred deferred_;
-  const std::string source_, folder_, name_;
+  const std::string source_, directory_, name_;
   int error_ = 0;
 };
 
@@ -309,7 +309,7 @@ Napi::Value copy_times(const Napi::CallbackInfo& info) {
   const std::string from = bytes_of(info[0]), to = bytes_of(info[1]);
   const auto follow =
       info[2].As<Napi::Boolean>().Value() ? platform::Follow::yes : platform::Follow::no;
-  const auto here = platform::Handle::working_folder();
+  const auto here = platform::Handle::working_directory();
   platform::Stat source;
   platform::Handle entry;
   int error = platform::stat_entry(here, from.c_str(), source, follow);
@@ -322,7 +322,7 @@ Napi::Value copy_times(const Napi::CallbackInfo& info) {
 Napi::Value set_attribute(const Napi::CallbackInfo& info) {
   const std::string path = bytes_of(info[0]), name = bytes_of(info[1]), value = bytes_of(info[2]);
   platform::Handle entry;
-  int error = platform::open_entry(platform::Handle::working_folder(), path.c_str(),
+  int error = platform::open_entry(platform::Handle::working_directory(), path.c_str(),
                                    platform::Follow::no, entry);
   if (error == 0) {
     error = platform::set_attribute(entry, name.c_str(), value.data(), value.size());
@@ -333,7 +333,7 @@ Napi::Value set_attribute(const Napi::CallbackInfo& info) {
 /** checkMarks(directory): 0 where the engine can mark it, see engine/mark.h. */
 Napi::Value check_marks(const Napi::CallbackInfo& info) {
   platform::Handle directory;
-  int error = open_folder(bytes_of(info[0]), directory);
+  int error = open_directory(bytes_of(info[0]), directory);
   if (error == 0) error = can_mark(directory);
   return Napi::Number::New(info.Env(), error);
 }

@@ -1,5 +1,5 @@
 /**
- * The folder beside DEST in which an atomic copy is made, with what DEST was afterwards. Nobody else may
+ * The directory beside DEST in which an atomic copy is made, with what DEST was afterwards. Nobody else may
  * look inside, and it is locked by whoever works in it: without a lock it is what a killed process left.
  */
 import { createHash, randomBytes } from 'node:crypto';
@@ -7,7 +7,7 @@ import { constants, promises } from 'node:fs';
 import { constants as system } from 'node:os';
 import { tryLock } from '../engine/native.js';
 import { errorOf } from '../errors.js';
-import { baseName, folderOf, join, showPath, textOrBytes } from '../walk/paths.js';
+import { baseName, directoryOf, join, showPath, textOrBytes } from '../walk/paths.js';
 import { removeTree } from './remove-tree.js';
 
 type FileHandle = promises.FileHandle;
@@ -33,28 +33,28 @@ export class Container {
   static async make(dest: Buffer): Promise<Container> {
     for (;;) {
       const name = `${prefixFor(dest)}${randomBytes(8).toString('hex')}`;
-      const path = join(folderOf(dest), Buffer.from(name, 'latin1'));
+      const path = join(directoryOf(dest), Buffer.from(name, 'latin1'));
       await promises.mkdir(textOrBytes(path), 0o700);
       // Where umask took away even that. No more than needed: chmod() would clear an inherited setgid.
       const { mode } = await promises.lstat(path);
       if ((mode & 0o700) !== 0o700) await promises.chmod(path, mode | 0o700);
-      const lock = await lockFolder(path);
+      const lock = await lockDirectory(path);
       if (lock) return new Container(path, lock);
     }
   }
 
   /** Those beside `dest` that nobody works in. They are locked then. */
   static async *abandoned(dest: Buffer): AsyncGenerator<Container> {
-    const folder = folderOf(dest);
+    const directory = directoryOf(dest);
     const prefix = prefixFor(dest);
-    // A folder that may not be read: then they are not found.
-    const names = await promises.readdir(folder, 'buffer').catch(() => []);
+    // A directory that may not be read: then they are not found.
+    const names = await promises.readdir(directory, 'buffer').catch(() => []);
     for (const name of names) {
       const text = name.toString('latin1');
       if (!text.startsWith(prefix) || !/^[0-9a-f]{16}$/.test(text.slice(prefix.length))) continue;
-      const path = join(folder, name);
+      const path = join(directory, name);
       if (!(await looksLikeOne(path).catch(() => false))) continue;
-      const lock = await lockFolder(path).catch(() => undefined);
+      const lock = await lockDirectory(path).catch(() => undefined);
       if (lock) yield new Container(path, lock);
     }
   }
@@ -76,7 +76,7 @@ export class Container {
    * `signal.reason`; the rest is left to the next run.
    */
   async remove(signal?: AbortSignal): Promise<void> {
-    if (isWindows) await this.release(); // a file in the folder, which would keep it
+    if (isWindows) await this.release(); // a file in the directory, which would keep it
     try {
       // If only a part can be removed, the rest must not look like a copy that is to be put in place.
       await promises.rename(this.ready, await this.unusedName()).catch((error) => {
@@ -100,7 +100,7 @@ function prefixFor(dest: Buffer): string {
   return `.${long ? createHash('sha256').update(name).digest('hex') : name.toString('latin1')}.fastcp-`;
 }
 
-/** Whether all in a folder could be ours. A name alone proves nothing: a user may have given it. */
+/** Whether all in a directory could be ours. A name alone proves nothing: a user may have given it. */
 async function looksLikeOne(path: Buffer): Promise<boolean> {
   if (!(await promises.lstat(path)).isDirectory()) return false;
   const names = await promises.readdir(textOrBytes(path), 'latin1');
@@ -108,10 +108,10 @@ async function looksLikeOne(path: Buffer): Promise<boolean> {
 }
 
 /** Undefined where somebody has it, it is gone, or it is not ours. */
-async function lockFolder(path: Buffer): Promise<FileHandle | undefined> {
+async function lockDirectory(path: Buffer): Promise<FileHandle | undefined> {
   const { O_RDONLY, O_RDWR, O_CREAT, O_DIRECTORY, O_NOFOLLOW } = constants;
   if (!isWindows) return lock(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
-  // Windows locks no folders. A link to one is not ours.
+  // Windows locks no directories. A link to one is not ours.
   const found = await promises.lstat(path).catch(() => undefined);
   return found?.isDirectory() ? lock(join(path, Buffer.from('lock')), O_RDWR | O_CREAT) : undefined;
 }

@@ -93,7 +93,7 @@ async function prepare(
   const container = await Container.make(target);
   try {
     if (atomic === 'two-step' || (await canExchange(container))) return container;
-    throw noExchange(root, walk, 'the file system cannot exchange two folders');
+    throw noExchange(root, walk, 'the file system cannot exchange two directories');
   } catch (error) {
     await remove(container, warn);
     throw error;
@@ -126,12 +126,12 @@ async function place(
  * directory that was moved. Returns an error if that fails.
  */
 function keepTimes(
-  { src, dest, followSrc, isFolder }: Root,
+  { src, dest, followSrc, isDirectory }: Root,
   target: Buffer,
   { preserve }: Request,
   { shown }: Walk,
 ): CopyError | undefined {
-  if (!isFolder || !preserve.includes('timestamps')) return undefined;
+  if (!isDirectory || !preserve.includes('timestamps')) return undefined;
   const errno = copyTimes(src, target, followSrc);
   if (errno === 0) return undefined;
   return errorOf({ errno, operation: 'utimensat' }, shown.src(src), shown.dest(dest));

@@ -31,8 +31,8 @@ export async function canExchange(container: Container): Promise<boolean> {
 export async function placeAtOnce(container: Container, dest: Buffer): Promise<number> {
   const { tree } = container;
   for (;;) {
-    let error = await moveFolders([tree, dest], () => exchange(tree, dest));
-    if (error === -ENOENT) error = await moveFolders([tree], () => renameNew(tree, dest));
+    let error = await moveDirectories([tree, dest], () => exchange(tree, dest));
+    if (error === -ENOENT) error = await moveDirectories([tree], () => renameNew(tree, dest));
     if (error === -EINVAL || error === -ENOSYS) return -EXDEV;
     // Otherwise somebody else's copy was put there meanwhile: the last one wins.
     if (error !== -EEXIST) return error;
@@ -69,20 +69,20 @@ export async function finishSteps(container: Container, dest: Buffer): Promise<v
   const { ready } = container;
   for (;;) {
     const old = await container.unusedName();
-    const away = await moveFolders([dest], () => rename(dest, old));
+    const away = await moveDirectories([dest], () => rename(dest, old));
     if (away === -EXDEV) {
       // Part of it lies in a layer that cannot be changed.
       await removeTree(dest).catch((error: Error) => Promise.reject(new Halfway(ready, error)));
     } else if (away !== 0 && away !== -ENOENT) {
       throw failure(away, 'rename');
     }
-    const error = await moveFolders([ready], () => rename(ready, dest));
+    const error = await moveDirectories([ready], () => rename(ready, dest));
     if (error === 0) return;
     // Somebody else's copy was put there meanwhile.
     if ([EEXIST, ENOTEMPTY, ENOTDIR, EISDIR].includes(-error)) continue;
     const asFound =
       away === 0
-        ? (await moveFolders([old], () => rename(old, dest))) === 0
+        ? (await moveDirectories([old], () => rename(old, dest))) === 0
         : away === -ENOENT && !(await container.hasOld());
     throw asFound ? failure(error, 'rename') : new Halfway(ready, failure(error, 'rename'));
   }
@@ -124,8 +124,8 @@ export function failure(errno: number, syscall: string): Error {
  * Who moves a directory to another must be allowed to write in it, as its '..' changes: read-only ones of
  * our own allow it while they are moved.
  */
-async function moveFolders(
-  folders: readonly Buffer[],
+async function moveDirectories(
+  directories: readonly Buffer[],
   move: () => number | Promise<number>,
 ): Promise<number> {
   const error = await move();
@@ -134,7 +134,7 @@ async function moveFolders(
   const opened: promises.FileHandle[] = [];
   const restore: (() => Promise<void>)[] = [];
   try {
-    for (const path of folders) {
+    for (const path of directories) {
       const handle = await openDirectory(path);
       if (!handle) continue;
       opened.push(handle);

@@ -10,7 +10,14 @@ import { showPath } from '../walk/paths.js';
  */
 export async function removeTree(path: Buffer, signal?: AbortSignal): Promise<void> {
   const request = checkRequest(path, path, { onError: 'continue', ...(signal && { signal }) });
-  const root = { src: path, dest: path, followSrc: false, scope: 0, remove: true, isFolder: true };
+  const root = {
+    src: path,
+    dest: path,
+    followSrc: false,
+    scope: 0,
+    remove: true,
+    isDirectory: true,
+  };
   const walk = { roots: [root], into: false, shown: { src: showPath, dest: showPath } };
   const [error] = (await runUnheard(walk, request)).errors;
   if (error) throw error;

@@ -36,6 +36,6 @@ export async function reuseOld(old: Buffer, tree: Buffer, request: Request): Pro
     checksum: true,
     mirror: true,
     deleteExcluded: true,
-    presentFolders: true,
+    presentDirectories: true,
   };
 }

@@ -1,4 +1,4 @@
-/** A whole tree in one call, where the file system can: a btrfs subvolume, on macOS a folder of APFS. */
+/** A whole tree in one call, where the file system can: a btrfs subvolume, on macOS a directory of APFS. */
 import { constants } from 'node:os';
 import { unlessAborted } from '../engine/abort.js';
 import type { EventQueue } from '../engine/events.js';
@@ -13,7 +13,14 @@ import type { Request } from '../request/options.js';
 import { snapshotObstacle } from '../request/options.js';
 import type { PathLike } from '../types.js';
 import { mountsWithin } from '../walk/mounts.js';
-import { absolute, baseName, folderOf, pathBytes, showPath, trimSlashes } from '../walk/paths.js';
+import {
+  absolute,
+  baseName,
+  directoryOf,
+  pathBytes,
+  showPath,
+  trimSlashes,
+} from '../walk/paths.js';
 import { realpath, run } from '../walk/steps.js';
 import { existing, nearest, type Root, type Walk } from '../walk/walk.js';
 
@@ -34,22 +41,22 @@ export async function takeSnapshot(
   }
   request.signal?.throwIfAborted();
   if (!request.dryRun) {
-    const errno = await takeNative(root.src, folderOf(root.dest), baseName(root.dest));
+    const errno = await takeNative(root.src, directoryOf(root.dest), baseName(root.dest));
     if (errno !== 0 && request.snapshot === 'auto') return false;
     if (errno !== 0) throw errorOf({ errno, operation: 'snapshot' }, path, dest);
   }
   report.snapshots += 1;
   if (request.entries) {
-    events.push({ type: 'entry', action: 'snapshot', kind: 'folder', path, dest });
+    events.push({ type: 'entry', action: 'snapshot', kind: 'directory', path, dest });
   }
   return true;
 }
 
-/** Makes a folder of which snapshots can be taken: on btrfs a subvolume. Rejects where there are none. */
-export async function makeSnapshotSource(folder: PathLike): Promise<void> {
-  const given = trimSlashes(pathBytes(folder, 'folder'));
+/** Makes a directory of which snapshots can be taken: on btrfs a subvolume. Rejects where there are none. */
+export async function makeSnapshotSource(directory: PathLike): Promise<void> {
+  const given = trimSlashes(pathBytes(directory, 'directory'));
   const path = absolute(given);
-  const errno = makeNative(folderOf(path), baseName(path));
+  const errno = makeNative(directoryOf(path), baseName(path));
   if (errno === 0) return;
   if (errno === -EOPNOTSUPP) {
     const why = 'the file system has none; btrfs has, and APFS';
@@ -67,10 +74,10 @@ const reasons = new Map([
   [-EXDEV, 'the destination is on another file system'],
 ]);
 
-async function obstacleAt({ src, dest, isFolder }: Root): Promise<string | undefined> {
-  if (!isFolder) return 'the source is not a folder';
+async function obstacleAt({ src, dest, isDirectory }: Root): Promise<string | undefined> {
+  if (!isDirectory) return 'the source is not a directory';
   if (await run(existing(dest, false))) return 'the destination exists';
-  const there = await run(nearest(folderOf(dest)));
+  const there = await run(nearest(directoryOf(dest)));
   const errno = checkSnapshot(src, there);
   if (errno !== 0)
     return reasons.get(errno) ?? errorOf({ errno, operation: 'open' }, '', '').message;

@@ -4,7 +4,7 @@ import { constants } from 'node:os';
 import { isAppendOnly } from '../engine/native.js';
 import { type CopyError, errorOf, refuse } from '../errors.js';
 import { mountsWithin } from '../walk/mounts.js';
-import { baseName, folderOf, join, type Shown } from '../walk/paths.js';
+import { baseName, directoryOf, join, type Shown } from '../walk/paths.js';
 import { realpath, run } from '../walk/steps.js';
 import { isAtOrBelow, type Root } from '../walk/walk.js';
 
@@ -12,7 +12,7 @@ import { isAtOrBelow, type Root } from '../walk/walk.js';
 export async function findTarget({ dest }: Root): Promise<Buffer> {
   const name = baseName(dest);
   if (['', '.', '..'].includes(name.toString())) return await run(realpath(dest));
-  return join(await run(realpath(folderOf(dest))), name);
+  return join(await run(realpath(directoryOf(dest))), name);
 }
 
 /** To be asked before anything is copied, and again before the copy is put in place. */
@@ -24,10 +24,10 @@ export async function refuseTarget(root: Root, target: Buffer, shown: Shown): Pr
     throw no('ERR_FASTCP_MOUNT_POINT', 'a mount point cannot be replaced (atomic)');
   }
   if (mounted) {
-    const why = `'${mounted}' is mounted in the folder to be replaced (atomic)`;
+    const why = `'${mounted}' is mounted in the directory to be replaced (atomic)`;
     throw no('ERR_FASTCP_MOUNT_POINT', why);
   }
-  if (isAppendOnly(folderOf(target))) {
+  if (isAppendOnly(directoryOf(target))) {
     throw errorOf({ errno: -constants.errno.EPERM, operation: 'append-only' }, path, dest);
   }
   const there = await promises.lstat(target, { bigint: true }).catch(missing);
@@ -36,11 +36,11 @@ export async function refuseTarget(root: Root, target: Buffer, shown: Shown): Pr
     const why = 'a link is not replaced (atomic): name what it leads to';
     throw no('ERR_FASTCP_DEST_IS_LINK', why);
   }
-  if (root.isFolder && !there.isDirectory()) {
-    throw no('ERR_FS_CP_DIR_TO_NON_DIR', 'cannot overwrite a non-folder with a folder');
+  if (root.isDirectory && !there.isDirectory()) {
+    throw no('ERR_FS_CP_DIR_TO_NON_DIR', 'cannot overwrite a non-directory with a directory');
   }
-  if (!root.isFolder && there.isDirectory()) {
-    throw no('ERR_FS_CP_NON_DIR_TO_DIR', 'cannot overwrite a folder with a non-folder');
+  if (!root.isDirectory && there.isDirectory()) {
+    throw no('ERR_FS_CP_NON_DIR_TO_DIR', 'cannot overwrite a directory with a non-directory');
   }
   if (!there.isFile() && !there.isDirectory()) {
     const what = there.isFIFO() ? 'fifo' : there.isSocket() ? 'socket' : 'device';
@@ -52,8 +52,8 @@ export async function refuseTarget(root: Root, target: Buffer, shown: Shown): Pr
       'the destination is append-only, so it cannot be moved (atomic)',
     );
   }
-  if (await run(isAtOrBelow(root.followSrc ? root.src : folderOf(root.src), there))) {
-    throw no('ERR_FS_CP_EINVAL', 'cannot replace a folder that the source is in (atomic)');
+  if (await run(isAtOrBelow(root.followSrc ? root.src : directoryOf(root.src), there))) {
+    throw no('ERR_FS_CP_EINVAL', 'cannot replace a directory that the source is in (atomic)');
   }
 }
 

@@ -1,6 +1,6 @@
 /**
- * What the file systems of one or two folders can do, and how files would be copied between them. Everything
- * is tried, in folders that are removed whatever comes of it.
+ * What the file systems of one or two directories can do, and how files would be copied between them. Everything
+ * is tried, in directories that are removed whatever comes of it.
  */
 import { promises } from 'node:fs';
 import { availableParallelism } from 'node:os';
@@ -11,34 +11,34 @@ import type { CopyResult } from '../types.js';
 import { mountOf } from '../walk/mounts.js';
 import { absolute, pathBytes } from '../walk/paths.js';
 import { copyFile, longestName, tries } from './tries.js';
-import type { Ability, CopyDiagnosis, Diagnosis, FolderDiagnosis, Means } from './types.js';
+import type { Ability, CopyDiagnosis, Diagnosis, DirectoryDiagnosis, Means } from './types.js';
 
 export interface DoctorOptions {
   /** Aborting it ends the tries; what they made is removed first. */
   signal?: AbortSignal;
 }
 
-/** A folder, with one of ours in it to try things in, unless it cannot be written to. */
+/** A directory, with one of ours in it to try things in, unless it cannot be written to. */
 interface Patient {
-  found: FolderDiagnosis;
+  found: DirectoryDiagnosis;
   room: string | undefined;
 }
 
-/** Rejects where a folder is missing or is none, and with `signal.reason`. */
+/** Rejects where a directory is missing or is none, and with `signal.reason`. */
 export async function doctor(
   dir: string,
   dir2?: string,
   options: DoctorOptions = {},
 ): Promise<Diagnosis> {
   const { signal } = options;
-  const folders = (dir2 === undefined ? [dir] : [dir, dir2]).map((given, index) => ({
+  const directories = (dir2 === undefined ? [dir] : [dir, dir2]).map((given, index) => ({
     given,
     path: absolute(pathBytes(given, index === 0 ? 'dir' : 'dir2')),
   }));
   const patients: Patient[] = [];
   try {
-    for (const folder of folders) {
-      const patient = await admit(folder);
+    for (const directory of directories) {
+      const patient = await admit(directory);
       patients.push(patient);
       await tryAll(patient, signal);
     }
@@ -46,7 +46,7 @@ export async function doctor(
     signal?.throwIfAborted();
     const descriptors = await descriptorLimit();
     return {
-      folders: patients.map(({ found }) => found),
+      directories: patients.map(({ found }) => found),
       ...(copies && { copies }),
       limits: {
         cores: availableParallelism(),
@@ -59,12 +59,12 @@ export async function doctor(
   }
 }
 
-async function admit(folder: { given: string; path: Buffer }): Promise<Patient> {
-  const real = await promises.realpath(folder.path);
+async function admit(directory: { given: string; path: Buffer }): Promise<Patient> {
+  const real = await promises.realpath(directory.path);
   const { bsize, blocks, bavail, files, ffree } = await promises.statfs(real);
   const mount = await mountOf(Buffer.from(real));
-  const found: FolderDiagnosis = {
-    path: folder.given,
+  const found: DirectoryDiagnosis = {
+    path: directory.given,
     fileSystem: mount?.fileSystem ?? '',
     mountPoint: mount?.path.toString() ?? '',
     readOnly: mount?.readOnly ?? false,

@@ -1,4 +1,4 @@
-/** What a file system can do, tried with real files in a folder of ours, by the copier where that does it. */
+/** What a file system can do, tried with real files in a directory of ours, by the copier where that does it. */
 import { promises } from 'node:fs';
 import { constants } from 'node:os';
 import path from 'node:path';
@@ -59,9 +59,9 @@ export const tries: Record<Ability, Try> = {
     if (other) throw new Error('names that differ only in case are one');
   },
   async exchange(room) {
-    const folders = names(room, 'exchange');
-    for (const name of folders) await promises.mkdir(name);
-    check(exchange(Buffer.from(folders[0]), Buffer.from(folders[1])), 'rename');
+    const directories = names(room, 'exchange');
+    for (const name of directories) await promises.mkdir(name);
+    check(exchange(Buffer.from(directories[0]), Buffer.from(directories[1])), 'rename');
   },
   async snapshots(room) {
     const [from, to] = names(room, 'snapshot');
@@ -75,7 +75,7 @@ export const tries: Record<Ability, Try> = {
 
 let number = 0;
 
-/** Copies one file of that size from a folder to the same or another one. */
+/** Copies one file of that size from a directory to the same or another one. */
 export async function copyFile(
   fromRoom: string,
   toRoom: string,

@@ -16,9 +16,9 @@ export type Means = 'cloned' | 'kernelCopied' | 'copied';
 
 /** What doctor() found. */
 export interface Diagnosis {
-  /** Of each folder that was named. */
-  folders: FolderDiagnosis[];
-  /** How files are copied from the first folder to the last; absent where nothing may be written there. */
+  /** Of each directory that was named. */
+  directories: DirectoryDiagnosis[];
+  /** How files are copied from the first directory to the last; absent where nothing may be written there. */
   copies?: CopyDiagnosis;
   limits: {
     /** Processors that may be used. */
@@ -30,7 +30,7 @@ export interface Diagnosis {
   };
 }
 
-export interface FolderDiagnosis {
+export interface DirectoryDiagnosis {
   path: string;
   /** `ext4`, `xfs`, …; empty where the system does not tell. */
   fileSystem: string;
@@ -41,7 +41,7 @@ export interface FolderDiagnosis {
   /** 0 where the file system does not count them. */
   freeInodes: number;
   inodes: number;
-  /** Why nothing could be tried: the folder cannot be written to. */
+  /** Why nothing could be tried: the directory cannot be written to. */
   obstacle?: string;
   /** The bytes that a name may have. */
   longestName?: number;

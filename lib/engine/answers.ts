@@ -1,5 +1,5 @@
 /**
- * Answers the engine's questions: what of a folder is copied. Many small folders are answered in one go;
+ * Answers the engine's questions: what of a directory is copied. Many small directories are answered in one go;
  * the event loop has its turn in between, and a filter's promises are awaited without holding up others.
  */
 
@@ -7,7 +7,7 @@ import { CopyError } from '../errors.js';
 import type { Request } from '../request/options.js';
 import {
   createSelection,
-  type FolderScope,
+  type DirectoryScope,
   filterSelection,
   type Judged,
   type Listed,
@@ -24,7 +24,7 @@ const extraBit = 0x80;
 const batchSize = 64 << 10;
 /** Entries that are judged before the clock is looked at. */
 const slice = 512;
-/** Folders whose answers are awaited at a time; more questions are not taken. */
+/** Directories whose answers are awaited at a time; more questions are not taken. */
 const mostOpen = 64;
 
 /** What becomes of all that is not an answer. */
@@ -32,7 +32,7 @@ export interface Listener {
   /** No more questions are taken while it says so. */
   isFull(): boolean;
   warning(warning: CopyWarning): void;
-  /** The rules that hold in a folder cannot be read; nothing of it is copied. */
+  /** The rules that hold in a directory cannot be read; nothing of it is copied. */
   unreadable(error: CopyError): void;
   left(root: Root, path: string, kind: EntryKind, reason: string): void;
   /** The user's filter threw. */
@@ -42,7 +42,7 @@ export interface Listener {
 interface Asked {
   root: Root;
   selection: Selection;
-  scope: FolderScope;
+  scope: DirectoryScope;
 }
 
 interface Question extends Asked {
@@ -65,7 +65,7 @@ export class Answers {
   static async prepare({ roots, shown }: Walk, request: Request): Promise<Answers> {
     const answers = new Answers();
     for (const root of roots) {
-      if (!root.isFolder) continue;
+      if (!root.isDirectory) continue;
       const options = { ...request, explain: request.entries };
       const selection = await createSelection(root.src, options, shown.src(root.src));
       if (selection) root.scope = answers.#add({ root, selection, scope: selection.root });
@@ -77,7 +77,7 @@ export class Answers {
   static prepareNow({ roots }: Walk, { filter }: Request): Answers {
     const answers = new Answers();
     for (const root of roots) {
-      if (!root.isFolder || !filter) continue;
+      if (!root.isDirectory || !filter) continue;
       const selection = filterSelection(filter);
       root.scope = answers.#add({ root, selection, scope: selection.root });
     }
@@ -150,7 +150,7 @@ export class Answers {
       if (!(error instanceof CopyError)) throw error;
       listener.unreadable(error);
     };
-    let here: FolderScope | undefined | Promise<FolderScope | undefined>;
+    let here: DirectoryScope | undefined | Promise<DirectoryScope | undefined>;
     try {
       here = selection.enter(scope, inSource);
       if (here instanceof Promise) here = here.catch(unreadable);
@@ -163,7 +163,7 @@ export class Answers {
 
   async #judgeSlowly(
     { selection, entries }: Question,
-    here: FolderScope | undefined | Promise<FolderScope | undefined>,
+    here: DirectoryScope | undefined | Promise<DirectoryScope | undefined>,
   ): Promise<Judged> {
     const scope = await here;
     const all = nothing(entries);
@@ -223,7 +223,7 @@ export class Answers {
         entries[i] = { name: entries[i] as string, kind };
       }
       const asked = this.#scopes.get(scope) as Asked;
-      this.#scopes.delete(scope); // a folder is asked about once
+      this.#scopes.delete(scope); // a directory is asked about once
       yield { ...asked, id, entries: entries as Listed[], own };
     }
   }

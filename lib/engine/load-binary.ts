@@ -26,7 +26,7 @@ function failure(root: string, error: NodeJS.ErrnoException): Error {
     ...(process.platform === 'linux'
       ? ["Where the system's C library is musl and it is not Alpine, set LIBC=musl."]
       : []),
-    "Or build it from the sources by 'npm ci && npm run build:native', and set FASTCP_PREBUILD to their folder.",
+    "Or build it from the sources by 'npm ci && npm run build:native', and set FASTCP_PREBUILD to their directory.",
   ];
   return Object.assign(new Error(lines.join('\n'), { cause: error }), {
     code: 'ERR_FASTCP_NO_BINARY',
@@ -35,18 +35,18 @@ function failure(root: string, error: NodeJS.ErrnoException): Error {
 
 /** `linux-x64 (glibc, musl)` */
 function prebuilds(root: string): string[] {
-  const folder = path.join(root, 'prebuilds');
-  return list(folder).flatMap((name) => {
-    const files = list(path.join(folder, name)).filter((file) => file.endsWith('.node'));
+  const directory = path.join(root, 'prebuilds');
+  return list(directory).flatMap((name) => {
+    const files = list(path.join(directory, name)).filter((file) => file.endsWith('.node'));
     const libcs = files.map((file) => file.split('.').at(-2)).filter((tag) => tag !== 'fastcp');
     if (files.length === 0) return [];
     return libcs.length > 0 ? `${name} (${libcs.join(', ')})` : name;
   });
 }
 
-function list(folder: string): string[] {
+function list(directory: string): string[] {
   try {
-    return readdirSync(folder).sort();
+    return readdirSync(directory).sort();
   } catch {
     return [];
   }

@@ -9,9 +9,9 @@ export interface NativeRoot {
   dest: Buffer;
   /** A link at `src` stands for what it points to. */
   followSrc: boolean;
-  /** Of a folder of which JavaScript decides what is copied, by which the engine asks about it; else 0. */
+  /** Of a directory of which JavaScript decides what is copied, by which the engine asks about it; else 0. */
   scope: number;
-  /** Nothing is copied: the folder at `dest` is removed. */
+  /** Nothing is copied: the directory at `dest` is removed. */
   remove: boolean;
 }
 
@@ -26,8 +26,8 @@ export interface NativeOptions {
   entries: boolean;
   /** A bit for each of `preserveKinds`. */
   preserve: number;
-  /** Folders that DEST has are given what SRC's have, too. */
-  presentFolders: boolean;
+  /** Directories that DEST has are given what SRC's have, too. */
+  presentDirectories: boolean;
   /** Entries that DEST has lose attributes that are not preserved. */
   bare: boolean;
   dereference: boolean;
@@ -59,7 +59,7 @@ export interface NativeOptions {
 export interface NativeProblem {
   /** Negative, as in Node. */
   errno: number;
-  /** A system call, or `cp`, `socket`, `fifo`, `subfolder`, `collision`, `verify` and `fifo in dest`, … where the engine itself refuses. */
+  /** A system call, or `cp`, `socket`, `fifo`, `subdirectory`, `collision`, `verify` and `fifo in dest`, … where the engine itself refuses. */
   operation: string;
   path: Buffer;
   dest: Buffer;
@@ -100,7 +100,7 @@ export interface NativeJob {
   takeEntries(): Buffer;
   /** Questions::take() in binding/src/engine/run/questions.h: about `limit` bytes, empty where none wait. */
   takeQuestions(limit: number): Buffer;
-  /** A verdict for each entry of the question, a scope for each folder that is to be asked about. */
+  /** A verdict for each entry of the question, a scope for each directory that is to be asked about. */
   answer(id: number, verdicts: Uint8Array, scopes: Uint32Array): void;
 }
 
@@ -112,13 +112,13 @@ interface Binding {
   exchange(one: Buffer, other: Buffer): number;
   /** -EEXIST where there is a `to`. */
   renameNew(from: Buffer, to: Buffer): number;
-  /** `folder`: a descriptor, which holds the lock until it is closed. */
-  tryLock(folder: number): number;
-  /** Entries can be made in the folder, and neither renamed nor removed. */
-  isAppendOnly(folder: Buffer): boolean;
-  checkSnapshot(source: Buffer, folder: Buffer): number;
-  takeSnapshot(source: Buffer, folder: Buffer, name: Buffer): Promise<number>;
-  makeSnapshotSource(folder: Buffer, name: Buffer): number;
+  /** `directory`: a descriptor, which holds the lock until it is closed. */
+  tryLock(directory: number): number;
+  /** Entries can be made in the directory, and neither renamed nor removed. */
+  isAppendOnly(directory: Buffer): boolean;
+  checkSnapshot(source: Buffer, directory: Buffer): number;
+  takeSnapshot(source: Buffer, directory: Buffer, name: Buffer): Promise<number>;
+  makeSnapshotSource(directory: Buffer, name: Buffer): number;
   /** Gives `to` the access time and mtime of `from`. */
   copyTimes(from: Buffer, to: Buffer, follow: boolean): number;
   setAttribute(path: Buffer, name: Buffer, value: Buffer): number;
@@ -130,7 +130,7 @@ interface Binding {
 export const entryKinds = [
   'file', // unknown, which the engine has looked up by then
   'file',
-  'folder',
+  'directory',
   'link',
   'fifo',
   'characterDevice',

@@ -10,7 +10,7 @@ import { lossKinds, type NativeJob } from './native.js';
 const names = [
   'found',
   'files',
-  'folders',
+  'directories',
   'links',
   'special',
   'bytes',

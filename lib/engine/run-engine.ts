@@ -130,12 +130,20 @@ export function runEngineNow(
 
 export function nativeOptions(request: Request): NativeOptions {
   const { force, errorOnExist, dryRun, compares, oneFileSystem, entries } = request;
-  const { preserve, presentFolders, bare, dereference, absoluteLinks, likeNode, fsync, strict } =
-    request;
+  const {
+    preserve,
+    presentDirectories,
+    bare,
+    dereference,
+    absoluteLinks,
+    likeNode,
+    fsync,
+    strict,
+  } = request;
   const { update, checksum, quickCheck, mirror, deleteExcluded, verify, shard, shards } = request;
   return {
     preserve: preserve.reduce((bits, kind) => bits | (1 << lossKinds.indexOf(kind)), 0),
-    presentFolders,
+    presentDirectories,
     bare,
     dereference,
     absoluteLinks,

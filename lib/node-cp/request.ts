@@ -23,7 +23,7 @@ export function nodeRequest(src: PathLike, dest: PathLike, options: Options): Re
   return {
     ...request,
     dest: trimSlashes(request.dest), // a slash does not mean "into" there
-    presentFolders: false,
+    presentDirectories: false,
     likeNode: true,
     absoluteLinks: !options.verbatimSymlinks,
   };
@@ -63,14 +63,14 @@ export function* checkEntries(request: Request, recursive: boolean): Steps<void>
   const found = yield* statEntry(src, dereference, from);
   const there = yield* existing(dest, dereference);
   if (there && found.isDirectory() && !there.isDirectory()) {
-    const why = 'cannot overwrite a non-folder with a folder';
+    const why = 'cannot overwrite a non-directory with a directory';
     throw refuse('ERR_FS_CP_DIR_TO_NON_DIR', why, from, to);
   }
   if (there?.isDirectory() && !found.isDirectory()) {
-    const why = 'cannot overwrite a folder with a non-folder';
+    const why = 'cannot overwrite a directory with a non-directory';
     throw refuse('ERR_FS_CP_NON_DIR_TO_DIR', why, from, to);
   }
   if (!found.isDirectory() || recursive) return;
   yield* findRoots(request);
-  throw refuse('ERR_FS_EISDIR', 'the source is a folder, and recursive is not set', from);
+  throw refuse('ERR_FS_EISDIR', 'the source is a directory, and recursive is not set', from);
 }

@@ -33,8 +33,8 @@ interface Checked extends Required<Omit<CopyOptions, Unlike>> {
 /** What copyTree() was asked for, with every default filled in. */
 export interface Request extends Checked {
   preserve: readonly PreserveKind[];
-  /** Folders that DEST has are given what SRC's have, too. */
-  presentFolders: boolean;
+  /** Directories that DEST has are given what SRC's have, too. */
+  presentDirectories: boolean;
   /** Entries that DEST has lose attributes that are not preserved. */
   bare: boolean;
   /** What is made of a file. */
@@ -228,14 +228,14 @@ const preserveKinds: readonly PreserveKind[] = [
   'links',
 ];
 
-type Preserved = Pick<Request, 'preserve' | 'presentFolders'>;
+type Preserved = Pick<Request, 'preserve' | 'presentDirectories'>;
 
-/** `folders`: those that DEST has are given what SRC's have in any case, `times`: so are times. */
-function checkPreserve(value: unknown, folders: boolean, times: boolean): Preserved {
-  const { preserve, presentFolders } = preserved(value);
+/** `directories`: those that DEST has are given what SRC's have in any case, `times`: so are times. */
+function checkPreserve(value: unknown, directories: boolean, times: boolean): Preserved {
+  const { preserve, presentDirectories } = preserved(value);
   return {
     preserve: times ? withTimes(preserve) : preserve,
-    presentFolders: presentFolders || folders,
+    presentDirectories: presentDirectories || directories,
   };
 }
 
@@ -245,9 +245,9 @@ export function withTimes(preserve: readonly PreserveKind[]): readonly PreserveK
 
 /** What `options.preserve` says by itself. */
 export function preserved(value: unknown): Preserved {
-  if (value === undefined) return { preserve: ['mode'], presentFolders: false };
-  if (value === true) return { preserve: preserveKinds, presentFolders: true };
-  if (value === false) return { preserve: [], presentFolders: false };
+  if (value === undefined) return { preserve: ['mode'], presentDirectories: false };
+  if (value === true) return { preserve: preserveKinds, presentDirectories: true };
+  if (value === false) return { preserve: [], presentDirectories: false };
   if (!Array.isArray(value)) {
     throw invalidType('options.preserve', 'a boolean or an array of strings', value);
   }
@@ -258,7 +258,7 @@ export function preserved(value: unknown): Preserved {
     if (kind) return kind;
     throw invalidValue(name, `one of ${quoted(preserveKinds)}`, one);
   });
-  return { preserve, presentFolders: true };
+  return { preserve, presentDirectories: true };
 }
 
 type Again = Pick<Request, 'update' | 'checksum' | 'quickCheck' | 'mirror' | 'deleteExcluded'>;

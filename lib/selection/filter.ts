@@ -1,7 +1,7 @@
 /** The user's own function: asked last, and only about what nothing else leaves out. */
 import type { Filter, FilterEntry } from '../types.js';
 
-/** Answers that are awaited at the same time, over all folders. */
+/** Answers that are awaited at the same time, over all directories. */
 const mostPending = 64;
 
 /**
@@ -20,7 +20,7 @@ export class FilterAsker {
   }
 
   /**
-   * Asks about the entries of one folder and tells `drop` the index of each that is not wanted. A promise
+   * Asks about the entries of one directory and tells `drop` the index of each that is not wanted. A promise
    * only where the filter gives one. Places that are undefined are not asked about.
    */
   ask(

@@ -1,12 +1,12 @@
 /**
  * What git ignores: rule files on the way down, those above SRC, info/exclude, core.excludesFile, and
  * what is tracked all the same. Other files with the same syntax (`ignoreFiles`) rank above .gitignore
- * in their folder, and are the user's own word: they leave out tracked files too, and reach into
+ * in their directory, and are the user's own word: they leave out tracked files too, and reach into
  * nested repositories.
  */
 import { closeSync, constants, openSync, readFileSync } from 'node:fs';
 import { CopyError } from '../errors.js';
-import { baseName, folderOf, join } from '../walk/paths.js';
+import { baseName, directoryOf, join } from '../walk/paths.js';
 import { realpath, run } from '../walk/steps.js';
 import {
   type Repository,
@@ -26,11 +26,11 @@ export interface GitignoreOptions {
   ignoreFiles: readonly string[];
 }
 
-/** What holds in one folder. */
+/** What holds in one directory. */
 export interface GitignoreScope {
   /** From the weakest to the strongest. */
   rules: RulesHere[];
-  /** This folder is left out by it; only tracked files are not. */
+  /** This directory is left out by it; only tracked files are not. */
   ignoredBy?: Match;
   repository?: RepositoryHere;
 }
@@ -38,7 +38,7 @@ export interface GitignoreScope {
 interface RepositoryHere {
   ignoreCase: boolean;
   tracked: Tracked;
-  /** This folder, seen from where the tracked paths begin: empty or with a slash at its end. */
+  /** This directory, seen from where the tracked paths begin: empty or with a slash at its end. */
   path: string;
 }
 
@@ -49,14 +49,14 @@ interface Match {
 
 interface Answer {
   verdict: Verdict;
-  /** The rule by which something is left out, or a folder of which only a part is. */
+  /** The rule by which something is left out, or a directory of which only a part is. */
   match?: Match;
   /** Why something is left out where it is no rule. */
   reason?: string;
 }
 
 const taken: Answer = { verdict: verdicts.take };
-const ignoredFolder: Answer = { verdict: verdicts.takeAll };
+const ignoredDirectory: Answer = { verdict: verdicts.takeAll };
 const searched: Answer = { verdict: verdicts.look };
 const notIgnored: Answer = { verdict: verdicts.leave, reason: 'not ignored' };
 const dotGit: Answer = { verdict: verdicts.leave, reason: '.git stays behind' };
@@ -85,7 +85,7 @@ export class Gitignore {
   /** The scope of SRC, its own rule files read. */
   async start(): Promise<GitignoreScope> {
     const scope = this.#git ? await this.#startInRepository() : { rules: [] };
-    if (!scope.ignoredBy) this.#addFolder(scope, this.#src, this.#shownPath(''));
+    if (!scope.ignoredBy) this.#addDirectory(scope, this.#src, this.#shownPath(''));
     return scope;
   }
 
@@ -94,18 +94,18 @@ export class Gitignore {
     const repository = await repositoryAround(src);
     const top = repository?.top ?? src;
     const way: Buffer[] = [];
-    for (let at: Buffer = src; !at.equals(top); at = folderOf(at)) way.unshift(baseName(at));
+    for (let at: Buffer = src; !at.equals(top); at = directoryOf(at)) way.unshift(baseName(at));
     const names = way.map((name) => name.toString('latin1'));
     // SRC is a part of the repository itself, whose files nobody tracks or ignores.
     if (names.includes('.git')) return { rules: [] };
 
     let scope = await this.#begin(src, top, repository);
     for (const [depth, name] of names.entries()) {
-      const folder = way.slice(0, depth).reduce<Buffer>((above, part) => join(above, part), top);
-      this.#addFolder(scope, folder, folder.toString());
+      const directory = way.slice(0, depth).reduce<Buffer>((above, part) => join(above, part), top);
+      this.#addDirectory(scope, directory, directory.toString());
       const match = this.#matchOf(scope, name, true);
       scope = { ...scope, rules: scope.rules.map((rules) => rulesBelow(rules, name)) };
-      // What lies in an excluded folder cannot come back: nothing further down needs to be read.
+      // What lies in an excluded directory cannot come back: nothing further down needs to be read.
       if (match && !match.rule.negative) {
         this.#warnIgnored(match);
         return { ...scope, ignoredBy: match };
@@ -120,11 +120,11 @@ export class Gitignore {
     this.warnings.push({ code: 'SOURCE_IGNORED', message, path: this.#shown });
   }
 
-  /** The rules that a repository has besides its .gitignore files, and what is tracked below `folder`. */
-  async #begin(folder: Buffer, top: Buffer, repository?: Repository): Promise<GitignoreScope> {
+  /** The rules that a repository has besides its .gitignore files, and what is tracked below `directory`. */
+  async #begin(directory: Buffer, top: Buffer, repository?: Repository): Promise<GitignoreScope> {
     const [{ ignoreCase, excludesFile }, tracked] = await Promise.all([
-      readSettings(folder, top),
-      repository ? this.#readTracked(folder) : [],
+      readSettings(directory, top),
+      repository ? this.#readTracked(directory) : [],
     ]);
     const scope: GitignoreScope = {
       rules: [],
@@ -140,16 +140,16 @@ export class Gitignore {
     return scope;
   }
 
-  async #readTracked(folder: Buffer): Promise<string[]> {
+  async #readTracked(directory: Buffer): Promise<string[]> {
     try {
-      return await readTracked(folder);
+      return await readTracked(directory);
     } catch (error) {
       const { code, message } = error as NodeJS.ErrnoException;
       const why = code === 'ENOENT' ? 'git is not installed' : message.trim().split('\n').at(-1);
       this.warnings.push({
         code: 'GIT_UNAVAILABLE',
-        message: `cannot tell what is tracked in '${folder}', so all that matches a rule counts as ignored: ${why}`,
-        path: folder.toString(),
+        message: `cannot tell what is tracked in '${directory}', so all that matches a rule counts as ignored: ${why}`,
+        path: directory.toString(),
       });
       return [];
     }
@@ -169,52 +169,52 @@ export class Gitignore {
       else if (this.#git && name === '.git') nested = true;
     }
     if (!nested && present.size === 0) return scope;
-    const folder = this.#pathOf(path);
+    const directory = this.#pathOf(path);
     const readHere = (above: GitignoreScope): GitignoreScope => {
       const here = { ...above, rules: [...above.rules] };
-      this.#addFolder(here, folder, this.#shownPath(path), present);
+      this.#addDirectory(here, directory, this.#shownPath(path), present);
       return here;
     };
-    return nested ? this.#nest(scope, folder).then(readHere) : readHere(scope);
+    return nested ? this.#nest(scope, directory).then(readHere) : readHere(scope);
   }
 
   /** Within a nested repository or submodule its own rules hold, and none of those outside. */
-  async #nest(scope: GitignoreScope, folder: Buffer): Promise<GitignoreScope> {
-    const repository = await repositoryAt(folder);
+  async #nest(scope: GitignoreScope, directory: Buffer): Promise<GitignoreScope> {
+    const repository = await repositoryAt(directory);
     if (!repository) return scope;
-    const inner = await this.#begin(folder, folder, repository);
+    const inner = await this.#begin(directory, directory, repository);
     return { ...inner, rules: [...inner.rules, ...scope.rules.filter(({ file }) => file.own)] };
   }
 
-  #addFolder(
+  #addDirectory(
     scope: GitignoreScope,
-    folder: Buffer,
-    shownFolder: string,
+    directory: Buffer,
+    shownDirectory: string,
     present?: ReadonlySet<string>,
   ): void {
     const fold = scope.repository?.ignoreCase ?? false;
     for (const [name, { own }] of this.#names) {
       if (present && !present.has(name)) continue;
-      const shown = joinShown(shownFolder, textOf(name));
-      const content = readRuleFile(join(folder, Buffer.from(name, 'latin1')), shown, false);
+      const shown = joinShown(shownDirectory, textOf(name));
+      const content = readRuleFile(join(directory, Buffer.from(name, 'latin1')), shown, false);
       if (content) scope.rules.push(rulesIn(parseRules(content, { shown, own, fold })));
     }
   }
 
   judge(scope: GitignoreScope, { name, kind }: Listed): Answer {
-    const isFolder = kind === 'folder';
+    const isDirectory = kind === 'directory';
     if (this.#git && isDotGit(scope, name)) return dotGit;
-    const match = scope.ignoredBy ?? this.#matchOf(scope, name, isFolder);
+    const match = scope.ignoredBy ?? this.#matchOf(scope, name, isDirectory);
     if (match && !match.rule.negative && !isTracked(scope, match, name)) {
-      if (isFolder && holdsTracked(scope, match, name)) return { verdict: verdicts.look, match };
+      if (isDirectory && holdsTracked(scope, match, name)) return { verdict: verdicts.look, match };
       if (!this.#onlyIgnored) return { verdict: verdicts.leave, match };
-      return isFolder ? ignoredFolder : taken;
+      return isDirectory ? ignoredDirectory : taken;
     }
     if (!this.#onlyIgnored) return taken;
-    return isFolder ? searched : notIgnored;
+    return isDirectory ? searched : notIgnored;
   }
 
-  /** The scope of a folder whose verdict is take or look. */
+  /** The scope of a directory whose verdict is take or look. */
   below(scope: GitignoreScope, name: string, { match }: Answer): GitignoreScope {
     const { repository } = scope;
     return {
@@ -224,11 +224,11 @@ export class Gitignore {
     };
   }
 
-  #matchOf({ rules, repository }: GitignoreScope, name: string, isFolder: boolean) {
+  #matchOf({ rules, repository }: GitignoreScope, name: string, isDirectory: boolean) {
     const folded = repository?.ignoreCase ? foldCase(name) : name;
     for (let i = rules.length - 1; i >= 0; i--) {
       const from = rules[i] as RulesHere;
-      const rule = lastMatch(from, from.file.fold ? folded : name, isFolder);
+      const rule = lastMatch(from, from.file.fold ? folded : name, isDirectory);
       if (rule) return { rule, from };
     }
     return undefined;
@@ -244,9 +244,9 @@ export class Gitignore {
   }
 }
 
-function joinShown(folder: string, name: string): string {
-  if (folder === '' || name === '') return folder + name;
-  return folder.endsWith('/') ? folder + name : `${folder}/${name}`;
+function joinShown(directory: string, name: string): string {
+  if (directory === '' || name === '') return directory + name;
+  return directory.endsWith('/') ? directory + name : `${directory}/${name}`;
 }
 
 /** What git tracks its rules do not touch; those that the user named do. */

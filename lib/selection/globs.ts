@@ -1,6 +1,6 @@
 /**
  * Globs relative to SRC. A glob is matched segment by segment on the way down, those with braces or groups
- * by picomatch: a folder keeps only the globs that can still match below it, so a name is all that is
+ * by picomatch: a directory keeps only the globs that can still match below it, so a name is all that is
  * looked at.
  */
 import { createRequire } from 'node:module';
@@ -18,8 +18,8 @@ const mostGroups = 8;
 /** What braces with slashes may become. */
 const mostPaths = 1000;
 
-const anyFolders = Symbol('**');
-type Segment = typeof anyFolders | ((name: string) => boolean);
+const anyDirectories = Symbol('**');
+type Segment = typeof anyDirectories | ((name: string) => boolean);
 
 export interface Glob {
   /** As it was given. */
@@ -27,16 +27,16 @@ export interface Glob {
   segments: readonly Segment[];
   /** For each place between segments: it and those that are as good, as `**` may stand for nothing. */
   places: readonly (readonly number[])[];
-  onlyFolders: boolean;
+  onlyDirectories: boolean;
 }
 
-/** A glob within a folder: which segments an entry may match there. */
+/** A glob within a directory: which segments an entry may match there. */
 interface Active {
   glob: Glob;
   at: readonly number[];
 }
 
-/** What holds in one folder. */
+/** What holds in one directory. */
 export interface GlobScope {
   /** Undefined: all that is here is included. */
   include: readonly Active[] | undefined;
@@ -45,7 +45,7 @@ export interface GlobScope {
 
 export interface GlobAnswer {
   verdict: Verdict;
-  /** The scope within a folder whose verdict is take or look. */
+  /** The scope within a directory whose verdict is take or look. */
   below?: GlobScope;
   /** Why something is left out. */
   reason?: string;
@@ -65,16 +65,16 @@ function parseGlob(source: unknown, option: string): Glob[] {
   const paths = withoutSlashesInBraces(source);
   if (!paths) throw refuse(`a glob whose braces stand for at most ${mostPaths} paths`);
   return paths.map((expanded) => {
-    const onlyFolders = expanded.endsWith('/');
+    const onlyDirectories = expanded.endsWith('/');
     const parts = expanded.replace(/^(\.\/+)+/, '').split(/\/+/);
-    if (onlyFolders) parts.pop();
+    if (onlyDirectories) parts.pop();
     if (parts.join('') === '') throw refuse('a glob that is not empty');
     const segments = parts.map((part): Segment => {
-      if (part === '**') return anyFolders;
-      if (part === '.' || part === '..') throw refuse("a glob without '.' and '..' as folders");
+      if (part === '**') return anyDirectories;
+      if (part === '.' || part === '..') throw refuse("a glob without '.' and '..' as directories");
       return parseSegment(part, refuse);
     });
-    return { source, segments, places: placesOf(segments), onlyFolders };
+    return { source, segments, places: placesOf(segments), onlyDirectories };
   });
 }
 
@@ -166,7 +166,7 @@ export function globScope(
 function placesOf(segments: readonly Segment[]): number[][] {
   const places: number[][] = [[segments.length]];
   for (let place = segments.length - 1; place >= 0; place--) {
-    const next = segments[place] === anyFolders ? (places[0] as number[]) : [];
+    const next = segments[place] === anyDirectories ? (places[0] as number[]) : [];
     places.unshift([place, ...next]);
   }
   return places;
@@ -177,20 +177,20 @@ function advance({ glob, at }: Active, name: string): readonly number[] | undefi
   let reached: readonly number[] | undefined;
   for (const place of at) {
     const segment = glob.segments[place];
-    if (segment === undefined || (segment !== anyFolders && !segment(name))) continue;
-    const places = glob.places[segment === anyFolders ? place : place + 1] as readonly number[];
+    if (segment === undefined || (segment !== anyDirectories && !segment(name))) continue;
+    const places = glob.places[segment === anyDirectories ? place : place + 1] as readonly number[];
     reached = reached ? [...new Set([...reached, ...places])] : places;
   }
   return reached;
 }
 
-/** A glob that names a folder names all that is in it. */
-export function judgeGlobs(scope: GlobScope, name: string, isFolder: boolean): GlobAnswer {
-  const exclude = match(scope.exclude, name, isFolder);
+/** A glob that names a directory names all that is in it. */
+export function judgeGlobs(scope: GlobScope, name: string, isDirectory: boolean): GlobAnswer {
+  const exclude = match(scope.exclude, name, isDirectory);
   if (exclude.by) return { verdict: leave, reason: `exclude: ${exclude.by.source}` };
-  const include = scope.include && match(scope.include, name, isFolder);
+  const include = scope.include && match(scope.include, name, isDirectory);
   const included = !include || include.by !== undefined;
-  if (!isFolder) return included ? { verdict: take } : notIncluded;
+  if (!isDirectory) return included ? { verdict: take } : notIncluded;
   if (included) {
     if (exclude.below.length === 0) return { verdict: takeAll };
     return { verdict: take, below: { include: undefined, exclude: exclude.below } };
@@ -205,15 +205,16 @@ const notIncluded: GlobAnswer = { verdict: leave, reason: 'include: no glob matc
 function match(
   active: readonly Active[],
   name: string,
-  isFolder: boolean,
+  isDirectory: boolean,
 ): { by?: Glob; below: Active[] } {
   const below: Active[] = [];
   for (const one of active) {
     const at = advance(one, name);
     if (!at) continue;
-    const { segments, onlyFolders } = one.glob;
-    if (at.includes(segments.length) && (isFolder || !onlyFolders)) return { by: one.glob, below };
-    if (isFolder) below.push({ glob: one.glob, at });
+    const { segments, onlyDirectories } = one.glob;
+    if (at.includes(segments.length) && (isDirectory || !onlyDirectories))
+      return { by: one.glob, below };
+    if (isDirectory) below.push({ glob: one.glob, at });
   }
   return { below };
 }

@@ -1,7 +1,7 @@
 /**
  * What is copied: one verdict per entry, joined from what git ignores, globs and the user's filter.
- * Each stage keeps what it knows about a folder in a scope; a stage that cannot touch anything below has
- * none there, and where none has one the folder is the engine's.
+ * Each stage keeps what it knows about a directory in a scope; a stage that cannot touch anything below has
+ * none there, and where none has one the directory is the engine's.
  */
 import { invalidType, invalidValue } from '../errors.js';
 import type { Filter, FilterEntry } from '../types.js';
@@ -20,8 +20,8 @@ export interface SelectionOptions extends GitignoreOptions {
   explain?: boolean;
 }
 
-/** A folder on the way; what is in it is for this part only. */
-export interface FolderScope {
+/** A directory on the way; what is in it is for this part only. */
+export interface DirectoryScope {
   /** Below SRC: empty or with a slash at its end. A byte per character. */
   path: string;
   rules?: GitignoreScope;
@@ -32,25 +32,28 @@ export interface FolderScope {
 /** By the index of the entries that were judged. */
 export interface Judged {
   verdicts: Uint8Array;
-  /** For each folder that is to be asked about. */
-  scopes: (FolderScope | undefined)[];
+  /** For each directory that is to be asked about. */
+  scopes: (DirectoryScope | undefined)[];
   /** Where `explain` was asked for: `.gitignore:3:*.log`, `exclude: *.map`, … */
   reasons?: (string | undefined)[];
 }
 
 export interface Selection {
-  root: FolderScope;
+  root: DirectoryScope;
   warnings: SelectionWarning[];
   /**
-   * Reads the rule files that a folder's listing names, which must be whole. A promise only at the root
+   * Reads the rule files that a directory's listing names, which must be whole. A promise only at the root
    * of a nested repository. Throws or rejects with a CopyError.
    */
-  enter(scope: FolderScope, entries: readonly Listed[]): FolderScope | Promise<FolderScope>;
+  enter(
+    scope: DirectoryScope,
+    entries: readonly Listed[],
+  ): DirectoryScope | Promise<DirectoryScope>;
   /**
-   * Judges some entries of a folder that was entered. A promise only where the filter gives one. Throws or
+   * Judges some entries of a directory that was entered. A promise only where the filter gives one. Throws or
    * rejects with what the filter throws.
    */
-  judge(scope: FolderScope, entries: readonly Listed[]): Judged | Promise<Judged>;
+  judge(scope: DirectoryScope, entries: readonly Listed[]): Judged | Promise<Judged>;
 }
 
 /** Checks names of rule files. Throws ERR_INVALID_ARG_TYPE or _VALUE. */
@@ -66,7 +69,7 @@ export function checkRuleFileNames(names: unknown, option: string): string[] {
 }
 
 /**
- * `src` is the absolute path of a folder, `shown` what messages call it. Undefined where nothing
+ * `src` is the absolute path of a directory, `shown` what messages call it. Undefined where nothing
  * selects: then everything is copied and JavaScript is not asked. Rejects with a CopyError where rules
  * cannot be read.
  */
@@ -75,7 +78,7 @@ export async function createSelection(
   options: SelectionOptions,
   shown: string = src.toString(),
 ): Promise<Selection | undefined> {
-  const root: FolderScope = { path: '' };
+  const root: DirectoryScope = { path: '' };
   const globs = globScope(options.include, options.exclude);
   if (globs) root.globs = globs;
   let gitignore: Gitignore | undefined;
@@ -96,14 +99,14 @@ export function filterSelection(filter: Filter): Selection {
 const { leave, take, takeAll } = verdicts;
 
 class TreeSelection implements Selection {
-  readonly root: FolderScope;
+  readonly root: DirectoryScope;
   readonly warnings: SelectionWarning[];
   #gitignore: Gitignore | undefined;
   #asker: FilterAsker | undefined;
   #explain: boolean;
 
   constructor(
-    root: FolderScope,
+    root: DirectoryScope,
     gitignore: Gitignore | undefined,
     asker: FilterAsker | undefined,
     explain: boolean,
@@ -115,13 +118,16 @@ class TreeSelection implements Selection {
     this.#explain = explain;
   }
 
-  enter(scope: FolderScope, entries: readonly Listed[]): FolderScope | Promise<FolderScope> {
+  enter(
+    scope: DirectoryScope,
+    entries: readonly Listed[],
+  ): DirectoryScope | Promise<DirectoryScope> {
     const rules = scope.rules && this.#gitignore?.enter(scope.rules, entries, scope.path);
     if (rules instanceof Promise) return rules.then((entered) => ({ ...scope, rules: entered }));
     return rules ? { ...scope, rules } : scope;
   }
 
-  judge(scope: FolderScope, entries: readonly Listed[]): Judged | Promise<Judged> {
+  judge(scope: DirectoryScope, entries: readonly Listed[]): Judged | Promise<Judged> {
     const judged: Judged = {
       verdicts: new Uint8Array(entries.length),
       scopes: new Array(entries.length),
@@ -130,8 +136,8 @@ class TreeSelection implements Selection {
     const asked: FilterEntry[] = [];
     for (let i = 0; i < entries.length; i++) {
       const entry = entries[i] as Listed;
-      const below: FolderScope | undefined =
-        entry.kind === 'folder' ? { path: `${scope.path}${entry.name}/` } : undefined;
+      const below: DirectoryScope | undefined =
+        entry.kind === 'directory' ? { path: `${scope.path}${entry.name}/` } : undefined;
       const verdict = this.#judgeOne(scope, entry, below, judged, i);
       judged.verdicts[i] = verdict;
       if (verdict === leave) continue;
@@ -150,18 +156,18 @@ class TreeSelection implements Selection {
     return answered ? answered.then(() => judged) : judged;
   }
 
-  /** All but the filter's word; what holds in a folder goes into `below`, which only a folder has. */
+  /** All but the filter's word; what holds in a directory goes into `below`, which only a directory has. */
   #judgeOne(
-    scope: FolderScope,
+    scope: DirectoryScope,
     entry: Listed,
-    below: FolderScope | undefined,
+    below: DirectoryScope | undefined,
     { reasons }: Judged,
     index: number,
   ): Verdict {
-    const isFolder = below !== undefined;
-    let verdict: Verdict = this.#asker || !isFolder ? take : takeAll;
+    const isDirectory = below !== undefined;
+    let verdict: Verdict = this.#asker || !isDirectory ? take : takeAll;
     if (scope.globs) {
-      const answer = judgeGlobs(scope.globs, textOf(entry.name), isFolder);
+      const answer = judgeGlobs(scope.globs, textOf(entry.name), isDirectory);
       if (answer.verdict === leave) {
         if (reasons) reasons[index] = answer.reason;
         return leave;

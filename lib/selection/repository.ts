@@ -1,8 +1,8 @@
-/** What git knows about a folder: where its repository is, its settings, and what it tracks. */
+/** What git knows about a directory: where its repository is, its settings, and what it tracks. */
 import * as fs from 'node:fs';
 import os from 'node:os';
 import { promisify } from 'node:util';
-import { folderOf, fromSystem, isAbsolute, isRoot, join } from '../walk/paths.js';
+import { directoryOf, fromSystem, isAbsolute, isRoot, join } from '../walk/paths.js';
 import { foldCase } from './wildmatch.js';
 
 // Not fs/promises: loading it takes longer than copying a small tree.
@@ -19,36 +19,36 @@ export interface Repository {
 
 export interface GitSettings {
   ignoreCase: boolean;
-  /** core.excludesFile; absent where it is set to nothing, or there is no home folder. */
+  /** core.excludesFile; absent where it is set to nothing, or there is no home directory. */
   excludesFile?: Buffer;
 }
 
-/** Where `folder` itself is the root of a repository, or of a worktree or submodule of one. */
-export async function repositoryAt(folder: Buffer): Promise<Repository | undefined> {
-  const dotGit = join(folder, Buffer.from('.git'));
+/** Where `directory` itself is the root of a repository, or of a worktree or submodule of one. */
+export async function repositoryAt(directory: Buffer): Promise<Repository | undefined> {
+  const dotGit = join(directory, Buffer.from('.git'));
   const found = await statOr(dotGit);
   if (!found) return undefined;
   let gitDir = dotGit;
   if (!found.isDirectory()) {
     const link = await readLine(dotGit);
     if (!link?.subarray(0, 8).equals(Buffer.from('gitdir: '))) return undefined;
-    gitDir = resolve(folder, link.subarray(8));
+    gitDir = resolve(directory, link.subarray(8));
   }
   const common = await readLine(join(gitDir, Buffer.from('commondir')));
   const commonDir = common ? resolve(gitDir, common) : gitDir;
   const needed = [join(gitDir, Buffer.from('HEAD'))];
   for (const name of ['objects', 'refs']) needed.push(join(commonDir, Buffer.from(name)));
   const all = await Promise.all(needed.map(statOr));
-  return all.every(Boolean) ? { top: folder, commonDir } : undefined;
+  return all.every(Boolean) ? { top: directory, commonDir } : undefined;
 }
 
-/** The repository that a folder, given by its real path, lies in. As git does, stops at a mount point. */
-export async function repositoryAround(folder: Buffer): Promise<Repository | undefined> {
-  const device = (await statOr(folder))?.dev;
-  for (let at = folder; ; at = folderOf(at)) {
+/** The repository that a directory, given by its real path, lies in. As git does, stops at a mount point. */
+export async function repositoryAround(directory: Buffer): Promise<Repository | undefined> {
+  const device = (await statOr(directory))?.dev;
+  for (let at = directory; ; at = directoryOf(at)) {
     const repository = await repositoryAt(at);
     if (repository) return repository;
-    if (isRoot(at) || (await statOr(folderOf(at)))?.dev !== device) return undefined;
+    if (isRoot(at) || (await statOr(directoryOf(at)))?.dev !== device) return undefined;
   }
 }
 
@@ -61,19 +61,19 @@ async function readLine(path: Buffer): Promise<Buffer | undefined> {
   return content && Buffer.from(content.toString('latin1').replace(/[\r\n]+$/, ''), 'latin1');
 }
 
-function resolve(folder: Buffer, path: Buffer): Buffer {
-  return isAbsolute(path) ? path : join(folder, path);
+function resolve(directory: Buffer, path: Buffer): Buffer {
+  return isAbsolute(path) ? path : join(directory, path);
 }
 
 /** A hook's variables would answer for another repository, and a file system monitor may run anything. */
-async function runGit(folder: Buffer, args: string[]): Promise<string> {
+async function runGit(directory: Buffer, args: string[]): Promise<string> {
   const { execFile } = await import('node:child_process'); // late: it takes 5 ms
   const { GIT_DIR, GIT_WORK_TREE, GIT_INDEX_FILE, GIT_COMMON_DIR, GIT_PREFIX, ...env } =
     process.env;
   return new Promise((resolve, reject) => {
     execFile(
       'git',
-      ['-C', folder.toString(), '-c', 'core.fsmonitor=false', ...args],
+      ['-C', directory.toString(), '-c', 'core.fsmonitor=false', ...args],
       { env: { ...env, GIT_OPTIONAL_LOCKS: '0' }, encoding: 'latin1', maxBuffer: Infinity },
       (error, stdout) => (error ? reject(error) : resolve(stdout)),
     );
@@ -81,9 +81,15 @@ async function runGit(folder: Buffer, args: string[]): Promise<string> {
 }
 
 /** Git's own answer; its defaults where git does not answer. */
-export async function readSettings(folder: Buffer, top: Buffer): Promise<GitSettings> {
+export async function readSettings(directory: Buffer, top: Buffer): Promise<GitSettings> {
   const names = '^core\\.(excludesfile|ignorecase)$';
-  const listed = await runGit(folder, ['config', '-z', '--type=path', '--get-regexp', names]).catch(
+  const listed = await runGit(directory, [
+    'config',
+    '-z',
+    '--type=path',
+    '--get-regexp',
+    names,
+  ]).catch(
     () => '', // also where nothing is set
   );
   let ignoreCase = false;
@@ -112,7 +118,7 @@ async function defaultExcludesFile(top: Buffer): Promise<Buffer | undefined> {
   return config && isReadable ? path : undefined;
 }
 
-/** What a repository tracks below a folder. Paths hold a byte per character. */
+/** What a repository tracks below a directory. Paths hold a byte per character. */
 export class Tracked {
   #paths: string[];
   #fold: boolean;
@@ -123,15 +129,15 @@ export class Tracked {
     this.#paths = fold ? paths.map(foldCase).sort() : paths;
   }
 
-  /** A file or link, or a submodule's folder. */
+  /** A file or link, or a submodule's directory. */
   has(path: string): boolean {
     const wanted = this.#fold ? foldCase(path) : path;
     return this.#paths[this.#indexOf(wanted)] === wanted;
   }
 
-  /** Anything in the folder. */
-  hasBelow(folder: string): boolean {
-    const wanted = `${this.#fold ? foldCase(folder) : folder}/`;
+  /** Anything in the directory. */
+  hasBelow(directory: string): boolean {
+    const wanted = `${this.#fold ? foldCase(directory) : directory}/`;
     return this.#paths[this.#indexOf(wanted)]?.startsWith(wanted) === true;
   }
 
@@ -149,7 +155,7 @@ export class Tracked {
 }
 
 /** Rejects where git is not there, or refuses. */
-export async function readTracked(folder: Buffer): Promise<string[]> {
-  const listed = await runGit(folder, ['ls-files', '-z']);
+export async function readTracked(directory: Buffer): Promise<string[]> {
+  const listed = await runGit(directory, ['ls-files', '-z']);
   return listed.split('\0').slice(0, -1);
 }

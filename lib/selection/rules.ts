@@ -7,7 +7,7 @@ export interface Rule {
   line: number;
   text: string;
   negative: boolean;
-  onlyFolders: boolean;
+  onlyDirectories: boolean;
   /** What the name, or the path for a rule with a slash, begins with before any wildcard. */
   prefix: string;
   /** What follows the prefix. */
@@ -25,15 +25,15 @@ export interface RuleFile {
   /** Rules for names: those without wildcards by the name, and the others. */
   byName: Map<string, Rule[]>;
   names: Rule[];
-  /** Rules for paths below the folder that the file stands in. */
+  /** Rules for paths below the directory that the file stands in. */
   paths: Rule[];
 }
 
-/** A rule file as seen from a folder below it. */
+/** A rule file as seen from a directory below it. */
 export interface RulesHere {
   file: RuleFile;
-  /** This folder as seen from the file's: empty or with a slash at its end. Folded where names are. */
-  folder: string;
+  /** This directory as seen from the file's: empty or with a slash at its end. Folded where names are. */
+  directory: string;
   /** Those that can match here or further down. */
   paths: Rule[];
 }
@@ -57,12 +57,12 @@ function addRule(file: RuleFile, source: string, line: number): void {
   const text = withoutSpacesAtEnd(beforeNul);
   const negative = text.startsWith('!');
   let pattern = negative ? text.slice(1) : text;
-  const onlyFolders = pattern.endsWith('/');
-  if (onlyFolders) pattern = pattern.slice(0, -1);
+  const onlyDirectories = pattern.endsWith('/');
+  if (onlyDirectories) pattern = pattern.slice(0, -1);
   if (pattern === '') return;
   // At any depth is what a pattern without a slash means anyway.
   pattern = pattern.replace(/^(\*\*+\/)+(?=[^/]+$)/, '');
-  const rule: Rule = { line, text, negative, onlyFolders, prefix: '' };
+  const rule: Rule = { line, text, negative, onlyDirectories, prefix: '' };
   const literal = (bytes: string): string => (file.fold ? foldCase(bytes) : bytes);
   const isPath = pattern.includes('/');
   if (pattern.startsWith('/')) pattern = pattern.slice(1);
@@ -102,34 +102,34 @@ function withoutSpacesAtEnd(text: string): string {
   return text.slice(0, end);
 }
 
-/** The file's rules in its own folder, or in one below it. */
+/** The file's rules in its own directory, or in one below it. */
 export function rulesIn(file: RuleFile, path = ''): RulesHere {
-  const folder = file.fold ? foldCase(path) : path;
-  return { file, folder, paths: livePaths(file.paths, folder) };
+  const directory = file.fold ? foldCase(path) : path;
+  return { file, directory, paths: livePaths(file.paths, directory) };
 }
 
-/** The same rules in a folder of this one. */
+/** The same rules in a directory of this one. */
 export function rulesBelow(here: RulesHere, name: string): RulesHere {
   const { file, paths } = here;
-  const folder = `${here.folder}${file.fold ? foldCase(name) : name}/`;
-  return { file, folder, paths: livePaths(paths, folder) };
+  const directory = `${here.directory}${file.fold ? foldCase(name) : name}/`;
+  return { file, directory, paths: livePaths(paths, directory) };
 }
 
-function livePaths(paths: Rule[], folder: string): Rule[] {
+function livePaths(paths: Rule[], directory: string): Rule[] {
   const isLive = ({ prefix, rest }: Rule): boolean =>
-    prefix.startsWith(folder) || (rest !== undefined && folder.startsWith(prefix));
+    prefix.startsWith(directory) || (rest !== undefined && directory.startsWith(prefix));
   return paths.every(isLive) ? paths : paths.filter(isLive);
 }
 
-/** The last rule that matches an entry of the folder; `name` is folded where the file's rules are. */
-export function lastMatch(here: RulesHere, name: string, isFolder: boolean): Rule | undefined {
-  const { file, folder, paths } = here;
+/** The last rule that matches an entry of the directory; `name` is folded where the file's rules are. */
+export function lastMatch(here: RulesHere, name: string, isDirectory: boolean): Rule | undefined {
+  const { file, directory, paths } = here;
   const named = file.byName.get(name);
-  let last = named?.findLast((rule) => isFolder || !rule.onlyFolders);
+  let last = named?.findLast((rule) => isDirectory || !rule.onlyDirectories);
   for (let i = file.names.length - 1; i >= 0; i--) {
     const rule = file.names[i] as Rule;
     if (last && last.line > rule.line) break;
-    if (rule.onlyFolders && !isFolder) continue;
+    if (rule.onlyDirectories && !isDirectory) continue;
     const { suffix, rest } = rule;
     const matches =
       suffix === undefined ? rest && matchesWildcard(rest, name, 0) : name.endsWith(suffix);
@@ -138,11 +138,11 @@ export function lastMatch(here: RulesHere, name: string, isFolder: boolean): Rul
     break;
   }
   if (paths.length === 0) return last;
-  const path = folder + name;
+  const path = directory + name;
   for (let i = paths.length - 1; i >= 0; i--) {
     const rule = paths[i] as Rule;
     if (last && last.line > rule.line) break;
-    if (rule.onlyFolders && !isFolder) continue;
+    if (rule.onlyDirectories && !isDirectory) continue;
     const { prefix, rest } = rule;
     if (rest === undefined ? path !== prefix : !path.startsWith(prefix)) continue;
     if (rest && !matchesWildcard(rest, path, prefix.length)) continue;

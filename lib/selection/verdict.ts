@@ -3,13 +3,13 @@ import type { EntryKind } from '../types.js';
 
 /** The numbers are also the order: of two stages the one that says less decides. */
 export const verdicts = {
-  /** Not copied; a folder is never opened. */
+  /** Not copied; a directory is never opened. */
   leave: 0,
-  /** A folder: asked about what is in it, and made only for something taken. */
+  /** A directory: asked about what is in it, and made only for something taken. */
   look: 1,
-  /** Copied; a folder is made, and asked about what is in it. */
+  /** Copied; a directory is made, and asked about what is in it. */
   take: 2,
-  /** A folder: copied with all that is in it, and nothing below is asked. */
+  /** A directory: copied with all that is in it, and nothing below is asked. */
   takeAll: 3,
 } as const;
 

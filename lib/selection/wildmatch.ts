@@ -14,11 +14,11 @@ export const anyOne = -2;
 
 export type Segment = Token[];
 /** Double star and slash: any number of segments. */
-const anyFolders = Symbol('**/');
+const anyDirectories = Symbol('**/');
 /** Double star at the end: whatever is left. */
 const anyRest = Symbol('/**');
 
-export type Wildcard = (Segment | typeof anyFolders | typeof anyRest)[];
+export type Wildcard = (Segment | typeof anyDirectories | typeof anyRest)[];
 
 const slash = 0x2f;
 const backslash = 0x5c;
@@ -63,8 +63,8 @@ export function parseWildcard(pattern: string, fold: boolean): Wildcard | undefi
         wildcard.push(anyRest);
         return wildcard;
       } else {
-        wildcard.push(anyFolders);
-        // Before an escaped slash it stands for at least one folder.
+        wildcard.push(anyDirectories);
+        // Before an escaped slash it stands for at least one directory.
         if (pattern[at] === '/') at += 1;
         else segment.push(star);
       }
@@ -186,7 +186,7 @@ export function matchesWildcard(wildcard: Wildcard, text: string, start: number)
   let retryAt = 0;
   for (;;) {
     const expected = wildcard[part];
-    if (expected === anyFolders) {
+    if (expected === anyDirectories) {
       part += 1;
       retryPart = part;
       retryAt = at;

@@ -4,7 +4,7 @@
  */
 import type { BigIntStats } from 'node:fs';
 import { type CopyError, refuse } from '../errors.js';
-import { baseName, folderOf, isAbsolute, join } from './paths.js';
+import { baseName, directoryOf, isAbsolute, join } from './paths.js';
 import { readlink, realpath, type Steps, stat } from './steps.js';
 
 const names = /^\/((proc\/\d+(\/task\/\d+)?|dev)\/fd\/\d+|dev\/std(in|out|err))$/;
@@ -19,11 +19,11 @@ export function* namesDescriptor(path: Buffer, follow: boolean): Steps<boolean> 
   // As many symlinks as the system follows.
   for (let links = 0; links < 40; links++) {
     try {
-      const folder = yield* realpath(folderOf(at));
-      if (names.test(join(folder, baseName(at)).toString('latin1'))) return true;
+      const directory = yield* realpath(directoryOf(at));
+      if (names.test(join(directory, baseName(at)).toString('latin1'))) return true;
       if (!follow || !(yield* stat(at, false)).isSymbolicLink()) return false;
       const target = yield* readlink(at);
-      at = isAbsolute(target) ? target : join(folder, target);
+      at = isAbsolute(target) ? target : join(directory, target);
     } catch {
       return false; // a symlink that leads nowhere
     }

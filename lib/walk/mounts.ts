@@ -46,18 +46,18 @@ export function parseCommand(output: string): Mount[] {
 }
 
 /**
- * What a folder, given without links, is on. macOS shows two volumes as one tree: there a mount point above
- * need not be the folder's.
+ * What a directory, given without links, is on. macOS shows two volumes as one tree: there a mount point above
+ * need not be the directory's.
  */
-export async function mountOf(folder: Buffer): Promise<Mount | undefined> {
+export async function mountOf(directory: Buffer): Promise<Mount | undefined> {
   const all = await mounts();
   if (process.platform === 'darwin') {
-    const { dev } = await promises.stat(folder);
+    const { dev } = await promises.stat(directory);
     const devices = await Promise.all(all.map(({ path }) => deviceOf(path)));
     return all[devices.indexOf(dev)];
   }
   // The last one mounted there, or above, lies over the others.
-  const above = all.filter((mount) => isWithin(folder, mount.path));
+  const above = all.filter((mount) => isWithin(directory, mount.path));
   const deepest = Math.max(...above.map(({ path: { length } }) => length));
   return above.findLast((mount) => mount.path.length === deepest);
 }
@@ -69,13 +69,13 @@ function deviceOf(path: Buffer): Promise<number | undefined> {
   );
 }
 
-/** Whether a path is a folder's own or one below it. */
-export function isWithin(path: Buffer, folder: Buffer): boolean {
-  const prefix = join(folder, Buffer.alloc(0));
-  return path.equals(folder) || path.subarray(0, prefix.length).equals(prefix);
+/** Whether a path is a directory's own or one below it. */
+export function isWithin(path: Buffer, directory: Buffer): boolean {
+  const prefix = join(directory, Buffer.alloc(0));
+  return path.equals(directory) || path.subarray(0, prefix.length).equals(prefix);
 }
 
-/** The mount points at or below a folder, which is given without links. */
-export async function mountsWithin(folder: Buffer): Promise<Buffer[]> {
-  return (await mounts()).map(({ path }) => path).filter((path) => isWithin(path, folder));
+/** The mount points at or below a directory, which is given without links. */
+export async function mountsWithin(directory: Buffer): Promise<Buffer[]> {
+  return (await mounts()).map(({ path }) => path).filter((path) => isWithin(path, directory));
 }

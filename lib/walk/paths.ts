@@ -62,7 +62,7 @@ export function isAbsolute(path: Buffer): boolean {
  */
 export function absolute(path: Buffer): Buffer {
   if (!isWindows) return isAbsolute(path) ? path : join(workingDirectory(path), path);
-  // There each drive has a working folder, and `..` is a matter of names.
+  // There each drive has a working directory, and `..` is a matter of names.
   const whole = fromSystem(Buffer.from(resolve(path.toString())));
   return endsInSlash(path) ? join(whole, Buffer.alloc(0)) : whole;
 }
@@ -119,8 +119,8 @@ export function trimSlashes(path: Buffer): Buffer {
   return path.subarray(0, end);
 }
 
-export function join(folder: Buffer, name: Buffer): Buffer {
-  return Buffer.concat([folder, Buffer.from(endsInSlash(folder) ? '' : '/'), name]);
+export function join(directory: Buffer, name: Buffer): Buffer {
+  return Buffer.concat([directory, Buffer.from(endsInSlash(directory) ? '' : '/'), name]);
 }
 
 /** The last component; empty for the root. */
@@ -130,7 +130,7 @@ export function baseName(path: Buffer): Buffer {
 }
 
 /** All but the last component of an absolute path. */
-export function folderOf(path: Buffer): Buffer {
+export function directoryOf(path: Buffer): Buffer {
   const trimmed = trimSlashes(path);
   return trimSlashes(
     trimmed.subarray(0, Math.max(rootLength(trimmed), trimmed.lastIndexOf(slash) + 1)),

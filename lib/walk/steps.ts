@@ -107,22 +107,22 @@ export function mkdir(path: Buffer, recursive: boolean): Steps<unknown> {
   );
 }
 
-/** Waits until the names in a folder are on disk. */
-export function syncFolder(path: Buffer): Steps<void> {
+/** Waits until the names in a directory are on disk. */
+export function syncDirectory(path: Buffer): Steps<void> {
   const wait = async (): Promise<void> => {
-    const folder = await calls.open(path, 'r');
+    const directory = await calls.open(path, 'r');
     try {
-      await calls.fsync(folder);
+      await calls.fsync(directory);
     } finally {
-      await calls.close(folder);
+      await calls.close(directory);
     }
   };
   const now = (): void => {
-    const folder = fs.openSync(path, 'r');
+    const directory = fs.openSync(path, 'r');
     try {
-      fs.fsyncSync(folder);
+      fs.fsyncSync(directory);
     } finally {
-      fs.closeSync(folder);
+      fs.closeSync(directory);
     }
   };
   return step(wait, now);

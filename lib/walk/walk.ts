@@ -8,17 +8,17 @@ import { namesDescriptor, openedPath } from './descriptor.js';
 import {
   baseName,
   endsInSlash,
-  folderOf,
+  directoryOf,
   isRoot,
   join,
   type Shown,
   showPath,
   trimSlashes,
 } from './paths.js';
-import { all, mkdir, realpath, type Steps, stat, syncFolder } from './steps.js';
+import { all, mkdir, realpath, type Steps, stat, syncDirectory } from './steps.js';
 
 export interface Root extends NativeRoot {
-  isFolder: boolean;
+  isDirectory: boolean;
 }
 
 export interface Walk {
@@ -37,7 +37,7 @@ export function* findRoots(request: Request): Steps<Walk> {
   const into = several || endsInSlash(dest);
 
   if (request.mirror && !request.compares && isRoot(dest)) {
-    throw refuse('ERR_FASTCP_MIRROR', 'a mirror would empty the root folder', shown.dest(dest));
+    throw refuse('ERR_FASTCP_MIRROR', 'a mirror would empty the root directory', shown.dest(dest));
   }
   const roots: Root[] = [];
   for (const source of sources) {
@@ -59,8 +59,8 @@ export function* findRoots(request: Request): Steps<Walk> {
     if (request.mirror && !request.compares) {
       yield* refuseToEmpty(src, target, shown.src(src), shown.dest(target));
     }
-    const isFolder = found.isDirectory();
-    roots.push({ src, dest: target, followSrc, scope: 0, remove: false, isFolder });
+    const isDirectory = found.isDirectory();
+    roots.push({ src, dest: target, followSrc, scope: 0, remove: false, isDirectory });
   }
   return { roots, into, shown };
 }
@@ -106,7 +106,7 @@ function* nameOf(src: Buffer, shown: Shown): Steps<Buffer> {
   if (!['', '.', '..'].includes(name.toString())) return name;
   const real = baseName(yield* realpath(src));
   if (real.length > 0) return real;
-  throw invalidValue('src', 'a path with a name, to be copied into a folder', shown.src(src));
+  throw invalidValue('src', 'a path with a name, to be copied into a directory', shown.src(src));
 }
 
 function isSame(a: BigIntStats, b: BigIntStats): boolean {
@@ -114,18 +114,18 @@ function isSame(a: BigIntStats, b: BigIntStats): boolean {
 }
 
 /**
- * Whether `folder` is the one at `path`, which must exist, or one above it. Compares identities, not
- * names: links and bind mounts lead to the same folder by other ways.
+ * Whether `directory` is the one at `path`, which must exist, or one above it. Compares identities, not
+ * names: links and bind mounts lead to the same directory by other ways.
  */
-export function* isAtOrBelow(path: Buffer, folder: BigIntStats): Steps<boolean> {
+export function* isAtOrBelow(path: Buffer, directory: BigIntStats): Steps<boolean> {
   let at: Buffer = yield* realpath(path);
   const here = [at];
   while (!isRoot(at)) {
-    at = folderOf(at);
+    at = directoryOf(at);
     here.push(at);
   }
   const found = yield* all(here.map((one) => () => stat(one, true)));
-  return found.some((one) => isSame(folder, one));
+  return found.some((one) => isSame(directory, one));
 }
 
 function* refuseIntoItself(
@@ -134,8 +134,8 @@ function* refuseIntoItself(
   srcPath: string,
   destPath: string,
 ): Steps<void> {
-  const isFolder = src.isDirectory();
-  const there = yield* existing(target, isFolder);
+  const isDirectory = src.isDirectory();
+  const there = yield* existing(target, isDirectory);
   if (there && isSame(src, there)) {
     throw refuse('ERR_FS_CP_EINVAL', 'src and dest are the same', srcPath, destPath);
   }
@@ -143,13 +143,13 @@ function* refuseIntoItself(
     const why = 'the destination names an open file descriptor, which fastcp does not replace';
     throw refuse('ERR_FASTCP_DEST_IS_SPECIAL', why, srcPath, destPath);
   }
-  if (!isFolder) return;
-  if (yield* isAtOrBelow(there ? target : yield* nearest(folderOf(target)), src)) {
-    throw refuse('ERR_FS_CP_EINVAL', 'cannot copy a folder into itself', srcPath, destPath);
+  if (!isDirectory) return;
+  if (yield* isAtOrBelow(there ? target : yield* nearest(directoryOf(target)), src)) {
+    throw refuse('ERR_FS_CP_EINVAL', 'cannot copy a directory into itself', srcPath, destPath);
   }
 }
 
-/** Folders of which nobody means that all but a copy goes. */
+/** Directories of which nobody means that all but a copy goes. */
 function* refuseToEmpty(
   src: Buffer,
   target: Buffer,
@@ -162,11 +162,12 @@ function* refuseToEmpty(
     throw refuse('ERR_FASTCP_MIRROR', `a mirror would empty ${what}`, srcPath, destPath);
   };
   const real = yield* realpath(target);
-  if (isRoot(real)) refuseAs('the root folder');
-  if (/^([A-Z]:)?\/(root|(home|Users)(\/[^/]+)?)$/.test(real.toString())) refuseAs('a home folder');
+  if (isRoot(real)) refuseAs('the root directory');
+  if (/^([A-Z]:)?\/(root|(home|Users)(\/[^/]+)?)$/.test(real.toString()))
+    refuseAs('a home directory');
   for (const [inside, what] of [
-    [Buffer.from(homedir()), 'your home folder'],
-    [src, 'a folder that the source is in'],
+    [Buffer.from(homedir()), 'your home directory'],
+    [src, 'a directory that the source is in'],
   ] as const) {
     if ((yield* existing(inside, true)) && (yield* isAtOrBelow(inside, there))) refuseAs(what);
   }
@@ -190,9 +191,9 @@ export function* existing(path: Buffer, follow: boolean): Steps<BigIntStats | un
   }
 }
 
-/** A path itself or the nearest folder above it that is there. */
+/** A path itself or the nearest directory above it that is there. */
 export function* nearest(path: Buffer): Steps<Buffer> {
-  for (let at = path; ; at = folderOf(at)) {
+  for (let at = path; ; at = directoryOf(at)) {
     if (yield* existing(at, true)) return at;
     // On Windows: there is no such drive.
     if (isRoot(at)) throw refuse('ENOENT', 'no such file or directory', showPath(at));
@@ -200,24 +201,28 @@ export function* nearest(path: Buffer): Steps<Buffer> {
 }
 
 /**
- * Makes missing parents of DEST. A folder named by a slash, or for several sources, is made itself;
- * those above it if asked. Returns the nearest folder that was there.
+ * Makes missing parents of DEST. A directory named by a slash, or for several sources, is made itself;
+ * those above it if asked. Returns the nearest directory that was there.
  */
 export function* makeParents(walk: Walk, request: Request): Steps<Buffer> {
   const { shown } = walk;
   const { parents, dryRun } = request;
   const needed = parentOf(walk, request);
-  const parent = folderOf(request.dest);
+  const parent = directoryOf(request.dest);
   const found = yield* existing(needed, true);
   if (found?.isDirectory()) return needed;
   if (found) {
-    const why = 'cannot overwrite a non-folder with a folder';
+    const why = 'cannot overwrite a non-directory with a directory';
     throw refuse('ERR_FS_CP_DIR_TO_NON_DIR', why, shown.dest(needed));
   }
   if (!parents && !(yield* existing(parent, true))) {
-    throw refuse('ENOENT', 'the parent folder of the destination is missing', shown.dest(parent));
+    throw refuse(
+      'ENOENT',
+      'the parent directory of the destination is missing',
+      shown.dest(parent),
+    );
   }
-  const there = yield* nearest(folderOf(needed));
+  const there = yield* nearest(directoryOf(needed));
   if (dryRun) return there;
   try {
     yield* mkdir(needed, parents);
@@ -228,15 +233,15 @@ export function* makeParents(walk: Walk, request: Request): Steps<Buffer> {
 }
 
 /**
- * What the engine does not see: the names of the roots, and of folders that were made above them, are on
+ * What the engine does not see: the names of the roots, and of directories that were made above them, are on
  * disk. `there` is what makeParents() returned.
  */
 export function* syncParents(walk: Walk, request: Request, there: Buffer): Steps<void> {
-  for (let at = parentOf(walk, request); ; at = folderOf(at)) {
+  for (let at = parentOf(walk, request); ; at = directoryOf(at)) {
     try {
-      yield* syncFolder(at);
+      yield* syncDirectory(at);
     } catch (error) {
-      // A folder that may not be read, or that knows no such thing.
+      // A directory that may not be read, or that knows no such thing.
       const { code } = error as NodeJS.ErrnoException;
       const none = ['EACCES', 'EINVAL', 'EPERM'].includes(code ?? '');
       if (!none) throw rename(error, walk.shown.dest(at));
@@ -245,8 +250,8 @@ export function* syncParents(walk: Walk, request: Request, there: Buffer): Steps
   }
 }
 
-/** The folder that the roots lie in. */
+/** The directory that the roots lie in. */
 function parentOf({ into }: Walk, request: Request): Buffer {
   const dest = trimSlashes(request.dest);
-  return into ? dest : folderOf(dest);
+  return into ? dest : directoryOf(dest);
 }

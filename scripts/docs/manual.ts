@@ -23,7 +23,7 @@ export interface Section {
 export function manual(): Manual {
   return {
     version: manifest.version,
-    summary: 'copies folder trees, fast and right',
+    summary: 'copies directory trees, fast and right',
     synopsis: [
       'fastcp [options] SRC... DEST',
       'fastcp --compare [options] A B',
@@ -101,11 +101,11 @@ const others: Section[] = [
   {
     title: 'Examples',
     items: [
-      ['fastcp node_modules /cache/node_modules', 'copy a folder to exactly that path'],
+      ['fastcp node_modules /cache/node_modules', 'copy a directory to exactly that path'],
       ['fastcp a b backup/', 'make backup/a and backup/b'],
       ['fastcp --mirror src dest', 'make dest what src is, and change only what changed'],
       ['fastcp --gitignore --dry-run -v . ../clean', 'see what would be copied, and why not'],
-      ['fastcp --atomic dist /srv/app/current', 'replace a folder in one step'],
+      ['fastcp --atomic dist /srv/app/current', 'replace a directory in one step'],
       ['source <(fastcp --completions bash)', 'complete options in bash; so in zsh'],
       ['fastcp --completions fish | source', 'in fish'],
     ],

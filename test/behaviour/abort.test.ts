@@ -21,7 +21,7 @@ import {
   openFiles,
   snapshot,
   strangersIn,
-  workFolder,
+  workDirectory,
 } from '../support/big-tree.js';
 import { nodes, runChild } from './support/child.js';
 
@@ -29,7 +29,7 @@ const FILES = 30_000;
 /** The most that a rejection may take, in milliseconds. */
 const SOON = 100;
 
-const cwd = workFolder();
+const cwd = workDirectory();
 const src = join(cwd, 'src');
 let made = 0;
 const newDest = () => join(cwd, `dest-${made++}`);

@@ -6,11 +6,11 @@ import { copyTree, doctor } from '../../lib/index.js';
 import type { CopyOptions } from '../../lib/types.js';
 import { useFileSystem } from '../support/filesystems.js';
 import { makeFiles } from '../support/trees.js';
-import { needTool, workFolder } from '../support/work.js';
+import { needTool, workDirectory } from '../support/work.js';
 
 // Directories of DEST in which entries can be made, and neither renamed nor removed.
 
-const work = workFolder('append-only');
+const work = workDirectory('append-only');
 const mounted = useFileSystem(work, 'ext4', { size: '32M' });
 let at: string;
 let src: string;
@@ -27,20 +27,20 @@ function prepare(context: TestContext): void {
   symlinkSync('old', join(dest, 'link'));
 }
 
-/** Makes the folders append-only until the test is over. */
-function close(...folders: string[]): void {
-  const { status } = spawnSync('chattr', ['+a', ...folders]);
-  closed.push(...folders);
+/** Makes the directories append-only until the test is over. */
+function close(...directories: string[]): void {
+  const { status } = spawnSync('chattr', ['+a', ...directories]);
+  closed.push(...directories);
   if (status !== 0) throw new Error('chattr failed');
 }
 
 const closed: string[] = [];
 afterEach(() => {
-  for (const folder of closed.splice(0)) execFileSync('chattr', ['-a', folder]);
+  for (const directory of closed.splice(0)) execFileSync('chattr', ['-a', directory]);
 });
 
-const all = (folder: string): string[] =>
-  readdirSync(folder, { recursive: true }).sort() as string[];
+const all = (directory: string): string[] =>
+  readdirSync(directory, { recursive: true }).sort() as string[];
 
 test.for<[string, CopyOptions]>([
   ['a copy', {}],
@@ -63,7 +63,7 @@ test.for<[string, CopyOptions]>([
       expect(refused.map((error) => error.dest).sort()).toEqual(
         names.map((name) => join(dest, name)).sort(),
       );
-      expect(refused[0]?.message).toContain('the folder is append-only');
+      expect(refused[0]?.message).toContain('the directory is append-only');
       // Its own mode and times cannot be set there either.
       expect(errors.every(({ code }) => code === 'ERR_FASTCP_APPEND_ONLY')).toBe(true);
       const added = options.dryRun ? [] : ['added'];
@@ -73,7 +73,7 @@ test.for<[string, CopyOptions]>([
   },
 );
 
-test('as the folder that DEST is in', async (context) => {
+test('as the directory that DEST is in', async (context) => {
   prepare(context);
   makeFiles(at, { 'log/file': 'old', 'log/tree/x': 'old' });
   close(join(at, 'log'));
@@ -86,8 +86,8 @@ test('as the folder that DEST is in', async (context) => {
   expect(await code({ atomic: true }, 'file', 'file')).toBe('ERR_FASTCP_APPEND_ONLY');
   expect(await code({ atomic: 'two-step' }, 'sub', 'tree')).toBe('ERR_FASTCP_APPEND_ONLY');
   expect(await code({}, 'file', 'new')).toBe('none');
-  const { folders } = await doctor(join(at, 'log'));
-  expect(folders[0]?.obstacle).toContain('append-only');
+  const { directories } = await doctor(join(at, 'log'));
+  expect(directories[0]?.obstacle).toContain('append-only');
   expect(all(join(at, 'log'))).toEqual(['file', 'new', 'tree', 'tree/x']);
 });
 

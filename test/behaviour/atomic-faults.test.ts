@@ -20,7 +20,7 @@ import { Random } from '../selection/support/random.js';
 import { containers, digest, makeUniform } from '../support/atomic.js';
 import { COMMAND, run } from '../support/child.js';
 import { useFileSystem } from '../support/filesystems.js';
-import { workFolder } from '../support/work.js';
+import { workDirectory } from '../support/work.js';
 
 const faults = Number(process.env.FASTCP_FAULTS ?? 12);
 const seed = Number(process.env.FASTCP_SEED ?? Date.now() % 1_000_000);
@@ -28,7 +28,7 @@ const random = new Random(seed);
 /** For all of one kind. */
 const timeout = 60_000 + faults * 5000;
 
-const work = workFolder('atomic-faults');
+const work = workDirectory('atomic-faults');
 console.info(`atomic faults: ${faults} of each, FASTCP_SEED=${seed}`);
 
 const command = (src: string, dest: string): string[] => [
@@ -128,7 +128,7 @@ test('a full disk at any moment: the old tree, and nothing is left', {
   const oldDigest = digest(dest);
   const { bavail, bsize } = statfsSync(at);
   const free = bavail * bsize;
-  const needed = 500 * 4096; // a page for each file; folders take none
+  const needed = 500 * 4096; // a page for each file; directories take none
   for (let round = 0; round < faults; round++) {
     writeFileSync(fill, Buffer.alloc(free - random.below(needed)));
     const { status, stderr } = await run(command(other, dest));

@@ -21,11 +21,11 @@ import { useFileSystem, whileMounted } from '../support/filesystems.js';
 import { buildShim, faultLog, withFaults } from '../support/shim.js';
 import { makeFiles } from '../support/trees.js';
 import { asUser, needUser, USER } from '../support/user.js';
-import { needRoot, needTool, workFolder } from '../support/work.js';
+import { needRoot, needTool, workDirectory } from '../support/work.js';
 
 // DEST is replaced whole, or not at all. Killed processes and full disks: atomic-faults.test.ts
 
-const work = workFolder('atomic');
+const work = workDirectory('atomic');
 let number = 0;
 let at: string;
 let src: string;
@@ -83,14 +83,14 @@ describe('reuses files of the old DEST', () => {
   });
 
   test('as clones', async (context) => {
-    const folder = join(btrfs(context), 'reuse');
-    mkdirSync(folder);
-    [at, src, dest] = [folder, join(folder, 'src'), join(folder, 'dest')];
+    const directory = join(btrfs(context), 'reuse');
+    mkdirSync(directory);
+    [at, src, dest] = [directory, join(directory, 'src'), join(directory, 'dest')];
     makeBoth();
     const result = await copyTree(src, dest, { atomic: true, reuse: 'clone' });
     expect(differences(src, dest)).toEqual([]);
     expect(result).toMatchObject({ replaced: true, files: 2, skipped: 2, errorCount: 0 });
-    expect(readdirSync(folder).sort()).toEqual(['dest', 'src']);
+    expect(readdirSync(directory).sort()).toEqual(['dest', 'src']);
   });
 
   test.for([
@@ -103,9 +103,9 @@ describe('reuses files of the old DEST', () => {
     async ([reuse, preserve], context) => {
       needTool(context, 'setfacl');
       const disk = btrfs(context);
-      const folder = join(disk, `attributes ${reuse} ${preserve}`);
-      mkdirSync(folder);
-      [at, src, dest] = [folder, join(folder, 'src'), join(folder, 'dest')];
+      const directory = join(disk, `attributes ${reuse} ${preserve}`);
+      mkdirSync(directory);
+      [at, src, dest] = [directory, join(directory, 'src'), join(directory, 'dest')];
       makeBoth();
       const all = (...words: string[]): string =>
         execFileSync('sh', ['-c', `cd "$0" && ${words.join(' && ')}`, dest], { encoding: 'utf8' });
@@ -160,7 +160,7 @@ describe('replaces', () => {
     expect(statSync(dest).mode & 0o7777).toBe(0o711);
     expect(result).toMatchObject({
       files: 2,
-      folders: 2,
+      directories: 2,
       replaced: true,
       warnings: [],
       errors: [],
@@ -410,10 +410,10 @@ describe('refuses', () => {
   const refusal = (code: string) => ({ code, dest, message: expect.stringContaining(dest) });
 
   test.each([
-    ['a link to a folder', 'mkdir x; ln -s x dest', 'ERR_FASTCP_DEST_IS_LINK'],
+    ['a link to a directory', 'mkdir x; ln -s x dest', 'ERR_FASTCP_DEST_IS_LINK'],
     ['a link to nothing', 'ln -s x dest', 'ERR_FASTCP_DEST_IS_LINK'],
     ['a file', 'echo x > dest', 'ERR_FS_CP_DIR_TO_NON_DIR'],
-    ['a folder that SRC is in', 'mkdir dest; mv src dest/src', 'ERR_FS_CP_EINVAL'],
+    ['a directory that SRC is in', 'mkdir dest; mv src dest/src', 'ERR_FS_CP_EINVAL'],
     ['one that SRC is deep in', 'mkdir -p dest/x/y; mv src dest/x/y/src', 'ERR_FS_CP_EINVAL'],
   ])('%s', async (_, command, code) => {
     execFileSync('sh', ['-ec', command], { cwd: at });
@@ -433,7 +433,7 @@ describe('refuses', () => {
     expect(existsSync(join(dest, 'a/b'))).toBe(true);
   });
 
-  test('a folder by a file', async () => {
+  test('a directory by a file', async () => {
     mkdirSync(dest);
     const copy = copyTree(join(src, 'a'), dest, { atomic: true });
     await expect(copy).rejects.toMatchObject(refusal('ERR_FS_CP_NON_DIR_TO_DIR'));
@@ -442,7 +442,7 @@ describe('refuses', () => {
   test.for([
     ['a mount point', ['-t', 'tmpfs', 'tmpfs'], ''],
     ['a bind mount', ['--bind', '@'], ''],
-    ['a folder with a mount in it', ['--bind', '@'], 'a b'],
+    ['a directory with a mount in it', ['--bind', '@'], 'a b'],
   ] as const)('%s', async ([, args, name], context) => {
     needRoot(context);
     const [other, on] = [join(at, 'other'), join(dest, name)];
@@ -505,7 +505,7 @@ test('a second copy does not take for left over what the first one still works i
   expect(containers(at)).toEqual([]);
 });
 
-test('a folder that another copy made in the place of what was left over is left alone', async () => {
+test('a directory that another copy made in the place of what was left over is left alone', async () => {
   makeFiles(src, { a: 'new' });
   const left = join(at, '.dest.fastcp-0123456789abcdef');
   makeFiles(left, { 'tree/file': 'left' });
@@ -560,7 +560,7 @@ test('killed while it tries whether the file system can exchange: DEST stays', a
   expect(containers(at)).toEqual([]);
 });
 
-test("others' folders of that name are left alone", async () => {
+test("others' directories of that name are left alone", async () => {
   makeFiles(src, { a: 'new' });
   const theirs = '.dest.fastcp-0123456789abcdef';
   makeFiles(join(at, theirs), { file: 'precious' });
@@ -571,9 +571,9 @@ test("others' folders of that name are left alone", async () => {
   makeFiles(mine, { 'tree/file': 'left', 'old-0/file': 'left' });
   // Of the same owner, and with something in it that no copy leaves.
   const precious = ['file', 'tree/file', 'lock/file', 'old/file', '.hidden'].map((name, i) => {
-    const folder = join(at, `.dest.fastcp-000000000000000${i}`);
-    makeFiles(folder, { [name]: 'precious', 'own/file': 'precious' });
-    return [join(folder, name), join(folder, 'own/file')];
+    const directory = join(at, `.dest.fastcp-000000000000000${i}`);
+    makeFiles(directory, { [name]: 'precious', 'own/file': 'precious' });
+    return [join(directory, name), join(directory, 'own/file')];
   });
   await copyTree(src, dest, { atomic: true });
   expect(existsSync(mine)).toBe(false);
@@ -584,7 +584,7 @@ test("others' folders of that name are left alone", async () => {
 
 describe('where the file system cannot exchange', () => {
   const overlay = useFileSystem(work, 'overlay', {
-    lower: (folder) => makeFiles(join(folder, 'dest'), { old: 'old', 'sub/old': 'old' }),
+    lower: (directory) => makeFiles(join(directory, 'dest'), { old: 'old', 'sub/old': 'old' }),
   });
   const noExchange = 'inject=renameat2:error=EINVAL';
 
@@ -615,10 +615,10 @@ describe('where the file system cannot exchange', () => {
     expect(containers(at)).toEqual([]);
   });
 
-  test('a folder of a lower layer, it says so at the end, and two steps do it', async (context) => {
-    const folder = overlay(context);
+  test('a directory of a lower layer, it says so at the end, and two steps do it', async (context) => {
+    const directory = overlay(context);
     makeFiles(src, { a: 'new' });
-    const target = join(folder, 'dest');
+    const target = join(directory, 'dest');
     const before = digest(target);
     await expect(copyTree(src, target, { atomic: true })).rejects.toMatchObject({
       code: 'ERR_FASTCP_NO_EXCHANGE',
@@ -628,7 +628,7 @@ describe('where the file system cannot exchange', () => {
     expect(digest(target)).toBe(before);
     await copyTree(src, target, { atomic: 'two-step' });
     expect(differences(src, target)).toEqual([]);
-    expect(readdirSync(folder)).toEqual(['dest']);
+    expect(readdirSync(directory)).toEqual(['dest']);
   });
 
   /** The command with two steps, of which a rename goes wrong: into ready, DEST away, ready to DEST. */

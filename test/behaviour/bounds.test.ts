@@ -2,11 +2,11 @@ import { closeSync, mkdirSync, openSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { buildShim } from '../support/shim.js';
-import { workFolder } from '../support/work.js';
+import { workDirectory } from '../support/work.js';
 import { nodes, runChild } from './support/child.js';
 
-const work = workFolder('bounds');
-const FOLDERS = 400;
+const work = workDirectory('bounds');
+const DIRECTORIES = 400;
 const FILES = 250;
 
 test.each(nodes)(
@@ -19,17 +19,17 @@ test.each(nodes)(
     ];
     // Half of them only DEST has, and of the others all files.
     const name = 'x'.repeat(100);
-    for (let folder = 0; folder < FOLDERS; folder++) {
-      mkdirSync(join(dest, `${folder}`), { recursive: true });
-      if (folder % 2) mkdirSync(join(src, `${folder}`), { recursive: true });
+    for (let directory = 0; directory < DIRECTORIES; directory++) {
+      mkdirSync(join(dest, `${directory}`), { recursive: true });
+      if (directory % 2) mkdirSync(join(src, `${directory}`), { recursive: true });
       for (let file = 0; file < FILES; file++) {
-        closeSync(openSync(join(dest, `${folder}`, `${name}${file}`), 'w'));
+        closeSync(openSync(join(dest, `${directory}`, `${name}${file}`), 'w'));
       }
     }
     const code = `
       let go;
       const held = new Promise((resolve) => { go = resolve; });
-      const filter = ({ kind }) => kind === 'folder' || held.then(() => true);
+      const filter = ({ kind }) => kind === 'directory' || held.then(() => true);
       const job = copyTree(given.src, given.dest, { mirror: true, filter });
       const size = () => fs.statSync(given.log).size;
       let seen = -1;
@@ -43,11 +43,11 @@ test.each(nodes)(
     expect(ended).toMatchObject({
       exitCode: 0,
       stderr: '',
-      answer: { removed: FOLDERS * FILES + FOLDERS / 2, errorCount: 0 },
+      answer: { removed: DIRECTORIES * FILES + DIRECTORIES / 2, errorCount: 0 },
     });
     // All names together take 14 MB; 4 MiB of them may wait, and what is listed until a worker looks.
     expect(readFileSync(log, 'utf8')).toContain('getdents64');
-    expect(ended.answer.listed).toBeLessThan(FOLDERS / 2);
-    console.log(`${ended.answer.listed} of ${FOLDERS} directories were listed`);
+    expect(ended.answer.listed).toBeLessThan(DIRECTORIES / 2);
+    console.log(`${ended.answer.listed} of ${DIRECTORIES} directories were listed`);
   },
 );

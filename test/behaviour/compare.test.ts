@@ -14,20 +14,20 @@ import { compareTrees, copyTree } from '../../lib/index.js';
 import { COMMAND } from '../support/child.js';
 import { makeFiles, makeZoo } from '../support/trees.js';
 import { asUser, needUser } from '../support/user.js';
-import { needRoot, workFolder } from '../support/work.js';
+import { needRoot, workDirectory } from '../support/work.js';
 
-const work = workFolder('compare');
+const work = workDirectory('compare');
 let number = 0;
 let a: string;
 let b: string;
 beforeEach(() => {
-  const folder = join(work, `${number++}`);
-  a = join(folder, 'a');
-  b = join(folder, 'b');
+  const directory = join(work, `${number++}`);
+  a = join(directory, 'a');
+  b = join(directory, 'b');
   makeFiles(a, {
     same: 's',
-    'folder/content': 'one',
-    'folder/mode': '',
+    'directory/content': 'one',
+    'directory/mode': '',
     'gone/x': '',
     'gone/y': '',
   });
@@ -51,24 +51,24 @@ test('equal trees, and one with itself', async () => {
   expect(await compare()).toEqual([]);
 });
 
-test('every difference, by path; a folder stands for what is in it', async () => {
-  writeFileSync(join(b, 'folder/content'), 'two');
-  chmodSync(join(b, 'folder/mode'), 0o600);
+test('every difference, by path; a directory stands for what is in it', async () => {
+  writeFileSync(join(b, 'directory/content'), 'two');
+  chmodSync(join(b, 'directory/mode'), 0o600);
   rmSync(join(b, 'gone'), { recursive: true });
-  makeFiles(b, { 'extra/deep/file': '', 'folder/new': '' });
+  makeFiles(b, { 'extra/deep/file': '', 'directory/new': '' });
   rmSync(join(b, 'same'));
   mkdirSync(join(b, 'same'));
   symlinkSync('x', join(a, 'link'));
   symlinkSync('y', join(b, 'link'));
   expect(await compare()).toEqual([
-    'onlyInB folder /extra',
-    'content file /folder/content',
-    'metadata file /folder/mode',
-    'onlyInB file /folder/new',
-    'onlyInA folder /gone',
+    'onlyInB directory /extra',
+    'content file /directory/content',
+    'metadata file /directory/mode',
+    'onlyInB file /directory/new',
+    'onlyInA directory /gone',
     'content link /link',
     'onlyInA file /same',
-    'onlyInB folder /same',
+    'onlyInB directory /same',
   ]);
 });
 
@@ -76,14 +76,14 @@ test('contents decide, not times; times count when asked', async () => {
   utimesSync(join(b, 'same'), 5, 5);
   expect(await compare()).toEqual([]);
   expect(await compare({ preserve: ['timestamps'] })).toEqual(['metadata file /same']);
-  writeFileSync(join(b, 'folder/content'), 'eno');
-  utimesSync(join(b, 'folder/content'), 1, 1);
-  utimesSync(join(a, 'folder/content'), 1, 1);
-  expect(await compare()).toEqual(['content file /folder/content']);
+  writeFileSync(join(b, 'directory/content'), 'eno');
+  utimesSync(join(b, 'directory/content'), 1, 1);
+  utimesSync(join(a, 'directory/content'), 1, 1);
+  expect(await compare()).toEqual(['content file /directory/content']);
 });
 
 test('a selection holds on both sides', async () => {
-  makeFiles(b, { 'x.log': '', 'folder/y.log': '' });
+  makeFiles(b, { 'x.log': '', 'directory/y.log': '' });
   makeFiles(a, { 'z.log': '' });
   expect(await compare({ exclude: ['**/*.log'] })).toEqual([]);
 });
@@ -145,7 +145,7 @@ describe('hard links', () => {
 
   test('the same groups', async () => {
     for (const root of [a, b]) {
-      link(root, 'p', 'q', 'folder/r');
+      link(root, 'p', 'q', 'directory/r');
       link(root, 's', 't');
     }
     expect(await links()).toEqual([]);
@@ -218,7 +218,7 @@ describe('hard links', () => {
   });
 
   test('what -a has copied is the same; what it would do without is not', async () => {
-    for (const root of [a]) link(root, 'p', 'q', 'folder/r');
+    for (const root of [a]) link(root, 'p', 'q', 'directory/r');
     rmSync(b, { recursive: true });
     await copyTree(a, b, { preserve: true });
     expect(await compare({ preserve: true })).toEqual([]);
@@ -274,9 +274,9 @@ describe('command', () => {
   });
 
   test.for([
-    ['"$@" same /dev/stdin', '< same', '< folder/content'],
-    ['"$@" /dev/fd/5 same', '5< same', '5< folder/content'],
-    ['"$@" . /dev/fd/5', '5< .', '5< ../b/folder'],
+    ['"$@" same /dev/stdin', '< same', '< directory/content'],
+    ['"$@" /dev/fd/5 same', '5< same', '5< directory/content'],
+    ['"$@" . /dev/fd/5', '5< .', '5< ../b/directory'],
   ])('names of descriptors, on both sides: %s', ([command, same, other]) => {
     expect(bash(`${command} ${same}`)).toMatchObject({ status: 0, stderr: '' });
     expect(bash(`${command} ${other}`)).toMatchObject({ status: 1, stderr: '' });
@@ -291,7 +291,7 @@ describe('command', () => {
     expect([status, stderr]).toEqual([2, expect.stringContaining('ERR_FASTCP_SOURCE_IS_STREAM')]);
   });
 
-  test.for(['same same', 'same folder/content', '--json same same'])(
+  test.for(['same same', 'same directory/content', '--json same same'])(
     'so is an output that fails: %s',
     (words) => {
       const { status, stderr } = bash(`"$@" ${words} > /dev/full`);

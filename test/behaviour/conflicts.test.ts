@@ -18,11 +18,11 @@ import { copyInChild } from '../support/child.js';
 import { differences, leftovers, readTree, type Tree } from '../support/compare.js';
 import { useFileSystem } from '../support/filesystems.js';
 import { makeFiles } from '../support/trees.js';
-import { needTool, workFolder } from '../support/work.js';
+import { needTool, workDirectory } from '../support/work.js';
 
 // What happens where DEST has an entry already: force, errorOnExist, and kind against kind.
 
-const work = workFolder('conflicts');
+const work = workDirectory('conflicts');
 let at: string;
 let src: string;
 let dest: string;
@@ -42,7 +42,7 @@ const kinds = {
   file: 'printf new > entry; chmod 640 entry',
   link: 'ln -s target entry',
   fifo: 'mkfifo -m 604 entry',
-  folder: 'mkdir entry; printf new > entry/child; ln -s t entry/link',
+  directory: 'mkdir entry; printf new > entry/child; ln -s t entry/link',
 };
 
 const present = {
@@ -53,8 +53,8 @@ const present = {
   'a FIFO': 'mkfifo entry',
   'a socket': `python3 -c 'import os, stat; os.mknod("entry", stat.S_IFSOCK | 0o600)'`,
   'a linked file': 'ln ../outside/kept entry',
-  'a folder': 'mkdir entry; printf old > entry/child; printf old > entry/other',
-  'an empty folder': 'mkdir entry',
+  'a directory': 'mkdir entry; printf old > entry/child; printf old > entry/other',
+  'an empty directory': 'mkdir entry',
 };
 
 const rules = {
@@ -68,11 +68,11 @@ type Outcome = 'replaced' | 'kept' | 'skipped' | 'merged' | `ERR_${string}`;
 
 /** The whole rule, told once more. */
 function expectedOutcome(kind: string, there: string, rule: keyof typeof rules): Outcome {
-  const folderThere = there.endsWith('folder');
+  const directoryThere = there.endsWith('directory');
   const special = there === 'a FIFO' || there === 'a socket';
-  if (kind === 'folder' && special) return 'ERR_FASTCP_DEST_IS_SPECIAL';
-  if (kind === 'folder') return folderThere ? 'merged' : 'ERR_FS_CP_DIR_TO_NON_DIR';
-  if (folderThere) return 'ERR_FS_CP_NON_DIR_TO_DIR';
+  if (kind === 'directory' && special) return 'ERR_FASTCP_DEST_IS_SPECIAL';
+  if (kind === 'directory') return directoryThere ? 'merged' : 'ERR_FS_CP_DIR_TO_NON_DIR';
+  if (directoryThere) return 'ERR_FS_CP_NON_DIR_TO_DIR';
   if (rule === 'no force') return 'skipped';
   if (rule === 'error on exist') return 'ERR_FS_CP_EEXIST';
   if (there === 'a FIFO' && kind === 'fifo') return 'kept';
@@ -93,8 +93,8 @@ const rows = Object.keys(rules).flatMap((rule) =>
   ),
 );
 
-const make = (folder: string, command: string): void => {
-  execFileSync('sh', ['-ec', `umask 022; ${command}`], { cwd: folder });
+const make = (directory: string, command: string): void => {
+  execFileSync('sh', ['-ec', `umask 022; ${command}`], { cwd: directory });
 };
 
 /** All but allocation, and which inode each name is. */
@@ -122,10 +122,11 @@ test.each(rows)('%s: %s over %s: %s', async (rule, kind, there, outcome) => {
   }
   if (outcome === 'merged') {
     const children = rule === 'default' || rule.startsWith('force') ? 'new' : 'old';
-    const expected = there === 'a folder' ? children : 'new';
+    const expected = there === 'a directory' ? children : 'new';
     expect(readFileSync(join(dest, 'entry/child'), 'utf8')).toBe(expected);
     expect(readlinkSync(join(dest, 'entry/link'))).toBe('t');
-    if (there === 'a folder') expect(readFileSync(join(dest, 'entry/other'), 'utf8')).toBe('old');
+    if (there === 'a directory')
+      expect(readFileSync(join(dest, 'entry/other'), 'utf8')).toBe('old');
     if (expected === 'new') expect(result.errorCount).toBe(0);
     return;
   }
@@ -160,26 +161,26 @@ describe('as SRC and DEST themselves', () => {
       const outside = look(join(at, 'outside'));
       const [from, to] = [join(src, 'entry'), join(dest, 'entry')];
       const copy = copyTree(from, to, rules[rule]);
-      if (kind !== 'folder' && kind !== 'link' && there === 'a link outside') {
+      if (kind !== 'directory' && kind !== 'link' && there === 'a link outside') {
         await expect(copy).rejects.toMatchObject({ code: 'ERR_FS_CP_NON_DIR_TO_DIR' });
         expect(readlinkSync(to)).toBe('../outside');
         expect(look(join(at, 'outside'))).toEqual(outside);
         return;
       }
-      if (kind === 'folder' && there === 'a link outside') {
+      if (kind === 'directory' && there === 'a link outside') {
         await copy; // DEST's own link is followed
         expect(readlinkSync(to)).toBe('../outside');
         expect(readFileSync(join(at, 'outside/child'), 'utf8')).toBe('new');
         return;
       }
-      if (kind === 'folder' && there === 'a dangling link') {
+      if (kind === 'directory' && there === 'a dangling link') {
         await expect(copy).rejects.toMatchObject({ path: from, dest: to });
         expect(readlinkSync(to)).toBe('../nowhere');
         expect(readdirSync(at).sort()).toEqual(['dest', 'outside', 'src']);
         return;
       }
       if (outcome.startsWith('ERR')) await expect(copy).rejects.toMatchObject({ code: outcome });
-      else if (outcome === 'merged' && rule === 'error on exist' && there === 'a folder') {
+      else if (outcome === 'merged' && rule === 'error on exist' && there === 'a directory') {
         await expect(copy).rejects.toMatchObject({ code: 'ERR_FS_CP_EEXIST' });
       } else await copy;
       if (outcome === 'replaced' && kind === 'link') expect(readlinkSync(to)).toBe('target');
@@ -233,13 +234,13 @@ test('twice over links of every sort', async () => {
   }
 });
 
-describe('what somebody else renames to names of a new folder is no collision', () => {
-  // Whether DEST takes names for the same is asked by a folder in it; where that is refused, by a listing.
+describe('what somebody else renames to names of a new directory is no collision', () => {
+  // Whether DEST takes names for the same is asked by a directory in it; where that is refused, by a listing.
   test.for([true, false])('asked: %s', async (asked, context) => {
     needTool(context, 'strace');
     const names = Array.from({ length: 20 }, (_, i) => `${i}`);
-    makeFiles(src, Object.fromEntries(names.map((name) => [`folder/${name}`, 'new'])));
-    const folder = join(dest, 'folder');
+    makeFiles(src, Object.fromEntries(names.map((name) => [`directory/${name}`, 'new'])));
+    const directory = join(dest, 'directory');
     const log = join(at, 'log');
     // Listings take their time, so that there is some for renames before and during them.
     const faults = ['inject=getdents64:delay_enter=30000'];
@@ -252,9 +253,9 @@ describe('what somebody else renames to names of a new folder is no collision', 
       '-o',
       log,
       '-P',
-      join(src, 'folder'),
+      join(src, 'directory'),
       '-P',
-      folder,
+      directory,
     ];
     for (const fault of faults) strace.push('-e', fault);
     let ended = false;
@@ -267,22 +268,22 @@ describe('what somebody else renames to names of a new folder is no collision', 
     let rounds = 0;
     while (!ended) {
       await sleep(rounds ? 100 : 1);
-      if (!existsSync(folder)) continue;
+      if (!existsSync(directory)) continue;
       rounds++;
       for (const name of [...names, ...others]) {
         writeFileSync(join(at, 'theirs'), 'theirs');
-        renameSync(join(at, 'theirs'), join(folder, name));
+        renameSync(join(at, 'theirs'), join(directory, name));
       }
     }
     const { error, result } = await job;
     expect(error).toBeUndefined();
     expect(result.files).toBe(20);
-    expect(readdirSync(folder).sort()).toEqual([...names, ...others].sort());
+    expect(readdirSync(directory).sort()).toEqual([...names, ...others].sort());
     const calls = readFileSync(log, 'utf8');
     const replaced = calls.split('renameat(').length - 1;
-    const listings = calls.split(`<${folder}>, ".", `).length - 1;
+    const listings = calls.split(`<${directory}>, ".", `).length - 1;
     expect(replaced).toBeGreaterThan(0);
-    // A listing for each name would make a wide folder slow.
+    // A listing for each name would make a wide directory slow.
     if (asked) expect(listings).toBe(0);
     else expect(listings).toBeGreaterThanOrEqual(replaced);
   });
@@ -291,8 +292,8 @@ describe('what somebody else renames to names of a new folder is no collision', 
 describe('two names that are one in DEST, which lists it in small letters', () => {
   const ntfs = useFileSystem(work, 'ntfs', { size: '64M' });
   const pairs = [
-    ['file', 'FILE'],
-    ['Folder/', 'foldeR/'],
+    ['Directory/', 'directorY/'],
+    ['Directory/', 'foldeR/'],
     ['what', 'What/'],
   ];
 
@@ -325,7 +326,7 @@ test('hundreds of files at once, again and again', async () => {
   makeFiles(src, files);
   for (let round = 0; round < 5; round++) {
     const result = await copyTree(src, dest);
-    expect(result).toMatchObject({ files: 600, folders: round === 0 ? 7 : 0, errorCount: 0 });
+    expect(result).toMatchObject({ files: 600, directories: round === 0 ? 7 : 0, errorCount: 0 });
   }
   expect(differences(src, dest)).toEqual([]);
   expect(leftovers(dest)).toEqual([]);

@@ -6,11 +6,11 @@ import { copyTree } from '../../lib/index.js';
 import { COMMAND, copyInChild, limited, run } from '../support/child.js';
 import { deepSummary, differences } from '../support/compare.js';
 import { makeDeep, makeFiles } from '../support/trees.js';
-import { needTool, removeTree, workFolder } from '../support/work.js';
+import { needTool, removeTree, workDirectory } from '../support/work.js';
 
 // Trees deeper than any path, with fewer descriptors than levels.
 
-const work = workFolder('deep');
+const work = workDirectory('deep');
 const levels = 5000;
 const trees = ['bare', 'comb'] as const;
 const src = (shape: string): string => join(work, shape);
@@ -20,19 +20,19 @@ let expected: Record<(typeof trees)[number], ReturnType<typeof deepSummary>>;
 beforeAll(() => {
   for (const shape of trees) makeDeep(src(shape), levels, shape);
   expected = { bare: deepSummary(src('bare')), comb: deepSummary(src('comb')) };
-  expect(expected.bare.folders).toBe(levels + 2);
-  expect(expected.comb.folders).toBe(2 * levels + 1);
+  expect(expected.bare.directories).toBe(levels + 2);
+  expect(expected.comb.directories).toBe(2 * levels + 1);
 });
 
 describe.for(trees)('5,000 levels, %s', (shape) => {
   test('by the library', async () => {
     const dest = join(work, `${shape} copy`);
     const result = await copyTree(src(shape), dest);
-    const { folders, others } = expected[shape];
-    expect(result).toMatchObject({ folders, files: others, errorCount: 0 });
+    const { directories, others } = expected[shape];
+    expect(result).toMatchObject({ directories, files: others, errorCount: 0 });
     expect(deepSummary(dest)).toEqual(expected[shape]);
     // Merged with what is there.
-    expect(await copyTree(src(shape), dest)).toMatchObject({ folders: 0, files: others });
+    expect(await copyTree(src(shape), dest)).toMatchObject({ directories: 0, files: others });
     expect(deepSummary(dest)).toEqual(expected[shape]);
     removeTree(dest);
   });
@@ -41,8 +41,8 @@ describe.for(trees)('5,000 levels, %s', (shape) => {
     const dest = join(work, `${shape} limited copy`);
     const { error, result } = await copyInChild({ src: src(shape), dest }, limited(descriptors));
     expect(error).toBeUndefined();
-    const { folders, others } = expected[shape];
-    expect(result).toMatchObject({ folders, files: others });
+    const { directories, others } = expected[shape];
+    expect(result).toMatchObject({ directories, files: others });
     expect(deepSummary(dest)).toEqual(expected[shape]);
     removeTree(dest);
   });
@@ -72,7 +72,7 @@ describe.for(trees)('5,000 levels, %s', (shape) => {
   });
 });
 
-// Two workers, one of them far above the other on the way out: folders were reopened from the root, each time.
+// Two workers, one of them far above the other on the way out: directories were reopened from the root, each time.
 test('what was closed is opened from where it is nearest', async (context) => {
   needTool(context, 'strace');
   const dest = join(work, 'traced copy');
@@ -82,21 +82,21 @@ test('what was closed is opened from where it is nearest', async (context) => {
   const { status } = await run([...limited(200), ...traced, ...command]);
   expect(status).toBe(0);
   const calls = Number(/(\d+)(?: +\d+)? +openat$/m.exec(readFileSync(log, 'utf8'))?.[1]);
-  const { folders, others } = expected.comb;
-  expect(calls).toBeGreaterThan(2 * folders + 2 * others);
-  expect(calls).toBeLessThan(4 * (2 * folders + 2 * others));
+  const { directories, others } = expected.comb;
+  expect(calls).toBeGreaterThan(2 * directories + 2 * others);
+  expect(calls).toBeLessThan(4 * (2 * directories + 2 * others));
   removeTree(dest);
 });
 
 test('a wide tree with few descriptors', async () => {
   const wide = join(work, 'wide');
   const files: Record<string, string> = {};
-  for (let i = 0; i < 4000; i++) files[`folder ${i % 200}/${i % 3}/file ${i}`] = `${i}`;
+  for (let i = 0; i < 4000; i++) files[`directory ${i % 200}/${i % 3}/file ${i}`] = `${i}`;
   makeFiles(wide, files);
   const dest = join(work, 'wide copy');
   const { error, result } = await copyInChild({ src: wide, dest }, limited(40));
   expect(error).toBeUndefined();
-  expect(result).toMatchObject({ files: 4000, folders: 1 + 200 + 600, errorCount: 0 });
+  expect(result).toMatchObject({ files: 4000, directories: 1 + 200 + 600, errorCount: 0 });
   expect(differences(wide, dest)).toEqual([]);
 });
 

@@ -6,60 +6,63 @@ import { type Diagnosis, doctor } from '../../lib/index.js';
 import { COMMAND, run } from '../support/child.js';
 import { clones, fileSystemNames, useFileSystem, whileMounted } from '../support/filesystems.js';
 import { asUser, needUser } from '../support/user.js';
-import { needRoot, needTool, workFolder } from '../support/work.js';
+import { needRoot, needTool, workDirectory } from '../support/work.js';
 
-const work = workFolder('doctor');
+const work = workDirectory('doctor');
 const mounts = fileSystemNames.map((name) => [name, useFileSystem(work, name)] as const);
-const folder = join(work, 'folder');
+const directory = join(work, 'directory');
 beforeAll(() => {
-  mkdirSync(folder);
-  chmodSync(folder, 0o755);
+  mkdirSync(directory);
+  chmodSync(directory, 0o755);
 });
 
-test.for(mounts)('says what %s can do, and leaves nothing', async ([name, folderOf], context) => {
-  const dir = folderOf(context);
-  const before = readdirSync(dir);
-  const { folders, copies, limits } = await doctor(dir);
-  const [found] = folders;
-  expect(folders).toHaveLength(1);
-  expect(found).toMatchObject({
-    path: dir,
-    fileSystem: name,
-    mountPoint: dir,
-    readOnly: false,
-    longestName: 255,
-    can: {
-      holes: true,
-      links: true,
-      hardLinks: true,
-      caseSensitive: true,
-      exchange: true,
-      copyFileRange: true,
-      xattrs: true,
-      marks: true,
-      acls: true,
-    },
-  });
-  expect(found?.can.clone === true).toBe(clones(name));
-  expect(found?.can.snapshots === true).toBe(name === 'btrfs');
-  expect(found?.freeBytes).toBeGreaterThan(0);
-  expect(copies).toMatchObject({
-    from: dir,
-    to: dir,
-    small: 'kernelCopied',
-    large: clones(name) ? 'cloned' : 'kernelCopied',
-  });
-  expect(limits.cores).toBeGreaterThan(0);
-  expect(limits.descriptors).toBeGreaterThan(0);
-  expect(readdirSync(dir)).toEqual(before);
-});
+test.for(mounts)(
+  'says what %s can do, and leaves nothing',
+  async ([name, directoryOf], context) => {
+    const dir = directoryOf(context);
+    const before = readdirSync(dir);
+    const { directories, copies, limits } = await doctor(dir);
+    const [found] = directories;
+    expect(directories).toHaveLength(1);
+    expect(found).toMatchObject({
+      path: dir,
+      fileSystem: name,
+      mountPoint: dir,
+      readOnly: false,
+      longestName: 255,
+      can: {
+        holes: true,
+        links: true,
+        hardLinks: true,
+        caseSensitive: true,
+        exchange: true,
+        copyFileRange: true,
+        xattrs: true,
+        marks: true,
+        acls: true,
+      },
+    });
+    expect(found?.can.clone === true).toBe(clones(name));
+    expect(found?.can.snapshots === true).toBe(name === 'btrfs');
+    expect(found?.freeBytes).toBeGreaterThan(0);
+    expect(copies).toMatchObject({
+      from: dir,
+      to: dir,
+      small: 'kernelCopied',
+      large: clones(name) ? 'cloned' : 'kernelCopied',
+    });
+    expect(limits.cores).toBeGreaterThan(0);
+    expect(limits.descriptors).toBeGreaterThan(0);
+    expect(readdirSync(dir)).toEqual(before);
+  },
+);
 
 test('between two file systems', async (context) => {
   const [from, to] = ['xfs', 'btrfs'].map((wanted) =>
     mounts.find(([name]) => name === wanted)?.[1](context),
   );
-  const { folders, copies } = await doctor(from ?? '', to);
-  expect(folders.map(({ fileSystem }) => fileSystem)).toEqual(['xfs', 'btrfs']);
+  const { directories, copies } = await doctor(from ?? '', to);
+  expect(directories.map(({ fileSystem }) => fileSystem)).toEqual(['xfs', 'btrfs']);
   expect(copies).toMatchObject({ from, to, why: expect.stringContaining('EXDEV') });
   expect(copies?.large).not.toBe('cloned');
 });
@@ -70,19 +73,19 @@ describe('where nothing may be written', () => {
     const on = join(work, 'read-only');
     mkdirSync(on);
     await whileMounted(['-t', 'tmpfs', '-o', 'ro', 'tmpfs'], on, async () => {
-      const { folders, copies } = await doctor(on, folder);
-      expect(folders[0]).toMatchObject({ readOnly: true, obstacle: 'EROFS', can: {} });
-      expect(folders[1]?.obstacle).toBeUndefined();
+      const { directories, copies } = await doctor(on, directory);
+      expect(directories[0]).toMatchObject({ readOnly: true, obstacle: 'EROFS', can: {} });
+      expect(directories[1]?.obstacle).toBeUndefined();
       expect(copies).toBeUndefined();
     });
   });
 
   test('for lack of permission', async (context) => {
     needUser(context);
-    const words = [...asUser, process.execPath, COMMAND, '--doctor', '--json', folder];
+    const words = [...asUser, process.execPath, COMMAND, '--doctor', '--json', directory];
     const { status, stdout } = await run(words);
     expect(status).toBe(0);
-    expect(JSON.parse(stdout)).toMatchObject({ folders: [{ obstacle: 'EACCES' }] });
+    expect(JSON.parse(stdout)).toMatchObject({ directories: [{ obstacle: 'EACCES' }] });
   });
 });
 
@@ -93,14 +96,14 @@ describe('refuses', () => {
   ])('%s', async (_, name, code) => {
     writeFileSync(join(work, 'file'), '');
     await expect(doctor(join(work, name))).rejects.toMatchObject({ code });
-    await expect(doctor(folder, join(work, name))).rejects.toMatchObject({ code });
-    expect(readdirSync(folder)).toEqual([]);
+    await expect(doctor(directory, join(work, name))).rejects.toMatchObject({ code });
+    expect(readdirSync(directory)).toEqual([]);
   });
 
   test('when it is aborted: nothing is left', async () => {
     const signal = AbortSignal.abort('enough');
-    await expect(doctor(folder, undefined, { signal })).rejects.toBe('enough');
-    expect(readdirSync(folder)).toEqual([]);
+    await expect(doctor(directory, undefined, { signal })).rejects.toBe('enough');
+    expect(readdirSync(directory)).toEqual([]);
   });
 });
 
@@ -108,19 +111,19 @@ describe('command line', () => {
   const command = [process.execPath, COMMAND, '--doctor'];
 
   test('text for people', async () => {
-    const { status, stdout, stderr } = await run([...command, 'folder', '.'], work);
+    const { status, stdout, stderr } = await run([...command, 'directory', '.'], work);
     expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
-    expect(stdout).toMatch(/^folder:\n {2}file system +tmpfs, \//);
-    for (const text of ['hard links ', 'Copies folder -> .:', 'because', 'workers']) {
+    expect(stdout).toMatch(/^directory:\n {2}file system +tmpfs, \//);
+    for (const text of ['hard links ', 'Copies directory -> .:', 'because', 'workers']) {
       expect(stdout).toContain(text);
     }
-    expect(readdirSync(folder)).toEqual([]);
+    expect(readdirSync(directory)).toEqual([]);
   });
 
   test('--json: one object', async () => {
-    const { stdout } = await run([...command, '--json', 'folder'], work);
+    const { stdout } = await run([...command, '--json', 'directory'], work);
     const diagnosis: Diagnosis = JSON.parse(stdout);
-    expect(diagnosis.folders[0]).toMatchObject({ path: 'folder', can: { links: true } });
+    expect(diagnosis.directories[0]).toMatchObject({ path: 'directory', can: { links: true } });
     expect(stdout.match(/\n/g)).toHaveLength(1);
   });
 
@@ -140,9 +143,9 @@ describe('command line', () => {
     // Once, in the only thread of the pool: strace counts by thread.
     const inject = ['-e', 'trace=ftruncate', '-e', 'inject=ftruncate:signal=SIGINT:when=1'];
     const strace = ['env', 'UV_THREADPOOL_SIZE=1', 'strace', '-f', '-qq', '-o', join(work, 'log')];
-    const words = [...strace, ...inject, ...command, folder];
+    const words = [...strace, ...inject, ...command, directory];
     expect((await run(words)).status).toBe(130);
-    expect(readdirSync(folder)).toEqual([]);
+    expect(readdirSync(directory)).toEqual([]);
   });
 
   test('a file of that name can be copied', async () => {

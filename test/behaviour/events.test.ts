@@ -4,12 +4,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { copyTree } from '../../lib/index.js';
 import type { CopyEvent, CopyJob, CopyResult, EntryEvent } from '../../lib/types.js';
-import { makeBigTree, median, strangersIn, walk, workFolder } from '../support/big-tree.js';
+import { makeBigTree, median, strangersIn, walk, workDirectory } from '../support/big-tree.js';
 import { nodes, runChild } from './support/child.js';
 
 const FILES = 20_000;
 
-const cwd = workFolder();
+const cwd = workDirectory();
 const src = join(cwd, 'src');
 const small = join(cwd, 'small');
 let made = 0;
@@ -35,8 +35,8 @@ describe('for await', () => {
     expect(events.length).toBeGreaterThan(1);
     const files = events.map((event) => (event.type === 'progress' ? event.files : 0));
     expect(files).toEqual([...files].sort((a, b) => a - b));
-    const { files: all, folders, links, bytes, found } = result;
-    expect(events.at(-1)).toMatchObject({ files: all, folders, links, bytes, found });
+    const { files: all, directories, links, bytes, found } = result;
+    expect(events.at(-1)).toMatchObject({ files: all, directories, links, bytes, found });
     expect(all).toBe(FILES);
   });
 
@@ -50,13 +50,13 @@ describe('for await', () => {
     const made = ['', ...walk(dest)].map((path) => join(dest, path)).sort();
     expect(entries.map((entry) => entry.dest).sort()).toEqual(made);
     for (const { kind, action } of entries)
-      expect(action).toBe(kind === 'folder' ? 'make' : 'copy');
-    const { files, folders, links } = job.result;
+      expect(action).toBe(kind === 'directory' ? 'make' : 'copy');
+    const { files, directories, links } = job.result;
     const count = (kind: string) => entries.filter((entry) => entry.kind === kind).length;
-    expect([count('file'), count('folder'), count('link')]).toEqual([files, folders, links]);
+    expect([count('file'), count('directory'), count('link')]).toEqual([files, directories, links]);
   });
 
-  test('a folder comes before what is in it', async () => {
+  test('a directory comes before what is in it', async () => {
     const job = copyTree(src, dest, { entries: true });
     const seen = new Set<string>([cwd]);
     for await (const event of job) {
@@ -238,8 +238,8 @@ describe('a slow consumer', () => {
       // Slow for a while, then as slow as the test can afford.
       if (seen < 2_000 || seen % 100 === 0) await sleep(5);
       if (seen % 50 !== 0) continue;
-      const { files, folders, links } = job.result;
-      if (!settled) ahead = Math.max(ahead, files + folders + links - seen);
+      const { files, directories, links } = job.result;
+      if (!settled) ahead = Math.max(ahead, files + directories + links - seen);
       most = Math.max(most, process.memoryUsage.rss());
       const began = performance.now();
       await stat(src);

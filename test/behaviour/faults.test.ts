@@ -8,11 +8,11 @@ import type { CopyOptions } from '../../lib/types.js';
 import { bytesIn, leftovers, readTree, unlike } from '../support/compare.js';
 import { useFileSystem, whileMounted } from '../support/filesystems.js';
 import { makeFiles, makeSparseFile } from '../support/trees.js';
-import { workFolder } from '../support/work.js';
+import { workDirectory } from '../support/work.js';
 
 // Full disks, and sources that change.
 
-const work = workFolder('faults');
+const work = workDirectory('faults');
 const MiB = 1 << 20;
 let dest: string;
 let number = 0;

@@ -14,11 +14,11 @@ import {
 } from '../support/filesystems.js';
 import { makeZoo } from '../support/trees.js';
 import { asUser, needUser, USER } from '../support/user.js';
-import { isRoot, workFolder } from '../support/work.js';
+import { isRoot, workDirectory } from '../support/work.js';
 
 // A tree of everything that a tree can hold, on and between the file systems of users.
 
-const work = workFolder('filesystems');
+const work = workDirectory('filesystems');
 const zoo = join(work, 'zoo');
 const users = join(work, 'users');
 
@@ -30,7 +30,7 @@ beforeAll(() => {
 const mounts = new Map(
   fileSystemNames.map((name) => [
     name,
-    useFileSystem(work, name, { lower: (folder) => place(zoo, join(folder, 'zoo')) }),
+    useFileSystem(work, name, { lower: (directory) => place(zoo, join(directory, 'zoo')) }),
   ]),
 );
 
@@ -52,12 +52,12 @@ describe('within', () => {
   });
 
   test.for(rows)('%s, reflink %s', async ([name, reflink], context) => {
-    const folder = mounted(name, context);
-    const src = join(folder, 'zoo');
+    const directory = mounted(name, context);
+    const src = join(directory, 'zoo');
     // An overlay has it in its lower layer, and some of it changed since.
     if (name === 'overlay') changeUpper(src, reflink);
     else if (!existsSync(src)) place(zoo, src);
-    const dest = join(folder, `copy ${reflink}`);
+    const dest = join(directory, `copy ${reflink}`);
     const result = await copyTree(src, dest, { reflink });
     expect(differences(src, dest)).toEqual([]);
     expect(result).toMatchObject(countsOf(src));
@@ -71,8 +71,8 @@ describe('within', () => {
 
   test.for(fileSystemNames)("%s, an ordinary user's", async (name, context) => {
     needUser(context);
-    const folder = mounted(name, context);
-    const home = join(folder, 'home');
+    const directory = mounted(name, context);
+    const home = join(directory, 'home');
     mkdirSync(home);
     execFileSync('chown', [`${USER}`, home]);
     const src = place(users, join(home, 'src'));

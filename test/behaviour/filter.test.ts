@@ -6,10 +6,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { copyTree } from '../../lib/index.js';
 import type { Filter, FilterEntry } from '../../lib/types.js';
-import { makeBigTree, openFiles, snapshot, walk, workFolder } from '../support/big-tree.js';
+import { makeBigTree, openFiles, snapshot, walk, workDirectory } from '../support/big-tree.js';
 import { nodes, runChild } from './support/child.js';
 
-const work = workFolder();
+const work = workDirectory();
 const src = join(work, 'src');
 let made = 0;
 const newDest = (): string => join(work, `dest-${made++}`);
@@ -46,7 +46,7 @@ describe('what it says', () => {
     });
     const isKept = (path: string): boolean => path.split('/').every((name) => !name.endsWith('7'));
     expect(walk(dest)).toEqual(all.filter(isKept));
-    // Once about each entry but for those below what it refused, and a folder before what is in it.
+    // Once about each entry but for those below what it refused, and a directory before what is in it.
     const expected = all.filter((path) => isKept(join(path, '..')));
     expect(asked.map(({ path }) => path).sort()).toEqual(expected);
     const seen = new Set<string>();
@@ -135,7 +135,7 @@ describe('an abort does not wait for it', () => {
 test('a filter that copies a tree itself', async () => {
   const inner: Promise<unknown>[] = [];
   const filter: Filter = async ({ path, kind }) => {
-    if (kind === 'folder') {
+    if (kind === 'directory') {
       const copied = copyTree(join(src, path), newDest(), { filter: () => true });
       inner.push(copied);
       await copied;
@@ -205,9 +205,9 @@ test('on the command line: verdicts in JSON', () => {
     .split('\n')
     .map((line) => JSON.parse(line));
   expect(events.filter(({ action }) => action === 'leave')).toMatchObject([
-    { type: 'entry', kind: 'folder', path: join(src, 'group-1'), reason: 'exclude: group-1' },
+    { type: 'entry', kind: 'directory', path: join(src, 'group-1'), reason: 'exclude: group-1' },
   ]);
   expect(events.at(-1)).toMatchObject({ type: 'result', errorCount: 0 });
   expect(existsSync(events.at(-2).dest)).toBe(false);
-  expect(readFileSync(join(src, 'group-1/inner-1/folder-1/file-250'), 'utf8')).toContain('250');
+  expect(readFileSync(join(src, 'group-1/inner-1/directory-1/file-250'), 'utf8')).toContain('250');
 });

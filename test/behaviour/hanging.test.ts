@@ -3,22 +3,22 @@ import { join } from 'node:path';
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { buildShim } from '../support/shim.js';
 import { makeFiles } from '../support/trees.js';
-import { workFolder } from '../support/work.js';
+import { workDirectory } from '../support/work.js';
 import { nodes, runChild } from './support/child.js';
 
 // System calls that take 4 s, as on a network that does not answer: only those wait who need their outcome.
 
-const work = workFolder('hanging');
+const work = workDirectory('hanging');
 const src = join(work, 'src');
 let shim: string;
-const FOLDERS = 60;
+const DIRECTORIES = 60;
 let dest: string;
 let number = 0;
 
 beforeAll(() => {
   shim = buildShim(work);
   const files: Record<string, string> = {};
-  for (let index = 0; index < FOLDERS; index++) {
+  for (let index = 0; index < DIRECTORIES; index++) {
     files[`d${index + 10}/file.txt`] = 'content';
   }
   makeFiles(src, files);
@@ -57,8 +57,8 @@ describe.each(nodes)('$name', ({ path: node }) => {
       let begin;
       const begun = new Promise((resolve) => { begin = resolve; });
       const filter = ({ kind }) => {
-        if (kind === 'folder') return true;
-        if (++asked === ${FOLDERS}) begin();
+        if (kind === 'directory') return true;
+        if (++asked === ${DIRECTORIES}) begin();
         return begun.then(() => true);
       };
       const job = copyTree(given.src, given.dest, { filter });`;
@@ -66,7 +66,7 @@ describe.each(nodes)('$name', ({ path: node }) => {
     const ended = await runChild(node, copied(start), { src, dest }, env);
     expect(ended).toMatchObject({
       ...clean,
-      answer: { meanwhile: FOLDERS - 1, files: FOLDERS, errorCount: 0 },
+      answer: { meanwhile: DIRECTORIES - 1, files: DIRECTORIES, errorCount: 0 },
     });
   });
 
@@ -78,7 +78,7 @@ describe.each(nodes)('$name', ({ path: node }) => {
     const ended = await runChild(node, copied(start), { src, dest }, env);
     expect(ended).toMatchObject({
       ...clean,
-      answer: { meanwhile: FOLDERS - 1, files: FOLDERS, errorCount: 0 },
+      answer: { meanwhile: DIRECTORIES - 1, files: DIRECTORIES, errorCount: 0 },
     });
   });
 

@@ -1,13 +1,13 @@
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { makeBigTree, median, workFolder } from '../support/big-tree.js';
+import { makeBigTree, median, workDirectory } from '../support/big-tree.js';
 import { nodes, runChild } from './support/child.js';
 
 const FILES = 40_000;
 const TRIES = 3;
 
 describe.each(nodes)('$name', ({ path: node }) => {
-  const cwd = workFolder();
+  const cwd = workDirectory();
   const src = join(cwd, 'src');
   let made = 0;
   beforeAll(() => {

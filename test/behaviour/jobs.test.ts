@@ -2,13 +2,19 @@ import { linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:f
 import { join } from 'node:path';
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { copyTree } from '../../lib/index.js';
-import { makeBigTree, openFiles, snapshot, strangersIn, workFolder } from '../support/big-tree.js';
+import {
+  makeBigTree,
+  openFiles,
+  snapshot,
+  strangersIn,
+  workDirectory,
+} from '../support/big-tree.js';
 import { nodes, runChild } from './support/child.js';
 
 const FILES = 2_000;
 
 const root = join(import.meta.dirname, '../../');
-const cwd = workFolder();
+const cwd = workDirectory();
 const src = join(cwd, 'src');
 const big = join(cwd, 'big');
 let made = 0;
@@ -44,7 +50,7 @@ describe('jobs of one process', () => {
     for (const job of jobs) expect(await job).toMatchObject({ files: FILES });
   });
 
-  test('20 into the same folder', async () => {
+  test('20 into the same directory', async () => {
     const results = await Promise.all(Array.from({ length: 20 }, () => copyTree(src, dest)));
     for (const result of results) expect(result).toMatchObject({ files: FILES, errorCount: 0 });
     expectWhole(dest);
@@ -83,7 +89,7 @@ describe('jobs of one process', () => {
   });
 
   test('200 one after another leak neither descriptors nor memory', async () => {
-    const small = join(src, 'group-0', 'inner-0', 'folder-0');
+    const small = join(src, 'group-0', 'inner-0', 'directory-0');
     const round = async () => {
       const to = newDest();
       await copyTree(small, to);

@@ -19,11 +19,11 @@ import { differences } from '../support/compare.js';
 import { whileMounted } from '../support/filesystems.js';
 import { makeFiles } from '../support/trees.js';
 import { asUser, needUser } from '../support/user.js';
-import { needRoot, skip, workFolder } from '../support/work.js';
+import { needRoot, skip, workDirectory } from '../support/work.js';
 
 // What an entry is, and where it lands.
 
-const work = workFolder('kinds');
+const work = workDirectory('kinds');
 let at: string;
 let src: string;
 let dest: string;
@@ -50,15 +50,15 @@ describe('files that do not say how long they are', () => {
     '/proc/sys/kernel/ostype',
     '/sys/class/net/lo/mtu', // says 4096
     '/sys/devices/system/cpu/online',
-    '/proc/sys/fs/inotify', // a folder of them
+    '/proc/sys/fs/inotify', // a directory of them
   ])('%s', async (path, context) => {
     if (!existsSync(path)) skip(context, 'it is not there');
     for (const reflink of ['auto', 'never'] as const) {
       const result = await copyTree(path, `${dest} ${reflink}`, { reflink });
       expect(result.copied).toBe(result.files);
       if (lstatSync(path).isDirectory()) {
-        const read = (folder: string) =>
-          readdirSync(folder).map((name) => [name, readFileSync(join(folder, name), 'utf8')]);
+        const read = (directory: string) =>
+          readdirSync(directory).map((name) => [name, readFileSync(join(directory, name), 'utf8')]);
         expect(read(`${dest} ${reflink}`).sort()).toEqual(read(path).sort());
         expect(result.files).toBeGreaterThan(1);
       } else {
@@ -131,7 +131,7 @@ describe('FIFOs, devices, sockets', () => {
 describe('SRC is', () => {
   test('a file', async () => {
     make('echo text > src; chmod 640 src');
-    expect(await copyTree(src, dest)).toMatchObject({ found: 1, files: 1, folders: 0 });
+    expect(await copyTree(src, dest)).toMatchObject({ found: 1, files: 1, directories: 0 });
     expect(readFileSync(dest, 'utf8')).toBe('text\n');
     expect(modeOf(dest)).toBe('640');
   });
@@ -142,14 +142,14 @@ describe('SRC is', () => {
     execFileSync('cmp', [src, dest]);
   });
 
-  test('an empty folder', async () => {
+  test('an empty directory', async () => {
     make('mkdir -m 751 src');
-    expect(await copyTree(src, dest)).toMatchObject({ found: 1, folders: 1 });
+    expect(await copyTree(src, dest)).toMatchObject({ found: 1, directories: 1 });
     expect(modeOf(dest)).toBe('751');
   });
 
   test.for([
-    ['to a folder', 'mkdir folder; ln -s folder src', 'folder'],
+    ['to a directory', 'mkdir directory; ln -s directory src', 'directory'],
     ['to a file', 'touch file; ln -s ./file src', './file'],
     ['that dangles', 'ln -s /nowhere src', '/nowhere'],
   ] as const)('a link %s: it stays one', async ([, command, target]) => {
@@ -159,9 +159,9 @@ describe('SRC is', () => {
   });
 
   test('a link with a slash: what it leads to', async () => {
-    make('mkdir folder; touch folder/a; ln -s b folder/link; ln -s folder src');
-    expect(await copyTree(`${src}/`, dest)).toMatchObject({ files: 1, folders: 1, links: 1 });
-    expect(differences(join(at, 'folder'), dest)).toEqual([]);
+    make('mkdir directory; touch directory/a; ln -s b directory/link; ln -s directory src');
+    expect(await copyTree(`${src}/`, dest)).toMatchObject({ files: 1, directories: 1, links: 1 });
+    expect(differences(join(at, 'directory'), dest)).toEqual([]);
   });
 
   test('a FIFO', async () => {
@@ -214,23 +214,26 @@ describe('where it lands', () => {
     expect(readlinkSync(join(dest, 'link'))).toBe('other');
   });
 
-  test.for(['src/.', 'src/a/..', 'src/a/b/../..'])('%s into a folder has a name', async (name) => {
-    mkdirSync(dest);
-    if (name.includes('b/')) {
-      await expect(copyTree(`${at}/${name}`, `${dest}/`)).rejects.toMatchObject({
-        code: 'ENOTDIR',
-      });
-    } else {
-      await copyTree(`${at}/${name}`, `${dest}/`);
-      expect(differences(src, join(dest, 'src'))).toEqual([]);
-    }
-  });
+  test.for(['src/.', 'src/a/..', 'src/a/b/../..'])(
+    '%s into a directory has a name',
+    async (name) => {
+      mkdirSync(dest);
+      if (name.includes('b/')) {
+        await expect(copyTree(`${at}/${name}`, `${dest}/`)).rejects.toMatchObject({
+          code: 'ENOTDIR',
+        });
+      } else {
+        await copyTree(`${at}/${name}`, `${dest}/`);
+        expect(differences(src, join(dest, 'src'))).toEqual([]);
+      }
+    },
+  );
 
-  test('where a link to a folder leads', async () => {
-    make('mkdir folder; ln -s folder dest');
+  test('where a link to a directory leads', async () => {
+    make('mkdir directory; ln -s directory dest');
     await copyTree(src, dest);
-    expect(readlinkSync(dest)).toBe('folder');
-    expect(differences(src, join(at, 'folder'))).toEqual([]);
+    expect(readlinkSync(dest)).toBe('directory');
+    expect(differences(src, join(at, 'directory'))).toEqual([]);
   });
 });
 
@@ -238,15 +241,15 @@ describe('oneFileSystem', () => {
   test.for([true, false])('%s', async (oneFileSystem, context) => {
     needRoot(context);
     makeFiles(src, { 'here/file': 'x', 'mounted/below': 'hidden' });
-    const folder = join(src, 'mounted');
-    await whileMounted(['-t', 'tmpfs', '-o', 'mode=751', 'tmpfs'], folder, async () => {
-      writeFileSync(join(folder, 'beyond'), 'y');
-      symlinkSync('x', join(folder, 'link'));
+    const directory = join(src, 'mounted');
+    await whileMounted(['-t', 'tmpfs', '-o', 'mode=751', 'tmpfs'], directory, async () => {
+      writeFileSync(join(directory, 'beyond'), 'y');
+      symlinkSync('x', join(directory, 'link'));
       const result = await copyTree(src, dest, { oneFileSystem });
       const beyond = oneFileSystem ? [] : ['beyond', 'link'];
       expect(readdirSync(join(dest, 'mounted')).sort()).toEqual(beyond);
       expect(result).toMatchObject({
-        folders: 3,
+        directories: 3,
         files: oneFileSystem ? 1 : 2,
         skipped: oneFileSystem ? 1 : 0,
         errorCount: 0,
@@ -261,7 +264,7 @@ describe('oneFileSystem', () => {
     await whileMounted(['-t', 'tmpfs', 'tmpfs'], src, async () => {
       makeFiles(src, { 'a/b': 'x' });
       const result = await copyTree(src, dest, { oneFileSystem: true });
-      expect(result).toMatchObject({ files: 1, folders: 2, skipped: 0 });
+      expect(result).toMatchObject({ files: 1, directories: 2, skipped: 0 });
     });
   });
 });

@@ -5,12 +5,12 @@ import { beforeEach, expect, type TestContext, test } from 'vitest';
 import { copyTree } from '../../lib/index.js';
 import { leftovers, readTree } from '../support/compare.js';
 import { makeFiles } from '../support/trees.js';
-import { needTool, skip, workFolder } from '../support/work.js';
+import { needTool, skip, workDirectory } from '../support/work.js';
 import { nodes, runChild } from './support/child.js';
 
 // Files that another process holds a lease on, as Samba and NFS servers do.
 
-const work = workFolder('leases');
+const work = workDirectory('leases');
 let src: string;
 let dest: string;
 let number = 0;

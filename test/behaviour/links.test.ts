@@ -14,34 +14,34 @@ import { copyTree } from '../../lib/index.js';
 import { leftovers, readTree } from '../support/compare.js';
 import { useFileSystem } from '../support/filesystems.js';
 import { makeFiles } from '../support/trees.js';
-import { workFolder } from '../support/work.js';
+import { workDirectory } from '../support/work.js';
 
 // Links followed, and links or names made instead of copies.
 
-const work = workFolder('links');
+const work = workDirectory('links');
 let number = 0;
 let src: string;
 let dest: string;
 beforeEach(() => {
   src = join(work, `${number}`, 'src');
   dest = join(work, `${number++}`, 'dest');
-  makeFiles(src, { file: 'content', 'folder/inner': 'inside' });
+  makeFiles(src, { file: 'content', 'directory/inner': 'inside' });
 });
 
 describe('dereference', () => {
-  test('files, folders, links to links, and what lies outside', async () => {
+  test('files, directories, links to links, and what lies outside', async () => {
     makeFiles(join(src, '..'), { 'outside/far': 'away' });
     for (const [name, target] of [
       ['to file', 'file'],
-      ['to folder', 'folder'],
-      ['to link', 'to folder'],
+      ['to directory', 'directory'],
+      ['to link', 'to directory'],
       ['to outside', '../outside'],
-      ['folder/absolute', join(src, 'file')],
+      ['directory/absolute', join(src, 'file')],
     ] satisfies [string, string][]) {
       symlinkSync(target, join(src, name));
     }
     const result = await copyTree(src, dest, { dereference: true });
-    expect(result).toMatchObject({ links: 0, files: 9, folders: 5 });
+    expect(result).toMatchObject({ links: 0, files: 9, directories: 5 });
     expect([...readTree(dest).values()].some(({ kind }) => kind === 'link')).toBe(false);
     expect(readFileSync(join(dest, 'to outside/far'), 'utf8')).toBe('away');
     expect(readFileSync(join(dest, 'to link/absolute'), 'utf8')).toBe('content');
@@ -51,17 +51,17 @@ describe('dereference', () => {
     symlinkSync('src', join(src, '../link'));
     await copyTree(join(src, '../link'), dest, { dereference: true });
     expect(lstatSync(dest).isDirectory()).toBe(true);
-    expect(readFileSync(join(dest, 'folder/inner'), 'utf8')).toBe('inside');
+    expect(readFileSync(join(dest, 'directory/inner'), 'utf8')).toBe('inside');
   });
 
   test.for([
-    ['a folder itself', 'folder/loop', '.'],
-    ['one above', 'folder/loop', '..'],
-    ['by another link', 'loop', 'folder/back'],
-    ['above SRC', 'folder/loop', '../..'],
+    ['a directory itself', 'directory/loop', '.'],
+    ['one above', 'directory/loop', '..'],
+    ['by another link', 'loop', 'directory/back'],
+    ['above SRC', 'directory/loop', '../..'],
   ] satisfies [string, string, string][])('a loop: %s', async ([, name, target]) => {
     symlinkSync(target, join(src, name));
-    if (target === 'folder/back') symlinkSync('..', join(src, target));
+    if (target === 'directory/back') symlinkSync('..', join(src, target));
     const options = { dereference: true, onError: 'continue' } as const;
     const result = await copyTree(src, dest, options);
     expect(result.errorCount).toBeGreaterThan(0);
@@ -71,7 +71,7 @@ describe('dereference', () => {
         target === '../..' ? expect.stringMatching(/^(ELOOP|ERR_FS_CP_EINVAL)$/) : 'ELOOP';
       expect(error).toMatchObject({ code, path: expect.stringContaining(src) });
     }
-    expect(readFileSync(join(dest, 'folder/inner'), 'utf8')).toBe('inside');
+    expect(readFileSync(join(dest, 'directory/inner'), 'utf8')).toBe('inside');
   });
 
   test.for([
@@ -86,28 +86,30 @@ describe('dereference', () => {
   });
 
   test('rules see what links lead to', async () => {
-    symlinkSync('folder', join(src, 'link'));
+    symlinkSync('directory', join(src, 'link'));
     const kinds: Record<string, string> = {};
     await copyTree(src, dest, {
       dereference: true,
       filter({ path, kind }) {
         kinds[path] = kind;
-        return path !== 'folder';
+        return path !== 'directory';
       },
     });
-    expect(kinds).toMatchObject({ link: 'folder', 'link/inner': 'file' });
+    expect(kinds).toMatchObject({ link: 'directory', 'link/inner': 'file' });
     expect([...readTree(dest).keys()].sort()).toEqual(['', 'file', 'link', 'link/inner']);
   });
 });
 
 describe('hardLink', () => {
-  test('files have one more name, links and folders are made', async () => {
+  test('files have one more name, links and directories are made', async () => {
     symlinkSync('file', join(src, 'link'));
     const result = await copyTree(src, dest, { hardLink: true });
-    expect(result).toMatchObject({ files: 0, hardLinked: 2, links: 1, folders: 2 });
-    expect(statSync(join(dest, 'folder/inner')).ino).toBe(statSync(join(src, 'folder/inner')).ino);
+    expect(result).toMatchObject({ files: 0, hardLinked: 2, links: 1, directories: 2 });
+    expect(statSync(join(dest, 'directory/inner')).ino).toBe(
+      statSync(join(src, 'directory/inner')).ino,
+    );
     expect(readlinkSync(join(dest, 'link'))).toBe('file');
-    expect(statSync(join(dest, 'folder')).ino).not.toBe(statSync(join(src, 'folder')).ino);
+    expect(statSync(join(dest, 'directory')).ino).not.toBe(statSync(join(src, 'directory')).ino);
   });
 
   test('again: what has the name already is left alone', async () => {
@@ -146,8 +148,8 @@ describe('hardLink', () => {
 describe('symlink', () => {
   test('links to the files of SRC, by whole paths', async () => {
     const result = await copyTree(src, dest, { symlink: true });
-    expect(result).toMatchObject({ files: 0, links: 2, folders: 2 });
-    expect(readlinkSync(join(dest, 'folder/inner'))).toBe(join(src, 'folder/inner'));
+    expect(result).toMatchObject({ files: 0, links: 2, directories: 2 });
+    expect(readlinkSync(join(dest, 'directory/inner'))).toBe(join(src, 'directory/inner'));
     expect(readFileSync(join(dest, 'file'), 'utf8')).toBe('content');
   });
 

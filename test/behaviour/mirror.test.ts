@@ -31,18 +31,18 @@ import { copyInChild, limited } from '../support/child.js';
 import { buildShim, faultLog, withFaults } from '../support/shim.js';
 import { makeFiles, makeZoo } from '../support/trees.js';
 import { asUser, needUser, USER } from '../support/user.js';
-import { needRoot, needTool, workFolder } from '../support/work.js';
+import { needRoot, needTool, workDirectory } from '../support/work.js';
 
-const work = workFolder('mirror');
+const work = workDirectory('mirror');
 let number = 0;
 let src: string;
 let dest: string;
 beforeEach(() => {
-  const folder = join(work, `${number++}`);
-  mkdirSync(folder);
-  chmodSync(folder, 0o777);
-  src = join(folder, 'src');
-  dest = join(folder, 'dest');
+  const directory = join(work, `${number++}`);
+  mkdirSync(directory);
+  chmodSync(directory, 0o777);
+  src = join(directory, 'src');
+  dest = join(directory, 'dest');
 });
 
 const mirror = (options: CopyOptions = {}) => copyTree(src, dest, { mirror: true, ...options });
@@ -99,25 +99,25 @@ class Editor {
   }
 
   /** All below. Not by readdir's `recursive`: that follows links since Node 22. */
-  #entries(folder = this.#root): { path: string; isFolder: boolean; isFile: boolean }[] {
-    return readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
-      const path = join(folder, entry.name);
-      const isFolder = entry.isDirectory();
-      const below = isFolder ? this.#entries(path) : [];
-      return [{ path, isFolder, isFile: entry.isFile() }, ...below];
+  #entries(directory = this.#root): { path: string; isDirectory: boolean; isFile: boolean }[] {
+    return readdirSync(directory, { withFileTypes: true }).flatMap((entry) => {
+      const path = join(directory, entry.name);
+      const isDirectory = entry.isDirectory();
+      const below = isDirectory ? this.#entries(path) : [];
+      return [{ path, isDirectory, isFile: entry.isFile() }, ...below];
     });
   }
 
-  #folder(): string {
-    const folders = this.#entries().filter(({ isFolder }) => isFolder);
-    return folders.length === 0 || this.#random.chance(30)
+  #directory(): string {
+    const directories = this.#entries().filter(({ isDirectory }) => isDirectory);
+    return directories.length === 0 || this.#random.chance(30)
       ? this.#root
-      : this.#random.pick(folders).path;
+      : this.#random.pick(directories).path;
   }
 
   add(): void {
     // Few names, so that one kind comes in the place of another.
-    const path = join(this.#folder(), `n${this.#random.below(12)}`);
+    const path = join(this.#directory(), `n${this.#random.below(12)}`);
     rmSync(path, { recursive: true, force: true });
     const kind = this.#random.below(10);
     if (kind < 5) {
@@ -153,7 +153,7 @@ class Editor {
     else if (what < 4)
       chmodSync(this.#random.pick(entries).path, this.#random.pick([0o700, 0o755]));
     else if (what < 5) utimesSync(this.#random.pick(entries).path, 1, this.#random.below(1000));
-    else renameSync(path, join(this.#folder(), `n${this.#random.below(12)}`));
+    else renameSync(path, join(this.#directory(), `n${this.#random.below(12)}`));
   }
 
   edit(): void {
@@ -163,7 +163,7 @@ class Editor {
       else if (what < 5) this.remove();
       else this.change();
     } catch (error) {
-      // A file may not be moved over a folder.
+      // A file may not be moved over a directory.
       if (!['EISDIR', 'ENOTEMPTY'].includes(String((error as { code?: string }).code))) throw error;
     }
   }
@@ -236,7 +236,7 @@ describe('unchanged', () => {
       'fchownat,utimensat,ftruncate,fallocate,fsetxattr,setxattr,copy_file_range,pwrite64,ioctl,openat';
     const words = ['strace', '-f', '-qq', '-y', '-o', log, '-e', writing];
     const { result } = await copyInChild({ src, dest, options: { mirror: true } }, words);
-    expect(result).toMatchObject({ files: 0, folders: 0, links: 0, special: 0, removed: 0 });
+    expect(result).toMatchObject({ files: 0, directories: 0, links: 0, special: 0, removed: 0 });
     const reading = /openat\(.*O_(RDONLY|PATH)|ioctl\(\d+<[^>]*>, (TC|FIO)|\+\+\+ exited/;
     const calls = readFileSync(log, 'utf8')
       .split('\n')
@@ -432,7 +432,7 @@ describe('what SRC does not have', () => {
   test('whatever kinds meet', async () => {
     const kinds: Record<string, (path: string) => void> = {
       file: (path) => writeFileSync(path, 'f'),
-      folder: (path) => makeFiles(path, { 'in/it': 'x' }),
+      directory: (path) => makeFiles(path, { 'in/it': 'x' }),
       link: (path) => symlinkSync('nowhere', path),
       fifo: (path) => execFileSync('mkfifo', [path]),
       nothing: () => {},
@@ -461,7 +461,7 @@ describe('what SRC does not have', () => {
     expect(stateOf(dest)).toEqual(stateOf(src));
   });
 
-  test('a folder that is excluded is not replaced by a file', async () => {
+  test('a directory that is excluded is not replaced by a file', async () => {
     makeFiles(src, { build: 'a file' });
     makeFiles(dest, { 'build/cache': 'dear' });
     const error = await mirror({ exclude: ['build/'] }).catch((thrown) => thrown);
@@ -546,8 +546,8 @@ describe('what SRC does not have', () => {
 
     // In pieces: the names are long.
     const names = Array.from({ length: 300 }, (_, i) => `${i}`.padEnd(200, 'x'));
-    const all = (content: string, folder = 'wide'): Record<string, string> =>
-      Object.fromEntries(names.map((name) => [`${folder}/${name}`, content]));
+    const all = (content: string, directory = 'wide'): Record<string, string> =>
+      Object.fromEntries(names.map((name) => [`${directory}/${name}`, content]));
 
     test.for([1, 2, 3])('read %i of its listing fails', async (call) => {
       makeFiles(src, { ...all('new'), 'fine/a': '' });
@@ -626,7 +626,7 @@ describe('what SRC does not have', () => {
     expect(existsSync(join(other, 'dear'))).toBe(true);
   });
 
-  test('folders that keep their owner out are opened, and closed again', async (context) => {
+  test('directories that keep their owner out are opened, and closed again', async (context) => {
     needUser(context);
     makeFiles(src, { 'a/one': '1', 'a/b/two': '2' });
     makeFiles(dest, { 'a/old': '', 'a/b/older': '', 'c/d/e': '' });
@@ -642,7 +642,7 @@ describe('what SRC does not have', () => {
   });
 });
 
-test('with few descriptors, and folders that are empty', async () => {
+test('with few descriptors, and directories that are empty', async () => {
   for (let i = 0; i < 60; i++) {
     makeFiles(src, { [`a${i % 4}/b${i % 9}/c${i}/file`]: `${i}` });
     mkdirSync(join(dest, `a${i % 4}/b${i % 9}/gone ${i}/empty`), { recursive: true });
@@ -660,23 +660,25 @@ test('with few descriptors, and folders that are empty', async () => {
 
 describe('refused', () => {
   test.for([
-    ['the root folder', '/'],
-    ['a home folder', '/root'],
-    ['a home folder', homedir()],
-  ])('%s: %s', async ([, folder]) => {
+    ['the root directory', '/'],
+    ['a home directory', '/root'],
+    ['a home directory', homedir()],
+  ])('%s: %s', async ([, directory]) => {
     makeFiles(src, { file: '' });
     for (const dryRun of [false, true]) {
-      const error = await copyTree(src, folder as string, { mirror: true, dryRun }).catch((e) => e);
+      const error = await copyTree(src, directory as string, { mirror: true, dryRun }).catch(
+        (e) => e,
+      );
       expect(error).toMatchObject({ code: 'ERR_FASTCP_MIRROR' });
       expect(error.message).toMatch(/would empty (the root|a home|your home)/);
     }
   });
 
-  test('a folder that SRC is in, by another way, too', async () => {
+  test('a directory that SRC is in, by another way, too', async () => {
     makeFiles(src, { file: '' });
     symlinkSync('..', join(src, '../up'));
-    for (const folder of [join(src, '..'), join(src, '../up'), join(src, '../..')]) {
-      const error = await copyTree(src, folder, { mirror: true }).catch((thrown) => thrown);
+    for (const directory of [join(src, '..'), join(src, '../up'), join(src, '../..')]) {
+      const error = await copyTree(src, directory, { mirror: true }).catch((thrown) => thrown);
       expect(error).toMatchObject({ code: 'ERR_FASTCP_MIRROR' });
     }
     expect(existsSync(join(src, 'file'))).toBe(true);
@@ -684,18 +686,18 @@ describe('refused', () => {
 });
 
 test('a dry run says what would be done, and does nothing', async () => {
-  makeFiles(src, { same: 's', new: 'n', changed: 'longer', 'folder/x': '' });
-  makeFiles(dest, { changed: 'old', 'gone/a': '', 'gone/b/c': '', folder: '' });
+  makeFiles(src, { same: 's', new: 'n', changed: 'longer', 'directory/x': '' });
+  makeFiles(dest, { changed: 'old', 'gone/a': '', 'gone/b/c': '', directory: '' });
   writeFileSync(join(dest, 'same'), 's');
   const before = stateOf(dest);
   const planned = await entriesOf({ mirror: true, dryRun: true });
   expect(stateOf(dest)).toEqual(before);
   const lines = planned.map(({ action, dest: path }) => `${action} ${path.slice(dest.length)}`);
   expect(lines.sort()).toEqual([
-    'copy /folder/x',
+    'copy /directory/x',
     'copy /new',
-    'make /folder',
-    'remove /folder',
+    'make /directory',
+    'remove /directory',
     'remove /gone',
     'remove /gone/a',
     'remove /gone/b',

@@ -16,11 +16,11 @@ import { differences, readTree } from '../support/compare.js';
 import { buildShim, withFaults } from '../support/shim.js';
 import { makeFiles, makeZoo } from '../support/trees.js';
 import { asUser, needUser, USER } from '../support/user.js';
-import { isRoot, needRoot, needTool, workFolder } from '../support/work.js';
+import { isRoot, needRoot, needTool, workDirectory } from '../support/work.js';
 
 // Final modes are the source's whatever acts on new files, and none is wider on its way there.
 
-const work = workFolder('modes');
+const work = workDirectory('modes');
 const zoo = join(work, 'zoo');
 const users = join(work, 'users');
 let copies = 0;
@@ -31,7 +31,7 @@ beforeAll(() => {
   makeZoo(users, { wide: 10, owner });
 });
 
-/** A folder that everybody may write to, of which `dest` in it is free. */
+/** A directory that everybody may write to, of which `dest` in it is free. */
 function freshParent(): string {
   const parent = join(work, `parent ${copies++}`);
   mkdirSync(parent);
@@ -92,14 +92,14 @@ describe('a default ACL on the parent of DEST', () => {
 });
 
 describe('never wider than in the end', () => {
-  test.for(['new', 'replacing', 'in a setgid folder'] as const)('%s', async (how, context) => {
+  test.for(['new', 'replacing', 'in a setgid directory'] as const)('%s', async (how, context) => {
     needTool(context, 'strace');
-    if (how === 'replacing') needRoot(context); // others may not write to read-only folders
+    if (how === 'replacing') needRoot(context); // others may not write to read-only directories
     const parent = freshParent();
     const dest = join(parent, 'dest');
     const src = isRoot ? join(zoo, 'modes') : join(users, 'modes');
     if (how === 'replacing') await copyTree(src, dest);
-    if (how === 'in a setgid folder') chmodSync(parent, 0o2777);
+    if (how === 'in a setgid directory') chmodSync(parent, 0o2777);
     const log = join(parent, 'log');
     const trace = 'trace=openat,open,creat,mkdir,mkdirat,mknodat,fchmod,fchmodat,chmod,renameat';
     const traced = ['strace', '-f', '-y', '-e', trace, '-o', log];
@@ -115,7 +115,7 @@ function tooWide(log: string, src: string, dest: string): string[] {
   const finalModes = new Map(
     [...readTree(src)].map(([path, { kind, mode }]) => [
       path === '' ? basename(dest) : basename(path),
-      kind === 'folder' ? Number.parseInt(mode, 8) | 0o700 : Number.parseInt(mode, 8),
+      kind === 'directory' ? Number.parseInt(mode, 8) | 0o700 : Number.parseInt(mode, 8),
     ]),
   );
   // What was replaced was made under a temporary name.
@@ -191,15 +191,21 @@ describe('setuid and setgid go only to the same owner', () => {
     const mode = Number.parseInt(text, 8);
     const src = join(work, `owned ${text} ${uid} ${gid}`);
     makeFile(join(src, 'file'), mode, uid, gid);
-    mkdirSync(join(src, 'folder'));
-    chownSync(join(src, 'folder'), uid, gid);
-    chmodSync(join(src, 'folder'), mode);
+    mkdirSync(join(src, 'directory'));
+    chownSync(join(src, 'directory'), uid, gid);
+    chmodSync(join(src, 'directory'), mode);
     for (const reflink of ['auto', 'never'] as const) {
       const dest = join(freshParent(), 'dest');
       await copyTree(src, dest, { reflink });
-      expect([modeOf(join(dest, 'file')), modeOf(join(dest, 'folder'))]).toEqual([copied, copied]);
+      expect([modeOf(join(dest, 'file')), modeOf(join(dest, 'directory'))]).toEqual([
+        copied,
+        copied,
+      ]);
       await copyTree(src, dest); // replaces the file
-      expect([modeOf(join(dest, 'file')), modeOf(join(dest, 'folder'))]).toEqual([copied, copied]);
+      expect([modeOf(join(dest, 'file')), modeOf(join(dest, 'directory'))]).toEqual([
+        copied,
+        copied,
+      ]);
     }
   });
 
@@ -216,17 +222,17 @@ describe('setuid and setgid go only to the same owner', () => {
 });
 
 describe('what is there', () => {
-  test('a folder keeps its mode, a replaced file takes the source’s', async () => {
+  test('a directory keeps its mode, a replaced file takes the source’s', async () => {
     const src = join(work, 'merged');
-    makeFile(join(src, 'folder/file'), 0o640);
-    chmodSync(join(src, 'folder'), 0o755);
+    makeFile(join(src, 'directory/file'), 0o640);
+    chmodSync(join(src, 'directory'), 0o755);
     const dest = freshParent();
-    makeFile(join(dest, 'folder/file'), 0o666);
-    chmodSync(join(dest, 'folder'), 0o711);
+    makeFile(join(dest, 'directory/file'), 0o666);
+    chmodSync(join(dest, 'directory'), 0o711);
     await copyTree(src, dest);
     expect(modeOf(dest)).toBe('777');
-    expect(modeOf(join(dest, 'folder'))).toBe('711');
-    expect(modeOf(join(dest, 'folder/file'))).toBe('640');
+    expect(modeOf(join(dest, 'directory'))).toBe('711');
+    expect(modeOf(join(dest, 'directory/file'))).toBe('640');
   });
 
   test('a setgid parent changes nothing', async (context) => {
@@ -248,17 +254,17 @@ describe('what is there', () => {
   });
 });
 
-test('read-only folders of an ordinary user', async (context: TestContext) => {
+test('read-only directories of an ordinary user', async (context: TestContext) => {
   needUser(context);
   const src = join(work, 'read only');
   makeFile(join(src, 'a/b/c/file'), 0o444, USER);
-  for (const folder of ['a/b/c', 'a/b', 'a', '.']) {
-    if (isRoot) chownSync(join(src, folder), USER, USER);
-    chmodSync(join(src, folder), 0o555);
+  for (const directory of ['a/b/c', 'a/b', 'a', '.']) {
+    if (isRoot) chownSync(join(src, directory), USER, USER);
+    chmodSync(join(src, directory), 0o555);
   }
   const dest = join(freshParent(), 'dest');
   const { error, result } = await copyInChild({ src, dest }, asUser);
   expect(error).toBeUndefined();
-  expect(result).toMatchObject({ files: 1, folders: 4 });
+  expect(result).toMatchObject({ files: 1, directories: 4 });
   expect(differences(src, dest)).toEqual([]);
 });

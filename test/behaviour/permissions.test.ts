@@ -6,11 +6,11 @@ import type { CopyOptions } from '../../lib/types.js';
 import { copyInChild } from '../support/child.js';
 import { readTree } from '../support/compare.js';
 import { asUser, needUser, USER } from '../support/user.js';
-import { isRoot, needRoot, needTool, workFolder } from '../support/work.js';
+import { isRoot, needRoot, needTool, workDirectory } from '../support/work.js';
 
 // What an ordinary user may not read or write.
 
-const work = workFolder('permissions');
+const work = workDirectory('permissions');
 let at: string;
 let number = 0;
 
@@ -49,7 +49,7 @@ test('continue: the rest is copied', async (context) => {
   const options = { onError: 'continue' as const };
   const { error, result } = await copyInChild({ ...request, options }, asUser);
   expect(error).toBeUndefined();
-  expect(result).toMatchObject({ files: 2, folders: 2, errorCount: 2 });
+  expect(result).toMatchObject({ files: 2, directories: 2, errorCount: 2 });
   const paths = result.errors.map(({ code, path }) => [code, path?.slice(at.length)]);
   expect(paths.sort()).toEqual([
     ['EACCES', '/src/closed'],
@@ -58,7 +58,7 @@ test('continue: the rest is copied', async (context) => {
   expect([...readTree(absolute('dest')).keys()].sort()).toEqual(['', 'ok', 'sub', 'sub/ok']);
 });
 
-test('a folder that may not be written to', async (context) => {
+test('a directory that may not be written to', async (context) => {
   needRoot(context);
   needUser(context);
   make(`mkdir -p src/a; touch src/a/f; mkdir -m 755 dest; echo old > dest/f; echo new > src/f`);

@@ -27,20 +27,20 @@ import { differences, readTree } from '../support/compare.js';
 import { useFileSystem } from '../support/filesystems.js';
 import { makeFiles } from '../support/trees.js';
 import { asUser, needUser, USER } from '../support/user.js';
-import { needRoot, needTool, workFolder } from '../support/work.js';
+import { needRoot, needTool, workDirectory } from '../support/work.js';
 
 // What an entry has beside its content.
 
-const work = workFolder('preserve');
+const work = workDirectory('preserve');
 let number = 0;
 let src: string;
 let dest: string;
 beforeEach(() => {
-  const folder = join(work, `${number++}`);
-  mkdirSync(folder);
-  chmodSync(folder, 0o777);
-  src = join(folder, 'src');
-  dest = join(folder, 'dest');
+  const directory = join(work, `${number++}`);
+  mkdirSync(directory);
+  chmodSync(directory, 0o777);
+  src = join(directory, 'src');
+  dest = join(directory, 'dest');
 });
 
 const run = (file: string, ...args: string[]): string =>
@@ -51,13 +51,13 @@ describe('random trees, everything preserved', () => {
     (name) => [name, useFileSystem(work, name)] as const,
   );
 
-  test.for(disks)('%s', async ([, folderOf], context) => {
+  test.for(disks)('%s', async ([, directoryOf], context) => {
     needTool(context, 'setfacl');
-    const folder = folderOf(context);
+    const directory = directoryOf(context);
     for (const seed of [1, 2, 3]) {
-      const tree = makeRandomTree(join(folder, `tree ${seed}`), seed, 500);
+      const tree = makeRandomTree(join(directory, `tree ${seed}`), seed, 500);
       // New entries would get an access list here.
-      const parent = join(folder, `parent ${seed}`);
+      const parent = join(directory, `parent ${seed}`);
       mkdirSync(parent);
       run('setfacl', '-d', '-m', 'u:4321:rwx,g::rwx,o::rwx', parent);
       const copy = join(parent, 'copy');
@@ -68,7 +68,7 @@ describe('random trees, everything preserved', () => {
       expect(hardLinked).toBeGreaterThan(20);
 
       // The counts of a dry run are those of the copy; a second copy changes nothing.
-      const dry = await copyTree(tree, join(folder, 'dry'), { preserve: true, dryRun: true });
+      const dry = await copyTree(tree, join(directory, 'dry'), { preserve: true, dryRun: true });
       expect(dry).toMatchObject({ files, hardLinked });
       await copyTree(tree, copy, { preserve: true });
       expect(attributeDifferences(tree, copy)).toEqual([]);
@@ -81,10 +81,10 @@ describe('random trees, everything preserved', () => {
   test.for(disks)(
     `%s: ${steps} times changed on both sides and mirrored, seed ${seed}`,
     { timeout: 1_200_000 },
-    async ([, folderOf], context) => {
+    async ([, directoryOf], context) => {
       needTool(context, 'setfacl');
-      const folder = folderOf(context);
-      const [tree, copy] = [join(folder, 'changing'), join(folder, 'mirrored')];
+      const directory = directoryOf(context);
+      const [tree, copy] = [join(directory, 'changing'), join(directory, 'mirrored')];
       makeRandomTree(tree, seed, 80);
       await copyTree(tree, copy, { mirror: true });
       for (let step = 0; step < steps; step++) {
@@ -116,23 +116,24 @@ describe('each by itself', () => {
   const kept: Record<PreserveKind, () => boolean> = {
     mode: () => (statSync(join(dest, 'file')).mode & 0o777) === 0o640,
     timestamps: () =>
-      ['file', 'folder', 'link', '.'].every(
+      ['file', 'directory', 'link', '.'].every(
         (name) => lstatSync(join(dest, name)).mtimeMs === old.getTime(),
       ),
     ownership: () =>
-      ['file', 'folder', 'link'].every((name) => lstatSync(join(dest, name)).uid === USER),
+      ['file', 'directory', 'link'].every((name) => lstatSync(join(dest, name)).uid === USER),
     xattrs: () => run('getfattr', '-d', join(dest, 'file')).includes('user.a="b"'),
     links: () => statSync(join(dest, 'file')).ino === statSync(join(dest, 'other')).ino,
   };
   const kinds = Object.keys(kept) as PreserveKind[];
   const make = (): void => {
-    makeFiles(src, { file: 'x', 'folder/inner': 'y' });
+    makeFiles(src, { file: 'x', 'directory/inner': 'y' });
     symlinkSync('nowhere', join(src, 'link'));
     linkSync(join(src, 'file'), join(src, 'other'));
     run('setfattr', '-n', 'user.a', '-v', 'b', join(src, 'file'));
-    for (const name of ['file', 'folder', 'link']) run('chown', '-h', `${USER}`, join(src, name));
+    for (const name of ['file', 'directory', 'link'])
+      run('chown', '-h', `${USER}`, join(src, name));
     chmodSync(join(src, 'file'), 0o640);
-    for (const name of ['folder/inner', 'folder', 'link', 'file', '.']) {
+    for (const name of ['directory/inner', 'directory', 'link', 'file', '.']) {
       lutimesSync(join(src, name), old, old);
     }
   };
@@ -163,30 +164,30 @@ describe('ownership', () => {
     ['both', '1234:1234'],
   ] as const)('%s alone differs in DEST: it is set again', async ([, wrong], context) => {
     needRoot(context);
-    makeFiles(src, { 'folder/file': 'x' });
-    symlinkSync('nowhere', join(src, 'folder/link'));
+    makeFiles(src, { 'directory/file': 'x' });
+    symlinkSync('nowhere', join(src, 'directory/link'));
     const options: CopyOptions = { mirror: true, preserve: true };
     await copyTree(src, dest, options);
-    const names = ['folder', 'folder/file', 'folder/link'];
-    const { ino } = statSync(join(dest, 'folder/file'));
+    const names = ['directory', 'directory/file', 'directory/link'];
+    const { ino } = statSync(join(dest, 'directory/file'));
     for (const name of names) run('chown', '-h', wrong, join(dest, name));
     await copyTree(src, dest, options);
     expect(names.map((name) => ownerOf(join(dest, name)))).toEqual(Array(3).fill('0:0'));
-    expect(statSync(join(dest, 'folder/file')).ino).toBe(ino);
+    expect(statSync(join(dest, 'directory/file')).ino).toBe(ino);
   });
 
   test('the group alone, which is an ordinary user’s to give', async (context) => {
     needRoot(context);
     needUser(context);
     const group = 4321;
-    makeFiles(src, { 'folder/file': 'x' });
+    makeFiles(src, { 'directory/file': 'x' });
     run('chown', '-R', `0:${group}`, src);
     const member = asUser.map((word) => (word === '--clear-groups' ? `--groups=${group}` : word));
     const options: CopyOptions = { preserve: true };
     const { error, result } = await copyInChild({ src, dest, options }, member);
     expect(error).toBeUndefined();
     expect(result.warnings).toMatchObject([{ code: 'OWNERSHIP_NOT_KEPT', count: 3 }]);
-    for (const name of ['', 'folder', 'folder/file']) {
+    for (const name of ['', 'directory', 'directory/file']) {
       expect(ownerOf(join(dest, name))).toBe(`${USER}:${group}`);
     }
   });
@@ -202,18 +203,18 @@ test('nanoseconds', async (context) => {
   );
 });
 
-describe('folders that DEST has', () => {
+describe('directories that DEST has', () => {
   test.for([
     ['default', undefined, '755'],
     ['asked for', ['mode', 'timestamps'] satisfies PreserveKind[], '700'],
   ] as const)('%s', async ([, preserve, mode]) => {
-    makeFiles(src, { 'folder/new': 'x' });
-    chmodSync(join(src, 'folder'), 0o700);
-    utimesSync(join(src, 'folder'), 1, 1);
-    makeFiles(dest, { 'folder/old': 'y' });
-    chmodSync(join(dest, 'folder'), 0o755);
+    makeFiles(src, { 'directory/new': 'x' });
+    chmodSync(join(src, 'directory'), 0o700);
+    utimesSync(join(src, 'directory'), 1, 1);
+    makeFiles(dest, { 'directory/old': 'y' });
+    chmodSync(join(dest, 'directory'), 0o755);
     await copyTree(src, dest, preserve ? { preserve } : {});
-    const { mode: found, mtimeMs } = statSync(join(dest, 'folder'));
+    const { mode: found, mtimeMs } = statSync(join(dest, 'directory'));
     expect((found & 0o777).toString(8)).toBe(mode);
     expect(mtimeMs === 1000).toBe(preserve !== undefined);
   });
@@ -236,7 +237,7 @@ describe('setuid is kept with its owner only', () => {
 
 describe('what may not be kept', () => {
   const make = (): void => {
-    makeFiles(src, { a: 'a', b: 'b', 'folder/c': 'c' });
+    makeFiles(src, { a: 'a', b: 'b', 'directory/c': 'c' });
     run('chmod', '-R', 'a+rX', src);
   };
 
@@ -314,7 +315,7 @@ test('labels of security modules that only DEST has stay, other attributes do no
 describe('hard links', () => {
   const preserve: PreserveKind[] = ['links'];
 
-  test('within one folder and across, of what is linked outside, too', async () => {
+  test('within one directory and across, of what is linked outside, too', async () => {
     makeFiles(src, { 'a/one': 'x', 'outside/one': 'y' });
     mkdirSync(join(src, 'b'));
     for (const name of ['a/two', 'b/three']) linkSync(join(src, 'a/one'), join(src, name));
@@ -329,8 +330,8 @@ describe('hard links', () => {
   const disk = useFileSystem(work, 'xfs', { size: '512M' }); // of a name of its own
 
   test('not to a file whose inode was used again meanwhile', async (context) => {
-    const folder = join(disk(context), 'reused');
-    [src, dest] = [join(folder, 'src'), join(folder, 'dest')];
+    const directory = join(disk(context), 'reused');
+    [src, dest] = [join(directory, 'src'), join(directory, 'dest')];
     makeFiles(src, { 'a/gone': 'old', 'c/b/dir/x': '' });
     linkSync(join(src, 'a/gone'), join(src, 'a/left out'));
     const { ino } = statSync(join(src, 'a/gone'));
@@ -341,7 +342,7 @@ describe('hard links', () => {
       while (!existsSync(join(dest, 'a/gone'))) await sleep(1);
       await sleep(50); // it has its name, and the copy knows
       for (const name of ['gone', 'left out']) unlinkSync(join(src, 'a', name));
-      execFileSync('sync', ['-f', folder]); // XFS frees inodes later
+      execFileSync('sync', ['-f', directory]); // XFS frees inodes later
       for (let i = 0; i < 500 && !reused; i++) {
         const file = join(src, 'a', `${i}`); // of the same allocation group
         writeFileSync(file, 'new');
@@ -365,7 +366,7 @@ describe('hard links', () => {
     const groups = (root: string): string[][] => {
       const byInode = new Map<bigint, string[]>();
       for (const [name, { kind, inode }] of readTree(root)) {
-        if (kind !== 'folder') byInode.set(inode, [...(byInode.get(inode) ?? []), name].sort());
+        if (kind !== 'directory') byInode.set(inode, [...(byInode.get(inode) ?? []), name].sort());
       }
       return [...byInode.values()].sort();
     };

@@ -20,10 +20,10 @@ import { COMMAND, copyInChild, limited, type Outcome } from '../support/child.js
 import { leftovers, readTree } from '../support/compare.js';
 import { buildShim, type Faults, faultLog, withFaults } from '../support/shim.js';
 import { makeFiles } from '../support/trees.js';
-import { workFolder } from '../support/work.js';
+import { workDirectory } from '../support/work.js';
 import { nodes, runChild } from './support/child.js';
 
-const work = workFolder('races');
+const work = workDirectory('races');
 const MiB = 1 << 20;
 let shim: string;
 let number = 0;
@@ -423,7 +423,7 @@ describe('a directory that was closed meanwhile, as descriptors are few', () => 
       let go;
       const all = new Promise((resolve) => { go = resolve; });
       const filter = ({ kind }) => {
-        if (kind === 'folder') return true;
+        if (kind === 'directory') return true;
         if (++looked === given.names.length) {
           exchange();
           go();

@@ -6,11 +6,11 @@ import { copyTree } from '../../lib/index.js';
 import type { CopyOptions } from '../../lib/types.js';
 import { differences, readTree } from '../support/compare.js';
 import { whileMounted } from '../support/filesystems.js';
-import { needRoot, workFolder } from '../support/work.js';
+import { needRoot, workDirectory } from '../support/work.js';
 
 // Copies that make no sense: refused with a code, the operation and the path, and nothing made.
 
-const work = workFolder('refusals');
+const work = workDirectory('refusals');
 let at: string;
 let number = 0;
 
@@ -131,14 +131,14 @@ describe('refused at once', () => {
       { code: 'ERR_FS_CP_DIR_TO_NON_DIR', where: "cp '@f'" },
     ],
     [
-      'a file onto a folder',
+      'a file onto a directory',
       'touch src; mkdir dest',
       'src',
       'dest',
       { code: 'ERR_FS_CP_NON_DIR_TO_DIR', where: "cp '@src' -> '@dest'" },
     ],
     [
-      'a folder onto a file',
+      'a directory onto a file',
       `${tree}; touch dest`,
       'src',
       'dest',
@@ -191,9 +191,9 @@ describe('DEST in SRC by a bind mount', () => {
   test.for([
     ['of SRC', 'src', 'mounted/new'],
     ['of SRC, DEST is its root', 'src', 'mounted'],
-    ['of a folder in SRC', 'src/a', 'mounted/new'],
-    ['of a folder in SRC, DEST is its root', 'src/a', 'mounted'],
-    ['deep in a folder in SRC', 'src/a', 'mounted/b/new'],
+    ['of a directory in SRC', 'src/a', 'mounted/new'],
+    ['of a directory in SRC, DEST is its root', 'src/a', 'mounted'],
+    ['deep in a directory in SRC', 'src/a', 'mounted/b/new'],
   ] as const)('%s', async ([, from, dest], context) => {
     needRoot(context);
     make(`${tree}; mkdir mounted`);
@@ -204,7 +204,7 @@ describe('DEST in SRC by a bind mount', () => {
         () => undefined,
         (error) => error,
       );
-      // Only the walk can see DEST from within a folder of SRC; it ends where it meets it.
+      // Only the walk can see DEST from within a directory of SRC; it ends where it meets it.
       const most = from === 'src' ? 2 : 7;
       expect(find(`-mindepth ${most + 1} -maxdepth ${most + 1}`)).toBe('');
       expect(error).toMatchObject({ code: 'ERR_FS_CP_EINVAL', path: expect.any(String) });

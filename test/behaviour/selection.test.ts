@@ -20,17 +20,17 @@ import { limited } from '../support/child.js';
 import { readTree } from '../support/compare.js';
 import { makeFiles } from '../support/trees.js';
 import { asUser, needUser } from '../support/user.js';
-import { needTool, workFolder } from '../support/work.js';
+import { needTool, workDirectory } from '../support/work.js';
 
-const work = workFolder('selection');
+const work = workDirectory('selection');
 let made = 0;
 const newPath = (): string => join(work, `${made++}`);
 
-/** What is in a folder, sorted; folders end in a slash. A byte per character. */
-function pathsIn(folder: string): string[] {
-  if (!existsSync(folder)) return [];
-  const paths = [...readTree(folder)].map(([path, { kind }]) =>
-    kind === 'folder' ? `${path}/` : path,
+/** What is in a directory, sorted; directories end in a slash. A byte per character. */
+function pathsIn(directory: string): string[] {
+  if (!existsSync(directory)) return [];
+  const paths = [...readTree(directory)].map(([path, { kind }]) =>
+    kind === 'directory' ? `${path}/` : path,
   );
   return paths.filter((path) => path !== '/').sort();
 }
@@ -82,13 +82,13 @@ test(`random trees and selections, seed ${seed}: what the rules say is what land
     const dest = newPath();
     const result = await copyTree(src, dest, options);
     expect(pathsIn(dest), what).toEqual(taken);
-    const { files, folders, links, found, errorCount } = result;
-    expect({ errorCount, all: files + folders + links }, what).toEqual({
+    const { files, directories, links, found, errorCount } = result;
+    expect({ errorCount, all: files + directories + links }, what).toEqual({
       errorCount: 0,
       all: taken.length + 1, // DEST itself
     });
-    expect(found, what).toBe(files + folders + links);
-    expect(plan, what).toMatchObject({ files, folders, links, found });
+    expect(found, what).toBe(files + directories + links);
+    expect(plan, what).toMatchObject({ files, directories, links, found });
 
     // Once more, over what is there: nothing is made that a rule leaves out.
     await copyTree(src, dest, options);
@@ -96,7 +96,7 @@ test(`random trees and selections, seed ${seed}: what the rules say is what land
   }
 });
 
-describe('folders that are made only for something taken', () => {
+describe('directories that are made only for something taken', () => {
   const deep = { 'a/b/c/wanted.ts': 'x', 'a/b/other': '', 'a/d/other': '', 'e/other': '' };
 
   test('have the mode of their source', async () => {
@@ -115,8 +115,8 @@ describe('folders that are made only for something taken', () => {
     const src = newTree(deep);
     const dest = newTree({ 'a/b/old': 'kept', 'e/old': 'kept' });
     chmodSync(join(dest, 'a/b'), 0o700);
-    const { folders } = await copyTree(src, dest, { include: ['**/*.ts'] });
-    expect(folders).toBe(1);
+    const { directories } = await copyTree(src, dest, { include: ['**/*.ts'] });
+    expect(directories).toBe(1);
     expect(pathsIn(dest)).toEqual(
       ['a/', 'a/b/', 'a/b/c/', 'a/b/c/wanted.ts', 'a/b/old', 'e/', 'e/old'].sort(),
     );
@@ -156,7 +156,7 @@ describe('folders that are made only for something taken', () => {
     const src = newTree({ [`${path}/a.ts`]: 'x', [`${path}/a.js`]: '', [`${path}/n/b.js`]: '' });
     const child = `
       const { copyTree } = require('${new URL('../../dist/index.cjs', import.meta.url).pathname}');
-      copyTree(...process.argv.slice(1), { include: ['**/*.ts'] }).then((r) => console.log(r.files, r.folders));`;
+      copyTree(...process.argv.slice(1), { include: ['**/*.ts'] }).then((r) => console.log(r.files, r.directories));`;
     const dest = newPath();
     const command = [process.execPath, '-e', child, '--', src, dest];
     const [file = '', ...args] = [...limited(64), ...command];
@@ -187,7 +187,7 @@ describe('what is left out', () => {
       [join(src, 'a.log'), 'file', `${src}/.gitignore:2:*.log`],
       [join(src, 'sub/a.map'), 'file', 'exclude: **/*.map'],
       [join(src, 'sub/no'), 'file', 'filter'],
-      [join(src, 'sub/out'), 'folder', `${src}/sub/.gitignore:1:/out/`],
+      [join(src, 'sub/out'), 'directory', `${src}/sub/.gitignore:1:/out/`],
     ]);
   });
 
@@ -226,7 +226,7 @@ describe('what is left out', () => {
   });
 });
 
-test('a wide folder is judged bit by bit and copied whole', { timeout: 60_000 }, async () => {
+test('a wide directory is judged bit by bit and copied whole', { timeout: 60_000 }, async () => {
   const src = newPath();
   mkdirSync(src);
   for (let i = 0; i < 20_000; i++) writeFileSync(join(src, `file-${i}`), `${i}`);
@@ -258,12 +258,12 @@ test('more names than may wait for an answer at a time', { timeout: 20_000 }, as
   // 17 directories of 255 kB of names each: more than 4 MiB in all.
   const src = newPath();
   for (let i = 0; i < 17_000; i++) {
-    const folder = join(src, `${Math.floor(i / 1000)}`);
-    if (i % 1000 === 0) mkdirSync(folder, { recursive: true });
-    writeFileSync(join(folder, `${i}`.padEnd(250, 'x')), '');
+    const directory = join(src, `${Math.floor(i / 1000)}`);
+    if (i % 1000 === 0) mkdirSync(directory, { recursive: true });
+    writeFileSync(join(directory, `${i}`.padEnd(250, 'x')), '');
   }
   const options: CopyOptions = { dryRun: true, filter: () => true };
-  expect(await copyTree(src, newPath(), options)).toMatchObject({ files: 17_000, folders: 18 });
+  expect(await copyTree(src, newPath(), options)).toMatchObject({ files: 17_000, directories: 18 });
 });
 
 describe('rules that cannot be read', () => {
@@ -299,7 +299,7 @@ describe('rules that cannot be read', () => {
     expect(existsSync(join(dest, '..'))).toBe(false);
   });
 
-  test('of a folder within: nothing of it is copied, and the copy fails', (context) => {
+  test('of a directory within: nothing of it is copied, and the copy fails', (context) => {
     needUser(context);
     const { src, dest } = unreadable('sub/.rules');
     const path = join(src, 'sub/.rules');

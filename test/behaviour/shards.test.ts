@@ -15,32 +15,34 @@ import { copyInChild } from '../support/child.js';
 import { differences } from '../support/compare.js';
 import { makeFiles } from '../support/trees.js';
 import { asUser, needUser, USER } from '../support/user.js';
-import { workFolder } from '../support/work.js';
+import { workDirectory } from '../support/work.js';
 
-const work = workFolder('shards');
+const work = workDirectory('shards');
 let number = 0;
 let src: string;
 let dest: string;
 beforeEach(() => {
-  const folder = join(work, `${number++}`);
-  mkdirSync(folder);
-  chmodSync(folder, 0o777);
-  src = join(folder, 'src');
-  dest = join(folder, 'dest');
+  const directory = join(work, `${number++}`);
+  mkdirSync(directory);
+  chmodSync(directory, 0o777);
+  src = join(directory, 'src');
+  dest = join(directory, 'dest');
 });
 
-/** Folders of many widths and depths, empty ones, and some that keep their owner from writing. */
+/** Directories of many widths and depths, empty ones, and some that keep their owner from writing. */
 function makeTree(): string[] {
   const closed: string[] = [];
   for (let i = 0; i < 120; i++) {
-    const folder = join(src, `a${i % 5}`, `b${i % 11}`, `c${i}`);
-    mkdirSync(folder, { recursive: true });
-    for (let file = 0; file < i % 7; file++) writeFileSync(join(folder, `${file}`), `${i} ${file}`);
-    if (i % 9 === 0) closed.push(folder);
+    const directory = join(src, `a${i % 5}`, `b${i % 11}`, `c${i}`);
+    mkdirSync(directory, { recursive: true });
+    for (let file = 0; file < i % 7; file++)
+      writeFileSync(join(directory, `${file}`), `${i} ${file}`);
+    if (i % 9 === 0) closed.push(directory);
   }
   mkdirSync(join(src, 'empty/also empty'), { recursive: true });
   closed.push(join(src, 'a1'), join(src, 'a2/b2'), src);
-  for (const folder of closed.toSorted((a, b) => b.length - a.length)) chmodSync(folder, 0o555);
+  for (const directory of closed.toSorted((a, b) => b.length - a.length))
+    chmodSync(directory, 0o555);
   return closed;
 }
 

@@ -16,11 +16,11 @@ import { differences } from '../support/compare.js';
 import { useFileSystem, whileMounted } from '../support/filesystems.js';
 import { makeFiles } from '../support/trees.js';
 import { asUser, needUser } from '../support/user.js';
-import { needRoot, workFolder } from '../support/work.js';
+import { needRoot, workDirectory } from '../support/work.js';
 
 // Whole trees in one call.
 
-const work = workFolder('snapshot');
+const work = workDirectory('snapshot');
 const btrfs = useFileSystem(work, 'btrfs');
 let number = 0;
 let at: string;
@@ -48,7 +48,7 @@ test('copies everything, and counts one snapshot', async () => {
   expect(readFileSync(join(src, 'a'), 'utf8')).toBe('content');
 });
 
-test('of a snapshot, and into a folder', async () => {
+test('of a snapshot, and into a directory', async () => {
   await copyTree(src, dest, always);
   await copyTree(dest, `${join(at, 'into')}/`, always);
   expect(differences(src, join(at, 'into/dest'))).toEqual([]);
@@ -90,7 +90,7 @@ describe('where it cannot be', () => {
     await expectRefusal(src, dest, 'the destination exists');
   });
 
-  test('SRC is a file', () => expectRefusal(join(src, 'a'), dest, 'not a folder'));
+  test('SRC is a file', () => expectRefusal(join(src, 'a'), dest, 'not a directory'));
 
   test('SRC is no subvolume', () => expectRefusal(join(src, 'sub'), dest, 'not the root'));
 
@@ -141,13 +141,13 @@ test('never unless it is asked for', async () => {
 
 describe('makeSnapshotSource', () => {
   test('elsewhere it says why not', async () => {
-    const folder = join(work, 'no subvolume');
-    await expect(makeSnapshotSource(folder)).rejects.toMatchObject({
+    const directory = join(work, 'no subvolume');
+    await expect(makeSnapshotSource(directory)).rejects.toMatchObject({
       code: 'ERR_FASTCP_NO_SNAPSHOT',
-      path: folder,
+      path: directory,
       message: expect.stringContaining('btrfs'),
     });
-    expect(existsSync(folder)).toBe(false);
+    expect(existsSync(directory)).toBe(false);
   });
 
   test('of what is there', async () => {

@@ -16,11 +16,11 @@ import { compareTrees, copyTree } from '../../lib/index.js';
 import type { CopyOptions } from '../../lib/types.js';
 import { COMMAND } from '../support/child.js';
 import { makeFiles } from '../support/trees.js';
-import { needRoot, workFolder } from '../support/work.js';
+import { needRoot, workDirectory } from '../support/work.js';
 
 // FIFOs, devices and sockets in DEST, and names of descriptors.
 
-const work = workFolder('special');
+const work = workDirectory('special');
 let at: string;
 let src: string;
 let dest: string;
@@ -82,7 +82,7 @@ describe.for(Object.keys(makers))('a %s in DEST is not replaced', (kind) => {
     expect(readdirSync(dest).sort()).toEqual(['entry', 'sub']);
   });
 
-  test('a folder does not take its place either', async (context) => {
+  test('a directory does not take its place either', async (context) => {
     if (kind === 'device') needRoot(context);
     mkdirSync(dest);
     make(join(dest, 'sub'));

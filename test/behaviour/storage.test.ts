@@ -17,11 +17,11 @@ import { copyInChild } from '../support/child.js';
 import { leftovers } from '../support/compare.js';
 import { clones, useFileSystem } from '../support/filesystems.js';
 import { makeFiles, makeSparseFile } from '../support/trees.js';
-import { needTool, workFolder } from '../support/work.js';
+import { needTool, workDirectory } from '../support/work.js';
 
 // How files are kept on disk: holes, what was replaced, and when they are there.
 
-const work = workFolder('storage');
+const work = workDirectory('storage');
 const MiB = 1 << 20;
 let number = 0;
 let src: string;
@@ -50,10 +50,10 @@ describe('sparse', () => {
     large: Buffer.concat([Buffer.alloc(33 * MiB), block, Buffer.alloc(33 * MiB)]),
   };
 
-  test.for(disks)('always: zeros become holes on %s', async ([, folderOf], context) => {
-    const folder = folderOf(context);
-    const from = makeFiles(join(folder, 'src'), files);
-    const to = join(folder, 'dest');
+  test.for(disks)('always: zeros become holes on %s', async ([, directoryOf], context) => {
+    const directory = directoryOf(context);
+    const from = makeFiles(join(directory, 'src'), files);
+    const to = join(directory, 'dest');
     await copyTree(from, to, { sparse: 'always' });
     for (const [name, content] of Object.entries(files)) {
       expect(readFileSync(join(to, name)).equals(content), name).toBe(true);
@@ -74,9 +74,9 @@ describe('sparse', () => {
 
   test.for(disks)(
     'auto keeps holes where blocks are preallocated past the end, on %s',
-    async ([name, folderOf], context) => {
+    async ([name, directoryOf], context) => {
       needTool(context, 'fallocate');
-      const from = join(folderOf(context), 'preallocated');
+      const from = join(directoryOf(context), 'preallocated');
       mkdirSync(from);
       const sizes = { middling: 8 * MiB, large: 70 * MiB };
       for (const [file, size] of Object.entries(sizes)) {
@@ -88,7 +88,7 @@ describe('sparse', () => {
         expect(allocated(path), file).toBeGreaterThanOrEqual(size);
       }
       for (const reflink of ['auto', 'never'] as const) {
-        const to = join(folderOf(context), `preallocated ${reflink}`);
+        const to = join(directoryOf(context), `preallocated ${reflink}`);
         const { bytes } = await copyTree(from, to, { reflink });
         for (const [file, size] of Object.entries(sizes)) {
           const path = join(to, file);
@@ -193,30 +193,30 @@ describe('fsync', () => {
     ].map(([, path = '']) => path);
   };
 
-  test('files, then folders, then the folders that were made for DEST', async (context) => {
+  test('files, then directories, then the directories that were made for DEST', async (context) => {
     needTool(context, 'strace');
-    makeFiles(src, { file: 'x', 'folder/inner': 'y' });
+    makeFiles(src, { file: 'x', 'directory/inner': 'y' });
     const top = dest;
     dest = join(top, 'made/for/it');
     const paths = await traced({ fsync: true });
-    const within = ['file', 'folder/inner', 'folder', ''].map((name) => join(dest, name));
+    const within = ['file', 'directory/inner', 'directory', ''].map((name) => join(dest, name));
     const above = ['made/for', 'made', '', '..'].map((name) => join(top, name));
     const wanted = [
       ...within.map((path) => path.replace(/\/$/, '')),
       ...above.map((path) => path.replace(/\/$/, '')),
     ];
     expect(paths.toSorted()).toEqual(wanted.toSorted());
-    expect(paths.indexOf(join(dest, 'folder'))).toBeGreaterThan(
-      paths.indexOf(join(dest, 'folder/inner')),
+    expect(paths.indexOf(join(dest, 'directory'))).toBeGreaterThan(
+      paths.indexOf(join(dest, 'directory/inner')),
     );
   });
 
   test('directories that DEST has, too', async (context) => {
     needTool(context, 'strace');
-    makeFiles(src, { file: 'x', 'folder/inner': 'y' });
-    mkdirSync(join(dest, 'folder'), { recursive: true });
+    makeFiles(src, { file: 'x', 'directory/inner': 'y' });
+    mkdirSync(join(dest, 'directory'), { recursive: true });
     const paths = await traced({ fsync: true, preserve: false });
-    expect(paths).toContain(join(dest, 'folder'));
+    expect(paths).toContain(join(dest, 'directory'));
     expect(paths).toContain(dest);
   });
 

@@ -19,11 +19,11 @@ import { differences, leftovers, unlike } from '../support/compare.js';
 import { useFileSystem } from '../support/filesystems.js';
 import { buildShim, faultLog, withFaults } from '../support/shim.js';
 import { makeFiles, makeSparseFile } from '../support/trees.js';
-import { needTool, workFolder } from '../support/work.js';
+import { needTool, workDirectory } from '../support/work.js';
 
 // System calls that fail, by strace.
 
-const work = workFolder('system-calls');
+const work = workDirectory('system-calls');
 const MiB = 1 << 20;
 let dest: string;
 let number = 0;
@@ -147,7 +147,7 @@ test('read, EIO: the others are copied', async (context) => {
   expect(unlike(src, dest)).toEqual([]);
 });
 
-test('getdents64, EIO: names the folder', async (context) => {
+test('getdents64, EIO: names the directory', async (context) => {
   needTool(context, 'strace');
   const bad = join(src, 'b');
   const { error } = await inject('getdents64', 'error=EIO', {}, [bad]);
@@ -163,16 +163,16 @@ test.for(['EMFILE', 'ENFILE'])('openat, %s: tried again', async (code, context) 
   expect(differences(src, dest)).toEqual([]);
 });
 
-test('half of one small folder goes to a worker that has nothing', async (context) => {
+test('half of one small directory goes to a worker that has nothing', async (context) => {
   needTool(context, 'strace');
   const names = Array.from({ length: 60 }, (_, index) => `file ${index}`);
-  const folder = join(work, 'of 60 files');
-  makeFiles(folder, Object.fromEntries(names.map((name) => [name, name])));
+  const directory = join(work, 'of 60 files');
+  makeFiles(directory, Object.fromEntries(names.map((name) => [name, name])));
   const slow = ['strace', '-f', '-o', logs, '-e', 'inject=copy_file_range:delay_enter=5ms'];
-  const request = { src: folder, dest, options: { concurrency: 2 } };
+  const request = { src: directory, dest, options: { concurrency: 2 } };
   const { error } = await copyInChild(request, [...slow, '-e', 'trace=copy_file_range']);
   expect(error).toBeUndefined();
-  expect(differences(folder, dest)).toEqual([]);
+  expect(differences(directory, dest)).toEqual([]);
   const copied = new Map<string, number>();
   for (const [, thread = ''] of readFileSync(logs, 'utf8').matchAll(/^(\d+) .*= \d+ /gm)) {
     copied.set(thread, (copied.get(thread) ?? 0) + 1);
@@ -239,7 +239,7 @@ test.for(['EIO', 'ENOSPC', 'EDQUOT'])('close, %s: what was there stays', async (
   makeFiles(tree, { over: 'new', fresh: 'new' });
   makeFiles(dest, { over: 'old' });
   const options: CopyOptions = { onError: 'continue', concurrency: 1 };
-  // The descriptors of SRC and of folders may be closed anyhow.
+  // The descriptors of SRC and of directories may be closed anyhow.
   const fault = `error=${code}:when=1..100`;
   const { result } = await inject('close', fault, options, [join(dest, 'fresh')], tree);
   expect(result.errors).toMatchObject([{ code, syscall: 'close', dest: join(dest, 'fresh') }]);
@@ -347,9 +347,9 @@ describe('FICLONE', () => {
   );
   test.for(rows)('%s, %s: final or not', async ([disk, code], context) => {
     needTool(context, 'strace');
-    const folder = disks[disk](context);
-    const from = join(folder, `src ${code}`);
-    dest = join(folder, `dest ${code}`);
+    const directory = disks[disk](context);
+    const from = join(directory, `src ${code}`);
+    dest = join(directory, `dest ${code}`);
     makeFiles(from, { large: Buffer.alloc(65 * MiB, 'x'), middling: Buffer.alloc(300_000, 'y') });
     const copies = [join(dest, 'large'), join(dest, 'middling')];
     const options: CopyOptions = { onError: 'continue' };

@@ -1,7 +1,13 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { makeBigFile, makeBigTree, median, strangersIn, workFolder } from '../support/big-tree.js';
+import {
+  makeBigFile,
+  makeBigTree,
+  median,
+  strangersIn,
+  workDirectory,
+} from '../support/big-tree.js';
 import { nodes, runChild } from './support/child.js';
 
 const FILES = 30_000;
@@ -10,7 +16,7 @@ const ROUNDS = 20;
 const SOON = 200;
 
 describe.each(nodes)('$name', ({ path: node }) => {
-  const cwd = workFolder();
+  const cwd = workDirectory();
   const src = join(cwd, 'src');
   const file = join(cwd, 'file');
   let made = 0;
@@ -37,7 +43,7 @@ describe.each(nodes)('$name', ({ path: node }) => {
       const times = [];
       let main = 0;
       let before;
-      const small = path.join(given.src, 'group-0', 'inner-0', 'folder-0');
+      const small = path.join(given.src, 'group-0', 'inner-0', 'directory-0');
       for (let round = 0; round < ${ROUNDS}; round++) {
         if (round === 2) before = openFiles();
         const worker = startWorker(\`${worker}\`, { ...given, dest: given.dest + '/' + round });
@@ -88,7 +94,7 @@ describe.each(nodes)('$name', ({ path: node }) => {
 
     test('of many short jobs, whose every call into the addon may be cut off', async () => {
       const code = `
-        const small = path.join(given.src, 'group-0', 'inner-0', 'folder-0');
+        const small = path.join(given.src, 'group-0', 'inner-0', 'directory-0');
         for (let round = 0; round < 60; round++) {
           const worker = startWorker(
             'for (let i = 0; i < 200; i++) copyTree(workerData.small, workerData.dest + i);' +

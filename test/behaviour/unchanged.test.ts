@@ -27,9 +27,9 @@ import { Random } from '../selection/support/random.js';
 import { copyInChild } from '../support/child.js';
 import { fileSystemNames, useFileSystem, whileMounted } from '../support/filesystems.js';
 import { asUser, needUser, USER } from '../support/user.js';
-import { needRoot, needTool, workFolder } from '../support/work.js';
+import { needRoot, needTool, workDirectory } from '../support/work.js';
 
-const work = workFolder('unchanged');
+const work = workDirectory('unchanged');
 let number = 0;
 let room: string;
 let src: string;

@@ -8,9 +8,9 @@ import { differences } from '../support/compare.js';
 import { useFileSystem } from '../support/filesystems.js';
 import { buildShim, faultLog, withFaults } from '../support/shim.js';
 import { makeFiles, makeZoo } from '../support/trees.js';
-import { needTool, workFolder } from '../support/work.js';
+import { needTool, workDirectory } from '../support/work.js';
 
-const work = workFolder('verify');
+const work = workDirectory('verify');
 let number = 0;
 let dest: string;
 beforeEach(() => {
@@ -24,10 +24,10 @@ test('a tree of everything is verified, holes and empty files too', async () => 
 });
 
 test('what is read back comes from the disk: it is written, and forgotten, before', async () => {
-  const folder = join(work, 'forgotten');
-  const src = makeFiles(join(folder, 'src'), { file: 'content' });
-  const to = join(folder, 'dest');
-  const [shim, log] = [buildShim(folder), join(folder, 'log')];
+  const directory = join(work, 'forgotten');
+  const src = makeFiles(join(directory, 'src'), { file: 'content' });
+  const to = join(directory, 'dest');
+  const [shim, log] = [buildShim(directory), join(directory, 'log')];
   const words = withFaults({ shim, root: to, log, faults: '', trace: true });
   const { error } = await copyInChild({ src, dest: to, options: { verify: true } }, words);
   expect(error).toBeUndefined();
@@ -48,12 +48,12 @@ describe('content that did not arrive', () => {
     '%s: an error with path and offset, and nothing of it stays',
     async ([, replaces], context) => {
       needTool(context, 'strace');
-      const folder = join(ext4(context), `${replaces}`);
-      const src = makeFiles(join(folder, 'src'), {
+      const directory = join(ext4(context), `${replaces}`);
+      const src = makeFiles(join(directory, 'src'), {
         'a/good': 'good',
         'a/large': Buffer.alloc(300_000, 'x'),
       });
-      const to = join(folder, 'dest');
+      const to = join(directory, 'dest');
       if (replaces) makeFiles(to, { 'a/large': 'old' });
       // The second block of 256 KiB is said to be written, and is not.
       const log = join(work, 'strace.log');

@@ -6,9 +6,9 @@ import * as fs from '../../lib/fs.js';
 import { compareTrees, copyTree, doctor, makeSnapshotSource } from '../../lib/index.js';
 import { CHILD, COMMAND } from '../support/child.js';
 import { makeFiles } from '../support/trees.js';
-import { workFolder } from '../support/work.js';
+import { workDirectory } from '../support/work.js';
 
-const work = workFolder('working-directory');
+const work = workDirectory('working-directory');
 const home = process.cwd();
 let number = 0;
 let here: string;
@@ -77,8 +77,8 @@ describe('paths are those of the working directory at the time of the call', () 
 
   test('doctor and makeSnapshotSource', async () => {
     makeFiles(here, { 'one/x': '', 'two/x': '' });
-    const { folders } = await elsewhere(doctor('one', 'two'));
-    expect(folders.map(({ path, obstacle }) => [path, obstacle])).toEqual([
+    const { directories } = await elsewhere(doctor('one', 'two'));
+    expect(directories.map(({ path, obstacle }) => [path, obstacle])).toEqual([
       ['one', undefined],
       ['two', undefined],
     ]);

@@ -3,12 +3,12 @@ import { existsSync, readFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { expect, test } from 'vitest';
 import type { Results } from '../../bench/results.js';
-import { hasTool, skip, workFolder } from '../support/work.js';
+import { hasTool, skip, workDirectory } from '../support/work.js';
 
 // The benchmark itself, on rows that take a second and need no package from elsewhere.
 
 const program = join(import.meta.dirname, '../../build/bench.mjs');
-const work = workFolder('bench');
+const work = workDirectory('bench');
 
 function bench(variables: Record<string, string>, ...args: string[]) {
   const env = { ...process.env, FASTCP_CACHE: work, ...variables };
@@ -53,11 +53,11 @@ test('command and library, from the mount to the verdict', (context) => {
 
 test('what cannot be had is said, with how to get it', (context) => {
   if (!hasTool('cc')) skip(context, 'cc is not installed');
-  const folders = ['/usr/sbin', '/usr/bin', '/sbin', '/bin'];
-  if (folders.some((folder) => existsSync(join(folder, 'cargo')))) {
+  const directories = ['/usr/sbin', '/usr/bin', '/sbin', '/bin'];
+  if (directories.some((directory) => existsSync(join(directory, 'cargo')))) {
     skip(context, 'cargo is where every tool is');
   }
-  const PATH = folders.join(delimiter);
+  const PATH = directories.join(delimiter);
   const ended = bench({ PATH }, '--only', 'hundred', '--only', 'cpz', '--rounds', '1');
   const line = 'cpz: cargo is not installed: https://rustup.rs';
   expect(ended).toMatchObject({ status: 0, stderr: expect.stringContaining(`LEFT OUT: ${line}`) });

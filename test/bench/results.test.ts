@@ -2,10 +2,10 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { load, merge, type Results, save } from '../../bench/results.js';
-import { workFolder } from '../support/work.js';
+import { workDirectory } from '../support/work.js';
 import { machine, rowResult } from './support/results.js';
 
-const work = workFolder('bench-results');
+const work = workDirectory('bench-results');
 const order = [{ id: 'a/tmpfs' }, { id: 'b/tmpfs' }, { id: 'c/tmpfs' }];
 const results = (...ids: string[]): Results => ({
   machine,
@@ -28,7 +28,7 @@ test('rows of another machine go', () => {
 });
 
 test('saved and loaded, a trial a line', () => {
-  const path = join(work, 'new folder', 'results.json');
+  const path = join(work, 'new directory', 'results.json');
   expect(load(path)).toBeUndefined();
   const saved = results('a/tmpfs', 'b/tmpfs');
   save(path, saved);

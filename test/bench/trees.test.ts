@@ -2,11 +2,11 @@ import { mkdirSync, rmSync, symlinkSync, truncateSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { countsOf, countTree, flawIn, makeTree } from '../../bench/trees.js';
-import { workFolder } from '../support/work.js';
+import { workDirectory } from '../support/work.js';
 
-const work = workFolder('bench-trees');
-const tree = { folders: 3, files: 4, bytes: 1500 };
-const expected = { files: 12, folders: 3, links: 0, bytes: 18_000 };
+const work = workDirectory('bench-trees');
+const tree = { directories: 3, files: 4, bytes: 1500 };
+const expected = { files: 12, directories: 3, links: 0, bytes: 18_000 };
 
 test('a tree is as its data say, and a copy that is not is found out', () => {
   const root = join(work, 'tree');
@@ -14,15 +14,15 @@ test('a tree is as its data say, and a copy that is not is found out', () => {
   expect(countsOf(tree)).toEqual(expected);
   expect(countTree(root)).toEqual(expected);
   expect(flawIn(root, expected, undefined)).toBeUndefined();
-  truncateSync(join(root, 'folder-1/file-2'), 1000);
-  rmSync(join(root, 'folder-2'), { recursive: true });
+  truncateSync(join(root, 'directory-1/file-2'), 1000);
+  rmSync(join(root, 'directory-2'), { recursive: true });
   symlinkSync('nowhere', join(root, 'link'));
   expect(flawIn(root, expected, undefined)).toBe(
-    '8 files instead of 12, 2 folders instead of 3, 1 links instead of 0, 11500 bytes instead of 18000',
+    '8 files instead of 12, 2 directories instead of 3, 1 links instead of 0, 11500 bytes instead of 18000',
   );
 });
 
-test('several copies, each in a folder of its own', () => {
+test('several copies, each in a directory of its own', () => {
   const root = join(work, 'copies');
   mkdirSync(root);
   for (const name of ['0', '1']) makeTree(tree, join(root, name));

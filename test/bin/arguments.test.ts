@@ -4,11 +4,11 @@ import { join } from 'node:path';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { globOf, isText, pathOf } from '../../bin/arguments.js';
 import { COMMAND } from '../support/child.js';
-import { workFolder } from '../support/work.js';
+import { workDirectory } from '../support/work.js';
 
 // Names that are not UTF-8 on the command line.
 
-const work = workFolder('arguments');
+const work = workDirectory('arguments');
 let at: Buffer;
 let number = 0;
 const latin1 = (text: string): Buffer => Buffer.from(text, 'latin1');

@@ -5,7 +5,7 @@ import { resultWith } from './support/result.js';
 const state = resultWith({
   found: 1_200_000,
   files: 1_000_000,
-  folders: 99_000,
+  directories: 99_000,
   skipped: 1_000,
   bytes: 12_345_678_900,
   durationMs: 25_000,

@@ -3,10 +3,10 @@ import { describe, expect, test } from 'vitest';
 import { hasTool, needTool } from '../support/work.js';
 import { FASTCP, fastcp, run } from './support/fastcp.js';
 import { Screen } from './support/screen.js';
-import { makeTree, temporaryFolder } from './support/trees.js';
+import { makeTree, temporaryDirectory } from './support/trees.js';
 
-const cwd = temporaryFolder();
-makeTree(cwd, { 'a-folder/file': '', 'a file': '' });
+const cwd = temporaryDirectory();
+makeTree(cwd, { 'a-directory/file': '', 'a file': '' });
 
 test.each(['bash', 'zsh', 'fish'])('%s gets all options that the help has', async (shell) => {
   const [help, script] = await Promise.all([
@@ -77,7 +77,7 @@ describe('bash', () => {
     screen.type('a\\ ');
     screen.press('Tab');
     await screen.until(
-      /^\$ fastcp --only-ignored --reflink always a-folder\/file {1,2}--snapshot=auto a\\ file/,
+      /^\$ fastcp --only-ignored --reflink always a-directory\/file {1,2}--snapshot=auto a\\ file/,
     );
   });
 });

@@ -4,14 +4,14 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import manifest from '../../package.json' with { type: 'json' };
 import { environment, FASTCP, fastcp, run } from './support/fastcp.js';
-import { makeLargeTree, makeTree, temporaryFolder } from './support/trees.js';
+import { makeLargeTree, makeTree, temporaryDirectory } from './support/trees.js';
 
-const cwd = temporaryFolder();
+const cwd = temporaryDirectory();
 makeTree(cwd, {
   'src/a': 'content of a',
   'src/sub/b': 'b',
   'other/c': 'c',
-  // A file where SRC has a folder.
+  // A file where SRC has a directory.
   'conflict/sub': 'in the way',
 });
 const inside = (args: string) => fastcp(args.split(' ').filter(Boolean), { cwd });
@@ -88,7 +88,7 @@ describe('a copy', () => {
   test('lands at DEST and says so', async () => {
     const { stdout, ...rest } = await inside('src exact');
     expect(rest).toEqual(done);
-    expect(stdout).toMatch(/^2 files, 2 folders, 13 bytes in \d+ ms: /);
+    expect(stdout).toMatch(/^2 files, 2 directories, 13 bytes in \d+ ms: /);
     expect(readFileSync(join(cwd, 'exact/a'), 'utf8')).toBe('content of a');
     expect(readdirSync(join(cwd, 'exact'), { recursive: true }).sort()).toEqual([
       'a',
@@ -188,7 +188,7 @@ describe('entries', () => {
     const { stdout, ...rest } = await inside('-v src verbose');
     expect(rest).toEqual(done);
     const printed = stdout.trimEnd().split('\n');
-    expect(printed.pop()).toMatch(/^2 files, 2 folders, /);
+    expect(printed.pop()).toMatch(/^2 files, 2 directories, /);
     expect(printed.sort()).toEqual(lines('verbose'));
   });
 
@@ -196,7 +196,7 @@ describe('entries', () => {
     const { stdout, ...rest } = await inside('--dry-run src dry');
     expect(rest).toEqual(done);
     const printed = stdout.trimEnd().split('\n');
-    expect(printed.pop()).toBe('would copy 2 files, 2 folders, 13 bytes');
+    expect(printed.pop()).toBe('would copy 2 files, 2 directories, 13 bytes');
     expect(printed.sort()).toEqual(lines('dry'));
     expect(existsSync(join(cwd, 'dry'))).toBe(false);
   });

@@ -2,11 +2,11 @@ import type { ChildProcess } from 'node:child_process';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { fastcp, type Settings } from './support/fastcp.js';
-import { makeLargeTree, temporaryFolder } from './support/trees.js';
+import { makeLargeTree, temporaryDirectory } from './support/trees.js';
 
 // Windows has no signals that a process could send.
 describe.skipIf(process.platform === 'win32')('a signal', () => {
-  const cwd = temporaryFolder();
+  const cwd = temporaryDirectory();
   const src = makeLargeTree(join(cwd, 'src'));
 
   /** Sends it with the first output. */

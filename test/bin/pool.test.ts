@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { poolSize } from '../../bin/pool.js';
 import { fastcp } from './support/fastcp.js';
-import { makeTree, temporaryFolder } from './support/trees.js';
+import { makeTree, temporaryDirectory } from './support/trees.js';
 
 describe('poolSize', () => {
   test.each([
@@ -27,9 +27,9 @@ describe('poolSize', () => {
 
 // Asked of the operating system, as nothing else tells how large the pool really became.
 describe.skipIf(process.platform !== 'linux')('the pool of the command line', () => {
-  const folder = temporaryFolder();
-  const src = makeTree(join(folder, 'src'), { file: 'content' });
-  const countThreads = join(folder, 'count-threads.cjs');
+  const directory = temporaryDirectory();
+  const src = makeTree(join(directory, 'src'), { file: 'content' });
+  const countThreads = join(directory, 'count-threads.cjs');
   writeFileSync(
     countThreads,
     `const { readdirSync, writeFileSync } = require('node:fs');
@@ -38,8 +38,8 @@ describe.skipIf(process.platform !== 'linux')('the pool of the command line', ()
   );
 
   async function threadsWith(name: string, args: string[], env: NodeJS.ProcessEnv = {}) {
-    const threadsFile = join(folder, `${name}.threads`);
-    const { exitCode } = await fastcp([...args, src, join(folder, name)], {
+    const threadsFile = join(directory, `${name}.threads`);
+    const { exitCode } = await fastcp([...args, src, join(directory, name)], {
       env: { ...env, NODE_OPTIONS: `--require=${countThreads}`, THREADS_FILE: threadsFile },
     });
     expect(exitCode).toBe(0);

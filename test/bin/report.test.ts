@@ -4,7 +4,7 @@ import { resultWith } from './support/result.js';
 
 const monorepo = resultWith({
   files: 137_470,
-  folders: 11_741,
+  directories: 11_741,
   links: 89,
   bytes: 1_330_000_000,
   kernelCopied: 137_000,
@@ -17,7 +17,7 @@ describe('summary', () => {
     [
       'a monorepo',
       monorepo,
-      '137,470 files, 11,741 folders, 89 links, 1.33 GB in 2.9 s (47,403 files/s): ' +
+      '137,470 files, 11,741 directories, 89 links, 1.33 GB in 2.9 s (47,403 files/s): ' +
         '137,000 by copy_file_range, 470 read and written',
     ],
     ['nothing', resultWith({ durationMs: 3 }), 'nothing in 3 ms'],
@@ -26,14 +26,14 @@ describe('summary', () => {
       'one of each',
       resultWith({
         files: 1,
-        folders: 1,
+        directories: 1,
         links: 1,
         special: 1,
         hardLinked: 1,
         bytes: 1,
         cloned: 1,
       }),
-      '1 file, 1 folder, 1 link, 1 special file, 1 hard link, 1 byte in 0 ms: 1 cloned',
+      '1 file, 1 directory, 1 link, 1 special file, 1 hard link, 1 byte in 0 ms: 1 cloned',
     ],
     [
       'what was left',
@@ -44,8 +44,8 @@ describe('summary', () => {
 });
 
 test('a dry run says what would be', () => {
-  expect(wouldCopy(resultWith({ files: 2, folders: 1, bytes: 10, skipped: 1 }))).toBe(
-    'would copy 2 files, 1 folder, 10 bytes; 1 skipped',
+  expect(wouldCopy(resultWith({ files: 2, directories: 1, bytes: 10, skipped: 1 }))).toBe(
+    'would copy 2 files, 1 directory, 10 bytes; 1 skipped',
   );
 });
 

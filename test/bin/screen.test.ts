@@ -4,17 +4,17 @@ import { describe, expect, test } from 'vitest';
 import { hasTool } from '../support/work.js';
 import { FASTCP } from './support/fastcp.js';
 import { Screen } from './support/screen.js';
-import { makeLargeTree, makeTree, temporaryFolder } from './support/trees.js';
+import { makeLargeTree, makeTree, temporaryDirectory } from './support/trees.js';
 
 // What a person sees: the screen of a terminal, while a tree is copied and afterwards.
 
 const bar = /^\[=+-*\] {2}[\d,]+\/[\d,]+ found {2}/;
-const summary = /^120,000 files, 405 folders, .* in [\d.]+ m?s[ :]/;
+const summary = /^120,000 files, 405 directories, .* in [\d.]+ m?s[ :]/;
 
 describe.skipIf(!hasTool('tmux'))('the screen', () => {
-  const cwd = temporaryFolder();
+  const cwd = temporaryDirectory();
   for (const name of ['a', 'b', 'c', 'd']) makeLargeTree(join(cwd, 'src', name));
-  makeTree(cwd, { 'conflict/a/folder-70': 'in the way' });
+  makeTree(cwd, { 'conflict/a/directory-70': 'in the way' });
   let count = 0;
 
   /** A shell that has begun a copy of a second or more, after a line that must stay. */
@@ -72,7 +72,7 @@ describe.skipIf(!hasTool('tmux'))('the screen', () => {
   test('an error stands above the bar', async () => {
     const screen = begin(100, '', {}, '; cp -r conflict/. new; "$NODE" "$FASTCP" -j1 src new');
     await screen.until(summary);
-    const during = await screen.until(/^fastcp: .*folder-70/);
+    const during = await screen.until(/^fastcp: .*directory-70/);
     expect(during.filter((line) => line.includes('found')).length).toBeLessThanOrEqual(1);
     const lines = await screen.until(/; 1 error/);
     expect(lines.filter((line) => line.includes('found'))).toEqual([]);

@@ -3,7 +3,7 @@ import { existsSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
 import { FASTCP, fastcp, type Outcome, run } from './support/fastcp.js';
-import { makeLargeTree, makeTree, temporaryFolder } from './support/trees.js';
+import { makeLargeTree, makeTree, temporaryDirectory } from './support/trees.js';
 
 // Python's pty gives a process a terminal of 80 columns: all three streams, or all but stdout.
 const IN_TERMINAL = `
@@ -36,7 +36,7 @@ interface Terminal {
 }
 
 describe.skipIf(!hasPty)('in a terminal', () => {
-  const cwd = temporaryFolder();
+  const cwd = temporaryDirectory();
   const src = makeLargeTree(join(cwd, 'src'));
   const small = makeTree(join(cwd, 'small'), { file: '' });
 
@@ -57,7 +57,7 @@ describe.skipIf(!hasPty)('in a terminal', () => {
     expect(exitCode).toBe(0);
     expect(stdout).toMatch(/\[=*-*\] {2}[\d,]+\/[\d,]+ found {2}/);
     const screen = afterLastClear(stdout);
-    expect(screen).toMatch(/^30,000 files, 101 folders, .*\r\n$/);
+    expect(screen).toMatch(/^30,000 files, 101 directories, .*\r\n$/);
     for (const frame of stdout.split(CLEAR).slice(0, -1)) {
       expect(frame).toMatch(/^\S.* found\b/);
       expect(frame.length).toBeLessThan(79);
@@ -79,10 +79,10 @@ describe.skipIf(!hasPty)('in a terminal', () => {
   });
 
   test('an error is printed above the bar, not over it', async () => {
-    makeTree(cwd, { 'conflict/folder-99': 'in the way' });
+    makeTree(cwd, { 'conflict/directory-99': 'in the way' });
     const { exitCode, stdout } = await inTerminal(['-j', '1', src, 'conflict']);
     expect(exitCode).toBe(1);
-    const [before = '', message] = stdout.split(/(fastcp: .*folder-99.*\r\n)/);
+    const [before = '', message] = stdout.split(/(fastcp: .*directory-99.*\r\n)/);
     expect(message).toBeDefined();
     expect(before === '' || before.endsWith(CLEAR)).toBe(true);
     expect(afterLastClear(stdout)).toContain('; 1 error\r\n');

@@ -18,11 +18,11 @@ import { differences } from '../support/compare.js';
 import { useFileSystem } from '../support/filesystems.js';
 import { makeFiles, makeSparseFile } from '../support/trees.js';
 import { asUser, needUser } from '../support/user.js';
-import { hasTool, needRoot, needTool, skip, workFolder } from '../support/work.js';
+import { hasTool, needRoot, needTool, skip, workDirectory } from '../support/work.js';
 
 // What containers take away: system calls, rights, descriptors, memory, places to write.
 
-const work = workFolder('containers');
+const work = workDirectory('containers');
 const sandbox = join(work, 'sandbox');
 const src = join(work, 'src');
 let made = 0;
@@ -46,10 +46,10 @@ beforeAll(() => {
 });
 
 function newDest(parent = work): string {
-  const folder = join(parent, `for all ${made++}`);
-  mkdirSync(folder);
-  chmodSync(folder, 0o1777);
-  return join(folder, 'dest');
+  const directory = join(parent, `for all ${made++}`);
+  mkdirSync(directory);
+  chmodSync(directory, 0o1777);
+  return join(directory, 'dest');
 }
 
 interface Told {
@@ -160,9 +160,9 @@ describe('a root that is read-only', () => {
 
 describe('an overlay, as containers have', () => {
   const overlay = useFileSystem(work, 'overlay', {
-    lower: (folder) =>
+    lower: (directory) =>
       makeFiles(
-        folder,
+        directory,
         Object.fromEntries(Array.from({ length: 300 }, (_, i) => [`image/${i % 7}/${i}`, `${i}`])),
       ),
   });
@@ -185,7 +185,7 @@ describe('an overlay, as containers have', () => {
 
 test('64 descriptors', async (context) => {
   needTool(context, 'sh');
-  const from = join(work, 'many folders');
+  const from = join(work, 'many directories');
   makeFiles(
     from,
     Object.fromEntries(
@@ -204,7 +204,7 @@ describe('64 MB of memory beyond what Node takes', () => {
   const MiB = 1 << 20;
 
   interface Group {
-    folder: string;
+    directory: string;
     limit: string;
   }
   function groups(): Group | undefined {
@@ -212,11 +212,11 @@ describe('64 MB of memory beyond what Node takes', () => {
       ['/sys/fs/cgroup/memory', 'memory.limit_in_bytes'],
       ['/sys/fs/cgroup', 'memory.max'],
     ] as const) {
-      const folder = join(root, `fastcp-${process.pid}`);
+      const directory = join(root, `fastcp-${process.pid}`);
       try {
-        mkdirSync(folder);
-        if (existsSync(join(folder, limit))) return { folder, limit };
-        rmdirSync(folder);
+        mkdirSync(directory);
+        if (existsSync(join(directory, limit))) return { directory, limit };
+        rmdirSync(directory);
       } catch {
         // not ours to make
       }
@@ -246,8 +246,8 @@ describe('64 MB of memory beyond what Node takes', () => {
         );
       }
       const { stdout } = await run([process.execPath, '-p', 'process.resourceUsage().maxRSS']);
-      writeFileSync(join(group.folder, group.limit), `${Number(stdout) * 1024 + 64 * MiB}`);
-      const confined = ['sh', '-c', `echo $$ >${group.folder}/cgroup.procs && exec "$@"`, 'sh'];
+      writeFileSync(join(group.directory, group.limit), `${Number(stdout) * 1024 + 64 * MiB}`);
+      const confined = ['sh', '-c', `echo $$ >${group.directory}/cgroup.procs && exec "$@"`, 'sh'];
       for (const args of [['-a'], ['--reflink=never', '-v', '--exclude=*.no']]) {
         const dest = join(disk, 'dest');
         expect(await copy(confined, [...args, from, dest])).toMatchObject(fine);
@@ -255,7 +255,7 @@ describe('64 MB of memory beyond what Node takes', () => {
         rmSync(dest, { recursive: true });
       }
     } finally {
-      rmdirSync(group.folder);
+      rmdirSync(group.directory);
       rmSync(disk, { recursive: true });
     }
   });

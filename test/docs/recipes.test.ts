@@ -12,13 +12,13 @@ import {
 } from 'node:fs';
 import { delimiter, dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { workFolder } from '../support/work.js';
+import { workDirectory } from '../support/work.js';
 
 // What docs/recipes.md says, done: commands and programs are taken from the page itself.
 
 const root = join(import.meta.dirname, '../..');
 const page = readFileSync(join(root, 'docs/recipes.md'), 'utf8');
-const work = workFolder('recipes');
+const work = workDirectory('recipes');
 
 // fastcp as if it were installed, also for `npx fastcp`.
 const bin = join(work, 'bin');
@@ -92,7 +92,7 @@ describe('a plugin', () => {
   ])('for %s', (name, program, args) => {
     const cwd = join(work, name);
     write(join(cwd, 'package.json'), '{ "type": "module" }');
-    write(join(cwd, 'copy-folder.js'), plugin);
+    write(join(cwd, 'copy-directory.js'), plugin);
     write(join(cwd, `${name}.config.js`), config);
     write(join(cwd, 'main.js'), 'console.log(1)');
     write(join(cwd, 'index.html'), '<script type="module" src="main.js"></script>');

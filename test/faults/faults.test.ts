@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { beforeAll, expect, test } from 'vitest';
 import { buildShim } from '../support/shim.js';
-import { hasTool, needTool, workFolder } from '../support/work.js';
+import { hasTool, needTool, workDirectory } from '../support/work.js';
 import { calls } from './support/calls.js';
 import type { Place } from './support/case.js';
 import { changedModes, makeLargeSource, makeSource, modes } from './support/modes.js';
@@ -29,7 +29,7 @@ import { tableOf } from './support/table.js';
 const full = process.env.FASTCP_SWEEP === 'full';
 const seed = Number(process.env.FASTCP_SEED ?? Math.floor(Math.random() * 1e9));
 
-const work = workFolder('fault-sweep');
+const work = workDirectory('fault-sweep');
 const file = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
 const shim = join(work, 'shim.so');
 

@@ -5,7 +5,7 @@ import { beforeAll, beforeEach, expect, test } from 'vitest';
 import type { CopyOptions } from '../../lib/types.js';
 import { runChild } from '../behaviour/support/child.js';
 import { makeBigTree, strangersIn, walk } from '../support/big-tree.js';
-import { needTool, workFolder } from '../support/work.js';
+import { needTool, workDirectory } from '../support/work.js';
 
 // Allocations of the addon that fail, one or all from there on. FASTCP_SWEEP=full tries every one, otherwise
 // a sample; FASTCP_SEED repeats a run.
@@ -14,7 +14,7 @@ const full = process.env.FASTCP_SWEEP === 'full';
 const SAMPLE = 8;
 const seed = Number(process.env.FASTCP_SEED ?? Math.floor(Math.random() * 1e9));
 
-const work = workFolder('memory');
+const work = workDirectory('memory');
 const src = join(work, 'src');
 const log = join(work, 'log');
 const library = join(work, 'memory.so');
@@ -92,8 +92,9 @@ test.each<[string, { asks: boolean; options: CopyOptions }]>([
         const strangers = strangersIn(dest, src).filter((path) => !path.startsWith('more'));
         if (answer === undefined) {
           expect(where).toMatchObject({ signal: 'SIGABRT', stderr: 'fastcp: out of memory\n' });
-          const folders = strangers.filter((path) => !isBegun(path, dest));
-          for (const path of folders) expect(lstatSync(join(dest, path)).isDirectory()).toBe(true);
+          const directories = strangers.filter((path) => !isBegun(path, dest));
+          for (const path of directories)
+            expect(lstatSync(join(dest, path)).isDirectory()).toBe(true);
           seen.ended++;
         } else {
           expect(where).toMatchObject({ exitCode: 0, stderr: '' });

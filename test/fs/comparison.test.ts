@@ -2,12 +2,12 @@ import { join, resolve } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { nodes } from '../behaviour/support/child.js';
 import { run } from '../support/child.js';
-import { workFolder } from '../support/work.js';
+import { workDirectory } from '../support/work.js';
 
 // Random calls by Node's fs.promises.cp and by ours, on trees of links in all forms. Every disagreement has
 // one of the reasons that docs/fs.md lists.
 
-const work = workFolder('comparison');
+const work = workDirectory('comparison');
 const CASES = 600;
 
 type Tree = Record<string, string>;
@@ -80,28 +80,28 @@ const same = (a: Tree, b: Tree): boolean =>
   JSON.stringify(Object.entries(a).sort()) === JSON.stringify(Object.entries(b).sort());
 
 /** What DEST is to hold after a copy that followed no links. */
-function expected({ options, before: { src, dest } }: Case, folder: string): Tree {
+function expected({ options, before: { src, dest } }: Case, directory: string): Tree {
   const tree = { ...dest };
   for (const [path, entry] of Object.entries(src)) {
     const parts = path.split('/');
     if (options.filtered && parts.includes('c')) continue;
     const taken = dest[path] !== undefined;
-    if (taken && (entry.startsWith('folder ') || !options.force)) continue;
+    if (taken && (entry.startsWith('directory ') || !options.force)) continue;
     const [, text = ''] = entry.split('link ');
-    const from = resolve(folder, 'src', ...parts.slice(0, -1));
+    const from = resolve(directory, 'src', ...parts.slice(0, -1));
     tree[path] = isLink(entry) && !options.verbatimSymlinks ? `link ${resolve(from, text)}` : entry;
   }
   return tree;
 }
 
 describe.each(nodes)('$name', ({ path: node }) => {
-  const folder = join(work, `cases ${nodes.findIndex(({ path }) => path === node)}`);
+  const directory = join(work, `cases ${nodes.findIndex(({ path }) => path === node)}`);
   let cases: Case[];
   beforeAll(async () => {
     const script = new URL('support/random-cases.mjs', import.meta.url).pathname;
     const ours = new URL('../../dist/fs.js', import.meta.url).href;
     const { status, stdout, stderr } = await run([
-      ...[node, '--no-warnings', script, folder, ours],
+      ...[node, '--no-warnings', script, directory, ours],
       ...['0', `${CASES}`],
     ]);
     expect(stderr).toBe('');
@@ -127,7 +127,7 @@ describe.each(nodes)('$name', ({ path: node }) => {
     });
     expect(done.length).toBeGreaterThan(CASES / 3);
     for (const one of done) {
-      expect(one.asynchronous.tree, `seed ${one.seed}`).toEqual(expected(one, folder));
+      expect(one.asynchronous.tree, `seed ${one.seed}`).toEqual(expected(one, directory));
     }
   });
 
@@ -150,7 +150,7 @@ describe.each(nodes)('$name', ({ path: node }) => {
   });
 
   test('nothing outside DEST is touched', () => {
-    const outside = { '': 'folder 755', file: 'file 644 outside' };
+    const outside = { '': 'directory 755', file: 'file 644 outside' };
     for (const { seed, asynchronous, synchronous } of cases) {
       expect(asynchronous.outside, `seed ${seed}`).toEqual(outside);
       expect(synchronous.outside, `seed ${seed}`).toEqual(outside);

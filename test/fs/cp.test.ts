@@ -5,7 +5,7 @@ import { pathToFileURL } from 'node:url';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { cp, cpSync, promises } from '../../lib/fs.js';
 import { makeFiles, makeSparseFile } from '../support/trees.js';
-import { needRoot, needTool, workFolder } from '../support/work.js';
+import { needRoot, needTool, workDirectory } from '../support/work.js';
 
 // cp, cpSync and promises.cp: what Node documents, in every form.
 
@@ -26,17 +26,17 @@ const forms: [name: string, copy: Copy][] = [
   ['cpSync', async (src, dest, options) => cpSync(src, dest, options as fs.CopySyncOptions)],
 ];
 
-const work = workFolder('fs');
+const work = workDirectory('fs');
 const recursive = { recursive: true };
 let number = 0;
-let folder: string;
+let directory: string;
 let src: string;
 let dest: string;
 beforeEach(() => {
-  folder = join(work, `${number++}`);
-  src = join(folder, 'src');
-  dest = join(folder, 'dest');
-  makeFiles(src, { file: 'content', 'folder/inner': 'inside' });
+  directory = join(work, `${number++}`);
+  src = join(directory, 'src');
+  dest = join(directory, 'dest');
+  makeFiles(src, { file: 'content', 'directory/inner': 'inside' });
 });
 
 const read = (...path: string[]): string => fs.readFileSync(join(...path), 'utf8');
@@ -55,21 +55,21 @@ describe.each(forms)('%s', (form, copy) => {
     const rows: [code: string, make: () => [string, string, Options?]][] = [
       ['ERR_FS_EISDIR', () => [src, dest]],
       ['ERR_FS_CP_EINVAL', () => [src, src, recursive]],
-      ['ERR_FS_CP_EINVAL', () => [src, join(src, 'folder/new'), recursive]],
+      ['ERR_FS_CP_EINVAL', () => [src, join(src, 'directory/new'), recursive]],
       ['ERR_FS_CP_EINVAL', () => [join(src, 'file'), join(src, 'file')]],
       ['ERR_FS_CP_DIR_TO_NON_DIR', () => [src, join(src, '../src/file'), recursive]],
-      ['ERR_FS_CP_NON_DIR_TO_DIR', () => [join(src, 'file'), join(src, 'folder')]],
+      ['ERR_FS_CP_NON_DIR_TO_DIR', () => [join(src, 'file'), join(src, 'directory')]],
       [
         'ERR_FS_CP_DIR_TO_NON_DIR',
         () => {
           fs.symlinkSync('src', dest);
-          return [join(src, 'folder'), dest, recursive];
+          return [join(src, 'directory'), dest, recursive];
         },
       ],
       [
         'ERR_FS_CP_EEXIST',
         () => {
-          // Of a file: Node since 22 takes a folder that DEST has for one more thing that exists.
+          // Of a file: Node since 22 takes a directory that DEST has for one more thing that exists.
           fs.writeFileSync(dest, 'old');
           return [join(src, 'file'), dest, { force: false, errorOnExist: true }];
         },
@@ -77,28 +77,28 @@ describe.each(forms)('%s', (form, copy) => {
       [
         'ERR_FS_CP_FIFO_PIPE',
         () => {
-          execFileSync('mkfifo', [join(src, 'folder/fifo')]);
+          execFileSync('mkfifo', [join(src, 'directory/fifo')]);
           return [src, dest, recursive];
         },
       ],
       [
         'ERR_FS_CP_SOCKET',
         () => {
-          socket(join(src, 'folder/socket'));
+          socket(join(src, 'directory/socket'));
           return [src, dest, recursive];
         },
       ],
       [
         'ERR_FS_CP_SOCKET',
         () => {
-          socket(join(folder, 'socket'));
-          return [join(folder, 'socket'), dest];
+          socket(join(directory, 'socket'));
+          return [join(directory, 'socket'), dest];
         },
       ],
       [
         'ERR_FS_CP_SYMLINK_TO_SUBDIRECTORY',
         () => {
-          fs.symlinkSync(join(src, 'folder'), join(src, 'link'));
+          fs.symlinkSync(join(src, 'directory'), join(src, 'link'));
           fs.mkdirSync(dest);
           fs.symlinkSync(src, join(dest, 'link'));
           return [src, dest, recursive];
@@ -128,8 +128,8 @@ describe.each(forms)('%s', (form, copy) => {
     });
   });
 
-  test('a folder that DEST has is nothing that exists in the way', async () => {
-    fs.mkdirSync(join(dest, 'folder'), { recursive: true });
+  test('a directory that DEST has is nothing that exists in the way', async () => {
+    fs.mkdirSync(join(dest, 'directory'), { recursive: true });
     const options = { recursive: true, force: false, errorOnExist: true };
     await copy(src, dest, options);
     await expect(copy(src, dest, options)).rejects.toMatchObject({ code: 'ERR_FS_CP_EEXIST' });
@@ -175,7 +175,7 @@ describe.each(forms)('%s', (form, copy) => {
   });
 
   test('a tree, by strings and URLs, relative too; missing parents are made', async () => {
-    const to = join(folder, 'a/b/dest');
+    const to = join(directory, 'a/b/dest');
     await copy(pathToFileURL(src), pathToFileURL(to), recursive);
     expect(names(to)).toEqual(names(src));
     await copy(relative(process.cwd(), src), `${relative(process.cwd(), dest)}/`, recursive);
@@ -185,7 +185,7 @@ describe.each(forms)('%s', (form, copy) => {
   test('options are not written to, and unknown ones mean nothing', async () => {
     const options = Object.freeze({ recursive: true, bubbles: 1 });
     await copy(src, dest, options as Options);
-    expect(read(dest, 'folder/inner')).toBe('inside');
+    expect(read(dest, 'directory/inner')).toBe('inside');
   });
 
   test.for([
@@ -212,15 +212,15 @@ describe.each(forms)('%s', (form, copy) => {
     [{ verbatimSymlinks: true }, 'verbatim'],
     [{ dereference: true }, 'followed'],
   ] as const)('links with %j are %s', async ([options, kind]) => {
-    fs.symlinkSync('../file', join(src, 'folder/link'));
+    fs.symlinkSync('../file', join(src, 'directory/link'));
     await copy(src, dest, { recursive: true, ...options });
-    const link = join(dest, 'folder/link');
+    const link = join(dest, 'directory/link');
     if (kind === 'followed') expect(fs.lstatSync(link).isFile()).toBe(true);
     else expect(fs.readlinkSync(link)).toBe(kind === 'verbatim' ? '../file' : join(src, 'file'));
   });
 
   test('preserveTimestamps: modes as well', async () => {
-    const modes = { file: 0o755, 'folder/inner': 0o640, folder: 0o711 };
+    const modes = { file: 0o755, 'directory/inner': 0o640, directory: 0o711 };
     for (const [name, mode] of Object.entries(modes)) fs.chmodSync(join(src, name), mode);
     await copy(src, dest, { recursive: true, preserveTimestamps: true });
     for (const [name, mode] of Object.entries(modes)) {
@@ -228,10 +228,11 @@ describe.each(forms)('%s', (form, copy) => {
     }
   });
 
-  test('preserveTimestamps: files and folders', async () => {
-    for (const name of ['folder/inner', 'file', 'folder']) fs.utimesSync(join(src, name), 1, 2);
+  test('preserveTimestamps: files and directories', async () => {
+    for (const name of ['directory/inner', 'file', 'directory'])
+      fs.utimesSync(join(src, name), 1, 2);
     await copy(src, dest, { recursive: true, preserveTimestamps: true });
-    for (const name of ['file', 'folder']) {
+    for (const name of ['file', 'directory']) {
       expect(fs.statSync(join(dest, name))).toMatchObject({ atimeMs: 1000, mtimeMs: 2000 });
     }
   });
@@ -243,27 +244,27 @@ describe.each(forms)('%s', (form, copy) => {
     });
 
     test('links inside DEST are not written through, nor are other names of files', async () => {
-      makeFiles(folder, { outside: 'mine', stored: 'kept' });
+      makeFiles(directory, { outside: 'mine', stored: 'kept' });
       fs.mkdirSync(dest);
       fs.symlinkSync('../outside', join(dest, 'file'));
-      fs.mkdirSync(join(dest, 'folder'));
-      fs.linkSync(join(folder, 'stored'), join(dest, 'folder/inner'));
+      fs.mkdirSync(join(dest, 'directory'));
+      fs.linkSync(join(directory, 'stored'), join(dest, 'directory/inner'));
       await copy(src, dest, recursive);
-      expect([read(folder, 'outside'), read(folder, 'stored')]).toEqual(['mine', 'kept']);
-      expect([read(dest, 'file'), read(dest, 'folder/inner')]).toEqual(['content', 'inside']);
+      expect([read(directory, 'outside'), read(directory, 'stored')]).toEqual(['mine', 'kept']);
+      expect([read(dest, 'file'), read(dest, 'directory/inner')]).toEqual(['content', 'inside']);
     });
 
-    test('modes of folders are kept, and holes', async () => {
-      fs.chmodSync(join(src, 'folder'), 0o711);
+    test('modes of directories are kept, and holes', async () => {
+      fs.chmodSync(join(src, 'directory'), 0o711);
       makeSparseFile(join(src, 'holes'), 8 << 20, [1 << 20]);
       await copy(src, dest, recursive);
-      expect(fs.statSync(join(dest, 'folder')).mode & 0o777).toBe(0o711);
+      expect(fs.statSync(join(dest, 'directory')).mode & 0o777).toBe(0o711);
       expect(fs.statSync(join(dest, 'holes')).blocks * 512).toBeLessThan(1 << 20);
     });
 
     test('a copy into itself through a link is refused', async () => {
-      fs.symlinkSync('src/folder', join(folder, 'way'));
-      await expect(copy(src, join(folder, 'way/new'), recursive)).rejects.toMatchObject({
+      fs.symlinkSync('src/directory', join(directory, 'way'));
+      await expect(copy(src, join(directory, 'way/new'), recursive)).rejects.toMatchObject({
         code: 'ERR_FS_CP_EINVAL',
       });
     });
@@ -277,7 +278,7 @@ describe.each(forms)('%s', (form, copy) => {
     });
 
     test('a loop of links ends', async () => {
-      fs.symlinkSync('..', join(src, 'folder/loop'));
+      fs.symlinkSync('..', join(src, 'directory/loop'));
       await expect(copy(src, dest, { recursive: true, dereference: true })).rejects.toMatchObject({
         code: 'ELOOP',
       });
@@ -292,11 +293,11 @@ describe.each(forms)('%s', (form, copy) => {
         recursive: true,
         filter(one, other) {
           asked.push(`${one} ${other}`);
-          return !one.endsWith('folder');
+          return !one.endsWith('directory');
         },
       });
       const pair = (name: string): string => `${join(from ?? '', name)} ${join(to ?? '', name)}`;
-      expect(asked.sort()).toEqual(['', 'file', 'folder'].map(pair).sort());
+      expect(asked.sort()).toEqual(['', 'file', 'directory'].map(pair).sort());
       expect(names(dest)).toEqual(['file']);
     });
 
@@ -314,7 +315,7 @@ describe.each(forms)('%s', (form, copy) => {
       await expect(copy(src, dest, { recursive: true, filter })).rejects.toBe(thrown);
     });
 
-    test('many folders', async () => {
+    test('many directories', async () => {
       for (let i = 0; i < 300; i++)
         makeFiles(src, { [`${i % 7}/${i}/keep`]: '', [`${i % 7}/${i}/drop`]: '' });
       await copy(src, dest, { recursive: true, filter: (path) => !path.endsWith('drop') });
@@ -338,7 +339,7 @@ describe.each(forms)('%s', (form, copy) => {
     };
     const awaits = async (): Promise<void> => {
       await copy(src, dest, { recursive: true, filter: later });
-      expect(names(dest)).toEqual(['folder', 'folder/inner']);
+      expect(names(dest)).toEqual(['directory', 'directory/inner']);
     };
     test('that gives promises', form === 'cpSync' ? refuses : awaits);
   });
@@ -366,7 +367,7 @@ test('cpSync needs no thread of the pool, and a filter may copy', (context) => {
     for (let i = 0; i < 4; i++) fs.readFile('/dev/shm/none', () => {});
     const filter = () => { ours.cpSync(process.argv[2] + '/file', process.argv[3] + '-inner'); return true; };
     ours.cpSync(process.argv[2], process.argv[3], { recursive: true, filter });
-    process.stdout.write(fs.readFileSync(process.argv[3] + '/folder/inner', 'utf8'));`;
+    process.stdout.write(fs.readFileSync(process.argv[3] + '/directory/inner', 'utf8'));`;
   const library = new URL('../../dist/fs.cjs', import.meta.url).pathname;
   const output = execFileSync(process.execPath, ['-e', script, library, src, dest], {
     encoding: 'utf8',

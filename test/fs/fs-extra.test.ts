@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { promises } from '../../lib/fs.js';
 import { makeFiles } from '../support/trees.js';
-import { workFolder } from '../support/work.js';
+import { workDirectory } from '../support/work.js';
 
 // The table of docs/fs.md: what changes for users of fs-extra's copy().
 
@@ -13,7 +13,7 @@ type Copy = (src: string, dest: string, options?: object) => Promise<void>;
 const theirs: Copy = createRequire(import.meta.url)('fs-extra').copy;
 const ours: Copy = (src, dest, options) => promises.cp(src, dest, { recursive: true, ...options });
 
-const work = workFolder('fs-extra');
+const work = workDirectory('fs-extra');
 let number = 0;
 
 interface Row {
@@ -31,7 +31,7 @@ const old = (_src: string, dest: string): void => void makeFiles(dest, { file: '
 
 const rows: Row[] = [
   {
-    name: 'folders without recursive',
+    name: 'directories without recursive',
     options: { recursive: false },
     theirs: 'ok',
     ours: 'ERR_FS_EISDIR',
@@ -77,9 +77,9 @@ const rows: Row[] = [
   {
     name: 'a link whose target has moved into the old one',
     make: (src, dest) => {
-      fs.symlinkSync('folder/deep', join(src, 'link'));
+      fs.symlinkSync('directory/deep', join(src, 'link'));
       fs.mkdirSync(dest);
-      fs.symlinkSync('folder', join(dest, 'link'));
+      fs.symlinkSync('directory', join(dest, 'link'));
     },
     theirs: 'Error without a code',
     ours: 'ok',
@@ -88,7 +88,7 @@ const rows: Row[] = [
     name: 'a link onto a file',
     make: (src, dest) => {
       fs.rmSync(join(src, 'file'));
-      fs.symlinkSync('folder', join(src, 'file'));
+      fs.symlinkSync('directory', join(src, 'file'));
       old(src, dest);
     },
     theirs: 'EEXIST',
@@ -114,9 +114,9 @@ const rows: Row[] = [
 
 describe.each(['theirs', 'ours'] as const)('%s', (side) => {
   test.for(rows)('$name', async ({ make, options, look, ...expected }) => {
-    const folder = join(work, `${number++}`);
-    const [src, dest] = [join(folder, 'src'), join(folder, 'dest')];
-    makeFiles(src, { file: 'content', 'folder/deep/inner': 'inside' });
+    const directory = join(work, `${number++}`);
+    const [src, dest] = [join(directory, 'src'), join(directory, 'dest')];
+    makeFiles(src, { file: 'content', 'directory/deep/inner': 'inside' });
     make?.(src, dest);
     const copy = side === 'ours' ? ours : theirs;
     const outcome = await copy(src, dest, { ...options }).then(

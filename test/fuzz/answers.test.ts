@@ -9,16 +9,16 @@ import { checkRequest } from '../../lib/request/options.js';
 import { textOf } from '../../lib/selection/verdict.js';
 import type { FilterEntry } from '../../lib/types.js';
 import type { Random } from '../selection/support/random.js';
-import { removeTree, workFolder } from '../support/work.js';
+import { removeTree, workDirectory } from '../support/work.js';
 import { fuzz, seed, several, times } from './support/fuzz.js';
 
 // What passes between the engine and JavaScript: listings with names of any bytes, and answers that nobody should
 // give. These are errors, and never the end of the process.
 
-const work = workFolder('fuzz-answers');
+const work = workDirectory('fuzz-answers');
 const inBytes = (name: string): Buffer => Buffer.from(name, 'latin1');
-const at = (folder: string, name: string): Buffer =>
-  Buffer.concat([Buffer.from(`${folder}/`), inBytes(name)]);
+const at = (directory: string, name: string): Buffer =>
+  Buffer.concat([Buffer.from(`${directory}/`), inBytes(name)]);
 
 function randomName(random: Random): string {
   const codes = several(random, random.chance(10) ? 250 : 6, () => 1 + random.below(255));
@@ -26,12 +26,12 @@ function randomName(random: Random): string {
   return name === '' || /^\.\.?$/.test(name) ? 'a' : name;
 }
 
-/** Files, and folders with a file, whose names end in a slash. */
-async function makeTree(folder: string, names: readonly string[]): Promise<void> {
-  await mkdir(folder);
+/** Files, and directories with a file, whose names end in a slash. */
+async function makeTree(directory: string, names: readonly string[]): Promise<void> {
+  await mkdir(directory);
   for (const name of names) {
-    if (name.endsWith('/')) await mkdir(at(folder, name), { recursive: true });
-    writeFileSync(at(folder, name.endsWith('/') ? `${name}file` : name), name);
+    if (name.endsWith('/')) await mkdir(at(directory, name), { recursive: true });
+    writeFileSync(at(directory, name.endsWith('/') ? `${name}file` : name), name);
   }
 }
 
@@ -39,8 +39,8 @@ const distinct = (names: string[]): string[] => [
   ...new Map(names.map((name) => [name.replace(/\/$/, ''), name])).values(),
 ];
 
-const entriesOf = (folder: string): string[] =>
-  readdirSync(folder, { recursive: true, encoding: 'latin1' }).sort();
+const entriesOf = (directory: string): string[] =>
+  readdirSync(directory, { recursive: true, encoding: 'latin1' }).sort();
 
 let made = 0;
 
@@ -52,7 +52,7 @@ test(`listings of any names, seed ${seed}`, { timeout: 600_000 }, () =>
       const src = join(work, `${made++}`);
       const dest = join(work, `${made++}`);
       await makeTree(src, names);
-      // The same in both folders, whatever it is.
+      // The same in both directories, whatever it is.
       const goes = (name: string): boolean => name.charCodeAt(name.length - 1) % 3 > 0;
       const filter = ({ name }: FilterEntry): boolean => goes(name);
       await copyTree(src, dest, { filter });

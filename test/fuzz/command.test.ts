@@ -5,13 +5,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { test } from 'vitest';
 import type { Random } from '../selection/support/random.js';
 import { COMMAND } from '../support/child.js';
-import { removeTree, workFolder } from '../support/work.js';
+import { removeTree, workDirectory } from '../support/work.js';
 import { full, fuzz, seed, several } from './support/fuzz.js';
 
 // The command with any words: it never shows its insides, and ends with 0, 1 or 2; what it prints for programs
 // is JSON, whatever the names are and however it ends.
 
-const work = workFolder('fuzz-command');
+const work = workDirectory('fuzz-command');
 const cases = full ? 600 : 25;
 let made = 0;
 
@@ -76,7 +76,7 @@ function wrongLines(stdout: string, whole: boolean): string | undefined {
   return whole && !isResult ? `no result: ${stdout.slice(-200)}` : undefined;
 }
 
-/** Nothing that leads out of the folder: some of what is tried removes. */
+/** Nothing that leads out of the directory: some of what is tried removes. */
 const paths = [
   'src',
   'src',
@@ -142,8 +142,8 @@ test(`any words, seed ${seed}`, { timeout: 600_000 }, () =>
     (random) => several(random, 7, () => randomWord(random)),
     async (words) => {
       const cwd = join(work, `${made++}`, 'in');
-      mkdirSync(join(cwd, 'src/folder'), { recursive: true });
-      writeFileSync(join(cwd, 'src/folder/file'), 'content');
+      mkdirSync(join(cwd, 'src/directory'), { recursive: true });
+      writeFileSync(join(cwd, 'src/directory/file'), 'content');
       const outcome = await run(cwd, words);
       removeTree(join(cwd, '..'));
       const wrong =

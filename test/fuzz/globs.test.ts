@@ -129,7 +129,7 @@ test('a simple rule takes at most 2 µs a path', () => {
   ];
   const content = Buffer.from(lines.join('\n'));
   let here = rulesIn(parseRules(content, { shown: 'rules', own: false, fold: false }));
-  for (const name of ['src', 'some', 'folder']) here = rulesBelow(here, name);
+  for (const name of ['src', 'some', 'directory']) here = rulesBelow(here, name);
   const took = least(full ? 50 : 20, someNames.length * lines.length, () => {
     for (const name of someNames) lastMatch(here, name, false);
   });

@@ -16,13 +16,13 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import { copyTree } from '../../lib/index.js';
 import type { CopyErrorLike, CopyOptions, CopyResult } from '../../lib/types.js';
 import { openFiles, snapshot } from '../support/big-tree.js';
-import { hasTool, needTool, removeTree, workFolder } from '../support/work.js';
+import { hasTool, needTool, removeTree, workDirectory } from '../support/work.js';
 
 // Somebody else changes SRC and DEST while they are copied, so that the copy would write elsewhere.
 // FASTCP_SWEEP=full takes minutes.
 
 const full = process.env.FASTCP_SWEEP === 'full';
-const work = workFolder('hostile');
+const work = workDirectory('hostile');
 const swapper = join(work, 'swapper');
 const outside = join(work, 'outside');
 const SECRET = 'what is outside is nobody’s business';
@@ -30,16 +30,17 @@ const SECRET = 'what is outside is nobody’s business';
 /** What the swapper knows to change. */
 function makeTree(root: string, content: (name: string) => string): string {
   for (let i = 0; i < 40; i++) {
-    for (const folder of [`d${i}`, `d${i}/n`]) {
-      mkdirSync(join(root, folder), { recursive: true });
-      fill(join(root, folder), content);
+    for (const directory of [`d${i}`, `d${i}/n`]) {
+      mkdirSync(join(root, directory), { recursive: true });
+      fill(join(root, directory), content);
     }
   }
   return root;
 }
 
-function fill(folder: string, content: (name: string) => string): void {
-  for (let i = 0; i < 30; i++) writeFileSync(join(folder, `f${i}`), content(`${folder}/${i}`));
+function fill(directory: string, content: (name: string) => string): void {
+  for (let i = 0; i < 30; i++)
+    writeFileSync(join(directory, `f${i}`), content(`${directory}/${i}`));
 }
 
 beforeAll(() => {
@@ -49,7 +50,7 @@ beforeAll(() => {
   }
   // Names as in the tree, so that whoever follows a link finds what it looks for.
   mkdirSync(join(outside, 'n'), { recursive: true });
-  for (const folder of [outside, join(outside, 'n')]) fill(folder, () => SECRET);
+  for (const directory of [outside, join(outside, 'n')]) fill(directory, () => SECRET);
   for (let i = 0; i < 30; i++) chmodSync(join(outside, `f${i}`), 0o600);
 });
 

@@ -191,7 +191,7 @@ describe('readEntries', () => {
       record(3, 7, bytes('s'), bytes('t')),
     ]);
     expect([...readEntries(records, shown)]).toEqual([
-      { type: 'entry', action: 'make', kind: 'folder', path: 'src:/a', dest: 'dest:/b' },
+      { type: 'entry', action: 'make', kind: 'directory', path: 'src:/a', dest: 'dest:/b' },
       { type: 'entry', action: 'copy', kind: 'file', path: 'src:/a/é', dest: 'dest:/b/é' },
       { type: 'entry', action: 'replace', kind: 'link', path: `src:${long}`, dest: 'dest:' },
       { type: 'entry', action: 'skip', kind: 'socket', path: 'src:s', dest: 'dest:t' },
@@ -202,7 +202,7 @@ describe('readEntries', () => {
     const kinds = [1, 2, 3, 4, 5, 6, 7].map((kind) => record(1, kind, bytes('a'), bytes('b')));
     expect([...readEntries(Buffer.concat(kinds), shown)].map(({ kind }) => kind)).toEqual([
       'file',
-      'folder',
+      'directory',
       'link',
       'fifo',
       'characterDevice',

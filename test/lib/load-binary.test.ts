@@ -2,9 +2,9 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
 import { loadBinary } from '../../lib/engine/load-binary.js';
-import { workFolder } from '../support/work.js';
+import { workDirectory } from '../support/work.js';
 
-const work = workFolder('load-binary');
+const work = workDirectory('load-binary');
 const here = `${process.platform}-${process.arch}`;
 
 /** A package as it is installed, with these files; returns what loading it says. */

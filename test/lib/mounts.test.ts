@@ -3,9 +3,9 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { mountOf, mountsWithin, parseCommand } from '../../lib/walk/mounts.js';
 import { whileMounted } from '../support/filesystems.js';
-import { needRoot, workFolder } from '../support/work.js';
+import { needRoot, workDirectory } from '../support/work.js';
 
-const work = workFolder('mounts');
+const work = workDirectory('mounts');
 
 test('names that Linux escapes', async (context) => {
   needRoot(context);

@@ -5,9 +5,9 @@ import { beforeEach, describe, expect, test } from 'vitest';
 import { mostWorkers } from '../../lib/engine/native.js';
 import { copyTree } from '../../lib/index.js';
 import type { CopyOptions, PathLike } from '../../lib/types.js';
-import { workFolder } from '../support/big-tree.js';
+import { workDirectory } from '../support/big-tree.js';
 
-const cwd = workFolder();
+const cwd = workDirectory();
 const src = join(cwd, 'src');
 let dest: string;
 let made = 0;
@@ -225,7 +225,7 @@ describe('paths are taken as', () => {
     ['file URLs', (path) => pathToFileURL(path)],
     ['Uint8Arrays', (path) => new Uint8Array(Buffer.from(path)) as Buffer],
   ])('%s', async (_, as) => {
-    expect(await copyTree(as(src), as(dest))).toMatchObject({ files: 1, folders: 1 });
+    expect(await copyTree(as(src), as(dest))).toMatchObject({ files: 1, directories: 1 });
     expect(readFileSync(join(dest, 'file'), 'utf8')).toBe('content');
     const into = join(cwd, `into-${made++}`);
     expect(await copyTree([as(src)], as(into))).toMatchObject({ files: 1 });

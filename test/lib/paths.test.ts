@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import {
   baseName,
   endsInSlash,
-  folderOf,
+  directoryOf,
   isAbsolute,
   join,
   pathBytes,
@@ -51,11 +51,11 @@ test.each([
   ['/a//b', '/a//b', 'b', '/a'],
   ['/a/b//', '/a/b', 'b', '/a'],
   ['/a/..', '/a/..', '..', '/a'],
-])('trimSlashes, baseName and folderOf of %s', (path, trimmed, base, folder) => {
+])('trimSlashes, baseName and directoryOf of %s', (path, trimmed, base, directory) => {
   const bytes = Buffer.from(path);
   expect(trimSlashes(bytes).toString()).toBe(trimmed);
   expect(baseName(bytes).toString()).toBe(base);
-  expect(folderOf(bytes).toString()).toBe(folder);
+  expect(directoryOf(bytes).toString()).toBe(directory);
 });
 
 test.each([
@@ -68,8 +68,8 @@ test.each([
 
 test('names that are not UTF-8 stay as they are', () => {
   expect(baseName(notUtf8)).toEqual(Buffer.from([0x80]));
-  expect(folderOf(notUtf8)).toEqual(Buffer.from([0x2f, 0xff, 0xfe]));
-  expect(join(folderOf(notUtf8), baseName(notUtf8))).toEqual(notUtf8);
+  expect(directoryOf(notUtf8)).toEqual(Buffer.from([0x2f, 0xff, 0xfe]));
+  expect(join(directoryOf(notUtf8), baseName(notUtf8))).toEqual(notUtf8);
 });
 
 test.each([
@@ -77,6 +77,6 @@ test.each([
   ['/a', 'b', '/a/b'],
   ['/a/', 'b', '/a/b'],
   ['a', '../b', 'a/../b'],
-])('join %s and %s', (folder, name, expected) => {
-  expect(join(Buffer.from(folder), Buffer.from(name)).toString()).toBe(expected);
+])('join %s and %s', (directory, name, expected) => {
+  expect(join(Buffer.from(directory), Buffer.from(name)).toString()).toBe(expected);
 });

@@ -5,17 +5,17 @@ import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { CopyError, copyTree } from '../../lib/index.js';
 import type { CopyResult } from '../../lib/types.js';
 import { resultWith } from '../bin/support/result.js';
-import { makeBigTree, workFolder } from '../support/big-tree.js';
+import { makeBigTree, workDirectory } from '../support/big-tree.js';
 
-const cwd = workFolder();
+const cwd = workDirectory();
 const src = join(cwd, 'src');
 const many = join(cwd, 'many');
 let made = 0;
 let dest: string;
 
 beforeAll(() => {
-  mkdirSync(join(src, 'folder'), { recursive: true });
-  for (const name of ['a', 'b', 'folder/c']) writeFileSync(join(src, name), 'four');
+  mkdirSync(join(src, 'directory'), { recursive: true });
+  for (const name of ['a', 'b', 'directory/c']) writeFileSync(join(src, name), 'four');
   makeBigTree(many, 1100);
 });
 beforeEach(() => {
@@ -47,7 +47,7 @@ describe('the result', () => {
     expectShape(result);
     const { durationMs, cloned, kernelCopied, copied, ...rest } = result;
     expect(cloned + kernelCopied + copied).toBe(3);
-    expect(resultWith(rest)).toEqual(resultWith({ found: 5, files: 3, folders: 2, bytes: 12 }));
+    expect(resultWith(rest)).toEqual(resultWith({ found: 5, files: 3, directories: 2, bytes: 12 }));
     expect(job.result).toEqual(result);
   });
 
@@ -91,7 +91,7 @@ describe('the result', () => {
     const job = copyTree(src, dest, { onError: 'continue' });
     const result = await job;
     expectShape(result);
-    expect(result).toMatchObject({ found: 5, files: 2, folders: 1, errorCount: 1 });
+    expect(result).toMatchObject({ found: 5, files: 2, directories: 1, errorCount: 1 });
     expect(result.errors).toHaveLength(1);
     const [error] = result.errors;
     expect(error).toBeInstanceOf(CopyError);
@@ -105,7 +105,7 @@ describe('the result', () => {
   });
 
   test('of a failure that stops is on the error', async () => {
-    mkdirSync(join(dest, 'folder', 'c'), { recursive: true });
+    mkdirSync(join(dest, 'directory', 'c'), { recursive: true });
     const job = copyTree(src, dest);
     const error = (await rejection(job)) as CopyError;
     expect(error).toBeInstanceOf(CopyError);

@@ -2,12 +2,12 @@ import { spawnSync } from 'node:child_process';
 import { cpSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, expect, test } from 'vitest';
-import { workFolder } from '../support/work.js';
+import { workDirectory } from '../support/work.js';
 
 // The lint step that keeps the layers of the addon apart.
 
 const root = join(import.meta.dirname, '../..');
-const work = workFolder('layers');
+const work = workDirectory('layers');
 const sources = join(work, 'src');
 
 beforeEach(() => cpSync(join(root, 'binding/src'), sources, { recursive: true }));

@@ -2,12 +2,12 @@ import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 import { beforeAll, expect, test } from 'vitest';
 import { makeFiles } from '../support/trees.js';
-import { needTool, workFolder } from '../support/work.js';
+import { needTool, workDirectory } from '../support/work.js';
 
 // How many processors the engine counts, by files as the kernel shows them.
 
 const source = join(import.meta.dirname, '../../binding/src');
-const work = workFolder('processors');
+const work = workDirectory('processors');
 const program = join(work, 'processors');
 
 beforeAll(() => {
@@ -24,9 +24,9 @@ const group = '/sys/fs/cgroup';
 const v2 = { 'proc/self/cgroup': '0::/app/worker\n' };
 const v1 = { 'proc/self/cgroup': '9:cpu,cpuacct:/docker/abc\n1:name=systemd:/docker/abc\n0::/\n' };
 const split = { 'proc/self/cgroup': '2:cpuacct:/\n1:cpu:/app\n0::/\n' };
-const quota = (folder: string, us: number): Record<string, string> => ({
-  [`${group}/${folder}/cpu.cfs_quota_us`]: `${us}\n`,
-  [`${group}/${folder}/cpu.cfs_period_us`]: '100000\n',
+const quota = (directory: string, us: number): Record<string, string> => ({
+  [`${group}/${directory}/cpu.cfs_quota_us`]: `${us}\n`,
+  [`${group}/${directory}/cpu.cfs_period_us`]: '100000\n',
 });
 
 const cases: [name: string, processors: number, files: Record<string, string>, counted: number][] =

@@ -16,12 +16,12 @@ import { copyInChild, limited } from '../support/child.js';
 import { deepSummary } from '../support/compare.js';
 import { whileMounted } from '../support/filesystems.js';
 import { makeDeep } from '../support/trees.js';
-import { needRoot, removeTree, skip, workFolder } from '../support/work.js';
+import { needRoot, removeTree, skip, workDirectory } from '../support/work.js';
 
-// The largest trees, folders, files and depths. FASTCP_SWEEP=full has them in full size, which takes 8 GB of memory.
+// The largest trees, directories, files and depths. FASTCP_SWEEP=full has them in full size, which takes 8 GB of memory.
 
 const full = process.env.FASTCP_SWEEP === 'full';
-const work = workFolder('largest');
+const work = workDirectory('largest');
 const GiB = 2 ** 30;
 
 /** How long something took, in the words of the log. */
@@ -33,10 +33,10 @@ async function timed<T>(what: string, act: () => Promise<T>): Promise<T> {
 }
 
 /** Every 50th has content. */
-function makeFiles(folder: string, count: number): void {
-  mkdirSync(folder, { recursive: true });
+function makeFiles(directory: string, count: number): void {
+  mkdirSync(directory, { recursive: true });
   for (let index = 0; index < count; index++) {
-    const file = openSync(join(folder, `file-${index}`), 'wx');
+    const file = openSync(join(directory, `file-${index}`), 'wx');
     if (index % 50 === 0) writeSync(file, `${index}`);
     closeSync(file);
   }
@@ -51,28 +51,28 @@ function needMemory(context: TestContext, bytes: number): void {
 
 const contentAt = (place: number): string => `data-${place}`.padEnd(10, '.').slice(0, 10);
 
-const FOLDERS = full ? 4_000 : 40;
-const PER_FOLDER = 500;
+const DIRECTORIES = full ? 4_000 : 40;
+const PER_DIRECTORY = 500;
 const WIDE = full ? 500_000 : 20_000;
 
 test.for([
-  ['a tree', FOLDERS, PER_FOLDER],
-  ['one folder', 1, WIDE],
+  ['a tree', DIRECTORIES, PER_DIRECTORY],
+  ['one directory', 1, WIDE],
 ] as const)(
   '%s of %i x %i files',
   { timeout: 500_000 },
-  async ([what, folders, files], context) => {
+  async ([what, directories, files], context) => {
     needRoot(context);
-    needMemory(context, folders * files * 2 * 2_000);
+    needMemory(context, directories * files * 2 * 2_000);
     const place = join(work, 'tmpfs');
     mkdirSync(place, { recursive: true });
     const options = ['-t', 'tmpfs', '-o', 'size=4G,nr_inodes=0', 'tmpfs'];
     await whileMounted(options, place, async () => {
       const [src, dest] = [join(place, 'src'), join(place, 'dest')];
-      for (let folder = 0; folder < folders; folder++) {
-        makeFiles(join(src, `${folder % 30}`, `folder-${folder}`), files);
+      for (let directory = 0; directory < directories; directory++) {
+        makeFiles(join(src, `${directory % 30}`, `directory-${directory}`), files);
       }
-      const count = folders * files;
+      const count = directories * files;
       // Not in a child: those of tests have a limit on their time.
       const before = process.memoryUsage.rss();
       const result = await timed(`${what}, ${count} files`, () => copyTree(src, dest));
@@ -119,13 +119,13 @@ test.each(full ? (['bare', 'comb'] as const) : [])(
     const levels = 20_000;
     makeDeep(src, levels, shape);
     const expected = deepSummary(src);
-    expect(expected.folders).toBeGreaterThan(levels);
+    expect(expected.directories).toBeGreaterThan(levels);
     for (const before of [[], limited(64)]) {
       const { error, result } = await timed(`20,000 levels, ${shape}`, () =>
         copyInChild({ src, dest }, before),
       );
       expect(error).toBeUndefined();
-      expect(result.folders).toBe(expected.folders);
+      expect(result.directories).toBe(expected.directories);
       expect(deepSummary(dest)).toEqual(expected);
       removeTree(dest);
     }

@@ -7,12 +7,12 @@ import { copyTree } from '../../lib/index.js';
 import { runChild } from '../behaviour/support/child.js';
 import { makeBigTree, openFiles, strangersIn, walk } from '../support/big-tree.js';
 import { COMMAND } from '../support/child.js';
-import { workFolder } from '../support/work.js';
+import { workDirectory } from '../support/work.js';
 
 // Many copies, and their end at any moment. FASTCP_SWEEP=full takes minutes.
 
 const full = process.env.FASTCP_SWEEP === 'full';
-const work = workFolder('load');
+const work = workDirectory('load');
 const src = join(work, 'src');
 const small = join(work, 'small');
 const long = join(work, 'long');

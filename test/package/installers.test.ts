@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { cacheFolder } from '../../scripts/cache.mjs';
+import { cacheDirectory } from '../../scripts/cache.mjs';
 import {
   expectCopy,
   makeApp,
@@ -18,8 +18,8 @@ import {
 // Other package managers and runtimes, which `npm run test:installers` fetches. They install the tarball
 // and what it needs from files: no registry is asked.
 
-const tools = join(cacheFolder, 'installers/node_modules');
-const installed = existsSync(join(cacheFolder, 'installers/installed.json'));
+const tools = join(cacheDirectory, 'installers/node_modules');
+const installed = existsSync(join(cacheDirectory, 'installers/installed.json'));
 const pnpm = join(tools, 'pnpm/bin/pnpm.cjs');
 const yarn = join(tools, '@yarnpkg/cli-dist/bin/yarn.js');
 const bun = join(tools, '@oven/bun-linux-x64/bin/bun');

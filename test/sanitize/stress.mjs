@@ -52,11 +52,11 @@ async function main(seconds) {
 
 function makeTree(root) {
   for (let index = 0; index < files; index++) {
-    const folder = join(root, `${index % 5}`, `${index % 3}`);
-    mkdirSync(folder, { recursive: true });
-    writeFileSync(join(folder, `file ${index}`), `${index} `.repeat(index));
-    if (index % 20 === 0) linkSync(join(folder, `file ${index}`), join(root, `name ${index}`));
-    if (index % 20 === 1) symlinkSync('nowhere', join(folder, `link ${index}`));
+    const directory = join(root, `${index % 5}`, `${index % 3}`);
+    mkdirSync(directory, { recursive: true });
+    writeFileSync(join(directory, `file ${index}`), `${index} `.repeat(index));
+    if (index % 20 === 0) linkSync(join(directory, `file ${index}`), join(root, `name ${index}`));
+    if (index % 20 === 1) symlinkSync('nowhere', join(directory, `link ${index}`));
   }
   for (let index = 0; index < files; index++) writeFileSync(join(root, '0', `wide ${index}`), '');
   // Mostly a hole: it is the number of parts that counts.

@@ -81,12 +81,12 @@ function hang(what) {
   process.kill(process.pid, 'SIGKILL');
 }
 
-/** Many folders beside each other: answers about them come while the copy stands in line. */
+/** Many directories beside each other: answers about them come while the copy stands in line. */
 function makeTree(root) {
   for (let index = 0; index < 24; index++) {
-    const folder = join(root, `${index}`);
-    mkdirSync(folder, { recursive: true });
-    writeFileSync(join(folder, `file ${index}`), `${index} `.repeat(index * 20));
+    const directory = join(root, `${index}`);
+    mkdirSync(directory, { recursive: true });
+    writeFileSync(join(directory, `file ${index}`), `${index} `.repeat(index * 20));
   }
   return root;
 }

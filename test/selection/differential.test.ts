@@ -137,10 +137,10 @@ function* smallerCases(one: Case): Generator<Case> {
   const copy = (): Case => ({
     files: new Map(one.files),
     links: new Set(one.links),
-    emptyFolders: new Set(one.emptyFolders),
+    emptyDirectories: new Set(one.emptyDirectories),
     tracked: new Set(one.tracked),
   });
-  for (const part of ['files', 'links', 'emptyFolders', 'tracked'] as const) {
+  for (const part of ['files', 'links', 'emptyDirectories', 'tracked'] as const) {
     for (const path of one[part].keys()) {
       const smaller = copy();
       smaller[part].delete(path);
@@ -178,7 +178,7 @@ test(`${cases} random trees with rules, seed ${seed}`, { timeout: 0 }, async () 
             ...setting,
             files: [...shrunk.files],
             links: [...shrunk.links],
-            empty: [...shrunk.emptyFolders],
+            empty: [...shrunk.emptyDirectories],
             tracked: [...shrunk.tracked],
           },
         )}`,

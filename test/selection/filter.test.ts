@@ -35,14 +35,14 @@ describe('what it is asked', () => {
     expect(await filesTaken(src, { filter })).toEqual(['a', 'b/c', 'b/d/e', 'f/g']);
     expect([...entries.keys()].sort()).toEqual(['a', 'b', 'b/c', 'b/d', 'b/d/e', 'f', 'f/g']);
     expect(entries.get('a')).toEqual({ path: 'a', name: 'a', kind: 'file' });
-    const folder = entries.get('b');
-    expect(folder).toMatchObject({ name: 'b', kind: 'folder' });
-    expect(entries.get('b/d')?.parent).toBe(folder);
+    const directory = entries.get('b');
+    expect(directory).toMatchObject({ name: 'b', kind: 'directory' });
+    expect(entries.get('b/d')?.parent).toBe(directory);
     const paths = [...entries.keys()];
     expect(paths.indexOf('b')).toBeLessThan(paths.indexOf('b/c'));
   });
 
-  test('nothing that globs leave out, and folders that are only looked into', async () => {
+  test('nothing that globs leave out, and directories that are only looked into', async () => {
     const asked: string[] = [];
     const filter: Filter = ({ path }) => asked.push(path) > 0;
     const { taken } = await walk(src, { include: ['b/d/e'], filter });
@@ -55,7 +55,7 @@ describe.each([
   ['sync', (answer: boolean) => answer],
   ['async', async (answer: boolean) => answer],
 ])('%s answers', (_, reply) => {
-  test('false on a folder leaves out what is in it', async () => {
+  test('false on a directory leaves out what is in it', async () => {
     const asked: string[] = [];
     const filter: Filter = ({ path }) => {
       asked.push(path);
@@ -84,7 +84,7 @@ test('a mix of answers', async () => {
   expect([...got]).toEqual([take, leave, take, leave, take, leave, take, leave]);
 });
 
-test('at most 64 answers are awaited, over all folders, and all of them are', async () => {
+test('at most 64 answers are awaited, over all directories, and all of them are', async () => {
   let pending = 0;
   let most = 0;
   const selection = await selectionOf(async () => {
@@ -94,8 +94,10 @@ test('at most 64 answers are awaited, over all folders, and all of them are', as
     pending -= 1;
     return true;
   });
-  const folders = [listing(200), listing(200), listing(1)];
-  const judged = await Promise.all(folders.map((list) => selection.judge(selection.root, list)));
+  const directories = [listing(200), listing(200), listing(1)];
+  const judged = await Promise.all(
+    directories.map((list) => selection.judge(selection.root, list)),
+  );
   for (const { verdicts: got } of judged) expect([...got].every((one) => one === take)).toBe(true);
   expect(most).toBe(64);
 });

@@ -25,16 +25,16 @@ import {
 } from './support/git.js';
 import { filesTaken, type Walked, walk } from './support/walk.js';
 
-/** Whether the rules ignore a path; one that ends in a slash is a folder. Folders on the way are not asked. */
+/** Whether the rules ignore a path; one that ends in a slash is a directory. Directories on the way are not asked. */
 function ignores(rules: string, path: string, fold = false): boolean {
   const bytes = (text: string): string => Buffer.from(text).toString('latin1');
   const file = parseRules(Buffer.from(rules), { shown: '.gitignore', own: false, fold });
-  const folders = bytes(path).split('/');
-  const isFolder = folders.at(-1) === '';
-  if (isFolder) folders.pop();
-  const name = folders.pop() ?? '';
-  const here = folders.reduce(rulesBelow, rulesIn(file));
-  const rule = lastMatch(here, fold ? name.toLowerCase() : name, isFolder);
+  const directories = bytes(path).split('/');
+  const isDirectory = directories.at(-1) === '';
+  if (isDirectory) directories.pop();
+  const name = directories.pop() ?? '';
+  const here = directories.reduce(rulesBelow, rulesIn(file));
+  const rule = lastMatch(here, fold ? name.toLowerCase() : name, isDirectory);
   return rule !== undefined && !rule.negative;
 }
 
@@ -56,7 +56,7 @@ const rows: Row[] = [
   ['/', 'a/', kept],
   ['a//b', 'a/b', kept],
   ['*', '.a', ignored],
-  // folders
+  // directories
   ['a/', 'a/', ignored],
   ['a/', 'a', kept],
   ['a/', 'b/a/', ignored],
@@ -232,14 +232,14 @@ describe('files on the way', () => {
     expect(await filesTaken(src, { gitignore: true })).toEqual(['.gitignore', 'a', 'c/.gitignore']);
   });
 
-  test('a folder that is ignored is never opened, and what is in it cannot come back', async () => {
+  test('a directory that is ignored is never opened, and what is in it cannot come back', async () => {
     const src = repository({ '.gitignore': 'a/\n!a/b\n', 'a/b': '', 'a/.gitignore': '!b\n' });
     const walked = await walk(src, { gitignore: true });
     expect(walked.taken).toEqual(['.gitignore']);
     expect(walked.opened).toEqual(['']);
   });
 
-  test('a folder brought back by a file further down', async () => {
+  test('a directory brought back by a file further down', async () => {
     const src = repository({
       '.gitignore': 'a/*\n',
       'a/.gitignore': '!b\n',
@@ -250,7 +250,7 @@ describe('files on the way', () => {
     expect(await filesTaken(src, { onlyIgnored: true })).toEqual(['a/.gitignore', 'a/d']);
   });
 
-  test('folders above SRC, up to the root of the repository', async () => {
+  test('directories above SRC, up to the root of the repository', async () => {
     const root = tree({
       '.gitignore': 'z\n',
       'r/.gitignore': '/x/src/a\n*.o\n',
@@ -292,7 +292,7 @@ describe('files on the way', () => {
     expect(await filesTaken(src, { onlyIgnored: true })).toEqual(['.gitignore', 'a']);
   });
 
-  test('links to folders are no folders, and a .gitignore behind a link is none', async () => {
+  test('links to directories are no directories, and a .gitignore behind a link is none', async () => {
     const src = repository({ rules: 'a\n', a: '', 'd/e': '' });
     symlinkSync('rules', join(src, '.gitignore'));
     symlinkSync('d', join(src, 'l'));
@@ -467,7 +467,7 @@ describe('repositories in repositories', () => {
 });
 
 describe('other rule files', () => {
-  test('rank above .gitignore in their folder, and reach tracked files and nested repositories', async () => {
+  test('rank above .gitignore in their directory, and reach tracked files and nested repositories', async () => {
     const src = repository({
       '.gitignore': 'a\n',
       '.copyignore': '!a\nb\n',
@@ -482,7 +482,7 @@ describe('other rule files', () => {
     expect(await filesTaken(src, options)).toEqual(['.copyignore', '.gitignore', 'a', 'n/a']);
   });
 
-  test('alone: git has no say, and .git is a folder like others', async () => {
+  test('alone: git has no say, and .git is a directory like others', async () => {
     const src = repository({
       '.gitignore': 'a\n',
       '.x': 'b\n',

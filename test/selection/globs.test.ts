@@ -50,7 +50,7 @@ describe('what is taken', () => {
     [['.*'], [], ['.env']],
     [['*'], [], everything],
     [['**'], [], everything],
-    // a glob that names a folder names all that is in it
+    // a glob that names a directory names all that is in it
     [['test'], [], ['test/[id].ts', 'test/e.ts']],
     [['test/'], [], ['test/[id].ts', 'test/e.ts']],
     [['a.ts/'], [], []],
@@ -91,7 +91,7 @@ test('no globs: nothing to ask', async () => {
   expect((await walk(src, { include: [], exclude: [] })).selection).toBeUndefined();
 });
 
-test('parents of what is included come along, folders with nothing taken do not', async () => {
+test('parents of what is included come along, directories with nothing taken do not', async () => {
   const { taken } = await walk(src, { include: ['**/c.ts', 'emp*/g'] });
   expect(taken).toEqual(['src/', 'src/deep/', 'src/deep/.c/', 'src/deep/.c/c.ts']);
 });
@@ -119,7 +119,7 @@ describe('what is asked', () => {
   }
 
   const { leave, look, take, takeAll } = verdicts;
-  test.each<[globs: Partial<Globs>, folder: string, verdict: number]>([
+  test.each<[globs: Partial<Globs>, directory: string, verdict: number]>([
     [{ include: ['a/**'] }, 'a', takeAll],
     [{ include: ['a/**'] }, 'b', leave],
     [{ include: ['a/*.ts'] }, 'a', look],
@@ -135,8 +135,8 @@ describe('what is asked', () => {
     [{ exclude: ['a/b'] }, 'a/b', leave],
     [{ exclude: ['a/b/c'] }, 'a/d', takeAll],
     [{ exclude: ['**/x'] }, 'a', take],
-  ])('%j %s', (globs, folder, verdict) => {
-    expect(judge(globs, folder)).toBe(verdict);
+  ])('%j %s', (globs, directory, verdict) => {
+    expect(judge(globs, directory)).toBe(verdict);
   });
 });
 
@@ -185,16 +185,16 @@ test('many double stars and a deep path take no time', () => {
 });
 
 test('a line break is a byte like others', async () => {
-  const folder = mkdtempSync(join(src, 'lines'));
-  writeFileSync(join(folder, '\na'), '');
+  const directory = mkdtempSync(join(src, 'lines'));
+  writeFileSync(join(directory, '\na'), '');
   for (const glob of ['*', '?a', '*a', '{*,b}', '@(*)']) {
-    expect(await filesTaken(folder, { exclude: [glob] })).toEqual([]);
+    expect(await filesTaken(directory, { exclude: [glob] })).toEqual([]);
   }
 });
 
 test('names that are not UTF-8 are matched a byte at a time', async () => {
-  const folder = mkdtempSync(join(src, 'bytes'));
-  writeFileSync(Buffer.from(`${folder}/a\xff`, 'latin1'), '');
-  expect(await filesTaken(folder, { include: ['a?'] })).toEqual(['a\xff']);
-  expect(await filesTaken(folder, { exclude: ['a?'] })).toEqual([]);
+  const directory = mkdtempSync(join(src, 'bytes'));
+  writeFileSync(Buffer.from(`${directory}/a\xff`, 'latin1'), '');
+  expect(await filesTaken(directory, { include: ['a?'] })).toEqual(['a\xff']);
+  expect(await filesTaken(directory, { exclude: ['a?'] })).toEqual([]);
 });

@@ -4,7 +4,7 @@ import { dirname } from 'node:path';
 import { readTree } from './compare.js';
 import { makeFiles } from './trees.js';
 
-/** Files that all have the same to say, in a few folders. */
+/** Files that all have the same to say, in a few directories. */
 export function makeUniform(root: string, content: string, files: number): string {
   const names = Array.from({ length: files }, (_, i) => `${content} ${i % 20}/file ${i}`);
   makeFiles(root, Object.fromEntries(names.map((name) => [name, `${content} in ${name}`])));

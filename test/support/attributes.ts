@@ -10,11 +10,11 @@ rng = random.Random(seed)
 ids = [0, 0, 1000, 1234, 65534]
 os.umask(0)
 os.mkdir(root)
-folders, files, links, fifos = [root], [], [], []
+directories, files, links, fifos = [root], [], [], []
 def place(prefix):
-    return os.path.join(rng.choice(folders), '%s%d' % (prefix, rng.getrandbits(40)))
+    return os.path.join(rng.choice(directories), '%s%d' % (prefix, rng.getrandbits(40)))
 for _ in range(count):
-    kind = rng.choice(['file'] * 6 + ['folder'] * 2 + ['link', 'fifo', 'device', 'hard', 'hard', 'sparse'])
+    kind = rng.choice(['file'] * 6 + ['directory'] * 2 + ['link', 'fifo', 'device', 'hard', 'hard', 'sparse'])
     path = place(kind)
     if kind == 'file':
         with open(path, 'wb') as file: file.write(rng.randbytes(rng.choice([0, 1, 100, 5000, 300000])))
@@ -26,9 +26,9 @@ for _ in range(count):
                 file.write(b'x' * 65536)
             file.truncate(rng.randrange(64 << 16, 8 << 20))
         files.append(path)
-    elif kind == 'folder':
+    elif kind == 'directory':
         os.mkdir(path)
-        folders.append(path)
+        directories.append(path)
     elif kind == 'link':
         os.symlink(rng.choice(['nowhere', '..', '/etc', 'a' * 200]), path)
         links.append(path)
@@ -40,25 +40,25 @@ for _ in range(count):
         fifos.append(path)
     elif files + links + fifos:
         os.link(rng.choice(files * 3 + links + fifos), path, follow_symlinks=False)
-everything = folders + files + links + fifos
+everything = directories + files + links + fifos
 for path in everything:
     os.lchown(path, rng.choice(ids), rng.choice(ids))
 for path in everything:
     if rng.random() < 0.3:
         os.setxattr(path, 'trusted.test', rng.randbytes(rng.randrange(300)), follow_symlinks=False)
-for path in folders + files:
+for path in directories + files:
     if rng.random() < 0.4:
         for i in range(rng.randrange(1, 4)): os.setxattr(path, 'user.%d' % i, rng.randbytes(rng.choice([0, 10, 1000])))
 for path in files:
     if rng.random() < 0.1:  # cap_net_raw, version 2
         os.setxattr(path, 'security.capability', struct.pack('<IIIII', 0x02000001, 0x2000, 0, 0, 0))
-acls = [p for p in folders + files if rng.random() < 0.3]
+acls = [p for p in directories + files if rng.random() < 0.3]
 for path in acls:
     rights = rng.choice(['r', 'rw', 'rwx', '-'])
     subprocess.run(['setfacl', '-m', 'u:%d:%s,g:77:r' % (rng.choice(ids[2:]), rights), path], check=True)
-for path in [p for p in folders if rng.random() < 0.3]:
+for path in [p for p in directories if rng.random() < 0.3]:
     subprocess.run(['setfacl', '-d', '-m', 'u:%d:rwx,o::-' % rng.choice(ids[2:]), path], check=True)
-for path in folders + files + fifos:
+for path in directories + files + fifos:
     bits = rng.choice([0o644, 0o755, 0o600, 0o400, 0o000, 0o777, 0o4755, 0o2755, 0o6711, 0o1777, 0o751])
     os.chmod(path, bits)
 for path in sorted(everything, key=len, reverse=True):
@@ -78,8 +78,8 @@ root, seed, count = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
 rng = random.Random(seed)
 ids = [0, 1000, 1234, 65534]
 everything = [root]
-for path, folders, files in os.walk(root):
-    everything += [os.path.join(path, name) for name in folders + files]
+for path, directories, files in os.walk(root):
+    everything += [os.path.join(path, name) for name in directories + files]
 def acl(path, *words):
     subprocess.run(['setfacl', *words, path], check=True)
 for _ in range(count):
@@ -122,7 +122,7 @@ export function changeAttributes(root: string, seed: number, count: number): voi
 }
 
 const oracles: [name: string, needs: string, command: string][] = [
-  // Folders differ in size and links in blocks, by the way they were made.
+  // Directories differ in size and links in blocks, by the way they were made.
   [
     'find',
     'find',

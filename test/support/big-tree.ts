@@ -20,25 +20,30 @@ import { afterAll } from 'vitest';
 /** In memory where that can be had: what is measured here is not the disk. */
 const TEMPORARY = existsSync('/dev/shm') ? '/dev/shm' : tmpdir();
 
-/** A folder that goes when the tests of the file, or of the block, are over. */
-export function workFolder(): string {
-  const folder = mkdtempSync(join(TEMPORARY, 'fastcp-big-'));
-  afterAll(() => rmSync(folder, { recursive: true, force: true }));
-  return folder;
+/** A directory that goes when the tests of the file, or of the block, are over. */
+export function workDirectory(): string {
+  const directory = mkdtempSync(join(TEMPORARY, 'fastcp-big-'));
+  afterAll(() => rmSync(directory, { recursive: true, force: true }));
+  return directory;
 }
 
-/** Files of many sizes in folders in folders, with a link and an empty folder here and there. */
+/** Files of many sizes in directories in directories, with a link and an empty directory here and there. */
 export function makeBigTree(root: string, files: number): string {
-  const perFolder = 250;
+  const perDirectory = 250;
   for (let index = 0; index < files; index++) {
-    const number = Math.floor(index / perFolder);
-    const folder = join(root, `group-${number % 7}`, `inner-${number % 3}`, `folder-${number}`);
-    if (index % perFolder === 0) {
-      mkdirSync(join(folder, 'empty'), { recursive: true });
-      symlinkSync(`file-${index}`, join(folder, 'link'));
+    const number = Math.floor(index / perDirectory);
+    const directory = join(
+      root,
+      `group-${number % 7}`,
+      `inner-${number % 3}`,
+      `directory-${number}`,
+    );
+    if (index % perDirectory === 0) {
+      mkdirSync(join(directory, 'empty'), { recursive: true });
+      symlinkSync(`file-${index}`, join(directory, 'link'));
     }
     const size = index % 100 === 0 ? 100_000 : index % 2000;
-    writeFileSync(join(folder, `file-${index}`), `${index} `.repeat(size / 5));
+    writeFileSync(join(directory, `file-${index}`), `${index} `.repeat(size / 5));
   }
   return root;
 }
@@ -55,14 +60,14 @@ export function makeBigFile(path: string, mebibytes: number): string {
   return path;
 }
 
-/** Everything below a folder, by its path within it; of a file, itself. */
+/** Everything below a directory, by its path within it; of a file, itself. */
 export function walk(root: string): string[] {
   const stat = lstatSync(root, { throwIfNoEntry: false });
   if (!stat) return [];
   return stat.isDirectory() ? (readdirSync(root, { recursive: true }) as string[]).sort() : [''];
 }
 
-/** Two snapshots differ if anything below the folder changed meanwhile. */
+/** Two snapshots differ if anything below the directory changed meanwhile. */
 export function snapshot(root: string): string[] {
   return walk(root).map((path) => {
     const { ino, size, mtimeNs, ctimeNs } = lstatSync(join(root, path), { bigint: true });
@@ -84,12 +89,12 @@ function isSame(src: string, dest: string): boolean {
 
 /** What the process has open, by what it is; where that can be known. */
 export function openFiles(): string[] {
-  const folder = '/proc/self/fd';
-  if (!existsSync(folder)) return [];
-  return readdirSync(folder)
+  const directory = '/proc/self/fd';
+  if (!existsSync(directory)) return [];
+  return readdirSync(directory)
     .map((name) => {
       try {
-        return readlinkSync(join(folder, name));
+        return readlinkSync(join(directory, name));
       } catch {
         return ''; // the listing's own
       }

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { type BigIntStats, lstatSync, readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { hasTool } from './work.js';
 
-export type Kind = 'file' | 'folder' | 'link' | 'fifo' | 'character' | 'block' | 'socket';
+export type Kind = 'file' | 'directory' | 'link' | 'fifo' | 'character' | 'block' | 'socket';
 
 /** An entry of a tree, as this file's own walk sees it. */
 export interface Entry {
@@ -24,7 +24,7 @@ export function readTree(root: string): Tree {
   const visit = (path: Buffer, name: string): void => {
     const entry = readEntry(path);
     tree.set(name, entry);
-    if (entry.kind !== 'folder') return;
+    if (entry.kind !== 'directory') return;
     for (const child of readdirSync(path, 'buffer')) {
       const childName = child.toString('latin1');
       visit(Buffer.concat([path, slash, child]), name === '' ? childName : `${name}/${childName}`);
@@ -55,7 +55,7 @@ function readEntry(path: Buffer): Entry {
 }
 
 function kindOf(stat: BigIntStats): Kind {
-  if (stat.isDirectory()) return 'folder';
+  if (stat.isDirectory()) return 'directory';
   if (stat.isSymbolicLink()) return 'link';
   if (stat.isFIFO()) return 'fifo';
   if (stat.isCharacterDevice()) return 'character';
@@ -70,7 +70,7 @@ export function countsOf(root: string) {
   return {
     found: kinds.length,
     files: count('file'),
-    folders: count('folder'),
+    directories: count('directory'),
     links: count('link'),
     special: count('fifo', 'character', 'block'),
     skipped: count('socket'),
@@ -137,7 +137,7 @@ const lines = (text: string): string[] => text.split('\n').filter(Boolean);
 const deepWalk = `
 import hashlib, os, stat, sys
 os.chdir(sys.argv[1])
-digest, folders, others = hashlib.sha256(), 1, 0
+digest, directories, others = hashlib.sha256(), 1, 0
 pending = [iter(sorted(os.listdir(b'.')))]
 while pending:
     name = next(pending[-1], None)
@@ -149,7 +149,7 @@ while pending:
     found = os.lstat(name)
     digest.update(b'%s %o ' % (name, found.st_mode))
     if stat.S_ISDIR(found.st_mode):
-        folders += 1
+        directories += 1
         os.chdir(name)
         pending.append(iter(sorted(os.listdir(b'.'))))
         continue
@@ -157,14 +157,14 @@ while pending:
     if stat.S_ISREG(found.st_mode):
         with open(name, 'rb') as file: digest.update(file.read())
     if stat.S_ISLNK(found.st_mode): digest.update(os.readlink(name))
-print(folders, others, digest.hexdigest())
+print(directories, others, digest.hexdigest())
 `;
 
-/** Sums up a tree that is too deep for paths: numbers of folders and other entries, and a hash. */
-export function deepSummary(root: string): { folders: number; others: number; hash: string } {
+/** Sums up a tree that is too deep for paths: numbers of directories and other entries, and a hash. */
+export function deepSummary(root: string): { directories: number; others: number; hash: string } {
   const output = execFileSync('python3', ['-c', deepWalk, root], { encoding: 'utf8' });
-  const [folders, others, hash = ''] = output.trim().split(' ');
-  return { folders: Number(folders), others: Number(others), hash };
+  const [directories, others, hash = ''] = output.trim().split(' ');
+  return { directories: Number(directories), others: Number(others), hash };
 }
 
 /** Entries of DEST that are not what SRC has. */

@@ -21,7 +21,7 @@ const makers: Partial<Record<FileSystemName, string[]>> = {
 export interface MountSettings {
   size?: string;
   /** Fills the lower layer of an overlay. */
-  lower?: (folder: string) => void;
+  lower?: (directory: string) => void;
 }
 
 /**
@@ -33,24 +33,24 @@ export function useFileSystem(
   name: FileSystemName,
   settings: MountSettings = {},
 ): (context: TestContext) => string {
-  const folder = join(work, `${name}-${settings.size ?? 'mount'}`);
+  const directory = join(work, `${name}-${settings.size ?? 'mount'}`);
   let obstacle = obstacleTo(name);
   beforeAll(() => {
     if (obstacle) return;
-    mkdirSync(folder);
+    mkdirSync(directory);
     try {
-      mount(name, folder, settings);
-      chmodSync(folder, 0o1777);
+      mount(name, directory, settings);
+      chmodSync(directory, 0o1777);
     } catch (error) {
       obstacle = `${name} cannot be mounted: ${error}`;
     }
   });
   afterAll(() => {
-    if (!obstacle) execFileSync('umount', ['-l', folder]);
+    if (!obstacle) execFileSync('umount', ['-l', directory]);
   });
   return (context) => {
     if (obstacle) skip(context, obstacle);
-    return folder;
+    return directory;
   };
 }
 
@@ -60,39 +60,39 @@ function obstacleTo(name: FileSystemName): string | undefined {
   return maker && !hasTool(maker) ? `${maker} is not installed` : undefined;
 }
 
-function mount(name: FileSystemName, folder: string, { size = '768M', lower }: MountSettings) {
+function mount(name: FileSystemName, directory: string, { size = '768M', lower }: MountSettings) {
   const run = (file: string, ...args: string[]) => execFileSync(file, args, { stdio: 'pipe' });
   const [maker, ...flags] = makers[name] ?? [];
   if (maker) {
-    const image = `${folder}.image`;
+    const image = `${directory}.image`;
     writeFileSync(image, '');
     const unit = size.endsWith('M') ? 2 ** 20 : 2 ** 10;
     truncateSync(image, Number.parseInt(size, 10) * unit);
     run(maker, ...flags, image);
     const type = name === 'ntfs' ? ['-t', 'lowntfs-3g', '-o', 'ignore_case'] : [];
-    run('mount', ...type, '-o', 'loop', image, folder);
+    run('mount', ...type, '-o', 'loop', image, directory);
   } else if (name === 'tmpfs') {
-    run('mount', '-t', 'tmpfs', '-o', `size=${size}`, 'tmpfs', folder);
+    run('mount', '-t', 'tmpfs', '-o', `size=${size}`, 'tmpfs', directory);
   } else {
     const layers = ['lowerdir', 'upperdir', 'workdir'].map((layer) => {
-      mkdirSync(`${folder}.${layer}`);
-      return `${layer}=${folder}.${layer}`;
+      mkdirSync(`${directory}.${layer}`);
+      return `${layer}=${directory}.${layer}`;
     });
-    lower?.(`${folder}.lowerdir`);
-    run('mount', '-t', 'overlay', '-o', layers.join(','), 'overlay', folder);
+    lower?.(`${directory}.lowerdir`);
+    run('mount', '-t', 'overlay', '-o', layers.join(','), 'overlay', directory);
   }
 }
 
 /** Mounts something for as long as `use` takes. */
 export async function whileMounted(
   args: string[],
-  folder: string,
+  directory: string,
   use: () => Promise<void>,
 ): Promise<void> {
-  execFileSync('mount', [...args, folder]);
+  execFileSync('mount', [...args, directory]);
   try {
     await use();
   } finally {
-    execFileSync('umount', ['-l', folder]);
+    execFileSync('umount', ['-l', directory]);
   }
 }

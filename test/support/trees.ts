@@ -39,7 +39,7 @@ export function makeZoo(root: string, { owner, device, wide = 3000 }: ZooSetting
     '.hidden/.file': 'y',
     'hard links/one': 'has two names',
   });
-  mkdirSync(join(root, 'empty folder/also empty'), { recursive: true });
+  mkdirSync(join(root, 'empty directory/also empty'), { recursive: true });
   linkSync(join(root, 'hard links/one'), join(root, 'hard links/two'));
   makeSparse(root);
   makeLinks(root);
@@ -55,7 +55,7 @@ export function makeZoo(root: string, { owner, device, wide = 3000 }: ZooSetting
   return root;
 }
 
-/** Makes files by their paths, and their folders. */
+/** Makes files by their paths, and their directories. */
 export function makeFiles(root: string, files: Record<string, string | Buffer>): string {
   for (const [path, content] of Object.entries(files)) {
     mkdirSync(dirname(join(root, path)), { recursive: true });
@@ -98,7 +98,7 @@ function makeLinks(root: string): void {
   link('../a file', 'relative');
   link('/etc/hostname', 'absolute');
   link('nowhere/to be found', 'dangling');
-  link('../one', 'to a folder');
+  link('../one', 'to a directory');
   link('..', 'up');
   link('itself', 'itself');
   link(`${'../'.repeat(340)}x`, 'long'); // XFS takes up to 1,023 bytes
@@ -123,7 +123,7 @@ function makeSpecial(root: string, device: boolean): void {
 }
 
 const fileModes = [0o000, 0o200, 0o111, 0o400, 0o444, 0o555, 0o600, 0o640, 0o755, 0o777];
-const folderModes = [0o000, 0o300, 0o500, 0o555, 0o700, 0o711, 0o755, 0o775, 0o777];
+const directoryModes = [0o000, 0o300, 0o500, 0o555, 0o700, 0o711, 0o755, 0o775, 0o777];
 const specialModes = [0o1777, 0o2755, 0o4755, 0o6711, 0o2644, 0o7777];
 
 /** Last, because a change of the owner clears bits. A user's are all readable for them. */
@@ -136,12 +136,12 @@ function makeModes(root: string, owner: number | undefined): void {
     writeFileSync(path, 'f');
     settle(path, mode, owner);
   }
-  for (const mode of [...folderModes, ...specialModes]) {
+  for (const mode of [...directoryModes, ...specialModes]) {
     if (owner !== undefined && (mode & 0o500) !== 0o500) continue;
-    const path = join(all, `folder ${mode.toString(8)}`);
-    mkdirSync(join(path, 'folder'), { recursive: true });
+    const path = join(all, `directory ${mode.toString(8)}`);
+    mkdirSync(join(path, 'directory'), { recursive: true });
     writeFileSync(join(path, 'file'), 'in it');
-    settle(join(path, 'folder'), 0o755, owner);
+    settle(join(path, 'directory'), 0o755, owner);
     settle(join(path, 'file'), 0o644, owner);
     settle(path, mode, owner);
   }
@@ -172,7 +172,7 @@ for i in range(levels):
     os.chdir(name)
 `;
 
-/** Deeper than any path can name; a comb has files and a folder at each level. */
+/** Deeper than any path can name; a comb has files and a directory at each level. */
 export function makeDeep(root: string, levels: number, shape: 'bare' | 'comb'): string {
   const args = ['-c', deep, root, `${levels}`];
   execFileSync('python3', shape === 'comb' ? [...args, shape] : args);

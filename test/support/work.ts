@@ -7,27 +7,27 @@ import { afterAll, type TestContext } from 'vitest';
 export const isRoot = process.getuid?.() === 0;
 
 /**
- * A folder that goes when the tests of the file are over. In memory where that is possible: ext4
+ * A directory that goes when the tests of the file are over. In memory where that is possible: ext4
  * makes files slowly for minutes after many were deleted.
  */
-export function workFolder(name: string): string {
-  const folder = mkdtempSync(
+export function workDirectory(name: string): string {
+  const directory = mkdtempSync(
     join(existsSync('/dev/shm') ? '/dev/shm' : tmpdir(), `fastcp-${name}-`),
   );
-  chmodSync(folder, 0o755); // ordinary users have work in it
-  afterAll(() => removeTree(folder));
-  return folder;
+  chmodSync(directory, 0o755); // ordinary users have work in it
+  afterAll(() => removeTree(directory));
+  return directory;
 }
 
 /** Also what is deeper than PATH_MAX, which fs.rm() cannot reach. */
-export function removeTree(folder: string): void {
-  if (!isRoot) execFileSync('chmod', ['-R', 'u+rwX', folder]);
-  execFileSync('rm', ['-rf', '--one-file-system', folder]);
+export function removeTree(directory: string): void {
+  if (!isRoot) execFileSync('chmod', ['-R', 'u+rwX', directory]);
+  execFileSync('rm', ['-rf', '--one-file-system', directory]);
 }
 
 export function hasTool(name: string): boolean {
-  const folders = [...(process.env.PATH ?? '').split(delimiter), '/usr/sbin', '/sbin'];
-  return folders.some((folder) => existsSync(join(folder, name)));
+  const directories = [...(process.env.PATH ?? '').split(delimiter), '/usr/sbin', '/sbin'];
+  return directories.some((directory) => existsSync(join(directory, name)));
 }
 
 /** Skips the test, and says why. */

@@ -1,13 +1,13 @@
 import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { hasTool, skip, workFolder } from '../support/work.js';
+import { hasTool, skip, workDirectory } from '../support/work.js';
 
 // What links hold, and names and paths as the kernel of Windows takes them: both are known to files that need
 // no Windows. Layouts are those of MS-FSCC 2.1.2.
 
 const root = join(import.meta.dirname, '../..');
-const program = join(workFolder('reparse'), 'reparse');
+const program = join(workDirectory('reparse'), 'reparse');
 
 beforeAll(() => {
   if (!hasTool('g++')) return;
@@ -51,7 +51,7 @@ function data({ tag, offsets, flags, names }: Parts): string {
   );
 }
 
-const [file, folder, junction] = [0, 1, 2];
+const [file, directory, junction] = [0, 1, 2];
 const [symlinkTag, mountPointTag] = [0xa000000c, 0xa0000003];
 
 describe('a link holds', () => {
@@ -59,7 +59,7 @@ describe('a link holds', () => {
     if (!hasTool('g++')) skip(context, 'g++ is not installed');
   });
 
-  test.each([file, folder])('a relative name, whatever it leads to: kind %i', (kind) => {
+  test.each([file, directory])('a relative name, whatever it leads to: kind %i', (kind) => {
     const name = wide('..\\a\\ü');
     const names = Buffer.concat([name, name]);
     expect(ask('make', kind, hex('../a/ü'))).toBe(
@@ -76,7 +76,7 @@ describe('a link holds', () => {
 
   test('a path of a server', () => {
     const names = wide('\\??\\UNC\\s\\t\\x\\\\s\\t\\x');
-    expect(ask('make', folder, hex('//s/t/x'))).toBe(
+    expect(ask('make', directory, hex('//s/t/x'))).toBe(
       data({ tag: symlinkTag, offsets: [0, 26, 26, 14], flags: 0, names }),
     );
   });
@@ -115,11 +115,11 @@ describe('the text of a link', () => {
     '../a/b',
     '/from the root of the drive',
     'C:/',
-    'C:/folder/😀',
-    '//server/share/folder',
+    'C:/directory/😀',
+    '//server/share/directory',
     '//?/Volume{01234567-89ab-cdef-0123-456789abcdef}/',
   ])('%s, there and back', (text) => {
-    const kinds = /^\w:|^\/\//.test(text) ? [file, folder, junction] : [file, folder];
+    const kinds = /^\w:|^\/\//.test(text) ? [file, directory, junction] : [file, directory];
     for (const kind of kinds) expect(ask('read', ask('make', kind, hex(text)))).toBe(hex(text));
   });
 
@@ -149,7 +149,7 @@ describe('names and paths', () => {
 
   test.each([
     ['C:/', '\\??\\C:\\'],
-    ['C:/folder/', '\\??\\C:\\folder'],
+    ['C:/directory/', '\\??\\C:\\directory'],
     ['//server/share/x', '\\??\\UNC\\server\\share\\x'],
     ['//?/C:/x', '\\??\\C:\\x'],
     ['//./C:/x', '\\??\\C:\\x'],

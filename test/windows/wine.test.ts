@@ -15,7 +15,7 @@ import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { type Entry, readTree } from '../support/compare.js';
 import { makeFiles } from '../support/trees.js';
-import { workFolder } from '../support/work.js';
+import { workDirectory } from '../support/work.js';
 import {
   hasWine,
   nodePath,
@@ -41,10 +41,10 @@ test('wine is installed (Debian: wine64 and wine)', (context) => {
 });
 
 /** What a copy has to have; of modes Windows has only whether a file may be written. */
-function contents(folder: string): Record<string, string> {
+function contents(directory: string): Record<string, string> {
   const show = ({ kind, what, mode }: Entry): string =>
     `${kind} ${what} ${kind === 'file' && (Number.parseInt(mode, 8) & 0o222) === 0}`;
-  return Object.fromEntries([...readTree(folder)].map(([name, entry]) => [name, show(entry)]));
+  return Object.fromEntries([...readTree(directory)].map(([name, entry]) => [name, show(entry)]));
 }
 
 function expectCopy(src: string, dest: string): void {
@@ -52,7 +52,7 @@ function expectCopy(src: string, dest: string): void {
 }
 
 describe.runIf(hasWine).each(versions)('Node %s', (version: Version) => {
-  const work = workFolder('wine');
+  const work = workDirectory('wine');
   const node = nodePath(version);
   const at = (name: string): string => join(work, name);
 
@@ -91,19 +91,19 @@ describe.runIf(hasWine).each(versions)('Node %s', (version: Version) => {
       middling: Buffer.alloc(300_001, 'fastcp'),
     });
     chmodSync(join(src, 'read-only/file'), 0o444);
-    mkdirSync(join(src, 'empty folder/also empty'), { recursive: true });
+    mkdirSync(join(src, 'empty directory/also empty'), { recursive: true });
     return src;
   }
 
   test('command line: a tree with all that Windows can name', async () => {
     const src = makeSource('src');
     // Far beyond 260 characters, and wide.
-    makeFiles(src, { [`${'deep folder/'.repeat(40)}file`]: 'deep down' });
+    makeFiles(src, { [`${'deep directory/'.repeat(40)}file`]: 'deep down' });
     mkdirSync(join(src, 'wide'));
     for (let i = 0; i < 300; i++) writeFileSync(join(src, 'wide', `${i}`), `${i}`);
     const { exitCode, stdout, stderr } = await command('src', 'dest');
     expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
-    expect(stdout).toMatch(/^309 files, 48 folders, \d+ kB in /);
+    expect(stdout).toMatch(/^309 files, 48 directories, \d+ kB in /);
     expectCopy(src, at('dest'));
   });
 
@@ -113,7 +113,7 @@ describe.runIf(hasWine).each(versions)('Node %s', (version: Version) => {
     expect(readFileSync(at('large copy')).equals(readFileSync(at('large')))).toBe(true);
   });
 
-  test('paths: with a drive, with backslashes and slashes, into a folder, to missing parents', async () => {
+  test('paths: with a drive, with backslashes and slashes, into a directory, to missing parents', async () => {
     makeFiles(at('paths'), { 'in/file': 'x' });
     await callAll(
       ['copyTree', onZ(at('paths')), `Z:${at('one/two')}`],
@@ -141,9 +141,9 @@ describe.runIf(hasWine).each(versions)('Node %s', (version: Version) => {
     ['errors', 'Q:\\x', {}, { code: 'ENOENT' }],
     ['plain', 'a?b', {}, { code: 'EINVAL', errno: -4071 }],
     ['errors', 'ERRORS', {}, { code: 'ERR_FS_CP_EINVAL' }],
-    ['errors', 'errors\\folder\\x', {}, { code: 'ERR_FS_CP_EINVAL' }],
+    ['errors', 'errors\\directory\\x', {}, { code: 'ERR_FS_CP_EINVAL' }],
     ['errors', 'plain', {}, { code: 'ERR_FS_CP_DIR_TO_NON_DIR' }],
-    ['plain', 'errors\\folder', {}, { code: 'ERR_FS_CP_NON_DIR_TO_DIR', errno: -4068 }],
+    ['plain', 'errors\\directory', {}, { code: 'ERR_FS_CP_NON_DIR_TO_DIR', errno: -4068 }],
     ['errors', 'C:\\', { mirror: true }, { code: 'ERR_FASTCP_MIRROR' }],
     ['plain', 'x', { reflink: 'always' }, { code: 'ENOTSUP', errno: -4049 }],
     ['errors', 'x', { snapshot: 'always' }, { code: 'ERR_FASTCP_NO_SNAPSHOT' }],
@@ -151,7 +151,7 @@ describe.runIf(hasWine).each(versions)('Node %s', (version: Version) => {
   ];
 
   test('errors have the codes, the numbers and the paths that they have in Node for Windows', async () => {
-    makeFiles(work, { plain: 'x', 'errors/folder/file': 'y' });
+    makeFiles(work, { plain: 'x', 'errors/directory/file': 'y' });
     const calls = failures.map(([src, dest, options]) => ['copyTree', src, dest, options]);
     const outcomes = await callAll(...(calls as [string][]));
     expect(outcomes).toMatchObject(failures.map(([, , , error]) => ({ error })));
@@ -292,8 +292,12 @@ describe.runIf(hasWine).each(versions)('Node %s', (version: Version) => {
     mkdirSync(at('patient'));
     const { exitCode, stdout, stderr } = await command('--doctor', '--json', 'patient');
     expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
-    const { folders } = JSON.parse(stdout);
-    expect(folders[0].can).toMatchObject({ hardLinks: true, clone: 'ENOTSUP', exchange: 'ENOSYS' });
+    const { directories } = JSON.parse(stdout);
+    expect(directories[0].can).toMatchObject({
+      hardLinks: true,
+      clone: 'ENOTSUP',
+      exchange: 'ENOSYS',
+    });
     expect(readdirSync(at('patient'))).toEqual([]);
   });
 });

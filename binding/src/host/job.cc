@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "engine/tree/answers.h"
-#include "engine/tree/copy_folder.h"
+#include "engine/tree/copy_directory.h"
 
 namespace fastcp {
 namespace {
@@ -133,7 +133,7 @@ void Job::resume() {
 
 void Job::answer(Question question, const uint8_t* choices, const Scope* scopes) {
   {
-    // Its end may be the folder's, which may push one more task.
+    // Its end may be the directory's, which may push one more task.
     const Question answered = std::move(question);
     fastcp::answer(engine_, answered, choices, scopes);
   }

@@ -3,7 +3,7 @@
 //
 // Unless a function says otherwise it returns 0 or a count, and a negative POSIX errno on failure;
 // Windows' codes are translated. Names are bytes as the system lists them, never paths, except relative
-// to Handle::working_folder(); paths have slashes everywhere.
+// to Handle::working_directory(); paths have slashes everywhere.
 #pragma once
 
 #include <compare>
@@ -14,7 +14,7 @@
 
 namespace fastcp::platform {
 
-/** An open file or folder, closed by its owner's end. */
+/** An open file or directory, closed by its owner's end. */
 class Handle {
  public:
   Handle() = default;
@@ -25,8 +25,8 @@ class Handle {
   Handle& operator=(const Handle&) = delete;
   ~Handle() { close(); }
 
-  /** Stands for the process's working folder: names relative to it may be whole paths. */
-  static Handle working_folder();
+  /** Stands for the process's working directory: names relative to it may be whole paths. */
+  static Handle working_directory();
 
   [[nodiscard]] intptr_t raw() const { return raw_; }
   [[nodiscard]] bool is_open() const { return raw_ != kNone; }
@@ -42,7 +42,7 @@ class Handle {
 enum class Kind : uint8_t {
   unknown,
   file,
-  folder,
+  directory,
   link,
   fifo,
   character_device,
@@ -75,22 +75,22 @@ inline constexpr uint32_t kSetGid = 02000;
 inline constexpr uint32_t kSticky = 01000;
 inline constexpr uint32_t kPermissions = 0777;
 
-// --- folders ---------------------------------------------------------------------------------
+// --- directories ---------------------------------------------------------------------------------
 
 enum class Follow : bool { no, yes };
 
-/** Opens a folder for listing. A link is -ENOTDIR or -ELOOP unless it may be followed. */
-int open_source_folder(const Handle& parent, const char* name, Follow follow, Handle& out);
+/** Opens a directory for listing. A link is -ENOTDIR or -ELOOP unless it may be followed. */
+int open_source_directory(const Handle& parent, const char* name, Follow follow, Handle& out);
 
-/** Opens a folder to make entries in; the handle may be good for nothing else. */
-int open_target_folder(const Handle& parent, const char* name, Follow follow, Handle& out);
+/** Opens a directory to make entries in; the handle may be good for nothing else. */
+int open_target_directory(const Handle& parent, const char* name, Follow follow, Handle& out);
 
-/** Opens the folder above an open one, by '..': the caller compares identities. */
-int open_source_parent(const Handle& folder, Handle& out);
-int open_target_parent(const Handle& folder, Handle& out);
+/** Opens the directory above an open one, by '..': the caller compares identities. */
+int open_source_parent(const Handle& directory, Handle& out);
+int open_target_parent(const Handle& directory, Handle& out);
 
-/** Fills `buffer` with the next entries of a folder; 0 at the end. */
-int64_t read_listing(const Handle& folder, char* buffer, size_t size);
+/** Fills `buffer` with the next entries of a directory; 0 at the end. */
+int64_t read_listing(const Handle& directory, char* buffer, size_t size);
 
 struct Listed {
   const char* name;
@@ -101,38 +101,38 @@ struct Listed {
 /** Reads one record that read_listing() wrote. '.' and '..' are among them. */
 Listed parse_listing(const char* record);
 
-/** Whether something is mounted on a folder in `parent`. */
-bool is_mount_point(const Handle& parent, const Handle& folder);
+/** Whether something is mounted on a directory in `parent`. */
+bool is_mount_point(const Handle& parent, const Handle& directory);
 
-/** Whether nothing can be written where a folder is mounted. */
-bool is_read_only(const Handle& folder);
+/** Whether nothing can be written where a directory is mounted. */
+bool is_read_only(const Handle& directory);
 
 /**
  * Whether this host's clock gives the ctimes in a directory, at every change and for good: not where a server
  * gives them, nor where the file system stores none.
  */
-bool has_own_clock(const Handle& folder);
+bool has_own_clock(const Handle& directory);
 
 /** The granularity of mtimes in a directory, where that is known to be coarse; else 1 ns. */
-uint64_t time_step(const Handle& folder);  // ns
+uint64_t time_step(const Handle& directory);  // ns
 
 /**
- * Whether new folders are better filled long after they were made: where inodes and names are in one tree,
+ * Whether new directories are better filled long after they were made: where inodes and names are in one tree,
  * sorted by number, what two threads make is then not in the same leaf.
  */
-bool wants_folders_early(const Handle& folder);
+bool wants_directories_early(const Handle& directory);
 
 /**
- * Whether entries can be made in the folder at `path`, relative to an open one, and neither renamed nor removed:
+ * Whether entries can be made in the directory at `path`, relative to an open one, and neither renamed nor removed:
  * what is put there under a temporary name would stay for ever.
  */
-bool is_append_only(const Handle& folder, const char* path);
+bool is_append_only(const Handle& directory, const char* path);
 
-/** Makes a folder; `mode` is subject to umask and default ACLs. */
-int make_folder(const Handle& parent, const char* name, uint32_t mode);
+/** Makes a directory; `mode` is subject to umask and default ACLs. */
+int make_directory(const Handle& parent, const char* name, uint32_t mode);
 
-/** Sets the mode of a folder opened by open_target_folder(), exactly. */
-int set_folder_mode(const Handle& folder, uint32_t mode);
+/** Sets the mode of a directory opened by open_target_directory(), exactly. */
+int set_directory_mode(const Handle& directory, uint32_t mode);
 
 // --- entries ---------------------------------------------------------------------------------
 
@@ -157,59 +157,59 @@ int identify(const Handle& handle, Identity& out);
 uint64_t file_system(const Handle& handle);
 
 /** Whether files whose names are exchanged (RENAME_EXCHANGE) get a new ctime, as renamed files do. */
-bool exchange_renews_ctime(const Handle& folder);
+bool exchange_renews_ctime(const Handle& directory);
 
 /** Never follows a link, unless `follow` says so. */
-int stat_entry(const Handle& folder, const char* name, Stat& out, Follow follow = Follow::no);
+int stat_entry(const Handle& directory, const char* name, Stat& out, Follow follow = Follow::no);
 
 /**
  * Opens a file for reading without touching its access time where that is permitted; clears
  * `without_atime` where it is not, so that the caller need not ask again. Never waits for the other
  * end of a FIFO. -EAGAIN: another process holds a lease on the file, and was asked now to give it up.
  */
-int open_source_file(const Handle& folder, const char* name, Follow follow, bool& without_atime,
+int open_source_file(const Handle& directory, const char* name, Follow follow, bool& without_atime,
                      Handle& out);
 
 /** Opens any entry, a link too, for what is known about it: nothing can be read or written. */
-int open_entry(const Handle& folder, const char* name, Follow follow, Handle& out);
+int open_entry(const Handle& directory, const char* name, Follow follow, Handle& out);
 
 /** Creates a file that must not exist, for writing; `mode` is subject to umask and default ACLs. */
-int create_file(const Handle& folder, const char* name, uint32_t mode, Handle& out);
+int create_file(const Handle& directory, const char* name, uint32_t mode, Handle& out);
 
 /**
- * Creates a file without a name in the folder that `path` leads to: it is gone when it is closed, unless
+ * Creates a file without a name in the directory that `path` leads to: it is gone when it is closed, unless
  * name_file() has given it one. -EOPNOTSUPP where there are no such files.
  */
-int create_unnamed(const Handle& folder, const char* path, uint32_t mode, Handle& out);
-int name_file(const Handle& file, const Handle& folder, const char* name);
+int create_unnamed(const Handle& directory, const char* path, uint32_t mode, Handle& out);
+int name_file(const Handle& file, const Handle& directory, const char* name);
 
 /** Opens a file that create_unnamed() has created once more, for reading. */
 int open_unnamed(const Handle& file, Handle& out);
 
-/** Windows knows by the link what it leads to, and has a second kind of links to folders. */
-enum class LinkKind : uint8_t { file, folder, junction };
+/** Windows knows by the link what it leads to, and has a second kind of links to directories. */
+enum class LinkKind : uint8_t { file, directory, junction };
 
 /**
  * Returns the length of the target, not terminated; -ENAMETOOLONG where `size` is too small. `kind` is set
  * where the system knows kinds.
  */
-int64_t read_link(const Handle& folder, const char* name, char* target, size_t size,
+int64_t read_link(const Handle& directory, const char* name, char* target, size_t size,
                   LinkKind& kind);
-int make_link(const Handle& folder, const char* name, const char* target, LinkKind kind);
+int make_link(const Handle& directory, const char* name, const char* target, LinkKind kind);
 
 /** Makes a FIFO or device node like `source`; `mode` is subject to umask and default ACLs. */
-int make_special(const Handle& folder, const char* name, const Stat& source, uint32_t mode);
+int make_special(const Handle& directory, const char* name, const Stat& source, uint32_t mode);
 
 /** Gives an entry, a link itself unless it is followed, one more name, which must be free. */
-int make_hard_link(const Handle& from_folder, const char* from, Follow follow, const Handle& folder,
-                   const char* name);
+int make_hard_link(const Handle& from_directory, const char* from, Follow follow,
+                   const Handle& directory, const char* name);
 
-/** Replaces `to`, which must not be a folder, by `from`, both in `folder`. */
-int rename_over(const Handle& folder, const char* from, const char* to);
+/** Replaces `to`, which must not be a directory, by `from`, both in `directory`. */
+int rename_over(const Handle& directory, const char* from, const char* to);
 /** The same, but -EEXIST where there is a `to`. */
-int rename_new(const Handle& folder, const char* from, const char* to);
-int remove_file(const Handle& folder, const char* name);
-int remove_folder(const Handle& folder, const char* name);
+int rename_new(const Handle& directory, const char* from, const char* to);
+int remove_file(const Handle& directory, const char* name);
+int remove_directory(const Handle& directory, const char* name);
 
 // --- what an entry has beside its content -----------------------------------------------------
 //
@@ -234,7 +234,7 @@ uint32_t attribute_view();
 int set_attribute(const Handle& entry, const char* name, const char* value, size_t size);
 int remove_attribute(const Handle& entry, const char* name);
 
-/** The attributes that are access control lists: an entry's own, and what is made in a folder gets. */
+/** The attributes that are access control lists: an entry's own, and what is made in a directory gets. */
 inline constexpr const char* kAccessList = "system.posix_acl_access";
 inline constexpr const char* kDefaultList = "system.posix_acl_default";
 
@@ -247,8 +247,8 @@ inline constexpr const char* kListAlias = "trusted.SGI_ACL_";
 /** What an access list, as the attribute holds it, grants to the owning group: 0 to 7. */
 uint32_t group_permissions(const char* list, size_t size);
 
-/** Waits until a file, or the names in a folder, are on disk. */
-int sync(const Handle& file_or_folder);
+/** Waits until a file, or the names in a directory, are on disk. */
+int sync(const Handle& file_or_directory);
 
 // --- content ---------------------------------------------------------------------------------
 
@@ -279,7 +279,7 @@ extern const bool clones_are_created;
  * and opens it for what it is still to be given.
  * -EXDEV: no file can be cloned there; -EOPNOTSUPP: this one.
  */
-int create_clone(const Handle& src, const Handle& folder, const char* name, Handle& out);
+int create_clone(const Handle& src, const Handle& directory, const char* name, Handle& out);
 
 /** Lets the system copy up to `length` bytes at `offset`, in both. May share blocks too. */
 Attempt copy_range(const Handle& src, const Handle& dst, uint64_t offset, uint64_t length);
@@ -306,26 +306,26 @@ void drop_cache(const Handle& file);
 // --- whole trees -----------------------------------------------------------------------------
 
 /** Exchanges two entries in one step, so that neither is ever missing. -EINVAL, -ENOSYS: not here. */
-int exchange(const Handle& folder, const char* one, const char* other);
+int exchange(const Handle& directory, const char* one, const char* other);
 
 /**
- * Locks the folder, or on Windows the file, of an open descriptor, which its holder's end unlocks.
+ * Locks the directory, or on Windows the file, of an open descriptor, which its holder's end unlocks.
  * -EWOULDBLOCK: it is locked by another descriptor.
  */
 int try_lock(intptr_t descriptor);
 
 /**
- * Whether take_snapshot() could copy `source` into `folder`. -EOPNOTSUPP: the file system has no
- * snapshots; -EINVAL: it has, of other folders; -ENOTEMPTY: what is nested in the folder would be left
+ * Whether take_snapshot() could copy `source` into `directory`. -EOPNOTSUPP: the file system has no
+ * snapshots; -EINVAL: it has, of other directories; -ENOTEMPTY: what is nested in the directory would be left
  * out; -EXDEV: they are on two file systems.
  */
-int check_snapshot(const Handle& source, const Handle& folder);
+int check_snapshot(const Handle& source, const Handle& directory);
 
-/** Copies the tree of a folder in one call, as `name`, which must be free. May wait for the disk. */
-int take_snapshot(const Handle& source, const Handle& folder, const char* name);
+/** Copies the tree of a directory in one call, as `name`, which must be free. May wait for the disk. */
+int take_snapshot(const Handle& source, const Handle& directory, const char* name);
 
-/** Makes a folder of which there can be snapshots; -EOPNOTSUPP where there cannot. */
-int make_snapshot_source(const Handle& folder, const char* name);
+/** Makes a directory of which there can be snapshots; -EOPNOTSUPP where there cannot. */
+int make_snapshot_source(const Handle& directory, const char* name);
 
 // --- the process -----------------------------------------------------------------------------
 

@@ -14,7 +14,7 @@ export function rowResult(id: string, times: Record<string, number[]>): RowResul
     id,
     measured: '2026-01-02',
     fastcp: '0.1.0',
-    tree: { files: 1000, folders: 10, links: 0, bytes: 4_000_000 },
+    tree: { files: 1000, directories: 10, links: 0, bytes: 4_000_000 },
     onDisk: false,
     versions: { cpz: '3.2.1' },
     trials: Object.fromEntries(

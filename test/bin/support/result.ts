@@ -5,7 +5,7 @@ export function resultWith(given: Partial<CopyResult> = {}): CopyResult {
   return {
     found: 0,
     files: 0,
-    folders: 0,
+    directories: 0,
     links: 0,
     special: 0,
     bytes: 0,

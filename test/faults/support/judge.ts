@@ -21,7 +21,7 @@ const losses: Record<string, (keyof Known)[]> = {
 function deceptions({ call, fault, mode }: Case): (keyof Known)[] {
   const none = ['ENODATA', 'EOPNOTSUPP', 'ENOSYS'].includes(fault);
   if (none && call.endsWith('xattr')) return ['attributes', 'mode'];
-  // A clock that is not ours proves nothing, and folders are given more than without the fault.
+  // A clock that is not ours proves nothing, and directories are given more than without the fault.
   return call === 'fstatfs64' && mode.args?.includes('--mirror') ? ['attributes', 'mode'] : [];
 }
 
@@ -87,7 +87,7 @@ function compareTree(given: Case, errors: Report[], warnings: Report[], src: str
     (mode.args?.includes('--stop') === true ||
       errors.some(({ code = '' }) => ['ENOSPC', 'EDQUOT', 'EROFS'].includes(code)));
 
-  /** An error names it, or a folder that it is in. */
+  /** An error names it, or a directory that it is in. */
   const isExcused = (name: string): boolean => {
     for (let at = name.replace(/\.~\d+~$/, ''); ; at = at.includes('/') ? dirname(at) : '') {
       if (failed.has(at)) return true;
@@ -136,7 +136,7 @@ function compareTree(given: Case, errors: Report[], warnings: Report[], src: str
       if (ended) return [];
       return [...new Set([...after.keys(), ...expected.keys()])].flatMap((name) => {
         const fields = isExcused(name) ? [] : differs(name);
-        // A folder in which something failed was changed by that, or stays.
+        // A directory in which something failed was changed by that, or stays.
         const left = hasBelow(failed, name)
           ? fields.filter(
               (field) => field !== 'modified' && !(field === 'there' && before.has(name)),
@@ -154,9 +154,9 @@ function compareTree(given: Case, errors: Report[], warnings: Report[], src: str
         if (event.action === 'remove') {
           return after.has(name) && !expected.has(name) ? [`said to be removed: ${name}`] : [];
         }
-        // Folders are given their times last.
+        // Directories are given their times last.
         const fields = differs(name).filter(
-          (field) => after.get(name)?.kind !== 'folder' || (field !== 'modified' && !ended),
+          (field) => after.get(name)?.kind !== 'directory' || (field !== 'modified' && !ended),
         );
         return fields.length > 0 ? [`said to be done, but wrong ${fields}: ${name}`] : [];
       });
@@ -171,10 +171,12 @@ function namesThatDiffer(one: Snapshot, other: Snapshot): string[] {
   );
 }
 
-function hasBelow(names: Set<string | undefined>, folder: string): boolean {
+function hasBelow(names: Set<string | undefined>, directory: string): boolean {
   return [...names].some(
     (name) =>
-      name !== undefined && name !== folder && (folder === '' || name.startsWith(`${folder}/`)),
+      name !== undefined &&
+      name !== directory &&
+      (directory === '' || name.startsWith(`${directory}/`)),
   );
 }
 
@@ -186,7 +188,7 @@ function wrongError({ call, fault }: Case, error: Report): string[] {
   const code = error.code === 'ENOTSUP' ? 'EOPNOTSUPP' : (error.code ?? '');
   const shown = shownAs[call] ?? [call];
   const own = code.startsWith('ERR_') && syscall === 'cp';
-  // What was kept keeps its folder, too.
+  // What was kept keeps its directory, too.
   const follows = code === 'ENOTEMPTY' || code === 'EEXIST' || own;
   const isShort = fault === 'short' || fault === 'zero';
   if (code !== fault && !follows && !isShort) wrong.push(`code ${code}: ${message}`);

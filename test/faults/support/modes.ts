@@ -89,10 +89,10 @@ export function makeSource(root: string): string {
   makeSparseFile(join(root, 'b/holes'), MiB, [512 * 1024]);
   for (let i = 0; i < 12; i++)
     writeFileSync(join(root, `a/${'n'.repeat(90)} ${i}`), `${i}`.repeat(200));
-  mkdirSync(join(root, 'empty folder'));
+  mkdirSync(join(root, 'empty directory'));
   linkSync(join(root, 'b/one'), join(root, 'a/two'));
   symlinkSync('file', join(root, 'a/link'));
-  symlinkSync('../b/c', join(root, 'a/link to a folder'));
+  symlinkSync('../b/c', join(root, 'a/link to a directory'));
   execFileSync('mkfifo', [join(root, 'b/fifo')]);
   if (isRoot) execFileSync('mknod', [join(root, 'b/null'), 'c', '1', '3']);
   const give = (tool: string, ...args: string[]): void => {
@@ -156,14 +156,14 @@ function makeDifferent(dest: string, mirrored: boolean): void {
     'b/fifo': 'no fifo',
     'attributes/file': 'old',
     extra: 'not in SRC',
-    'extra folder/e/f': 'neither',
-    'extra folder/g': 'nor this',
+    'extra directory/e/f': 'neither',
+    'extra directory/g': 'nor this',
   });
   symlinkSync('old', join(dest, 'extra link'));
   if (mirrored) {
-    writeFileSync(join(dest, 'empty folder'), 'no folder');
+    writeFileSync(join(dest, 'empty directory'), 'no directory');
     mkdirSync(join(dest, 'b/holes/in it'), { recursive: true });
-    chmodSync(join(dest, 'extra folder/e'), 0o500);
+    chmodSync(join(dest, 'extra directory/e'), 0o500);
   }
   if (hasTool('setfacl')) {
     execFileSync('setfacl', ['-m', 'u:77:rwx', join(dest, 'a')]);

@@ -1,7 +1,7 @@
 /*
  * Preloaded into a process that copies: lets system calls of the engine fail.
  *
- * FAULT_ROOT   only calls for what lies below this folder are touched, and only where the addon makes them
+ * FAULT_ROOT   only calls for what lies below this directory are touched, and only where the addon makes them
  * FAULT_LOG    gets a line `call path` for each such call that a fault was done to; for every one, with
  * FAULT_TRACE  where this is set
  * FAULTS       `call:what:first:count`, separated by spaces. `what` is an errno, or `short` (half of it is

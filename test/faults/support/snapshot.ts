@@ -33,8 +33,8 @@ export function readSnapshot(root: string, mode: Mode): Snapshot {
       what,
       size,
       owner: keeps('-a', '-p') ? `${stat.uid}:${stat.gid}` : '',
-      // Only archives give times to folders; what is in one changes it.
-      modified: timed && (kind !== 'folder' || keeps('-a', '-p')) ? `${stat.mtimeNs}` : '',
+      // Only archives give times to directories; what is in one changes it.
+      modified: timed && (kind !== 'directory' || keeps('-a', '-p')) ? `${stat.mtimeNs}` : '',
       twin: keeps('-a') ? (first.get(stat.ino) ?? '') : '',
       attributes: attributes.get(name) ?? '',
     });

@@ -28,10 +28,10 @@ function makeTree(root, { pick, maybe }, depth = 0) {
   fs.mkdirSync(root, { recursive: true });
   for (const name of names) {
     const at = path.join(root, name);
-    const kind = pick(['none', 'file', 'file', 'folder', 'link', 'link', 'link']);
+    const kind = pick(['none', 'file', 'file', 'directory', 'link', 'link', 'link']);
     if (kind === 'file')
       fs.writeFileSync(at, pick(['x', 'longer']), { mode: pick([0o644, 0o755]) });
-    if (kind === 'folder' && depth < 2) makeTree(at, { pick, maybe }, depth + 1);
+    if (kind === 'directory' && depth < 2) makeTree(at, { pick, maybe }, depth + 1);
     if (kind === 'link') makeLink(at, { pick, maybe });
   }
 }
@@ -96,7 +96,7 @@ function snapshot(root, below = '', found = {}) {
   if (stat.isSymbolicLink()) found[below] = `link ${fs.readlinkSync(at)}`;
   else if (stat.isFile()) found[below] = `file ${mode} ${fs.readFileSync(at, 'utf8')}`;
   else {
-    found[below] = `folder ${mode}`;
+    found[below] = `directory ${mode}`;
     for (const name of fs.readdirSync(at)) snapshot(root, path.join(below, name), found);
   }
   return found;

@@ -3,7 +3,7 @@
  *
  *   swapper TREE SPARE OUTSIDE SEED
  *
- * TREE holds folders d0 … d39 with files f0 … f29 and a folder n of the same; SPARE is where what is swapped
+ * TREE holds directories d0 … d39 with files f0 … f29 and a directory n of the same; SPARE is where what is swapped
  * waits; OUTSIDE is what links lead to.
  */
 #define _GNU_SOURCE
@@ -32,7 +32,7 @@ static unsigned below(unsigned limit) {
 static int tree, spare;
 static const char *outside;
 
-/* Of a folder, or one in it: opened without following any link, as this must not change OUTSIDE itself. */
+/* Of a directory, or one in it: opened without following any link, as this must not change OUTSIDE itself. */
 struct place {
   int in;
   char name[32];
@@ -43,7 +43,7 @@ static int open_in(const char *path) {
   return (int)syscall(SYS_openat2, tree, path, &how, sizeof how);
 }
 
-static int find_folder(struct place *out) {
+static int find_directory(struct place *out) {
   char path[32];
   const unsigned number = below(40);
   if (below(3) != 0) {
@@ -69,7 +69,7 @@ static int find_file(struct place *out) {
 static int swap_for_link(const struct place *at, const char *target) {
   unlinkat(spare, "link", 0);
   if (symlinkat(target, spare, "link") != 0) {
-    /* What came away last time is a folder. */
+    /* What came away last time is a directory. */
     char name[32];
     snprintf(name, sizeof name, "old %u", below(1000));
     if (renameat(spare, "link", spare, name) != 0) return -1;
@@ -126,13 +126,13 @@ static int change_file(const struct place *at, unsigned how) {
   }
 }
 
-static int change_folder(const struct place *at, unsigned how) {
+static int change_directory(const struct place *at, unsigned how) {
   struct place other;
   int result;
   switch (how) {
     case 0: return mkdirat(at->in, at->name, 0755);
     case 1:
-      if (find_folder(&other) < 0) return -1;
+      if (find_directory(&other) < 0) return -1;
       result = renameat2(at->in, at->name, other.in, other.name, below(2) ? RENAME_EXCHANGE : 0);
       close(other.in);
       return result;
@@ -142,14 +142,14 @@ static int change_folder(const struct place *at, unsigned how) {
 
 static int change(void) {
   struct place at;
-  const int of_folder = below(3) == 0;
-  if ((of_folder ? find_folder(&at) : find_file(&at)) < 0) return -1;
-  const int result = of_folder ? change_folder(&at, below(5)) : change_file(&at, below(11));
+  const int of_directory = below(3) == 0;
+  if ((of_directory ? find_directory(&at) : find_file(&at)) < 0) return -1;
+  const int result = of_directory ? change_directory(&at, below(5)) : change_file(&at, below(11));
   close(at.in);
   return result;
 }
 
-/* Makes a folder and what is in it what they were, as far as that is possible. */
+/* Makes a directory and what is in it what they were, as far as that is possible. */
 static void restore(unsigned number) {
   static const char *const paths[] = {"d%u", "d%u/n"};
   char path[32], name[32];

@@ -16,7 +16,7 @@ import { afterAll, expect } from 'vitest';
 export const root = join(import.meta.dirname, '../../..');
 export const minutes = 60_000;
 
-/** A folder for a test file, with a small tree to copy in it. */
+/** A directory for a test file, with a small tree to copy in it. */
 export function workplace() {
   const temp = mkdtempSync(join(tmpdir(), 'fastcp-package-'));
   afterAll(() => rmSync(temp, { recursive: true, force: true }));
@@ -29,29 +29,30 @@ export function workplace() {
 }
 
 /** Packs fastcp as it would be published; returns the tarball. */
-export function packFastcp(folder: string): string {
+export function packFastcp(directory: string): string {
   run('npm', ['run', 'build:prebuilds', '--', '--if-stale'], root, process.env.PATH);
-  return pack(folder, root);
+  return pack(directory, root);
 }
 
 /** Packs any package. */
-export function pack(folder: string, of: string): string {
-  const args = ['pack', '--silent', '--pack-destination', folder];
-  return join(folder, run('npm', args, of, process.env.PATH).trim().split('\n').at(-1) ?? '');
+export function pack(directory: string, of: string): string {
+  const args = ['pack', '--silent', '--pack-destination', directory];
+  return join(directory, run('npm', args, of, process.env.PATH).trim().split('\n').at(-1) ?? '');
 }
 
 /** A project that uses the tarball, with files in it. */
-export function makeApp(folder: string, files: Record<string, string>): string {
-  mkdirSync(folder, { recursive: true });
-  for (const [name, content] of Object.entries(files)) writeFileSync(join(folder, name), content);
-  return folder;
+export function makeApp(directory: string, files: Record<string, string>): string {
+  mkdirSync(directory, { recursive: true });
+  for (const [name, content] of Object.entries(files))
+    writeFileSync(join(directory, name), content);
+  return directory;
 }
 
 /** One that npm installed it in, with nothing on the PATH but Node. */
-export function npmApp(folder: string, tarball: string): string {
-  makeApp(folder, { 'package.json': '{ "private": true }' });
-  run('npm', ['install', '--ignore-scripts', '--prefer-offline', '--no-audit', tarball], folder);
-  return folder;
+export function npmApp(directory: string, tarball: string): string {
+  makeApp(directory, { 'package.json': '{ "private": true }' });
+  run('npm', ['install', '--ignore-scripts', '--prefer-offline', '--no-audit', tarball], directory);
+  return directory;
 }
 
 const call = 'copyTree(...process.argv.slice(2)).then((r) => console.log(r.files));';
@@ -63,7 +64,7 @@ export const programs = {
 };
 
 export function expectCopy(dest: string, src: string): void {
-  const list = (folder: string) => readdirSync(folder, { recursive: true }).sort();
+  const list = (directory: string) => readdirSync(directory, { recursive: true }).sort();
   expect(list(dest)).toEqual(list(src));
   expect(readFileSync(join(dest, 'link/b.txt'), 'utf8')).toBe('b');
 }
@@ -101,8 +102,10 @@ function barePath(): string {
 }
 
 function which(name: string): string {
-  const folders = (process.env.PATH ?? '').split(delimiter);
-  const path = folders.map((folder) => join(folder, name)).find((path) => existsSync(path));
+  const directories = (process.env.PATH ?? '').split(delimiter);
+  const path = directories
+    .map((directory) => join(directory, name))
+    .find((path) => existsSync(path));
   if (!path) throw new Error(`${name} is not on the PATH`);
   return path;
 }

@@ -10,8 +10,8 @@ export const gitEnvironment = {
   XDG_CONFIG_HOME: '/nonexistent',
 };
 
-export function git(folder: string, args: string[], input?: string): string[] {
-  const output = execFileSync('git', ['-C', folder, ...args], {
+export function git(directory: string, args: string[], input?: string): string[] {
+  const output = execFileSync('git', ['-C', directory, ...args], {
     env: { ...process.env, ...gitEnvironment },
     encoding: 'latin1',
     maxBuffer: 1 << 28,
@@ -22,37 +22,37 @@ export function git(folder: string, args: string[], input?: string): string[] {
 }
 
 /** As little as git takes for a repository: faster than `git init`. */
-export function makeRepository(folder: string, { ignoreCase = false } = {}): string {
-  const dotGit = join(folder, '.git');
+export function makeRepository(directory: string, { ignoreCase = false } = {}): string {
+  const dotGit = join(directory, '.git');
   for (const name of ['objects', 'refs', 'info']) {
     mkdirSync(join(dotGit, name), { recursive: true });
   }
   writeFileSync(join(dotGit, 'HEAD'), 'ref: refs/heads/main\n');
   const config = `[core]\n\trepositoryformatversion = 0\n\tignorecase = ${ignoreCase}\n`;
   writeFileSync(join(dotGit, 'config'), config);
-  return folder;
+  return directory;
 }
 
 /** Puts paths (a byte per character) into the index, whatever rules say. */
-export function track(folder: string, paths: readonly string[]): void {
+export function track(directory: string, paths: readonly string[]): void {
   if (paths.length === 0) return;
   const empty = 'e69de29bb2d1d6434b8b29ae775ad8c2e48c5391';
   const lines = paths.map((path) => `100644 ${empty} 0\t${path}\0`).join('');
-  git(folder, ['update-index', '-z', '--index-info'], lines);
+  git(directory, ['update-index', '-z', '--index-info'], lines);
 }
 
 /** Tracked and not ignored, but for what is in nested repositories. */
-export function filesOfGit(folder: string): string[] {
-  return git(folder, ['ls-files', '-co', '--exclude-standard', '-z']);
+export function filesOfGit(directory: string): string[] {
+  return git(directory, ['ls-files', '-co', '--exclude-standard', '-z']);
 }
 
 /** For each path that a rule matches, which one: `file:line:pattern`. */
-export function rulesOfGit(folder: string, paths: readonly string[]): Map<string, string> {
+export function rulesOfGit(directory: string, paths: readonly string[]): Map<string, string> {
   const input = paths.map((path) => `${path}\0`).join('');
   const rules = new Map<string, string>();
   let fields: string[] = [];
   try {
-    fields = git(folder, ['check-ignore', '--no-index', '-v', '-z', '--stdin'], input);
+    fields = git(directory, ['check-ignore', '--no-index', '-v', '-z', '--stdin'], input);
   } catch (error) {
     if ((error as { status?: number }).status !== 1) throw error; // 1: nothing is ignored
   }

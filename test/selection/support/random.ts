@@ -26,22 +26,22 @@ export class Random {
   }
 }
 
-/** Paths and contents with a byte per character; folders are those with something in them. */
+/** Paths and contents with a byte per character; directories are those with something in them. */
 export interface Case {
   files: Map<string, string>;
   links: Set<string>;
-  emptyFolders: Set<string>;
+  emptyDirectories: Set<string>;
   tracked: Set<string>;
 }
 
 export const inBytes = (path: string): Buffer => Buffer.from(path, 'latin1');
 
-/** Makes a case's tree in a folder, which need not be there. */
-export function writeCase(folder: string, { files, links, emptyFolders }: Case): void {
-  const at = (path: string): Buffer => Buffer.concat([Buffer.from(`${folder}/`), inBytes(path)]);
+/** Makes a case's tree in a directory, which need not be there. */
+export function writeCase(directory: string, { files, links, emptyDirectories }: Case): void {
+  const at = (path: string): Buffer => Buffer.concat([Buffer.from(`${directory}/`), inBytes(path)]);
   const makeParent = (path: string): void => {
     const end = path.lastIndexOf('/');
-    mkdirSync(end < 0 ? folder : at(path.slice(0, end)), { recursive: true });
+    mkdirSync(end < 0 ? directory : at(path.slice(0, end)), { recursive: true });
   };
   for (const [path, content] of files) {
     makeParent(path);
@@ -51,7 +51,7 @@ export function writeCase(folder: string, { files, links, emptyFolders }: Case):
     makeParent(path);
     symlinkSync('/', at(path));
   }
-  for (const path of emptyFolders) mkdirSync(at(path), { recursive: true });
+  for (const path of emptyDirectories) mkdirSync(at(path), { recursive: true });
 }
 
 const bytes = (text: string): string => Buffer.from(text).toString('latin1');
@@ -76,16 +76,16 @@ const oddNames = [
 ];
 const notText = ['\xff', 'a\xe9', '\xc3\x28'];
 
-/** With `ignoreCase` no two names of a folder differ in case alone. */
+/** With `ignoreCase` no two names of a directory differ in case alone. */
 export function randomCase(random: Random, { ignoreCase }: { ignoreCase: boolean }): Case {
   const made: Case = {
     files: new Map(),
     links: new Set(),
-    emptyFolders: new Set(),
+    emptyDirectories: new Set(),
     tracked: new Set(),
   };
   const paths: string[] = [];
-  const fill = (folder: string, depth: number): void => {
+  const fill = (directory: string, depth: number): void => {
     const taken = new Set<string>();
     const count = 1 + random.below(depth === 0 ? 6 : 4);
     for (let i = 0; i < count; i++) {
@@ -93,14 +93,14 @@ export function randomCase(random: Random, { ignoreCase }: { ignoreCase: boolean
       const id = ignoreCase ? name.toLowerCase() : name;
       if (taken.has(id)) continue;
       taken.add(id);
-      const path = folder + name;
+      const path = directory + name;
       paths.push(path);
       if (depth < 4 && random.chance(45)) fill(`${path}/`, depth + 1);
       else if (random.chance(6)) made.links.add(path);
-      else if (random.chance(5)) made.emptyFolders.add(path);
+      else if (random.chance(5)) made.emptyDirectories.add(path);
       else made.files.set(path, '');
     }
-    if (depth === 0 || random.chance(25)) made.files.set(`${folder}.gitignore`, '');
+    if (depth === 0 || random.chance(25)) made.files.set(`${directory}.gitignore`, '');
   };
   fill('', 0);
   for (const path of made.files.keys()) {
@@ -118,10 +118,10 @@ function randomName(random: Random): string {
 }
 
 /** Rules that are likely to match something: most begin as a path that is there. */
-function randomRules(random: Random, folder: string, paths: readonly string[]): string {
+function randomRules(random: Random, directory: string, paths: readonly string[]): string {
   const below = paths
-    .filter((path) => path.startsWith(folder))
-    .map((path) => path.slice(folder.length));
+    .filter((path) => path.startsWith(directory))
+    .map((path) => path.slice(directory.length));
   const lines: string[] = [];
   for (let count = random.below(6); count >= 0; count--) {
     lines.push(randomRule(random, below.length > 0 ? random.pick(below) : 'a'));

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { parseGlobs } from '../../../lib/selection/globs.js';
 import {
   createSelection,
-  type FolderScope,
+  type DirectoryScope,
   type Listed,
   type Selection,
   type SelectionOptions,
@@ -13,13 +13,13 @@ import {
 } from '../../../lib/selection/index.js';
 
 export interface Walked {
-  /** Files, links and folders that are copied, sorted; folders end in a slash. */
+  /** Files, links and directories that are copied, sorted; directories end in a slash. */
   taken: string[];
   /** Entries that were looked at and left out, with the reason. */
   left: Map<string, string | undefined>;
   /** Everything that was asked about, and its kind. */
   asked: Map<string, Listed['kind']>;
-  /** Folders that were opened. */
+  /** Directories that were opened. */
   opened: string[];
   selection: Selection | undefined;
 }
@@ -48,18 +48,18 @@ export async function walk(src: string, options: Partial<Given>, shown = ''): Pr
   const selection = await select(src, { explain: true, ...options }, shown);
   const walked: Walked = { taken: [], left: new Map(), asked: new Map(), opened: [], selection };
 
-  const takeFolder = async (path: string): Promise<void> => {
+  const takeDirectory = async (path: string): Promise<void> => {
     walked.opened.push(path);
     for (const { name, kind } of await list(src, path)) {
-      if (kind !== 'folder') walked.taken.push(path + name);
+      if (kind !== 'directory') walked.taken.push(path + name);
       else {
         walked.taken.push(`${path}${name}/`);
-        await takeFolder(`${path}${name}/`);
+        await takeDirectory(`${path}${name}/`);
       }
     }
   };
   /** Whether anything was taken. */
-  const judgeFolder = async (chosen: Selection, scope: FolderScope): Promise<boolean> => {
+  const judgeDirectory = async (chosen: Selection, scope: DirectoryScope): Promise<boolean> => {
     walked.opened.push(scope.path);
     const entries = await list(src, scope.path);
     const judged = await chosen.judge(await chosen.enter(scope, entries), entries);
@@ -72,32 +72,32 @@ export async function walk(src: string, options: Partial<Given>, shown = ''): Pr
         walked.left.set(path, judged.reasons?.[i]);
         continue;
       }
-      if (kind !== 'folder') walked.taken.push(path);
+      if (kind !== 'directory') walked.taken.push(path);
       let made = verdict !== verdicts.look;
-      if (kind === 'folder') {
-        if (verdict === verdicts.takeAll) await takeFolder(`${path}/`);
-        else made = (await judgeFolder(chosen, judged.scopes[i] as FolderScope)) || made;
+      if (kind === 'directory') {
+        if (verdict === verdicts.takeAll) await takeDirectory(`${path}/`);
+        else made = (await judgeDirectory(chosen, judged.scopes[i] as DirectoryScope)) || made;
         if (made) walked.taken.push(`${path}/`);
       }
       any ||= made;
     }
     return any;
   };
-  if (selection) await judgeFolder(selection, selection.root);
-  else await takeFolder('');
+  if (selection) await judgeDirectory(selection, selection.root);
+  else await takeDirectory('');
   walked.taken.sort();
   return walked;
 }
 
-/** What is taken, without folders. */
+/** What is taken, without directories. */
 export async function filesTaken(src: string, options: Partial<Given>): Promise<string[]> {
   const { taken } = await walk(src, options);
   return taken.filter((path) => !path.endsWith('/'));
 }
 
 async function list(src: string, path: string): Promise<Listed[]> {
-  const folder = Buffer.concat([Buffer.from(join(src, '/')), Buffer.from(path, 'latin1')]);
-  const entries = await readdir(folder, { withFileTypes: true, encoding: 'buffer' });
+  const directory = Buffer.concat([Buffer.from(join(src, '/')), Buffer.from(path, 'latin1')]);
+  const entries = await readdir(directory, { withFileTypes: true, encoding: 'buffer' });
   return entries.map((entry) => ({
     name: (entry.name as unknown as Buffer).toString('latin1'),
     kind: kindOf(entry as unknown as Dirent),
@@ -105,6 +105,6 @@ async function list(src: string, path: string): Promise<Listed[]> {
 }
 
 function kindOf(entry: Dirent): Listed['kind'] {
-  if (entry.isDirectory()) return 'folder';
+  if (entry.isDirectory()) return 'directory';
   return entry.isSymbolicLink() ? 'link' : 'file';
 }

@@ -1,10 +1,10 @@
 // Makes what a link of Windows holds, and reads it, on any system: one command a line on standard input,
 // one answer a line. Data and UTF-16 are in hexadecimal.
 //
-//   make KIND TEXT    the data of a link: 0 to a file, 1 to a folder, 2 a junction
+//   make KIND TEXT    the data of a link: 0 to a file, 1 to a directory, 2 a junction
 //   read DATA         its text
 //   path TEXT         as the kernel takes it
-//   name TEXT         the same of a name in a folder
+//   name TEXT         the same of a name in a directory
 
 #include <cstdio>
 #include <iostream>

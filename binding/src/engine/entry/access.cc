@@ -8,19 +8,20 @@ namespace fastcp {
 
 using platform::Stat;
 
-bool open_up(Engine& engine, Folder& folder) {
+bool open_up(Engine& engine, Directory& directory) {
   const Options& options = engine.options;
-  if ((!options.update && options.shards == 1 && !folder.doomed) || folder.is_base()) return false;
-  const std::lock_guard lock(folder.changing);
+  if ((!options.update && options.shards == 1 && !directory.doomed) || directory.is_base())
+    return false;
+  const std::lock_guard lock(directory.changing);
   Stat now;
-  if (platform::stat_handle(folder.dst(), now) < 0) return false;
+  if (platform::stat_handle(directory.dst(), now) < 0) return false;
   if ((now.mode & kOwner) == kOwner) {
     // Somebody else may just have done it.
-    return folder.opened_up || options.shards > 1;
+    return directory.opened_up || options.shards > 1;
   }
-  if (platform::set_folder_mode(folder.dst(), now.mode | kOwner) < 0) return false;
-  if (!folder.owed_mode && !folder.opened_up) folder.owed_mode = now.mode;
-  folder.opened_up = folder.owed = true;
+  if (platform::set_directory_mode(directory.dst(), now.mode | kOwner) < 0) return false;
+  if (!directory.owed_mode && !directory.opened_up) directory.owed_mode = now.mode;
+  directory.opened_up = directory.owed = true;
   return true;
 }
 

@@ -154,10 +154,10 @@ int remove(const Handle& entry, const Attribute& attribute, Given& given) {
 
 }  // namespace
 
-bool read_attributes(Engine& engine, const Folder& folder, Names names, const Handle& src,
+bool read_attributes(Engine& engine, const Directory& directory, Names names, const Handle& src,
                      Attributes& out) {
   return read(src, out, [&](int error, const char* operation) {
-    return engine.lose(folder, names, Loss::xattrs, error, operation);
+    return engine.lose(directory, names, Loss::xattrs, error, operation);
   });
 }
 
@@ -165,7 +165,7 @@ namespace {
 
 /** Gives one to the copy by `set(attribute)`. False where that failed, and was reported. */
 template <class Set>
-bool give(Engine& engine, const Folder& folder, Names names, const Attribute& attribute,
+bool give(Engine& engine, const Directory& directory, Names names, const Attribute& attribute,
           const Handle& dst, Given& given, Set set) {
   const bool access = attribute.name == platform::kAccessList;
   const int error = set(attribute);
@@ -174,7 +174,7 @@ bool give(Engine& engine, const Folder& folder, Names names, const Attribute& at
     return true;
   }
   if (has_already(dst, attribute)) return true;
-  if (!engine.lose(folder, names, loss_of(attribute), error, "setxattr")) return false;
+  if (!engine.lose(directory, names, loss_of(attribute), error, "setxattr")) return false;
   if (access) {
     given.lost_list = true;
     given.group = group_of(attribute);
@@ -182,11 +182,11 @@ bool give(Engine& engine, const Folder& folder, Names names, const Attribute& at
   return true;
 }
 
-bool has_wanted(Engine& engine, const Folder& folder, Names names, const Handle& src,
+bool has_wanted(Engine& engine, const Directory& directory, Names names, const Handle& src,
                 const Handle& dst) {
   const auto fail = [&](int error, const char* operation) {
     // In a comparison what cannot be read is no difference.
-    if (engine.options.compares) engine.fail(folder, names, error, operation);
+    if (engine.options.compares) engine.fail(directory, names, error, operation);
     return false;
   };
   Attributes wanted, found;
@@ -201,10 +201,10 @@ int set(const Handle& dst, const Attribute& attribute) {
 
 }  // namespace
 
-bool give_attributes(Engine& engine, const Folder& folder, Names names,
+bool give_attributes(Engine& engine, const Directory& directory, Names names,
                      const Attributes& attributes, const Handle& dst, Given& given) {
   return std::all_of(attributes.begin(), attributes.end(), [&](const Attribute& attribute) {
-    return give(engine, folder, names, attribute, dst, given,
+    return give(engine, directory, names, attribute, dst, given,
                 [&](const Attribute& one) { return set(dst, one); });
   });
 }
@@ -215,39 +215,40 @@ bool AttributeChanges::has_access_list() const {
          std::any_of(lacking.begin(), lacking.end(), is_it);
 }
 
-bool find_changes(Engine& engine, const Folder& folder, Names names, const Attributes& attributes,
-                  const Handle& dst, AttributeChanges& out) {
+bool find_changes(Engine& engine, const Directory& directory, Names names,
+                  const Attributes& attributes, const Handle& dst, AttributeChanges& out) {
   Attributes found;
-  if (!read_attributes(engine, folder, names, dst, found)) return false;
+  if (!read_attributes(engine, directory, names, dst, found)) return false;
   out = {superfluous(found, attributes), missing(found, attributes)};
   return true;
 }
 
-bool make_changes(Engine& engine, const Folder& folder, Names names,
+bool make_changes(Engine& engine, const Directory& directory, Names names,
                   const AttributeChanges& changes, const Handle& dst, Given& given) {
   for (const Attribute& attribute : changes.extra) {
     const int error =
         with_write_access(dst, attribute, [&] { return remove(dst, attribute, given); });
-    if (error < 0 && !engine.lose(folder, names, loss_of(attribute), error, "removexattr")) {
+    if (error < 0 && !engine.lose(directory, names, loss_of(attribute), error, "removexattr")) {
       return false;
     }
   }
   const Attributes& lacking = changes.lacking;
   return std::all_of(lacking.begin(), lacking.end(), [&](const Attribute& attribute) {
-    return give(engine, folder, names, attribute, dst, given, [&](const Attribute& one) {
+    return give(engine, directory, names, attribute, dst, given, [&](const Attribute& one) {
       return with_write_access(dst, one, [&] { return set(dst, one); });
     });
   });
 }
 
-bool has_wanted_attributes(Engine& engine, const Folder& folder, Names names) {
+bool has_wanted_attributes(Engine& engine, const Directory& directory, Names names) {
   // Null: of the directory itself, which is open.
-  if (names.src == nullptr) return has_wanted(engine, folder, names, folder.src(), folder.dst());
+  if (names.src == nullptr)
+    return has_wanted(engine, directory, names, directory.src(), directory.dst());
   const platform::Follow follow = engine.options.follow();
   Handle src, dst;
-  return platform::open_entry(folder.src(), names.src, follow, src) == 0 &&
-         platform::open_entry(folder.dst(), names.dst, platform::Follow::no, dst) == 0 &&
-         has_wanted(engine, folder, names, src, dst);
+  return platform::open_entry(directory.src(), names.src, follow, src) == 0 &&
+         platform::open_entry(directory.dst(), names.dst, platform::Follow::no, dst) == 0 &&
+         has_wanted(engine, directory, names, src, dst);
 }
 
 bool has_list(const Attributes& attributes) {
@@ -257,7 +258,7 @@ bool has_list(const Attributes& attributes) {
 
 int disinherit(const Handle& dst, platform::Kind kind) {
   for (const char* name : {platform::kAccessList, platform::kDefaultList}) {
-    if (kind != platform::Kind::folder && name == platform::kDefaultList) continue;
+    if (kind != platform::Kind::directory && name == platform::kDefaultList) continue;
     const int error = platform::remove_attribute(dst, name);
     if (error < 0 && !is_none(error)) return error;
   }

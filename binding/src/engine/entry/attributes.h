@@ -16,8 +16,8 @@ struct Attribute {
 using Attributes = std::vector<Attribute>;
 
 /** What an open entry of SRC has. False, and reported, where it cannot be known. */
-bool read_attributes(Engine& engine, const Folder& folder, Names names, const platform::Handle& src,
-                     Attributes& out);
+bool read_attributes(Engine& engine, const Directory& directory, Names names,
+                     const platform::Handle& src, Attributes& out);
 
 /** What became of an entry by its attributes. */
 struct Given {
@@ -27,7 +27,7 @@ struct Given {
 };
 
 /** Gives them to a new copy. False where that failed, and was reported. */
-bool give_attributes(Engine& engine, const Folder& folder, Names names,
+bool give_attributes(Engine& engine, const Directory& directory, Names names,
                      const Attributes& attributes, const platform::Handle& dst, Given& given);
 
 /** What an entry that DEST has must lose and get, so that it has exactly the wanted attributes. */
@@ -41,15 +41,15 @@ struct AttributeChanges {
  * Compares an entry of DEST with the wanted attributes. Attributes that security modules and file systems give
  * by themselves are not extra. False if they cannot be read, which is reported.
  */
-bool find_changes(Engine& engine, const Folder& folder, Names names, const Attributes& attributes,
-                  const platform::Handle& dst, AttributeChanges& out);
+bool find_changes(Engine& engine, const Directory& directory, Names names,
+                  const Attributes& attributes, const platform::Handle& dst, AttributeChanges& out);
 
 /** Makes these changes. False where that failed, and was reported. */
-bool make_changes(Engine& engine, const Folder& folder, Names names,
+bool make_changes(Engine& engine, const Directory& directory, Names names,
                   const AttributeChanges& changes, const platform::Handle& dst, Given& given);
 
 /** Returns whether an existing entry of DEST has exactly the wanted attributes; false if they cannot be read. */
-bool has_wanted_attributes(Engine& engine, const Folder& folder, Names names);
+bool has_wanted_attributes(Engine& engine, const Directory& directory, Names names);
 
 /** Whether entries that DEST has are to have certain attributes: SRC's, or none. */
 inline bool wants_attributes(const Preserve& keep) { return keep.xattrs || keep.bare; }
@@ -60,7 +60,7 @@ bool has_list(const Attributes& attributes);
 /** Takes away what DEST's default access list has given to a new entry. 0 or a negative errno. */
 int disinherit(const platform::Handle& dst, platform::Kind kind);
 
-/** Whether what is made in this folder of DEST gets an access list. */
+/** Whether what is made in this directory of DEST gets an access list. */
 bool has_default_list(const platform::Handle& dst);
 
 }  // namespace fastcp

@@ -68,7 +68,7 @@ Comparison compare_content(Worker& worker, const platform::Handle& a, const plat
 }
 
 bool verify_file(Worker& worker, const OpenFile& file) {
-  Folder& folder = *file.folder;
+  Directory& directory = *file.directory;
   // Else memory would be compared with memory.
   platform::drop_cache(file.dst);
   const char* name = file.temporary.empty() ? file.names.dst : file.temporary.c_str();
@@ -77,25 +77,25 @@ bool verify_file(Worker& worker, const OpenFile& file) {
   bool without_atime = true;
   int error = worker.with_descriptor([&] {
     if (file.unnamed) return platform::open_unnamed(file.dst, written);
-    return platform::open_source_file(folder.dst(), name, platform::Follow::no, without_atime,
+    return platform::open_source_file(directory.dst(), name, platform::Follow::no, without_atime,
                                       written);
   });
-  if (error < 0) return worker.fail(folder, file.names, error, "open");
+  if (error < 0) return worker.fail(directory, file.names, error, "open");
   error = platform::stat_handle(file.dst, expected);
   if (error == 0) error = platform::stat_handle(written, opened);
-  if (error < 0) return worker.fail(folder, file.names, error, "fstat");
+  if (error < 0) return worker.fail(directory, file.names, error, "fstat");
   if (expected.dev != opened.dev || expected.ino != opened.ino) {
-    return worker.fail(folder, file.names, EBUSY, kReplaced);
+    return worker.fail(directory, file.names, EBUSY, kReplaced);
   }
   const Comparison found = compare_content(worker, file.src, written, 0, expected.size, false);
   if (found.outcome == Comparison::same) return true;
   if (found.outcome == Comparison::failed) {
-    return worker.fail(folder, file.names, found.error, found.operation);
+    return worker.fail(directory, file.names, found.error, found.operation);
   }
   if (found.outcome == Comparison::differs) {
-    worker.engine.fail({EIO, kVerify, folder.src_path(file.names.src),
-                        folder.dst_path(file.names.dst), static_cast<int64_t>(found.offset)},
-                       &folder);
+    worker.engine.fail({EIO, kVerify, directory.src_path(file.names.src),
+                        directory.dst_path(file.names.dst), static_cast<int64_t>(found.offset)},
+                       &directory);
   }
   return false;
 }

@@ -22,21 +22,22 @@ using platform::Stat;
 
 namespace {
 
-/** Lists a folder of DEST, as long as `next(name)` says true. False where it cannot be listed. */
+/** Lists a directory of DEST, as long as `next(name)` says true. False where it cannot be listed. */
 template <class Next>
-bool list(const Folder& folder, const char* name, Next next) {
+bool list(const Directory& directory, const char* name, Next next) {
   Handle listing;
-  if (platform::open_source_folder(folder.dst(), name, Follow::no, listing) < 0) return false;
+  if (platform::open_source_directory(directory.dst(), name, Follow::no, listing) < 0) return false;
   alignas(uint64_t) std::array<char, 4096> buffer;  // records hold 64-bit numbers
   list_entries(listing, buffer.data(), buffer.size(),
                [&](const char*, const platform::Listed& entry) { return next(entry.name); });
   return true;
 }
 
-/** Finds GNU's `name.~N~` in a folder of DEST: the highest number of each name. */
-std::unordered_map<std::string, uint64_t> list_backups(const Folder& folder, const char* name) {
+/** Finds GNU's `name.~N~` in a directory of DEST: the highest number of each name. */
+std::unordered_map<std::string, uint64_t> list_backups(const Directory& directory,
+                                                       const char* name) {
   std::unordered_map<std::string, uint64_t> found;
-  list(folder, name, [&](std::string_view entry) {
+  list(directory, name, [&](std::string_view entry) {
     const size_t at = entry.rfind(".~");
     if (at == std::string_view::npos || !entry.ends_with('~')) return true;
     uint64_t number = 0;
@@ -50,18 +51,18 @@ std::unordered_map<std::string, uint64_t> list_backups(const Folder& folder, con
   return found;
 }
 
-/** Whether DEST's folder, listed, does not have that very name. */
-bool lacks(const Folder& folder, const char* name) {
+/** Whether DEST's directory, listed, does not have that very name. */
+bool lacks(const Directory& directory, const char* name) {
   bool found = false;
-  const bool listed = list(folder, ".", [&](const char* entry) {
+  const bool listed = list(directory, ".", [&](const char* entry) {
     found = std::strcmp(entry, name) == 0;
     return !found;
   });
   return listed && !found;
 }
 
-/** Asks a folder that we made, by an entry that goes again. */
-Naming learn_naming(Worker& worker, Folder& folder) {
+/** Asks a directory that we made, by an entry that goes again. */
+Naming learn_naming(Worker& worker, Directory& directory) {
   // Capitals and small letters, one with an accent, and at the end a dot, which some let go.
   const std::string stem = temporary_name(worker, "");
   std::string capitals = stem;
@@ -70,44 +71,46 @@ Naming learn_naming(Worker& worker, Folder& folder) {
   const std::string probe = stem + "-N\u00e9.";
   const std::array<std::string, 3> others{capitals + "-N\u00e9.", stem + "-Ne\u0301.",
                                           stem + "-N\u00e9"};
-  const Handle& dst = folder.dst();
-  const auto make = [&] { return platform::make_folder(dst, probe.c_str(), kOwner); };
-  if (with_access(worker.engine, folder, make) < 0) return Naming::folding;  // as it may be
+  const Handle& dst = directory.dst();
+  const auto make = [&] { return platform::make_directory(dst, probe.c_str(), kOwner); };
+  if (with_access(worker.engine, directory, make) < 0) return Naming::folding;  // as it may be
   Naming naming = Naming::exact;
   Stat stat;
   for (const std::string& other : others) {
     if (platform::stat_entry(dst, other.c_str(), stat) == 0) naming = Naming::folding;
   }
-  if (naming == Naming::folding && lacks(folder, probe.c_str())) naming = Naming::respelling;
-  with_access(worker.engine, folder, [&] { return platform::remove_folder(dst, probe.c_str()); });
+  if (naming == Naming::folding && lacks(directory, probe.c_str())) naming = Naming::respelling;
+  with_access(worker.engine, directory,
+              [&] { return platform::remove_directory(dst, probe.c_str()); });
   return naming;
 }
 
 /** The highest number that a backup of `name` had; 0 where there was none. */
-uint64_t last_backup(Folder& folder, const std::string& name) {
+uint64_t last_backup(Directory& directory, const std::string& name) {
   const auto number_of = [](const auto& numbers, const std::string& key) {
     const auto found = numbers.find(key);
     return found == numbers.end() ? 0 : found->second;
   };
-  if (folder.is_base()) {  // stands for several folders, and names are paths
+  if (directory.is_base()) {  // stands for several directories, and names are paths
     const size_t slash = name.rfind('/') + 1;
-    return number_of(list_backups(folder, name.substr(0, slash).c_str()), name.substr(slash));
+    return number_of(list_backups(directory, name.substr(0, slash).c_str()), name.substr(slash));
   }
-  std::call_once(folder.backups_listed, [&] { folder.backups = list_backups(folder, "."); });
-  return number_of(folder.backups, name);
+  std::call_once(directory.backups_listed,
+                 [&] { directory.backups = list_backups(directory, "."); });
+  return number_of(directory.backups, name);
 }
 
 /** What is to be replaced by an entry of `kind`, where DEST has the name. 0 or a negative errno. */
-int stat_existing(const Options& options, const Folder& folder, const char* name, Kind kind,
+int stat_existing(const Options& options, const Directory& directory, const char* name, Kind kind,
                   Stat& existing) {
-  const int error = platform::stat_entry(folder.dst(), name, existing);
-  if (error < 0 || existing.kind != Kind::link || !folder.is_base() || kind == Kind::link ||
+  const int error = platform::stat_entry(directory.dst(), name, existing);
+  if (error < 0 || existing.kind != Kind::link || !directory.is_base() || kind == Kind::link ||
       options.like_node) {
     return error;
   }
-  // A user who names a link to a folder or a device means what the link leads to.
+  // A user who names a link to a directory or a device means what the link leads to.
   Stat target;
-  if (platform::stat_entry(folder.dst(), name, target, Follow::yes) == 0 &&
+  if (platform::stat_entry(directory.dst(), name, target, Follow::yes) == 0 &&
       target.kind != Kind::file) {
     existing = target;
   }
@@ -118,17 +121,17 @@ int stat_existing(const Options& options, const Folder& folder, const char* name
  * Whether SRC has the same FIFO or device: nothing is lost by replacing it, and where it has to be a hard link it
  * cannot stay what it is.
  */
-bool is_same_special(const Options& options, const Folder& folder, Names names,
+bool is_same_special(const Options& options, const Directory& directory, Names names,
                      const Stat& existing) {
   Stat src;
-  return platform::stat_entry(folder.src(), names.src, src, options.follow()) == 0 &&
+  return platform::stat_entry(directory.src(), names.src, src, options.follow()) == 0 &&
          src.kind == existing.kind && (src.kind == Kind::fifo || src.rdev == existing.rdev);
 }
 
 }  // namespace
 
 bool is_special(Kind kind) {
-  return kind != Kind::file && kind != Kind::folder && kind != Kind::link;
+  return kind != Kind::file && kind != Kind::directory && kind != Kind::link;
 }
 
 const char* refusal_of(Kind there) {
@@ -141,19 +144,20 @@ const char* refusal_of(Kind there) {
   }
 }
 
-bool is_collision(Worker& worker, Folder& folder, const char* name) {
-  if (!folder.fresh) return false;
-  std::call_once(folder.naming_learned, [&] { folder.naming = learn_naming(worker, folder); });
-  if (folder.naming != Naming::folding) return folder.naming == Naming::respelling;
+bool is_collision(Worker& worker, Directory& directory, const char* name) {
+  if (!directory.fresh) return false;
+  std::call_once(directory.naming_learned,
+                 [&] { directory.naming = learn_naming(worker, directory); });
+  if (directory.naming != Naming::folding) return directory.naming == Naming::respelling;
   // A listing can miss a name that another job renames its new file over meanwhile. Then the name is
   // another file's afterwards, and one more look is needed; a collision stays as it is.
   constexpr int kLooks = 100;
   for (int look = 0; look < kLooks; look++) {
     Stat before{};
-    if (platform::stat_entry(folder.dst(), name, before) == -ENOENT) return false;
-    if (!lacks(folder, name)) return false;
+    if (platform::stat_entry(directory.dst(), name, before) == -ENOENT) return false;
+    if (!lacks(directory, name)) return false;
     Stat after{};
-    if (platform::stat_entry(folder.dst(), name, after) == -ENOENT) return false;
+    if (platform::stat_entry(directory.dst(), name, after) == -ENOENT) return false;
     const bool same = before.dev == after.dev && before.ino == after.ino;
     // An inode that was freed may be given out again.
     if (same && before.ctime == after.ctime) return true;
@@ -161,58 +165,58 @@ bool is_collision(Worker& worker, Folder& folder, const char* name) {
   return true;  // It never was quiet, and was never seen: nothing that is there may be lost.
 }
 
-bool is_append_only(Folder& folder, const std::string& name) {
-  if (folder.is_base()) {  // stands for several folders, and names are paths
+bool is_append_only(Directory& directory, const std::string& name) {
+  if (directory.is_base()) {  // stands for several directories, and names are paths
     const std::string above = name.substr(0, name.rfind('/') + 1);
-    return platform::is_append_only(folder.dst(), above.c_str());
+    return platform::is_append_only(directory.dst(), above.c_str());
   }
-  std::call_once(folder.append_only_learned, [&] {
-    folder.append_only = !folder.fresh && platform::is_append_only(folder.dst(), ".");
+  std::call_once(directory.append_only_learned, [&] {
+    directory.append_only = !directory.fresh && platform::is_append_only(directory.dst(), ".");
   });
-  return folder.append_only;
+  return directory.append_only;
 }
 
-Verdict judge(Worker& worker, Folder& folder, Names names, Kind kind) {
+Verdict judge(Worker& worker, Directory& directory, Names names, Kind kind) {
   const Options& options = worker.engine.options;
   const auto refuse = [&](int error, const char* why = kRefused) {
-    worker.fail(folder, names, error, why);
+    worker.fail(directory, names, error, why);
     return Verdict::refused;
   };
-  if (is_collision(worker, folder, names.dst)) return refuse(EEXIST, kCollision);
+  if (is_collision(worker, directory, names.dst)) return refuse(EEXIST, kCollision);
   Stat existing;
-  const int error = stat_existing(options, folder, names.dst, kind, existing);
-  if (error == 0 && existing.kind == Kind::folder) return refuse(EISDIR);
+  const int error = stat_existing(options, directory, names.dst, kind, existing);
+  if (error == 0 && existing.kind == Kind::directory) return refuse(EISDIR);
   if (options.force) {
     if (options.compares) return Verdict::replace;
     if (error == 0 && is_special(existing.kind) &&
-        !is_same_special(options, folder, names, existing)) {
+        !is_same_special(options, directory, names, existing)) {
       return refuse(EEXIST, refusal_of(existing.kind));
     }
-    if (is_append_only(folder, names.dst)) return refuse(EPERM, kAppendOnly);
+    if (is_append_only(directory, names.dst)) return refuse(EPERM, kAppendOnly);
     return Verdict::replace;
   }
   if (options.error_on_exist) return refuse(EEXIST);
   worker.count(Count::skipped);
-  worker.note(folder, names, Action::skip, kind);
+  worker.note(directory, names, Action::skip, kind);
   return Verdict::skip;
 }
 
-int back_up(Folder& folder, const char* name) {
-  for (uint64_t number = last_backup(folder, name) + 1;; number++) {
+int back_up(Directory& directory, const char* name) {
+  for (uint64_t number = last_backup(directory, name) + 1;; number++) {
     const std::string backup = std::string(name) + ".~" + std::to_string(number) + "~";
-    int error =
-        platform::make_hard_link(folder.dst(), name, Follow::no, folder.dst(), backup.c_str());
+    int error = platform::make_hard_link(directory.dst(), name, Follow::no, directory.dst(),
+                                         backup.c_str());
     // Where there are no hard links the name is free for a moment.
     if (error == -EPERM || error == -EOPNOTSUPP || error == -EMLINK) {
-      error = platform::rename_new(folder.dst(), name, backup.c_str());
+      error = platform::rename_new(directory.dst(), name, backup.c_str());
     }
     if (error != -EEXIST) return error;
   }
 }
 
-bool exists(const Folder& folder, Names names) {
+bool exists(const Directory& directory, Names names) {
   Stat existing;
-  return folder.has_dst() && platform::stat_entry(folder.dst(), names.dst, existing) == 0;
+  return directory.has_dst() && platform::stat_entry(directory.dst(), names.dst, existing) == 0;
 }
 
 }  // namespace fastcp

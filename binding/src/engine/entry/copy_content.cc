@@ -183,7 +183,7 @@ bool source_changed(const OpenFile& file, const Content& content) {
 
 // --- LargeFile -------------------------------------------------------------------------------
 
-void LargeFile::begin(Worker& worker, const FolderUse& use, OpenFile opened) {
+void LargeFile::begin(Worker& worker, const DirectoryUse& use, OpenFile opened) {
   const auto self = std::make_shared<LargeFile>(worker.engine, std::move(opened));
   self->file_.keep(use);
   Content content;

@@ -58,7 +58,7 @@ class LargeFile {
   ~LargeFile();
 
   /** Takes over the file; returns when no part of it is left to take. */
-  static void begin(Worker& worker, const FolderUse& use, OpenFile file);
+  static void begin(Worker& worker, const DirectoryUse& use, OpenFile file);
 
   /** For a task that is not counted yet: false where the file is finished already. */
   bool join();

@@ -22,9 +22,9 @@ using platform::Kind;
 using platform::Stat;
 
 int choose_route(Worker& worker, OpenFile& file) {
-  const Folder& folder = *file.folder;
-  file.route = folder.route;
-  if (file.route != nullptr && file.stat.dev == folder.src_stat.dev) return 0;
+  const Directory& directory = *file.directory;
+  file.route = directory.route;
+  if (file.route != nullptr && file.stat.dev == directory.src_stat.dev) return 0;
   // In the base, or a file that is a mount point of its own.
   Stat dst;
   const int error = platform::stat_handle(file.dst, dst);
@@ -37,12 +37,12 @@ int choose_route(Worker& worker, OpenFile& file) {
  * what the copy's is to be: it must open the file to nobody whom an owner or a list that comes later keeps out.
  */
 bool may_create_clone(const Options& options, const OpenFile& file) {
-  const Folder& folder = *file.folder;
+  const Directory& directory = *file.directory;
   const Attributes none;
   return platform::clones_are_created && options.reflink != Reflink::never && !options.find_holes &&
-         file.stat.size > 0 && (folder.route == nullptr || folder.route->clone) &&
+         file.stat.size > 0 && (directory.route == nullptr || directory.route->clone) &&
          !has_list(file.attributes) && options.preserve.mode &&
-         file_creation_mode(options, folder, file.stat, none) ==
+         file_creation_mode(options, directory, file.stat, none) ==
              (file.stat.mode & platform::kPermissions);
 }
 
@@ -52,58 +52,58 @@ bool may_create_clone(const Options& options, const OpenFile& file) {
  */
 int create_unnamed(OpenFile& file, const char* name) {
   // One of ours is not, and asking costs an allocation for each file.
-  if (file.folder->fresh || !is_append_only(*file.folder, name)) return 1;
-  const Handle& folder = file.folder->dst();
+  if (file.directory->fresh || !is_append_only(*file.directory, name)) return 1;
+  const Handle& directory = file.directory->dst();
   Stat there;
-  if (platform::stat_entry(folder, name, there) == 0) return -EEXIST;
+  if (platform::stat_entry(directory, name, there) == 0) return -EEXIST;
   const std::string_view path = name;
   const std::string above(path.substr(0, path.rfind('/') + 1));
-  const char* directory = above.empty() ? "." : above.c_str();
-  const int error = platform::create_unnamed(folder, directory, file.creation_mode, file.dst);
+  const char* above_path = above.empty() ? "." : above.c_str();
+  const int error = platform::create_unnamed(directory, above_path, file.creation_mode, file.dst);
   file.unnamed = error == 0;
   return error == -EOPNOTSUPP ? 1 : error;
 }
 
 /** Creates the copy: empty, or as a clone where the system makes them so. */
 int create(const Options& options, OpenFile& file, const char* name) {
-  const Handle& folder = file.folder->dst();
+  const Handle& directory = file.directory->dst();
   if (const int error = create_unnamed(file, name); error <= 0) return error;
   if (may_create_clone(options, file)) {
-    const int error = platform::create_clone(file.src, folder, name, file.dst);
+    const int error = platform::create_clone(file.src, directory, name, file.dst);
     file.cloned = error == 0;
-    if (error == -EXDEV && file.folder->route != nullptr) file.folder->route->clone = false;
+    if (error == -EXDEV && file.directory->route != nullptr) file.directory->route->clone = false;
     if (error != -EXDEV && error != -EOPNOTSUPP) return error;
   }
-  return platform::create_file(folder, name, file.creation_mode, file.dst);
+  return platform::create_file(directory, name, file.creation_mode, file.dst);
 }
 
-void copy_file(Worker& worker, const FolderUse& use, Names names, const EntryTask& again) {
-  Folder& folder = *use;
-  OpenFile file(folder, names);
+void copy_file(Worker& worker, const DirectoryUse& use, Names names, const EntryTask& again) {
+  Directory& directory = *use;
+  OpenFile file(directory, names);
   file.tries = again.tries;
   const auto stop_at = [&](int error, const char* operation) {
-    worker.fail(folder, names, error, operation);
+    worker.fail(directory, names, error, operation);
   };
 
   const Options& options = worker.engine.options;
-  bool without_atime = folder.without_atime.load(std::memory_order_relaxed);
+  bool without_atime = directory.without_atime.load(std::memory_order_relaxed);
   auto leased_since = again.leased_since;
-  int error = open_to_read(worker, folder.src(), names.src, options.follow(), without_atime,
+  int error = open_to_read(worker, directory.src(), names.src, options.follow(), without_atime,
                            leased_since, file.src);
   if (error == -ECANCELED) return wait_for_lease(worker, use, names, again, leased_since);
-  if (!without_atime) folder.without_atime.store(false, std::memory_order_relaxed);
+  if (!without_atime) directory.without_atime.store(false, std::memory_order_relaxed);
   if (error < 0) return stop_at(error, "open");
   if (error = platform::stat_handle(file.src, file.stat); error < 0) return stop_at(error, "fstat");
   if (file.stat.kind != Kind::file) return stop_at(EBUSY, kRefused);  // it was one when listed
 
   if (!is_first_name(worker, use, names, file.stat, file.claim)) return;
   if (options.preserve.xattrs &&
-      !read_attributes(worker.engine, folder, names, file.src, file.attributes)) {
+      !read_attributes(worker.engine, directory, names, file.src, file.attributes)) {
     return;
   }
 
-  file.creation_mode = file_creation_mode(options, folder, file.stat, file.attributes);
-  error = place(worker, folder, names, Kind::file, file.temporary, [&](const char* name) {
+  file.creation_mode = file_creation_mode(options, directory, file.stat, file.attributes);
+  error = place(worker, directory, names, Kind::file, file.temporary, [&](const char* name) {
     return worker.with_descriptor([&] { return create(options, file, name); });
   });
   if (error == kNotPlaced) return;
@@ -130,26 +130,26 @@ const char* like_node(const Options& options, Kind kind) {
   }
 }
 
-/** Anything but a folder, a socket and what is refused as such. */
-void copy_known(Worker& worker, const FolderUse& use, Names names, Kind kind,
+/** Anything but a directory, a socket and what is refused as such. */
+void copy_known(Worker& worker, const DirectoryUse& use, Names names, Kind kind,
                 const EntryTask& again = {}) {
-  Folder& folder = *use;
+  Directory& directory = *use;
   const Options& options = worker.engine.options;
   // A FIFO or device that DEST has stays in any case: it has no content that could be another.
   const bool keeps =
       options.update ? options.instead == Instead::copy : options.force && is_special(kind);
-  if (keeps && !folder.fresh && is_up_to_date(worker, use, names, kind, again)) {
+  if (keeps && !directory.fresh && is_up_to_date(worker, use, names, kind, again)) {
     return;
   }
   if (options.dry_run) return plan(worker, use, names, kind, again.vacated);
   // Not to be replaced: then the source need not even be opened.
-  if (!options.force && !folder.fresh && exists(folder, names)) {
-    judge(worker, folder, names, kind);
+  if (!options.force && !directory.fresh && exists(directory, names)) {
+    judge(worker, directory, names, kind);
     return;
   }
   switch (kind) {
     case Kind::file:
-      if (options.instead != Instead::copy) return link_instead(worker, folder, names);
+      if (options.instead != Instead::copy) return link_instead(worker, directory, names);
       return copy_file(worker, use, names, again);
     case Kind::link: return copy_link(worker, use, names);
     default: return copy_special(worker, use, names, kind);
@@ -160,26 +160,26 @@ void copy_known(Worker& worker, const FolderUse& use, Names names, Kind kind,
 
 void EntryTask::run(Worker& worker) {
   const Names names{src_name.c_str(), dst_name.c_str()};
-  FolderPin pin;
-  if (const int error = pin.pin(*folder); error < 0) {
-    worker.fail(*folder, names, error, "open");
+  DirectoryPin pin;
+  if (const int error = pin.pin(*directory); error < 0) {
+    worker.fail(*directory, names, error, "open");
     return;
   }
-  copy_known(worker, folder, names, kind, *this);
+  copy_known(worker, directory, names, kind, *this);
 }
 
-void copy_entry(Worker& worker, const FolderUse& use, Names names, Kind kind) {
-  Folder& folder = *use;
+void copy_entry(Worker& worker, const DirectoryUse& use, Names names, Kind kind) {
+  Directory& directory = *use;
   worker.count(Count::found);
   if (const char* refusal = like_node(worker.engine.options, kind); refusal != nullptr) {
-    worker.fail(folder, names, EINVAL, refusal);
+    worker.fail(directory, names, EINVAL, refusal);
     return;
   }
   if (kind == Kind::socket) {
     worker.engine.warnings.add(
-        {EOPNOTSUPP, kSocket, folder.src_path(names.src), folder.dst_path(names.dst)});
+        {EOPNOTSUPP, kSocket, directory.src_path(names.src), directory.dst_path(names.dst)});
     worker.count(Count::skipped);
-    worker.note(folder, names, Action::skip, kind);
+    worker.note(directory, names, Action::skip, kind);
     return;
   }
   copy_known(worker, use, names, kind);
@@ -193,19 +193,19 @@ namespace {
  */
 bool changed_meanwhile(Worker& worker, OpenFile& file) {
   constexpr uint8_t kTries = 3;
-  Folder& folder = *file.folder;
+  Directory& directory = *file.directory;
   Stat now;
   if (!worker.engine.options.preserve.timestamps ||
       (platform::stat_handle(file.src, now) == 0 && !is_changed(file.stat, now))) {
     return false;
   }
   if (file.tries == kTries) {
-    worker.fail(folder, file.names, EBUSY, kRefused);
+    worker.fail(directory, file.names, EBUSY, kRefused);
     return true;
   }
   file.discard();  // before the next try
   file.claim.release();
-  worker.engine.stack.push(make_task(EntryTask{folder.use(), file.names.src, file.names.dst,
+  worker.engine.stack.push(make_task(EntryTask{directory.use(), file.names.src, file.names.dst,
                                                Kind::file, static_cast<uint8_t>(file.tries + 1)}));
   return true;
 }
@@ -214,7 +214,7 @@ bool changed_meanwhile(Worker& worker, OpenFile& file) {
 bool complete(Worker& worker, OpenFile& file, Content& content) {
   const auto stop_at = [&](int error, const char* operation) {
     // Where the copy was stopped there is nothing to report: whoever stopped it knows.
-    return error != -ECANCELED && worker.fail(*file.folder, file.names, error, operation);
+    return error != -ECANCELED && worker.fail(*file.directory, file.names, error, operation);
   };
 
   if (content.error == 0 && source_changed(file, content)) {
@@ -240,21 +240,21 @@ bool complete(Worker& worker, OpenFile& file, Content& content) {
     if (const int error = platform::sync(file.dst); error < 0) return stop_at(error, "fsync");
   }
   if (file.unnamed) {
-    const int error = platform::name_file(file.dst, file.folder->dst(), file.names.dst);
+    const int error = platform::name_file(file.dst, file.directory->dst(), file.names.dst);
     if (error < 0) return stop_at(error, "link");
   }
   // Servers may say only now that they had no room.
   if (const int error = file.dst.close(); error < 0) return stop_at(error, "close");
-  if (!commit(worker, *file.folder, file.names, file.temporary)) return false;
+  if (!commit(worker, *file.directory, file.names, file.temporary)) return false;
   file.created = false;
 
   worker.count(Count::files);
   worker.count(content.means == Means::cloned          ? Count::cloned
                : content.means == Means::kernel_copied ? Count::kernel_copied
                                                        : Count::copied);
-  worker.note(*file.folder, file.names, file.temporary.empty() ? Action::copy : Action::replace,
+  worker.note(*file.directory, file.names, file.temporary.empty() ? Action::copy : Action::replace,
               Kind::file);
-  end_claim(worker, *file.folder, file.names, std::move(file.claim));
+  end_claim(worker, *file.directory, file.names, std::move(file.claim));
   return true;
 }
 

@@ -1,12 +1,12 @@
-// One entry of a folder: made under its own name, or beside what DEST has and renamed over it.
+// One entry of a directory: made under its own name, or beside what DEST has and renamed over it.
 #pragma once
 
 #include "engine/entry/open_file.h"
 
 namespace fastcp {
 
-/** Copies an entry of `folder` that is no folder itself and not of unknown kind. */
-void copy_entry(Worker& worker, const FolderUse& folder, Names names, platform::Kind kind);
+/** Copies an entry of `directory` that is no directory itself and not of unknown kind. */
+void copy_entry(Worker& worker, const DirectoryUse& directory, Names names, platform::Kind kind);
 
 struct Content;
 

@@ -21,139 +21,143 @@ using platform::Stat;
 
 /** Makes it by `make(name)`, settles it by `settle(name)`, which reports, and gives it its name. */
 template <class Make, class Settle>
-bool make_at_once(Worker& worker, Folder& folder, Names names, Kind kind, const char* operation,
-                  Make make, Settle settle) {
+bool make_at_once(Worker& worker, Directory& directory, Names names, Kind kind,
+                  const char* operation, Make make, Settle settle) {
   std::string temporary;
-  const int error = place(worker, folder, names, kind, temporary, make);
+  const int error = place(worker, directory, names, kind, temporary, make);
   if (error == kNotPlaced) return false;
-  if (error < 0) return worker.fail(folder, names, error, operation);
+  if (error < 0) return worker.fail(directory, names, error, operation);
   const char* name = temporary.empty() ? names.dst : temporary.c_str();
   const Settled settled = settle(name);
-  if (settled != Settled::yes || !commit(worker, folder, names, temporary)) {
+  if (settled != Settled::yes || !commit(worker, directory, names, temporary)) {
     // What somebody else has put there is not ours to remove.
-    if (settled != Settled::replaced) platform::remove_file(folder.dst(), name);
+    if (settled != Settled::replaced) platform::remove_file(directory.dst(), name);
     return false;
   }
-  worker.note(folder, names, temporary.empty() ? Action::copy : Action::replace, kind);
+  worker.note(directory, names, temporary.empty() ? Action::copy : Action::replace, kind);
   return true;
 }
 
-/** A path to the folder that an entry is in. */
-std::string folder_path(const std::string& entry_path) {
-  return std::string(folder_of(entry_path));
+/** A path to the directory that an entry is in. */
+std::string directory_path(const std::string& entry_path) {
+  return std::string(directory_of(entry_path));
 }
 
 /**
  * Node's rule against a link in DEST that leads to SRC itself being replaced by one that leads to a
- * folder in SRC.
+ * directory in SRC.
  */
-bool leads_to_subfolder(const Folder& folder, Names names, const std::string& text) {
+bool leads_to_subdirectory(const Directory& directory, Names names, const std::string& text) {
   std::string there;
   LinkKind kind{};
-  if (folder.is_base() || read_text(folder.dst(), names.dst, there, kind) < 0) return false;
-  const Folder* root = &folder;
+  if (directory.is_base() || read_text(directory.dst(), names.dst, there, kind) < 0) return false;
+  const Directory* root = &directory;
   while (!root->parent().is_base()) root = &root->parent();
   const std::string src = resolve(root->src_path(), "");
   Stat target;
-  return resolve(folder.dst_path(), there) == src &&
-         is_below(resolve(folder.src_path(), text), src) &&
-         platform::stat_entry(folder.src(), names.src, target, Follow::yes) == 0 &&
-         target.kind == Kind::folder;
+  return resolve(directory.dst_path(), there) == src &&
+         is_below(resolve(directory.src_path(), text), src) &&
+         platform::stat_entry(directory.src(), names.src, target, Follow::yes) == 0 &&
+         target.kind == Kind::directory;
 }
 
 }  // namespace
 
-int read_text(const platform::Handle& folder, const char* name, std::string& text, LinkKind& kind) {
+int read_text(const platform::Handle& directory, const char* name, std::string& text,
+              LinkKind& kind) {
   std::array<char, 4097> target;  // PATH_MAX and one, to see that it fitted
-  const int64_t length = platform::read_link(folder, name, target.data(), target.size(), kind);
+  const int64_t length = platform::read_link(directory, name, target.data(), target.size(), kind);
   if (length < 0) return static_cast<int>(length);
   text.assign(target.data(), static_cast<size_t>(length));
   return 0;
 }
 
-bool stat_source(Worker& worker, const Folder& folder, Names names, Stat& stat) {
+bool stat_source(Worker& worker, const Directory& directory, Names names, Stat& stat) {
   const Follow follow = worker.engine.options.follow();
-  const int error = platform::stat_entry(folder.src(), names.src, stat, follow);
-  return error == 0 || worker.fail(folder, names, error, follow == Follow::yes ? "stat" : "lstat");
+  const int error = platform::stat_entry(directory.src(), names.src, stat, follow);
+  return error == 0 ||
+         worker.fail(directory, names, error, follow == Follow::yes ? "stat" : "lstat");
 }
 
-void copy_link(Worker& worker, const FolderUse& use, Names names) {
-  Folder& folder = *use;
+void copy_link(Worker& worker, const DirectoryUse& use, Names names) {
+  Directory& directory = *use;
   const Options& options = worker.engine.options;
   const Preserve& keep = options.preserve;
   const bool settles = keep.timestamps || keep.ownership || keep.xattrs;
   Stat stat;
   HardLinks::Claim claim;
   if (settles || keep.links) {
-    const int error = platform::stat_entry(folder.src(), names.src, stat);
+    const int error = platform::stat_entry(directory.src(), names.src, stat);
     if (error < 0) {
-      worker.fail(folder, names, error, "lstat");
+      worker.fail(directory, names, error, "lstat");
       return;
     }
     if (!is_first_name(worker, use, names, stat, claim)) return;
   }
   std::string text;
   LinkKind kind{};
-  if (const int error = read_text(folder.src(), names.src, text, kind); error < 0) {
-    worker.fail(folder, names, error, "readlink");
+  if (const int error = read_text(directory.src(), names.src, text, kind); error < 0) {
+    worker.fail(directory, names, error, "readlink");
     return;
   }
-  if (options.like_node && leads_to_subfolder(folder, names, text)) {
-    worker.fail(folder, names, EINVAL, kSubfolder);
+  if (options.like_node && leads_to_subdirectory(directory, names, text)) {
+    worker.fail(directory, names, EINVAL, kSubdirectory);
     return;
   }
   if (options.absolute_links && platform::root_length(text) == 0) {
-    text = resolve(folder_path(folder.src_path(names.src)), text);
+    text = resolve(directory_path(directory.src_path(names.src)), text);
   }
   const bool made = make_at_once(
-      worker, folder, names, Kind::link, "symlink",
-      [&](const char* name) { return platform::make_link(folder.dst(), name, text.c_str(), kind); },
+      worker, directory, names, Kind::link, "symlink",
       [&](const char* name) {
-        return settles ? settle_other(worker.engine, folder, names, stat, name) : Settled::yes;
+        return platform::make_link(directory.dst(), name, text.c_str(), kind);
+      },
+      [&](const char* name) {
+        return settles ? settle_other(worker.engine, directory, names, stat, name) : Settled::yes;
       });
   if (!made) return;
   worker.count(Count::links);
-  end_claim(worker, folder, names, std::move(claim));
+  end_claim(worker, directory, names, std::move(claim));
 }
 
-void copy_special(Worker& worker, const FolderUse& use, Names names, Kind kind) {
-  Folder& folder = *use;
+void copy_special(Worker& worker, const DirectoryUse& use, Names names, Kind kind) {
+  Directory& directory = *use;
   const Options& options = worker.engine.options;
   Stat stat;
-  if (!stat_source(worker, folder, names, stat)) return;
+  if (!stat_source(worker, directory, names, stat)) return;
   HardLinks::Claim claim;
   if (!is_first_name(worker, use, names, stat, claim)) return;
-  const uint32_t mode = file_creation_mode(options, folder, stat, {});
+  const uint32_t mode = file_creation_mode(options, directory, stat, {});
   const bool made = make_at_once(
-      worker, folder, names, kind, "mknod",
-      [&](const char* name) { return platform::make_special(folder.dst(), name, stat, mode); },
-      [&](const char* name) { return settle_other(worker.engine, folder, names, stat, name); });
+      worker, directory, names, kind, "mknod",
+      [&](const char* name) { return platform::make_special(directory.dst(), name, stat, mode); },
+      [&](const char* name) { return settle_other(worker.engine, directory, names, stat, name); });
   if (!made) return;
   worker.count(Count::special);
-  end_claim(worker, folder, names, std::move(claim));
+  end_claim(worker, directory, names, std::move(claim));
 }
 
 // --- names for files that exist --------------------------------------------------------------
 
-void link_instead(Worker& worker, Folder& folder, Names names) {
+void link_instead(Worker& worker, Directory& directory, Names names) {
   const Options& options = worker.engine.options;
   const bool hard = options.instead == Instead::hard_link;
   Stat src, there;
   // Renaming one name of a file over another one of it does nothing.
-  if (hard && platform::stat_entry(folder.dst(), names.dst, there) == 0 &&
-      platform::stat_entry(folder.src(), names.src, src, options.follow()) == 0 &&
+  if (hard && platform::stat_entry(directory.dst(), names.dst, there) == 0 &&
+      platform::stat_entry(directory.src(), names.src, src, options.follow()) == 0 &&
       src.dev == there.dev && src.ino == there.ino) {
     worker.count(Count::skipped);
-    worker.note(folder, names, Action::skip, Kind::file);
+    worker.note(directory, names, Action::skip, Kind::file);
     return;
   }
-  const std::string text = hard ? "" : folder.src_path(names.src);
+  const std::string text = hard ? "" : directory.src_path(names.src);
   const bool made = make_at_once(
-      worker, folder, names, Kind::file, hard ? "link" : "symlink",
+      worker, directory, names, Kind::file, hard ? "link" : "symlink",
       [&](const char* name) {
-        return hard ? platform::make_hard_link(folder.src(), names.src, options.follow(),
-                                               folder.dst(), name)
-                    : platform::make_link(folder.dst(), name, text.c_str(), LinkKind::file);
+        return hard ? platform::make_hard_link(directory.src(), names.src, options.follow(),
+                                               directory.dst(), name)
+                    : platform::make_link(directory.dst(), name, text.c_str(), LinkKind::file);
       },
       [](const char*) { return Settled::yes; });
   if (made) worker.count(hard ? Count::hard_linked : Count::links);
@@ -162,9 +166,9 @@ void link_instead(Worker& worker, Folder& folder, Names names) {
 namespace {
 
 /** Whether DEST has that name of a copy already. */
-bool is_linked(const Folder& folder, Names names, const HardLinks::Place& copy) {
+bool is_linked(const Directory& directory, Names names, const HardLinks::Place& copy) {
   Stat there;
-  return folder.has_dst() && platform::stat_entry(folder.dst(), names.dst, there) == 0 &&
+  return directory.has_dst() && platform::stat_entry(directory.dst(), names.dst, there) == 0 &&
          there.dev == copy.dev && there.ino == copy.ino;
 }
 
@@ -172,15 +176,15 @@ bool is_linked(const Folder& folder, Names names, const HardLinks::Place& copy) 
  * Gives what was copied under another name this one, too. False where it cannot be, and the entry is to
  * be copied by itself.
  */
-bool link_to_copy(Worker& worker, Folder& folder, Names names, Kind kind,
+bool link_to_copy(Worker& worker, Directory& directory, Names names, Kind kind,
                   const HardLinks::Place& copy) {
   std::string temporary;
-  FolderPin pin;
-  int error = pin.pin(*copy.folder);
+  DirectoryPin pin;
+  int error = pin.pin(*copy.directory);
   if (error == 0) {
-    error = place(worker, folder, names, kind, temporary, [&](const char* name) {
-      return platform::make_hard_link((*copy.folder).dst(), copy.name.c_str(), Follow::no,
-                                      folder.dst(), name);
+    error = place(worker, directory, names, kind, temporary, [&](const char* name) {
+      return platform::make_hard_link((*copy.directory).dst(), copy.name.c_str(), Follow::no,
+                                      directory.dst(), name);
     });
   }
   if (error == kNotPlaced) return true;
@@ -189,7 +193,7 @@ bool link_to_copy(Worker& worker, Folder& folder, Names names, Kind kind,
   if (error == 0) {
     // Somebody may have put something else under the name of the copy.
     Stat made;
-    error = platform::stat_entry(folder.dst(), name, made);
+    error = platform::stat_entry(directory.dst(), name, made);
     if (error < 0) operation = "lstat";
     if (error == 0 && (made.dev != copy.dev || made.ino != copy.ino)) {
       error = -ESTALE;
@@ -197,24 +201,24 @@ bool link_to_copy(Worker& worker, Folder& folder, Names names, Kind kind,
       Stat linked;
       const bool is_ours =
           !temporary.empty() ||
-          (platform::stat_entry((*copy.folder).dst(), copy.name.c_str(), linked) == 0 &&
+          (platform::stat_entry((*copy.directory).dst(), copy.name.c_str(), linked) == 0 &&
            linked.dev == made.dev && linked.ino == made.ino);
-      if (is_ours) platform::remove_file(folder.dst(), name);
+      if (is_ours) platform::remove_file(directory.dst(), name);
     }
   }
-  if (error < 0) return !worker.engine.lose(folder, names, Loss::links, error, operation);
-  if (!commit(worker, folder, names, temporary)) {
-    platform::remove_file(folder.dst(), name);
+  if (error < 0) return !worker.engine.lose(directory, names, Loss::links, error, operation);
+  if (!commit(worker, directory, names, temporary)) {
+    platform::remove_file(directory.dst(), name);
     return true;
   }
   worker.count(Count::hard_linked);
-  worker.note(folder, names, Action::link, kind);
+  worker.note(directory, names, Action::link, kind);
   return true;
 }
 
 }  // namespace
 
-bool is_first_name(Worker& worker, const FolderUse& use, Names names, const Stat& src,
+bool is_first_name(Worker& worker, const DirectoryUse& use, Names names, const Stat& src,
                    HardLinks::Claim& claim) {
   const Options& options = worker.engine.options;
   // A comparison looks at every name.
@@ -242,29 +246,29 @@ bool is_first_name(Worker& worker, const FolderUse& use, Names names, const Stat
   return false;
 }
 
-void end_claim(Worker& worker, Folder& folder, Names names, HardLinks::Claim claim) {
+void end_claim(Worker& worker, Directory& directory, Names names, HardLinks::Claim claim) {
   if (!claim) return;
   Stat made;
-  if (const int error = platform::stat_entry(folder.dst(), names.dst, made); error < 0) {
+  if (const int error = platform::stat_entry(directory.dst(), names.dst, made); error < 0) {
     // The other names become a file of their own.
-    worker.engine.lose(folder, names, Loss::links, error, "lstat");
+    worker.engine.lose(directory, names, Loss::links, error, "lstat");
   } else {
-    claim.placed(folder, names.dst, made);
+    claim.placed(directory, names.dst, made);
   }
 }
 
 // --- a dry run -------------------------------------------------------------------------------
 
-void plan(Worker& worker, const FolderUse& use, Names names, Kind kind, bool vacated) {
-  Folder& folder = *use;
+void plan(Worker& worker, const DirectoryUse& use, Names names, Kind kind, bool vacated) {
+  Directory& directory = *use;
   const Options& options = worker.engine.options;
   Stat stat;
-  if (!stat_source(worker, folder, names, stat)) return;
+  if (!stat_source(worker, directory, names, stat)) return;
   HardLinks::Claim claim;
   const bool copies = kind != Kind::file || options.instead == Instead::copy;
   if (copies && !is_first_name(worker, use, names, stat, claim)) return;
-  const bool taken = !vacated && exists(folder, names);
-  if (taken && judge(worker, folder, names, kind) != Verdict::replace) return;
+  const bool taken = !vacated && exists(directory, names);
+  if (taken && judge(worker, directory, names, kind) != Verdict::replace) return;
   if (kind == Kind::file && copies) {
     worker.count(Count::bytes, std::min(stat.size, stat.allocated));
     worker.count(Count::files);
@@ -273,8 +277,8 @@ void plan(Worker& worker, const FolderUse& use, Names names, Kind kind, bool vac
   } else {
     worker.count(kind == Kind::link ? Count::links : Count::special);
   }
-  worker.note(folder, names, taken ? Action::replace : Action::copy, kind);
-  if (claim) claim.placed(folder, names.dst, Stat{});  // nothing that DEST has could be it
+  worker.note(directory, names, taken ? Action::replace : Action::copy, kind);
+  if (claim) claim.placed(directory, names.dst, Stat{});  // nothing that DEST has could be it
 }
 
 }  // namespace fastcp

@@ -15,9 +15,9 @@ struct Compared {
   platform::Time src_ctime{}, dst_ctime{};
 };
 
-/** Copy one entry of a folder that was listed already. */
+/** Copy one entry of a directory that was listed already. */
 struct EntryTask {
-  FolderUse folder;
+  DirectoryUse directory;
   std::string src_name, dst_name;
   platform::Kind kind;
   uint8_t tries = 0;  // that ended with a source that had changed

@@ -68,10 +68,10 @@ bool is_coarse(Time ctime) { return ctime.nanoseconds == 0; }
 constexpr int64_t kCoarse = 2;  // seconds
 
 /** What the ctimes on both sides prove. */
-Ctimes ctimes_of(const Folder& folder) {
-  std::atomic<Ctimes>& known = folder.route->ctimes;
+Ctimes ctimes_of(const Directory& directory) {
+  std::atomic<Ctimes>& known = directory.route->ctimes;
   if (known == Ctimes::unknown) {
-    const platform::Handle &src = folder.src(), &dst = folder.dst();
+    const platform::Handle &src = directory.src(), &dst = directory.dst();
     const bool own = platform::has_own_clock(src) && platform::has_own_clock(dst);
     const bool all = platform::exchange_renews_ctime(src) && platform::exchange_renews_ctime(dst);
     known = !own ? Ctimes::foreign : all ? Ctimes::all : Ctimes::not_exchange;
@@ -83,9 +83,9 @@ Ctimes ctimes_of(const Folder& folder) {
  * Whether no names were exchanged in either directory since it was marked. SRC's is changed by that; so is DEST's,
  * whose ctime the mark itself has renewed, and whose mtime is SRC's where that is preserved.
  */
-bool has_no_exchange(const Folder& folder, const Mark& mark) {
-  const Time src = folder.src_stat.mtime, dst = folder.dst_stat.mtime;
-  return folder.src_stat.ctime < mark.began && (dst <= mark.finished || dst == src);
+bool has_no_exchange(const Directory& directory, const Mark& mark) {
+  const Time src = directory.src_stat.mtime, dst = directory.dst_stat.mtime;
+  return directory.src_stat.ctime < mark.began && (dst <= mark.finished || dst == src);
 }
 
 /** The directory of SRC, on its file system and for the one that DEST is on. */
@@ -96,52 +96,52 @@ Identity identity_to_mark(const SyncState& sync) {
 }
 
 /** Whether DEST has something under a name that was not selected, which nobody compared. */
-bool has_excluded(const Folder& folder, const std::string& names) {
+bool has_excluded(const Directory& directory, const std::string& names) {
   Stat there;
   for (size_t at = 0; at < names.size(); at += std::strlen(names.c_str() + at) + 1) {
-    if (platform::stat_entry(folder.dst(), names.c_str() + at, there) != -ENOENT) return true;
+    if (platform::stat_entry(directory.dst(), names.c_str() + at, there) != -ENOENT) return true;
   }
   return false;
 }
 
 }  // namespace
 
-void begin_sync(Engine& engine, Folder& folder, Time began) {
+void begin_sync(Engine& engine, Directory& directory, Time began) {
   const Options& options = engine.options;
   if (!options.update || options.instead != Instead::copy) return;
   auto sync = std::make_unique<SyncState>();
   sync->began = began;
   sync->errors = engine.errors.count();
-  if (platform::identify(folder.src(), sync->source) < 0) return;
+  if (platform::identify(directory.src(), sync->source) < 0) return;
   // To ask is slow on some file systems.
-  const Folder& parent = folder.parent();
+  const Directory& parent = directory.parent();
   const bool is_known = parent.sync != nullptr && parent.sync->source.dev == sync->source.dev;
   sync->source.file_system =
-      is_known ? parent.sync->source.file_system : platform::file_system(folder.src());
-  folder.sync = std::move(sync);
+      is_known ? parent.sync->source.file_system : platform::file_system(directory.src());
+  directory.sync = std::move(sync);
 }
 
-void read_mark(Engine& engine, Folder& folder) {
-  SyncState* const sync = folder.sync.get();
+void read_mark(Engine& engine, Directory& directory) {
+  SyncState* const sync = directory.sync.get();
   if (sync != nullptr) {
-    const Folder& parent = folder.parent();
+    const Directory& parent = directory.parent();
     const bool is_known =
-        parent.sync != nullptr && parent.has_dst() && parent.dst_stat.dev == folder.dst_stat.dev;
+        parent.sync != nullptr && parent.has_dst() && parent.dst_stat.dev == directory.dst_stat.dev;
     sync->target_file_system =
-        is_known ? parent.sync->target_file_system : platform::file_system(folder.dst());
+        is_known ? parent.sync->target_file_system : platform::file_system(directory.dst());
   }
-  if (folder.fresh) return;
+  if (directory.fresh) return;
   if (sync == nullptr) {
     // Where it has none, or keeps us from removing it, there is nothing to say: a mark stays true.
-    if (!engine.options.dry_run) platform::remove_attribute(folder.dst(), platform::kMark);
+    if (!engine.options.dry_run) platform::remove_attribute(directory.dst(), platform::kMark);
     return;
   }
   // A mode that lets nobody read hides the mark as well.
-  const auto read = [&] { return load(folder.dst(), sync->seen); };
+  const auto read = [&] { return load(directory.dst(), sync->seen); };
   if (engine.options.dry_run) {
     read();
   } else {
-    with_access(engine, folder, read);
+    with_access(engine, directory, read);
   }
   // One of the future was made before the clock was set back: what changed since may look older.
   if (sync->seen && sync->seen->source == identity_to_mark(*sync) &&
@@ -150,42 +150,43 @@ void read_mark(Engine& engine, Folder& folder) {
   }
 }
 
-bool is_proven(const Folder& folder, const Stat& src, const Stat& dst) {
-  if (folder.sync == nullptr || !folder.sync->mark) return false;
-  const Mark& mark = *folder.sync->mark;
-  const Ctimes known = ctimes_of(folder);
+bool is_proven(const Directory& directory, const Stat& src, const Stat& dst) {
+  if (directory.sync == nullptr || !directory.sync->mark) return false;
+  const Mark& mark = *directory.sync->mark;
+  const Ctimes known = ctimes_of(directory);
   if (known == Ctimes::foreign) return false;
-  if (known == Ctimes::not_exchange && !has_no_exchange(folder, mark)) return false;
+  if (known == Ctimes::not_exchange && !has_no_exchange(directory, mark)) return false;
   // Where a file of another file system is mounted its ctime says nothing about this directory.
-  if (src.dev != folder.src_stat.dev || dst.dev != folder.dst_stat.dev) return false;
+  if (src.dev != directory.src_stat.dev || dst.dev != directory.dst_stat.dev) return false;
   const Time read{src.ctime.seconds + (is_coarse(src.ctime) ? kCoarse : 0), src.ctime.nanoseconds};
   if (read >= mark.began) return false;
   return is_coarse(dst.ctime) ? dst.ctime.seconds + kCoarse < mark.finished.seconds
                               : dst.ctime <= mark.finished;
 }
 
-bool has_proven_attributes(const Engine& engine, const Folder& folder) {
-  const uint32_t seen = folder.sync->mark->attributes;
+bool has_proven_attributes(const Engine& engine, const Directory& directory) {
+  const uint32_t seen = directory.sync->mark->attributes;
   return seen != 0 && seen == engine.attribute_view;
 }
 
-bool owes_mark(const Engine& engine, const Folder& folder) {
-  const SyncState* const sync = folder.sync.get();
+bool owes_mark(const Engine& engine, const Directory& directory) {
+  const SyncState* const sync = directory.sync.get();
   // One of several shards does not know what the others have done.
-  return sync != nullptr && folder.has_dst() && !engine.options.dry_run &&
-         engine.options.shards == 1 && (folder.fresh || !sync->mark || sync->is_news);
+  return sync != nullptr && directory.has_dst() && !engine.options.dry_run &&
+         engine.options.shards == 1 && (directory.fresh || !sync->mark || sync->is_news);
 }
 
-void write_mark(Engine& engine, Folder& folder) {
-  const SyncState& sync = *folder.sync;
+void write_mark(Engine& engine, Directory& directory) {
+  const SyncState& sync = *directory.sync;
   // Then the old mark stays: what was written has a ctime that it does not cover.
   if (engine.stopped() || sync.is_doubtful || sync.errors != engine.errors.count()) return;
-  if (ctimes_of(folder) == Ctimes::foreign || has_excluded(folder, sync.excluded)) return;
-  const platform::Handle& dst = folder.dst();
+  if (ctimes_of(directory) == Ctimes::foreign || has_excluded(directory, sync.excluded)) return;
+  const platform::Handle& dst = directory.dst();
   std::optional<Mark> now;
-  if (!folder.fresh && (load(dst, now) < 0 || now != sync.seen)) {
+  if (!directory.fresh && (load(dst, now) < 0 || now != sync.seen)) {
     // Another copy has written here meanwhile: nobody knows what of it is whose.
-    with_access(engine, folder, [&] { return platform::remove_attribute(dst, platform::kMark); });
+    with_access(engine, directory,
+                [&] { return platform::remove_attribute(dst, platform::kMark); });
     return;
   }
   // What one copy loses under a first name, its later names in other directories do not have, either.
@@ -193,7 +194,8 @@ void write_mark(Engine& engine, Folder& folder) {
   const Mark mark{identity_to_mark(sync), sync.began, platform::change_time_ceiling(),
                   has_attributes ? engine.attribute_view : 0};
   // Where it cannot be, contents decide the next time.
-  if (with_access(engine, folder, [&] { return store(dst, mark); }) == 0) engine.has_marked = true;
+  if (with_access(engine, directory, [&] { return store(dst, mark); }) == 0)
+    engine.has_marked = true;
 }
 
 int can_mark(const platform::Handle& directory) {

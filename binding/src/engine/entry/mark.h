@@ -19,22 +19,22 @@
 namespace fastcp {
 
 /** Before a directory of SRC is listed. `began`: platform::change_time_floor() before it was looked at. */
-void begin_sync(Engine& engine, Folder& folder, platform::Time began);
+void begin_sync(Engine& engine, Directory& directory, platform::Time began);
 
 /** When DEST's directory is there: reads its mark or, where the copy does not sync, removes it. */
-void read_mark(Engine& engine, Folder& folder);
+void read_mark(Engine& engine, Directory& directory);
 
 /** Whether the mark proves that an entry, looked at just now, has the content that it had when it was copied. */
-bool is_proven(const Folder& folder, const platform::Stat& src, const platform::Stat& dst);
+bool is_proven(const Directory& directory, const platform::Stat& src, const platform::Stat& dst);
 
 /** Whether the mark also proves attributes, as far as this process can see them. */
-bool has_proven_attributes(const Engine& engine, const Folder& folder);
+bool has_proven_attributes(const Engine& engine, const Directory& directory);
 
 /** Whether write_mark() has something to do when the directory's last use ends. */
-bool owes_mark(const Engine& engine, const Folder& folder);
+bool owes_mark(const Engine& engine, const Directory& directory);
 
 /** Writes the mark of a finished directory, if every copied entry in it is known to equal its source. */
-void write_mark(Engine& engine, Folder& folder);
+void write_mark(Engine& engine, Directory& directory);
 
 /** Whether an empty directory of ours can have a mark that proves something: 0 or a negative errno. */
 int can_mark(const platform::Handle& directory);

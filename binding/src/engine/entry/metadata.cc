@@ -21,15 +21,16 @@ constexpr uint32_t kUnknownMode = UINT32_MAX;
 Owner owner_of(const Stat& stat) { return {stat.uid, stat.gid}; }
 
 /** Takes away access lists that the source has not. False where that failed, and was reported. */
-bool take_lists(Engine& engine, const Folder& folder, Names names, const Handle& dst, Kind kind) {
+bool take_lists(Engine& engine, const Directory& directory, Names names, const Handle& dst,
+                Kind kind) {
   const int error = disinherit(dst, kind);
-  return error == 0 || engine.lose(folder, names, Loss::acls, error, "removexattr");
+  return error == 0 || engine.lose(directory, names, Loss::acls, error, "removexattr");
 }
 
 /** One entry on its way to what its source is. */
 struct Settling {
   Engine& engine;
-  const Folder& folder;
+  const Directory& directory;
   Names names;
   const Stat& src;
   const Attributes& attributes;
@@ -40,7 +41,7 @@ struct Settling {
   Given given{};  // by its attributes
 
   [[nodiscard]] bool lose(Loss loss, int error, const char* operation) const {
-    return engine.lose(folder, names, loss, error, operation);
+    return engine.lose(directory, names, loss, error, operation);
   }
 
   /**
@@ -49,7 +50,7 @@ struct Settling {
    */
   bool narrow() {
     if (!is_present || !engine.options.preserve.mode || src.kind == Kind::link) return true;
-    const uint32_t mode = now.mode & (src.kind == Kind::folder ? kOwner : kOwner & src.mode);
+    const uint32_t mode = now.mode & (src.kind == Kind::directory ? kOwner : kOwner & src.mode);
     if (now.mode == mode) return true;
     now.mode = kUnknownMode;
     const int error = set_mode(mode);
@@ -57,8 +58,8 @@ struct Settling {
   }
 
   [[nodiscard]] int set_mode(uint32_t mode) const {
-    return src.kind == Kind::folder ? platform::set_folder_mode(dst, mode)
-                                    : platform::set_mode(dst, mode);
+    return src.kind == Kind::directory ? platform::set_directory_mode(dst, mode)
+                                       : platform::set_mode(dst, mode);
   }
 
   /** All of it, in this order. False where something failed, and was reported. */
@@ -86,17 +87,17 @@ struct Settling {
     if (is_present) {
       if (!wants_attributes(engine.options.preserve)) return true;
       AttributeChanges changes;
-      return find_changes(engine, folder, names, attributes, dst, changes) &&
+      return find_changes(engine, directory, names, attributes, dst, changes) &&
              (!changes.has_access_list() || narrow()) &&
-             make_changes(engine, folder, names, changes, dst, given);
+             make_changes(engine, directory, names, changes, dst, given);
     }
     if (!engine.options.preserve.xattrs) return true;
-    // What a folder got or is to hand on is looked after when it is made.
-    if (folder.inherits && src.kind != Kind::link && src.kind != Kind::folder) {
-      if (!take_lists(engine, folder, names, dst, src.kind)) return false;
+    // What a directory got or is to hand on is looked after when it is made.
+    if (directory.inherits && src.kind != Kind::link && src.kind != Kind::directory) {
+      if (!take_lists(engine, directory, names, dst, src.kind)) return false;
       now.mode = kUnknownMode;
     }
-    return give_attributes(engine, folder, names, attributes, dst, given);
+    return give_attributes(engine, directory, names, attributes, dst, given);
   }
 
   bool settle_mode() {
@@ -147,41 +148,41 @@ bool is_same_time(platform::Time src, platform::Time dst, uint64_t step) {
 
 // --- files -----------------------------------------------------------------------------------
 
-uint32_t file_creation_mode(const Options& options, const Folder& folder, const Stat& src,
+uint32_t file_creation_mode(const Options& options, const Directory& directory, const Stat& src,
                             const Attributes& attributes) {
   constexpr uint32_t kUsual = 0666;
   if (!options.preserve.mode) return kUsual;
   const uint32_t mode = src.mode & kPermissions;
   if (!attributes.empty()) return (mode & kOwner) | 0600;
   // A list that it gets from DEST's directory stays until the content is there: it must let nobody in.
-  if (options.preserve.xattrs && folder.inherits) return mode & kOwner;
+  if (options.preserve.xattrs && directory.inherits) return mode & kOwner;
   const bool owned = !options.preserve.ownership ||
-                     folder.new_owner.load(std::memory_order_relaxed) == owner_of(src);
+                     directory.new_owner.load(std::memory_order_relaxed) == owner_of(src);
   return owned ? mode : mode & kOwner;
 }
 
 bool settle_file(Engine& engine, OpenFile& file) {
-  Folder& folder = *file.folder;
+  Directory& directory = *file.directory;
   const Preserve& keep = engine.options.preserve;
-  Settling settling{engine, folder, file.names, file.stat, file.attributes, file.dst, Stat{}};
+  Settling settling{engine, directory, file.names, file.stat, file.attributes, file.dst, Stat{}};
 
-  const uint32_t passing = folder.passing_bits.load(std::memory_order_relaxed);
+  const uint32_t passing = directory.passing_bits.load(std::memory_order_relaxed);
   // What a clone was created with says nothing of what umask and lists let pass.
   const bool has_mode =
       !file.cloned && (!keep.mode || ((file.stat.mode & ~passing) == 0 &&
                                       file.creation_mode == (file.stat.mode & kPermissions)));
   const bool has_owner =
-      !keep.ownership || folder.new_owner.load(std::memory_order_relaxed) == owner_of(file.stat);
-  const bool has_attributes = !keep.xattrs || (file.attributes.empty() && !folder.inherits);
+      !keep.ownership || directory.new_owner.load(std::memory_order_relaxed) == owner_of(file.stat);
+  const bool has_attributes = !keep.xattrs || (file.attributes.empty() && !directory.inherits);
   if (!has_mode || !has_owner || !has_attributes) {
     Stat& made = settling.now;
     if (const int error = platform::stat_handle(file.dst, made); error < 0) {
-      return engine.fail(folder, file.names, error, "fstat");
+      return engine.fail(directory, file.names, error, "fstat");
     }
-    // The base stands for several folders, so nothing is learned there.
-    if (!folder.is_base() && !file.cloned) {
-      folder.passing_bits.fetch_or(made.mode & file.creation_mode, std::memory_order_relaxed);
-      folder.new_owner.store(owner_of(made), std::memory_order_relaxed);
+    // The base stands for several directories, so nothing is learned there.
+    if (!directory.is_base() && !file.cloned) {
+      directory.passing_bits.fetch_or(made.mode & file.creation_mode, std::memory_order_relaxed);
+      directory.new_owner.store(owner_of(made), std::memory_order_relaxed);
     }
     if (!settling.settle_owner() || !settling.settle_attributes() || !settling.settle_mode()) {
       return false;
@@ -196,10 +197,10 @@ namespace {
 
 /** Opens both ends and gives DEST's what SRC's has, where `is_it(now)` says that it is still the one. */
 template <class IsIt>
-Settled settle_entry(Engine& engine, const Folder& folder, Names names, const Stat& src,
+Settled settle_entry(Engine& engine, const Directory& directory, Names names, const Stat& src,
                      const char* name, bool is_present, IsIt is_it) {
   const auto fail = [&](int error, const char* operation) {
-    engine.fail(folder, names, error, operation);
+    engine.fail(directory, names, error, operation);
     return Settled::no;
   };
   Attributes attributes;
@@ -207,141 +208,149 @@ Settled settle_entry(Engine& engine, const Folder& folder, Names names, const St
   Stat now;
   if (engine.options.preserve.xattrs) {
     Handle from;
-    const int error = platform::open_entry(folder.src(), names.src, engine.options.follow(), from);
+    const int error =
+        platform::open_entry(directory.src(), names.src, engine.options.follow(), from);
     if (error < 0) return fail(error, "open");
-    if (!read_attributes(engine, folder, names, from, attributes)) return Settled::no;
+    if (!read_attributes(engine, directory, names, from, attributes)) return Settled::no;
   }
-  int error = platform::open_entry(folder.dst(), name, Follow::no, dst);
+  int error = platform::open_entry(directory.dst(), name, Follow::no, dst);
   if (error < 0) return fail(error, "open");
   if (error = platform::stat_handle(dst, now); error < 0) return fail(error, "fstat");
   if (now.kind != src.kind || !is_it(now)) {
     fail(EBUSY, kReplaced);
     return Settled::replaced;
   }
-  const bool has_times = is_present && is_same_time(src.mtime, now.mtime, time_step(folder, dst));
-  Settling settling{engine, folder, names, src, attributes, dst, now, is_present, has_times};
+  const bool has_times =
+      is_present && is_same_time(src.mtime, now.mtime, time_step(directory, dst));
+  Settling settling{engine, directory, names, src, attributes, dst, now, is_present, has_times};
   return settling.settle() ? Settled::yes : Settled::no;
 }
 
 }  // namespace
 
-Settled settle_other(Engine& engine, const Folder& folder, Names names, const Stat& src,
+Settled settle_other(Engine& engine, const Directory& directory, Names names, const Stat& src,
                      const char* made) {
   // Nobody knows its inode, but it is new: one more name of somebody else's has other names.
-  return settle_entry(engine, folder, names, src, made, false, [&](const Stat& now) {
+  return settle_entry(engine, directory, names, src, made, false, [&](const Stat& now) {
     return now.links == 1 && (src.kind == Kind::link || now.rdev == src.rdev);
   });
 }
 
-bool settle_present(Engine& engine, const Folder& folder, Names names, const Stat& src,
+bool settle_present(Engine& engine, const Directory& directory, Names names, const Stat& src,
                     const Stat& present) {
-  return settle_entry(engine, folder, names, src, names.dst, true, [&](const Stat& now) {
+  return settle_entry(engine, directory, names, src, names.dst, true, [&](const Stat& now) {
            return now.dev == present.dev && now.ino == present.ino;
          }) == Settled::yes;
 }
 
-uint64_t time_step(const Folder& folder, const Handle& dst) {
+uint64_t time_step(const Directory& directory, const Handle& dst) {
   // The base stands for several directories.
-  return folder.route == nullptr ? platform::time_step(dst) : folder.route->time_step;
+  return directory.route == nullptr ? platform::time_step(dst) : directory.route->time_step;
 }
 
-// --- folders ---------------------------------------------------------------------------------
+// --- directories ---------------------------------------------------------------------------------
 
-uint32_t folder_creation_mode(const Options& options, const Stat& src) {
+uint32_t directory_creation_mode(const Options& options, const Stat& src) {
   if (!options.preserve.mode) return kPermissions;
   // Whom its group and its list are to let in is not known before it has its owner and its list, at its end.
   if (options.preserve.ownership || options.preserve.xattrs) return kOwner;
   return (src.mode & (kPermissions | platform::kSticky)) | kOwner;
 }
 
-int begin_folder(const Options& options, Folder& folder, uint32_t passing_bits) {
+int begin_directory(const Options& options, Directory& directory, uint32_t passing_bits) {
   const Preserve& keep = options.preserve;
-  if (folder.fresh || keep.present_folders) {
-    const bool has_mode = folder.dst_stat.mode == final_mode(folder.src_stat, folder.dst_stat);
-    folder.owed =
+  if (directory.fresh || keep.present_directories) {
+    const bool has_mode =
+        directory.dst_stat.mode == final_mode(directory.src_stat, directory.dst_stat);
+    directory.owed =
         (keep.mode && !has_mode) || keep.timestamps || keep.ownership || wants_attributes(keep);
   }
-  folder.owed |= options.fsync || folder.owed_mode;
-  if (folder.fresh) {
-    folder.passing_bits = passing_bits & kPermissions;
+  directory.owed |= options.fsync || directory.owed_mode;
+  if (directory.fresh) {
+    directory.passing_bits = passing_bits & kPermissions;
     // What is made in it has the same user, and the same group: either ours, as it has, or its own.
-    folder.new_owner = owner_of(folder.dst_stat);
+    directory.new_owner = owner_of(directory.dst_stat);
   }
   if (!keep.xattrs) return 0;
-  if (!folder.fresh) {
-    folder.inherits = has_default_list(folder.dst());
+  if (!directory.fresh) {
+    directory.inherits = has_default_list(directory.dst());
     return 0;
   }
-  folder.inherits = false;
-  if (!folder.parent().inherits) return 0;
-  const int error = disinherit(folder.dst(), Kind::folder);
-  folder.inherits = error < 0;  // then what is made in it is to lose them one by one
+  directory.inherits = false;
+  if (!directory.parent().inherits) return 0;
+  const int error = disinherit(directory.dst(), Kind::directory);
+  directory.inherits = error < 0;  // then what is made in it is to lose them one by one
   return error;
 }
 
-void plan_folder(Engine& engine, Folder& folder) {
+void plan_directory(Engine& engine, Directory& directory) {
   const Preserve& keep = engine.options.preserve;
-  const Stat &src = folder.src_stat, &dst = folder.dst_stat;
-  if (!engine.options.update || folder.fresh || !keep.present_folders) return;
-  if (!is_settled(keep, src, dst, time_step(folder, folder.dst())) ||
-      (wants_attributes(keep) && !has_wanted_attributes(engine, folder, Names{nullptr, nullptr}))) {
-    engine.note(folder.parent(), folder.names(), Action::touch, Kind::folder);
+  const Stat &src = directory.src_stat, &dst = directory.dst_stat;
+  if (!engine.options.update || directory.fresh || !keep.present_directories) return;
+  if (!is_settled(keep, src, dst, time_step(directory, directory.dst())) ||
+      (wants_attributes(keep) &&
+       !has_wanted_attributes(engine, directory, Names{nullptr, nullptr}))) {
+    engine.note(directory.parent(), directory.names(), Action::touch, Kind::directory);
   }
 }
 
 namespace {
 
-/** Gives a folder what it is owed. */
-void settle_folder(Engine& engine, Folder& folder) {
+/** Gives a directory what it is owed. */
+void settle_directory(Engine& engine, Directory& directory) {
   const Preserve& keep = engine.options.preserve;
   const Names none{nullptr, nullptr};
-  if (folder.fresh || keep.present_folders) {
+  if (directory.fresh || keep.present_directories) {
     Attributes attributes;
-    Stat now = folder.dst_stat;
-    const bool looked = !folder.fresh || folder.opened_up;
+    Stat now = directory.dst_stat;
+    const bool looked = !directory.fresh || directory.opened_up;
     if (looked) {
       // What was done in it changed its times, and others may have changed more.
-      const int error = platform::stat_handle(folder.dst(), now);
+      const int error = platform::stat_handle(directory.dst(), now);
       if (error < 0) {
-        engine.fail(folder, {}, error, "fstat");
+        engine.fail(directory, {}, error, "fstat");
         return;
       }
     }
-    if (keep.xattrs && !read_attributes(engine, folder, none, folder.src(), attributes)) return;
-    const bool has_times =
-        looked && is_same_time(folder.src_stat.mtime, now.mtime, time_step(folder, folder.dst()));
-    Settling settling{engine,       folder, none,          folder.src_stat, attributes,
-                      folder.dst(), now,    !folder.fresh, has_times};
+    if (keep.xattrs && !read_attributes(engine, directory, none, directory.src(), attributes))
+      return;
+    const bool has_times = looked && is_same_time(directory.src_stat.mtime, now.mtime,
+                                                  time_step(directory, directory.dst()));
+    Settling settling{engine,     directory,       none, directory.src_stat,
+                      attributes, directory.dst(), now,  !directory.fresh,
+                      has_times};
     if (!settling.settle()) return;
   }
-  if (folder.owed_mode && !keep.mode) {
-    const int error = platform::set_folder_mode(folder.dst(), *folder.owed_mode);
-    if (error < 0 && !engine.lose(folder, none, Loss::mode, error, "fchmod")) return;
+  if (directory.owed_mode && !keep.mode) {
+    const int error = platform::set_directory_mode(directory.dst(), *directory.owed_mode);
+    if (error < 0 && !engine.lose(directory, none, Loss::mode, error, "fchmod")) return;
   }
   if (!engine.options.fsync || engine.stopped()) return;
-  if (const int error = platform::sync(folder.dst()); error < 0 && error != -EINVAL) {
-    engine.fail(folder, {}, error, "fsync");
+  if (const int error = platform::sync(directory.dst()); error < 0 && error != -EINVAL) {
+    engine.fail(directory, {}, error, "fsync");
   }
 }
 
-class CopiedFolder final : public FolderEnd {
+class CopiedDirectory final : public DirectoryEnd {
  public:
-  void finish(Engine& engine, Folder& folder) override {
-    const bool owes = owes_mark(engine, folder);
-    if (!folder.owed && !owes) return;
-    FolderPin pin;
-    if (const int error = pin.pin(folder); error < 0) {
-      engine.fail(folder, {}, error, "open");
+  void finish(Engine& engine, Directory& directory) override {
+    const bool owes = owes_mark(engine, directory);
+    if (!directory.owed && !owes) return;
+    DirectoryPin pin;
+    if (const int error = pin.pin(directory); error < 0) {
+      engine.fail(directory, {}, error, "open");
       return;
     }
     // Before its mode is what keeps us from it.
-    if (owes) write_mark(engine, folder);
-    if (folder.owed) settle_folder(engine, folder);
+    if (owes) write_mark(engine, directory);
+    if (directory.owed) settle_directory(engine, directory);
   }
 };
 
 }  // namespace
 
-std::unique_ptr<FolderEnd> end_of_copied_folder() { return std::make_unique<CopiedFolder>(); }
+std::unique_ptr<DirectoryEnd> end_of_copied_directory() {
+  return std::make_unique<CopiedDirectory>();
+}
 
 }  // namespace fastcp

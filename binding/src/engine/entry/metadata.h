@@ -27,29 +27,29 @@ uint32_t final_mode(const platform::Stat& src, const platform::Stat& dst);
 bool is_settled(const Preserve& keep, const platform::Stat& src, const platform::Stat& dst,
                 uint64_t time_step);
 
-/** What the owner of a folder needs to fill it. */
+/** What the owner of a directory needs to fill it. */
 inline constexpr uint32_t kOwner = 0700;
 
 /**
  * The modes to create with: for nobody but the owner wider than in the end, also while the copy does
- * not have its owner and its access list yet. A folder is open to us while we fill it.
+ * not have its owner and its access list yet. A directory is open to us while we fill it.
  */
-uint32_t file_creation_mode(const Options& options, const Folder& folder, const platform::Stat& src,
-                            const Attributes& attributes);
-uint32_t folder_creation_mode(const Options& options, const platform::Stat& src);
+uint32_t file_creation_mode(const Options& options, const Directory& directory,
+                            const platform::Stat& src, const Attributes& attributes);
+uint32_t directory_creation_mode(const Options& options, const platform::Stat& src);
 
 /**
- * After a folder was made or found in DEST: notes what it is owed when its content is there, and what is
+ * After a directory was made or found in DEST: notes what it is owed when its content is there, and what is
  * known of entries that will be made in it; `passing_bits` are those of its creation mode that it has got.
  * 0 or a negative errno.
  */
-int begin_folder(const Options& options, Folder& folder, uint32_t passing_bits);
+int begin_directory(const Options& options, Directory& directory, uint32_t passing_bits);
 
-/** In a dry run: notes what a folder of DEST would be given. */
-void plan_folder(Engine& engine, Folder& folder);
+/** In a dry run: notes what a directory of DEST would be given. */
+void plan_directory(Engine& engine, Directory& directory);
 
-/** For a folder that is copied: its mark, and all that begin_folder() noted. */
-std::unique_ptr<FolderEnd> end_of_copied_folder();
+/** For a directory that is copied: its mark, and all that begin_directory() noted. */
+std::unique_ptr<DirectoryEnd> end_of_copied_directory();
 
 /**
  * Gives a new file what its source has. In a copy that keeps modes only it costs a call only where
@@ -62,15 +62,15 @@ bool settle_file(Engine& engine, OpenFile& file);
 enum class Settled : uint8_t { yes, no, replaced };
 
 /** What links, FIFOs and devices have to be given after they were made under the name `made`. */
-Settled settle_other(Engine& engine, const Folder& folder, Names names, const platform::Stat& src,
-                     const char* made);
+Settled settle_other(Engine& engine, const Directory& directory, Names names,
+                     const platform::Stat& src, const char* made);
 
 /** The same for an entry of any kind that DEST has: nothing is given to what is not `present` any more. */
-bool settle_present(Engine& engine, const Folder& folder, Names names, const platform::Stat& src,
-                    const platform::Stat& present);
+bool settle_present(Engine& engine, const Directory& directory, Names names,
+                    const platform::Stat& src, const platform::Stat& present);
 
 /** platform::time_step() of a directory of DEST, or of the one that an entry of the base is in. */
-uint64_t time_step(const Folder& folder, const platform::Handle& dst);
+uint64_t time_step(const Directory& directory, const platform::Handle& dst);
 
 /**
  * Whether DEST's mtime is SRC's as DEST's file system can hold it: `step` is that of platform::time_step().

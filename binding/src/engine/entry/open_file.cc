@@ -9,7 +9,7 @@ namespace fastcp {
 using platform::Stat;
 
 OpenFile::OpenFile(OpenFile&& other) noexcept
-    : folder(other.folder),
+    : directory(other.directory),
       names(other.names),
       src(std::move(other.src)),
       dst(std::move(other.dst)),
@@ -24,7 +24,7 @@ OpenFile::OpenFile(OpenFile&& other) noexcept
       claim(std::move(other.claim)),
       tries(other.tries) {}
 
-int OpenFile::keep(const FolderUse& use) {
+int OpenFile::keep(const DirectoryUse& use) {
   src_name_ = names.src;
   dst_name_ = names.dst;
   names = {src_name_.c_str(), dst_name_.c_str()};
@@ -40,13 +40,13 @@ void OpenFile::discard() {
   const char* name = temporary.empty() ? names.dst : temporary.c_str();
   Stat made, found;
   if (!dst.is_open() || (platform::stat_handle(dst, made) == 0 &&
-                         platform::stat_entry(folder->dst(), name, found) == 0 &&
+                         platform::stat_entry(directory->dst(), name, found) == 0 &&
                          made.dev == found.dev && made.ino == found.ino)) {
-    platform::remove_file(folder->dst(), name);
+    platform::remove_file(directory->dst(), name);
   }
 }
 
-int open_to_read(Worker& worker, const platform::Handle& folder, const char* name,
+int open_to_read(Worker& worker, const platform::Handle& directory, const char* name,
                  platform::Follow follow, bool& without_atime, Clock::time_point& leased_since,
                  platform::Handle& out) {
   // Linux takes a lease away from a holder who keeps it for 45 s. Who says EAGAIN for much longer does not
@@ -56,7 +56,7 @@ int open_to_read(Worker& worker, const platform::Handle& folder, const char* nam
   for (;;) {
     // The first attempt asks the holder to give it up.
     const int error = worker.with_descriptor(
-        [&] { return platform::open_source_file(folder, name, follow, without_atime, out); });
+        [&] { return platform::open_source_file(directory, name, follow, without_atime, out); });
     if (error != -EAGAIN) return error;
     const Clock::time_point now = Clock::now();
     if (leased_since == Clock::time_point{}) leased_since = now;
@@ -66,12 +66,12 @@ int open_to_read(Worker& worker, const platform::Handle& folder, const char* nam
   }
 }
 
-void wait_for_lease(Worker& worker, const FolderUse& folder, Names names, const EntryTask& again,
-                    Clock::time_point leased_since) {
+void wait_for_lease(Worker& worker, const DirectoryUse& directory, Names names,
+                    const EntryTask& again, Clock::time_point leased_since) {
   if (worker.engine.stopped()) return;
   worker.engine.stack.push(
-      make_task(EntryTask{folder.again(), names.src, names.dst, platform::Kind::file, again.tries,
-                          again.compared, again.vacated, leased_since}));
+      make_task(EntryTask{directory.again(), names.src, names.dst, platform::Kind::file,
+                          again.tries, again.compared, again.vacated, leased_since}));
 }
 
 }  // namespace fastcp

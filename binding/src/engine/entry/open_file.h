@@ -15,7 +15,7 @@ namespace fastcp {
  */
 class OpenFile {
  public:
-  OpenFile(Folder& folder_, Names names_) : folder(&folder_), names(names_) {}
+  OpenFile(Directory& directory_, Names names_) : directory(&directory_), names(names_) {}
   OpenFile(OpenFile&& other) noexcept;
   OpenFile& operator=(OpenFile&&) = delete;
   OpenFile(const OpenFile&) = delete;
@@ -25,10 +25,10 @@ class OpenFile {
   /** Removes what it created, unless that has its name for good or is another file by now. */
   void discard();
 
-  /** Makes it independent of the caller's folder and names, in the place where it is to stay. */
-  int keep(const FolderUse& use);
+  /** Makes it independent of the caller's directory and names, in the place where it is to stay. */
+  int keep(const DirectoryUse& use);
 
-  Folder* folder;
+  Directory* directory;
   Names names;
   platform::Handle src, dst;
   platform::Stat stat{};    // of the source, before its content was read
@@ -43,8 +43,8 @@ class OpenFile {
   uint8_t tries = 0;  // before this one, that ended with a source that had changed
 
  private:
-  FolderUse use_{};
-  FolderPin pin_{};
+  DirectoryUse use_{};
+  DirectoryPin pin_{};
   std::string src_name_{}, dst_name_{};
 };
 
@@ -53,12 +53,12 @@ class OpenFile {
  * on the file (Samba and NFS servers take them); `leased_since` is when that began. -ECANCELED if the worker
  * has to leave before: then the entry is to be tried again.
  */
-int open_to_read(Worker& worker, const platform::Handle& folder, const char* name,
+int open_to_read(Worker& worker, const platform::Handle& directory, const char* name,
                  platform::Follow follow, bool& without_atime, Clock::time_point& leased_since,
                  platform::Handle& out);
 
 /** After open_to_read() said -ECANCELED: makes the entry a task again, with what `again` knows of it. */
-void wait_for_lease(Worker& worker, const FolderUse& folder, Names names, const EntryTask& again,
-                    Clock::time_point leased_since);
+void wait_for_lease(Worker& worker, const DirectoryUse& directory, Names names,
+                    const EntryTask& again, Clock::time_point leased_since);
 
 }  // namespace fastcp

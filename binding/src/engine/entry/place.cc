@@ -15,16 +15,16 @@ std::string temporary_name(Worker& worker, const char* name) {
   return result + text.data();
 }
 
-bool commit(Worker& worker, Folder& folder, Names names, const std::string& temporary) {
+bool commit(Worker& worker, Directory& directory, Names names, const std::string& temporary) {
   if (temporary.empty()) return true;
   if (worker.engine.options.backup) {
-    const int error = back_up(folder, names.dst);
-    if (error < 0) return worker.fail(folder, names, error, "rename");
+    const int error = back_up(directory, names.dst);
+    if (error < 0) return worker.fail(directory, names, error, "rename");
   }
-  const int error = with_access(worker.engine, folder, [&] {
-    return platform::rename_over(folder.dst(), temporary.c_str(), names.dst);
+  const int error = with_access(worker.engine, directory, [&] {
+    return platform::rename_over(directory.dst(), temporary.c_str(), names.dst);
   });
-  return error == 0 || worker.fail(folder, names, error, "rename");
+  return error == 0 || worker.fail(directory, names, error, "rename");
 }
 
 }  // namespace fastcp

@@ -1,4 +1,4 @@
-// How every entry but a folder comes by its name: under it or, where DEST has it already, beside it
+// How every entry but a directory comes by its name: under it or, where DEST has it already, beside it
 // and renamed over, so that what was there stays until the new is whole.
 #pragma once
 
@@ -24,15 +24,15 @@ std::string temporary_name(Worker& worker, const char* name);
  * which the caller reports.
  */
 template <class Make>
-int place(Worker& worker, Folder& folder, Names names, platform::Kind kind, std::string& temporary,
-          Make make) {
+int place(Worker& worker, Directory& directory, Names names, platform::Kind kind,
+          std::string& temporary, Make make) {
   const auto make_as = [&](const char* name) {
-    return with_access(worker.engine, folder, [&] { return make(name); });
+    return with_access(worker.engine, directory, [&] { return make(name); });
   };
-  if (folder.sync != nullptr) folder.sync->is_news.store(true, std::memory_order_relaxed);
+  if (directory.sync != nullptr) directory.sync->is_news.store(true, std::memory_order_relaxed);
   int error = make_as(names.dst);
   if (error != -EEXIST) return error;
-  if (judge(worker, folder, names, kind) != Verdict::replace) return kNotPlaced;
+  if (judge(worker, directory, names, kind) != Verdict::replace) return kNotPlaced;
   do {
     temporary = temporary_name(worker, names.dst);
     error = make_as(temporary.c_str());
@@ -41,6 +41,6 @@ int place(Worker& worker, Folder& folder, Names names, platform::Kind kind, std:
 }
 
 /** Gives a whole entry its name. False where that failed, and was reported. */
-bool commit(Worker& worker, Folder& folder, Names names, const std::string& temporary);
+bool commit(Worker& worker, Directory& directory, Names names, const std::string& temporary);
 
 }  // namespace fastcp

@@ -21,30 +21,30 @@ using platform::Stat;
 /** One entry that both sides have. */
 struct Pair {
   Worker& worker;
-  const FolderUse& use;
+  const DirectoryUse& use;
   Names names;
   Stat src{}, dst{};
   bool by_symlink = false;     // SRC has a symlink there, which is followed
   mutable bool stays = false;  // DEST's entry is what SRC has
 
   [[nodiscard]] const Options& options() const { return worker.engine.options; }
-  [[nodiscard]] Folder& folder() const { return *use; }
+  [[nodiscard]] Directory& directory() const { return *use; }
   bool fail(int error, const char* operation) const {
-    worker.fail(folder(), names, error, operation);
+    worker.fail(directory(), names, error, operation);
     return true;  // nothing is left to do
   }
 
   /** Where DEST's end cannot be read that is no difference yet. True, and reported, in a comparison. */
   bool fails_to_compare(int error, const char* operation) const {
     if (!options().compares) return false;
-    worker.engine.fail({-error, operation, folder().dst_path(names.dst), {}}, &folder());
+    worker.engine.fail({-error, operation, directory().dst_path(names.dst), {}}, &directory());
     return true;
   }
 
   bool skip(Action action = Action::skip) const {
     stays = true;
     worker.count(Count::skipped);
-    worker.note(folder(), names, action, src.kind);
+    worker.note(directory(), names, action, src.kind);
     return true;
   }
 };
@@ -52,18 +52,18 @@ struct Pair {
 /** The content has not changed since it was copied. What a symlink leads to may have been exchanged. */
 bool has_proof(const Pair& pair) {
   return !pair.options().checksum && !pair.by_symlink && pair.src.mtime == pair.dst.mtime &&
-         is_proven(pair.folder(), pair.src, pair.dst);
+         is_proven(pair.directory(), pair.src, pair.dst);
 }
 
 void note_news(const Pair& pair) {
-  if (pair.folder().sync != nullptr) pair.folder().sync->is_news = true;
+  if (pair.directory().sync != nullptr) pair.directory().sync->is_news = true;
 }
 
 /** What may be taken for the same by size and mtime alone, if that is what the user wants. */
 bool is_taken_for_same(const Pair& pair, uint64_t step) {
   if (!pair.options().quick_check || !is_same_time(pair.src.mtime, pair.dst.mtime, step))
     return false;
-  if (pair.folder().sync != nullptr) pair.folder().sync->is_doubtful = true;
+  if (pair.directory().sync != nullptr) pair.directory().sync->is_doubtful = true;
   return true;
 }
 
@@ -75,18 +75,18 @@ bool is_shared(const Pair& pair) { return pair.dst.links > 1 && !pair.options().
 enum class Contents : uint8_t { same, differ, left };  // left: nothing is to be done now
 
 Contents compare(const Pair& pair, const EntryTask& again) {
-  const Folder& folder = pair.folder();
+  const Directory& directory = pair.directory();
   Handle src, dst;
-  bool without_atime = folder.without_atime.load(std::memory_order_relaxed);
+  bool without_atime = directory.without_atime.load(std::memory_order_relaxed);
   auto leased_since = again.leased_since;
-  int error = open_to_read(pair.worker, folder.src(), pair.names.src, pair.options().follow(),
+  int error = open_to_read(pair.worker, directory.src(), pair.names.src, pair.options().follow(),
                            without_atime, leased_since, src);
   if (error < 0 && error != -ECANCELED) {
     pair.fail(error, "open");
     return Contents::left;
   }
   if (error == 0) {
-    error = open_to_read(pair.worker, folder.dst(), pair.names.dst, Follow::no, without_atime,
+    error = open_to_read(pair.worker, directory.dst(), pair.names.dst, Follow::no, without_atime,
                          leased_since, dst);
   }
   if (error == -ECANCELED) {
@@ -128,9 +128,9 @@ bool is_settled(const Pair& pair, bool proven, uint64_t step) {
   const Preserve& keep = pair.options().preserve;
   bool settled = is_settled(keep, pair.src, pair.dst, step);
   if (wants_attributes(keep) &&
-      !(proven && has_proven_attributes(pair.worker.engine, pair.folder()))) {
+      !(proven && has_proven_attributes(pair.worker.engine, pair.directory()))) {
     note_news(pair);
-    settled = settled && has_wanted_attributes(pair.worker.engine, pair.folder(), pair.names);
+    settled = settled && has_wanted_attributes(pair.worker.engine, pair.directory(), pair.names);
   }
   return settled;
 }
@@ -141,12 +141,12 @@ bool settle(const Pair& pair, bool proven, uint64_t step) {
   if (is_shared(pair)) return false;
   note_news(pair);
   if (pair.options().dry_run) return pair.skip(Action::touch);
-  const Folder& folder = pair.folder();
-  if (!settle_present(pair.worker.engine, folder, pair.names, pair.src, pair.dst)) return true;
+  const Directory& directory = pair.directory();
+  if (!settle_present(pair.worker.engine, directory, pair.names, pair.src, pair.dst)) return true;
   // What came meanwhile was not looked at, and the copy would look newer.
   Stat now;
   const int error =
-      platform::stat_entry(folder.src(), pair.names.src, now, pair.options().follow());
+      platform::stat_entry(directory.src(), pair.names.src, now, pair.options().follow());
   if (error < 0 || is_changed(pair.src, now)) return false;
   return pair.skip(Action::touch);
 }
@@ -154,9 +154,9 @@ bool settle(const Pair& pair, bool proven, uint64_t step) {
 uint64_t time_step_at(const Pair& pair) {
   if (pair.src.mtime == pair.dst.mtime) return 1;  // then nobody needs to know
   Handle dst;
-  const Folder& folder = pair.folder();
-  if (folder.route != nullptr) return folder.route->time_step;
-  const int error = platform::open_entry(folder.dst(), pair.names.dst, Follow::no, dst);
+  const Directory& directory = pair.directory();
+  if (directory.route != nullptr) return directory.route->time_step;
+  const int error = platform::open_entry(directory.dst(), pair.names.dst, Follow::no, dst);
   return error < 0 ? 1 : platform::time_step(dst);
 }
 
@@ -177,10 +177,11 @@ bool is_current_file(const Pair& pair, const EntryTask& again) {
 bool is_current_link(const Pair& pair) {
   std::string src, dst;
   platform::LinkKind src_kind{}, dst_kind{};
-  if (const int error = read_text(pair.folder().src(), pair.names.src, src, src_kind); error < 0) {
+  if (const int error = read_text(pair.directory().src(), pair.names.src, src, src_kind);
+      error < 0) {
     return pair.fail(error, "readlink");
   }
-  const int error = read_text(pair.folder().dst(), pair.names.dst, dst, dst_kind);
+  const int error = read_text(pair.directory().dst(), pair.names.dst, dst, dst_kind);
   if (error < 0 && pair.fails_to_compare(error, "readlink")) return true;
   if (error < 0 || src != dst || src_kind != dst_kind) return false;
   return settle(pair, has_proof(pair), time_step_at(pair));
@@ -209,8 +210,8 @@ void note_identities(const Pair& pair) {
     return path + std::to_string(stat.dev) + ':' + std::to_string(stat.ino);
   };
   engine.journal.add(Action::link, pair.src.kind,
-                     with_identity(pair.folder().src_path(pair.names.src), pair.src),
-                     with_identity(pair.folder().dst_path(pair.names.dst), pair.dst));
+                     with_identity(pair.directory().src_path(pair.names.src), pair.src),
+                     with_identity(pair.directory().dst_path(pair.names.dst), pair.dst));
 }
 
 }  // namespace
@@ -220,19 +221,19 @@ bool is_changed(const Stat& before, const Stat& now) {
          now.ino != before.ino || now.dev != before.dev;
 }
 
-bool is_up_to_date(Worker& worker, const FolderUse& use, Names names, Kind kind,
+bool is_up_to_date(Worker& worker, const DirectoryUse& use, Names names, Kind kind,
                    const EntryTask& again) {
-  const Folder& folder = *use;
+  const Directory& directory = *use;
   Pair pair{worker, use, names};
-  if (!folder.has_dst()) return false;
-  if (const int error = platform::stat_entry(folder.dst(), names.dst, pair.dst); error < 0) {
+  if (!directory.has_dst()) return false;
+  if (const int error = platform::stat_entry(directory.dst(), names.dst, pair.dst); error < 0) {
     return error != -ENOENT && pair.fails_to_compare(error, "lstat");
   }
-  if (!stat_source(worker, folder, names, pair.src)) return true;
+  if (!stat_source(worker, directory, names, pair.src)) return true;
   if (worker.engine.options.dereference) {
     Stat itself;
     pair.by_symlink =
-        platform::stat_entry(folder.src(), names.src, itself) < 0 || itself.kind == Kind::link;
+        platform::stat_entry(directory.src(), names.src, itself) < 0 || itself.kind == Kind::link;
   }
   if (pair.src.kind != kind) return pair.fail(EBUSY, kRefused);  // it was that when listed
 
@@ -241,7 +242,7 @@ bool is_up_to_date(Worker& worker, const FolderUse& use, Names names, Kind kind,
   if (options.compares && options.preserve.links && again.compared.offset == 0)
     note_identities(pair);
   // Else what somebody writes into one of them later would be in the other as well.
-  if (pair.dst.links > 1 && !options.compares && kind != Kind::folder &&
+  if (pair.dst.links > 1 && !options.compares && kind != Kind::directory &&
       worker.engine.hard_links.joins_others(pair.src, pair.dst)) {
     return false;
   }

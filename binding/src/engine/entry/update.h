@@ -8,11 +8,11 @@
 namespace fastcp {
 
 /**
- * True where nothing is left to do with an entry, not a folder: DEST has it already, or that cannot be
+ * True where nothing is left to do with an entry, not a directory: DEST has it already, or that cannot be
  * told, which was reported, or the worker has to leave in the middle. In a dry run nothing is written.
  * `again` has what is known from earlier tries.
  */
-bool is_up_to_date(Worker& worker, const FolderUse& folder, Names names, platform::Kind kind,
+bool is_up_to_date(Worker& worker, const DirectoryUse& directory, Names names, platform::Kind kind,
                    const EntryTask& again);
 
 /** Whether a source was changed, by what is known of it, between two looks. */

@@ -91,12 +91,12 @@ void Worker::flush() {
   counted_ = {};
 }
 
-bool Worker::fail(const Folder& folder, Names names, int error, const char* operation) {
-  return engine.fail(folder, names, error, operation);
+bool Worker::fail(const Directory& directory, Names names, int error, const char* operation) {
+  return engine.fail(directory, names, error, operation);
 }
 
-void Worker::note(const Folder& folder, Names names, Action action, platform::Kind kind) {
-  engine.note(folder, names, action, kind);
+void Worker::note(const Directory& directory, Names names, Action action, platform::Kind kind) {
+  engine.note(directory, names, action, kind);
 }
 
 bool Worker::may_retry(int error, int tries) {
@@ -107,7 +107,7 @@ bool Worker::may_retry(int error, int tries) {
   const Clock::time_point now = Clock::now();
   if (tries == kTries) engine.waited_in_vain = now;
   if (now - engine.waited_in_vain.load() < kPause) return false;
-  if (!engine.folders.close_one()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  if (!engine.directories.close_one()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   return true;
 }
 
@@ -115,18 +115,18 @@ bool Worker::may_retry(int error, int tries) {
 
 Engine::Engine(const Options& options_, std::vector<std::string> destinations)
     : options(options_),
-      folders(*this),
+      directories(*this),
       attribute_view(options.preserve.xattrs ? platform::attribute_view() : 0),
       destinations_(std::move(destinations)),
       temporary_(random_number()) {
-  // A worker holds a folder (2 descriptors), opens another (2) and copies a file (2) or helps with a
-  // large one (2). The rest is for folders on the way, less some room for the host.
+  // A worker holds a directory (2 descriptors), opens another (2) and copies a file (2) or helps with a
+  // large one (2). The rest is for directories on the way, less some room for the host.
   constexpr int64_t kPerWorker = 8;
   const int64_t free = platform::free_descriptors();
   const int64_t ours = free - std::max<int64_t>(16, free / 4);
   most_workers = static_cast<unsigned>(std::clamp<int64_t>(ours / 2 / kPerWorker, 1, 1024));
   const int64_t budget = std::max<int64_t>(4, ours / 4);
-  folders.set_budget(budget);
+  directories.set_budget(budget);
   // The parents of those that wait stay open.
   stack.set_most_early(static_cast<size_t>(std::min<int64_t>(budget / 2, 4096)));
 }
@@ -186,55 +186,56 @@ void Engine::abandon() {
 }
 
 /**
- * Whether nothing else can be written either, after an error in a folder of DEST: such errors end a copy that
+ * Whether nothing else can be written either, after an error in a directory of DEST: such errors end a copy that
  * continues, too, instead of being those of each entry that is left. What is mounted in DEST may be full or
  * read-only by itself.
  */
-bool Engine::is_final(int error, const Folder* where) const {
+bool Engine::is_final(int error, const Directory* where) const {
   if (error != ENOSPC && error != EDQUOT && error != EROFS) return false;
   while (where != nullptr && !where->is_base() && !where->has_dst()) where = &where->parent();
   if (where == nullptr || where->is_base()) return true;
-  const platform::Handle base = platform::Handle::working_folder();
+  const platform::Handle base = platform::Handle::working_directory();
   const auto open = [&](std::string_view path, platform::Handle& out) {
-    return platform::open_target_folder(base, std::string(path).c_str(), platform::Follow::yes,
-                                        out);
+    return platform::open_target_directory(base, std::string(path).c_str(), platform::Follow::yes,
+                                           out);
   };
   // Mounted from the same device it may be read-only alone. Its own handle may be closed: nobody pins it here.
   platform::Handle mounted;
   const bool locked =
       error == EROFS && open(where->dst_path(), mounted) == 0 && platform::is_read_only(mounted);
   return std::all_of(destinations_.begin(), destinations_.end(), [&](const std::string& dest) {
-    platform::Handle root_folder;  // or the one that it is to be made in
+    platform::Handle root_directory;  // or the one that it is to be made in
     platform::Stat stat;
-    if ((open(dest, root_folder) < 0 && open(folder_of(dest), root_folder) < 0) ||
-        platform::stat_handle(root_folder, stat) < 0) {
+    if ((open(dest, root_directory) < 0 && open(directory_of(dest), root_directory) < 0) ||
+        platform::stat_handle(root_directory, stat) < 0) {
       return true;
     }
-    return stat.dev == where->dst_stat.dev && (!locked || platform::is_read_only(root_folder));
+    return stat.dev == where->dst_stat.dev && (!locked || platform::is_read_only(root_directory));
   });
 }
 
-bool Engine::fail(Problem problem, const Folder* where) {
+bool Engine::fail(Problem problem, const Directory* where) {
   const bool final = is_final(problem.error, where);
   errors.add(std::move(problem));
   if (options.stop_on_error || final) stop();
   return false;
 }
 
-bool Engine::lose(const Folder& folder, Names names, Loss loss, int error, const char* operation) {
+bool Engine::lose(const Directory& directory, Names names, Loss loss, int error,
+                  const char* operation) {
   error = error < 0 ? -error : error;
-  std::string path = folder.src_path(names.src), dest = folder.dst_path(names.dst);
+  std::string path = directory.src_path(names.src), dest = directory.dst_path(names.dst);
   if (options.strict || !is_loss(loss, error)) {
-    return fail({error, operation, std::move(path), std::move(dest)}, &folder);
+    return fail({error, operation, std::move(path), std::move(dest)}, &directory);
   }
   if (loss == Loss::xattrs || loss == Loss::acls) has_lost_attributes = true;
   losses.add(loss, {error, operation, std::move(path), std::move(dest)});
   return true;
 }
 
-void Engine::note(const Folder& folder, Names names, Action action, platform::Kind kind) {
+void Engine::note(const Directory& directory, Names names, Action action, platform::Kind kind) {
   if (!options.journal) return;
-  journal.add(action, kind, folder.src_path(names.src), folder.dst_path(names.dst));
+  journal.add(action, kind, directory.src_path(names.src), directory.dst_path(names.dst));
 }
 
 bool Engine::finished() { return active_ == 0 && stack.finished() && !questions.any(); }
@@ -279,26 +280,26 @@ Route& Engine::route(uint64_t src_dev, uint64_t dst_dev, const platform::Handle&
   added->clone = options.reflink != Reflink::never;
   added->copy_range = options.reflink != Reflink::never;
   added->time_step = platform::time_step(dst);
-  added->folders_early = platform::wants_folders_early(dst);
+  added->directories_early = platform::wants_directories_early(dst);
   const std::lock_guard lock(devices_mutex_);
   if (Route* known = find_locked(); known != nullptr) return *known;
   routes_.push_back(std::move(added));
   return *routes_.back();
 }
 
-void Engine::add_target(const platform::Stat& folder) {
+void Engine::add_target(const platform::Stat& directory) {
   const std::lock_guard lock(devices_mutex_);
-  targets_.emplace_back(folder.dev, folder.ino);
+  targets_.emplace_back(directory.dev, directory.ino);
 }
 
-bool Engine::is_target(const platform::Stat& folder) {
+bool Engine::is_target(const platform::Stat& directory) {
   const std::lock_guard lock(devices_mutex_);
-  return std::find(targets_.begin(), targets_.end(), std::pair(folder.dev, folder.ino)) !=
+  return std::find(targets_.begin(), targets_.end(), std::pair(directory.dev, directory.ino)) !=
          targets_.end();
 }
 
-void Engine::finish(Folder& folder) {
-  if (folder.end != nullptr) folder.end->finish(*this, folder);
+void Engine::finish(Directory& directory) {
+  if (directory.end != nullptr) directory.end->finish(*this, directory);
 }
 
 }  // namespace fastcp

@@ -1,6 +1,6 @@
 // One copy: what is to be done, what is left to do, and the workers' way through it.
 //
-//   work() on any number of threads:  take a task ── FolderTask ──> make folder, list it ──┐
+//   work() on any number of threads:  take a task ── DirectoryTask ──> make directory, list it ──┐
 //                                       ^            ListingTask ─> list some more         ├─> entries:
 //                                       │            PartTask ────> entries read before ───┤   copy_entry.cc
 //                                       │            EntryTask ───> one entry ─────────────┘
@@ -22,7 +22,7 @@
 
 #include "engine/base/report.h"
 #include "engine/base/request.h"
-#include "engine/run/folder.h"
+#include "engine/run/directory.h"
 #include "engine/run/hard_links.h"
 #include "engine/run/questions.h"
 #include "engine/run/task_stack.h"
@@ -65,10 +65,10 @@ class Worker {
   bool must_leave_now();
 
   /** Engine::fail() */
-  bool fail(const Folder& folder, Names names, int error, const char* operation);
+  bool fail(const Directory& directory, Names names, int error, const char* operation);
 
   /** Engine::note() */
-  void note(const Folder& folder, Names names, Action action, platform::Kind kind);
+  void note(const Directory& directory, Names names, Action action, platform::Kind kind);
 
   /** Has the host bring back a worker that left for want of a task, where tasks wait now. */
   void call_back();
@@ -106,7 +106,7 @@ class Worker {
   platform::ThreadUsage usage_;
 };
 
-class Engine : private FolderOwner {
+class Engine : private DirectoryOwner {
  public:
   explicit Engine(const Options& options, std::vector<std::string> targets);
   ~Engine() override;
@@ -133,29 +133,29 @@ class Engine : private FolderOwner {
   void abandon();
 
   /**
-   * Reports an error with an entry of a folder, or with the folder where there are no names, and stops the copy
+   * Reports an error with an entry of a directory, or with the directory where there are no names, and stops the copy
    * where it is final. Returns false, for `return fail(…)`.
    */
-  bool fail(const Folder& folder, Names names, int error, const char* operation) {
-    return fail({error < 0 ? -error : error, operation, folder.src_path(names.src),
-                 folder.dst_path(names.dst)},
-                &folder);
+  bool fail(const Directory& directory, Names names, int error, const char* operation) {
+    return fail({error < 0 ? -error : error, operation, directory.src_path(names.src),
+                 directory.dst_path(names.dst)},
+                &directory);
   }
-  /** `where`: the folder that it happened in, if it happened in one. */
-  bool fail(Problem problem, const Folder* where);
+  /** `where`: the directory that it happened in, if it happened in one. */
+  bool fail(Problem problem, const Directory* where);
 
   /**
    * Something of an entry could not be preserved. True, and a warning, where that is because it may not
    * be or DEST cannot, unless the user is strict; otherwise fails.
    */
-  bool lose(const Folder& folder, Names names, Loss loss, int error, const char* operation);
+  bool lose(const Directory& directory, Names names, Loss loss, int error, const char* operation);
 
   void count(Count what, uint64_t amount = 1) {
     counters_[static_cast<size_t>(what)].fetch_add(amount, std::memory_order_relaxed);
   }
 
   /** Puts into the journal, if one is kept, what was done with an entry. */
-  void note(const Folder& folder, Names names, Action action, platform::Kind kind);
+  void note(const Directory& directory, Names names, Action action, platform::Kind kind);
 
   /** Done so far; a few milliseconds behind while workers are active. */
   Counters counters() const;
@@ -169,9 +169,9 @@ class Engine : private FolderOwner {
   /** What is known of copying from a device to that of `dst`, any handle there. */
   Route& route(uint64_t src_dev, uint64_t dst_dev, const platform::Handle& dst);
 
-  /** DEST's own folders. The walk may meet one by a mount that no comparison of paths shows. */
-  void add_target(const platform::Stat& folder);
-  bool is_target(const platform::Stat& folder);
+  /** DEST's own directories. The walk may meet one by a mount that no comparison of paths shows. */
+  void add_target(const platform::Stat& directory);
+  bool is_target(const platform::Stat& directory);
 
   const Options options;
   Problems errors, warnings;
@@ -179,7 +179,7 @@ class Engine : private FolderOwner {
   Journal journal;
   TaskStack stack;
   Questions questions;
-  FolderTable folders;
+  DirectoryTable directories;
   HardLinks hard_links{stack, options.dereference};
   /** When somebody had waited for a descriptor for a second, and got none. */
   std::atomic<Clock::time_point> waited_in_vain{Clock::time_point{} - std::chrono::hours(1)};
@@ -198,9 +198,9 @@ class Engine : private FolderOwner {
  private:
   friend class Worker;
 
-  bool is_final(int error, const Folder* where) const;
+  bool is_final(int error, const Directory* where) const;
   void out_of_memory();
-  void finish(Folder& folder) override;
+  void finish(Directory& directory) override;
 
   const std::vector<std::string> destinations_;  // whole paths
   std::atomic<bool> stopped_{false};

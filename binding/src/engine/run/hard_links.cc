@@ -24,7 +24,7 @@ HardLinks::Turn HardLinks::take(const platform::Stat& src, TaskPtr again, Claim&
     place = std::move(known.place);
     files_.erase(at);
   } else {
-    place = {known.place.folder.again(), known.place.name, known.place.dev, known.place.ino};
+    place = {known.place.directory.again(), known.place.name, known.place.dev, known.place.ino};
   }
   return Turn::later;
 }
@@ -53,14 +53,14 @@ void HardLinks::settle(const Key& key, Place* place) {
 }
 
 void HardLinks::clear() {
-  // Destroyed without the lock: what a folder is owed is done then.
+  // Destroyed without the lock: what a directory is owed is done then.
   std::unordered_map<Key, Known, Hash> files;
   const std::lock_guard lock(mutex_);
   files.swap(files_);
 }
 
-void HardLinks::Claim::placed(Folder& folder, const char* name, const platform::Stat& made) {
-  Place place{FolderKeep(folder), name, made.dev, made.ino};
+void HardLinks::Claim::placed(Directory& directory, const char* name, const platform::Stat& made) {
+  Place place{DirectoryKeep(directory), name, made.dev, made.ino};
   if (owner_ != nullptr) std::exchange(owner_, nullptr)->settle(key_, &place);
 }
 

@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-#include "engine/run/folder.h"
+#include "engine/run/directory.h"
 #include "engine/run/task_stack.h"
 
 namespace fastcp {
@@ -54,7 +54,7 @@ class HardLinks {
     explicit operator bool() const { return owner_ != nullptr; }
 
     /** The copy has its name. `made` is what it was before, and tells it from others. */
-    void placed(Folder& folder, const char* name, const platform::Stat& made);
+    void placed(Directory& directory, const char* name, const platform::Stat& made);
     /** It has none: the next name is the first. */
     void release();
 
@@ -66,7 +66,7 @@ class HardLinks {
 
   /** Where the copy of a file is. */
   struct Place {
-    FolderKeep folder{};
+    DirectoryKeep directory{};
     std::string name{};
     uint64_t dev = 0, ino = 0;
   };
@@ -88,7 +88,7 @@ class HardLinks {
    */
   bool joins_others(const platform::Stat& src, const platform::Stat& dst);
 
-  /** Lets go of all folders. */
+  /** Lets go of all directories. */
   void clear();
 
  private:

@@ -1,7 +1,7 @@
-// Folders of which the host decides what is copied. Workers ask and go on with something else; they
+// Directories of which the host decides what is copied. Workers ask and go on with something else; they
 // never wait for an answer, which comes on another thread and brings the tasks.
 //
-//   ask() ──> waiting ── take() ──> asked ── answer() ──> PartTasks and FolderTasks
+//   ask() ──> waiting ── take() ──> asked ── answer() ──> PartTasks and DirectoryTasks
 #pragma once
 
 #include <atomic>
@@ -13,11 +13,11 @@
 #include <vector>
 
 #include "engine/base/request.h"
-#include "engine/run/folder.h"
+#include "engine/run/directory.h"
 
 namespace fastcp {
 
-/** An entry of DEST that SRC does not have, or only one of them is a folder. */
+/** An entry of DEST that SRC does not have, or only one of them is a directory. */
 struct Extra {
   std::string name;
   platform::Kind kind;
@@ -25,11 +25,11 @@ struct Extra {
 };
 
 struct Question {
-  FolderUse folder;
+  DirectoryUse directory;
   Scope scope;
   std::string records{};        // the whole listing, without '.' and '..'
   std::string kinds{};          // of each record, never unknown
-  std::vector<Extra> extras{};  // in a mirror, where DEST has the folder
+  std::vector<Extra> extras{};  // in a mirror, where DEST has the directory
 
   /** What it takes in memory, about. */
   [[nodiscard]] size_t size() const;

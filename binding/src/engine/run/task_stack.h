@@ -1,5 +1,5 @@
-// What is left to do: last in, first out, so that a tree is walked depth first and few folders are
-// open. Folders that were made early are for later: while not many wait, the oldest is next. One for
+// What is left to do: last in, first out, so that a tree is walked depth first and few directories are
+// open. Directories that were made early are for later: while not many wait, the oldest is next. One for
 // all workers of a copy.
 #pragma once
 
@@ -44,12 +44,12 @@ TaskPtr make_task(Work work) {
 
 class TaskStack {
  public:
-  /** How many folders that were made early wait until the newest is next. */
+  /** How many directories that were made early wait until the newest is next. */
   void set_most_early(size_t count) { most_early_ = count; }
 
   void push(TaskPtr task) { push(std::move(task), tasks_); }
 
-  /** The same for a folder that was made before its turn. */
+  /** The same for a directory that was made before its turn. */
   void push_early(TaskPtr task) { push(std::move(task), early_); }
 
   /**

@@ -8,7 +8,7 @@
 #include "engine/base/listing.h"
 #include "engine/entry/mark.h"
 #include "engine/run/engine.h"
-#include "engine/tree/copy_folder.h"
+#include "engine/tree/copy_directory.h"
 #include "engine/tree/mirror.h"
 
 namespace fastcp {
@@ -19,36 +19,36 @@ using platform::Stat;
 
 namespace {
 
-/** Reads all of a folder's listing. Reports what goes wrong: then nothing of it is copied. */
-bool list(Worker& worker, const Folder& folder, Question& question) {
+/** Reads all of a directory's listing. Reports what goes wrong: then nothing of it is copied. */
+bool list(Worker& worker, const Directory& directory, Question& question) {
   bool whole = true;
   const auto add = [&](const char* record, const Listed& entry) {
     const Names names{entry.name, entry.name};
     Kind kind = entry.kind;
     Stat stat;
     if (kind == Kind::unknown) {
-      if (const int error = platform::stat_entry(folder.src(), entry.name, stat); error < 0) {
-        whole = worker.fail(folder, names, error, "lstat");
+      if (const int error = platform::stat_entry(directory.src(), entry.name, stat); error < 0) {
+        whole = worker.fail(directory, names, error, "lstat");
         return true;
       }
       kind = stat.kind;
     }
     // A link that leads nowhere is reported if it is taken.
     if (kind == Kind::link && worker.engine.options.dereference &&
-        platform::stat_entry(folder.src(), entry.name, stat, platform::Follow::yes) == 0) {
+        platform::stat_entry(directory.src(), entry.name, stat, platform::Follow::yes) == 0) {
       kind = stat.kind;
     }
     question.records.append(record, entry.size);
     question.kinds += static_cast<char>(kind);
     return true;
   };
-  const int error = list_entries(folder.src(), worker.listing(), Worker::kListing, add);
+  const int error = list_entries(directory.src(), worker.listing(), Worker::kListing, add);
   if (error < 0) {
-    return worker.fail(folder, {}, error, "getdents64");
+    return worker.fail(directory, {}, error, "getdents64");
   }
   // What could not be looked at may be what DEST has.
-  return !whole || !is_mirrored(worker.engine, folder) ||
-         list_extra(worker, folder, question.records, question.kinds, question.extras);
+  return !whole || !is_mirrored(worker.engine, directory) ||
+         list_extra(worker, directory, question.records, question.kinds, question.extras);
 }
 
 /** How many of the extras the host is asked about. */
@@ -58,14 +58,14 @@ size_t asked_extras(const Options& options, const Question& question) {
 
 }  // namespace
 
-void ask(Worker& worker, FolderUse folder, Scope scope) {
-  Question question{std::move(folder), scope};
-  FolderPin pin;
-  if (const int error = pin.pin(*question.folder); error < 0) {
-    worker.fail(*question.folder, {}, error, "open");
+void ask(Worker& worker, DirectoryUse directory, Scope scope) {
+  Question question{std::move(directory), scope};
+  DirectoryPin pin;
+  if (const int error = pin.pin(*question.directory); error < 0) {
+    worker.fail(*question.directory, {}, error, "open");
     return;
   }
-  if (!list(worker, *question.folder, question)) return;
+  if (!list(worker, *question.directory, question)) return;
   pin.release();
   if (question.records.empty() && question.extras.empty()) return;
   const size_t asked = question.kinds.size() + asked_extras(worker.engine.options, question);
@@ -76,7 +76,7 @@ void ask(Worker& worker, FolderUse folder, Scope scope) {
 namespace {
 
 bool has_scope(Kind kind, Choice choice) {
-  return kind == Kind::folder && (choice == Choice::look || choice == Choice::take);
+  return kind == Kind::directory && (choice == Choice::look || choice == Choice::take);
 }
 
 /** One answer on its way to tasks. */
@@ -121,13 +121,13 @@ class Answer {
   }
 
   void push_taken() {
-    // Small enough that a wide folder keeps every worker busy.
+    // Small enough that a wide directory keeps every worker busy.
     constexpr size_t kPart = 8 << 10;  // bytes
-    const FolderUse& folder = question_.folder;
+    const DirectoryUse& directory = question_.directory;
     std::string part;
     const auto push_part = [&] {
       if (!part.empty())
-        engine_.stack.push(make_task(PartTask{folder.again(), std::exchange(part, {})}));
+        engine_.stack.push(make_task(PartTask{directory.again(), std::exchange(part, {})}));
     };
     for (size_t at = 0, index = 0; at < question_.records.size(); index++) {
       const char* record = question_.records.data() + at;
@@ -137,19 +137,20 @@ class Answer {
       const auto conflict = conflicts_.find(entry.name);
       Removal* removal = conflict == conflicts_.end() ? nullptr : &removals_[conflict->second];
       if (word == Choice::leave) {
-        if (folder->sync != nullptr && kind(index) != Kind::folder) {
-          folder->sync->excluded.append(entry.name).push_back('\0');
+        if (directory->sync != nullptr && kind(index) != Kind::directory) {
+          directory->sync->excluded.append(entry.name).push_back('\0');
         }
         if (engine_.options.delete_excluded && removal == nullptr) remove(entry.name);
-      } else if (kind(index) == Kind::folder) {
-        const Scope scope = choices_ != nullptr && has_scope(Kind::folder, word) ? *scopes_++ : 0;
+      } else if (kind(index) == Kind::directory) {
+        const Scope scope =
+            choices_ != nullptr && has_scope(Kind::directory, word) ? *scopes_++ : 0;
         const bool replaces = removal != nullptr && std::exchange(removal->goes, false);
-        engine_.stack.push(make_task(FolderTask{folder.again(), entry.name, entry.name, scope,
-                                                word == Choice::look, replaces}));
+        engine_.stack.push(make_task(DirectoryTask{directory.again(), entry.name, entry.name, scope,
+                                                   word == Choice::look, replaces}));
       } else if (removal != nullptr && removal->goes) {
         removal->goes = false;
-        engine_.stack.push(
-            make_task(RemoveFolderTask{folder.again(), entry.name, removal->scope, kind(index)}));
+        engine_.stack.push(make_task(
+            RemoveDirectoryTask{directory.again(), entry.name, removal->scope, kind(index)}));
       } else {
         part.append(record, entry.size);
         if (part.size() >= kPart) push_part();
@@ -163,21 +164,21 @@ class Answer {
     for (size_t i = 0; i < removals_.size(); i++) {
       const Extra& extra = question_.extras[i];
       if (!removals_[i].goes) {
-        question_.folder->kept = true;
+        question_.directory->kept = true;
       } else if (removals_[i].scope != 0) {
-        engine_.stack.push(
-            make_task(RemoveFolderTask{question_.folder.again(), extra.name, removals_[i].scope}));
+        engine_.stack.push(make_task(
+            RemoveDirectoryTask{question_.directory.again(), extra.name, removals_[i].scope}));
       } else {
         remove(extra.name);
       }
     }
     if (!names_.empty()) {
-      engine_.stack.push(make_task(RemoveTask{question_.folder.again(), names_}));
+      engine_.stack.push(make_task(RemoveTask{question_.directory.again(), names_}));
     }
   }
 
   void remove(std::string_view name) {
-    if (!is_mirrored(engine_, *question_.folder) && !question_.folder->doomed) return;
+    if (!is_mirrored(engine_, *question_.directory) && !question_.directory->doomed) return;
     names_.append(name).push_back('\0');
   }
 
@@ -202,7 +203,7 @@ bool fits(const Engine& engine, const Question& question, const uint8_t* choices
     const Kind kind =
         i < entries ? static_cast<Kind>(question.kinds[i]) : question.extras[i - entries].kind;
     if (choice > Choice::take_all) return false;
-    if (kind != Kind::folder && choice != Choice::leave && choice != Choice::take) return false;
+    if (kind != Kind::directory && choice != Choice::leave && choice != Choice::take) return false;
     if (has_scope(kind, choice)) asked++;
   }
   return asked == scopes;

@@ -1,4 +1,4 @@
-// Asks the host what is copied of a folder, and turns its answer into tasks. questions.h has the drawing.
+// Asks the host what is copied of a directory, and turns its answer into tasks. questions.h has the drawing.
 #pragma once
 
 #include <cstdint>
@@ -10,16 +10,16 @@ namespace fastcp {
 /** What becomes of an entry. The order is known to lib/selection/verdict.ts. */
 enum class Choice : uint8_t {
   leave,
-  look,      // a folder: asked about, and made only for something taken
-  take,      // copied; a folder is made, and asked about
-  take_all,  // a folder: copied with all that is in it
+  look,      // a directory: asked about, and made only for something taken
+  take,      // copied; a directory is made, and asked about
+  take_all,  // a directory: copied with all that is in it
 };
 
-/** Lists a folder for the host to judge; without a scope all of it is taken. */
-void ask(Worker& worker, FolderUse folder, Scope scope);
+/** Lists a directory for the host to judge; without a scope all of it is taken. */
+void ask(Worker& worker, DirectoryUse directory, Scope scope);
 
 /**
- * Whether an answer has a choice for each entry that its kind can have, and a scope for each folder
+ * Whether an answer has a choice for each entry that its kind can have, and a scope for each directory
  * that is to be asked about.
  */
 bool fits(const Engine& engine, const Question& question, const uint8_t* choices, size_t count,

@@ -22,38 +22,39 @@ using platform::Kind;
 using platform::Stat;
 
 /** Where DEST alone is concerned its path is the one to show. */
-bool fail(Engine& engine, const Folder& folder, const char* name, int error,
+bool fail(Engine& engine, const Directory& directory, const char* name, int error,
           const char* operation) {
-  return engine.fail({error < 0 ? -error : error, operation, folder.dst_path(name), {}}, &folder);
+  return engine.fail({error < 0 ? -error : error, operation, directory.dst_path(name), {}},
+                     &directory);
 }
 
 /** A name, and what it names; one that is gone meanwhile is left out. */
-bool find_kind(const Handle& folder, const char* name, Kind& kind) {
+bool find_kind(const Handle& directory, const char* name, Kind& kind) {
   Stat stat;
-  if (platform::stat_entry(folder, name, stat) < 0) return false;
+  if (platform::stat_entry(directory, name, stat) < 0) return false;
   kind = stat.kind;
   return true;
 }
 
-void note_removal(Engine& engine, const Folder& folder, const char* name, Kind kind) {
+void note_removal(Engine& engine, const Directory& directory, const char* name, Kind kind) {
   engine.count(Count::removed);
-  engine.note(folder, {name, name}, Action::remove, kind);
+  engine.note(directory, {name, name}, Action::remove, kind);
 }
 
-/** A folder of DEST that is to go. */
+/** A directory of DEST that is to go. */
 struct Doomed {
   Handle readable, target;
   Stat stat{};
   std::optional<uint32_t> owed_mode{};  // that it had, and gets back if it stays
 };
 
-/** Opens both ends of a folder of DEST that is to go. Reports what goes wrong. */
-bool open_doomed(Worker& worker, const Folder& parent, const char* name, Doomed& doomed) {
+/** Opens both ends of a directory of DEST that is to go. Reports what goes wrong. */
+bool open_doomed(Worker& worker, const Directory& parent, const char* name, Doomed& doomed) {
   Handle &readable = doomed.readable, &target = doomed.target;
   Stat& stat = doomed.stat;
   Engine& engine = worker.engine;
   int error = worker.with_descriptor(
-      [&] { return platform::open_target_folder(parent.dst(), name, Follow::no, target); });
+      [&] { return platform::open_target_directory(parent.dst(), name, Follow::no, target); });
   if (error < 0) return error == -ENOENT ? false : fail(engine, parent, name, error, "open");
   error = platform::stat_handle(target, stat);
   if (error < 0) return fail(engine, parent, name, error, "fstat");
@@ -61,7 +62,7 @@ bool open_doomed(Worker& worker, const Folder& parent, const char* name, Doomed&
     return fail(engine, parent, name, EXDEV, kRefused);
   const auto open = [&] {
     return worker.with_descriptor(
-        [&] { return platform::open_source_folder(parent.dst(), name, Follow::no, readable); });
+        [&] { return platform::open_source_directory(parent.dst(), name, Follow::no, readable); });
   };
   error = open();
   if (error == 0 && (stat.mode & 0100) == 0) {  // it can be listed, and nothing in it looked at
@@ -69,47 +70,47 @@ bool open_doomed(Worker& worker, const Folder& parent, const char* name, Doomed&
     error = platform::stat_entry(readable, ".", itself);
   }
   if (error == -EACCES && !engine.options.dry_run &&
-      platform::set_folder_mode(target, stat.mode | kOwner) == 0) {
+      platform::set_directory_mode(target, stat.mode | kOwner) == 0) {
     doomed.owed_mode = stat.mode;
     error = open();
-    if (error < 0) platform::set_folder_mode(target, stat.mode);
+    if (error < 0) platform::set_directory_mode(target, stat.mode);
   }
   return error == 0 || fail(engine, parent, name, error, "open");
 }
 
 /**
- * What is still to be removed is forgotten where memory is short, which is the error to report: then a folder
+ * What is still to be removed is forgotten where memory is short, which is the error to report: then a directory
  * that is not empty is none.
  */
 class KeptOnThrow {
  public:
-  explicit KeptOnThrow(Folder& folder) : folder_(folder) {}
+  explicit KeptOnThrow(Directory& directory) : directory_(directory) {}
   KeptOnThrow(const KeptOnThrow&) = delete;
   KeptOnThrow& operator=(const KeptOnThrow&) = delete;
   ~KeptOnThrow() {
-    if (std::uncaught_exceptions() > exceptions_) folder_.kept = true;
+    if (std::uncaught_exceptions() > exceptions_) directory_.kept = true;
   }
 
  private:
-  Folder& folder_;
+  Directory& directory_;
   const int exceptions_ = std::uncaught_exceptions();
 };
 
-/** Has the host say what of a doomed folder may go. */
-void ask_about(Worker& worker, FolderUse folder, Scope scope) {
-  Question question{std::move(folder), scope};
+/** Has the host say what of a doomed directory may go. */
+void ask_about(Worker& worker, DirectoryUse directory, Scope scope) {
+  Question question{std::move(directory), scope};
   const int error = list_entries(
-      question.folder->src(), worker.listing(), Worker::kListing,
+      question.directory->src(), worker.listing(), Worker::kListing,
       [&](const char*, const platform::Listed& entry) {
         Kind kind = entry.kind;
-        if (kind != Kind::unknown || find_kind(question.folder->src(), entry.name, kind)) {
+        if (kind != Kind::unknown || find_kind(question.directory->src(), entry.name, kind)) {
           question.extras.push_back({entry.name, kind, false});
         }
         return true;
       });
   if (error < 0) {
-    question.folder->kept = true;
-    fail(worker.engine, *question.folder, nullptr, error, "getdents64");
+    question.directory->kept = true;
+    fail(worker.engine, *question.directory, nullptr, error, "getdents64");
     return;
   }
   if (!question.extras.empty() && worker.engine.questions.add(std::move(question))) {
@@ -117,33 +118,33 @@ void ask_about(Worker& worker, FolderUse folder, Scope scope) {
   }
 }
 
-/** The end of a doomed folder: it is removed itself, unless something in it stays. */
-class Removal final : public FolderEnd {
+/** The end of a doomed directory: it is removed itself, unless something in it stays. */
+class Removal final : public DirectoryEnd {
  public:
   /** `then`: what SRC has in its place, or unknown. */
   explicit Removal(Kind then) : then_(then) {}
 
-  void finish(Engine& engine, Folder& folder) override {
-    if (!engine.stopped()) remove(engine, folder);
-    if (!removed_ && folder.owed_mode) give_back_mode(engine, folder);
+  void finish(Engine& engine, Directory& directory) override {
+    if (!engine.stopped()) remove(engine, directory);
+    if (!removed_ && directory.owed_mode) give_back_mode(engine, directory);
   }
 
  private:
-  void remove(Engine& engine, Folder& folder) {
-    Folder& parent = folder.parent();
-    const char* name = folder.names().dst;
-    FolderPin pin;
+  void remove(Engine& engine, Directory& directory) {
+    Directory& parent = directory.parent();
+    const char* name = directory.names().dst;
+    DirectoryPin pin;
     int error = pin.pin(parent);
     const char* operation = "open";
     if (error == 0 && !engine.options.dry_run) {
       operation = "rmdir";
-      error =
-          with_access(engine, parent, [&] { return platform::remove_folder(parent.dst(), name); });
+      error = with_access(engine, parent,
+                          [&] { return platform::remove_directory(parent.dst(), name); });
     }
-    const bool stays = folder.kept && (error == -ENOTEMPTY || engine.options.dry_run);
+    const bool stays = directory.kept && (error == -ENOTEMPTY || engine.options.dry_run);
     if (error == 0 && !stays) {
       removed_ = !engine.options.dry_run;
-      note_removal(engine, parent, name, Kind::folder);
+      note_removal(engine, parent, name, Kind::directory);
     } else {
       parent.kept = true;
       if (!stays) fail(engine, parent, name, error, operation);
@@ -156,11 +157,11 @@ class Removal final : public FolderEnd {
     }
   }
 
-  static void give_back_mode(Engine& engine, Folder& folder) {
-    FolderPin pin;
-    int error = pin.pin(folder);
-    if (error == 0) error = platform::set_folder_mode(folder.dst(), *folder.owed_mode);
-    if (error < 0) fail(engine, folder, nullptr, error, "fchmod");
+  static void give_back_mode(Engine& engine, Directory& directory) {
+    DirectoryPin pin;
+    int error = pin.pin(directory);
+    if (error == 0) error = platform::set_directory_mode(directory.dst(), *directory.owed_mode);
+    if (error < 0) fail(engine, directory, nullptr, error, "fchmod");
   }
 
   bool removed_ = false;
@@ -169,11 +170,11 @@ class Removal final : public FolderEnd {
 
 }  // namespace
 
-bool is_mirrored(const Engine& engine, const Folder& folder) {
-  return engine.options.mirror && folder.has_dst() && !folder.fresh;
+bool is_mirrored(const Engine& engine, const Directory& directory) {
+  return engine.options.mirror && directory.has_dst() && !directory.fresh;
 }
 
-bool list_extra(Worker& worker, const Folder& folder, const std::string& records,
+bool list_extra(Worker& worker, const Directory& directory, const std::string& records,
                 const std::string& kinds, std::vector<Extra>& out) {
   std::unordered_map<std::string_view, Kind> in_src;
   in_src.reserve(kinds.size());
@@ -184,56 +185,57 @@ bool list_extra(Worker& worker, const Folder& folder, const std::string& records
   }
   const auto compare = [&](const char*, const platform::Listed& entry) {
     Kind kind = entry.kind;
-    if (kind == Kind::unknown && !find_kind(folder.dst(), entry.name, kind)) return true;
+    if (kind == Kind::unknown && !find_kind(directory.dst(), entry.name, kind)) return true;
     const auto found = in_src.find(entry.name);
     if (found == in_src.end()) {
       out.push_back({entry.name, kind, false});
-    } else if ((found->second == Kind::folder) != (kind == Kind::folder)) {
+    } else if ((found->second == Kind::directory) != (kind == Kind::directory)) {
       out.push_back({entry.name, kind, true});
     }
     return true;
   };
-  int error = list_entries(folder.dst(), worker.listing(), Worker::kListing, compare);
+  int error = list_entries(directory.dst(), worker.listing(), Worker::kListing, compare);
   if (error == -EBADF) {  // it was closed meanwhile, and opened to make entries in only
     Handle listing;
     error = worker.with_descriptor(
-        [&] { return platform::open_source_folder(folder.dst(), ".", Follow::no, listing); });
-    if (error < 0) return fail(worker.engine, folder, nullptr, error, "open");
+        [&] { return platform::open_source_directory(directory.dst(), ".", Follow::no, listing); });
+    if (error < 0) return fail(worker.engine, directory, nullptr, error, "open");
     error = list_entries(listing, worker.listing(), Worker::kListing, compare);
   }
-  return error == 0 || fail(worker.engine, folder, nullptr, error, "getdents64");
+  return error == 0 || fail(worker.engine, directory, nullptr, error, "getdents64");
 }
 
-void remove_entry(Worker& worker, const FolderUse& use, const char* name) {
-  Folder& folder = *use;
+void remove_entry(Worker& worker, const DirectoryUse& use, const char* name) {
+  Directory& directory = *use;
   Engine& engine = worker.engine;
   Stat stat;
-  int error = platform::stat_entry(folder.dst(), name, stat);
+  int error = platform::stat_entry(directory.dst(), name, stat);
   if (error == -ENOENT) return;
-  if (error == 0 && stat.kind == Kind::folder) {
-    engine.stack.push(make_task(RemoveFolderTask{use.again(), name}));
+  if (error == 0 && stat.kind == Kind::directory) {
+    engine.stack.push(make_task(RemoveDirectoryTask{use.again(), name}));
     return;
   }
   const char* operation = "lstat";
   if (error == 0 && !engine.options.dry_run) {
     operation = "unlink";
-    error = with_access(engine, folder, [&] { return platform::remove_file(folder.dst(), name); });
+    error = with_access(engine, directory,
+                        [&] { return platform::remove_file(directory.dst(), name); });
   }
   if (error < 0) {
-    folder.kept = true;
-    fail(engine, folder, name, error, operation);
+    directory.kept = true;
+    fail(engine, directory, name, error, operation);
     return;
   }
-  note_removal(engine, folder, name, stat.kind);
+  note_removal(engine, directory, name, stat.kind);
 }
 
 void RemoveTask::run(Worker& worker) {
-  const FolderUse use = folder.again();  // outlives what may throw
+  const DirectoryUse use = directory.again();  // outlives what may throw
   const KeptOnThrow kept(*use);
-  FolderPin pin;
-  if (const int error = pin.pin(*folder); error < 0) {
-    folder->kept = true;
-    fail(worker.engine, *folder, nullptr, error, "open");
+  DirectoryPin pin;
+  if (const int error = pin.pin(*directory); error < 0) {
+    directory->kept = true;
+    fail(worker.engine, *directory, nullptr, error, "open");
     return;
   }
   for (size_t at = 0; at < names.size();) {
@@ -245,50 +247,50 @@ void RemoveTask::run(Worker& worker) {
     }
     const char* name = names.data() + at;
     at += std::strlen(name) + 1;
-    remove_entry(worker, folder, name);
+    remove_entry(worker, directory, name);
   }
 }
 
-void RemoveFolderTask::run(Worker& worker) {
+void RemoveDirectoryTask::run(Worker& worker) {
   Engine& engine = worker.engine;
-  const FolderUse above = parent.again();  // outlives what may throw
+  const DirectoryUse above = parent.again();  // outlives what may throw
   const KeptOnThrow above_kept(*above);
-  FolderPin pin;
+  DirectoryPin pin;
   if (const int error = pin.pin(*parent); error < 0) {
     parent->kept = true;
     fail(engine, *parent, name.c_str(), error, "open");
     return;
   }
-  engine.folders.make_room();
+  engine.directories.make_room();
   Doomed doomed;
   if (!open_doomed(worker, *parent, name.c_str(), doomed)) {
     parent->kept = true;
     return;
   }
   pin.release();
-  FolderUse folder = Folder::create(std::move(parent), name, name, std::move(doomed.readable),
-                                    std::move(doomed.target));
-  folder->src_stat = folder->dst_stat = doomed.stat;
-  folder->owed_mode = doomed.owed_mode;
-  folder->doomed = true;
-  folder->end = std::make_unique<Removal>(then);
-  const FolderUse own_use = folder.again();
+  DirectoryUse directory = Directory::create(std::move(parent), name, name,
+                                             std::move(doomed.readable), std::move(doomed.target));
+  directory->src_stat = directory->dst_stat = doomed.stat;
+  directory->owed_mode = doomed.owed_mode;
+  directory->doomed = true;
+  directory->end = std::make_unique<Removal>(then);
+  const DirectoryUse own_use = directory.again();
   const KeptOnThrow kept(*own_use);
-  if (scope != 0) return ask_about(worker, std::move(folder), scope);
+  if (scope != 0) return ask_about(worker, std::move(directory), scope);
 
   constexpr size_t kPart = 8 << 10;  // bytes
   std::string part;
   const auto push_part = [&] {
     if (!part.empty())
-      engine.stack.push(make_task(RemoveTask{folder.again(), std::exchange(part, {})}));
+      engine.stack.push(make_task(RemoveTask{directory.again(), std::exchange(part, {})}));
   };
-  FolderPin own;  // gone before the folder is
-  if (const int error = own.pin(*folder); error < 0) {
-    fail(engine, *folder, nullptr, error, "open");
+  DirectoryPin own;  // gone before the directory is
+  if (const int error = own.pin(*directory); error < 0) {
+    fail(engine, *directory, nullptr, error, "open");
     return;
   }
   // All of it before the first is removed: some file systems lose their place in a listing then.
-  const int error = list_entries(folder->src(), worker.listing(), Worker::kListing,
+  const int error = list_entries(directory->src(), worker.listing(), Worker::kListing,
                                  [&](const char*, const platform::Listed& entry) {
                                    part.append(entry.name, std::strlen(entry.name) + 1);
                                    if (part.size() >= kPart) push_part();
@@ -296,8 +298,8 @@ void RemoveFolderTask::run(Worker& worker) {
                                  });
   push_part();
   if (error < 0) {
-    folder->kept = true;
-    fail(engine, *folder, nullptr, error, "getdents64");
+    directory->kept = true;
+    fail(engine, *directory, nullptr, error, "getdents64");
   }
 }
 

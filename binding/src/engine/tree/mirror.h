@@ -1,10 +1,10 @@
-// What DEST has and SRC does not: found while a folder is listed, and removed before its entries are
+// What DEST has and SRC does not: found while a directory is listed, and removed before its entries are
 // copied.
 //
 //   list both ends ── no host: remove what is extra, copy the rest
 //                  └─ ask the host about both (questions.cc): what it leaves alone stays
 //
-//   RemoveFolderTask ─> a doomed Folder: both ends are DEST's; its entries are removed, and it itself
+//   RemoveDirectoryTask ─> a doomed Directory: both ends are DEST's; its entries are removed, and it itself
 //                       when its last use ends; then SRC's entry of that name is copied, if there is one
 #pragma once
 
@@ -16,21 +16,21 @@
 namespace fastcp {
 
 /** Whether DEST may have something there that SRC has not. */
-bool is_mirrored(const Engine& engine, const Folder& folder);
+bool is_mirrored(const Engine& engine, const Directory& directory);
 
 /**
- * Compares a folder's end in DEST with a whole listing of SRC, whose kinds are known. Reports what goes
+ * Compares a directory's end in DEST with a whole listing of SRC, whose kinds are known. Reports what goes
  * wrong: then nothing is to be removed.
  */
-bool list_extra(Worker& worker, const Folder& folder, const std::string& records,
+bool list_extra(Worker& worker, const Directory& directory, const std::string& records,
                 const std::string& kinds, std::vector<Extra>& out);
 
-/** Removes one entry of DEST; a folder is pushed as a task. */
-void remove_entry(Worker& worker, const FolderUse& folder, const char* name);
+/** Removes one entry of DEST; a directory is pushed as a task. */
+void remove_entry(Worker& worker, const DirectoryUse& directory, const char* name);
 
-/** Remove a folder of DEST that SRC does not have, or what of it the host lets go. */
-struct RemoveFolderTask {
-  FolderUse parent;
+/** Remove a directory of DEST that SRC does not have, or what of it the host lets go. */
+struct RemoveDirectoryTask {
+  DirectoryUse parent;
   std::string name;
   Scope scope = 0;
   platform::Kind then = platform::Kind::unknown;  // copied when its place is free
@@ -38,9 +38,9 @@ struct RemoveFolderTask {
   void run(Worker& worker);
 };
 
-/** Remove entries of a folder of DEST. */
+/** Remove entries of a directory of DEST. */
 struct RemoveTask {
-  FolderUse folder;
+  DirectoryUse directory;
   std::string names;  // each ended by a NUL
 
   void run(Worker& worker);

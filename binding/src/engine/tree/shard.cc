@@ -20,17 +20,17 @@ uint64_t mix(uint64_t hash) {
 
 }  // namespace
 
-uint64_t path_hash(const Folder& folder, const char* name) {
-  return folder.is_base() ? kBasis : add(add(folder.path_hash, "/"), name);
+uint64_t path_hash(const Directory& directory, const char* name) {
+  return directory.is_base() ? kBasis : add(add(directory.path_hash, "/"), name);
 }
 
-bool is_mine(const Options& options, const Folder& folder, const char* name) {
+bool is_mine(const Options& options, const Directory& directory, const char* name) {
   if (options.shards == 1) return true;
-  // Folder by folder, so that few shards make the same one; the widest would outweigh a whole shard
+  // Directory by directory, so that few shards make the same one; the widest would outweigh a whole shard
   // if they were not divided.
   constexpr uint64_t kSlices = 16;
   const uint64_t slice = mix(add(kBasis, name)) % kSlices;
-  return mix(folder.path_hash + slice * 0x9e3779b97f4a7c15) % options.shards == options.shard;
+  return mix(directory.path_hash + slice * 0x9e3779b97f4a7c15) % options.shards == options.shard;
 }
 
 }  // namespace fastcp

@@ -6,10 +6,10 @@
 
 namespace fastcp {
 
-/** Of the path of an entry of `folder`, below SRC; SRC's own in the base. */
-uint64_t path_hash(const Folder& folder, const char* name);
+/** Of the path of an entry of `directory`, below SRC; SRC's own in the base. */
+uint64_t path_hash(const Directory& directory, const char* name);
 
-/** Whether an entry of a folder, or a SRC that is no folder, belongs to this copy's shard. */
-bool is_mine(const Options& options, const Folder& folder, const char* name);
+/** Whether an entry of a directory, or a SRC that is no directory, belongs to this copy's shard. */
+bool is_mine(const Options& options, const Directory& directory, const char* name);
 
 }  // namespace fastcp

@@ -1,5 +1,5 @@
 // macOS: extended attributes, and access control lists as if they were attributes, in the form that
-// acl_copy_ext() gives them. A list says itself what of it folders hand on, so there is no second one.
+// acl_copy_ext() gives them. A list says itself what of it directories hand on, so there is no second one.
 
 #include <sys/acl.h>
 #include <sys/types.h>

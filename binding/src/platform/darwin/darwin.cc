@@ -18,12 +18,12 @@
 
 namespace fastcp::platform {
 
-// --- folders ---------------------------------------------------------------------------------
+// --- directories ---------------------------------------------------------------------------------
 
-int open_target_folder(const Handle& parent, const char* name, Follow follow, Handle& out) {
-  const int error = open_source_folder(parent, name, follow, out);
+int open_target_directory(const Handle& parent, const char* name, Follow follow, Handle& out) {
+  const int error = open_source_directory(parent, name, follow, out);
   if (error != -EACCES) return error;
-  // A drop folder need not grant reading; systems that do not know the flag refuse once more.
+  // A drop directory need not grant reading; systems that do not know the flag refuse once more.
   return open_at(parent, name, O_SEARCH | O_CLOEXEC | nofollow(follow), 0, out);
 }
 
@@ -42,7 +42,7 @@ Field take(const char*& at) {
 Kind kind_of_type(fsobj_type_t type) {
   switch (type) {
     case 1: return Kind::file;
-    case 2: return Kind::folder;
+    case 2: return Kind::directory;
     case 3: return Kind::block_device;
     case 4: return Kind::character_device;
     case 5: return Kind::link;
@@ -54,11 +54,11 @@ Kind kind_of_type(fsobj_type_t type) {
 
 }  // namespace
 
-int64_t read_listing(const Handle& folder, char* buffer, size_t size) {
+int64_t read_listing(const Handle& directory, char* buffer, size_t size) {
   attrlist wanted{};
   wanted.bitmapcount = ATTR_BIT_MAP_COUNT;
   wanted.commonattr = ATTR_CMN_RETURNED_ATTRS | ATTR_CMN_NAME | ATTR_CMN_ERROR | ATTR_CMN_OBJTYPE;
-  const int count = retry([&] { return getattrlistbulk(fd(folder), &wanted, buffer, size, 0); });
+  const int count = retry([&] { return getattrlistbulk(fd(directory), &wanted, buffer, size, 0); });
   if (count <= 0) return count;
   const char* at = buffer;
   for (int i = 0; i < count; i++) at += parse_listing(at).size;
@@ -79,35 +79,35 @@ Listed parse_listing(const char* record) {
   return entry;
 }
 
-bool is_mount_point(const Handle& parent, const Handle& folder) {
+bool is_mount_point(const Handle& parent, const Handle& directory) {
   Stat above, found;
-  return stat_handle(parent, above) == 0 && stat_handle(folder, found) == 0 &&
+  return stat_handle(parent, above) == 0 && stat_handle(directory, found) == 0 &&
          above.dev != found.dev;
 }
 
-bool is_read_only(const Handle& folder) {
+bool is_read_only(const Handle& directory) {
   struct statfs found;
-  return check([&] { return fstatfs(fd(folder), &found); }) == 0 &&
+  return check([&] { return fstatfs(fd(directory), &found); }) == 0 &&
          (found.f_flags & MNT_RDONLY) != 0;
 }
 
-bool is_append_only(const Handle& folder, const char* path) {
+bool is_append_only(const Handle& directory, const char* path) {
   struct stat found;
-  return check([&] { return fstatat(fd(folder), path, &found, 0); }) == 0 &&
+  return check([&] { return fstatat(fd(directory), path, &found, 0); }) == 0 &&
          (found.st_flags & (UF_APPEND | SF_APPEND)) != 0;
 }
 
-bool has_own_clock(const Handle& folder) {
+bool has_own_clock(const Handle& directory) {
   struct statfs found;
   // Others are served, or do not store a ctime at every change.
-  return check([&] { return fstatfs(fd(folder), &found); }) == 0 &&
+  return check([&] { return fstatfs(fd(directory), &found); }) == 0 &&
          (found.f_flags & MNT_LOCAL) != 0 && std::string_view(found.f_fstypename) == "apfs";
 }
 
-uint64_t time_step(const Handle& folder) {
+uint64_t time_step(const Handle& directory) {
   constexpr uint64_t kSecond = 1'000'000'000;  // ns
   struct statfs found;
-  if (check([&] { return fstatfs(fd(folder), &found); }) < 0) return 1;
+  if (check([&] { return fstatfs(fd(directory), &found); }) < 0) return 1;
   const std::string_view type = found.f_fstypename;
   if (type == "msdos") return 2 * kSecond;
   if (type == "hfs") return kSecond;
@@ -115,7 +115,7 @@ uint64_t time_step(const Handle& folder) {
   return type == "smbfs" || type == "ntfs" ? 100 : 1;
 }
 
-int set_folder_mode(const Handle& folder, uint32_t mode) { return set_mode(folder, mode); }
+int set_directory_mode(const Handle& directory, uint32_t mode) { return set_mode(directory, mode); }
 
 // --- entries ---------------------------------------------------------------------------------
 
@@ -126,21 +126,21 @@ constexpr int kReadFlags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
 
 }  // namespace
 
-int create_unnamed(const Handle& /*folder*/, const char* /*path*/, uint32_t /*mode*/,
+int create_unnamed(const Handle& /*directory*/, const char* /*path*/, uint32_t /*mode*/,
                    Handle& /*out*/) {
   return -EOPNOTSUPP;
 }
 
-int name_file(const Handle& /*file*/, const Handle& /*folder*/, const char* /*name*/) {
+int name_file(const Handle& /*file*/, const Handle& /*directory*/, const char* /*name*/) {
   return -EOPNOTSUPP;
 }
 
 int open_unnamed(const Handle& /*file*/, Handle& /*out*/) { return -EOPNOTSUPP; }
 
-int open_source_file(const Handle& folder, const char* name, Follow follow, bool& without_atime,
+int open_source_file(const Handle& directory, const char* name, Follow follow, bool& without_atime,
                      Handle& out) {
   without_atime = false;  // there is no O_NOATIME
-  return open_at(folder, name, kReadFlags | nofollow(follow), 0, out);
+  return open_at(directory, name, kReadFlags | nofollow(follow), 0, out);
 }
 
 int identify(const Handle& handle, Identity& out) {
@@ -153,11 +153,11 @@ int identify(const Handle& handle, Identity& out) {
 
 uint64_t file_system(const Handle& /*handle*/) { return 0; }
 
-bool exchange_renews_ctime(const Handle& /*folder*/) { return false; }
+bool exchange_renews_ctime(const Handle& /*directory*/) { return false; }
 
-int open_entry(const Handle& folder, const char* name, Follow follow, Handle& out) {
+int open_entry(const Handle& directory, const char* name, Follow follow, Handle& out) {
   Stat found;
-  if (const int error = stat_entry(folder, name, found, follow); error < 0) return error;
+  if (const int error = stat_entry(directory, name, found, follow); error < 0) return error;
   switch (found.kind) {
     case Kind::character_device:  // to open one may do something
     case Kind::block_device:
@@ -165,17 +165,17 @@ int open_entry(const Handle& folder, const char* name, Follow follow, Handle& ou
     default: break;
   }
   // O_SYMLINK opens a link itself; with O_NOFOLLOW it would be refused.
-  return open_at(folder, name, kReadFlags | (follow == Follow::yes ? 0 : O_SYMLINK), 0, out);
+  return open_at(directory, name, kReadFlags | (follow == Follow::yes ? 0 : O_SYMLINK), 0, out);
 }
 
-int make_special(const Handle& folder, const char* name, const Stat& source, uint32_t mode) {
+int make_special(const Handle& directory, const char* name, const Stat& source, uint32_t mode) {
   if (source.kind != Kind::fifo) return -EOPNOTSUPP;
   // macOS 13 has it; a plain use would keep the addon from being loaded before.
   using MakeFifo = int (*)(int, const char*, mode_t);
   static const auto make_fifo = reinterpret_cast<MakeFifo>(dlsym(RTLD_DEFAULT, "mkfifoat"));
   if (make_fifo == nullptr) return -EOPNOTSUPP;
   return check(
-      [&] { return make_fifo(fd(folder), name, static_cast<mode_t>(mode & kPermissions)); });
+      [&] { return make_fifo(fd(directory), name, static_cast<mode_t>(mode & kPermissions)); });
 }
 
 // --- what an entry has beside its content -----------------------------------------------------
@@ -198,8 +198,8 @@ int touch(const Handle& entry) {
 }
 
 // No F_FULLFSYNC, which waits for what a device has in its own memory, too, for seconds.
-int sync(const Handle& file_or_folder) {
-  return check([&] { return fsync(fd(file_or_folder)); });
+int sync(const Handle& file_or_directory) {
+  return check([&] { return fsync(fd(file_or_directory)); });
 }
 
 // --- content ---------------------------------------------------------------------------------
@@ -214,8 +214,8 @@ Attempt clone_file(const Handle& /*src*/, const Handle& /*dst*/) {
 namespace {
 
 /** Opens a clone that was just made. Negative errnos; -EBUSY: what is there is not ours. */
-int take_clone(const Handle& folder, const char* name, Handle& out) {
-  if (const int error = open_at(folder, name, kReadFlags | O_NOFOLLOW, 0, out); error < 0) {
+int take_clone(const Handle& directory, const char* name, Handle& out) {
+  if (const int error = open_at(directory, name, kReadFlags | O_NOFOLLOW, 0, out); error < 0) {
     return error;
   }
   struct stat made;
@@ -232,8 +232,8 @@ int take_clone(const Handle& folder, const char* name, Handle& out) {
 
 }  // namespace
 
-int create_clone(const Handle& src, const Handle& folder, const char* name, Handle& out) {
-  if (retry([&] { return fclonefileat(fd(src), fd(folder), name, CLONE_NOOWNERCOPY); }) < 0) {
+int create_clone(const Handle& src, const Handle& directory, const char* name, Handle& out) {
+  if (retry([&] { return fclonefileat(fd(src), fd(directory), name, CLONE_NOOWNERCOPY); }) < 0) {
     switch (errno) {
       case ENOTSUP:
       case EOPNOTSUPP:
@@ -245,10 +245,10 @@ int create_clone(const Handle& src, const Handle& folder, const char* name, Hand
       default: return failure();
     }
   }
-  const int error = take_clone(folder, name, out);
+  const int error = take_clone(directory, name, out);
   if (error == 0) return 0;
   out.close();
-  if (error != -EBUSY) remove_file(folder, name);
+  if (error != -EBUSY) remove_file(directory, name);
   return error == -EACCES ? -EOPNOTSUPP : error;  // its mode keeps us from reading it
 }
 

@@ -1,4 +1,4 @@
-// macOS: what is done with trees as a whole. A snapshot is a clone of a folder, which APFS makes in one
+// macOS: what is done with trees as a whole. A snapshot is a clone of a directory, which APFS makes in one
 // call; Apple advises against it for everyday use, so it is for those who ask for it.
 
 #include <sys/attr.h>
@@ -18,9 +18,9 @@
 namespace fastcp::platform {
 namespace {
 
-bool can_clone(const Handle& folder) {
+bool can_clone(const Handle& directory) {
   struct statfs found;
-  if (check([&] { return fstatfs(fd(folder), &found); }) < 0) return false;
+  if (check([&] { return fstatfs(fd(directory), &found); }) < 0) return false;
   attrlist wanted{};
   wanted.bitmapcount = ATTR_BIT_MAP_COUNT;
   wanted.volattr = ATTR_VOL_INFO | ATTR_VOL_CAPABILITIES;
@@ -38,12 +38,12 @@ bool can_clone(const Handle& folder) {
 }
 
 /** Whether another volume is mounted below: its files would be left out. */
-bool has_mounts(const Handle& folder) {
+bool has_mounts(const Handle& directory) {
   // Paths on the two volumes of the system have two forms.
   std::vector<std::string> paths;
   for (const int form : {F_GETPATH, F_GETPATH_NOFIRMLINK}) {
     char path[MAXPATHLEN];
-    if (check([&] { return fcntl(fd(folder), form, path); }) == 0)
+    if (check([&] { return fcntl(fd(directory), form, path); }) == 0)
       paths.emplace_back(std::string(path) + '/');
   }
   constexpr int kMore = 8;  // that are mounted between the two calls
@@ -71,35 +71,37 @@ int check_rename(Rename rename) {
 
 }  // namespace
 
-bool wants_folders_early(const Handle& /*folder*/) { return false; }
+bool wants_directories_early(const Handle& /*directory*/) { return false; }
 
-int rename_new(const Handle& folder, const char* from, const char* to) {
-  return check_rename([&] { return renameatx_np(fd(folder), from, fd(folder), to, RENAME_EXCL); });
-}
-
-int exchange(const Handle& folder, const char* one, const char* other) {
+int rename_new(const Handle& directory, const char* from, const char* to) {
   return check_rename(
-      [&] { return renameatx_np(fd(folder), one, fd(folder), other, RENAME_SWAP); });
+      [&] { return renameatx_np(fd(directory), from, fd(directory), to, RENAME_EXCL); });
 }
 
-int check_snapshot(const Handle& source, const Handle& folder) {
+int exchange(const Handle& directory, const char* one, const char* other) {
+  return check_rename(
+      [&] { return renameatx_np(fd(directory), one, fd(directory), other, RENAME_SWAP); });
+}
+
+int check_snapshot(const Handle& source, const Handle& directory) {
   if (!can_clone(source)) return -EOPNOTSUPP;
   Stat from, to;
   if (const int error = stat_handle(source, from); error < 0) return error;
-  if (const int error = stat_handle(folder, to); error < 0) return error;
+  if (const int error = stat_handle(directory, to); error < 0) return error;
   if (from.dev != to.dev) return -EXDEV;
   return has_mounts(source) ? -ENOTEMPTY : 0;
 }
 
-int take_snapshot(const Handle& source, const Handle& folder, const char* name) {
-  const int error = check([&] { return fclonefileat(fd(source), fd(folder), name, CLONE_ACL); });
+int take_snapshot(const Handle& source, const Handle& directory, const char* name) {
+  const int error = check([&] { return fclonefileat(fd(source), fd(directory), name, CLONE_ACL); });
   if (error != -EINVAL) return error;
-  return check(
-      [&] { return fclonefileat(fd(source), fd(folder), name, 0); });  // a system without CLONE_ACL
+  return check([&] {
+    return fclonefileat(fd(source), fd(directory), name, 0);
+  });  // a system without CLONE_ACL
 }
 
-int make_snapshot_source(const Handle& folder, const char* name) {
-  return can_clone(folder) ? make_folder(folder, name, 0777) : -EOPNOTSUPP;
+int make_snapshot_source(const Handle& directory, const char* name) {
+  return can_clone(directory) ? make_directory(directory, name, 0777) : -EOPNOTSUPP;
 }
 
 }  // namespace fastcp::platform

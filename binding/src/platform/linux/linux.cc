@@ -50,16 +50,16 @@ struct ProcName {
 
 }  // namespace
 
-// --- folders ---------------------------------------------------------------------------------
+// --- directories ---------------------------------------------------------------------------------
 
-int open_target_folder(const Handle& parent, const char* name, Follow follow, Handle& out) {
-  // O_PATH asks for no permission to read, which a drop folder need not grant.
+int open_target_directory(const Handle& parent, const char* name, Follow follow, Handle& out) {
+  // O_PATH asks for no permission to read, which a drop directory need not grant.
   return open_at(parent, name, O_PATH | O_DIRECTORY | O_CLOEXEC | nofollow(follow), 0, out);
 }
 
-int64_t read_listing(const Handle& folder, char* buffer, size_t size) {
+int64_t read_listing(const Handle& directory, char* buffer, size_t size) {
   // glibc has a wrapper since 2.30 only.
-  return retry([&] { return syscall(SYS_getdents64, fd(folder), buffer, size); });
+  return retry([&] { return syscall(SYS_getdents64, fd(directory), buffer, size); });
 }
 
 Listed parse_listing(const char* record) {
@@ -69,30 +69,30 @@ Listed parse_listing(const char* record) {
           entry->size};
 }
 
-bool is_mount_point(const Handle& parent, const Handle& folder) {
+bool is_mount_point(const Handle& parent, const Handle& directory) {
   struct stat above, found;
 #ifdef STATX_ATTR_MOUNT_ROOT
   struct statx known;
-  if (check([&] { return statx(fd(folder), "", AT_EMPTY_PATH, STATX_INO, &known); }) == 0 &&
+  if (check([&] { return statx(fd(directory), "", AT_EMPTY_PATH, STATX_INO, &known); }) == 0 &&
       (known.stx_attributes_mask & STATX_ATTR_MOUNT_ROOT) != 0) {
     return (known.stx_attributes & STATX_ATTR_MOUNT_ROOT) != 0;
   }
 #endif
   // Before Linux 5.8: subvolumes of btrfs look the same, and are spared with what is mounted.
   return check([&] { return fstat(fd(parent), &above); }) == 0 &&
-         check([&] { return fstat(fd(folder), &found); }) == 0 && above.st_dev != found.st_dev;
+         check([&] { return fstat(fd(directory), &found); }) == 0 && above.st_dev != found.st_dev;
 }
 
-bool is_read_only(const Handle& folder) {
+bool is_read_only(const Handle& directory) {
   struct statfs found;
-  return check([&] { return fstatfs(fd(folder), &found); }) == 0 &&
+  return check([&] { return fstatfs(fd(directory), &found); }) == 0 &&
          (found.f_flags & ST_RDONLY) != 0;
 }
 
-bool is_append_only(const Handle& folder, const char* path) {
+bool is_append_only(const Handle& directory, const char* path) {
 #ifdef STATX_ATTR_APPEND
   struct statx known;
-  return check([&] { return statx(fd(folder), path, 0, STATX_INO, &known); }) == 0 &&
+  return check([&] { return statx(fd(directory), path, 0, STATX_INO, &known); }) == 0 &&
          (known.stx_attributes & STATX_ATTR_APPEND) != 0;
 #else
   return false;
@@ -142,7 +142,7 @@ uint64_t mount_number(const Handle& handle) {
 
 }  // namespace
 
-bool has_own_clock(const Handle& folder) {
+bool has_own_clock(const Handle& directory) {
   // Only those that are known. Others may be served, with ctimes of another host's clock (NFS, SMB, FUSE, GPFS …),
   // store no ctime (FAT, squashfs …), or not renew it in rename() (HFS+). linux/magic.h does not have all.
   constexpr std::array<uint32_t, 9> kLocal = {
@@ -152,27 +152,27 @@ bool has_own_clock(const Handle& folder) {
       0xca451a4e,  // bcachefs
       0x3153464a,  // JFS
   };
-  const uint32_t type = type_of(folder);
-  if (type == kOverlayfs) return mount_number(folder) != 0;
+  const uint32_t type = type_of(directory);
+  if (type == kOverlayfs) return mount_number(directory) != 0;
   return std::find(kLocal.begin(), kLocal.end(), type) != kLocal.end();
 }
 
-bool exchange_renews_ctime(const Handle& folder) {
+bool exchange_renews_ctime(const Handle& directory) {
   // XFS does not, nor does overlayfs above it. Others were not tried.
   constexpr std::array<uint32_t, 4> kKnown = {kExt, kBtrfs, kTmpfs, kRamfs};
-  return std::find(kKnown.begin(), kKnown.end(), type_of(folder)) != kKnown.end();
+  return std::find(kKnown.begin(), kKnown.end(), type_of(directory)) != kKnown.end();
 }
 
-uint64_t time_step(const Handle& folder) {
+uint64_t time_step(const Handle& directory) {
   constexpr uint64_t kSecond = 1'000'000'000;  // ns
   struct statfs found;
-  if (check([&] { return fstatfs(fd(folder), &found); }) < 0) return 1;
+  if (check([&] { return fstatfs(fd(directory), &found); }) < 0) return 1;
   switch (static_cast<uint32_t>(found.f_type)) {
     case 0x00004d44: return 2 * kSecond;    // FAT
     case 0x2011bab0: return kSecond / 100;  // exFAT
     case 0x0000ef53: {  // ext2, ext3, ext4: inodes of 128 bytes have no room for nanoseconds, nor for a birth
       Identity inode{};
-      return identify(folder, inode) == 0 && inode.birth == Time{} ? kSecond : 1;
+      return identify(directory, inode) == 0 && inode.birth == Time{} ? kSecond : 1;
     }
     case 0x00004244:  // HFS
     case 0x0000482b:  // HFS+
@@ -191,12 +191,12 @@ uint64_t time_step(const Handle& folder) {
   }
 }
 
-int set_folder_mode(const Handle& folder, uint32_t mode) {
+int set_directory_mode(const Handle& directory, uint32_t mode) {
   Handle readable;  // fchmod() takes no O_PATH
-  const int error = open_source_folder(folder, ".", Follow::no, readable);
+  const int error = open_source_directory(directory, ".", Follow::no, readable);
   if (error == 0) return check([&] { return fchmod(fd(readable), mode); });
   // Its mode keeps even its owner out.
-  if (error == -EACCES) return check([&] { return chmod(ProcName(folder).text, mode); });
+  if (error == -EACCES) return check([&] { return chmod(ProcName(directory).text, mode); });
   return error;
 }
 
@@ -235,37 +235,38 @@ int identify(const Handle& handle, Identity& out) {
   return 0;
 }
 
-int create_unnamed(const Handle& folder, const char* path, uint32_t mode, Handle& out) {
-  const int error = open_at(folder, path, O_WRONLY | O_TMPFILE | O_CLOEXEC, mode, out);
+int create_unnamed(const Handle& directory, const char* path, uint32_t mode, Handle& out) {
+  const int error = open_at(directory, path, O_WRONLY | O_TMPFILE | O_CLOEXEC, mode, out);
   return error == -EISDIR || error == -EINVAL ? -EOPNOTSUPP : error;
 }
 
-int name_file(const Handle& file, const Handle& folder, const char* name) {
+int name_file(const Handle& file, const Handle& directory, const char* name) {
   const ProcName unnamed(file);
-  return check([&] { return linkat(AT_FDCWD, unnamed.text, fd(folder), name, AT_SYMLINK_FOLLOW); });
+  return check(
+      [&] { return linkat(AT_FDCWD, unnamed.text, fd(directory), name, AT_SYMLINK_FOLLOW); });
 }
 
 int open_unnamed(const Handle& file, Handle& out) {
-  return open_at(Handle::working_folder(), ProcName(file).text, O_RDONLY | O_CLOEXEC, 0, out);
+  return open_at(Handle::working_directory(), ProcName(file).text, O_RDONLY | O_CLOEXEC, 0, out);
 }
 
-int open_source_file(const Handle& folder, const char* name, Follow follow, bool& without_atime,
+int open_source_file(const Handle& directory, const char* name, Follow follow, bool& without_atime,
                      Handle& out) {
   // O_NONBLOCK: a FIFO that took the file's place must not hold a worker.
   const int flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | nofollow(follow);
   if (without_atime) {
-    const int error = open_at(folder, name, flags | O_NOATIME, 0, out);
+    const int error = open_at(directory, name, flags | O_NOATIME, 0, out);
     if (error != -EPERM) return error;
     without_atime = false;  // somebody else's file
   }
-  return open_at(folder, name, flags, 0, out);
+  return open_at(directory, name, flags, 0, out);
 }
 
-int open_entry(const Handle& folder, const char* name, Follow follow, Handle& out) {
-  return open_at(folder, name, O_PATH | O_CLOEXEC | nofollow(follow), 0, out);
+int open_entry(const Handle& directory, const char* name, Follow follow, Handle& out) {
+  return open_at(directory, name, O_PATH | O_CLOEXEC | nofollow(follow), 0, out);
 }
 
-int make_special(const Handle& folder, const char* name, const Stat& source, uint32_t mode) {
+int make_special(const Handle& directory, const char* name, const Stat& source, uint32_t mode) {
   mode_t type = 0;
   switch (source.kind) {
     case Kind::fifo: type = S_IFIFO; break;
@@ -274,13 +275,14 @@ int make_special(const Handle& folder, const char* name, const Stat& source, uin
     default: return -EINVAL;
   }
   return check(
-      [&] { return mknodat(fd(folder), name, type | (mode & kPermissions), source.rdev); });
+      [&] { return mknodat(fd(directory), name, type | (mode & kPermissions), source.rdev); });
 }
 
-int rename_new(const Handle& folder, const char* from, const char* to) {
+int rename_new(const Handle& directory, const char* from, const char* to) {
   // glibc has a wrapper since 2.28 only.
-  return check(
-      [&] { return syscall(SYS_renameat2, fd(folder), from, fd(folder), to, RENAME_NOREPLACE); });
+  return check([&] {
+    return syscall(SYS_renameat2, fd(directory), from, fd(directory), to, RENAME_NOREPLACE);
+  });
 }
 
 // --- what an entry has beside its content -----------------------------------------------------
@@ -376,11 +378,12 @@ uint32_t group_permissions(const char* list, size_t size) {
   return group & mask & 7;
 }
 
-int sync(const Handle& file_or_folder) {
-  const int synced = check([&] { return fsync(fd(file_or_folder)); });
+int sync(const Handle& file_or_directory) {
+  const int synced = check([&] { return fsync(fd(file_or_directory)); });
   if (synced != -EBADF) return synced;
-  Handle readable;  // a folder's handle that is good for nothing else
-  if (const int error = open_source_folder(file_or_folder, ".", Follow::no, readable); error < 0) {
+  Handle readable;  // a directory's handle that is good for nothing else
+  if (const int error = open_source_directory(file_or_directory, ".", Follow::no, readable);
+      error < 0) {
     return error;
   }
   return check([&] { return fsync(fd(readable)); });
@@ -410,7 +413,7 @@ Attempt clone_file(const Handle& src, const Handle& dst) {
 const char* const clone_call = "ioctl(FICLONE)";
 const bool clones_are_created = false;
 
-int create_clone(const Handle& /*src*/, const Handle& /*folder*/, const char* /*name*/,
+int create_clone(const Handle& /*src*/, const Handle& /*directory*/, const char* /*name*/,
                  Handle& /*out*/) {
   return -EOPNOTSUPP;
 }

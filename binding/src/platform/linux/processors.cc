@@ -38,10 +38,10 @@ std::string read_file(const std::string& path) {
 }
 
 /** What one group may use, in processors. */
-double read_quota(const std::string& folder) {
-  const std::string both = read_file(folder + "/cpu.max");  // version 2: `max` is no number
-  const std::string text = both.empty() ? read_file(folder + "/cpu.cfs_quota_us") + " " +
-                                              read_file(folder + "/cpu.cfs_period_us")
+double read_quota(const std::string& directory) {
+  const std::string both = read_file(directory + "/cpu.max");  // version 2: `max` is no number
+  const std::string text = both.empty() ? read_file(directory + "/cpu.cfs_quota_us") + " " +
+                                              read_file(directory + "/cpu.cfs_period_us")
                                         : both;
   double quota = 0, period = 0;
   const bool known = std::sscanf(text.c_str(), "%lf %lf", &quota, &period) == 2;

@@ -18,9 +18,9 @@
 namespace fastcp::platform {
 namespace {
 
-bool is_btrfs(const Handle& folder) {
+bool is_btrfs(const Handle& directory) {
   struct statfs found;
-  return check([&] { return fstatfs(fd(folder), &found); }) == 0 &&
+  return check([&] { return fstatfs(fd(directory), &found); }) == 0 &&
          found.f_type == BTRFS_SUPER_MAGIC;
 }
 
@@ -45,15 +45,16 @@ bool set_name(char (&to)[size], const char* name) {
 
 }  // namespace
 
-bool wants_folders_early(const Handle& folder) { return is_btrfs(folder); }
+bool wants_directories_early(const Handle& directory) { return is_btrfs(directory); }
 
-int exchange(const Handle& folder, const char* one, const char* other) {
+int exchange(const Handle& directory, const char* one, const char* other) {
   // glibc has a wrapper since 2.28 only.
-  return check(
-      [&] { return syscall(SYS_renameat2, fd(folder), one, fd(folder), other, RENAME_EXCHANGE); });
+  return check([&] {
+    return syscall(SYS_renameat2, fd(directory), one, fd(directory), other, RENAME_EXCHANGE);
+  });
 }
 
-int check_snapshot(const Handle& source, const Handle& folder) {
+int check_snapshot(const Handle& source, const Handle& directory) {
   if (!is_btrfs(source)) return -EOPNOTSUPP;
   constexpr ino_t kSubvolume = 256;  // BTRFS_FIRST_FREE_OBJECTID: the root of each has this number
   struct stat found;
@@ -64,21 +65,21 @@ int check_snapshot(const Handle& source, const Handle& folder) {
   error = check([&] { return ioctl(fd(source), BTRFS_IOC_GET_SUBVOL_ROOTREF, &nested); });
   if (error == -EOVERFLOW) return -ENOTEMPTY;  // more than one call can tell
   if (error == 0 && nested.num_items > 0) return -ENOTEMPTY;
-  return error == 0 ? check_same(source, folder) : error;
+  return error == 0 ? check_same(source, directory) : error;
 }
 
-int take_snapshot(const Handle& source, const Handle& folder, const char* name) {
+int take_snapshot(const Handle& source, const Handle& directory, const char* name) {
   btrfs_ioctl_vol_args_v2 args{};
   args.fd = fd(source);
   if (!set_name(args.name, name)) return -ENAMETOOLONG;
-  return check([&] { return ioctl(fd(folder), BTRFS_IOC_SNAP_CREATE_V2, &args); });
+  return check([&] { return ioctl(fd(directory), BTRFS_IOC_SNAP_CREATE_V2, &args); });
 }
 
-int make_snapshot_source(const Handle& folder, const char* name) {
-  if (!is_btrfs(folder)) return -EOPNOTSUPP;
+int make_snapshot_source(const Handle& directory, const char* name) {
+  if (!is_btrfs(directory)) return -EOPNOTSUPP;
   btrfs_ioctl_vol_args args{};
   if (!set_name(args.name, name)) return -ENAMETOOLONG;
-  return check([&] { return ioctl(fd(folder), BTRFS_IOC_SUBVOL_CREATE, &args); });
+  return check([&] { return ioctl(fd(directory), BTRFS_IOC_SUBVOL_CREATE, &args); });
 }
 
 }  // namespace fastcp::platform

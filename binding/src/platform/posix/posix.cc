@@ -1,4 +1,4 @@
-// What Linux and macOS have in common. Every path is one name relative to an open folder, and no link is
+// What Linux and macOS have in common. Every path is one name relative to an open directory, and no link is
 // followed but where the caller says so, so long paths need no room and nobody can lead a copy astray by a
 // link.
 
@@ -41,8 +41,8 @@ void convert(const struct stat& from, Stat& to) {
 
 }  // namespace
 
-int open_at(const Handle& folder, const char* name, int flags, mode_t mode, Handle& out) {
-  const int opened = retry([&] { return openat(fd(folder), name, flags, mode); });
+int open_at(const Handle& directory, const char* name, int flags, mode_t mode, Handle& out) {
+  const int opened = retry([&] { return openat(fd(directory), name, flags, mode); });
   if (opened < 0) return opened;
   out = Handle(opened);
   return 0;
@@ -51,7 +51,7 @@ int open_at(const Handle& folder, const char* name, int flags, mode_t mode, Hand
 Kind kind_of_mode(mode_t mode) {
   switch (mode & S_IFMT) {
     case S_IFREG: return Kind::file;
-    case S_IFDIR: return Kind::folder;
+    case S_IFDIR: return Kind::directory;
     case S_IFLNK: return Kind::link;
     case S_IFIFO: return Kind::fifo;
     case S_IFCHR: return Kind::character_device;
@@ -72,7 +72,7 @@ Handle& Handle::operator=(Handle&& other) noexcept {
   return *this;
 }
 
-Handle Handle::working_folder() { return Handle(AT_FDCWD); }
+Handle Handle::working_directory() { return Handle(AT_FDCWD); }
 
 int Handle::close() {
   const auto raw = static_cast<int>(std::exchange(raw_, kNone));
@@ -80,21 +80,21 @@ int Handle::close() {
   return raw >= 0 && ::close(raw) != 0 ? failure() : 0;
 }
 
-// --- folders ---------------------------------------------------------------------------------
+// --- directories ---------------------------------------------------------------------------------
 
-int open_source_folder(const Handle& parent, const char* name, Follow follow, Handle& out) {
+int open_source_directory(const Handle& parent, const char* name, Follow follow, Handle& out) {
   return open_at(parent, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | nofollow(follow), 0, out);
 }
 
-int open_source_parent(const Handle& folder, Handle& out) {
-  return open_source_folder(folder, "..", Follow::no, out);
+int open_source_parent(const Handle& directory, Handle& out) {
+  return open_source_directory(directory, "..", Follow::no, out);
 }
 
-int open_target_parent(const Handle& folder, Handle& out) {
-  return open_target_folder(folder, "..", Follow::no, out);
+int open_target_parent(const Handle& directory, Handle& out) {
+  return open_target_directory(directory, "..", Follow::no, out);
 }
 
-int make_folder(const Handle& parent, const char* name, uint32_t mode) {
+int make_directory(const Handle& parent, const char* name, uint32_t mode) {
   return check([&] { return mkdirat(fd(parent), name, static_cast<mode_t>(mode)); });
 }
 
@@ -107,47 +107,47 @@ int stat_handle(const Handle& handle, Stat& out) {
   return 0;
 }
 
-int stat_entry(const Handle& folder, const char* name, Stat& out, Follow follow) {
+int stat_entry(const Handle& directory, const char* name, Stat& out, Follow follow) {
   struct stat found;
   const int flags = follow == Follow::yes ? 0 : AT_SYMLINK_NOFOLLOW;
-  const int error = check([&] { return fstatat(fd(folder), name, &found, flags); });
+  const int error = check([&] { return fstatat(fd(directory), name, &found, flags); });
   if (error < 0) return error;
   convert(found, out);
   return 0;
 }
 
-int create_file(const Handle& folder, const char* name, uint32_t mode, Handle& out) {
+int create_file(const Handle& directory, const char* name, uint32_t mode, Handle& out) {
   constexpr int kFlags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
-  return open_at(folder, name, kFlags, static_cast<mode_t>(mode), out);
+  return open_at(directory, name, kFlags, static_cast<mode_t>(mode), out);
 }
 
-int64_t read_link(const Handle& folder, const char* name, char* target, size_t size,
+int64_t read_link(const Handle& directory, const char* name, char* target, size_t size,
                   LinkKind& /*kind*/) {
-  const ssize_t length = retry([&] { return readlinkat(fd(folder), name, target, size); });
+  const ssize_t length = retry([&] { return readlinkat(fd(directory), name, target, size); });
   if (length < 0) return length;
   return static_cast<size_t>(length) < size ? length : -ENAMETOOLONG;
 }
 
-int make_link(const Handle& folder, const char* name, const char* target, LinkKind /*kind*/) {
-  return check([&] { return symlinkat(target, fd(folder), name); });
+int make_link(const Handle& directory, const char* name, const char* target, LinkKind /*kind*/) {
+  return check([&] { return symlinkat(target, fd(directory), name); });
 }
 
-int make_hard_link(const Handle& from_folder, const char* from, Follow follow, const Handle& folder,
-                   const char* name) {
+int make_hard_link(const Handle& from_directory, const char* from, Follow follow,
+                   const Handle& directory, const char* name) {
   const int flags = follow == Follow::yes ? AT_SYMLINK_FOLLOW : 0;
-  return check([&] { return linkat(fd(from_folder), from, fd(folder), name, flags); });
+  return check([&] { return linkat(fd(from_directory), from, fd(directory), name, flags); });
 }
 
-int rename_over(const Handle& folder, const char* from, const char* to) {
-  return check([&] { return renameat(fd(folder), from, fd(folder), to); });
+int rename_over(const Handle& directory, const char* from, const char* to) {
+  return check([&] { return renameat(fd(directory), from, fd(directory), to); });
 }
 
-int remove_file(const Handle& folder, const char* name) {
-  return check([&] { return unlinkat(fd(folder), name, 0); });
+int remove_file(const Handle& directory, const char* name) {
+  return check([&] { return unlinkat(fd(directory), name, 0); });
 }
 
-int remove_folder(const Handle& folder, const char* name) {
-  return check([&] { return unlinkat(fd(folder), name, AT_REMOVEDIR); });
+int remove_directory(const Handle& directory, const char* name) {
+  return check([&] { return unlinkat(fd(directory), name, AT_REMOVEDIR); });
 }
 
 // --- content ---------------------------------------------------------------------------------
@@ -197,8 +197,8 @@ void allow_holes(const Handle& /*file*/) {}  // they always are
 
 // --- the rest --------------------------------------------------------------------------------
 
-int try_lock(intptr_t folder) {
-  return check([&] { return flock(static_cast<int>(folder), LOCK_EX | LOCK_NB); });
+int try_lock(intptr_t directory) {
+  return check([&] { return flock(static_cast<int>(directory), LOCK_EX | LOCK_NB); });
 }
 
 Time change_time_ceiling() { return time_of(CLOCK_REALTIME); }

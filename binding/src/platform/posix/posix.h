@@ -38,7 +38,7 @@ int check(Call call) {
   return static_cast<int>(retry(call));
 }
 
-int open_at(const Handle& folder, const char* name, int flags, mode_t mode, Handle& out);
+int open_at(const Handle& directory, const char* name, int flags, mode_t mode, Handle& out);
 
 Kind kind_of_mode(mode_t mode);
 

@@ -49,7 +49,7 @@ NTSTATUS share_blocks(const Handle& src, const Handle& dst, uint64_t size, uint6
 const char* const clone_call = "FSCTL_DUPLICATE_EXTENTS_TO_FILE";
 const bool clones_are_created = false;
 
-int create_clone(const Handle& /*src*/, const Handle& /*folder*/, const char* /*name*/,
+int create_clone(const Handle& /*src*/, const Handle& /*directory*/, const char* /*name*/,
                  Handle& /*out*/) {
   return -EOPNOTSUPP;
 }
@@ -143,14 +143,14 @@ void drop_cache(const Handle& file) {
   sync(file);
 }
 
-int sync(const Handle& file_or_folder) {
+int sync(const Handle& file_or_directory) {
   IO_STATUS_BLOCK io;
-  const NTSTATUS status = NtFlushBuffersFile(raw(file_or_folder), &io);
+  const NTSTATUS status = NtFlushBuffersFile(raw(file_or_directory), &io);
   FILE_STANDARD_INFORMATION found;
-  const bool is_folder =
-      NT_SUCCESS(query(file_or_folder, FileStandardInformation, found)) && found.Directory != FALSE;
+  const bool is_directory = NT_SUCCESS(query(file_or_directory, FileStandardInformation, found)) &&
+                            found.Directory != FALSE;
   // Names are on disk when the journal is: there is no other promise.
-  return is_folder ? 0 : error_of(status);
+  return is_directory ? 0 : error_of(status);
 }
 
 }  // namespace fastcp::platform

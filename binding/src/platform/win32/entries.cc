@@ -89,22 +89,22 @@ NTSTATUS give_name(const Handle& entry, FILE_INFORMATION_CLASS what, ULONG flags
 }
 
 /** Takes away what keeps an entry from being replaced or removed; true if it was that. */
-bool make_writable(const Handle& folder, const char* name) {
+bool make_writable(const Handle& directory, const char* name) {
   Handle entry;
   const How how{kLook | FILE_WRITE_ATTRIBUTES, FILE_OPEN_REPARSE_POINT};
   FILE_BASIC_INFORMATION found;
-  return open_name(folder, name, how, entry) == 0 &&
+  return open_name(directory, name, how, entry) == 0 &&
          NT_SUCCESS(query(entry, FileBasicInformation, found)) &&
          (found.FileAttributes & FILE_ATTRIBUTE_READONLY) != 0 &&
          set_attributes(entry, FILE_ATTRIBUTE_READONLY, 0) == 0;
 }
 
-int rename(const Handle& folder, const char* from, const char* to, bool replaces) {
+int rename(const Handle& directory, const char* from, const char* to, bool replaces) {
   Handle entry;
   const How how{DELETE | SYNCHRONIZE, FILE_OPEN_REPARSE_POINT};
   Name name;
-  int error = open_name(folder, from, how, entry);
-  if (error == 0) error = name.set(folder, to);
+  int error = open_name(directory, from, how, entry);
+  if (error == 0) error = name.set(directory, to);
   if (error < 0) return error;
   // What is replaced may be open, be read-only, and is gone at once.
   const ULONG flags = kPosix | (replaces ? kReplace | kRenameReadOnly : 0);
@@ -114,18 +114,18 @@ int rename(const Handle& folder, const char* from, const char* to, bool replaces
     return give_name(entry, FileRenameInformation, replaces ? kReplace : 0, name);
   };
   status = plain();
-  if (status == STATUS_ACCESS_DENIED && replaces && make_writable(folder, to)) status = plain();
+  if (status == STATUS_ACCESS_DENIED && replaces && make_writable(directory, to)) status = plain();
   return error_of(status);
 }
 
-int remove(const Handle& folder, const char* name, bool is_folder) {
+int remove(const Handle& directory, const char* name, bool is_directory) {
   Handle entry;
-  const ULONG kind = is_folder ? FILE_DIRECTORY_FILE : 0;
+  const ULONG kind = is_directory ? FILE_DIRECTORY_FILE : 0;
   const How how{DELETE | kLook, FILE_OPEN_REPARSE_POINT | kind};
-  if (const int error = open_name(folder, name, how, entry); error < 0) return error;
+  if (const int error = open_name(directory, name, how, entry); error < 0) return error;
   FILE_ATTRIBUTE_TAG_INFORMATION found;
-  if (!is_folder && NT_SUCCESS(tag_of(entry, found)) &&
-      kind_of(found.FileAttributes, found.ReparseTag) == Kind::folder) {
+  if (!is_directory && NT_SUCCESS(tag_of(entry, found)) &&
+      kind_of(found.FileAttributes, found.ReparseTag) == Kind::directory) {
     return -EISDIR;
   }
   ULONG flags = kDelete | kPosix | kDeleteReadOnly;
@@ -133,7 +133,7 @@ int remove(const Handle& folder, const char* name, bool is_folder) {
   if (!is_unknown(status)) return error_of(status);
   FILE_DISPOSITION_INFORMATION gone{TRUE};
   status = set(entry, FileDispositionInformation, gone);
-  if (status == STATUS_CANNOT_DELETE && make_writable(folder, name)) {
+  if (status == STATUS_CANNOT_DELETE && make_writable(directory, name)) {
     status = set(entry, FileDispositionInformation, gone);
   }
   return error_of(status);
@@ -143,10 +143,10 @@ int remove(const Handle& folder, const char* name, bool is_folder) {
 
 // --- entries ---------------------------------------------------------------------------------
 
-int64_t read_link(const Handle& folder, const char* name, char* target, size_t size,
+int64_t read_link(const Handle& directory, const char* name, char* target, size_t size,
                   LinkKind& kind) {
   Handle link;
-  if (const int error = open_entry(folder, name, Follow::no, link); error < 0) return error;
+  if (const int error = open_entry(directory, name, Follow::no, link); error < 0) return error;
   const auto data = std::make_unique<char[]>(kMostReparseData);
   size_t length = 0;
   NTSTATUS status =
@@ -157,21 +157,21 @@ int64_t read_link(const Handle& folder, const char* name, char* target, size_t s
   std::string text;
   if (!link_text({data.get(), length}, text)) return -EINVAL;
   if (text.size() >= size) return -ENAMETOOLONG;
-  const bool is_folder = (found.FileAttributes & FILE_ATTRIBUTE_DIRECTORY) != 0;
+  const bool is_directory = (found.FileAttributes & FILE_ATTRIBUTE_DIRECTORY) != 0;
   kind = found.ReparseTag == kMountPointTag ? LinkKind::junction
-         : is_folder                        ? LinkKind::folder
+         : is_directory                     ? LinkKind::directory
                                             : LinkKind::file;
   return static_cast<int64_t>(text.copy(target, size));
 }
 
-int make_link(const Handle& folder, const char* name, const char* target, LinkKind kind) {
+int make_link(const Handle& directory, const char* name, const char* target, LinkKind kind) {
   const std::string data = reparse_data(target, kind);
   if (data.empty()) return -EINVAL;
   const ULONG type = kind == LinkKind::file ? FILE_NON_DIRECTORY_FILE : FILE_DIRECTORY_FILE;
   const How how{FILE_WRITE_DATA | FILE_WRITE_ATTRIBUTES | DELETE | kLook,
                 type | FILE_OPEN_REPARSE_POINT, FILE_CREATE};
   Handle made;
-  if (const int error = open_name(folder, name, how, made); error < 0) return error;
+  if (const int error = open_name(directory, name, how, made); error < 0) return error;
   const auto make = [&] {
     return control(made, FSCTL_SET_REPARSE_POINT, data.data(), data.size());
   };
@@ -189,32 +189,36 @@ int make_link(const Handle& folder, const char* name, const char* target, LinkKi
   return error_of(status);
 }
 
-int make_special(const Handle& /*folder*/, const char* /*name*/, const Stat& /*source*/,
+int make_special(const Handle& /*directory*/, const char* /*name*/, const Stat& /*source*/,
                  uint32_t /*mode*/) {
   return -EOPNOTSUPP;
 }
 
-int make_hard_link(const Handle& from_folder, const char* from, Follow follow, const Handle& folder,
-                   const char* name) {
+int make_hard_link(const Handle& from_directory, const char* from, Follow follow,
+                   const Handle& directory, const char* name) {
   Handle entry;
   const ULONG itself = follow == Follow::yes ? 0 : FILE_OPEN_REPARSE_POINT;
   const How how{FILE_WRITE_ATTRIBUTES | SYNCHRONIZE, itself};
   Name given;
-  int error = open_name(from_folder, from, how, entry);
-  if (error == 0) error = given.set(folder, name);
+  int error = open_name(from_directory, from, how, entry);
+  if (error == 0) error = given.set(directory, name);
   return error < 0 ? error : error_of(give_name(entry, FileLinkInformation, 0, given));
 }
 
-int rename_over(const Handle& folder, const char* from, const char* to) {
-  return rename(folder, from, to, true);
+int rename_over(const Handle& directory, const char* from, const char* to) {
+  return rename(directory, from, to, true);
 }
 
-int rename_new(const Handle& folder, const char* from, const char* to) {
-  return rename(folder, from, to, false);
+int rename_new(const Handle& directory, const char* from, const char* to) {
+  return rename(directory, from, to, false);
 }
 
-int remove_file(const Handle& folder, const char* name) { return remove(folder, name, false); }
-int remove_folder(const Handle& folder, const char* name) { return remove(folder, name, true); }
+int remove_file(const Handle& directory, const char* name) {
+  return remove(directory, name, false);
+}
+int remove_directory(const Handle& directory, const char* name) {
+  return remove(directory, name, true);
+}
 
 // --- what an entry has beside its content -----------------------------------------------------
 
@@ -222,11 +226,11 @@ int set_mode(const Handle& entry, uint32_t mode) {
   FILE_STANDARD_INFORMATION found;
   const NTSTATUS status = query(entry, FileStandardInformation, found);
   if (!NT_SUCCESS(status)) return error_of(status);
-  const bool is_folder = found.Directory != FALSE;
-  // A folder's "read-only" says that its icon is not the usual one.
-  const ULONG mask =
-      is_folder ? kModeAttributes & ~static_cast<ULONG>(FILE_ATTRIBUTE_READONLY) : kModeAttributes;
-  return set_attributes(entry, mask, attributes_of(mode, is_folder));
+  const bool is_directory = found.Directory != FALSE;
+  // A directory's "read-only" says that its icon is not the usual one.
+  const ULONG mask = is_directory ? kModeAttributes & ~static_cast<ULONG>(FILE_ATTRIBUTE_READONLY)
+                                  : kModeAttributes;
+  return set_attributes(entry, mask, attributes_of(mode, is_directory));
 }
 
 int set_owner(const Handle& /*entry*/, uint32_t /*uid*/, uint32_t /*gid*/) { return -EOPNOTSUPP; }
@@ -245,7 +249,7 @@ int touch(const Handle& entry) {
   return set_basic(entry, wanted);
 }
 
-// Windows' access lists are a folder's to hand down, and its extended attributes are for old programs and WSL:
+// Windows' access lists are a directory's to hand down, and its extended attributes are for old programs and WSL:
 // neither is copied, and of what is listed there is nothing.
 int64_t list_attributes(const Handle& /*entry*/, char* /*names*/, size_t /*size*/) {
   return -EOPNOTSUPP;
@@ -264,14 +268,14 @@ uint32_t group_permissions(const char* /*list*/, size_t /*size*/) { return 7; }
 
 // --- whole trees -----------------------------------------------------------------------------
 
-bool wants_folders_early(const Handle& /*folder*/) { return false; }
-int exchange(const Handle& /*folder*/, const char* /*one*/, const char* /*other*/) {
+bool wants_directories_early(const Handle& /*directory*/) { return false; }
+int exchange(const Handle& /*directory*/, const char* /*one*/, const char* /*other*/) {
   return -ENOSYS;
 }
-int check_snapshot(const Handle& /*source*/, const Handle& /*folder*/) { return -EOPNOTSUPP; }
-int take_snapshot(const Handle& /*source*/, const Handle& /*folder*/, const char* /*name*/) {
+int check_snapshot(const Handle& /*source*/, const Handle& /*directory*/) { return -EOPNOTSUPP; }
+int take_snapshot(const Handle& /*source*/, const Handle& /*directory*/, const char* /*name*/) {
   return -EOPNOTSUPP;
 }
-int make_snapshot_source(const Handle& /*folder*/, const char* /*name*/) { return -EOPNOTSUPP; }
+int make_snapshot_source(const Handle& /*directory*/, const char* /*name*/) { return -EOPNOTSUPP; }
 
 }  // namespace fastcp::platform

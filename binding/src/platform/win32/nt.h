@@ -1,5 +1,5 @@
 // What the files for Windows share: the calls of its kernel. Beneath Win32's they open a name relative to a
-// folder's handle, take paths of any length, and say in NTSTATUS what happened.
+// directory's handle, take paths of any length, and say in NTSTATUS what happened.
 #pragma once
 
 #define WIN32_LEAN_AND_MEAN
@@ -51,8 +51,8 @@ NTSTATUS set(const Handle& handle, FILE_INFORMATION_CLASS what, Information& inf
   return NtSetInformationFile(raw(handle), &io, &information, sizeof information, what);
 }
 
-/** Stands for the working folder; Windows has small negative numbers of its own. */
-inline constexpr intptr_t kWorkingFolder = -100;
+/** Stands for the working directory; Windows has small negative numbers of its own. */
+inline constexpr intptr_t kWorkingDirectory = -100;
 
 /** A name as the kernel takes it: relative to `root`, which is null where it is a whole path. */
 struct Name {
@@ -60,7 +60,7 @@ struct Name {
   HANDLE root = nullptr;
 
   /** 0 or a negative errno. */
-  int set(const Handle& folder, const char* name);
+  int set(const Handle& directory, const char* name);
 
   [[nodiscard]] UNICODE_STRING string() {
     const auto bytes = static_cast<USHORT>(text.size() * sizeof(char16_t));
@@ -90,15 +90,15 @@ struct How {
   ULONG attributes = 0;
 };
 
-int open_name(const Handle& folder, const char* name, const How& how, Handle& out);
+int open_name(const Handle& directory, const char* name, const How& how, Handle& out);
 
-/** What a reparse tag makes of an entry that Windows lists as a file or folder. */
+/** What a reparse tag makes of an entry that Windows lists as a file or directory. */
 Kind kind_of(ULONG attributes, ULONG tag);
 NTSTATUS tag_of(const Handle& handle, FILE_ATTRIBUTE_TAG_INFORMATION& out);
 
 /** Modes: whether a file is read-only, and in bits of their own what is hidden or the system's. */
 uint32_t mode_of(ULONG attributes, Kind kind);
-ULONG attributes_of(uint32_t mode, bool is_folder);
+ULONG attributes_of(uint32_t mode, bool is_directory);
 
 /** A call to the file system by its code. `got`: how many bytes it gave. */
 NTSTATUS control(const Handle& handle, ULONG code, const void* in, size_t in_size,

@@ -21,21 +21,21 @@ constexpr uint32_t kWritable = 0222;
 
 }  // namespace
 
-int Name::set(const Handle& folder, const char* name) {
-  if (folder.raw() == kWorkingFolder) {
+int Name::set(const Handle& directory, const char* name) {
+  if (directory.raw() == kWorkingDirectory) {
     if (!to_path(name, text)) return -EILSEQ;
   } else {
-    root = raw(folder);
-    if (std::strcmp(name, ".") == 0) return 0;  // the folder once more
+    root = raw(directory);
+    if (std::strcmp(name, ".") == 0) return 0;  // the directory once more
     if (!to_name(name, text)) return -EINVAL;
   }
   constexpr size_t kMost = 0x7fff;  // UNICODE_STRING counts bytes in 16 bits
   return text.size() < kMost ? 0 : -ENAMETOOLONG;
 }
 
-int open_name(const Handle& folder, const char* name, const How& how, Handle& out) {
+int open_name(const Handle& directory, const char* name, const How& how, Handle& out) {
   Name found;
-  if (const int error = found.set(folder, name); error < 0) return error;
+  if (const int error = found.set(directory, name); error < 0) return error;
   UNICODE_STRING text = found.string();
   OBJECT_ATTRIBUTES object;
   InitializeObjectAttributes(&object, &text, OBJ_CASE_INSENSITIVE, found.root, nullptr);
@@ -50,9 +50,9 @@ int open_name(const Handle& folder, const char* name, const How& how, Handle& ou
   return 0;
 }
 
-/** What a reparse tag makes of an entry that Windows lists as a file or folder. */
+/** What a reparse tag makes of an entry that Windows lists as a file or directory. */
 Kind kind_of(ULONG attributes, ULONG tag) {
-  const Kind plain = (attributes & FILE_ATTRIBUTE_DIRECTORY) != 0 ? Kind::folder : Kind::file;
+  const Kind plain = (attributes & FILE_ATTRIBUTE_DIRECTORY) != 0 ? Kind::directory : Kind::file;
   if ((attributes & FILE_ATTRIBUTE_REPARSE_POINT) == 0) return plain;
   switch (tag) {
     case kSymlinkTag:
@@ -74,15 +74,16 @@ uint32_t mode_of(ULONG attributes, Kind kind) {
   uint32_t mode = 0;
   if ((attributes & FILE_ATTRIBUTE_HIDDEN) != 0) mode |= kHidden;
   if ((attributes & FILE_ATTRIBUTE_SYSTEM) != 0) mode |= kSystem;
-  if (kind == Kind::folder) return mode | kPermissions;  // of folders "read-only" means nothing
+  if (kind == Kind::directory)
+    return mode | kPermissions;  // of directories "read-only" means nothing
   return mode | ((attributes & FILE_ATTRIBUTE_READONLY) != 0 ? 0444 : 0666);
 }
 
-ULONG attributes_of(uint32_t mode, bool is_folder) {
+ULONG attributes_of(uint32_t mode, bool is_directory) {
   ULONG attributes = 0;
   if ((mode & kHidden) != 0) attributes |= FILE_ATTRIBUTE_HIDDEN;
   if ((mode & kSystem) != 0) attributes |= FILE_ATTRIBUTE_SYSTEM;
-  if (!is_folder && (mode & kWritable) == 0) attributes |= FILE_ATTRIBUTE_READONLY;
+  if (!is_directory && (mode & kWritable) == 0) attributes |= FILE_ATTRIBUTE_READONLY;
   return attributes;
 }
 

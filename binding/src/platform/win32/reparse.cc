@@ -42,7 +42,8 @@ uint32_t number_32(std::string_view data, size_t at) {
 
 std::string reparse_data(std::string_view text, LinkKind kind) {
   const bool junction = kind == LinkKind::junction;
-  const bool relative = root_length(text) < 2;  // `/folder` is one of the drive that the link is on
+  const bool relative =
+      root_length(text) < 2;  // `/directory` is one of the drive that the link is on
   std::u16string used, shown;
   if (text.empty() || (junction && relative)) return {};
   if (relative) {

@@ -1,4 +1,4 @@
-// Windows. Every path is one name relative to an open folder's handle, and no link is followed but where the
+// Windows. Every path is one name relative to an open directory's handle, and no link is followed but where the
 // caller says so, as on Linux: nobody can lead a copy astray by a link, and no path is too long. A junction
 // is a link, too, whatever it leads to.
 //
@@ -36,20 +36,20 @@ bool is_same_entry(const Handle& one, const Handle& other) {
 }
 
 /** Opens something for its content. A link is -ELOOP unless it may be followed. */
-int open_content(const Handle& folder, const char* name, Follow follow, const How& how,
+int open_content(const Handle& directory, const char* name, Follow follow, const How& how,
                  Handle& out) {
-  if (follow == Follow::yes) return open_name(folder, name, how, out);
+  if (follow == Follow::yes) return open_name(directory, name, how, out);
   How itself = how;
   itself.options |= FILE_OPEN_REPARSE_POINT;
-  if (const int error = open_name(folder, name, itself, out); error < 0) return error;
+  if (const int error = open_name(directory, name, itself, out); error < 0) return error;
   FILE_ATTRIBUTE_TAG_INFORMATION found;
   if (!NT_SUCCESS(tag_of(out, found))) return 0;  // a file system that has no such thing
   if ((found.FileAttributes & FILE_ATTRIBUTE_REPARSE_POINT) == 0) return 0;
   const Kind kind = kind_of(found.FileAttributes, found.ReparseTag);
-  if (kind != Kind::folder && kind != Kind::file) return -ELOOP;
+  if (kind != Kind::directory && kind != Kind::file) return -ELOOP;
   // Its content is what a driver makes of it. Nobody may have put a link there meanwhile.
   const Handle looked = std::move(out);
-  if (const int error = open_name(folder, name, how, out); error < 0) return error;
+  if (const int error = open_name(directory, name, how, out); error < 0) return error;
   return is_same_entry(looked, out) ? 0 : -ELOOP;
 }
 
@@ -86,7 +86,7 @@ Handle& Handle::operator=(Handle&& other) noexcept {
   return *this;
 }
 
-Handle Handle::working_folder() { return Handle(kWorkingFolder); }
+Handle Handle::working_directory() { return Handle(kWorkingDirectory); }
 
 int Handle::close() {
   const intptr_t handle = std::exchange(raw_, kNone);
@@ -94,33 +94,33 @@ int Handle::close() {
   return handle > 0 ? error_of(NtClose(reinterpret_cast<HANDLE>(handle))) : 0;
 }
 
-// --- folders ---------------------------------------------------------------------------------
+// --- directories ---------------------------------------------------------------------------------
 
-int open_source_folder(const Handle& parent, const char* name, Follow follow, Handle& out) {
+int open_source_directory(const Handle& parent, const char* name, Follow follow, Handle& out) {
   return open_content(parent, name, follow, {FILE_LIST_DIRECTORY | kLook, FILE_DIRECTORY_FILE},
                       out);
 }
 
-int open_target_folder(const Handle& parent, const char* name, Follow follow, Handle& out) {
+int open_target_directory(const Handle& parent, const char* name, Follow follow, Handle& out) {
   How how{kLook | FILE_WRITE_ATTRIBUTES, FILE_DIRECTORY_FILE};
   const int error = open_content(parent, name, follow, how, out);
   if (error != -EPERM) return error;
-  how.access = kLook;  // of somebody else's folder, in which something may be made all the same
+  how.access = kLook;  // of somebody else's directory, in which something may be made all the same
   return open_content(parent, name, follow, how, out);
 }
 
-// Windows' kernel knows no '..'; the caller finds the folder from above.
-int open_source_parent(const Handle& /*folder*/, Handle& /*out*/) { return -EOPNOTSUPP; }
-int open_target_parent(const Handle& /*folder*/, Handle& /*out*/) { return -EOPNOTSUPP; }
+// Windows' kernel knows no '..'; the caller finds the directory from above.
+int open_source_parent(const Handle& /*directory*/, Handle& /*out*/) { return -EOPNOTSUPP; }
+int open_target_parent(const Handle& /*directory*/, Handle& /*out*/) { return -EOPNOTSUPP; }
 
-int64_t read_listing(const Handle& folder, char* buffer, size_t size) {
+int64_t read_listing(const Handle& directory, char* buffer, size_t size) {
   // A record of ours is less than half as long again as one of the kernel's, with the longest of names and
   // three bytes for each character of it.
   alignas(uint64_t) std::array<char, 16 << 10> found;
   const auto room = static_cast<ULONG>(std::min(found.size(), size / 3 * 2));
   IO_STATUS_BLOCK io{};
   const NTSTATUS status =
-      NtQueryDirectoryFile(raw(folder), nullptr, nullptr, nullptr, &io, found.data(), room,
+      NtQueryDirectoryFile(raw(directory), nullptr, nullptr, nullptr, &io, found.data(), room,
                            FileFullDirectoryInformation, FALSE, nullptr, FALSE);
   if (status == STATUS_NO_MORE_FILES || status == STATUS_NO_SUCH_FILE) return 0;
   if (!NT_SUCCESS(status)) return error_of(status);
@@ -146,24 +146,24 @@ Listed parse_listing(const char* record) {
   return {record + kRecordHead, static_cast<Kind>(record[sizeof size]), size};
 }
 
-// A volume is mounted on a folder by a junction, which is not followed.
-bool is_mount_point(const Handle& /*parent*/, const Handle& /*folder*/) { return false; }
+// A volume is mounted on a directory by a junction, which is not followed.
+bool is_mount_point(const Handle& /*parent*/, const Handle& /*directory*/) { return false; }
 
 // A volume is that as a whole, and has a number of its own.
-bool is_read_only(const Handle& /*folder*/) { return false; }
+bool is_read_only(const Handle& /*directory*/) { return false; }
 
-bool is_append_only(const Handle& /*folder*/, const char* /*path*/) { return false; }
+bool is_append_only(const Handle& /*directory*/, const char* /*path*/) { return false; }
 
-bool has_own_clock(const Handle& folder) {
+bool has_own_clock(const Handle& directory) {
   constexpr ULONG kRemote = 0x10;  // FILE_REMOTE_DEVICE
   FILE_FS_DEVICE_INFORMATION found;
   IO_STATUS_BLOCK io;
-  const NTSTATUS status =
-      NtQueryVolumeInformationFile(raw(folder), &io, &found, sizeof found, FileFsDeviceInformation);
+  const NTSTATUS status = NtQueryVolumeInformationFile(raw(directory), &io, &found, sizeof found,
+                                                       FileFsDeviceInformation);
   return NT_SUCCESS(status) && (found.Characteristics & kRemote) == 0;
 }
 
-uint64_t time_step(const Handle& folder) {
+uint64_t time_step(const Handle& directory) {
   constexpr uint64_t kSecond = 1'000'000'000;  // ns
   struct {
     FILE_FS_ATTRIBUTE_INFORMATION found;
@@ -171,7 +171,7 @@ uint64_t time_step(const Handle& folder) {
   } information{};
   IO_STATUS_BLOCK io;
   const NTSTATUS status = NtQueryVolumeInformationFile(
-      raw(folder), &io, &information, sizeof information, FileFsAttributeInformation);
+      raw(directory), &io, &information, sizeof information, FileFsAttributeInformation);
   if (!NT_SUCCESS(status)) return 1;
   const std::wstring_view name(information.found.FileSystemName,
                                information.found.FileSystemNameLength / sizeof(WCHAR));
@@ -179,13 +179,13 @@ uint64_t time_step(const Handle& folder) {
   return name == L"exFAT" ? kSecond / 100 : 100;
 }
 
-int make_folder(const Handle& parent, const char* name, uint32_t /*mode*/) {
+int make_directory(const Handle& parent, const char* name, uint32_t /*mode*/) {
   Handle made;
   const How how{kLook, FILE_DIRECTORY_FILE | FILE_OPEN_REPARSE_POINT, FILE_CREATE};
   return open_name(parent, name, how, made);
 }
 
-int set_folder_mode(const Handle& folder, uint32_t mode) { return set_mode(folder, mode); }
+int set_directory_mode(const Handle& directory, uint32_t mode) { return set_mode(directory, mode); }
 
 // --- entries ---------------------------------------------------------------------------------
 
@@ -232,43 +232,43 @@ int identify(const Handle& handle, Identity& out) {
 
 uint64_t file_system(const Handle& /*handle*/) { return 0; }
 
-bool exchange_renews_ctime(const Handle& /*folder*/) { return false; }
+bool exchange_renews_ctime(const Handle& /*directory*/) { return false; }
 
-int stat_entry(const Handle& folder, const char* name, Stat& out, Follow follow) {
+int stat_entry(const Handle& directory, const char* name, Stat& out, Follow follow) {
   Handle entry;
-  const int error = open_entry(folder, name, follow, entry);
+  const int error = open_entry(directory, name, follow, entry);
   return error < 0 ? error : stat_handle(entry, out);
 }
 
-int create_unnamed(const Handle& /*folder*/, const char* /*path*/, uint32_t /*mode*/,
+int create_unnamed(const Handle& /*directory*/, const char* /*path*/, uint32_t /*mode*/,
                    Handle& /*out*/) {
   return -EOPNOTSUPP;
 }
 
-int name_file(const Handle& /*file*/, const Handle& /*folder*/, const char* /*name*/) {
+int name_file(const Handle& /*file*/, const Handle& /*directory*/, const char* /*name*/) {
   return -EOPNOTSUPP;
 }
 
 int open_unnamed(const Handle& /*file*/, Handle& /*out*/) { return -EOPNOTSUPP; }
 
-int open_source_file(const Handle& folder, const char* name, Follow follow, bool& without_atime,
+int open_source_file(const Handle& directory, const char* name, Follow follow, bool& without_atime,
                      Handle& out) {
   without_atime = false;  // Windows keeps them only where it was told to
   const How how{FILE_READ_DATA | kLook, FILE_NON_DIRECTORY_FILE | FILE_SEQUENTIAL_ONLY};
-  return open_content(folder, name, follow, how, out);
+  return open_content(directory, name, follow, how, out);
 }
 
-int open_entry(const Handle& folder, const char* name, Follow follow, Handle& out) {
+int open_entry(const Handle& directory, const char* name, Follow follow, Handle& out) {
   const ULONG itself = follow == Follow::yes ? 0 : FILE_OPEN_REPARSE_POINT;
-  return open_name(folder, name, {kLook, itself}, out);
+  return open_name(directory, name, {kLook, itself}, out);
 }
 
-int create_file(const Handle& folder, const char* name, uint32_t mode, Handle& out) {
+int create_file(const Handle& directory, const char* name, uint32_t mode, Handle& out) {
   // Read-only from the beginning: that is for others, who open it later.
   const How how{FILE_WRITE_DATA | FILE_WRITE_ATTRIBUTES | kLook,
                 FILE_NON_DIRECTORY_FILE | FILE_OPEN_REPARSE_POINT, FILE_CREATE,
                 attributes_of(mode, false) | FILE_ATTRIBUTE_ARCHIVE};
-  return open_name(folder, name, how, out);
+  return open_name(directory, name, how, out);
 }
 
 // --- the process -----------------------------------------------------------------------------
@@ -305,7 +305,9 @@ Time change_time_ceiling() {
   return to_time(now);
 }
 
-int64_t free_descriptors() { return 8192; }  // of 16 million handles; folders need not all be kept
+int64_t free_descriptors() {
+  return 8192;
+}  // of 16 million handles; directories need not all be kept
 
 unsigned processor_count() {
   DWORD_PTR process = 0, system = 0;

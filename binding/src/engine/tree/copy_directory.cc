@@ -1,4 +1,4 @@
-#include "engine/tree/copy_folder.h"
+#include "engine/tree/copy_directory.h"
 
 #include <cerrno>
 #include <cstring>
@@ -24,48 +24,49 @@ using platform::Stat;
 /** Less of a listing, in bytes, is copied before another worker is awake. */
 constexpr size_t kShared = 512;
 
-/** Makes an empty folder for a task to come, where that pays and nothing is in the way. */
-bool make_early(Worker& worker, Folder& parent, Names names) {
-  // What fails is for the task, which says so. One of several shards lists folders that are not made
+/** Makes an empty directory for a task to come, where that pays and nothing is in the way. */
+bool make_early(Worker& worker, Directory& parent, Names names) {
+  // What fails is for the task, which says so. One of several shards lists directories that are not made
   // yet: nothing of their ends in DEST may be read here.
   const Options& options = worker.engine.options;
-  if (options.shards > 1 || !parent.fresh || !parent.route->folders_early) return false;
+  if (options.shards > 1 || !parent.fresh || !parent.route->directories_early) return false;
   Stat src;
   return platform::stat_entry(parent.src(), names.src, src, options.follow()) == 0 &&
-         src.kind == Kind::folder &&
-         platform::make_folder(parent.dst(), names.dst, folder_creation_mode(options, src)) == 0;
+         src.kind == Kind::directory &&
+         platform::make_directory(parent.dst(), names.dst, directory_creation_mode(options, src)) ==
+             0;
 }
 
-/** Copies an entry that a listing or the user named; a folder is pushed as a task. */
-void copy_listed(Worker& worker, const FolderUse& use, Names names, Kind kind) {
-  Folder& folder = *use;
+/** Copies an entry that a listing or the user named; a directory is pushed as a task. */
+void copy_listed(Worker& worker, const DirectoryUse& use, Names names, Kind kind) {
+  Directory& directory = *use;
   const Options& options = worker.engine.options;
   if (kind == Kind::unknown || (kind == Kind::link && options.dereference)) {
     Stat stat;
-    const int error = platform::stat_entry(folder.src(), names.src, stat, options.follow());
+    const int error = platform::stat_entry(directory.src(), names.src, stat, options.follow());
     if (error < 0) {
       worker.count(Count::found);
-      worker.fail(folder, names, error, options.dereference ? "stat" : "lstat");
+      worker.fail(directory, names, error, options.dereference ? "stat" : "lstat");
       return;
     }
     kind = stat.kind;
   }
-  if (kind == Kind::folder) {
-    const bool made = make_early(worker, folder, names);
-    TaskPtr task = make_task(FolderTask{
+  if (kind == Kind::directory) {
+    const bool made = make_early(worker, directory, names);
+    TaskPtr task = make_task(DirectoryTask{
         .parent = use.again(), .src_name = names.src, .dst_name = names.dst, .made = made});
     return made ? worker.engine.stack.push_early(std::move(task))
                 : worker.engine.stack.push(std::move(task));
   }
-  if (options.shards > 1 && !folder.is_base() &&
-      (!is_mine(options, folder, names.src) || !make_needed(worker, folder))) {
+  if (options.shards > 1 && !directory.is_base() &&
+      (!is_mine(options, directory, names.src) || !make_needed(worker, directory))) {
     return;
   }
   copy_entry(worker, use, names, kind);
 }
 
 /** Copies what a part of a listing names, half of it left to a worker that has nothing. False where the worker has to leave; the rest is pushed. */
-bool copy_records(Worker& worker, const FolderUse& use, const char* records, size_t size) {
+bool copy_records(Worker& worker, const DirectoryUse& use, const char* records, size_t size) {
   for (size_t at = 0; at < size;) {
     if (worker.must_leave()) {
       if (!worker.engine.stopped()) {
@@ -91,9 +92,9 @@ bool copy_records(Worker& worker, const FolderUse& use, const char* records, siz
   return true;
 }
 
-/** A link has led back to a folder that is being copied: it would go on for ever. */
-bool is_above(const Folder& folder, const Stat& src) {
-  for (const Folder* at = &folder; !at->is_base(); at = &at->parent()) {
+/** A link has led back to a directory that is being copied: it would go on for ever. */
+bool is_above(const Directory& directory, const Stat& src) {
+  for (const Directory* at = &directory; !at->is_base(); at = &at->parent()) {
     if (at->src_stat.dev == src.dev && at->src_stat.ino == src.ino) return true;
   }
   return false;
@@ -108,13 +109,13 @@ struct Target {
 };
 
 /**
- * Frees the place of a folder. False if there is a folder already, a special entry, which stays, or the entry
+ * Frees the place of a directory. False if there is a directory already, a special entry, which stays, or the entry
  * cannot be removed.
  */
-bool remove_in_place(Worker& worker, Folder& parent, Names names) {
+bool remove_in_place(Worker& worker, Directory& parent, Names names) {
   const auto remove = [&] { return platform::remove_file(parent.dst(), names.dst); };
   Stat there;
-  if (platform::stat_entry(parent.dst(), names.dst, there) < 0 || there.kind == Kind::folder ||
+  if (platform::stat_entry(parent.dst(), names.dst, there) < 0 || there.kind == Kind::directory ||
       (is_special(there.kind) && !worker.engine.options.compares) ||
       (!worker.engine.options.dry_run && with_access(worker.engine, parent, remove) < 0)) {
     return false;
@@ -125,13 +126,13 @@ bool remove_in_place(Worker& worker, Folder& parent, Names names) {
 }
 
 /**
- * Makes the folder in DEST unless that was done early, or opens the one that is there. Reports what
+ * Makes the directory in DEST unless that was done early, or opens the one that is there. Reports what
  * goes wrong.
  */
-bool make_target(Worker& worker, Folder& parent, Names names, const Stat& src, bool replaces,
+bool make_target(Worker& worker, Directory& parent, Names names, const Stat& src, bool replaces,
                  Target& target) {
   const Options& options = worker.engine.options;
-  const uint32_t mode = folder_creation_mode(options, src);
+  const uint32_t mode = directory_creation_mode(options, src);
   const bool dry = options.dry_run;
   if (dry && (!exists(parent, names) || (replaces && remove_in_place(worker, parent, names)))) {
     target.made = true;
@@ -141,11 +142,11 @@ bool make_target(Worker& worker, Folder& parent, Names names, const Stat& src, b
   const auto open = [&] {
     return worker.with_descriptor([&] {
       // One that is to be listed, if that is allowed: list_extra().
-      const int error = options.mirror ? platform::open_source_folder(parent.dst(), names.dst,
-                                                                      follow, target.handle)
+      const int error = options.mirror ? platform::open_source_directory(parent.dst(), names.dst,
+                                                                         follow, target.handle)
                                        : -EACCES;
       if (error != -EACCES) return error;
-      return platform::open_target_folder(parent.dst(), names.dst, follow, target.handle);
+      return platform::open_target_directory(parent.dst(), names.dst, follow, target.handle);
     });
   };
   // Most are there when it is done again; making them would be refused, and take the parent's lock.
@@ -153,7 +154,7 @@ bool make_target(Worker& worker, Folder& parent, Names names, const Stat& src, b
   if (!dry && !found && !target.made) {
     const auto make = [&] {
       return with_access(worker.engine, parent,
-                         [&] { return platform::make_folder(parent.dst(), names.dst, mode); });
+                         [&] { return platform::make_directory(parent.dst(), names.dst, mode); });
     };
     int error = make();
     if (error == -EEXIST && replaces && remove_in_place(worker, parent, names)) error = make();
@@ -175,11 +176,11 @@ bool make_target(Worker& worker, Folder& parent, Names names, const Stat& src, b
   int failed = platform::stat_handle(target.handle, target.stat);
   if (target.made) target.passing_bits = mode & target.stat.mode;
   if (failed == 0 && target.made && (target.stat.mode & kOwner) != kOwner) {
-    // umask or a default ACL keeps us out of our own folder.
+    // umask or a default ACL keeps us out of our own directory.
     operation = "fchmod";
     if (!options.preserve.mode) target.owed_mode = target.stat.mode;
     target.stat.mode |= kOwner;
-    failed = platform::set_folder_mode(target.handle, target.stat.mode);
+    failed = platform::set_directory_mode(target.handle, target.stat.mode);
   }
   return failed == 0 || worker.fail(parent, names, failed, operation);
 }
@@ -188,35 +189,36 @@ bool make_target(Worker& worker, Folder& parent, Names names, const Stat& src, b
  * Opens up a directory of DEST whose mode keeps its owner from what is in it: otherwise all in it would look
  * absent, or could not be listed. What only keeps new names away is opened up when there are any.
  */
-void let_in(Engine& engine, Folder& folder) {
+void let_in(Engine& engine, Directory& directory) {
   const uint32_t needed = engine.options.mirror ? 0500 : 0100;
-  if (!engine.options.update || folder.fresh || (folder.dst_stat.mode & needed) == needed) return;
+  if (!engine.options.update || directory.fresh || (directory.dst_stat.mode & needed) == needed)
+    return;
   Handle probe;  // root gets in all the same
-  if (platform::open_source_folder(folder.dst(), ".", Follow::no, probe) == -EACCES) {
-    open_up(engine, folder);
+  if (platform::open_source_directory(directory.dst(), ".", Follow::no, probe) == -EACCES) {
+    open_up(engine, directory);
   }
 }
 
-/** What is known of a folder's end in DEST once that is there. */
-void set_target(Engine& engine, Folder& folder, const Target& target) {
-  if (!folder.has_dst()) return;
-  folder.route = &engine.route(folder.src_stat.dev, target.stat.dev, folder.dst());
-  folder.fresh = target.made;
-  folder.owed_mode = target.owed_mode;
-  read_mark(engine, folder);  // may open the directory up
-  if (engine.options.dry_run) return plan_folder(engine, folder);
-  const int error = begin_folder(engine.options, folder, target.passing_bits);
-  if (error < 0) engine.fail(folder, {}, error, "removexattr");
-  let_in(engine, folder);
+/** What is known of a directory's end in DEST once that is there. */
+void set_target(Engine& engine, Directory& directory, const Target& target) {
+  if (!directory.has_dst()) return;
+  directory.route = &engine.route(directory.src_stat.dev, target.stat.dev, directory.dst());
+  directory.fresh = target.made;
+  directory.owed_mode = target.owed_mode;
+  read_mark(engine, directory);  // may open the directory up
+  if (engine.options.dry_run) return plan_directory(engine, directory);
+  const int error = begin_directory(engine.options, directory, target.passing_bits);
+  if (error < 0) engine.fail(directory, {}, error, "removexattr");
+  let_in(engine, directory);
 }
 
 enum class Found : uint8_t { yes, no, failed };
 
 /** Opens a directory's counterpart in DEST if it is there. make_target() reports anything else of that name. */
-Found find_target(Worker& worker, Folder& parent, Names names, Target& target) {
+Found find_target(Worker& worker, Directory& parent, Names names, Target& target) {
   if (parent.made != Made::yes || !parent.has_dst()) return Found::no;
   int error = worker.with_descriptor([&] {
-    return platform::open_target_folder(parent.dst(), names.dst, Follow::no, target.handle);
+    return platform::open_target_directory(parent.dst(), names.dst, Follow::no, target.handle);
   });
   if (error == -ENOENT || error == -ENOTDIR || error == -ELOOP) return Found::no;
   // Where nothing is removed it matters only to something that is taken in it, and making it says so.
@@ -232,38 +234,38 @@ Found find_target(Worker& worker, Folder& parent, Names names, Target& target) {
 }
 
 /** Makes one that had to wait, in a parent that is there. Whoever needs it as well waits for that. */
-bool make_waiting(Worker& worker, Folder& folder) {
-  const std::lock_guard lock(folder.changing);
-  if (folder.made != Made::when_needed) return folder.made == Made::yes;
-  Folder& parent = folder.parent();
-  const Names names = folder.names();
-  folder.made = Made::failed;  // until it succeeds
-  FolderPin pin;
-  if (const int error = pin.pin(folder.parent()); error < 0) {
+bool make_waiting(Worker& worker, Directory& directory) {
+  const std::lock_guard lock(directory.changing);
+  if (directory.made != Made::when_needed) return directory.made == Made::yes;
+  Directory& parent = directory.parent();
+  const Names names = directory.names();
+  directory.made = Made::failed;  // until it succeeds
+  DirectoryPin pin;
+  if (const int error = pin.pin(directory.parent()); error < 0) {
     return worker.fail(parent, names, error, "open");
   }
   Target target;
-  if (!make_target(worker, parent, names, folder.src_stat, false, target)) return false;
+  if (!make_target(worker, parent, names, directory.src_stat, false, target)) return false;
   worker.count(Count::found);
-  if (target.made) worker.count(Count::folders);
-  if (target.made) worker.note(parent, names, Action::make, Kind::folder);
-  FolderPin own;
+  if (target.made) worker.count(Count::directories);
+  if (target.made) worker.note(parent, names, Action::make, Kind::directory);
+  DirectoryPin own;
   if (target.handle.is_open()) {
-    folder.set_dst(std::move(target.handle), target.stat);
-    if (const int error = own.pin(folder); error < 0) {
-      return worker.fail(folder, {}, error, "open");
+    directory.set_dst(std::move(target.handle), target.stat);
+    if (const int error = own.pin(directory); error < 0) {
+      return worker.fail(directory, {}, error, "open");
     }
   }
-  set_target(worker.engine, folder, target);
-  folder.made = Made::yes;
+  set_target(worker.engine, directory, target);
+  directory.made = Made::yes;
   return true;
 }
 
 }  // namespace
 
-bool make_needed(Worker& worker, Folder& folder) {
-  std::vector<Folder*> waiting;
-  for (Folder* at = &folder; at->made != Made::yes; at = &at->parent()) waiting.push_back(at);
+bool make_needed(Worker& worker, Directory& directory) {
+  std::vector<Directory*> waiting;
+  for (Directory* at = &directory; at->made != Made::yes; at = &at->parent()) waiting.push_back(at);
   for (; !waiting.empty(); waiting.pop_back()) {
     if (!make_waiting(worker, *waiting.back())) return false;
   }
@@ -272,11 +274,11 @@ bool make_needed(Worker& worker, Folder& folder) {
 
 namespace {
 
-/** Opens a folder of SRC, which must not be one that would have no end. Reports what goes wrong. */
-bool open_source(Worker& worker, Folder& parent, Names names, Follow follow, Handle& src,
+/** Opens a directory of SRC, which must not be one that would have no end. Reports what goes wrong. */
+bool open_source(Worker& worker, Directory& parent, Names names, Follow follow, Handle& src,
                  Stat& stat) {
   int error = worker.with_descriptor(
-      [&] { return platform::open_source_folder(parent.src(), names.src, follow, src); });
+      [&] { return platform::open_source_directory(parent.src(), names.src, follow, src); });
   if (error < 0) return worker.fail(parent, names, error, "open");
   error = platform::stat_handle(src, stat);
   if (error < 0) return worker.fail(parent, names, error, "fstat");
@@ -286,27 +288,27 @@ bool open_source(Worker& worker, Folder& parent, Names names, Follow follow, Han
   return !worker.engine.is_target(stat) || worker.fail(parent, names, EINVAL, kRefused);
 }
 
-/** Both ends of the folder, open; empty where that failed, and was reported. */
-FolderUse open_folder(Worker& worker, FolderTask task, Follow follow_src) {
+/** Both ends of the directory, open; empty where that failed, and was reported. */
+DirectoryUse open_directory(Worker& worker, DirectoryTask task, Follow follow_src) {
   const Names names{task.src_name.c_str(), task.dst_name.c_str()};
-  Folder& parent = *task.parent;
+  Directory& parent = *task.parent;
   Engine& engine = worker.engine;
   const Options& options = engine.options;
   const uint64_t hash = path_hash(parent, names.src);
   // Another shard makes what is not ours, unless we need it for something below.
   const bool lazily = task.for_taken || (!parent.is_base() && !is_mine(options, parent, names.src));
   if (!lazily) worker.count(Count::found);
-  FolderPin pin;
+  DirectoryPin pin;
   if (const int error = pin.pin(*task.parent); error < 0) {
     worker.fail(parent, names, error, "open");
     return {};
   }
-  engine.folders.make_room();
+  engine.directories.make_room();
   const platform::Time began = platform::change_time_floor();
   Handle src;
   Stat src_stat;
   if (!open_source(worker, parent, names, follow_src, src, src_stat)) {
-    if (task.made) platform::remove_folder(parent.dst(), names.dst);
+    if (task.made) platform::remove_directory(parent.dst(), names.dst);
     return {};
   }
   Target target;
@@ -318,34 +320,34 @@ FolderUse open_folder(Worker& worker, FolderTask task, Follow follow_src) {
     if (!make_needed(worker, *task.parent)) return {};
     if (!make_target(worker, parent, names, src_stat, task.replaces, target)) return {};
   }
-  if (target.made) worker.count(Count::folders);
-  if (target.made) worker.note(parent, names, Action::make, Kind::folder);
+  if (target.made) worker.count(Count::directories);
+  if (target.made) worker.note(parent, names, Action::make, Kind::directory);
 
   const bool from_base = parent.is_base();
   if (from_base && target.handle.is_open()) engine.add_target(target.stat);
   pin.release();
-  FolderUse folder =
-      Folder::create(std::move(task.parent), std::move(task.src_name), std::move(task.dst_name),
-                     std::move(src), std::move(target.handle));
-  folder->src_stat = src_stat;
-  folder->dst_stat = target.stat;
-  folder->path_hash = hash;
-  folder->follow_src = follow_src;
-  folder->follow_dst = from_base ? Follow::yes : Follow::no;
-  folder->made = waits ? Made::when_needed : Made::yes;
-  folder->end = end_of_copied_folder();
-  begin_sync(engine, *folder, began);
-  set_target(engine, *folder, target);
-  return folder;
+  DirectoryUse directory =
+      Directory::create(std::move(task.parent), std::move(task.src_name), std::move(task.dst_name),
+                        std::move(src), std::move(target.handle));
+  directory->src_stat = src_stat;
+  directory->dst_stat = target.stat;
+  directory->path_hash = hash;
+  directory->follow_src = follow_src;
+  directory->follow_dst = from_base ? Follow::yes : Follow::no;
+  directory->made = waits ? Made::when_needed : Made::yes;
+  directory->end = end_of_copied_directory();
+  begin_sync(engine, *directory, began);
+  set_target(engine, *directory, target);
+  return directory;
 }
 
-void copy_open_folder(Worker& worker, FolderUse folder, Scope scope) {
-  if (scope != 0 || is_mirrored(worker.engine, *folder)) {
-    return ask(worker, std::move(folder), scope);
+void copy_open_directory(Worker& worker, DirectoryUse directory, Scope scope) {
+  if (scope != 0 || is_mirrored(worker.engine, *directory)) {
+    return ask(worker, std::move(directory), scope);
   }
-  ListingTask listing{std::move(folder), FolderPin()};
-  if (const int error = listing.pin.pin(*listing.folder); error < 0) {
-    worker.fail(*listing.folder, {}, error, "open");
+  ListingTask listing{std::move(directory), DirectoryPin()};
+  if (const int error = listing.pin.pin(*listing.directory); error < 0) {
+    worker.fail(*listing.directory, {}, error, "open");
     return;
   }
   listing.run(worker);
@@ -355,38 +357,39 @@ void copy_open_folder(Worker& worker, FolderUse folder, Scope scope) {
 
 void RootTask::run(Worker& worker) {
   const Names names{root.src.c_str(), root.dst.c_str()};
-  if (root.remove) return RemoveFolderTask{std::move(base), root.dst}.run(worker);
+  if (root.remove) return RemoveDirectoryTask{std::move(base), root.dst}.run(worker);
   const Follow follow = root.follow_src ? Follow::yes : worker.engine.options.follow();
   Stat stat;
   if (const int error = platform::stat_entry(base->src(), names.src, stat, follow); error < 0) {
     worker.fail(*base, names, error, "lstat");
     return;
   }
-  if (stat.kind != Kind::folder) {
+  if (stat.kind != Kind::directory) {
     if (is_mine(worker.engine.options, *base, "")) copy_listed(worker, base, names, stat.kind);
     return;
   }
-  FolderUse folder = open_folder(worker, {std::move(base), root.src, root.dst}, follow);
-  if (folder) copy_open_folder(worker, std::move(folder), root.scope);
+  DirectoryUse directory = open_directory(worker, {std::move(base), root.src, root.dst}, follow);
+  if (directory) copy_open_directory(worker, std::move(directory), root.scope);
 }
 
-void FolderTask::run(Worker& worker) {
+void DirectoryTask::run(Worker& worker) {
   const bool from_base = parent->is_base();
   const uint64_t parent_dev = parent->src_stat.dev;
-  FolderUse folder = open_folder(worker, std::move(*this), worker.engine.options.follow());
-  if (!folder) return;
-  if (worker.engine.options.one_file_system && !from_base && folder->src_stat.dev != parent_dev) {
+  DirectoryUse directory = open_directory(worker, std::move(*this), worker.engine.options.follow());
+  if (!directory) return;
+  if (worker.engine.options.one_file_system && !from_base &&
+      directory->src_stat.dev != parent_dev) {
     worker.count(Count::skipped);  // what is mounted here
     return;
   }
-  copy_open_folder(worker, std::move(folder), scope);
+  copy_open_directory(worker, std::move(directory), scope);
 }
 
 void ListingTask::run(Worker& worker) {
   // A listing that fills so much of the buffer probably goes on.
   constexpr int64_t kWide = Worker::kListing / 4;
   for (;;) {
-    Folder& listed = *folder;
+    Directory& listed = *directory;
     const int64_t size = platform::read_listing(listed.src(), worker.listing(), Worker::kListing);
     if (size < 0) {
       worker.fail(listed, {}, static_cast<int>(size), "getdents64");
@@ -395,16 +398,16 @@ void ListingTask::run(Worker& worker) {
 
     if (size > kWide) {
       // Whoever is free reads on, while this worker copies what it has read.
-      ListingTask rest{folder.again(), FolderPin()};
+      ListingTask rest{directory.again(), DirectoryPin()};
       if (const int error = rest.pin.pin(listed); error < 0) {
         worker.fail(listed, {}, error, "open");
         return;
       }
       worker.engine.stack.push(make_task(std::move(rest)));
-      copy_records(worker, folder, worker.listing(), static_cast<size_t>(size));
+      copy_records(worker, directory, worker.listing(), static_cast<size_t>(size));
       return;
     }
-    if (!copy_records(worker, folder, worker.listing(), static_cast<size_t>(size))) {
+    if (!copy_records(worker, directory, worker.listing(), static_cast<size_t>(size))) {
       if (!worker.engine.stopped()) worker.engine.stack.push(make_task(std::move(*this)));
       return;
     }
@@ -412,17 +415,17 @@ void ListingTask::run(Worker& worker) {
 }
 
 void PartTask::run(Worker& worker) {
-  FolderPin pin;
-  if (const int error = pin.pin(*folder); error < 0) {
-    worker.fail(*folder, {}, error, "open");
+  DirectoryPin pin;
+  if (const int error = pin.pin(*directory); error < 0) {
+    worker.fail(*directory, {}, error, "open");
     return;
   }
-  if (worker.engine.options.shards == 1 && !make_needed(worker, *folder)) return;
-  copy_records(worker, folder, records.data(), records.size());
+  if (worker.engine.options.shards == 1 && !make_needed(worker, *directory)) return;
+  copy_records(worker, directory, records.data(), records.size());
 }
 
 void start(Engine& engine, const std::vector<Root>& roots) {
-  const FolderUse base = Folder::base(engine.folders);
+  const DirectoryUse base = Directory::base(engine.directories);
   for (size_t i = roots.size(); i-- > 0;) {
     engine.stack.push(make_task(RootTask{base.again(), roots[i]}));
   }

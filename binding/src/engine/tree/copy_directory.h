@@ -1,4 +1,4 @@
-// Folders, from the one that the user named to the last: made, opened and listed, task by task.
+// Directories, from the one that the user named to the last: made, opened and listed, task by task.
 #pragma once
 
 #include <string>
@@ -13,44 +13,44 @@ void start(Engine& engine, const std::vector<Root>& roots);
 
 /** An entry named by the user, of the base. */
 struct RootTask {
-  FolderUse base;
+  DirectoryUse base;
   Root root;
 
   void run(Worker& worker);
 };
 
-/** Make and list the folder `name`, in `parent`. In the base `dst_name` differs. */
-struct FolderTask {
-  FolderUse parent;
+/** Make and list the directory `name`, in `parent`. In the base `dst_name` differs. */
+struct DirectoryTask {
+  DirectoryUse parent;
   std::string src_name, dst_name;
   Scope scope = 0;         // of the host, who decides about what is in it
   bool for_taken = false;  // made only for something taken in it
-  bool replaces = false;   // what DEST has in its place, a folder apart, is removed
+  bool replaces = false;   // what DEST has in its place, a directory apart, is removed
   bool made = false;       // while its parent was listed
 
   void run(Worker& worker);
 };
 
-/** Read the next part of a folder's listing and copy what it names. Keeps the folder open. */
+/** Read the next part of a directory's listing and copy what it names. Keeps the directory open. */
 struct ListingTask {
-  FolderUse folder;
-  FolderPin pin;
+  DirectoryUse directory;
+  DirectoryPin pin;
 
   void run(Worker& worker);
 };
 
-/** Copy a part of a folder's listing that was read already. */
+/** Copy a part of a directory's listing that was read already. */
 struct PartTask {
-  FolderUse folder;
+  DirectoryUse directory;
   std::string records;
 
   void run(Worker& worker);
 };
 
 /**
- * Something is taken in the folder: it and those above it are made, where they waited for that. False where
+ * Something is taken in the directory: it and those above it are made, where they waited for that. False where
  * that failed, and was reported.
  */
-bool make_needed(Worker& worker, Folder& folder);
+bool make_needed(Worker& worker, Directory& directory);
 
 }  // namespace fastcp

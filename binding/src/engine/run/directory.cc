@@ -1,0 +1,354 @@
+#include "engine/run/directory.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+namespace fastcp {
+
+using platform::Handle;
+using platform::Stat;
+
+std::atomic<int64_t> DirectoryTable::open_pairs_{0};
+
+namespace {
+
+bool is_same(const Handle& handle, const Stat& expected) {
+  Stat found;
+  return platform::stat_handle(handle, found) == 0 && found.dev == expected.dev &&
+         found.ino == expected.ino;
+}
+
+/** Whether handles that were opened again are a directory's ends; `dst` is null if there is none. */
+bool is_reopened(const Directory& directory, const Handle& src, const Handle* dst) {
+  return is_same(src, directory.src_stat) && (!dst || is_same(*dst, directory.dst_stat));
+}
+
+}  // namespace
+
+// --- Directory ----------------------------------------------------------------------------------
+
+Directory::Directory(DirectoryTable& table, Directory* parent) : table_(table), parent_(parent) {}
+
+Directory::~Directory() = default;
+
+DirectoryUse Directory::base(DirectoryTable& table) {
+  auto* directory = new Directory(table, nullptr);
+  directory->src_ = Handle::working_directory();
+  directory->dst_ = Handle::working_directory();
+  directory->has_dst_ = true;
+  return DirectoryUse(directory);
+}
+
+DirectoryUse Directory::create(DirectoryUse parent, std::string src_name, std::string dst_name,
+                               Handle src, Handle dst) {
+  DirectoryTable& table = parent->table_;
+  auto* directory = new Directory(table, parent.directory_);
+  parent.directory_ = nullptr;  // the directory has taken over the use
+  directory->parent_->keeps_.fetch_add(1, std::memory_order_relaxed);
+  directory->src_name_ = std::move(src_name);
+  directory->dst_name_ = std::move(dst_name);
+  directory->has_dst_ = dst.is_open();
+  directory->src_ = std::move(src);
+  directory->dst_ = std::move(dst);
+  directory->without_atime = directory->parent_->without_atime.load(std::memory_order_relaxed);
+  DirectoryTable::open_pairs_++;
+  const std::lock_guard lock(table.mutex_);
+  auto& siblings = directory->parent_->children_;
+  siblings.splice(siblings.end(), directory->sibling_node_);
+  return DirectoryUse(directory);
+}
+
+DirectoryUse Directory::use() {
+  uses_.fetch_add(1, std::memory_order_relaxed);
+  return DirectoryUse(this);
+}
+
+void Directory::set_dst(Handle dst, const Stat& stat) {
+  const std::lock_guard lock(table_.mutex_);
+  has_dst_ = true;
+  dst_stat = stat;
+  if (src_.is_open()) dst_ = std::move(dst);  // else both ends are opened when they are needed
+}
+
+std::string Directory::path(const std::string& (*name_of)(const Directory&),
+                            const char* name) const {
+  std::vector<const Directory*> upwards;
+  for (const Directory* at = this; !at->is_base(); at = at->parent_) upwards.push_back(at);
+  std::string result;
+  const auto append = [&result](const char* part) {
+    if (!result.empty() && result.back() != '/') result += '/';
+    result += part;
+  };
+  while (!upwards.empty()) {
+    append(name_of(*upwards.back()).c_str());
+    upwards.pop_back();
+  }
+  if (name != nullptr) append(name);
+  return result;
+}
+
+std::string Directory::src_path(const char* name) const {
+  return path([](const Directory& at) -> const std::string& { return at.src_name_; }, name);
+}
+
+std::string Directory::dst_path(const char* name) const {
+  return path([](const Directory& at) -> const std::string& { return at.dst_name_; }, name);
+}
+
+// --- uses and pins ---------------------------------------------------------------------------
+
+DirectoryUse DirectoryUse::again() const {
+  directory_->uses_.fetch_add(1, std::memory_order_relaxed);
+  return DirectoryUse(directory_);
+}
+
+DirectoryUse::~DirectoryUse() {
+  if (directory_ != nullptr) directory_->table_.leave(directory_);
+}
+
+DirectoryKeep::DirectoryKeep(Directory& directory) : directory_(&directory) {
+  directory.keeps_.fetch_add(1, std::memory_order_relaxed);
+}
+
+DirectoryKeep::~DirectoryKeep() {
+  if (directory_ != nullptr) directory_->table_.forget(directory_);
+}
+
+DirectoryKeep DirectoryKeep::try_keep(Directory& directory) {
+  DirectoryKeep keep;
+  int keeps = directory.keeps_;
+  while (keeps > 0 && keep.directory_ == nullptr) {
+    if (directory.keeps_.compare_exchange_weak(keeps, keeps + 1)) keep.directory_ = &directory;
+  }
+  return keep;
+}
+
+int DirectoryPin::pin(Directory& directory) {
+  release();
+  return directory.table_.pin(directory, *this);
+}
+
+void DirectoryPin::release() {
+  if (directory_ == nullptr) return;
+  Directory& directory = *std::exchange(directory_, nullptr);
+  if (directory.is_base()) return;
+  DirectoryTable& table = directory.table_;
+  const std::lock_guard lock(table.mutex_);
+  if (--directory.pins_ == 0) table.idle_.splice(table.idle_.end(), directory.idle_node_);
+}
+
+// --- DirectoryTable -----------------------------------------------------------------------------
+
+bool DirectoryTable::close_oldest_locked(Closing& closing) {
+  if (idle_.empty()) return false;
+  closing.reserve(closing.size() + 2);
+  Directory& directory = *idle_.front();
+  directory.idle_node_.splice(directory.idle_node_.begin(), idle_, directory.idle_at_);
+  closing.push_back(std::move(directory.src_));
+  closing.push_back(std::move(directory.dst_));
+  open_pairs_--;
+  return true;
+}
+
+void DirectoryTable::make_room() {
+  if (open_pairs_ < budget_) return;
+  Closing closing;
+  const std::lock_guard lock(mutex_);
+  while (open_pairs_ >= budget_ && close_oldest_locked(closing)) {
+  }
+}
+
+bool DirectoryTable::close_one() {
+  Closing closing;
+  const std::lock_guard lock(mutex_);
+  return close_oldest_locked(closing);
+}
+
+void DirectoryTable::pin_locked(Directory& directory, DirectoryPin& out) {
+  out.directory_ = &directory;
+  if (directory.is_base() || directory.pins_++ > 0) return;
+  // Idle, unless it was opened just now.
+  if (directory.idle_node_.empty()) {
+    directory.idle_node_.splice(directory.idle_node_.begin(), directory.table_.idle_,
+                                directory.idle_at_);
+  }
+}
+
+/** What every directory that was opened again goes through: others may have to be closed for it. */
+void DirectoryTable::install_locked(Directory& directory, Handle src, Handle dst, Closing& closing,
+                                    DirectoryPin& out) {
+  directory.src_ = std::move(src);
+  directory.dst_ = std::move(dst);
+  open_pairs_++;
+  pin_locked(directory, out);
+  while (open_pairs_ > budget_ && close_oldest_locked(closing)) {
+  }
+}
+
+/** An open directory below a closed one, the nearest of `most` that are looked at. */
+DirectoryKeep DirectoryTable::open_below_locked(Directory& directory, size_t most) {
+  std::vector<Directory*> seen{&directory};
+  for (size_t i = 0; i < seen.size() && i < most; i++) {
+    for (Directory* child : seen[i]->children_) {
+      if (child->src_.is_open()) return DirectoryKeep::try_keep(*child);
+      if (seen.size() < most) seen.push_back(child);
+    }
+  }
+  return {};
+}
+
+int DirectoryTable::open_upwards(const Directory& from, const std::vector<Step>& steps, Handle& src,
+                                 Handle& dst) {
+  for (const auto& [directory, has_dst] : steps) {
+    Handle next_src, next_dst;
+    const Handle& child_src = src.is_open() ? src : from.src_;
+    int error = platform::open_source_parent(child_src, next_src);
+    if (error == 0 && has_dst) {
+      error = platform::open_target_parent(src.is_open() ? dst : from.dst_, next_dst);
+    }
+    if (error < 0) return error;
+    if (!is_reopened(*directory, next_src, has_dst ? &next_dst : nullptr)) return -ESTALE;
+    src = std::move(next_src);
+    dst = std::move(next_dst);
+  }
+  return 0;
+}
+
+int DirectoryTable::open_downwards(const Directory& from, const std::vector<Step>& steps,
+                                   Handle& src, Handle& dst) {
+  for (const auto& [directory, has_dst] : steps) {
+    Handle next_src, next_dst;
+    const Handle& above_src = src.is_open() ? src : from.src_;
+    const Handle& above_dst = src.is_open() ? dst : from.dst_;
+    int error = platform::open_source_directory(directory->doomed ? above_dst : above_src,
+                                                directory->src_name_.c_str(), directory->follow_src,
+                                                next_src);
+    if (error == 0 && has_dst) {
+      error = platform::open_target_directory(above_dst, directory->dst_name_.c_str(),
+                                              directory->follow_dst, next_dst);
+    }
+    if (error < 0) return error;
+    if (!is_reopened(*directory, next_src, has_dst ? &next_dst : nullptr)) return -ESTALE;
+    src = std::move(next_src);
+    dst = std::move(next_dst);
+  }
+  return 0;
+}
+
+int DirectoryTable::pin(Directory& directory, DirectoryPin& out) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (directory.src_.is_open()) {
+      pin_locked(directory, out);
+      return 0;
+    }
+  }
+  const std::lock_guard opening(directory.opening_);
+  int result = kMadeMeanwhile;
+  while (result == kMadeMeanwhile) result = open(directory, out);
+  return result;
+}
+
+/**
+ * Opens and pins a directory whose opening_ is held. kMadeMeanwhile: it has got its end in DEST since, which is
+ * to be opened as well.
+ */
+int DirectoryTable::open(Directory& directory, DirectoryPin& out) {
+  std::vector<Step> down,
+      up;              // to the directory: from its nearest open ancestor, from an open one below
+  DirectoryKeep kept;  // that one below
+  DirectoryPin above, below;
+  Closing closing;
+  const Directory* ancestor = &directory;
+  bool has_dst = false;
+  {
+    const std::lock_guard lock(mutex_);
+    has_dst = directory.has_dst_;
+    Directory* at = &directory;
+    for (; !at->src_.is_open(); at = at->parent_) down.push_back({at, at->has_dst_});
+    if (down.empty()) {
+      pin_locked(directory, out);
+      return 0;
+    }
+    std::reverse(down.begin(), down.end());
+    pin_locked(*at, above);
+    ancestor = at;
+    // Up, where that is nearer: on the way out of a deep tree another worker may still be further down.
+    kept = open_below_locked(directory, down.size());
+    if (kept) {
+      pin_locked(*kept, below);
+      for (at = &*kept; at != &directory; at = at->parent_) {
+        up.push_back({at->parent_, at->parent_->has_dst_});
+      }
+    }
+  }
+  Handle src, dst;
+  int error = kept ? open_upwards(*kept, up, src, dst) : -ESTALE;
+  if (error < 0) {
+    src.close();
+    dst.close();
+    error = open_downwards(*ancestor, down, src, dst);
+  }
+  if (error < 0) return error;
+  const std::lock_guard lock(mutex_);
+  if (directory.has_dst_ != has_dst) return kMadeMeanwhile;
+  install_locked(directory, std::move(src), std::move(dst), closing, out);
+  return 0;
+}
+
+/** Opens a closed parent by '..' of an open directory, unless one of them was moved. */
+void DirectoryTable::open_parent(Directory& directory) {
+  Directory& parent = *directory.parent_;
+  DirectoryPin from, opened;
+  Closing closing;
+  std::unique_lock<std::mutex> opening;
+  std::vector<Step> up;
+  {
+    const std::lock_guard lock(mutex_);
+    if (parent.src_.is_open() || !directory.src_.is_open()) return;
+    opening = std::unique_lock(parent.opening_, std::try_to_lock);
+    if (!opening) return;  // somebody else opens it
+    pin_locked(directory, from);
+    up.push_back({&parent, parent.has_dst_});
+  }
+  Handle src, dst;
+  if (open_upwards(directory, up, src, dst) < 0) return;
+  const std::lock_guard lock(mutex_);
+  if (parent.has_dst_ != up.front().has_dst) return;
+  install_locked(parent, std::move(src), std::move(dst), closing, opened);
+}
+
+/** Ends one use, and with a directory's last one its use of its parent: a loop, trees can be deep. */
+void DirectoryTable::leave(Directory* directory) {
+  while (directory != nullptr && directory->uses_.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+    Directory* parent = directory->parent_;
+    if (parent != nullptr) {
+      owner_.finish(*directory);
+      // The parent may have nothing left to do, but the way up from a deep tree stays short.
+      open_parent(*directory);
+    }
+    forget(directory);
+    directory = parent;
+  }
+}
+
+/** Ends what keeps a directory in memory, and with the last of it what it keeps of its parent. */
+void DirectoryTable::forget(Directory* directory) {
+  while (directory != nullptr && directory->keeps_.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+    Directory* parent = directory->parent_;
+    if (parent != nullptr) {
+      const std::lock_guard lock(mutex_);
+      directory->sibling_node_.splice(directory->sibling_node_.begin(), parent->children_,
+                                      directory->among_siblings_);
+      if (directory->idle_node_.empty()) {
+        directory->idle_node_.splice(directory->idle_node_.begin(), idle_, directory->idle_at_);
+      }
+      if (directory->src_.is_open()) open_pairs_--;
+    }
+    delete directory;
+    directory = parent;
+  }
+}
+
+}  // namespace fastcp
