@@ -29,15 +29,16 @@ export interface OutputOptions {
 interface Given
   extends Omit<
     CopyOptions,
-    'concurrency' | 'onError' | 'signal' | 'entries' | 'ignoreFiles' | 'filter' | 'reuse'
+    'concurrency' | 'onError' | 'signal' | 'entries' | 'ignoreFileNames' | 'filter' | 'reuse'
   > {
   archive?: boolean;
+  clobber?: boolean;
   compare?: boolean;
   p?: boolean;
   reuse?: 'clone' | 'hard-link';
-  ignoreFile?: string[];
+  ignoreFileName?: string[];
   jobs?: number;
-  stop?: boolean;
+  failFast?: boolean;
   json?: boolean;
   quiet?: boolean;
   verbose?: boolean;
@@ -61,10 +62,21 @@ export function parseArgs(argv: readonly string[]): Invocation {
   if (dest === undefined) return program.error('error: missing arguments SRC and DEST');
   if (sources.length === 0) return program.error(`error: missing argument DEST after '${dest}'`);
 
-  const { archive, p, ignoreFile, jobs, stop, json, quiet, verbose, progress, ...others } =
-    program.opts<Given>();
-  if (ignoreFile && !ignoreFile.every(isText)) {
-    return program.error('error: --ignore-file must be a name in UTF-8');
+  const {
+    archive,
+    p,
+    clobber: _clobber,
+    ignoreFileName,
+    jobs,
+    failFast,
+    json,
+    quiet,
+    verbose,
+    progress,
+    ...others
+  } = program.opts<Given>();
+  if (ignoreFileName && !ignoreFileName.every(isText)) {
+    return program.error('error: --ignore-file-name must be a name in UTF-8');
   }
   const { compare = false, reuse, ...sameName } = others;
   if (compare && sources.length > 1) return program.error('error: --compare takes two trees');
@@ -76,12 +88,12 @@ export function parseArgs(argv: readonly string[]): Invocation {
     copy: {
       ...sameName,
       ...(reuse && { reuse: reuse === 'clone' ? reuse : 'hardLink' }),
-      ...(ignoreFile && { ignoreFiles: ignoreFile }),
+      ...(ignoreFileName && { ignoreFileNames: ignoreFileName }),
       ...(jobs !== undefined && { concurrency: jobs }),
       ...(entries && { entries }),
       // Where the command line differs from the library, as cp does.
       parents: sameName.parents ?? false,
-      onError: stop ? 'stop' : 'continue',
+      onError: failFast ? 'stop' : 'continue',
     },
     output: {
       json: json ?? false,
@@ -112,7 +124,15 @@ function withoutValue(word: string, index: number, argv: readonly string[]): str
 }
 
 const usual: PreserveKind[] = ['mode', 'timestamps', 'ownership'];
-const kinds: PreserveKind[] = [...usual, 'xattrs', 'links'];
+
+/** What --preserve takes: cp's words. */
+const preserveWords: Record<string, PreserveKind> = {
+  mode: 'mode',
+  timestamps: 'timestamps',
+  ownership: 'ownership',
+  xattr: 'xattrs',
+  links: 'hardLinks',
+};
 
 /** `all`: the help also has the options that few people need; the others fit a screen. */
 export function createProgram(all = false): Command {
@@ -136,7 +156,10 @@ export function createProgram(all = false): Command {
     )
     .addOption(
       rare(
-        new Option('--ignore-file <name>', 'read rules as in .gitignore from these files, too'),
+        new Option(
+          '--ignore-file-name <name>',
+          'read rules as in .gitignore from these files, too',
+        ),
       ).argParser(collect),
     )
     .option('--include <glob>', 'copy only what matches (may be repeated)', collectGlobs)
@@ -144,12 +167,14 @@ export function createProgram(all = false): Command {
     .addOption(rare(new Option('--shard <i/n>', 'copy only part i of n, counted from 1')))
     .addOption(rare(new Option('-x, --one-file-system', 'do not enter mount points in SRC')))
     .optionsGroup('Copying:')
-    .option('-u, --update', 'leave alone what is unchanged')
-    .addOption(rare(new Option('--checksum', '-u, and only contents prove that')))
-    .addOption(rare(new Option('--quick-check', '-u, and size and mtime prove that, as in rsync')))
-    .option('--mirror', '-u, and remove from DEST what SRC does not have')
+    .option('--sync', 'leave alone what is unchanged')
+    .addOption(rare(new Option('--checksum', '--sync, and only contents prove that')))
+    .addOption(
+      rare(new Option('--quick-check', '--sync, and size and mtime prove that, as in rsync')),
+    )
+    .option('--mirror', '--sync, and delete from DEST what SRC does not have')
     .addOption(rare(new Option('--delete-excluded', 'with --mirror: and what is not selected')))
-    .addOption(rare(new Option('-n, --skip-existing', 'keep what DEST has')))
+    .addOption(rare(new Option('-n, --no-clobber', 'keep what DEST has').implies({ force: false })))
     .addOption(
       rare(
         new Option('--error-on-exist', 'fail on what DEST has, and keep it').implies({
@@ -169,9 +194,9 @@ export function createProgram(all = false): Command {
       new Option('-a, --archive', '-p and xattrs, ACLs, hard links').implies({ preserve: true }),
     )
     .addOption(
-      rare(new Option('--preserve <list>', `keep all, or ${kinds.join()}`))
-        .choices(['all', ...kinds]) // for completions
-        .argParser((list) => (list === 'all' ? true : list.split(','))),
+      rare(new Option('--preserve <list>', `preserve all, or ${Object.keys(preserveWords).join()}`))
+        .choices(['all', ...Object.keys(preserveWords)]) // for completions
+        .argParser(preserveOf),
     )
     .addOption(rare(new Option('--no-preserve', 'keep not even modes')))
     .addOption(rare(new Option('--strict', 'what cannot be kept is an error, not a warning')))
@@ -218,7 +243,7 @@ export function createProgram(all = false): Command {
     .addOption(
       rare(new Option('-j, --jobs <n>', 'copy with at most n threads').argParser(parseJobs)),
     )
-    .addOption(rare(new Option('--stop', 'stop at the first error')))
+    .addOption(rare(new Option('--fail-fast', 'stop at the first error')))
     .optionsGroup('Output:')
     .option('-v, --verbose', 'print each entry, and why others are left out')
     .addOption(new Option('-q, --quiet', 'print errors only').conflicts(['verbose', 'json']))
@@ -252,8 +277,8 @@ export function createProgram(all = false): Command {
 /** Options that `--compare` goes by, as commander names them. */
 const meantToCompare = [
   'compare',
-  ...['gitignore', 'onlyIgnored', 'ignoreFile', 'include', 'exclude', 'oneFileSystem'],
-  ...['p', 'archive', 'preserve', 'dereference', 'jobs', 'stop', 'json', 'quiet'],
+  ...['gitignore', 'onlyIgnored', 'ignoreFileName', 'include', 'exclude', 'oneFileSystem'],
+  ...['p', 'archive', 'preserve', 'dereference', 'jobs', 'failFast', 'json', 'quiet'],
 ];
 
 function collect(value: string, previous: string[] = []): string[] {
@@ -262,6 +287,18 @@ function collect(value: string, previous: string[] = []): string[] {
 
 function collectGlobs(value: string, previous?: string[]): string[] {
   return collect(globOf(value), previous);
+}
+
+/** `all`, or words of cp's, separated by commas. */
+function preserveOf(list: string): true | PreserveKind[] {
+  const words = list.split(',');
+  if (words.includes('all')) return true;
+  return words.map((word) => {
+    const kind = Object.hasOwn(preserveWords, word) ? preserveWords[word] : undefined;
+    if (kind) return kind;
+    const known = Object.keys(preserveWords).join(', ');
+    throw new InvalidArgumentError(`Unknown attribute '${word}'. Known are: all, ${known}.`);
+  });
 }
 
 function choiceOf<T>(choices: Record<string, T>): (value: string) => T {

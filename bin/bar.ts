@@ -96,12 +96,13 @@ export function progressLine(state: ProgressState, width: number): string {
   const done =
     state.files +
     state.directories +
-    state.links +
+    state.symlinks +
     state.special +
-    state.hardLinked +
+    state.hardLinks +
+    state.unchanged +
     state.skipped;
   const parts = [
-    `${number(done)}/${number(state.found)} found`,
+    `${number(done)}/${number(state.scanned)} found`,
     bytes(state.bytes),
     clock(state.durationMs),
     `${number(perSecond(state.files, state.durationMs))} files/s`,
@@ -112,6 +113,6 @@ export function progressLine(state: ProgressState, width: number): string {
   const text = parts.join('  ');
   const room = Math.min(WIDEST_BAR, width - 1 - text.length - '[]  '.length);
   if (room < 5) return text.slice(0, Math.max(width - 1, 0));
-  const filled = Math.round((room * Math.min(done, state.found)) / Math.max(state.found, 1));
+  const filled = Math.round((room * Math.min(done, state.scanned)) / Math.max(state.scanned, 1));
   return `[${'='.repeat(filled)}${'-'.repeat(room - filled)}]  ${text}`;
 }

@@ -35,10 +35,10 @@ function compare(invocation: Invocation, signal: AbortSignal): Promise<CompareRe
   const { sources, dest, copy } = invocation;
   const [a = ''] = sources;
   const { preserve, dereference, concurrency, onError, oneFileSystem } = copy;
-  const { gitignore, onlyIgnored, ignoreFiles, include, exclude } = copy;
+  const { gitignore, onlyIgnored, ignoreFileNames, include, exclude } = copy;
   const given = {
     ...{ preserve, dereference, concurrency, onError, oneFileSystem },
-    ...{ gitignore, onlyIgnored, ignoreFiles, include, exclude },
+    ...{ gitignore, onlyIgnored, ignoreFileNames, include, exclude },
   };
   const options = Object.entries(given).filter(([, value]) => value !== undefined);
   return compareTrees(a, dest, { ...(Object.fromEntries(options) as CompareOptions), signal });
@@ -58,7 +58,7 @@ async function print(result: CompareResult, { output }: Invocation, out: Output)
     await out.line(`${words[type]} ${paths.map(quoteName).join(' and ')}`);
   }
   if (result.differences.length + result.errorCount > 0) return;
-  await out.line(`no difference: ${count(result.found, 'entry', 'entries')}`);
+  await out.line(`no difference: ${count(result.scanned, 'entry', 'entries')}`);
 }
 
 async function printJson(result: CompareResult, out: Output): Promise<void> {

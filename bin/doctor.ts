@@ -61,10 +61,10 @@ export function createDoctorProgram(): Command {
     .exitOverride();
 }
 
-const means = {
-  cloned: 'cloned',
-  kernelCopied: `by ${systemCopy}`,
-  copied: 'read and written',
+const methods = {
+  clone: 'cloned',
+  copyFileRange: `by ${systemCopy}`,
+  readWrite: 'read and written',
 } as const;
 
 const abilities = {
@@ -72,9 +72,9 @@ const abilities = {
   copyFileRange: systemCopy,
   holes: 'holes',
   xattrs: 'extended attributes',
-  marks: 'marks (-u, --mirror)',
+  marks: 'marks (--sync, --mirror)',
   acls: 'access control lists',
-  links: 'links',
+  symlinks: 'symlinks',
   hardLinks: 'hard links',
   caseSensitive: 'names differ in case',
   exchange: 'exchange (--atomic)',
@@ -88,7 +88,7 @@ export function text({ directories, copies, limits }: Diagnosis): string {
     lines.push(
       from === to ? 'Copies within it:' : `Copies ${quoteName(from)} -> ${quoteName(to)}:`,
     );
-    lines.push(row('files below 64 KiB', means[small]), row('larger files', means[large]));
+    lines.push(row('files below 64 KiB', methods[small]), row('larger files', methods[large]));
     lines.push(row('because', why));
   }
   lines.push('Limits:', row('processors', number(limits.cores)));

@@ -79,13 +79,13 @@ export function createTextReport(
 
 /** Whether an entry is to be printed. */
 export function isWanted({ action }: EntryEvent, { entries, left }: OutputOptions): boolean {
-  return action === 'leave' ? left : entries;
+  return action === 'exclude' ? left : entries;
 }
 
-/** `copy a -> b`, or `leave a.log (.gitignore:3:*.log)` */
+/** `copy a -> b`, or `exclude a.log (.gitignore:3:*.log)` */
 function entryLine({ action, path, dest, reason }: EntryEvent): string {
-  if (action === 'remove') return `remove ${quoteName(dest)}`;
-  if (action === 'leave') return `leave ${quoteName(path)} (${escapeControls(reason ?? '')})`;
+  if (action === 'delete') return `delete ${quoteName(dest)}`;
+  if (action === 'exclude') return `exclude ${quoteName(path)} (${escapeControls(reason ?? '')})`;
   return `${action} ${quoteName(path)} -> ${quoteName(dest)}`;
 }
 
@@ -96,19 +96,19 @@ export function incomplete(
   dest: string | undefined,
 ): string | undefined {
   if (dest === undefined) return outcome === 'interrupted' ? outcome : undefined;
-  const untouched = result.files + result.directories + result.links + result.special === 0;
+  const untouched = result.files + result.directories + result.symlinks + result.special === 0;
   if (untouched && outcome === 'stopped') return undefined;
   return `${outcome}: ${count(result.files, 'file')} copied, ${quoteName(dest)} is incomplete`;
 }
 
 /** `3 files, 1 directory, 12 kB in 2.9 s (45,000 files/s): 1 cloned, 2 read and written; 1 error` */
 export function summary(result: CopyResult): string {
-  const { durationMs } = result;
+  const { durationMs, methods } = result;
   const rate = `${number(perSecond(result.files, durationMs))} files/s`;
   const ways = [
-    result.cloned && `${number(result.cloned)} cloned`,
-    result.kernelCopied && `${number(result.kernelCopied)} by ${systemCopy}`,
-    result.copied && `${number(result.copied)} read and written`,
+    methods.clone && `${number(methods.clone)} cloned`,
+    methods.copyFileRange && `${number(methods.copyFileRange)} by ${systemCopy}`,
+    methods.readWrite && `${number(methods.readWrite)} read and written`,
   ];
   // A rate taken from a few milliseconds says nothing.
   const pace = durationMs >= 1000 && result.files > 0 ? ` (${rate})` : '';
@@ -124,10 +124,10 @@ function made(result: CopyResult): string {
   const parts = [
     result.snapshots && count(result.snapshots, 'snapshot'),
     result.files && count(result.files, 'file'),
-    result.directories && count(result.directories, 'directory'),
-    result.links && count(result.links, 'link'),
+    result.directories && count(result.directories, 'directory', 'directories'),
+    result.symlinks && count(result.symlinks, 'symlink'),
     result.special && count(result.special, 'special file'),
-    result.hardLinked && count(result.hardLinked, 'hard link'),
+    result.hardLinks && count(result.hardLinks, 'hard link'),
     result.bytes && bytes(result.bytes),
   ];
   return list(parts) || 'nothing';
@@ -135,8 +135,9 @@ function made(result: CopyResult): string {
 
 function rest(result: CopyResult): string {
   const parts = [
+    result.unchanged && `${number(result.unchanged)} unchanged`,
     result.skipped && `${number(result.skipped)} skipped`,
-    result.removed && `${number(result.removed)} removed`,
+    result.deleted && `${number(result.deleted)} deleted`,
     result.errorCount && count(result.errorCount, 'error'),
   ];
   return list(parts) && `; ${list(parts)}`;

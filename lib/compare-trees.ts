@@ -27,7 +27,7 @@ const meant: ReadonlySet<string> = new Set<keyof CompareOptions>([
   'oneFileSystem',
   'gitignore',
   'onlyIgnored',
-  'ignoreFiles',
+  'ignoreFileNames',
   'include',
   'exclude',
   'filter',
@@ -58,8 +58,8 @@ export async function compareTrees(
       if (event.type === 'entry') differences.add(event);
     }
   })();
-  const [{ errors, errorCount, found, durationMs }] = await Promise.all([running, reading]);
-  return { differences: differences.list(), found, errors, errorCount, durationMs };
+  const [{ errors, errorCount, scanned, durationMs }] = await Promise.all([running, reading]);
+  return { differences: differences.list(), scanned, errors, errorCount, durationMs };
 }
 
 /** B, which must exist; if it names an open file descriptor, the path of what is open, as for A. */
@@ -89,15 +89,15 @@ class Differences {
 
   add({ action, kind, path, dest }: EntryEvent): void {
     const difference = { kind, a: path, b: dest };
-    if (action === 'link') {
+    if (action === 'hardLink') {
       this.#linked.push(readLinked(difference));
-    } else if (action === 'make' || action === 'copy') {
+    } else if (action === 'create' || action === 'copy') {
       this.#onlyA.set(path, { type: 'onlyInA', ...difference });
-    } else if (action === 'remove') {
+    } else if (action === 'delete') {
       this.#onlyB.set(dest, { type: 'onlyInB', ...difference });
     } else if (action === 'replace') {
       this.#others.set(path, { type: 'content', ...difference });
-    } else if (action === 'touch') {
+    } else if (action === 'metadata') {
       this.#others.set(path, { type: 'metadata', ...difference });
     }
   }
@@ -117,7 +117,7 @@ interface Linked extends Omit<Difference, 'type'> {
   fileOfB: string;
 }
 
-/** note_identities() in binding/src/engine/entry/update.cc */
+/** note_identities() in binding/src/engine/entry/unchanged.cc */
 function readLinked({ kind, a, b }: Omit<Difference, 'type'>): Linked {
   const [pathA = '', fileOfA = ''] = a.split('\0');
   const [pathB = '', fileOfB = ''] = b.split('\0');

@@ -147,12 +147,12 @@ export function warningOf(path: string): CopyWarning {
 
 /** What is said of an entry whose mode, times, … were not kept. */
 const losses: Record<(typeof lossKinds)[number], [CopyWarning['code'], string]> = {
-  mode: ['MODE_NOT_KEPT', 'mode'],
-  timestamps: ['TIMESTAMPS_NOT_KEPT', 'times'],
-  ownership: ['OWNERSHIP_NOT_KEPT', 'owner or group'],
-  xattrs: ['XATTRS_NOT_KEPT', 'extended attributes'],
-  acls: ['ACLS_NOT_KEPT', 'access control list'],
-  links: ['LINKS_NOT_KEPT', 'hard link'],
+  mode: ['MODE_NOT_PRESERVED', 'mode'],
+  timestamps: ['TIMESTAMPS_NOT_PRESERVED', 'timestamps'],
+  ownership: ['OWNERSHIP_NOT_PRESERVED', 'owner or group'],
+  xattrs: ['XATTRS_NOT_PRESERVED', 'extended attributes'],
+  acls: ['ACLS_NOT_PRESERVED', 'access control list'],
+  hardLinks: ['HARD_LINKS_NOT_PRESERVED', 'hard link'],
 };
 
 /** One for all entries that lost the same. */
@@ -164,7 +164,7 @@ export function lossWarning(
   const [code, what] = losses[kind];
   const entries = count === 1 ? '1 entry' : `${count} entries`;
   const { path } = first;
-  const message = `${what} not kept on ${entries}: ${count === 1 ? '' : 'first '}${first.message}`;
+  const message = `${what} not preserved on ${entries}: ${count === 1 ? '' : 'first '}${first.message}`;
   return { code, message, count, ...(path !== undefined && { path }) };
 }
 

@@ -8,7 +8,7 @@ export type PathLike = string | Buffer | URL;
  * What an entry has beside its content: permission bits; times; owner and group; extended attributes,
  * access control lists and capabilities; names of one file that stay names of one file.
  */
-export type PreserveKind = 'mode' | 'timestamps' | 'ownership' | 'xattrs' | 'links';
+export type PreserveKind = 'mode' | 'timestamps' | 'ownership' | 'xattrs' | 'hardLinks';
 
 export interface CopyOptions {
   /**
@@ -38,23 +38,21 @@ export interface CopyOptions {
    * Leave alone what is unchanged since the last copy; contents decide where that is in doubt. Files that
    * are replaced and those that are not have the source's times then. Default `false`.
    */
-  update?: boolean;
-  /** `update` where only contents prove that a file is unchanged. Default `false`. */
+  sync?: boolean;
+  /** `sync` where only contents prove that a file is unchanged. Default `false`. */
   checksum?: boolean;
   /**
-   * `update` where an equal size and mtime prove that a file is unchanged, as in rsync. Faster where no other
+   * `sync` where an equal size and mtime prove that a file is unchanged, as in rsync. Faster where no other
    * proof is at hand, but it misses files whose tools give all of them one mtime. Default `false`.
    */
   quickCheck?: boolean;
   /**
-   * `update`, and what SRC does not have is removed from DEST. What is not selected stays. Refused where
+   * `sync`, and what SRC does not have is removed from DEST. What is not selected stays. Refused where
    * DEST is the root directory, a home directory, or holds SRC. Default `false`.
    */
   mirror?: boolean;
   /** With `mirror`: what is not selected is removed, too. Default `false`. */
   deleteExcluded?: boolean;
-  /** Leave alone what DEST has, without an error: `force: false`. Default `false`. */
-  skipExisting?: boolean;
   /** Read back what was written and compare it with SRC. Default `false`. */
   verify?: boolean;
   /** `i/n`: only this part of the tree, of n disjoint ones, counted from 1. Default: all. */
@@ -106,7 +104,7 @@ export interface CopyOptions {
   /** The other half: copy only what git ignores, like `node_modules` and `.env`. Default `false`. */
   onlyIgnored?: boolean;
   /** Names of further rule files with the syntax of `.gitignore`, which rank above it. Default none. */
-  ignoreFiles?: readonly string[];
+  ignoreFileNames?: readonly string[];
   /**
    * Copy only what matches one of these globs: relative to SRC, with forward slashes, dot files included.
    * A glob that names a directory means all in it. Default: everything.
@@ -135,7 +133,7 @@ export type CompareOptions = Pick<
   | 'oneFileSystem'
   | 'gitignore'
   | 'onlyIgnored'
-  | 'ignoreFiles'
+  | 'ignoreFileNames'
   | 'include'
   | 'exclude'
   | 'filter'
@@ -157,7 +155,7 @@ export interface CompareResult {
   /** By path. */
   differences: Difference[];
   /** Entries of A that were looked at. */
-  found: number;
+  scanned: number;
   /** The first 1,000 errors. */
   errors: CopyErrorLike[];
   errorCount: number;
@@ -179,7 +177,7 @@ export interface FilterEntry {
 export type EntryKind =
   | 'file'
   | 'directory'
-  | 'link'
+  | 'symlink'
   | 'fifo'
   | 'characterDevice'
   | 'blockDevice'
@@ -188,13 +186,15 @@ export type EntryKind =
 /** What has been done so far. Counts entries unless it says otherwise. */
 export interface CopyCounters {
   /** Entries seen in SRC so far, whatever became of them. */
-  found: number;
+  scanned: number;
   /** Regular files copied. */
   files: number;
   /** Directories made. */
   directories: number;
-  /** Symbolic links made. */
-  links: number;
+  /** Symlinks created. */
+  symlinks: number;
+  /** Hard links created instead of copies. */
+  hardLinks: number;
   /** FIFOs and devices made. */
   special: number;
   /**
@@ -202,18 +202,27 @@ export interface CopyCounters {
    * not finished yet: the number gets smaller when one of these fails.
    */
   bytes: number;
-  /** Files whose content is a clone, by a successful clone call. */
-  cloned: number;
-  /** Files whose content the kernel copied (copy_file_range, on macOS fcopyfile): may share blocks with the source. */
-  kernelCopied: number;
-  /** Files whose content was read and written, empty ones included. */
-  copied: number;
-  /** Hard links made instead of copies. */
-  hardLinked: number;
-  /** Entries left alone because DEST had them, sockets, and what lies beyond a mount point. */
+  /** How the content of `files` was copied; the three numbers add up to `files`. */
+  methods: CopyMethods;
+  /**
+   * Entries that DEST had already with the same content; with `sync` their metadata may have been set. Devices and
+   * FIFOs that DEST has already count here as well.
+   */
+  unchanged: number;
+  /** Entries not copied: existing ones with `force: false`, sockets, and mount points with `oneFileSystem`. */
   skipped: number;
-  /** Entries removed from DEST. */
-  removed: number;
+  /** Entries deleted from DEST. */
+  deleted: number;
+}
+
+/** The number of files that each copy method copied. */
+export interface CopyMethods {
+  /** Files whose blocks are shared with the source by a clone call, such as FICLONE or clonefile(). */
+  clone: number;
+  /** Files copied by the kernel: copy_file_range(), on macOS fcopyfile(). Blocks may be shared with the source. */
+  copyFileRange: number;
+  /** Files that were read and written, empty ones included. */
+  readWrite: number;
 }
 
 /** One shape for success, partial failure and cancellation. */
@@ -253,12 +262,12 @@ export interface CopyWarning {
     | 'SOURCE_IGNORED'
     | 'STAGING_LEFT'
     | 'ENTRIES_DROPPED'
-    | 'MODE_NOT_KEPT'
-    | 'TIMESTAMPS_NOT_KEPT'
-    | 'OWNERSHIP_NOT_KEPT'
-    | 'XATTRS_NOT_KEPT'
-    | 'ACLS_NOT_KEPT'
-    | 'LINKS_NOT_KEPT';
+    | 'MODE_NOT_PRESERVED'
+    | 'TIMESTAMPS_NOT_PRESERVED'
+    | 'OWNERSHIP_NOT_PRESERVED'
+    | 'XATTRS_NOT_PRESERVED'
+    | 'ACLS_NOT_PRESERVED'
+    | 'HARD_LINKS_NOT_PRESERVED';
   message: string;
   path?: string;
   /**
@@ -277,17 +286,18 @@ export type CopyEvent =
 export interface EntryEvent {
   type: 'entry';
   /**
-   * `make` a directory; `copy` a file, link or special file; `replace` one that DEST had; `skip`; `link`:
-   * one more name for what was copied under another one; `touch`: its content was left alone, its times,
-   * mode or owner were not; `remove` from DEST; `leave` out what was not selected, a directory with all in it;
-   * `snapshot` of a whole tree.
+   * `create`: a directory was created. `copy`: a file, symlink or special file was copied; a directory, if a snapshot
+   * copied the whole tree. `replace`: the same, over an entry of DEST. `hardLink`: a hard link to a file of DEST was
+   * created. `metadata`: the content is unchanged, timestamps, mode or owner were set. `skip`: the entry was not
+   * copied. `exclude`: the entry is not selected; a directory stands for all in it. `delete`: the entry was deleted
+   * from DEST.
    */
-  action: 'make' | 'copy' | 'replace' | 'skip' | 'link' | 'touch' | 'remove' | 'leave' | 'snapshot';
+  action: 'create' | 'copy' | 'replace' | 'hardLink' | 'metadata' | 'skip' | 'exclude' | 'delete';
   kind: EntryKind;
   /** In SRC. Names that are not UTF-8 are decoded with U+FFFD. */
   path: string;
   dest: string;
-  /** Why it was left out: `.gitignore:3:*.log`, `exclude: *.map`, `filter`, … */
+  /** Why it was excluded: `.gitignore:3:*.log`, `exclude: *.map`, `filter`, … */
   reason?: string;
 }
 

@@ -45,7 +45,7 @@ Preserve preserve_of(uint32_t kinds) {
           .timestamps = has(Loss::timestamps),
           .ownership = has(Loss::ownership),
           .xattrs = has(Loss::xattrs),
-          .links = has(Loss::links)};
+          .hard_links = has(Loss::hard_links)};
 }
 
 Options options_of(const Napi::Object& from) {
@@ -58,16 +58,16 @@ Options options_of(const Napi::Object& from) {
   options.stop_on_error = flag(from, "stopOnError");
   options.journal = flag(from, "entries");
   options.preserve = preserve_of(from.Get("preserve").As<Napi::Number>().Uint32Value());
-  options.preserve.present_directories = flag(from, "presentDirectories");
+  options.preserve.existing_directories = flag(from, "existingDirectories");
   options.preserve.bare = flag(from, "bare");
   options.dereference = flag(from, "dereference");
-  options.absolute_links = flag(from, "absoluteLinks");
+  options.absolute_symlinks = flag(from, "absoluteSymlinks");
   options.like_node = flag(from, "likeNode");
   options.find_holes = flag(from, "findHoles");
   options.backup = flag(from, "backup");
   options.fsync = flag(from, "fsync");
   options.strict = flag(from, "strict");
-  options.update = flag(from, "update");
+  options.sync = flag(from, "sync");
   options.checksum = flag(from, "checksum");
   options.quick_check = flag(from, "quickCheck");
   options.mirror = flag(from, "mirror");

@@ -17,25 +17,25 @@ export async function reuseOld(old: Buffer, tree: Buffer, request: Request): Pro
   if (!(await run(existing(old, false)))?.isDirectory()) return dated;
   const own = checkRequest(old, tree, {
     // Not its owners, ACLs and xattrs: files that are made beside would inherit from its ACLs.
-    preserve: ['mode', 'timestamps', 'links'],
+    preserve: ['mode', 'timestamps', 'hardLinks'],
     onError: 'continue',
     ...(signal && { signal }),
     ...(reuse === 'hardLink' ? { hardLink: true } : { reflink: 'always' }),
   });
-  const { errors, files, hardLinked } = await runUnheard(await run(findRoots(own)), own);
+  const { errors, files, hardLinks } = await runUnheard(await run(findRoots(own)), own);
   const [error] = errors;
   // What cannot be reused is copied; where nothing can be, that was not what was asked for.
-  if (error && files + hardLinked === 0) {
+  if (error && files + hardLinks === 0) {
     const why = `nothing of it can be reused (${reuse}): ${error.message}`;
     throw refuse('ERR_FASTCP_NO_REUSE', why, old.toString());
   }
   return {
     ...dated,
     bare: true, // one more name of an old file has what the file has
-    update: true,
+    sync: true,
     checksum: true,
     mirror: true,
     deleteExcluded: true,
-    presentDirectories: true,
+    existingDirectories: true,
   };
 }

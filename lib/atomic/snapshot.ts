@@ -47,7 +47,7 @@ export async function takeSnapshot(
   }
   report.snapshots += 1;
   if (request.entries) {
-    events.push({ type: 'entry', action: 'snapshot', kind: 'directory', path, dest });
+    events.push({ type: 'entry', action: 'copy', kind: 'directory', path, dest });
   }
   return true;
 }

@@ -11,7 +11,7 @@ import type { CopyResult } from '../types.js';
 import { mountOf } from '../walk/mounts.js';
 import { absolute, pathBytes } from '../walk/paths.js';
 import { copyFile, longestName, tries } from './tries.js';
-import type { Ability, CopyDiagnosis, Diagnosis, DirectoryDiagnosis, Means } from './types.js';
+import type { Ability, CopyDiagnosis, Diagnosis, DirectoryDiagnosis, CopyMethod } from './types.js';
 
 export interface DoctorOptions {
   /** Aborting it ends the tries; what they made is removed first. */
@@ -102,23 +102,23 @@ async function tryAll({ found, room }: Patient, signal: AbortSignal | undefined)
 async function tryCopies(patients: readonly Patient[]): Promise<CopyDiagnosis | undefined> {
   const [from, to] = [patients.at(0), patients.at(-1)];
   if (from?.room === undefined || to?.room === undefined) return undefined;
-  const small = meansOf(await copyFile(from.room, to.room, 4096, {}));
-  const large = meansOf(await copyFile(from.room, to.room, 1 << 20, {}));
+  const small = methodOf(await copyFile(from.room, to.room, 4096, {}));
+  const large = methodOf(await copyFile(from.room, to.room, 1 << 20, {}));
   const clone = await copyFile(from.room, to.room, 1 << 20, { reflink: 'always' }).then(
     () => '',
     (error: NodeJS.ErrnoException) => error.code ?? error.message,
   );
   const why = [
     clone === '' ? 'blocks can be shared' : `blocks cannot be shared (${clone})`,
-    small === 'copied' ? 'the kernel copies nothing from here to there' : '',
+    small === 'readWrite' ? 'the kernel copies nothing from here to there' : '',
   ];
   const paths = { from: from.found.path, to: to.found.path };
   return { ...paths, small, large, why: why.filter(Boolean).join('; ') };
 }
 
-function meansOf({ cloned, kernelCopied }: CopyResult): Means {
-  if (cloned > 0) return 'cloned';
-  return kernelCopied > 0 ? 'kernelCopied' : 'copied';
+function methodOf({ methods }: CopyResult): CopyMethod {
+  if (methods.clone > 0) return 'clone';
+  return methods.copyFileRange > 0 ? 'copyFileRange' : 'readWrite';
 }
 
 async function descriptorLimit(): Promise<number | undefined> {

@@ -18,8 +18,8 @@ export const tries: Record<Ability, Try> = {
     await copyFile(room, room, 64 * KiB, { reflink: 'always' });
   },
   async copyFileRange(room) {
-    const { kernelCopied } = await copyFile(room, room, 4 * KiB, {});
-    if (kernelCopied === 0) throw new Error('small files were read and written');
+    const { methods } = await copyFile(room, room, 4 * KiB, {});
+    if (methods.copyFileRange === 0) throw new Error('small files were read and written');
   },
   async holes(room) {
     const [from, to] = names(room, 'holes');
@@ -45,7 +45,7 @@ export const tries: Record<Ability, Try> = {
     if (process.platform === 'darwin') throw new Error('not tried on macOS');
     await copyAttribute(room, 'system.posix_acl_access', accessList());
   },
-  async links(room) {
+  async symlinks(room) {
     await promises.symlink('nowhere', path.join(room, 'link'));
   },
   async hardLinks(room) {

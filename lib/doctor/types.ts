@@ -1,3 +1,5 @@
+import type { CopyMethods } from '../types.js';
+
 export type Ability =
   | 'clone'
   | 'copyFileRange'
@@ -5,14 +7,14 @@ export type Ability =
   | 'xattrs'
   | 'marks'
   | 'acls'
-  | 'links'
+  | 'symlinks'
   | 'hardLinks'
   | 'caseSensitive'
   | 'exchange'
   | 'snapshots';
 
 /** How the content of a file is copied. */
-export type Means = 'cloned' | 'kernelCopied' | 'copied';
+export type CopyMethod = keyof CopyMethods;
 
 /** What doctor() found. */
 export interface Diagnosis {
@@ -53,7 +55,7 @@ export interface CopyDiagnosis {
   from: string;
   to: string;
   /** Files of less than 64 KiB. */
-  small: Means;
-  large: Means;
+  small: CopyMethod;
+  large: CopyMethod;
   why: string;
 }

@@ -34,7 +34,7 @@ export interface Listener {
   warning(warning: CopyWarning): void;
   /** The rules that hold in a directory cannot be read; nothing of it is copied. */
   unreadable(error: CopyError): void;
-  left(root: Root, path: string, kind: EntryKind, reason: string): void;
+  excluded(root: Root, path: string, kind: EntryKind, reason: string): void;
   /** The user's filter threw. */
   failed(thrown: unknown): void;
 }
@@ -186,7 +186,7 @@ export class Answers {
     for (const warning of selection.warnings.splice(0)) listener.warning(warning);
     judged.reasons?.forEach((reason, index) => {
       const { name, kind } = entries[index] as Listed;
-      if (reason && index < own) listener.left(root, scope.path + name, kind, reason);
+      if (reason && index < own) listener.excluded(root, scope.path + name, kind, reason);
     });
     this.#send(job, question, judged);
   }

@@ -123,7 +123,7 @@ export class EventQueue implements AsyncIterator<CopyEvent> {
 }
 
 /** The order of Action in binding/src/engine/base/report.h. */
-const actions = ['make', 'copy', 'replace', 'skip', 'link', 'touch', 'remove'] as const;
+const actions = ['create', 'copy', 'replace', 'hardLink', 'metadata', 'skip', 'delete'] as const;
 
 /** Reads what Journal::take() wrote. */
 export function* readEntries(records: Buffer, shown: Shown): Generator<EntryEvent> {

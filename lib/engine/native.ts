@@ -27,20 +27,20 @@ export interface NativeOptions {
   /** A bit for each of `preserveKinds`. */
   preserve: number;
   /** Directories that DEST has are given what SRC's have, too. */
-  presentDirectories: boolean;
+  existingDirectories: boolean;
   /** Entries that DEST has lose attributes that are not preserved. */
   bare: boolean;
   dereference: boolean;
   /** Relative links are made absolute. */
-  absoluteLinks: boolean;
+  absoluteSymlinks: boolean;
   /** FIFOs, sockets and some links are errors, as in Node's fs.cp. */
   likeNode: boolean;
   findHoles: boolean;
   backup: boolean;
   fsync: boolean;
   strict: boolean;
-  /** What is unchanged is left alone; with `checksum` only contents prove that, with `quickCheck` size and mtime. */
-  update: boolean;
+  /** Unchanged entries are not copied; with `checksum` only contents prove that, with `quickCheck` size and mtime. */
+  sync: boolean;
   checksum: boolean;
   quickCheck: boolean;
   /** What SRC does not have is removed; with `deleteExcluded` what is not selected, too. */
@@ -131,7 +131,7 @@ export const entryKinds = [
   'file', // unknown, which the engine has looked up by then
   'file',
   'directory',
-  'link',
+  'symlink',
   'fifo',
   'characterDevice',
   'blockDevice',
@@ -145,7 +145,14 @@ export const reflinkModes = ['auto', 'always', 'never'] as const;
 export const insteadModes = ['copy', 'hardLink', 'symlink'] as const;
 
 /** binding/src/engine/base/report.h, Loss: what an entry has, and DEST may not take. */
-export const lossKinds = ['mode', 'timestamps', 'ownership', 'xattrs', 'acls', 'links'] as const;
+export const lossKinds = [
+  'mode',
+  'timestamps',
+  'ownership',
+  'xattrs',
+  'acls',
+  'hardLinks',
+] as const;
 
 // Loaded when fastcp is, not later: UV_THREADPOOL_SIZE as it is now is what libuv's pool goes by,
 // while a value set after the first use of the pool (an ESM entry's own statements) means nothing.

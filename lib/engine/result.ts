@@ -7,20 +7,29 @@ import { now } from './clock.js';
 import { lossKinds, type NativeJob } from './native.js';
 
 /** The order of Count in binding/src/engine/base/report.h. */
-const names = [
-  'found',
+const counterNames = [
+  'scanned',
   'files',
   'directories',
-  'links',
+  'symlinks',
+  'hardLinks',
   'special',
   'bytes',
-  'cloned',
-  'kernelCopied',
-  'copied',
-  'hardLinked',
+  'clone',
+  'copyFileRange',
+  'readWrite',
+  'unchanged',
   'skipped',
-  'removed',
-] as const satisfies readonly (keyof CopyCounters)[];
+  'deleted',
+] as const;
+
+/** The counters of the engine, as their users see them. */
+function countersOf(numbers: Float64Array): CopyCounters {
+  const entries = counterNames.map((name, index) => [name, numbers[index] ?? 0]);
+  const { clone, copyFileRange, readWrite, unchanged, skipped, deleted, ...made } =
+    Object.fromEntries(entries) as Record<(typeof counterNames)[number], number>;
+  return { ...made, methods: { clone, copyFileRange, readWrite }, unchanged, skipped, deleted };
+}
 
 /** Only what is new since the last look. */
 export interface News {
@@ -30,7 +39,7 @@ export interface News {
 
 /** Keeps the result of a job up to date. */
 export class Report {
-  #counters = Object.fromEntries(names.map((name) => [name, 0])) as unknown as CopyCounters;
+  #counters = countersOf(new Float64Array(counterNames.length));
   #errors: CopyErrorLike[] = [];
   #warnings: CopyWarning[] = [];
   // Those that the engine knows nothing of.
@@ -62,10 +71,7 @@ export class Report {
   }
 
   read(job: NativeJob, shown: Shown): News {
-    const counters = job.counters();
-    names.forEach((name, index) => {
-      this.#counters[name] = counters[index] ?? 0;
-    });
+    this.#counters = countersOf(job.counters());
     const errors = job.errors(this.#errors.length - this.#ownErrors);
     const warnings = job.warnings(this.#warnings.length - this.#ownWarnings);
     const news: News = {

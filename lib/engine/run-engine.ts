@@ -82,11 +82,11 @@ export function runEngine(
         events.push({ type: 'error', error });
         if (request.onError === 'stop') job.stop();
       },
-      left(root, below, kind, reason) {
+      excluded(root, below, kind, reason) {
         const name = Buffer.from(below, 'latin1');
         const path = shown.src(join(root.src, name));
         const dest = shown.dest(join(root.dest, name));
-        events.push({ type: 'entry', action: 'leave', kind, path, dest, reason });
+        events.push({ type: 'entry', action: 'exclude', kind, path, dest, reason });
       },
       failed: stop,
     };
@@ -132,25 +132,25 @@ export function nativeOptions(request: Request): NativeOptions {
   const { force, errorOnExist, dryRun, compares, oneFileSystem, entries } = request;
   const {
     preserve,
-    presentDirectories,
+    existingDirectories,
     bare,
     dereference,
-    absoluteLinks,
+    absoluteSymlinks,
     likeNode,
     fsync,
     strict,
   } = request;
-  const { update, checksum, quickCheck, mirror, deleteExcluded, verify, shard, shards } = request;
+  const { sync, checksum, quickCheck, mirror, deleteExcluded, verify, shard, shards } = request;
   return {
     preserve: preserve.reduce((bits, kind) => bits | (1 << lossKinds.indexOf(kind)), 0),
-    presentDirectories,
+    existingDirectories,
     bare,
     dereference,
-    absoluteLinks,
+    absoluteSymlinks,
     likeNode,
     fsync,
     strict,
-    update,
+    sync,
     checksum,
     quickCheck,
     mirror,

@@ -23,9 +23,9 @@ export function nodeRequest(src: PathLike, dest: PathLike, options: Options): Re
   return {
     ...request,
     dest: trimSlashes(request.dest), // a slash does not mean "into" there
-    presentDirectories: false,
+    existingDirectories: false,
     likeNode: true,
-    absoluteLinks: !options.verbatimSymlinks,
+    absoluteSymlinks: !options.verbatimSymlinks,
   };
 }
 

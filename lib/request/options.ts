@@ -17,7 +17,6 @@ type Unlike =
   | 'preserve'
   | 'hardLink'
   | 'symlink'
-  | 'skipExisting'
   | 'reuse'
   | 'shard';
 
@@ -34,13 +33,13 @@ interface Checked extends Required<Omit<CopyOptions, Unlike>> {
 export interface Request extends Checked {
   preserve: readonly PreserveKind[];
   /** Directories that DEST has are given what SRC's have, too. */
-  presentDirectories: boolean;
+  existingDirectories: boolean;
   /** Entries that DEST has lose attributes that are not preserved. */
   bare: boolean;
   /** What is made of a file. */
   instead: (typeof insteadModes)[number];
   /** As Node's fs.cp has it: relative links become absolute; FIFOs and sockets are errors. */
-  absoluteLinks: boolean;
+  absoluteSymlinks: boolean;
   likeNode: boolean;
   /** Of how many shards, and which: counted from 0. */
   shards: number;
@@ -74,12 +73,11 @@ export const optionNames: ReadonlySet<string> = new Set<keyof CopyOptions>([
   'sparse',
   'backup',
   'fsync',
-  'update',
+  'sync',
   'checksum',
   'quickCheck',
   'mirror',
   'deleteExcluded',
-  'skipExisting',
   'verify',
   'shard',
   'force',
@@ -94,7 +92,7 @@ export const optionNames: ReadonlySet<string> = new Set<keyof CopyOptions>([
   'entries',
   'gitignore',
   'onlyIgnored',
-  'ignoreFiles',
+  'ignoreFileNames',
   'include',
   'exclude',
   'filter',
@@ -127,28 +125,27 @@ export function checkRequest(
   }
   const again = checkAgain(options);
   const shard = checkShard(options.shard);
-  const skipExisting = checkFlag(options, 'skipExisting', false);
-  checkTogether(options, again.update);
+  checkTogether(options, again.sync);
   const request: Request = {
     ...paths,
-    atomic: checkAtomic(options, paths.sources, again.update),
+    atomic: checkAtomic(options, paths.sources, again.sync),
     reuse: checkReuse(options),
     snapshot: checkChoice(options, 'snapshot', snapshotModes),
-    ...checkPreserve(options.preserve, again.update || shard.shards > 1, again.update),
+    ...checkPreserve(options.preserve, again.sync || shard.shards > 1, again.sync),
     ...again,
     ...shard,
     bare: false,
     compares: false,
     verify: checkFlag(options, 'verify', false),
     instead: checkInstead(options),
-    absoluteLinks: false,
+    absoluteSymlinks: false,
     likeNode: false,
     strict: checkFlag(options, 'strict', false),
     dereference: checkFlag(options, 'dereference', false),
     sparse,
     backup: checkBackup(options.backup),
     fsync: checkFlag(options, 'fsync', false),
-    force: checkFlag(options, 'force', true) && !skipExisting,
+    force: checkFlag(options, 'force', true),
     errorOnExist: checkFlag(options, 'errorOnExist', false),
     reflink,
     concurrency: checkConcurrency(options.concurrency, warnings),
@@ -159,7 +156,10 @@ export function checkRequest(
     parents: checkFlag(options, 'parents', true),
     entries: checkFlag(options, 'entries', false),
     ...checkGit(options),
-    ignoreFiles: checkRuleFileNames(orEmpty(options.ignoreFiles), 'options.ignoreFiles'),
+    ignoreFileNames: checkRuleFileNames(
+      orEmpty(options.ignoreFileNames),
+      'options.ignoreFileNames',
+    ),
     include: parseGlobs(orEmpty(options.include), 'options.include'),
     exclude: parseGlobs(orEmpty(options.exclude), 'options.exclude'),
     filter: checkFilter(options.filter),
@@ -174,9 +174,9 @@ export function checkRequest(
 function checkAtomic(
   options: CopyOptions,
   sources: readonly Buffer[],
-  update: boolean,
+  sync: boolean,
 ): Request['atomic'] {
-  const { atomic = false, force, errorOnExist, backup, skipExisting } = options;
+  const { atomic = false, force, errorOnExist, backup } = options;
   if (typeof atomic !== 'boolean' && atomic !== 'two-step') {
     const expected = "a boolean or 'two-step'";
     if (typeof atomic !== 'string') throw invalidType('options.atomic', expected, atomic);
@@ -184,10 +184,10 @@ function checkAtomic(
   }
   if (atomic === false) return false;
   const conflict =
-    ((force === false || skipExisting) && 'force false, which keeps what DEST has') ||
+    (force === false && 'force false, which keeps what DEST has') ||
     (errorOnExist && 'errorOnExist, which keeps what DEST has') ||
     (backup && 'backup: nothing of DEST is left to keep') ||
-    (update && 'update or mirror: all of it is made anew') ||
+    (sync && 'sync or mirror: all of it is made anew') ||
     (options.shard !== undefined && 'shard: no shard makes the whole') ||
     (sources.length > 1 && 'several sources: one DEST is replaced whole');
   if (conflict) throw invalidValue('options.atomic', `false with ${conflict}`, atomic);
@@ -225,17 +225,17 @@ const preserveKinds: readonly PreserveKind[] = [
   'timestamps',
   'ownership',
   'xattrs',
-  'links',
+  'hardLinks',
 ];
 
-type Preserved = Pick<Request, 'preserve' | 'presentDirectories'>;
+type Preserved = Pick<Request, 'preserve' | 'existingDirectories'>;
 
 /** `directories`: those that DEST has are given what SRC's have in any case, `times`: so are times. */
 function checkPreserve(value: unknown, directories: boolean, times: boolean): Preserved {
-  const { preserve, presentDirectories } = preserved(value);
+  const { preserve, existingDirectories } = preserved(value);
   return {
     preserve: times ? withTimes(preserve) : preserve,
-    presentDirectories: presentDirectories || directories,
+    existingDirectories: existingDirectories || directories,
   };
 }
 
@@ -245,9 +245,9 @@ export function withTimes(preserve: readonly PreserveKind[]): readonly PreserveK
 
 /** What `options.preserve` says by itself. */
 export function preserved(value: unknown): Preserved {
-  if (value === undefined) return { preserve: ['mode'], presentDirectories: false };
-  if (value === true) return { preserve: preserveKinds, presentDirectories: true };
-  if (value === false) return { preserve: [], presentDirectories: false };
+  if (value === undefined) return { preserve: ['mode'], existingDirectories: false };
+  if (value === true) return { preserve: preserveKinds, existingDirectories: true };
+  if (value === false) return { preserve: [], existingDirectories: false };
   if (!Array.isArray(value)) {
     throw invalidType('options.preserve', 'a boolean or an array of strings', value);
   }
@@ -258,10 +258,10 @@ export function preserved(value: unknown): Preserved {
     if (kind) return kind;
     throw invalidValue(name, `one of ${quoted(preserveKinds)}`, one);
   });
-  return { preserve, presentDirectories: true };
+  return { preserve, existingDirectories: true };
 }
 
-type Again = Pick<Request, 'update' | 'checksum' | 'quickCheck' | 'mirror' | 'deleteExcluded'>;
+type Again = Pick<Request, 'sync' | 'checksum' | 'quickCheck' | 'mirror' | 'deleteExcluded'>;
 
 function checkAgain(options: CopyOptions): Again {
   const mirror = checkFlag(options, 'mirror', false);
@@ -274,13 +274,13 @@ function checkAgain(options: CopyOptions): Again {
   if (quickCheck && checksum) {
     throw invalidValue('options.quickCheck', 'false with checksum', true);
   }
-  const update = checkFlag(options, 'update', false) || mirror || checksum || quickCheck;
-  return { update, checksum, quickCheck, mirror, deleteExcluded };
+  const sync = checkFlag(options, 'sync', false) || mirror || checksum || quickCheck;
+  return { sync, checksum, quickCheck, mirror, deleteExcluded };
 }
 
 /** What cannot be had at once, and why. */
-function checkTogether(options: CopyOptions, update: boolean): void {
-  const { mirror, shard, backup, symlink, force, errorOnExist, skipExisting } = options;
+function checkTogether(options: CopyOptions, sync: boolean): void {
+  const { mirror, shard, backup, symlink, force } = options;
   const refuse = (name: string, expected: string, value: unknown): never => {
     throw invalidValue(`options.${name}`, expected, value);
   };
@@ -290,10 +290,8 @@ function checkTogether(options: CopyOptions, update: boolean): void {
   if (mirror && backup !== undefined) {
     refuse('backup', 'left out with mirror, which would remove backups', backup);
   }
-  if (update && symlink) refuse('symlink', 'false with update: links are never out of date', true);
-  if (update && skipExisting) refuse('skipExisting', 'false with update', true);
-  if (update && force === false) refuse('force', 'true with update', false);
-  if (errorOnExist && skipExisting) refuse('skipExisting', 'false with errorOnExist', true);
+  if (sync && symlink) refuse('symlink', 'false with sync: links are never out of date', true);
+  if (sync && force === false) refuse('force', 'true with sync', false);
 }
 
 function checkShard(value: unknown): Pick<Request, 'shard' | 'shards'> {
@@ -381,7 +379,7 @@ function checkSignal(value: unknown): AbortSignal | undefined {
 
 /** What was asked for that a snapshot cannot honour. */
 export function snapshotObstacle(request: Request): string | undefined {
-  const { include, exclude, ignoreFiles } = request;
+  const { include, exclude, ignoreFileNames } = request;
   const obstacles: Record<string, unknown> = {
     'several sources': request.sources.length > 1,
     dereference: request.dereference,
@@ -391,13 +389,13 @@ export function snapshotObstacle(request: Request): string | undefined {
     "sparse 'always'": request.sparse === 'always',
     backup: request.backup,
     reuse: request.reuse,
-    'update or mirror': request.update,
+    'sync or mirror': request.sync,
     shard: request.shards > 1,
     gitignore: request.gitignore,
     onlyIgnored: request.onlyIgnored,
     include: include.length > 0,
     exclude: exclude.length > 0,
-    ignoreFiles: ignoreFiles.length > 0,
+    ignoreFileNames: ignoreFileNames.length > 0,
     filter: request.filter,
   };
   return Object.keys(obstacles).find((name) => obstacles[name]);

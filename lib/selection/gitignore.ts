@@ -1,6 +1,6 @@
 /**
  * What git ignores: rule files on the way down, those above SRC, info/exclude, core.excludesFile, and
- * what is tracked all the same. Other files with the same syntax (`ignoreFiles`) rank above .gitignore
+ * what is tracked all the same. Other files with the same syntax (`ignoreFileNames`) rank above .gitignore
  * in their directory, and are the user's own word: they leave out tracked files too, and reach into
  * nested repositories.
  */
@@ -23,7 +23,7 @@ import { foldCase } from './wildmatch.js';
 export interface GitignoreOptions {
   gitignore: boolean;
   onlyIgnored: boolean;
-  ignoreFiles: readonly string[];
+  ignoreFileNames: readonly string[];
 }
 
 /** What holds in one directory. */
@@ -77,7 +77,7 @@ export class Gitignore {
     this.#onlyIgnored = options.onlyIgnored;
     this.#git = options.gitignore || options.onlyIgnored;
     this.#names = new Map(this.#git ? [['.gitignore', { own: false }]] : []);
-    for (const name of options.ignoreFiles) {
+    for (const name of options.ignoreFileNames) {
       this.#names.set(Buffer.from(name).toString('latin1'), { own: true });
     }
   }

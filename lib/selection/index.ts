@@ -82,7 +82,7 @@ export async function createSelection(
   const globs = globScope(options.include, options.exclude);
   if (globs) root.globs = globs;
   let gitignore: Gitignore | undefined;
-  if (options.gitignore || options.onlyIgnored || options.ignoreFiles.length > 0) {
+  if (options.gitignore || options.onlyIgnored || options.ignoreFileNames.length > 0) {
     gitignore = new Gitignore(src, shown, options);
     root.rules = await gitignore.start();
   }

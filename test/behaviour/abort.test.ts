@@ -80,7 +80,7 @@ describe('a signal that aborts', () => {
     const job = copyTree(src, dest, { signal: AbortSignal.abort(reason) });
     expect(await rejection(job)).toBe(reason);
     expect(existsSync(dest)).toBe(false);
-    expect(job.result).toMatchObject({ found: 0, files: 0, errorCount: 0 });
+    expect(job.result).toMatchObject({ scanned: 0, files: 0, errorCount: 0 });
   });
 
   test('without a reason: the signal has one', async () => {

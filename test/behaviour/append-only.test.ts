@@ -45,7 +45,7 @@ const all = (directory: string): string[] =>
 test.for<[string, CopyOptions]>([
   ['a copy', {}],
   ['a dry run', { dryRun: true }],
-  ['an update', { update: true }],
+  ['an update', { sync: true }],
   ['-a', { preserve: true }],
   ['a backup', { backup: 'numbered' }],
   ['hard links', { hardLink: true }],
@@ -58,7 +58,7 @@ test.for<[string, CopyOptions]>([
       const { errors } = await copyTree(src, dest, { ...options, onError: 'continue' });
       const refused = errors.filter(({ code }) => code === 'ERR_FASTCP_APPEND_ONLY');
       // What the first run added is there in the second one.
-      const again = run > 0 && !options.update && !options.hardLink && !options.dryRun;
+      const again = run > 0 && !options.sync && !options.hardLink && !options.dryRun;
       const names = ['file', 'link', 'sub/file', ...(again ? ['added'] : [])];
       expect(refused.map((error) => error.dest).sort()).toEqual(
         names.map((name) => join(dest, name)).sort(),
@@ -103,7 +103,7 @@ test('a copy that fails or is interrupted leaves no part of a file', async (cont
 test.for<[string, CopyOptions]>([
   ['a new file', {}],
   ['one that is verified', { verify: true }],
-  ['-a', { preserve: true, update: true }],
+  ['-a', { preserve: true, sync: true }],
 ])('%s is whole when it has its name', async ([, options], context) => {
   prepare(context);
   const content = Buffer.alloc(3 << 20, 'content ');

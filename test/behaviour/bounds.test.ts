@@ -36,14 +36,14 @@ test.each(nodes)(
       while (seen !== size()) { seen = size(); await sleep(300); }
       const listed = new Set(fs.readFileSync(given.log, 'utf8').match(/^getdents64 .*dest.*$/gm)).size;
       go();
-      const { removed, errorCount } = await job;
+      const { deleted, errorCount } = await job;
       answer({ listed, removed, errorCount });`;
     const env = { LD_PRELOAD: buildShim(work), FAULT_ROOT: work, FAULT_LOG: log, FAULT_TRACE: '1' };
     const ended = await runChild<{ listed: number }>(node, code, { src, dest, log }, env);
     expect(ended).toMatchObject({
       exitCode: 0,
       stderr: '',
-      answer: { removed: DIRECTORIES * FILES + DIRECTORIES / 2, errorCount: 0 },
+      answer: { deleted: DIRECTORIES * FILES + DIRECTORIES / 2, errorCount: 0 },
     });
     // All names together take 14 MB; 4 MiB of them may wait, and what is listed until a worker looks.
     expect(readFileSync(log, 'utf8')).toContain('getdents64');

@@ -66,7 +66,7 @@ test('every difference, by path; a directory stands for what is in it', async ()
     'metadata file /directory/mode',
     'onlyInB file /directory/new',
     'onlyInA directory /gone',
-    'content link /link',
+    'content symlink /link',
     'onlyInA file /same',
     'onlyInB directory /same',
   ]);
@@ -141,7 +141,7 @@ describe('hard links', () => {
       linkSync(first, other);
     }
   };
-  const links = () => compare({ preserve: ['mode', 'links'] });
+  const links = () => compare({ preserve: ['mode', 'hardLinks'] });
 
   test('the same groups', async () => {
     for (const root of [a, b]) {
@@ -200,7 +200,7 @@ describe('hard links', () => {
     expect(await links()).toEqual([
       'metadata fifo /fifo too',
       'metadata file /large too',
-      'metadata link /link too',
+      'metadata symlink /link too',
     ]);
     expect(await compare()).toEqual([]);
   });
@@ -210,7 +210,7 @@ describe('hard links', () => {
     symlinkSync('p', join(a, 'q'));
     link(b, 'p', 'q');
     for (const name of ['p', 'q']) writeFileSync(join(b, name), 'content');
-    const options = { preserve: ['links'], dereference: true } as const;
+    const options = { preserve: ['hardLinks'], dereference: true } as const;
     expect(await compare(options)).toEqual([]);
     rmSync(join(b, 'q'));
     writeFileSync(join(b, 'q'), 'content');
@@ -336,7 +336,7 @@ describe('command', () => {
   });
 
   test.for([
-    [['-u'], '-u, --update'],
+    [['--sync'], '-u, --update'],
     [['--mirror'], '--mirror'],
     [['--checksum'], '--checksum'],
     [['--no-force'], '--no-force'],
@@ -361,14 +361,14 @@ describe('command', () => {
       '-p',
       '--no-preserve',
       '--preserve=all',
-      '--preserve=mode,links,xattrs',
+      '--preserve=mode,links,xattr',
       '-L',
       '-x',
       '-j 2',
-      '--stop',
+      '--fail-fast',
       '--gitignore',
       '--only-ignored',
-      '--ignore-file .x',
+      '--ignore-file-name .x',
       '--include **',
       '--exclude x',
       '-q',

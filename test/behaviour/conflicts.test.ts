@@ -40,7 +40,7 @@ beforeEach(() => {
 
 const kinds = {
   file: 'printf new > entry; chmod 640 entry',
-  link: 'ln -s target entry',
+  symlink: 'ln -s target entry',
   fifo: 'mkfifo -m 604 entry',
   directory: 'mkdir entry; printf new > entry/child; ln -s t entry/link',
 };
@@ -161,7 +161,7 @@ describe('as SRC and DEST themselves', () => {
       const outside = look(join(at, 'outside'));
       const [from, to] = [join(src, 'entry'), join(dest, 'entry')];
       const copy = copyTree(from, to, rules[rule]);
-      if (kind !== 'directory' && kind !== 'link' && there === 'a link outside') {
+      if (kind !== 'directory' && kind !== 'symlink' && there === 'a link outside') {
         await expect(copy).rejects.toMatchObject({ code: 'ERR_FS_CP_NON_DIR_TO_DIR' });
         expect(readlinkSync(to)).toBe('../outside');
         expect(look(join(at, 'outside'))).toEqual(outside);
@@ -183,7 +183,7 @@ describe('as SRC and DEST themselves', () => {
       else if (outcome === 'merged' && rule === 'error on exist' && there === 'a directory') {
         await expect(copy).rejects.toMatchObject({ code: 'ERR_FS_CP_EEXIST' });
       } else await copy;
-      if (outcome === 'replaced' && kind === 'link') expect(readlinkSync(to)).toBe('target');
+      if (outcome === 'replaced' && kind === 'symlink') expect(readlinkSync(to)).toBe('target');
       if (outcome === 'replaced' && kind === 'file') expect(readFileSync(to, 'utf8')).toBe('new');
       if (outcome === 'replaced' && kind === 'fifo') expect(lstatSync(to).isFIFO()).toBe(true);
       expect(look(join(at, 'outside'))).toEqual(outside);
@@ -229,7 +229,7 @@ test('twice over links of every sort', async () => {
   make(src, 'mkdir d; ln -s d a; ln -s .. up; ln -s /nowhere b; ln -s ../src c; ln -s e e');
   for (const force of [true, true, false]) {
     const result = await copyTree(src, dest, { force });
-    expect(result).toMatchObject(force ? { links: 5, skipped: 0 } : { links: 0, skipped: 5 });
+    expect(result).toMatchObject(force ? { symlinks: 5, skipped: 0 } : { symlinks: 0, skipped: 5 });
     expect(differences(src, dest)).toEqual([]);
   }
 });
@@ -292,7 +292,7 @@ describe('what somebody else renames to names of a new directory is no collision
 describe('two names that are one in DEST, which lists it in small letters', () => {
   const ntfs = useFileSystem(work, 'ntfs', { size: '64M' });
   const pairs = [
-    ['Directory/', 'directorY/'],
+    ['Directory/', 'directORY/'],
     ['Directory/', 'foldeR/'],
     ['what', 'What/'],
   ];

@@ -35,8 +35,8 @@ describe('for await', () => {
     expect(events.length).toBeGreaterThan(1);
     const files = events.map((event) => (event.type === 'progress' ? event.files : 0));
     expect(files).toEqual([...files].sort((a, b) => a - b));
-    const { files: all, directories, links, bytes, found } = result;
-    expect(events.at(-1)).toMatchObject({ files: all, directories, links, bytes, found });
+    const { files: all, directories, symlinks, bytes, scanned } = result;
+    expect(events.at(-1)).toMatchObject({ files: all, directories, symlinks, bytes, scanned });
     expect(all).toBe(FILES);
   });
 
@@ -50,10 +50,14 @@ describe('for await', () => {
     const made = ['', ...walk(dest)].map((path) => join(dest, path)).sort();
     expect(entries.map((entry) => entry.dest).sort()).toEqual(made);
     for (const { kind, action } of entries)
-      expect(action).toBe(kind === 'directory' ? 'make' : 'copy');
-    const { files, directories, links } = job.result;
+      expect(action).toBe(kind === 'directory' ? 'create' : 'copy');
+    const { files, directories, symlinks } = job.result;
     const count = (kind: string) => entries.filter((entry) => entry.kind === kind).length;
-    expect([count('file'), count('directory'), count('link')]).toEqual([files, directories, links]);
+    expect([count('file'), count('directory'), count('symlink')]).toEqual([
+      files,
+      directories,
+      symlinks,
+    ]);
   });
 
   test('a directory comes before what is in it', async () => {
@@ -75,8 +79,8 @@ describe('for await', () => {
       }
       return found;
     };
-    expect(await actions(true)).toEqual(new Set(['file replace', 'link replace']));
-    expect(await actions(false)).toEqual(new Set(['file skip', 'link skip']));
+    expect(await actions(true)).toEqual(new Set(['file replace', 'symlink replace']));
+    expect(await actions(false)).toEqual(new Set(['file skip', 'symlink skip']));
   });
 
   test('brings the same of a dry run', async () => {
@@ -238,8 +242,8 @@ describe('a slow consumer', () => {
       // Slow for a while, then as slow as the test can afford.
       if (seen < 2_000 || seen % 100 === 0) await sleep(5);
       if (seen % 50 !== 0) continue;
-      const { files, directories, links } = job.result;
-      if (!settled) ahead = Math.max(ahead, files + directories + links - seen);
+      const { files, directories, symlinks } = job.result;
+      if (!settled) ahead = Math.max(ahead, files + directories + symlinks - seen);
       most = Math.max(most, process.memoryUsage.rss());
       const began = performance.now();
       await stat(src);

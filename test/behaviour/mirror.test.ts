@@ -188,10 +188,10 @@ test(`${steps} random edits, seed ${seed}: DEST is SRC after each`, {
     const planned = random.chance(10) && (await entriesOf({ mirror: true, dryRun: true }));
     const before = existsSync(dest) && stateOf(dest);
     if (planned) expect(existsSync(dest) && stateOf(dest), `dry run ${step}`).toEqual(before);
-    const { removed } = await mirror({ concurrency: 1 + random.below(3) });
+    const { deleted } = await mirror({ concurrency: 1 + random.below(3) });
     expect(stateOf(dest), `step ${step}`).toEqual(stateOf(src));
     if (planned) {
-      expect(planned.filter(({ action }) => action === 'remove')).toHaveLength(removed);
+      expect(planned.filter(({ action }) => action === 'delete')).toHaveLength(deleted);
     }
   }
 });
@@ -236,7 +236,7 @@ describe('unchanged', () => {
       'fchownat,utimensat,ftruncate,fallocate,fsetxattr,setxattr,copy_file_range,pwrite64,ioctl,openat';
     const words = ['strace', '-f', '-qq', '-y', '-o', log, '-e', writing];
     const { result } = await copyInChild({ src, dest, options: { mirror: true } }, words);
-    expect(result).toMatchObject({ files: 0, directories: 0, links: 0, special: 0, removed: 0 });
+    expect(result).toMatchObject({ files: 0, directories: 0, symlinks: 0, special: 0, deleted: 0 });
     const reading = /openat\(.*O_(RDONLY|PATH)|ioctl\(\d+<[^>]*>, (TC|FIO)|\+\+\+ exited/;
     const calls = readFileSync(log, 'utf8')
       .split('\n')
@@ -252,7 +252,7 @@ describe('unchanged', () => {
     await mirror();
     writeFileSync(join(src, 'a/one'), 'new');
     utimesSync(join(src, 'a/one'), fixed, fixed);
-    expect(await mirror()).toMatchObject({ files: 1, skipped: 1 });
+    expect(await mirror()).toMatchObject({ files: 1, unchanged: 1 });
     expect(readFileSync(join(dest, 'a/one'), 'utf8')).toBe('new');
   });
 
@@ -278,7 +278,7 @@ describe('unchanged', () => {
   test('a copy that was made by others, with times', async () => {
     makeFiles(src, { 'a/b': 'x', c: 'y' });
     execFileSync('cp', ['-a', src, dest]);
-    expect(await mirror()).toMatchObject({ files: 0, skipped: 2, removed: 0 });
+    expect(await mirror()).toMatchObject({ files: 0, unchanged: 2, deleted: 0 });
   });
 
   test('a large file is compared to its end', async () => {
@@ -303,8 +303,11 @@ describe('unchanged', () => {
       utimesSync(join(dest, 'file'), 1000, 1000);
     };
     await spoil();
-    expect(await copyTree(src, dest, { quickCheck: true })).toMatchObject({ files: 0, skipped: 1 });
-    for (const options of [{ update: true }, { mirror: true }, { checksum: true }]) {
+    expect(await copyTree(src, dest, { quickCheck: true })).toMatchObject({
+      files: 0,
+      unchanged: 1,
+    });
+    for (const options of [{ sync: true }, { mirror: true }, { checksum: true }]) {
       await spoil();
       expect(await copyTree(src, dest, options)).toMatchObject({ files: 1 });
       expect(readFileSync(join(dest, 'file'), 'utf8')).toBe('whole');
@@ -316,8 +319,8 @@ describe('unchanged', () => {
     truncateSync(join(src, 'image'), 2 ** 38);
     await mirror();
     utimesSync(join(src, 'image'), 1000, 1000);
-    expect(await mirror()).toMatchObject({ files: 0, skipped: 1 });
-    expect(await copyTree(src, dest, { checksum: true })).toMatchObject({ files: 0, skipped: 1 });
+    expect(await mirror()).toMatchObject({ files: 0, unchanged: 1 });
+    expect(await copyTree(src, dest, { checksum: true })).toMatchObject({ files: 0, unchanged: 1 });
     // What is only in one of them is seen.
     const file = openSync(join(dest, 'image'), 'r+');
     writeSync(file, 'x', 2 ** 37);
@@ -332,9 +335,13 @@ describe('unchanged', () => {
     linkSync(join(src, 'a/one'), join(src, 'b/two'));
     linkSync(join(src, 'a/one'), join(src, 'b/three'));
     await mirror({ preserve: true });
-    expect(await mirror({ preserve: true })).toMatchObject({ files: 0, hardLinked: 0, skipped: 4 });
+    expect(await mirror({ preserve: true })).toMatchObject({
+      files: 0,
+      hardLinks: 0,
+      unchanged: 4,
+    });
     writeFileSync(join(src, 'a/one'), 'longer');
-    expect(await mirror({ preserve: true })).toMatchObject({ files: 1, hardLinked: 2 });
+    expect(await mirror({ preserve: true })).toMatchObject({ files: 1, hardLinks: 2 });
     expect(statSync(join(dest, 'b/two')).ino).toBe(statSync(join(dest, 'a/one')).ino);
     expect(statSync(join(dest, 'b/three')).nlink).toBe(3);
     expect(readdirSync(join(dest, 'b')).sort()).toEqual(['other', 'three', 'two']);
@@ -356,30 +363,30 @@ describe('unchanged', () => {
     expect(stateOf(store)).toEqual(before);
   });
 
-  test.for([{ preserve: true }, { preserve: ['mode', 'timestamps', 'links'] }] as CopyOptions[])(
-    'nor one that SRC has as many names of: %j',
-    async (options) => {
-      makeFiles(src, { one: 'same' });
-      linkSync(join(src, 'one'), join(src, 'two'));
-      makeFiles(dest, {});
-      mkdirSync(dest, { recursive: true });
-      const store = join(dest, '../store of one');
-      makeFiles(store, { one: 'same', two: 'same' });
-      // Whichever is first.
-      for (const name of ['one', 'two']) {
-        utimesSync(join(store, name), 1, 1);
-        chmodSync(join(store, name), 0o600);
-        linkSync(join(store, name), join(dest, name));
-      }
-      const before = stateOf(store);
-      await mirror(options);
-      expect(stateOf(store)).toEqual(before);
-      expect(stateOf(dest)).toEqual(stateOf(src));
-      expect(statSync(join(dest, 'two')).ino).toBe(statSync(join(dest, 'one')).ino);
-      expect(await mirror(options)).toMatchObject({ files: 0, hardLinked: 0 });
-      rmSync(store, { recursive: true });
-    },
-  );
+  test.for([
+    { preserve: true },
+    { preserve: ['mode', 'timestamps', 'hardLinks'] },
+  ] as CopyOptions[])('nor one that SRC has as many names of: %j', async (options) => {
+    makeFiles(src, { one: 'same' });
+    linkSync(join(src, 'one'), join(src, 'two'));
+    makeFiles(dest, {});
+    mkdirSync(dest, { recursive: true });
+    const store = join(dest, '../store of one');
+    makeFiles(store, { one: 'same', two: 'same' });
+    // Whichever is first.
+    for (const name of ['one', 'two']) {
+      utimesSync(join(store, name), 1, 1);
+      chmodSync(join(store, name), 0o600);
+      linkSync(join(store, name), join(dest, name));
+    }
+    const before = stateOf(store);
+    await mirror(options);
+    expect(stateOf(store)).toEqual(before);
+    expect(stateOf(dest)).toEqual(stateOf(src));
+    expect(statSync(join(dest, 'two')).ino).toBe(statSync(join(dest, 'one')).ino);
+    expect(await mirror(options)).toMatchObject({ files: 0, hardLinks: 0 });
+    rmSync(store, { recursive: true });
+  });
 });
 
 describe('what SRC does not have', () => {
@@ -392,12 +399,12 @@ describe('what SRC does not have', () => {
       'logs/y.log': '',
       'logs/z': '',
     });
-    const { removed } = await mirror({ exclude: ['**/*.log'] });
-    expect(removed).toBe(5);
+    const { deleted } = await mirror({ exclude: ['**/*.log'] });
+    expect(deleted).toBe(5);
     const left = readdirSync(dest, { recursive: true }).sort();
     expect(left).toEqual(['a', 'a/keep', 'a/x.log', 'keep', 'logs', 'logs/y.log']);
     expect(await mirror({ exclude: ['**/*.log'], deleteExcluded: true })).toMatchObject({
-      removed: 3,
+      deleted: 3,
     });
     expect(readdirSync(dest, { recursive: true }).sort()).toEqual(['a', 'a/keep', 'keep']);
   });
@@ -407,7 +414,7 @@ describe('what SRC does not have', () => {
     makeFiles(dest, { 'a/y.log': '', 'a/gone': '', 'z.log': '' });
     const entries = await entriesOf({ mirror: true, exclude: ['**/*.log'] });
     const lines = entries.map(({ action, path }) => `${action} ${path}`).sort();
-    expect(lines).toEqual([`copy ${src}/a/keep`, `leave ${src}/a/x.log`, `remove ${src}/a/gone`]);
+    expect(lines).toEqual([`copy ${src}/a/keep`, `exclude ${src}/a/x.log`, `delete ${src}/a/gone`]);
   });
 
   test('with deleteExcluded also what SRC has and is not selected', async () => {
@@ -420,7 +427,7 @@ describe('what SRC does not have', () => {
   test.for<[string, CopyOptions]>([
     ['a filter', { filter: ({ name }) => name !== 'mine' }],
     ['one that takes its time', { filter: ({ name }) => sleep(2, name !== 'mine') }],
-    ['a rule', { ignoreFiles: ['.rules'] }],
+    ['a rule', { ignoreFileNames: ['.rules'] }],
   ])('is protected by %s', async ([, options]) => {
     makeFiles(src, { '.rules': 'mine\n', 'a/keep': '' });
     makeFiles(dest, { mine: '', 'a/mine': '', 'b/mine': '', 'b/not': '', 'c/d/not': '' });
@@ -508,8 +515,8 @@ describe('what SRC does not have', () => {
       mkdirSync(join(src, 'cache'), { recursive: true });
       makeFiles(dest, { 'cache/old': '', 'cache/x.map': '', 'cache/sub/file': '' });
       const all = { deleteExcluded: true, ...selection };
-      expect(await mirror({ ...all, dryRun: true })).toMatchObject({ removed: 4 });
-      expect(await mirror(all)).toMatchObject({ removed: 4, errorCount: 0 });
+      expect(await mirror({ ...all, dryRun: true })).toMatchObject({ deleted: 4 });
+      expect(await mirror(all)).toMatchObject({ deleted: 4, errorCount: 0 });
       expect(readdirSync(join(dest, 'cache'))).toEqual([]);
     },
   );
@@ -558,7 +565,7 @@ describe('what SRC does not have', () => {
       ]);
       expect(readdirSync(join(dest, 'wide')).sort()).toEqual([...names, 'more'].sort());
       // What was listed nevertheless.
-      expect(result.removed).toBe(1);
+      expect(result.deleted).toBe(1);
       expect(readdirSync(join(dest, 'fine'))).toEqual(['a']);
     });
 
@@ -567,7 +574,7 @@ describe('what SRC does not have', () => {
       makeFiles(dest, { 'a/x': 'old', 'a/y': 'old', 'a/more': '' });
       const result = await mirrorWith('getdents64:unknown:1:99:/src/a fstatat64:5:1:1:/src/a/x');
       expect(result.errors).toMatchObject([{ code: 'EIO', syscall: 'lstat' }]);
-      expect(result.removed).toBe(0);
+      expect(result.deleted).toBe(0);
       expect(readdirSync(join(dest, 'a')).sort()).toEqual(['more', 'x', 'y']);
     });
 
@@ -578,7 +585,7 @@ describe('what SRC does not have', () => {
       expect(result.errors).toMatchObject([
         { code: 'EIO', syscall: 'getdents64', path: join(dest, 'a/gone') },
       ]);
-      expect(result.removed).toBe(1);
+      expect(result.deleted).toBe(1);
       expect(readdirSync(join(dest, 'a')).sort()).toEqual(['gone', 'x']);
       expect(readdirSync(join(dest, 'a/gone'))).toEqual(['y']);
     });
@@ -589,8 +596,8 @@ describe('what SRC does not have', () => {
       const { ino } = statSync(join(dest, 'a/sub'));
       const unknown = 'getdents64:unknown:1:99:/dest/a';
       const both = 'fstatat64:5:1:1:/dest/a/sub fstatat64:5:1:1:/dest/a/more';
-      const { removed } = await mirrorWith(`${unknown} ${both}`);
-      expect(removed).toBe(0);
+      const { deleted } = await mirrorWith(`${unknown} ${both}`);
+      expect(deleted).toBe(0);
       expect(readdirSync(join(dest, 'a')).sort()).toEqual(['more', 'sub']);
       expect(statSync(join(dest, 'a/sub')).ino).toBe(ino);
     });
@@ -653,7 +660,7 @@ test('with few descriptors, and directories that are empty', async () => {
       limited(40),
     );
     expect(error).toBeUndefined();
-    expect(result).toMatchObject(round === 1 ? { files: 60, removed: 120 } : { skipped: 60 });
+    expect(result).toMatchObject(round === 1 ? { files: 60, deleted: 120 } : { unchanged: 60 });
     expect(stateOf(dest)).toEqual(stateOf(src));
   }
 });
@@ -711,6 +718,6 @@ test('a dry run says what would be done, and does nothing', async () => {
 test('skipExisting leaves alone what is there', async () => {
   makeFiles(src, { a: 'new', b: 'new' });
   makeFiles(dest, { a: 'old' });
-  expect(await copyTree(src, dest, { skipExisting: true })).toMatchObject({ files: 1, skipped: 1 });
+  expect(await copyTree(src, dest, { force: false })).toMatchObject({ files: 1, skipped: 1 });
   expect(readFileSync(join(dest, 'a'), 'utf8')).toBe('old');
 });

@@ -96,7 +96,7 @@ describe('a directory of one’s own in DEST whose mode keeps its owner out', ()
     const options: CopyOptions = { mirror: true, onError: 'continue' };
     const request = { src: absolute('src'), dest: absolute('dest'), options };
     const { result } = await copyInChild(request, asUser);
-    expect(result).toMatchObject({ errors: [], files: 1, skipped: 2, removed: 4 });
+    expect(result).toMatchObject({ errors: [], files: 1, unchanged: 2, deleted: 4 });
     expect(readTree(absolute('dest'))).toEqual(
       new Map(
         [...readTree(absolute('src'))].map(([name, entry]) => [
@@ -107,7 +107,7 @@ describe('a directory of one’s own in DEST whose mode keeps its owner out', ()
     );
     expect(inode()).toBe(before);
     const again = await copyInChild(request, asUser);
-    expect(again.result).toMatchObject({ errors: [], files: 0, skipped: 3, removed: 0 });
+    expect(again.result).toMatchObject({ errors: [], files: 0, unchanged: 3, deleted: 0 });
   });
 
   test.for(rows)(
@@ -117,11 +117,11 @@ describe('a directory of one’s own in DEST whose mode keeps its owner out', ()
       needRoot(context);
       makeBoth(mode, where);
       const before = inode();
-      const options: CopyOptions = { update: true, preserve: ['timestamps'] };
+      const options: CopyOptions = { sync: true, preserve: ['timestamps'] };
       const request = { src: absolute('src'), dest: absolute('dest'), options };
       const { error, result } = await copyInChild(request, asUser);
       expect(error).toBeUndefined();
-      expect(result).toMatchObject({ files: 1, skipped: 2, removed: 0 });
+      expect(result).toMatchObject({ files: 1, unchanged: 2, deleted: 0 });
       expect(modeOf(`dest/${where}`)).toBe(mode);
       expect(inode()).toBe(before);
     },
@@ -147,7 +147,7 @@ test('a directory that somebody else makes meanwhile is opened up by whoever was
   execFileSync('chown', ['-R', `${USER}:${USER}`, at]);
   const slow = ['strace', '-f', '-qq', '-o', '/dev/null'];
   slow.push('-e', 'trace=mkdirat', '-e', 'inject=mkdirat:delay_enter=800000');
-  const options = { update: true, include: ['a/f'], preserve: false };
+  const options = { sync: true, include: ['a/f'], preserve: false };
   const copying = copyInChild({ src: absolute('src'), dest: absolute('dest'), options }, [
     ...slow,
     ...asUser,
@@ -169,7 +169,7 @@ test('attributes change, and no mode is wider for others meanwhile', async (cont
   execFileSync('chown', ['-R', `${USER}:${USER}`, at]);
   const log = absolute('strace');
   const words = ['strace', '-f', '-qq', '-o', log, '-e', 'trace=chmod,fchmod,fchmodat', ...asUser];
-  const options = { update: true, preserve: true };
+  const options = { sync: true, preserve: true };
   await copyInChild({ src: absolute('src'), dest: absolute('dest'), options }, words);
   const modes = [...readFileSync(log, 'utf8').matchAll(/chmod.*, 0([0-7]+)\)/g)].map(([, mode]) =>
     Number.parseInt(mode ?? '', 8),
@@ -222,19 +222,19 @@ describe('nobody gets in meanwhile who may not in the end', () => {
     [
       'a file that gets another owner in place',
       'mkdir -p src dest; echo 1 > src/f; cp -p src/f dest/f; chown 1000:4321 src/f; chmod 600 src/f; chmod 660 dest/f',
-      { preserve: true, update: true },
+      { preserve: true, sync: true },
       ['f'],
     ],
     [
       'a directory that gets another owner in place',
       'mkdir -p src/d dest/d; echo 1 > src/d/f; chown 1000:4321 src/d; chmod 700 src/d; chmod 770 dest/d',
-      { preserve: true, update: true },
+      { preserve: true, sync: true },
       ['d'],
     ],
     [
       'a file that loses a list in place',
       'mkdir -p src dest; echo 1 > src/f; cp -p src/f dest/f; chmod 640 src/f; setfacl -m u:1000:rw,g::---,m::rw dest/f',
-      { preserve: true, update: true },
+      { preserve: true, sync: true },
       ['f'],
     ],
   ])('%s', async ([, script, options, paths], context) => {

@@ -61,15 +61,15 @@ describe('random trees, everything preserved', () => {
       mkdirSync(parent);
       run('setfacl', '-d', '-m', 'u:4321:rwx,g::rwx,o::rwx', parent);
       const copy = join(parent, 'copy');
-      const { warnings, files, hardLinked } = await copyTree(tree, copy, { preserve: true });
+      const { warnings, files, hardLinks } = await copyTree(tree, copy, { preserve: true });
       expect(warnings).toEqual([]);
       expect(differences(tree, copy)).toEqual([]);
       expect(attributeDifferences(tree, copy)).toEqual([]);
-      expect(hardLinked).toBeGreaterThan(20);
+      expect(hardLinks).toBeGreaterThan(20);
 
       // The counts of a dry run are those of the copy; a second copy changes nothing.
       const dry = await copyTree(tree, join(directory, 'dry'), { preserve: true, dryRun: true });
-      expect(dry).toMatchObject({ files, hardLinked });
+      expect(dry).toMatchObject({ files, hardLinks });
       await copyTree(tree, copy, { preserve: true });
       expect(attributeDifferences(tree, copy)).toEqual([]);
     }
@@ -122,7 +122,7 @@ describe('each by itself', () => {
     ownership: () =>
       ['file', 'directory', 'link'].every((name) => lstatSync(join(dest, name)).uid === USER),
     xattrs: () => run('getfattr', '-d', join(dest, 'file')).includes('user.a="b"'),
-    links: () => statSync(join(dest, 'file')).ino === statSync(join(dest, 'other')).ino,
+    hardLinks: () => statSync(join(dest, 'file')).ino === statSync(join(dest, 'other')).ino,
   };
   const kinds = Object.keys(kept) as PreserveKind[];
   const make = (): void => {
@@ -186,7 +186,7 @@ describe('ownership', () => {
     const options: CopyOptions = { preserve: true };
     const { error, result } = await copyInChild({ src, dest, options }, member);
     expect(error).toBeUndefined();
-    expect(result.warnings).toMatchObject([{ code: 'OWNERSHIP_NOT_KEPT', count: 3 }]);
+    expect(result.warnings).toMatchObject([{ code: 'OWNERSHIP_NOT_PRESERVED', count: 3 }]);
     for (const name of ['', 'directory', 'directory/file']) {
       expect(ownerOf(join(dest, name))).toBe(`${USER}:${group}`);
     }
@@ -248,7 +248,7 @@ describe('what may not be kept', () => {
     const { error, result } = await copyInChild({ src, dest, options: { preserve: true } }, asUser);
     expect(error).toBeUndefined();
     expect(result.warnings).toMatchObject([
-      { code: 'OWNERSHIP_NOT_KEPT', count: 5, message: expect.stringContaining('5 entries') },
+      { code: 'OWNERSHIP_NOT_PRESERVED', count: 5, message: expect.stringContaining('5 entries') },
     ]);
     expect(result).toMatchObject({ warningCount: 1, files: 3 });
     expect(differences(src, dest)).toEqual([]);
@@ -291,8 +291,8 @@ describe('what may not be kept', () => {
     const { error, result } = await copyInChild({ src, dest, options }, [...words, ...inject]);
     expect(error).toBeUndefined();
     expect(result.warnings.map(({ code, count }) => [code, count])).toEqual([
-      ['XATTRS_NOT_KEPT', 1],
-      ['ACLS_NOT_KEPT', 1],
+      ['XATTRS_NOT_PRESERVED', 1],
+      ['ACLS_NOT_PRESERVED', 1],
     ]);
     // Its mode shows the list's mask for the group, which had no rights.
     expect((statSync(join(src, 'b')).mode & 0o777).toString(8)).toBe('674');
@@ -307,13 +307,13 @@ test('labels of security modules that only DEST has stay, other attributes do no
   for (const name of ['user.a', 'security.label']) {
     run('setfattr', '-n', name, '-v', 'b', join(dest, 'file'));
   }
-  await copyTree(src, dest, { update: true, preserve: true });
+  await copyTree(src, dest, { sync: true, preserve: true });
   const all = run('getfattr', '--absolute-names', '-m', '-', join(dest, 'file'));
   expect(all.split('\n').slice(1).filter(Boolean)).toEqual(['security.label']);
 });
 
 describe('hard links', () => {
-  const preserve: PreserveKind[] = ['links'];
+  const preserve: PreserveKind[] = ['hardLinks'];
 
   test('within one directory and across, of what is linked outside, too', async () => {
     makeFiles(src, { 'a/one': 'x', 'outside/one': 'y' });
@@ -321,7 +321,7 @@ describe('hard links', () => {
     for (const name of ['a/two', 'b/three']) linkSync(join(src, 'a/one'), join(src, name));
     linkSync(join(src, 'outside/one'), join(work, `outside ${number}`));
     const result = await copyTree(src, dest, { preserve });
-    expect(result).toMatchObject({ files: 2, hardLinked: 2 });
+    expect(result).toMatchObject({ files: 2, hardLinks: 2 });
     expect(statSync(join(dest, 'a/one')).nlink).toBe(3);
     expect(statSync(join(dest, 'outside/one')).nlink).toBe(1);
     expect(statSync(join(dest, 'b/three')).ino).toBe(statSync(join(dest, 'a/one')).ino);
@@ -352,11 +352,11 @@ describe('hard links', () => {
       linkSync(join(src, reused), join(src, 'c/b/other'));
       return true;
     };
-    const { warnings } = await copyTree(src, dest, { preserve: ['links'], filter });
+    const { warnings } = await copyTree(src, dest, { preserve: ['hardLinks'], filter });
     expect(reused).not.toBe('');
     expect(readFileSync(join(dest, reused), 'utf8')).toBe('new');
     expect(readFileSync(join(dest, 'a/gone'), 'utf8')).toBe('old');
-    expect(warnings.map(({ code }) => code)).toEqual(['LINKS_NOT_KEPT']);
+    expect(warnings.map(({ code }) => code)).toEqual(['HARD_LINKS_NOT_PRESERVED']);
   });
 
   describe('with dereference', () => {
@@ -396,12 +396,12 @@ describe('hard links', () => {
       }
       const oracle = join(src, '../by cp');
       execFileSync('cp', ['-aL', src, oracle]);
-      const { errorCount, hardLinked } = await copyTree(src, dest, names);
+      const { errorCount, hardLinks } = await copyTree(src, dest, names);
       expect(groups(dest)).toEqual(groups(oracle));
       const together = groups(dest).find((group) => group.includes('q/a'));
       expect(together).toEqual(expect.arrayContaining(['q/b', 'q/c']));
       const more = groups(dest).flat().length - groups(dest).length;
-      expect({ errorCount, hardLinked }).toEqual({ errorCount: 0, hardLinked: more });
+      expect({ errorCount, hardLinks }).toEqual({ errorCount: 0, hardLinks: more });
       expect(attributeDifferences(oracle, dest)).toEqual([]);
     });
 
@@ -410,13 +410,13 @@ describe('hard links', () => {
       linkSync(join(src, 'q/a'), join(src, 'q/c'));
       symlinkSync('a', join(src, 'q/b'));
       const mirror: CopyOptions = { ...names, mirror: true };
-      const wanted = { files: 1, hardLinked: 2, skipped: 0 };
+      const wanted = { files: 1, hardLinks: 2, skipped: 0 };
       expect(await copyTree(src, dest, { ...mirror, dryRun: true })).toMatchObject(wanted);
       expect(await copyTree(src, dest, mirror)).toMatchObject(wanted);
       for (const dryRun of [true, false]) {
         expect(await copyTree(src, dest, { ...mirror, dryRun })).toMatchObject({
           files: 0,
-          hardLinked: 0,
+          hardLinks: 0,
           skipped: 3,
         });
       }
@@ -431,7 +431,7 @@ describe('hard links', () => {
       linkSync(join(src, '0/file'), join(src, `${index}/file`));
     }
     const result = await copyTree(src, dest, { preserve });
-    expect(result).toMatchObject({ files: 1, hardLinked: 39 });
+    expect(result).toMatchObject({ files: 1, hardLinks: 39 });
     expect(statSync(join(dest, '7/file')).nlink).toBe(40);
   });
 
@@ -443,7 +443,7 @@ describe('hard links', () => {
     const inject = 'inject=copy_file_range:error=ENOMEM:when=1';
     const options: CopyOptions = { preserve, onError: 'continue', concurrency: 1 };
     const { result } = await copyInChild({ src, dest, options }, [...words, inject]);
-    expect(result).toMatchObject({ files: 1, hardLinked: 1, errorCount: 1 });
+    expect(result).toMatchObject({ files: 1, hardLinks: 1, errorCount: 1 });
   });
 
   test('DEST has no hard links: a warning, and copies', async (context) => {
@@ -453,8 +453,8 @@ describe('hard links', () => {
     const words = ['strace', '-f', '-qq', '-o', join(work, 'log'), '-e'];
     const inject = 'inject=linkat:error=EPERM';
     const { result } = await copyInChild({ src, dest, options: { preserve } }, [...words, inject]);
-    expect(result).toMatchObject({ files: 3, hardLinked: 0 });
-    expect(result.warnings).toMatchObject([{ code: 'LINKS_NOT_KEPT', count: 2 }]);
+    expect(result).toMatchObject({ files: 3, hardLinks: 0 });
+    expect(result.warnings).toMatchObject([{ code: 'HARD_LINKS_NOT_PRESERVED', count: 2 }]);
     expect(readFileSync(join(dest, 'c'), 'utf8')).toBe('content');
   });
 
@@ -465,7 +465,7 @@ describe('hard links', () => {
     const actions: string[] = [];
     const job = copyTree(src, dest, { preserve, entries: true });
     for await (const event of job) if (event.type === 'entry') actions.push(event.action);
-    expect(actions.sort()).toEqual(['link', 'replace']);
+    expect(actions.sort()).toEqual(['hardLink', 'replace']);
     expect(readFileSync(join(dest, 'b'), 'utf8')).toBe('new');
     expect(statSync(join(dest, 'a')).nlink).toBe(2);
     expect(await copyTree(src, dest, { preserve, force: false })).toMatchObject({ skipped: 2 });

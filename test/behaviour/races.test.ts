@@ -74,7 +74,7 @@ describe('hard links', () => {
         tries=$((tries + 1)); [ $tries -lt 1000 ]; sleep 0.01
       done`;
     const { result } = await race(
-      { preserve: ['links'], onError: 'continue', concurrency: 2 },
+      { preserve: ['hardLinks'], onError: 'continue', concurrency: 2 },
       {
         faults: 'openat(O_CREAT):run:1:1:/dest/ openat(O_CREAT):5:1:1:/dest/',
         script,
@@ -82,7 +82,7 @@ describe('hard links', () => {
       },
     );
     expect(result.errors).toMatchObject([{ code: 'EIO', syscall: 'open' }]);
-    expect(result).toMatchObject({ errorCount: 1, files: 1, hardLinked: 38 });
+    expect(result).toMatchObject({ errorCount: 1, files: 1, hardLinks: 38 });
     const made = [...readTree(dest).values()].filter(({ kind }) => kind === 'file');
     expect(made).toHaveLength(39);
     expect(new Set(made.map(({ inode }) => inode)).size).toBe(1);
@@ -98,12 +98,12 @@ describe('hard links', () => {
       const script = `
         mv "${room}/theirs" "$(find "${dest}" -type f -size 7c)"`;
       const { error, result, log } = await race(
-        { preserve: ['links'], concurrency: 1 },
+        { preserve: ['hardLinks'], concurrency: 1 },
         { faults: 'linkat:run:1:1', script },
       );
       expect(error).toBeUndefined();
       expect(log).toHaveLength(1);
-      expect(result.warnings).toMatchObject([{ code: 'LINKS_NOT_KEPT' }]);
+      expect(result.warnings).toMatchObject([{ code: 'HARD_LINKS_NOT_PRESERVED' }]);
       expect([read(dest, 'one'), read(dest, 'two')].sort()).toEqual(['content', 'theirs']);
       expect(leftovers(dest)).toEqual([]);
     },
@@ -113,11 +113,11 @@ describe('hard links', () => {
     makeFiles(src, { one: 'content' });
     linkSync(join(src, 'one'), join(src, 'two'));
     const { error, result } = await race(
-      { preserve: ['links'], concurrency: 1 },
+      { preserve: ['hardLinks'], concurrency: 1 },
       { faults: 'openat:run:2:1:/src/', script: `printf ' and more' >> "$1"` },
     );
     expect(error).toBeUndefined();
-    expect(result.warnings).toMatchObject([{ code: 'LINKS_NOT_KEPT' }]);
+    expect(result.warnings).toMatchObject([{ code: 'HARD_LINKS_NOT_PRESERVED' }]);
     const contents = [read(dest, 'one'), read(dest, 'two')].sort();
     expect(contents).toEqual(['content', 'content and more']);
   });

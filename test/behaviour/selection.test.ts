@@ -66,7 +66,7 @@ test(`random trees and selections, seed ${seed}: what the rules say is what land
     const options = {
       gitignore: random.chance(50),
       onlyIgnored: false,
-      ignoreFiles: random.chance(20) ? ['x.o'] : [],
+      ignoreFileNames: random.chance(20) ? ['x.o'] : [],
       include: random.chance(40) ? someGlobs() : [],
       exclude: random.chance(40) ? someGlobs() : [],
       ...(random.chance(20) && { filter: wanted }),
@@ -82,13 +82,13 @@ test(`random trees and selections, seed ${seed}: what the rules say is what land
     const dest = newPath();
     const result = await copyTree(src, dest, options);
     expect(pathsIn(dest), what).toEqual(taken);
-    const { files, directories, links, found, errorCount } = result;
-    expect({ errorCount, all: files + directories + links }, what).toEqual({
+    const { files, directories, symlinks, scanned, errorCount } = result;
+    expect({ errorCount, all: files + directories + symlinks }, what).toEqual({
       errorCount: 0,
       all: taken.length + 1, // DEST itself
     });
-    expect(found, what).toBe(files + directories + links);
-    expect(plan, what).toMatchObject({ files, directories, links, found });
+    expect(scanned, what).toBe(files + directories + symlinks);
+    expect(plan, what).toMatchObject({ files, directories, symlinks, scanned });
 
     // Once more, over what is there: nothing is made that a rule leaves out.
     await copyTree(src, dest, options);
@@ -181,7 +181,7 @@ describe('what is left out', () => {
       filter: ({ name }) => name !== 'no',
     };
     const entries = await entriesOf(src, newPath(), options);
-    const left = entries.filter(({ action }) => action === 'leave');
+    const left = entries.filter(({ action }) => action === 'exclude');
     const reasons = left.map(({ path, kind, reason }) => [path, kind, reason]);
     expect(reasons.sort()).toEqual([
       [join(src, 'a.log'), 'file', `${src}/.gitignore:2:*.log`],
@@ -303,10 +303,10 @@ describe('rules that cannot be read', () => {
     needUser(context);
     const { src, dest } = unreadable('sub/.rules');
     const path = join(src, 'sub/.rules');
-    const stopped = copyAsUser(src, dest, { ignoreFiles: ['.rules'] });
+    const stopped = copyAsUser(src, dest, { ignoreFileNames: ['.rules'] });
     expect(stopped).toMatchObject({ code: 'EACCES', path, errorCount: 1 });
     expect(existsSync(join(dest, 'sub/a'))).toBe(false);
-    const went = copyAsUser(src, `${dest}2`, { ignoreFiles: ['.rules'], onError: 'continue' });
+    const went = copyAsUser(src, `${dest}2`, { ignoreFileNames: ['.rules'], onError: 'continue' });
     expect(went).toMatchObject({ errorCount: 1, errors: [{ code: 'EACCES', path }], files: 1 });
     expect(pathsIn(`${dest}2`)).toEqual(['b', 'sub/']);
   });
@@ -318,7 +318,7 @@ describe('rules that cannot be read', () => {
     const error = new Promise((resolve) => { heard = resolve; });
     const filter = ({ path }) => (path.startsWith('b/') ? error.then(() => true) : true);
     const job = require('${new URL('../../dist/index.cjs', import.meta.url).pathname}')
-      .copyTree(src, dest, { ignoreFiles: ['.rules'], filter, onError });
+      .copyTree(src, dest, { ignoreFileNames: ['.rules'], filter, onError });
     (async () => {
       for await (const event of job) if (event.type === 'error') heard();
     })().catch(() => {});

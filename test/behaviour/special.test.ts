@@ -58,7 +58,7 @@ describe.for(Object.keys(makers))('a %s in DEST is not replaced', (kind) => {
   test.for<[string, CopyOptions]>([
     ['a copy', {}],
     ['a dry run', { dryRun: true }],
-    ['an update', { update: true }],
+    ['an update', { sync: true }],
     ['a mirror', { mirror: true }],
     ['a mirror with a filter', { mirror: true, filter: () => true }],
     ['a mirror that is planned', { mirror: true, dryRun: true }],
@@ -142,7 +142,7 @@ test('the same FIFO or device again: it stays, and gets what is preserved', asyn
   const names = ['fifo', 'null'].map((name) => join(dest, name));
   const inodes = () => names.map((name) => lstatSync(name).ino);
   const before = inodes();
-  for (const options of [{}, { update: true }, { preserve: true }, { mirror: true }]) {
+  for (const options of [{}, { sync: true }, { preserve: true }, { mirror: true }]) {
     execFileSync('chmod', ['600', ...names]);
     expect(await copyTree(src, dest, options)).toMatchObject({ errorCount: 0, special: 0 });
     expect(inodes()).toEqual(before);
@@ -165,7 +165,7 @@ describe('a file copied to a symlink that leads to a directory', () => {
     ['default', {}],
     ['force: false', { force: false }],
     ['a dry run', { dryRun: true }],
-    ['an update', { update: true }],
+    ['an update', { sync: true }],
     ['a backup', { backup: 'numbered' }],
     ['a symlink to the file', { symlink: true }],
     ['atomic', { atomic: true }],

@@ -195,7 +195,7 @@ describe('fchmod, EPERM', () => {
     const { error, result } = await copyWide({});
     expect(error).toBeUndefined();
     expect(result.warnings).toMatchObject([
-      { code: 'MODE_NOT_KEPT', count: 2, path: join(tree, 'file') },
+      { code: 'MODE_NOT_PRESERVED', count: 2, path: join(tree, 'file') },
     ]);
     expect(readFileSync(join(dest, 'file'), 'utf8')).toBe('x');
   });
@@ -287,7 +287,7 @@ describe('names of one file, of which DEST has an old one', () => {
     const options: CopyOptions = { mirror: true, preserve: true, onError: 'continue' };
     const ways = [join(tree, 'one'), join(tree, 'two')];
     const { result } = await inject('pread64', 'error=EIO', options, ways, tree);
-    expect(result).toMatchObject({ hardLinked: 0, errorCount: 2 });
+    expect(result).toMatchObject({ hardLinks: 0, errorCount: 2 });
     expect(result.errors).toMatchObject(Array(2).fill({ code: 'EIO', syscall: 'read' }));
   });
 
@@ -328,7 +328,7 @@ test.for(['fremovexattr', 'removexattr'])(
       execFileSync('setfacl', ['-d', '-m', 'u:1234:rwx', join(dest, 'f')]);
       const { result } = await inject(call, `error=${code}`, { ...options, strict }, [], tree);
       if (code === 'EPERM' && !strict)
-        expect(result.warnings).toMatchObject([{ code: 'ACLS_NOT_KEPT' }]);
+        expect(result.warnings).toMatchObject([{ code: 'ACLS_NOT_PRESERVED' }]);
       else expect(result.errors[0]).toMatchObject({ code, syscall: 'removexattr' });
       rmSync(dest, { recursive: true });
     }

@@ -113,7 +113,7 @@ describe('a copy that was not made from this source', () => {
     await mirror(src);
     expect(contents(dest)).toEqual(contents(src));
     swap(join(src, 'one/deep'), join(src, 'two/deep'));
-    await copyTree(src, dest, { update: true });
+    await copyTree(src, dest, { sync: true });
     expect(contents(dest)).toEqual(contents(src));
   });
 
@@ -217,9 +217,9 @@ describe('what others did in DEST', () => {
 describe('a copy of another length, under the mtime of its source', () => {
   const sync: CopyOptions[] = [
     { mirror: true },
-    { update: true },
-    { update: true, checksum: true },
-    { update: true, quickCheck: true },
+    { sync: true },
+    { sync: true, checksum: true },
+    { sync: true, quickCheck: true },
     { mirror: true, quickCheck: true, preserve: true },
   ];
   test.for(sync)('%j', async (options) => {
@@ -323,7 +323,7 @@ describe('what the mark cannot have seen', () => {
     execFileSync('setfattr', ['-n', 'trusted.k', '-v', 'hidden', join(src, 'a/file')]);
     execFileSync('chown', ['-R', `${USER}:${USER}`, room]);
     await tick();
-    const options = { preserve: true, update: true };
+    const options = { preserve: true, sync: true };
     await copyInChild({ src, dest, options }, asUser);
     await copyTree(src, dest, options);
     expect(get('trusted.k', join(dest, 'a/file'))).toBe('hidden');
@@ -340,7 +340,7 @@ describe('what the mark cannot have seen', () => {
     execFileSync('chown', ['-R', '--no-dereference', `${USER}:${USER}`, room]);
     execFileSync('setfattr', ['-n', 'security.capability', '-v', capability, join(src, 'a/f')]);
     await tick();
-    const options: CopyOptions = { preserve: true, update: true };
+    const options: CopyOptions = { preserve: true, sync: true };
     await copyInChild({ src, dest, options }, asUser);
     await copyTree(src, dest, { ...options, exclude: ['a'] });
     expect(get('security.capability', join(dest, 'b/f'))).not.toBe('');
@@ -361,7 +361,7 @@ describe('names that were exchanged in one call', () => {
       ] as const) {
         exchangeNames(join(root, one), join(root, other));
         await tick();
-        await copyTree(src, dest, { update: true, preserve: ['timestamps'] });
+        await copyTree(src, dest, { sync: true, preserve: ['timestamps'] });
         expect(contents(dest)).toEqual(contents(src));
         await mirror(src);
         expect(contents(dest)).toEqual(contents(src));
@@ -403,7 +403,7 @@ describe('names that were exchanged in one call', () => {
 describe('hard links that only DEST has', () => {
   test.for<CopyOptions>([
     { mirror: true },
-    { update: true, preserve: true },
+    { sync: true, preserve: true },
     { mirror: true, checksum: true },
   ])('are broken: %j', async (options) => {
     make(src, { 'a/one': '1', 'a/two': '1', 'b/three': '1' });
@@ -439,7 +439,7 @@ describe('a mark says nothing about', () => {
     make(src, { 'a/file': '1' });
     make(dest, { 'a/file': '0' });
     await tick();
-    expect(await mirror(src, { quickCheck: true })).toMatchObject({ files: 0, skipped: 1 });
+    expect(await mirror(src, { quickCheck: true })).toMatchObject({ files: 0, unchanged: 1 });
     expect(await mirror(src)).toMatchObject({ files: 1 });
     expect(contents(dest)).toEqual(contents(src));
   });
@@ -464,8 +464,8 @@ describe('a mark says nothing about', () => {
     make(src, files);
     make(dest, Object.fromEntries(Object.keys(files).map((name) => [name, 'o'])));
     await tick();
-    await copyTree(src, dest, { update: true, shard: '1/2' });
-    await copyTree(src, dest, { update: true });
+    await copyTree(src, dest, { sync: true, shard: '1/2' });
+    await copyTree(src, dest, { sync: true });
     expect(contents(dest)).toEqual(contents(src));
   });
 
@@ -477,7 +477,7 @@ describe('a mark says nothing about', () => {
     await tick();
     for (let i = 0; i < 5; i++) {
       // Not mirrors: each would remove what the other is about to rename.
-      await Promise.all([src, other].map((from) => copyTree(from, dest, { update: true })));
+      await Promise.all([src, other].map((from) => copyTree(from, dest, { sync: true })));
       const from = i % 2 === 0 ? src : other;
       await mirror(from);
       expect(contents(dest)).toEqual(contents(from));
@@ -503,11 +503,11 @@ describe('the mark', () => {
     make(src, { 'a/one': '1' });
     execFileSync('chown', ['-R', `${USER}:${USER}`, room]);
     await tick();
-    await copyInChild({ src, dest, options: { update: true } }, asUser);
+    await copyInChild({ src, dest, options: { sync: true } }, asUser);
     execFileSync('chmod', ['300', join(dest, 'a')]);
     const log = join(room, 'strace');
     const words = ['strace', '-f', '-qq', '-y', '-o', log, '-e', 'trace=pread64', ...asUser];
-    await copyInChild({ src, dest, options: { update: true, preserve: false } }, words);
+    await copyInChild({ src, dest, options: { sync: true, preserve: false } }, words);
     expect(readFileSync(log, 'utf8')).not.toContain(`<${dest}/`);
     expect(lstatSync(join(dest, 'a')).mode & 0o777).toBe(0o300);
   });
@@ -564,7 +564,7 @@ describe('times that are not the same', () => {
     await mirror(src);
     for (const other of ['07', '06', '07.123456', '07.1234567', '07.123456788', '08']) {
       set(join(dest, 'a'), `2001-02-03 04:05:${other}Z`);
-      expect(await mirror(src, { dryRun: true }), other).toMatchObject({ skipped: 1 });
+      expect(await mirror(src, { dryRun: true }), other).toMatchObject({ unchanged: 1 });
       await mirror(src);
       expect(mtime(join(dest, 'a')), other).toBe(mtime(join(src, 'a')));
     }

@@ -36,8 +36,8 @@ const untouched = () => {
 describe('paths are those of the working directory at the time of the call', () => {
   test('mirror', async () => {
     makeFiles(here, { 'out/old': '' });
-    const { removed, files } = await elsewhere(copyTree('src', 'out', { mirror: true }));
-    expect([removed, files]).toEqual([1, 3]);
+    const { deleted, files } = await elsewhere(copyTree('src', 'out', { mirror: true }));
+    expect([deleted, files]).toEqual([1, 3]);
     expect(readFileSync(join(here, 'out/file'), 'utf8')).toBe('right');
     expect(existsSync(join(here, 'out/old'))).toBe(false);
     untouched();

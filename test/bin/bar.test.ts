@@ -3,7 +3,7 @@ import { progressLine } from '../../bin/bar.js';
 import { resultWith } from './support/result.js';
 
 const state = resultWith({
-  found: 1_200_000,
+  scanned: 1_200_000,
   files: 1_000_000,
   directories: 99_000,
   skipped: 1_000,

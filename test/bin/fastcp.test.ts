@@ -37,8 +37,8 @@ test('--help-all has what --help has, and the rest', async () => {
   expect(options(all.stdout)).toEqual(
     expect.arrayContaining([
       '-x, --one-file-system',
-      '--ignore-file <name>',
-      '--stop',
+      '--ignore-file-name <name>',
+      '--fail-fast',
       '--no-preserve',
       '--fsync',
       '--atomic [=two-step]',
@@ -62,7 +62,7 @@ describe('wrong usage ends with 2 and names what is wrong', () => {
     ['src dest -j 0', "'-j, --jobs <n>' argument '0' is invalid"],
     ['src dest --exclude a[b', '--exclude must be a glob that parses'],
     ['src dest --include /a', '--include must be a glob relative to SRC'],
-    ['src dest --ignore-file a/b', '--ignore-file must be a file name without slashes'],
+    ['src dest --ignore-file-name a/b', '--ignore-file-name must be a file name without slashes'],
     ['src dest --atomic --no-force', '--atomic must be false with force false'],
     ['src other dest --atomic', '--atomic must be false with several sources'],
     ['src dest --snapshot -L', "--snapshot must be 'auto' or 'never' with dereference"],
@@ -135,10 +135,10 @@ describe('a copy', () => {
 
 describe('an error', () => {
   test('that stops the copy is reported once', async () => {
-    const { exitCode, stderr } = await inside('--stop src conflict');
+    const { exitCode, stderr } = await inside('--fail-fast src conflict');
     expect(exitCode).toBe(1);
     expect(stderr.match(/conflict\/sub/g)).toHaveLength(1);
-    const { stdout } = await inside('--stop --json src conflict');
+    const { stdout } = await inside('--fail-fast --json src conflict');
     const types = stdout
       .trim()
       .split('\n')
@@ -154,9 +154,9 @@ describe('an error', () => {
     expect(readFileSync(join(cwd, 'conflict/a'), 'utf8')).toBe('content of a');
   });
 
-  test('ends the copy with --stop', async () => {
+  test('ends the copy with --fail-fast', async () => {
     makeTree(cwd, { 'stopped/sub': 'in the way' });
-    const { exitCode, stdout, stderr } = await inside('--stop src stopped');
+    const { exitCode, stdout, stderr } = await inside('--fail-fast src stopped');
     expect({ exitCode, stdout }).toEqual({ exitCode: 1, stdout: '' });
     expect(stderr).toMatch(/^fastcp: .*sub/);
   });
@@ -180,8 +180,8 @@ describe('entries', () => {
   const lines = (dest: string) => [
     `copy ${join('src', 'a')} -> ${join(dest, 'a')}`,
     `copy ${join('src', 'sub', 'b')} -> ${join(dest, 'sub', 'b')}`,
-    `make src -> ${dest}`,
-    `make ${join('src', 'sub')} -> ${join(dest, 'sub')}`,
+    `create src -> ${dest}`,
+    `create ${join('src', 'sub')} -> ${join(dest, 'sub')}`,
   ];
 
   test('are printed with --verbose', async () => {

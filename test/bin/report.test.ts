@@ -5,10 +5,9 @@ import { resultWith } from './support/result.js';
 const monorepo = resultWith({
   files: 137_470,
   directories: 11_741,
-  links: 89,
+  symlinks: 89,
   bytes: 1_330_000_000,
-  kernelCopied: 137_000,
-  copied: 470,
+  methods: { clone: 0, copyFileRange: 137_000, readWrite: 470 },
   durationMs: 2_900,
 });
 
@@ -17,7 +16,7 @@ describe('summary', () => {
     [
       'a monorepo',
       monorepo,
-      '137,470 files, 11,741 directories, 89 links, 1.33 GB in 2.9 s (47,403 files/s): ' +
+      '137,470 files, 11,741 directories, 89 symlinks, 1.33 GB in 2.9 s (47,403 files/s): ' +
         '137,000 by copy_file_range, 470 read and written',
     ],
     ['nothing', resultWith({ durationMs: 3 }), 'nothing in 3 ms'],
@@ -27,18 +26,18 @@ describe('summary', () => {
       resultWith({
         files: 1,
         directories: 1,
-        links: 1,
+        symlinks: 1,
         special: 1,
-        hardLinked: 1,
+        hardLinks: 1,
         bytes: 1,
-        cloned: 1,
+        methods: { clone: 1, copyFileRange: 0, readWrite: 0 },
       }),
-      '1 file, 1 directory, 1 link, 1 special file, 1 hard link, 1 byte in 0 ms: 1 cloned',
+      '1 file, 1 directory, 1 symlink, 1 special file, 1 hard link, 1 byte in 0 ms: 1 cloned',
     ],
     [
       'what was left',
-      resultWith({ skipped: 5, removed: 2, errorCount: 1_234 }),
-      'nothing in 0 ms; 5 skipped, 2 removed, 1,234 errors',
+      resultWith({ unchanged: 3, skipped: 5, deleted: 2, errorCount: 1_234 }),
+      'nothing in 0 ms; 3 unchanged, 5 skipped, 2 deleted, 1,234 errors',
     ],
   ])('%s', (_name, result, expected) => expect(summary(result)).toBe(expected));
 });

@@ -106,10 +106,10 @@ const values = [
   ',',
 ];
 const options =
-  `--gitignore --only-ignored --ignore-file --include --exclude -u --update --checksum --mirror
+  `--gitignore --only-ignored --ignore-file-name --include --exclude -u --update --checksum --mirror
   --delete-excluded --shard -L --dereference -x --one-file-system --dry-run -p -a --archive --preserve
   --no-preserve --strict --sparse -f --force -n --skip-existing --no-force --error-on-exist --backup --parents
-  --reflink --reuse --atomic --snapshot --hard-link --symlink --fsync --verify -j --jobs --stop --compare -v
+  --reflink --reuse --atomic --snapshot --hard-link --symlink --fsync --verify -j --jobs --fail-fast --compare -v
   --verbose -q --quiet --json --progress --no-progress -V --version --doctor -h --help --help-all --nonsense`
     .split(/\s+/)
     .filter((option) => option !== '');
@@ -175,7 +175,7 @@ test(`--json with names of any bytes, seed ${seed}`, { timeout: 600_000 }, () =>
           '--mirror',
           '--error-on-exist',
           '--compare',
-          '--stop',
+          '--fail-fast',
         ]),
       },
       ...(random.chance(40)

@@ -69,7 +69,7 @@ const modes: CopyOptions[] = [
   { preserve: true },
   { mirror: true },
   { mirror: true, preserve: true },
-  { update: true },
+  { sync: true },
   { reflink: 'never', concurrency: 1 },
 ];
 
@@ -204,7 +204,7 @@ describe('DEST was prepared with links that lead outside', () => {
   test.for<CopyOptions>([
     ...modes,
     { force: false },
-    { update: true, checksum: true, preserve: true },
+    { sync: true, checksum: true, preserve: true },
     { backup: 'numbered' },
     { verify: true },
     { fsync: true },

@@ -191,9 +191,9 @@ describe('readEntries', () => {
       record(3, 7, bytes('s'), bytes('t')),
     ]);
     expect([...readEntries(records, shown)]).toEqual([
-      { type: 'entry', action: 'make', kind: 'directory', path: 'src:/a', dest: 'dest:/b' },
+      { type: 'entry', action: 'create', kind: 'directory', path: 'src:/a', dest: 'dest:/b' },
       { type: 'entry', action: 'copy', kind: 'file', path: 'src:/a/é', dest: 'dest:/b/é' },
-      { type: 'entry', action: 'replace', kind: 'link', path: `src:${long}`, dest: 'dest:' },
+      { type: 'entry', action: 'replace', kind: 'symlink', path: `src:${long}`, dest: 'dest:' },
       { type: 'entry', action: 'skip', kind: 'socket', path: 'src:s', dest: 'dest:t' },
     ]);
   });
@@ -203,7 +203,7 @@ describe('readEntries', () => {
     expect([...readEntries(Buffer.concat(kinds), shown)].map(({ kind }) => kind)).toEqual([
       'file',
       'directory',
-      'link',
+      'symlink',
       'fifo',
       'characterDevice',
       'blockDevice',

@@ -29,6 +29,8 @@ function expectShape(result: CopyResult): void {
   expect(Object.keys(result).sort()).toEqual(keys);
   for (const [key, value] of Object.entries(result)) {
     if (key === 'errors' || key === 'warnings') expect(value).toBeInstanceOf(Array);
+    else if (key === 'methods')
+      expect(Object.keys(value)).toEqual(['clone', 'copyFileRange', 'readWrite']);
     else expect(value, key).toBeTypeOf('number');
   }
   expect(result.durationMs).toBeGreaterThanOrEqual(0);
@@ -45,16 +47,18 @@ describe('the result', () => {
     const job = copyTree(src, dest);
     const result = await job;
     expectShape(result);
-    const { durationMs, cloned, kernelCopied, copied, ...rest } = result;
-    expect(cloned + kernelCopied + copied).toBe(3);
-    expect(resultWith(rest)).toEqual(resultWith({ found: 5, files: 3, directories: 2, bytes: 12 }));
+    const { durationMs, methods, ...rest } = result;
+    expect(methods.clone + methods.copyFileRange + methods.readWrite).toBe(3);
+    expect(resultWith(rest)).toEqual(
+      resultWith({ scanned: 5, files: 3, directories: 2, bytes: 12 }),
+    );
     expect(job.result).toEqual(result);
   });
 
   test('before anything is done', async () => {
     const job = copyTree(src, dest);
     expectShape(job.result);
-    expect(job.result).toMatchObject({ found: 0, files: 0 });
+    expect(job.result).toMatchObject({ scanned: 0, files: 0 });
     await job;
   });
 
@@ -91,7 +95,7 @@ describe('the result', () => {
     const job = copyTree(src, dest, { onError: 'continue' });
     const result = await job;
     expectShape(result);
-    expect(result).toMatchObject({ found: 5, files: 2, directories: 1, errorCount: 1 });
+    expect(result).toMatchObject({ scanned: 5, files: 2, directories: 1, errorCount: 1 });
     expect(result.errors).toHaveLength(1);
     const [error] = result.errors;
     expect(error).toBeInstanceOf(CopyError);
@@ -122,7 +126,7 @@ describe('the result', () => {
     expect(error).toBeInstanceOf(CopyError);
     expect(error).toMatchObject({ code: 'ENOENT', path: join(cwd, 'missing') });
     expectShape(error.result as CopyResult);
-    expect(error.result).toMatchObject({ found: 0, files: 0 });
+    expect(error.result).toMatchObject({ scanned: 0, files: 0 });
     expect(job.result).toEqual(error.result);
   });
 

@@ -105,11 +105,11 @@ test('at most 64 answers are awaited, over all directories, and all of them are'
 test('who waits for room and then needs none leaves it to others', async () => {
   const answers: ((wanted: boolean) => void)[] = [];
   const selection = await selectionOf(({ kind }) =>
-    kind === 'link' ? true : new Promise((answer) => answers.push(answer)),
+    kind === 'symlink' ? true : new Promise((answer) => answers.push(answer)),
   );
   const many = selection.judge(selection.root, listing(64));
   const others = Array.from({ length: 100 }, (_, i) =>
-    selection.judge(selection.root, [{ name: `${i}`, kind: 'link' }]),
+    selection.judge(selection.root, [{ name: `${i}`, kind: 'symlink' }]),
   );
   for (const answer of answers) answer(true);
   expect(await Promise.all([many, ...others])).toHaveLength(101);

@@ -478,7 +478,7 @@ describe('other rule files', () => {
     });
     makeRepository(join(src, 'n'));
     track(src, ['b']);
-    const options = { gitignore: true, ignoreFiles: ['.copyignore'] };
+    const options = { gitignore: true, ignoreFileNames: ['.copyignore'] };
     expect(await filesTaken(src, options)).toEqual(['.copyignore', '.gitignore', 'a', 'n/a']);
   });
 
@@ -491,15 +491,15 @@ describe('other rule files', () => {
       'c/.x': '!b\n',
       'c/b': '',
     });
-    const taken = await filesTaken(src, { ignoreFiles: ['.x'] });
+    const taken = await filesTaken(src, { ignoreFileNames: ['.x'] });
     expect(taken).toEqual(['.git/HEAD', '.git/config', '.gitignore', '.x', 'a', 'c/.x', 'c/b']);
   });
 
   test.each(['', '.', '..', 'a/b'])('no name: %j', (name) => {
-    expect(() => checkRuleFileNames([name], 'options.ignoreFiles')).toThrow(
+    expect(() => checkRuleFileNames([name], 'options.ignoreFileNames')).toThrow(
       expect.objectContaining({
         code: 'ERR_INVALID_ARG_VALUE',
-        message: expect.stringContaining('options.ignoreFiles[0]'),
+        message: expect.stringContaining('options.ignoreFileNames[0]'),
       }),
     );
   });

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { type BigIntStats, lstatSync, readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { hasTool } from './work.js';
 
-export type Kind = 'file' | 'directory' | 'link' | 'fifo' | 'character' | 'block' | 'socket';
+export type Kind = 'file' | 'directory' | 'symlink' | 'fifo' | 'character' | 'block' | 'socket';
 
 /** An entry of a tree, as this file's own walk sees it. */
 export interface Entry {
@@ -41,12 +41,12 @@ function readEntry(path: Buffer): Entry {
   const kind = kindOf(stat);
   let what = '';
   if (kind === 'file') what = createHash('sha256').update(readFileSync(path)).digest('hex');
-  if (kind === 'link') what = readlinkSync(path, 'latin1');
+  if (kind === 'symlink') what = readlinkSync(path, 'latin1');
   if (kind === 'character' || kind === 'block') what = `${stat.rdev}`;
   return {
     kind,
     // A link has no mode of its own.
-    mode: kind === 'link' ? '' : (stat.mode & 0o7777n).toString(8),
+    mode: kind === 'symlink' ? '' : (stat.mode & 0o7777n).toString(8),
     what,
     size: kind === 'file' ? stat.size : 0n,
     allocated: stat.blocks * 512n,
@@ -56,7 +56,7 @@ function readEntry(path: Buffer): Entry {
 
 function kindOf(stat: BigIntStats): Kind {
   if (stat.isDirectory()) return 'directory';
-  if (stat.isSymbolicLink()) return 'link';
+  if (stat.isSymbolicLink()) return 'symlink';
   if (stat.isFIFO()) return 'fifo';
   if (stat.isCharacterDevice()) return 'character';
   if (stat.isBlockDevice()) return 'block';
@@ -68,14 +68,14 @@ export function countsOf(root: string) {
   const kinds = [...readTree(root).values()].map(({ kind }) => kind);
   const count = (...wanted: Kind[]): number => kinds.filter((kind) => wanted.includes(kind)).length;
   return {
-    found: kinds.length,
+    scanned: kinds.length,
     files: count('file'),
     directories: count('directory'),
-    links: count('link'),
+    symlinks: count('symlink'),
     special: count('fifo', 'character', 'block'),
     skipped: count('socket'),
-    hardLinked: 0,
-    removed: 0,
+    hardLinks: 0,
+    deleted: 0,
     errorCount: 0,
     warningCount: count('socket'),
   };

@@ -43,7 +43,7 @@ enum class Kind : uint8_t {
   unknown,
   file,
   directory,
-  link,
+  symlink,
   fifo,
   character_device,
   block_device,
@@ -62,7 +62,7 @@ struct Stat {
   uint64_t size;       // bytes
   uint64_t allocated;  // bytes; less than size where the file has holes (or is compressed)
   uint64_t rdev;
-  uint64_t links;  // names it has
+  uint64_t link_count;
   Time atime, mtime, ctime;
   uint32_t uid, gid;
   uint32_t mode;  // permission bits with setuid, setgid and sticky: 07777
@@ -193,9 +193,9 @@ enum class LinkKind : uint8_t { file, directory, junction };
  * Returns the length of the target, not terminated; -ENAMETOOLONG where `size` is too small. `kind` is set
  * where the system knows kinds.
  */
-int64_t read_link(const Handle& directory, const char* name, char* target, size_t size,
-                  LinkKind& kind);
-int make_link(const Handle& directory, const char* name, const char* target, LinkKind kind);
+int64_t read_symlink(const Handle& directory, const char* name, char* target, size_t size,
+                     LinkKind& kind);
+int make_symlink(const Handle& directory, const char* name, const char* target, LinkKind kind);
 
 /** Makes a FIFO or device node like `source`; `mode` is subject to umask and default ACLs. */
 int make_special(const Handle& directory, const char* name, const Stat& source, uint32_t mode);

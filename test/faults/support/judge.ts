@@ -9,12 +9,12 @@ import { type Known, readSnapshot, type Snapshot } from './snapshot.js';
 /** What a warning takes back. */
 const losses: Record<string, (keyof Known)[]> = {
   // The group's bits are an access list's mask.
-  MODE_NOT_KEPT: ['mode', 'attributes'],
-  TIMESTAMPS_NOT_KEPT: ['modified'],
-  OWNERSHIP_NOT_KEPT: ['owner', 'mode'],
-  XATTRS_NOT_KEPT: ['attributes'],
-  ACLS_NOT_KEPT: ['attributes', 'mode'],
-  LINKS_NOT_KEPT: ['twin'],
+  MODE_NOT_PRESERVED: ['mode', 'attributes'],
+  TIMESTAMPS_NOT_PRESERVED: ['modified'],
+  OWNERSHIP_NOT_PRESERVED: ['owner', 'mode'],
+  XATTRS_NOT_PRESERVED: ['attributes'],
+  ACLS_NOT_PRESERVED: ['attributes', 'mode'],
+  HARD_LINKS_NOT_PRESERVED: ['twin'],
 };
 
 /** Where a fault says something that the file system then does not keep to, the tree cannot be right. */
@@ -84,7 +84,7 @@ function compareTree(given: Case, errors: Report[], warnings: Report[], src: str
   // The first error ends it, or a disk that is full.
   const ended =
     errors.length > 0 &&
-    (mode.args?.includes('--stop') === true ||
+    (mode.args?.includes('--fail-fast') === true ||
       errors.some(({ code = '' }) => ['ENOSPC', 'EDQUOT', 'EROFS'].includes(code)));
 
   /** An error names it, or a directory that it is in. */

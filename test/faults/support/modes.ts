@@ -26,7 +26,7 @@ export const modes: Record<string, Mode> = {
   'mirror selection': { args: ['--mirror', '--exclude=*.no'], dest: 'different' },
   atomic: { args: ['--atomic'], dest: 'different' },
   'atomic archive': { args: ['--atomic', '-a', '--reuse=hard-link'], dest: 'different' },
-  update: { args: ['-u', '-p'], dest: 'older' },
+  update: { args: ['--sync', '-p'], dest: 'older' },
   fsync: { args: ['--fsync'] },
   verify: { args: ['--verify'] },
   dereference: { args: ['-L'] },
@@ -43,7 +43,7 @@ export const modes: Record<string, Mode> = {
   selection: { args: ['--exclude=*.no'] },
   'large file': { src: 'large' },
   'large file, read and write': { src: 'large', args: ['--reflink=never'] },
-  'first error': { args: ['--stop'] },
+  'first error': { args: ['--fail-fast'] },
 };
 
 /** Which modes run the code of a source file, by a part of its path. */

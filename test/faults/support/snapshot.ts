@@ -19,7 +19,7 @@ export type Snapshot = Map<string, Known>;
 
 export function readSnapshot(root: string, mode: Mode): Snapshot {
   const keeps = (...flags: string[]): boolean => flags.some((flag) => mode.args?.includes(flag));
-  const timed = keeps('-a', '-p', '-u', '--mirror');
+  const timed = keeps('-a', '-p', '--sync', '--mirror');
   const attributes = keeps('-a') ? readAttributes(root) : new Map<string, string>();
   const first = new Map<bigint, string>();
   const found: Snapshot = new Map();

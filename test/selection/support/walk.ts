@@ -39,7 +39,7 @@ export async function select(
     include: parseGlobs(include, 'options.include'),
     exclude: parseGlobs(exclude, 'options.exclude'),
   };
-  const none = { gitignore: false, onlyIgnored: false, ignoreFiles: [] };
+  const none = { gitignore: false, onlyIgnored: false, ignoreFileNames: [] };
   return createSelection(Buffer.from(src), { ...none, ...options, ...globs }, shown);
 }
 
@@ -106,5 +106,5 @@ async function list(src: string, path: string): Promise<Listed[]> {
 
 function kindOf(entry: Dirent): Listed['kind'] {
   if (entry.isDirectory()) return 'directory';
-  return entry.isSymbolicLink() ? 'link' : 'file';
+  return entry.isSymbolicLink() ? 'symlink' : 'file';
 }

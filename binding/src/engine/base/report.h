@@ -19,20 +19,21 @@ inline void append_number(std::string& to, uint32_t number) {
 
 /** What is counted; the order is known to lib/native.ts. */
 enum class Count : uint8_t {
-  found,
+  scanned,
   files,
   directories,
-  links,
+  symlinks,
+  hard_links,
   special,
   bytes,
-  cloned,
-  kernel_copied,
-  copied,
-  hard_linked,
+  clone,
+  copy_file_range,
+  read_write,
+  unchanged,
   skipped,
-  removed,
+  deleted,
 };
-inline constexpr size_t kCounts = static_cast<size_t>(Count::removed) + 1;
+inline constexpr size_t kCounts = static_cast<size_t>(Count::deleted) + 1;
 
 using Counters = std::array<uint64_t, kCounts>;
 
@@ -94,8 +95,8 @@ class Problems {
 };
 
 /** What DEST may not take; the order is known to lib/native.ts. */
-enum class Loss : uint8_t { mode, timestamps, ownership, xattrs, acls, links };
-inline constexpr size_t kLosses = static_cast<size_t>(Loss::links) + 1;
+enum class Loss : uint8_t { mode, timestamps, ownership, xattrs, acls, hard_links };
+inline constexpr size_t kLosses = static_cast<size_t>(Loss::hard_links) + 1;
 
 /** How often something was not kept, and where first. */
 class Losses {
@@ -114,7 +115,7 @@ class Losses {
 };
 
 /** The order is known to lib/events.ts. */
-enum class Action : uint8_t { make, copy, replace, skip, link, touch, remove };
+enum class Action : uint8_t { create, copy, replace, hard_link, metadata, skip, erase };
 
 /**
  * What was done with each entry, for whoever asked. Bounded softly: workers leave while it is full,

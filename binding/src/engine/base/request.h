@@ -14,7 +14,7 @@ using Scope = uint32_t;
 enum class Reflink : uint8_t { automatic, always, never };
 
 /** What is made of a file: a copy, or one more name or a link for the one in SRC. */
-enum class Instead : uint8_t { copy, hard_link, link };
+enum class Instead : uint8_t { copy, hard_link, symlink };
 
 /** What is kept of an entry beside its content. */
 struct Preserve {
@@ -22,21 +22,21 @@ struct Preserve {
   bool timestamps = false;
   bool ownership = false;
   bool xattrs = false;
-  bool links = false;                // names of one file stay names of one file
-  bool present_directories = false;  // directories that DEST has get what SRC's have, too
-  bool bare = false;                 // without `xattrs`: entries that DEST has lose theirs
+  bool hard_links = false;            // names of one file stay names of one file
+  bool existing_directories = false;  // directories that DEST has get what SRC's have, too
+  bool bare = false;                  // without `xattrs`: entries that DEST has lose theirs
 };
 
 struct Options {
   Preserve preserve{};
-  bool dereference = false;     // links in SRC stand for what they point to
-  bool absolute_links = false;  // relative links are made absolute, as Node's fs.cp does
-  bool like_node = false;       // FIFOs, sockets and some links are errors, as in Node's fs.cp
-  bool find_holes = false;      // zeros become holes
-  bool backup = false;          // what is replaced gets a name with a number
+  bool dereference = false;        // links in SRC stand for what they point to
+  bool absolute_symlinks = false;  // relative links are made absolute, as Node's fs.cp does
+  bool like_node = false;          // FIFOs, sockets and some links are errors, as in Node's fs.cp
+  bool find_holes = false;         // zeros become holes
+  bool backup = false;             // what is replaced gets a name with a number
   bool fsync = false;
   bool strict = false;             // what cannot be preserved is an error
-  bool update = false;             // what is unchanged is left alone
+  bool sync = false;               // what is unchanged is left alone
   bool checksum = false;           // and only contents prove that
   bool quick_check = false;        // or else size and mtime do
   bool mirror = false;             // what SRC does not have is removed

@@ -251,12 +251,12 @@ bool has_wanted_attributes(Engine& engine, const Directory& directory, Names nam
          has_wanted(engine, directory, names, src, dst);
 }
 
-bool has_list(const Attributes& attributes) {
+bool has_acl(const Attributes& attributes) {
   return std::any_of(attributes.begin(), attributes.end(),
                      [](const Attribute& attribute) { return is_list(attribute.name); });
 }
 
-int disinherit(const Handle& dst, platform::Kind kind) {
+int remove_inherited_acls(const Handle& dst, platform::Kind kind) {
   for (const char* name : {platform::kAccessList, platform::kDefaultList}) {
     if (kind != platform::Kind::directory && name == platform::kDefaultList) continue;
     const int error = platform::remove_attribute(dst, name);

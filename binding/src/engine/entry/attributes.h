@@ -55,10 +55,10 @@ bool has_wanted_attributes(Engine& engine, const Directory& directory, Names nam
 inline bool wants_attributes(const Preserve& keep) { return keep.xattrs || keep.bare; }
 
 /** Whether an access control list is among them. */
-bool has_list(const Attributes& attributes);
+bool has_acl(const Attributes& attributes);
 
 /** Takes away what DEST's default access list has given to a new entry. 0 or a negative errno. */
-int disinherit(const platform::Handle& dst, platform::Kind kind);
+int remove_inherited_acls(const platform::Handle& dst, platform::Kind kind);
 
 /** Whether what is made in this directory of DEST gets an access list. */
 bool has_default_list(const platform::Handle& dst);

@@ -104,8 +104,8 @@ uint64_t last_backup(Directory& directory, const std::string& name) {
 int stat_existing(const Options& options, const Directory& directory, const char* name, Kind kind,
                   Stat& existing) {
   const int error = platform::stat_entry(directory.dst(), name, existing);
-  if (error < 0 || existing.kind != Kind::link || !directory.is_base() || kind == Kind::link ||
-      options.like_node) {
+  if (error < 0 || existing.kind != Kind::symlink || !directory.is_base() ||
+      kind == Kind::symlink || options.like_node) {
     return error;
   }
   // A user who names a link to a directory or a device means what the link leads to.
@@ -131,7 +131,7 @@ bool is_same_special(const Options& options, const Directory& directory, Names n
 }  // namespace
 
 bool is_special(Kind kind) {
-  return kind != Kind::file && kind != Kind::directory && kind != Kind::link;
+  return kind != Kind::file && kind != Kind::directory && kind != Kind::symlink;
 }
 
 const char* refusal_of(Kind there) {

@@ -23,7 +23,7 @@ bool should_clone(const Options& options, const platform::Stat& stat) {
 /** True where the content is cloned, or cloning failed for good; false: take the next rung. */
 bool clone(const Options& options, const OpenFile& file, Content& content) {
   if (file.cloned) {
-    content.means = Means::cloned;
+    content.method = CopyMethod::clone;
     content.bytes = std::min(file.stat.size, file.stat.allocated);
     return true;
   }
@@ -33,7 +33,7 @@ bool clone(const Options& options, const OpenFile& file, Content& content) {
   if (!must && (!route.clone || !should_clone(options, file.stat))) return false;
   const Attempt attempt = platform::clone_file(file.src, file.dst);
   if (attempt.outcome == Attempt::done) {
-    content.means = Means::cloned;
+    content.method = CopyMethod::clone;
     content.bytes = std::min(file.stat.size, file.stat.allocated);
     return true;
   }
@@ -100,7 +100,7 @@ bool read_and_write(Worker& worker, const OpenFile& file, uint64_t offset, uint6
           write(worker.engine.options, file, {buffer, static_cast<size_t>(got)}, offset);
     }
     if (content.error < 0) return false;
-    content.means = Means::copied;
+    content.method = CopyMethod::read_write;
     if (!moved(worker, static_cast<uint64_t>(got), offset, length, content)) return false;
   }
   return true;
@@ -123,7 +123,7 @@ bool copy_extent(Worker& worker, const OpenFile& file, uint64_t offset, uint64_t
       break;
     }
     if (attempt.bytes == 0) break;  // the end, or a file whose size says nothing: reading tells
-    content.means = Means::kernel_copied;
+    content.method = CopyMethod::copy_file_range;
     if (!moved(worker, attempt.bytes, offset, length, content)) return false;
   }
   return read_and_write(worker, file, offset, length, content);
@@ -152,7 +152,8 @@ bool copy_data(Worker& worker, const OpenFile& file, uint64_t offset, uint64_t l
 
 /** What ends in a hole is as long as its source only when told so. */
 bool settle_size(const Options& options, const OpenFile& file, Content& content) {
-  if ((!content.ends_in_hole && !options.find_holes) || content.means == Means::cloned) return true;
+  if ((!content.ends_in_hole && !options.find_holes) || content.method == CopyMethod::clone)
+    return true;
   // sysfs and its like say a size, no blocks, and hold less: there are no holes to keep.
   if (content.ended_early) return true;
   content.operation = "ftruncate";
@@ -175,7 +176,7 @@ Content copy_content(Worker& worker, const OpenFile& file) {
 }
 
 bool source_changed(const OpenFile& file, const Content& content) {
-  if (content.means == Means::cloned) return false;  // taken in one moment
+  if (content.method == CopyMethod::clone) return false;  // taken in one moment
   platform::Stat now;
   if (platform::stat_handle(file.src, now) < 0) return true;
   return now.size != file.stat.size || now.mtime != file.stat.mtime;
@@ -191,7 +192,7 @@ void LargeFile::begin(Worker& worker, const DirectoryUse& use, OpenFile opened) 
     self->next_ = self->file_.stat.size;
     self->error_ = content.error;
     self->operation_ = content.operation;
-    self->means_ = content.means;
+    self->method_ = content.method;
     self->count(content.bytes);
   } else {
     const uint64_t parts = self->file_.stat.size / kChunk;
@@ -221,7 +222,7 @@ void LargeFile::help(Worker& worker, const std::shared_ptr<LargeFile>& self) {
     count(content.bytes);
     if (content.ended_early) ended_early_ = true;
     if (content.ends_in_hole) ends_in_hole_ = true;
-    if (content.means != Means::copied) means_ = content.means;
+    if (content.method != CopyMethod::read_write) method_ = content.method;
     if (content.error < 0 && error_.compare_exchange_strong(none, content.error)) {
       operation_ = content.operation;
     }
@@ -240,7 +241,7 @@ void LargeFile::count(uint64_t bytes) {
 
 void LargeFile::finish(Worker& worker) {
   const uint64_t counted = counted_.exchange(0);
-  Content content{error_, operation_, means_, counted, counted, ended_early_, ends_in_hole_};
+  Content content{error_, operation_, method_, counted, counted, ended_early_, ends_in_hole_};
   if (content.error == 0) settle_size(engine_.options, file_, content);
   finish_file(worker, file_, content);
 }

@@ -11,13 +11,13 @@
 
 namespace fastcp {
 
-enum class Means : uint8_t { cloned, kernel_copied, copied };
+enum class CopyMethod : uint8_t { clone, copy_file_range, read_write };
 
 /** How the content went. */
 struct Content {
   int error = 0;  // negative errno, -ECANCELED where the copy was stopped
   const char* operation = "";
-  Means means = Means::copied;
+  CopyMethod method = CopyMethod::read_write;
   uint64_t bytes = 0;         // moved
   uint64_t counted = 0;       // of these, bytes that Count::bytes shows already
   bool ended_early = false;   // the source had less to read than its size says
@@ -76,7 +76,7 @@ class LargeFile {
   std::atomic<int> users_{1};      // 0 is final
   std::atomic<int> error_{0};      // the first one
   std::atomic<const char*> operation_{""};
-  std::atomic<Means> means_{Means::copied};
+  std::atomic<CopyMethod> method_{CopyMethod::read_write};
   std::atomic<bool> ended_early_{false}, ends_in_hole_{false};
   // Shown by Count::bytes while the file is not finished. The engine's counter has them, not a worker's:
   // a worker that takes back what another one counted would show less than nothing for a moment.

@@ -11,7 +11,7 @@
 #include "engine/entry/copy_other.h"
 #include "engine/entry/metadata.h"
 #include "engine/entry/place.h"
-#include "engine/entry/update.h"
+#include "engine/entry/unchanged.h"
 
 namespace fastcp {
 namespace {
@@ -41,7 +41,7 @@ bool may_create_clone(const Options& options, const OpenFile& file) {
   const Attributes none;
   return platform::clones_are_created && options.reflink != Reflink::never && !options.find_holes &&
          file.stat.size > 0 && (directory.route == nullptr || directory.route->clone) &&
-         !has_list(file.attributes) && options.preserve.mode &&
+         !has_acl(file.attributes) && options.preserve.mode &&
          file_creation_mode(options, directory, file.stat, none) ==
              (file.stat.mode & platform::kPermissions);
 }
@@ -137,7 +137,7 @@ void copy_known(Worker& worker, const DirectoryUse& use, Names names, Kind kind,
   const Options& options = worker.engine.options;
   // A FIFO or device that DEST has stays in any case: it has no content that could be another.
   const bool keeps =
-      options.update ? options.instead == Instead::copy : options.force && is_special(kind);
+      options.sync ? options.instead == Instead::copy : options.force && is_special(kind);
   if (keeps && !directory.fresh && is_up_to_date(worker, use, names, kind, again)) {
     return;
   }
@@ -149,9 +149,9 @@ void copy_known(Worker& worker, const DirectoryUse& use, Names names, Kind kind,
   }
   switch (kind) {
     case Kind::file:
-      if (options.instead != Instead::copy) return link_instead(worker, directory, names);
+      if (options.instead != Instead::copy) return make_link_instead(worker, directory, names);
       return copy_file(worker, use, names, again);
-    case Kind::link: return copy_link(worker, use, names);
+    case Kind::symlink: return copy_symlink(worker, use, names);
     default: return copy_special(worker, use, names, kind);
   }
 }
@@ -170,7 +170,7 @@ void EntryTask::run(Worker& worker) {
 
 void copy_entry(Worker& worker, const DirectoryUse& use, Names names, Kind kind) {
   Directory& directory = *use;
-  worker.count(Count::found);
+  worker.count(Count::scanned);
   if (const char* refusal = like_node(worker.engine.options, kind); refusal != nullptr) {
     worker.fail(directory, names, EINVAL, refusal);
     return;
@@ -249,9 +249,9 @@ bool complete(Worker& worker, OpenFile& file, Content& content) {
   file.created = false;
 
   worker.count(Count::files);
-  worker.count(content.means == Means::cloned          ? Count::cloned
-               : content.means == Means::kernel_copied ? Count::kernel_copied
-                                                       : Count::copied);
+  worker.count(content.method == CopyMethod::clone             ? Count::clone
+               : content.method == CopyMethod::copy_file_range ? Count::copy_file_range
+                                                               : Count::read_write);
   worker.note(*file.directory, file.names, file.temporary.empty() ? Action::copy : Action::replace,
               Kind::file);
   end_claim(worker, *file.directory, file.names, std::move(file.claim));

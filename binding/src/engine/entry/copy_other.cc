@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "engine/base/link_text.h"
+#include "engine/base/link_target.h"
 #include "engine/entry/entry_task.h"
 #include "engine/entry/metadata.h"
 #include "engine/entry/place.h"
@@ -50,7 +50,8 @@ std::string directory_path(const std::string& entry_path) {
 bool leads_to_subdirectory(const Directory& directory, Names names, const std::string& text) {
   std::string there;
   LinkKind kind{};
-  if (directory.is_base() || read_text(directory.dst(), names.dst, there, kind) < 0) return false;
+  if (directory.is_base() || read_link_target(directory.dst(), names.dst, there, kind) < 0)
+    return false;
   const Directory* root = &directory;
   while (!root->parent().is_base()) root = &root->parent();
   const std::string src = resolve(root->src_path(), "");
@@ -63,10 +64,11 @@ bool leads_to_subdirectory(const Directory& directory, Names names, const std::s
 
 }  // namespace
 
-int read_text(const platform::Handle& directory, const char* name, std::string& text,
-              LinkKind& kind) {
+int read_link_target(const platform::Handle& directory, const char* name, std::string& text,
+                     LinkKind& kind) {
   std::array<char, 4097> target;  // PATH_MAX and one, to see that it fitted
-  const int64_t length = platform::read_link(directory, name, target.data(), target.size(), kind);
+  const int64_t length =
+      platform::read_symlink(directory, name, target.data(), target.size(), kind);
   if (length < 0) return static_cast<int>(length);
   text.assign(target.data(), static_cast<size_t>(length));
   return 0;
@@ -79,14 +81,14 @@ bool stat_source(Worker& worker, const Directory& directory, Names names, Stat& 
          worker.fail(directory, names, error, follow == Follow::yes ? "stat" : "lstat");
 }
 
-void copy_link(Worker& worker, const DirectoryUse& use, Names names) {
+void copy_symlink(Worker& worker, const DirectoryUse& use, Names names) {
   Directory& directory = *use;
   const Options& options = worker.engine.options;
   const Preserve& keep = options.preserve;
   const bool settles = keep.timestamps || keep.ownership || keep.xattrs;
   Stat stat;
   HardLinks::Claim claim;
-  if (settles || keep.links) {
+  if (settles || keep.hard_links) {
     const int error = platform::stat_entry(directory.src(), names.src, stat);
     if (error < 0) {
       worker.fail(directory, names, error, "lstat");
@@ -96,7 +98,7 @@ void copy_link(Worker& worker, const DirectoryUse& use, Names names) {
   }
   std::string text;
   LinkKind kind{};
-  if (const int error = read_text(directory.src(), names.src, text, kind); error < 0) {
+  if (const int error = read_link_target(directory.src(), names.src, text, kind); error < 0) {
     worker.fail(directory, names, error, "readlink");
     return;
   }
@@ -104,19 +106,19 @@ void copy_link(Worker& worker, const DirectoryUse& use, Names names) {
     worker.fail(directory, names, EINVAL, kSubdirectory);
     return;
   }
-  if (options.absolute_links && platform::root_length(text) == 0) {
+  if (options.absolute_symlinks && platform::root_length(text) == 0) {
     text = resolve(directory_path(directory.src_path(names.src)), text);
   }
   const bool made = make_at_once(
-      worker, directory, names, Kind::link, "symlink",
+      worker, directory, names, Kind::symlink, "symlink",
       [&](const char* name) {
-        return platform::make_link(directory.dst(), name, text.c_str(), kind);
+        return platform::make_symlink(directory.dst(), name, text.c_str(), kind);
       },
       [&](const char* name) {
         return settles ? settle_other(worker.engine, directory, names, stat, name) : Settled::yes;
       });
   if (!made) return;
-  worker.count(Count::links);
+  worker.count(Count::symlinks);
   end_claim(worker, directory, names, std::move(claim));
 }
 
@@ -139,7 +141,7 @@ void copy_special(Worker& worker, const DirectoryUse& use, Names names, Kind kin
 
 // --- names for files that exist --------------------------------------------------------------
 
-void link_instead(Worker& worker, Directory& directory, Names names) {
+void make_link_instead(Worker& worker, Directory& directory, Names names) {
   const Options& options = worker.engine.options;
   const bool hard = options.instead == Instead::hard_link;
   Stat src, there;
@@ -157,10 +159,10 @@ void link_instead(Worker& worker, Directory& directory, Names names) {
       [&](const char* name) {
         return hard ? platform::make_hard_link(directory.src(), names.src, options.follow(),
                                                directory.dst(), name)
-                    : platform::make_link(directory.dst(), name, text.c_str(), LinkKind::file);
+                    : platform::make_symlink(directory.dst(), name, text.c_str(), LinkKind::file);
       },
       [](const char*) { return Settled::yes; });
-  if (made) worker.count(hard ? Count::hard_linked : Count::links);
+  if (made) worker.count(hard ? Count::hard_links : Count::symlinks);
 }
 
 namespace {
@@ -206,13 +208,13 @@ bool link_to_copy(Worker& worker, Directory& directory, Names names, Kind kind,
       if (is_ours) platform::remove_file(directory.dst(), name);
     }
   }
-  if (error < 0) return !worker.engine.lose(directory, names, Loss::links, error, operation);
+  if (error < 0) return !worker.engine.lose(directory, names, Loss::hard_links, error, operation);
   if (!commit(worker, directory, names, temporary)) {
     platform::remove_file(directory.dst(), name);
     return true;
   }
-  worker.count(Count::hard_linked);
-  worker.note(directory, names, Action::link, kind);
+  worker.count(Count::hard_links);
+  worker.note(directory, names, Action::hard_link, kind);
   return true;
 }
 
@@ -222,7 +224,8 @@ bool is_first_name(Worker& worker, const DirectoryUse& use, Names names, const S
                    HardLinks::Claim& claim) {
   const Options& options = worker.engine.options;
   // A comparison looks at every name.
-  if (!options.preserve.links || options.compares || !worker.engine.hard_links.may_recur(src)) {
+  if (!options.preserve.hard_links || options.compares ||
+      !worker.engine.hard_links.may_recur(src)) {
     return true;
   }
   HardLinks::Place copy;
@@ -231,7 +234,7 @@ bool is_first_name(Worker& worker, const DirectoryUse& use, Names names, const S
     case HardLinks::Turn::first: return true;
     case HardLinks::Turn::wait: return false;
     case HardLinks::Turn::changed:
-      return worker.engine.lose(*use, names, Loss::links, ESTALE, "link");
+      return worker.engine.lose(*use, names, Loss::hard_links, ESTALE, "link");
     default: break;
   }
   if (is_linked(*use, names, copy)) {
@@ -241,8 +244,8 @@ bool is_first_name(Worker& worker, const DirectoryUse& use, Names names, const S
   }
   if (!options.dry_run) return !link_to_copy(worker, *use, names, src.kind, copy);
   if (exists(*use, names) && judge(worker, *use, names, src.kind) != Verdict::replace) return false;
-  worker.count(Count::hard_linked);
-  worker.note(*use, names, Action::link, src.kind);
+  worker.count(Count::hard_links);
+  worker.note(*use, names, Action::hard_link, src.kind);
   return false;
 }
 
@@ -251,7 +254,7 @@ void end_claim(Worker& worker, Directory& directory, Names names, HardLinks::Cla
   Stat made;
   if (const int error = platform::stat_entry(directory.dst(), names.dst, made); error < 0) {
     // The other names become a file of their own.
-    worker.engine.lose(directory, names, Loss::links, error, "lstat");
+    worker.engine.lose(directory, names, Loss::hard_links, error, "lstat");
   } else {
     claim.placed(directory, names.dst, made);
   }
@@ -273,9 +276,9 @@ void plan(Worker& worker, const DirectoryUse& use, Names names, Kind kind, bool 
     worker.count(Count::bytes, std::min(stat.size, stat.allocated));
     worker.count(Count::files);
   } else if (kind == Kind::file) {
-    worker.count(options.instead == Instead::hard_link ? Count::hard_linked : Count::links);
+    worker.count(options.instead == Instead::hard_link ? Count::hard_links : Count::symlinks);
   } else {
-    worker.count(kind == Kind::link ? Count::links : Count::special);
+    worker.count(kind == Kind::symlink ? Count::symlinks : Count::special);
   }
   worker.note(directory, names, taken ? Action::replace : Action::copy, kind);
   if (claim) claim.placed(directory, names.dst, Stat{});  // nothing that DEST has could be it

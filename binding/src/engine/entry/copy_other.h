@@ -9,18 +9,18 @@
 namespace fastcp {
 
 /** The text of a link, and what kind of link it is where there are kinds. A negative errno, or 0. */
-int read_text(const platform::Handle& directory, const char* name, std::string& text,
-              platform::LinkKind& kind);
+int read_link_target(const platform::Handle& directory, const char* name, std::string& text,
+                     platform::LinkKind& kind);
 
 /** What an entry of SRC is, or what it stands for. False where that failed, and was reported. */
 bool stat_source(Worker& worker, const Directory& directory, Names names, platform::Stat& stat);
 
 /** A link, FIFO or device, and what is preserved of it. */
-void copy_link(Worker& worker, const DirectoryUse& directory, Names names);
+void copy_symlink(Worker& worker, const DirectoryUse& directory, Names names);
 void copy_special(Worker& worker, const DirectoryUse& directory, Names names, platform::Kind kind);
 
 /** Instead of a copy: one more name for a file of SRC, or a link to it. */
-void link_instead(Worker& worker, Directory& directory, Names names);
+void make_link_instead(Worker& worker, Directory& directory, Names names);
 
 /**
  * Whether the caller is to copy an entry: not where it is one more name of what was copied already,

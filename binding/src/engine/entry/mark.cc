@@ -108,7 +108,7 @@ bool has_excluded(const Directory& directory, const std::string& names) {
 
 void begin_sync(Engine& engine, Directory& directory, Time began) {
   const Options& options = engine.options;
-  if (!options.update || options.instead != Instead::copy) return;
+  if (!options.sync || options.instead != Instead::copy) return;
   auto sync = std::make_unique<SyncState>();
   sync->began = began;
   sync->errors = engine.errors.count();

@@ -23,7 +23,7 @@ Owner owner_of(const Stat& stat) { return {stat.uid, stat.gid}; }
 /** Takes away access lists that the source has not. False where that failed, and was reported. */
 bool take_lists(Engine& engine, const Directory& directory, Names names, const Handle& dst,
                 Kind kind) {
-  const int error = disinherit(dst, kind);
+  const int error = remove_inherited_acls(dst, kind);
   return error == 0 || engine.lose(directory, names, Loss::acls, error, "removexattr");
 }
 
@@ -49,7 +49,7 @@ struct Settling {
    * others than before and after.
    */
   bool narrow() {
-    if (!is_present || !engine.options.preserve.mode || src.kind == Kind::link) return true;
+    if (!is_present || !engine.options.preserve.mode || src.kind == Kind::symlink) return true;
     const uint32_t mode = now.mode & (src.kind == Kind::directory ? kOwner : kOwner & src.mode);
     if (now.mode == mode) return true;
     now.mode = kUnknownMode;
@@ -93,7 +93,7 @@ struct Settling {
     }
     if (!engine.options.preserve.xattrs) return true;
     // What a directory got or is to hand on is looked after when it is made.
-    if (directory.inherits && src.kind != Kind::link && src.kind != Kind::directory) {
+    if (directory.inherits && src.kind != Kind::symlink && src.kind != Kind::directory) {
       if (!take_lists(engine, directory, names, dst, src.kind)) return false;
       now.mode = kUnknownMode;
     }
@@ -101,7 +101,7 @@ struct Settling {
   }
 
   bool settle_mode() {
-    if (!engine.options.preserve.mode || src.kind == Kind::link) return true;
+    if (!engine.options.preserve.mode || src.kind == Kind::symlink) return true;
     uint32_t mode = final_mode(src, now);
     // The mode of what has an access list shows its mask for the group, which may hold less.
     if (given.lost_list) mode = (mode & ~070U) | (mode & given.group << 3);
@@ -128,7 +128,7 @@ uint32_t final_mode(const Stat& src, const Stat& dst) {
 }
 
 bool is_settled(const Preserve& keep, const Stat& src, const Stat& dst, uint64_t time_step) {
-  const bool has_mode = !keep.mode || src.kind == Kind::link || dst.mode == final_mode(src, dst);
+  const bool has_mode = !keep.mode || src.kind == Kind::symlink || dst.mode == final_mode(src, dst);
   return has_mode && (!keep.timestamps || is_same_time(src.mtime, dst.mtime, time_step)) &&
          (!keep.ownership || owner_of(src) == owner_of(dst));
 }
@@ -232,7 +232,7 @@ Settled settle_other(Engine& engine, const Directory& directory, Names names, co
                      const char* made) {
   // Nobody knows its inode, but it is new: one more name of somebody else's has other names.
   return settle_entry(engine, directory, names, src, made, false, [&](const Stat& now) {
-    return now.links == 1 && (src.kind == Kind::link || now.rdev == src.rdev);
+    return now.link_count == 1 && (src.kind == Kind::symlink || now.rdev == src.rdev);
   });
 }
 
@@ -259,7 +259,7 @@ uint32_t directory_creation_mode(const Options& options, const Stat& src) {
 
 int begin_directory(const Options& options, Directory& directory, uint32_t passing_bits) {
   const Preserve& keep = options.preserve;
-  if (directory.fresh || keep.present_directories) {
+  if (directory.fresh || keep.existing_directories) {
     const bool has_mode =
         directory.dst_stat.mode == final_mode(directory.src_stat, directory.dst_stat);
     directory.owed =
@@ -278,7 +278,7 @@ int begin_directory(const Options& options, Directory& directory, uint32_t passi
   }
   directory.inherits = false;
   if (!directory.parent().inherits) return 0;
-  const int error = disinherit(directory.dst(), Kind::directory);
+  const int error = remove_inherited_acls(directory.dst(), Kind::directory);
   directory.inherits = error < 0;  // then what is made in it is to lose them one by one
   return error;
 }
@@ -286,11 +286,11 @@ int begin_directory(const Options& options, Directory& directory, uint32_t passi
 void plan_directory(Engine& engine, Directory& directory) {
   const Preserve& keep = engine.options.preserve;
   const Stat &src = directory.src_stat, &dst = directory.dst_stat;
-  if (!engine.options.update || directory.fresh || !keep.present_directories) return;
+  if (!engine.options.sync || directory.fresh || !keep.existing_directories) return;
   if (!is_settled(keep, src, dst, time_step(directory, directory.dst())) ||
       (wants_attributes(keep) &&
        !has_wanted_attributes(engine, directory, Names{nullptr, nullptr}))) {
-    engine.note(directory.parent(), directory.names(), Action::touch, Kind::directory);
+    engine.note(directory.parent(), directory.names(), Action::metadata, Kind::directory);
   }
 }
 
@@ -300,7 +300,7 @@ namespace {
 void settle_directory(Engine& engine, Directory& directory) {
   const Preserve& keep = engine.options.preserve;
   const Names none{nullptr, nullptr};
-  if (directory.fresh || keep.present_directories) {
+  if (directory.fresh || keep.existing_directories) {
     Attributes attributes;
     Stat now = directory.dst_stat;
     const bool looked = !directory.fresh || directory.opened_up;

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <thread>
 
-#include "engine/base/link_text.h"
+#include "engine/base/link_target.h"
 
 namespace fastcp {
 namespace {
@@ -29,7 +29,7 @@ bool is_loss(Loss loss, int error) {
     case EMLINK:
     case EXDEV:
     case ENOENT:  // the copy was moved meanwhile
-    case ESTALE: return loss == Loss::links;
+    case ESTALE: return loss == Loss::hard_links;
     default: return false;
   }
 }

@@ -9,7 +9,7 @@ HardLinks::Turn HardLinks::take(const platform::Stat& src, TaskPtr again, Claim&
   const auto [at, added] = files_.try_emplace(key);
   Known& known = at->second;
   if (added) {
-    known.names_left = src.links - 1;
+    known.names_left = src.link_count - 1;
     known.ctime = src.ctime;
     claim.owner_ = this;
     claim.key_ = key;

@@ -33,7 +33,7 @@ class HardLinks {
 
   /** Whether a file may be met under another name. */
   [[nodiscard]] bool may_recur(const platform::Stat& src) const {
-    return follows_symlinks_ || src.links > 1;
+    return follows_symlinks_ || src.link_count > 1;
   }
 
   /** Held by whoever copies the first name; ends the others' waiting. */

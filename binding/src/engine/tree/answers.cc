@@ -34,7 +34,7 @@ bool list(Worker& worker, const Directory& directory, Question& question) {
       kind = stat.kind;
     }
     // A link that leads nowhere is reported if it is taken.
-    if (kind == Kind::link && worker.engine.options.dereference &&
+    if (kind == Kind::symlink && worker.engine.options.dereference &&
         platform::stat_entry(directory.src(), entry.name, stat, platform::Follow::yes) == 0) {
       kind = stat.kind;
     }

@@ -41,11 +41,11 @@ bool make_early(Worker& worker, Directory& parent, Names names) {
 void copy_listed(Worker& worker, const DirectoryUse& use, Names names, Kind kind) {
   Directory& directory = *use;
   const Options& options = worker.engine.options;
-  if (kind == Kind::unknown || (kind == Kind::link && options.dereference)) {
+  if (kind == Kind::unknown || (kind == Kind::symlink && options.dereference)) {
     Stat stat;
     const int error = platform::stat_entry(directory.src(), names.src, stat, options.follow());
     if (error < 0) {
-      worker.count(Count::found);
+      worker.count(Count::scanned);
       worker.fail(directory, names, error, options.dereference ? "stat" : "lstat");
       return;
     }
@@ -120,8 +120,8 @@ bool remove_in_place(Worker& worker, Directory& parent, Names names) {
       (!worker.engine.options.dry_run && with_access(worker.engine, parent, remove) < 0)) {
     return false;
   }
-  worker.count(Count::removed);
-  worker.note(parent, names, Action::remove, there.kind);
+  worker.count(Count::deleted);
+  worker.note(parent, names, Action::erase, there.kind);
   return true;
 }
 
@@ -150,7 +150,7 @@ bool make_target(Worker& worker, Directory& parent, Names names, const Stat& src
     });
   };
   // Most are there when it is done again; making them would be refused, and take the parent's lock.
-  const bool found = options.update && !parent.fresh && !dry && open() == 0;
+  const bool found = options.sync && !parent.fresh && !dry && open() == 0;
   if (!dry && !found && !target.made) {
     const auto make = [&] {
       return with_access(worker.engine, parent,
@@ -191,7 +191,7 @@ bool make_target(Worker& worker, Directory& parent, Names names, const Stat& src
  */
 void let_in(Engine& engine, Directory& directory) {
   const uint32_t needed = engine.options.mirror ? 0500 : 0100;
-  if (!engine.options.update || directory.fresh || (directory.dst_stat.mode & needed) == needed)
+  if (!engine.options.sync || directory.fresh || (directory.dst_stat.mode & needed) == needed)
     return;
   Handle probe;  // root gets in all the same
   if (platform::open_source_directory(directory.dst(), ".", Follow::no, probe) == -EACCES) {
@@ -246,9 +246,9 @@ bool make_waiting(Worker& worker, Directory& directory) {
   }
   Target target;
   if (!make_target(worker, parent, names, directory.src_stat, false, target)) return false;
-  worker.count(Count::found);
+  worker.count(Count::scanned);
   if (target.made) worker.count(Count::directories);
-  if (target.made) worker.note(parent, names, Action::make, Kind::directory);
+  if (target.made) worker.note(parent, names, Action::create, Kind::directory);
   DirectoryPin own;
   if (target.handle.is_open()) {
     directory.set_dst(std::move(target.handle), target.stat);
@@ -297,7 +297,7 @@ DirectoryUse open_directory(Worker& worker, DirectoryTask task, Follow follow_sr
   const uint64_t hash = path_hash(parent, names.src);
   // Another shard makes what is not ours, unless we need it for something below.
   const bool lazily = task.for_taken || (!parent.is_base() && !is_mine(options, parent, names.src));
-  if (!lazily) worker.count(Count::found);
+  if (!lazily) worker.count(Count::scanned);
   DirectoryPin pin;
   if (const int error = pin.pin(*task.parent); error < 0) {
     worker.fail(parent, names, error, "open");
@@ -321,7 +321,7 @@ DirectoryUse open_directory(Worker& worker, DirectoryTask task, Follow follow_sr
     if (!make_target(worker, parent, names, src_stat, task.replaces, target)) return {};
   }
   if (target.made) worker.count(Count::directories);
-  if (target.made) worker.note(parent, names, Action::make, Kind::directory);
+  if (target.made) worker.note(parent, names, Action::create, Kind::directory);
 
   const bool from_base = parent.is_base();
   if (from_base && target.handle.is_open()) engine.add_target(target.stat);

@@ -37,8 +37,8 @@ bool find_kind(const Handle& directory, const char* name, Kind& kind) {
 }
 
 void note_removal(Engine& engine, const Directory& directory, const char* name, Kind kind) {
-  engine.count(Count::removed);
-  engine.note(directory, {name, name}, Action::remove, kind);
+  engine.count(Count::deleted);
+  engine.note(directory, {name, name}, Action::erase, kind);
 }
 
 /** A directory of DEST that is to go. */
@@ -121,8 +121,9 @@ void ask_about(Worker& worker, DirectoryUse directory, Scope scope) {
 /** The end of a doomed directory: it is removed itself, unless something in it stays. */
 class Removal final : public DirectoryEnd {
  public:
-  /** `then`: what SRC has in its place, or unknown. */
-  explicit Removal(Kind then) : then_(then) {}
+  /** `kind_to_copy_after_removal`: of what SRC has in its place, or unknown. */
+  explicit Removal(Kind kind_to_copy_after_removal)
+      : kind_to_copy_after_removal_(kind_to_copy_after_removal) {}
 
   void finish(Engine& engine, Directory& directory) override {
     if (!engine.stopped()) remove(engine, directory);
@@ -150,8 +151,8 @@ class Removal final : public DirectoryEnd {
       if (!stays) fail(engine, parent, name, error, operation);
     }
     // Where the place is not free, making the entry says so.
-    if (then_ != Kind::unknown) {
-      EntryTask entry{parent.use(), name, name, then_};
+    if (kind_to_copy_after_removal_ != Kind::unknown) {
+      EntryTask entry{parent.use(), name, name, kind_to_copy_after_removal_};
       entry.vacated = !stays;
       engine.stack.push(make_task(std::move(entry)));
     }
@@ -165,7 +166,7 @@ class Removal final : public DirectoryEnd {
   }
 
   bool removed_ = false;
-  const Kind then_;
+  const Kind kind_to_copy_after_removal_;
 };
 
 }  // namespace
@@ -273,7 +274,7 @@ void RemoveDirectoryTask::run(Worker& worker) {
   directory->src_stat = directory->dst_stat = doomed.stat;
   directory->owed_mode = doomed.owed_mode;
   directory->doomed = true;
-  directory->end = std::make_unique<Removal>(then);
+  directory->end = std::make_unique<Removal>(kind_to_copy_after_removal);
   const DirectoryUse own_use = directory.again();
   const KeptOnThrow kept(*own_use);
   if (scope != 0) return ask_about(worker, std::move(directory), scope);

@@ -33,7 +33,8 @@ struct RemoveDirectoryTask {
   DirectoryUse parent;
   std::string name;
   Scope scope = 0;
-  platform::Kind then = platform::Kind::unknown;  // copied when its place is free
+  platform::Kind kind_to_copy_after_removal =
+      platform::Kind::unknown;  // copied when its place is free
 
   void run(Worker& worker);
 };

@@ -45,7 +45,7 @@ Kind kind_of_type(fsobj_type_t type) {
     case 2: return Kind::directory;
     case 3: return Kind::block_device;
     case 4: return Kind::character_device;
-    case 5: return Kind::link;
+    case 5: return Kind::symlink;
     case 6: return Kind::socket;
     case 7: return Kind::fifo;
     default: return Kind::unknown;

@@ -29,7 +29,7 @@ void convert(const struct stat& from, Stat& to) {
   to.size = static_cast<uint64_t>(from.st_size);
   to.allocated = static_cast<uint64_t>(from.st_blocks) * 512;
   to.rdev = static_cast<uint64_t>(from.st_rdev);
-  to.links = from.st_nlink;
+  to.link_count = from.st_nlink;
   to.atime = to_time(from.st_atim);
   to.mtime = to_time(from.st_mtim);
   to.ctime = to_time(from.st_ctim);
@@ -52,7 +52,7 @@ Kind kind_of_mode(mode_t mode) {
   switch (mode & S_IFMT) {
     case S_IFREG: return Kind::file;
     case S_IFDIR: return Kind::directory;
-    case S_IFLNK: return Kind::link;
+    case S_IFLNK: return Kind::symlink;
     case S_IFIFO: return Kind::fifo;
     case S_IFCHR: return Kind::character_device;
     case S_IFBLK: return Kind::block_device;
@@ -121,14 +121,14 @@ int create_file(const Handle& directory, const char* name, uint32_t mode, Handle
   return open_at(directory, name, kFlags, static_cast<mode_t>(mode), out);
 }
 
-int64_t read_link(const Handle& directory, const char* name, char* target, size_t size,
-                  LinkKind& /*kind*/) {
+int64_t read_symlink(const Handle& directory, const char* name, char* target, size_t size,
+                     LinkKind& /*kind*/) {
   const ssize_t length = retry([&] { return readlinkat(fd(directory), name, target, size); });
   if (length < 0) return length;
   return static_cast<size_t>(length) < size ? length : -ENAMETOOLONG;
 }
 
-int make_link(const Handle& directory, const char* name, const char* target, LinkKind /*kind*/) {
+int make_symlink(const Handle& directory, const char* name, const char* target, LinkKind /*kind*/) {
   return check([&] { return symlinkat(target, fd(directory), name); });
 }
 

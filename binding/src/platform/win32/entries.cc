@@ -143,8 +143,8 @@ int remove(const Handle& directory, const char* name, bool is_directory) {
 
 // --- entries ---------------------------------------------------------------------------------
 
-int64_t read_link(const Handle& directory, const char* name, char* target, size_t size,
-                  LinkKind& kind) {
+int64_t read_symlink(const Handle& directory, const char* name, char* target, size_t size,
+                     LinkKind& kind) {
   Handle link;
   if (const int error = open_entry(directory, name, Follow::no, link); error < 0) return error;
   const auto data = std::make_unique<char[]>(kMostReparseData);
@@ -155,7 +155,7 @@ int64_t read_link(const Handle& directory, const char* name, char* target, size_
   if (NT_SUCCESS(status)) status = tag_of(link, found);
   if (!NT_SUCCESS(status)) return error_of(status);
   std::string text;
-  if (!link_text({data.get(), length}, text)) return -EINVAL;
+  if (!link_target({data.get(), length}, text)) return -EINVAL;
   if (text.size() >= size) return -ENAMETOOLONG;
   const bool is_directory = (found.FileAttributes & FILE_ATTRIBUTE_DIRECTORY) != 0;
   kind = found.ReparseTag == kMountPointTag ? LinkKind::junction
@@ -164,7 +164,7 @@ int64_t read_link(const Handle& directory, const char* name, char* target, size_
   return static_cast<int64_t>(text.copy(target, size));
 }
 
-int make_link(const Handle& directory, const char* name, const char* target, LinkKind kind) {
+int make_symlink(const Handle& directory, const char* name, const char* target, LinkKind kind) {
   const std::string data = reparse_data(target, kind);
   if (data.empty()) return -EINVAL;
   const ULONG type = kind == LinkKind::file ? FILE_NON_DIRECTORY_FILE : FILE_DIRECTORY_FILE;

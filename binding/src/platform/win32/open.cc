@@ -56,7 +56,7 @@ Kind kind_of(ULONG attributes, ULONG tag) {
   if ((attributes & FILE_ATTRIBUTE_REPARSE_POINT) == 0) return plain;
   switch (tag) {
     case kSymlinkTag:
-    case kMountPointTag: return Kind::link;
+    case kMountPointTag: return Kind::symlink;
     case kSocketTag: return Kind::socket;
     case kFifoTag: return Kind::fifo;
     case kCharacterDeviceTag: return Kind::character_device;

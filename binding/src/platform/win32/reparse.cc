@@ -78,7 +78,7 @@ std::string reparse_data(std::string_view text, LinkKind kind) {
   return data;
 }
 
-bool link_text(std::string_view data, std::string& text) {
+bool link_target(std::string_view data, std::string& text) {
   if (data.size() < kHead + kOffsets + kFlags) return false;
   const uint32_t tag = number_32(data, 0);
   if (tag != kMountPointTag && tag != kSymlinkTag) return false;

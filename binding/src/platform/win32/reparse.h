@@ -26,6 +26,6 @@ inline constexpr size_t kMostReparseData = 16 << 10;  // bytes
 std::string reparse_data(std::string_view text, LinkKind kind);
 
 /** The text of a link. False where it is none, or damaged. */
-bool link_text(std::string_view data, std::string& text);
+bool link_target(std::string_view data, std::string& text);
 
 }  // namespace fastcp::platform

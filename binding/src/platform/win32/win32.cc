@@ -212,7 +212,7 @@ int stat_handle(const Handle& handle, Stat& out) {
   out.size = static_cast<uint64_t>(all.StandardInformation.EndOfFile.QuadPart);
   out.allocated = static_cast<uint64_t>(all.StandardInformation.AllocationSize.QuadPart);
   out.rdev = 0;
-  out.links = all.StandardInformation.NumberOfLinks;
+  out.link_count = all.StandardInformation.NumberOfLinks;
   out.atime = time_of(basic.LastAccessTime);
   out.mtime = time_of(basic.LastWriteTime);
   out.ctime = time_of(basic.ChangeTime);

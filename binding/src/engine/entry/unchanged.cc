@@ -1,4 +1,4 @@
-#include "engine/entry/update.h"
+#include "engine/entry/unchanged.h"
 
 #include <cerrno>
 #include <string>
@@ -43,7 +43,7 @@ struct Pair {
 
   bool skip(Action action = Action::skip) const {
     stays = true;
-    worker.count(Count::skipped);
+    worker.count(Count::unchanged);
     worker.note(directory(), names, action, src.kind);
     return true;
   }
@@ -70,7 +70,7 @@ bool is_taken_for_same(const Pair& pair, uint64_t step) {
 /**
  * One more name of it may be somebody else's, however many SRC's file has: what is set here would be set there.
  */
-bool is_shared(const Pair& pair) { return pair.dst.links > 1 && !pair.options().compares; }
+bool is_shared(const Pair& pair) { return pair.dst.link_count > 1 && !pair.options().compares; }
 
 enum class Contents : uint8_t { same, differ, left };  // left: nothing is to be done now
 
@@ -140,7 +140,7 @@ bool settle(const Pair& pair, bool proven, uint64_t step) {
   if (is_settled(pair, proven, step)) return pair.skip();
   if (is_shared(pair)) return false;
   note_news(pair);
-  if (pair.options().dry_run) return pair.skip(Action::touch);
+  if (pair.options().dry_run) return pair.skip(Action::metadata);
   const Directory& directory = pair.directory();
   if (!settle_present(pair.worker.engine, directory, pair.names, pair.src, pair.dst)) return true;
   // What came meanwhile was not looked at, and the copy would look newer.
@@ -148,7 +148,7 @@ bool settle(const Pair& pair, bool proven, uint64_t step) {
   const int error =
       platform::stat_entry(directory.src(), pair.names.src, now, pair.options().follow());
   if (error < 0 || is_changed(pair.src, now)) return false;
-  return pair.skip(Action::touch);
+  return pair.skip(Action::metadata);
 }
 
 uint64_t time_step_at(const Pair& pair) {
@@ -174,14 +174,14 @@ bool is_current_file(const Pair& pair, const EntryTask& again) {
   return settle(pair, proven, step);
 }
 
-bool is_current_link(const Pair& pair) {
+bool is_current_symlink(const Pair& pair) {
   std::string src, dst;
   platform::LinkKind src_kind{}, dst_kind{};
-  if (const int error = read_text(pair.directory().src(), pair.names.src, src, src_kind);
+  if (const int error = read_link_target(pair.directory().src(), pair.names.src, src, src_kind);
       error < 0) {
     return pair.fail(error, "readlink");
   }
-  const int error = read_text(pair.directory().dst(), pair.names.dst, dst, dst_kind);
+  const int error = read_link_target(pair.directory().dst(), pair.names.dst, dst, dst_kind);
   if (error < 0 && pair.fails_to_compare(error, "readlink")) return true;
   if (error < 0 || src != dst || src_kind != dst_kind) return false;
   return settle(pair, has_proof(pair), time_step_at(pair));
@@ -191,7 +191,7 @@ bool is_current(const Pair& pair, const EntryTask& again) {
   if (pair.dst.kind != pair.src.kind) return false;
   switch (pair.src.kind) {
     case Kind::file: return is_current_file(pair, again);
-    case Kind::link: return is_current_link(pair);
+    case Kind::symlink: return is_current_symlink(pair);
     default:
       return pair.src.rdev == pair.dst.rdev && settle(pair, has_proof(pair), time_step_at(pair));
   }
@@ -203,13 +203,14 @@ bool is_current(const Pair& pair, const EntryTask& again) {
  */
 void note_identities(const Pair& pair) {
   Engine& engine = pair.worker.engine;
-  const bool several = pair.src.links > 1 || pair.dst.links > 1 || pair.options().dereference;
+  const bool several =
+      pair.src.link_count > 1 || pair.dst.link_count > 1 || pair.options().dereference;
   if (!several || pair.src.kind != pair.dst.kind) return;
   const auto with_identity = [](std::string path, const Stat& stat) {
     path += '\0';
     return path + std::to_string(stat.dev) + ':' + std::to_string(stat.ino);
   };
-  engine.journal.add(Action::link, pair.src.kind,
+  engine.journal.add(Action::hard_link, pair.src.kind,
                      with_identity(pair.directory().src_path(pair.names.src), pair.src),
                      with_identity(pair.directory().dst_path(pair.names.dst), pair.dst));
 }
@@ -232,17 +233,17 @@ bool is_up_to_date(Worker& worker, const DirectoryUse& use, Names names, Kind ki
   if (!stat_source(worker, directory, names, pair.src)) return true;
   if (worker.engine.options.dereference) {
     Stat itself;
-    pair.by_symlink =
-        platform::stat_entry(directory.src(), names.src, itself) < 0 || itself.kind == Kind::link;
+    pair.by_symlink = platform::stat_entry(directory.src(), names.src, itself) < 0 ||
+                      itself.kind == Kind::symlink;
   }
   if (pair.src.kind != kind) return pair.fail(EBUSY, kRefused);  // it was that when listed
 
   const Options& options = worker.engine.options;
   // Not where a comparison of contents goes on.
-  if (options.compares && options.preserve.links && again.compared.offset == 0)
+  if (options.compares && options.preserve.hard_links && again.compared.offset == 0)
     note_identities(pair);
   // Else what somebody writes into one of them later would be in the other as well.
-  if (pair.dst.links > 1 && !options.compares && kind != Kind::directory &&
+  if (pair.dst.link_count > 1 && !options.compares && kind != Kind::directory &&
       worker.engine.hard_links.joins_others(pair.src, pair.dst)) {
     return false;
   }

@@ -1,4 +1,4 @@
-#include "engine/base/link_text.h"
+#include "engine/base/link_target.h"
 
 #include <algorithm>
 
