@@ -1,8 +1,13 @@
+import { existsSync } from 'node:fs';
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
+import { findConflict, missingRequirements } from '../lib/request/conflicts.js';
+import { type Choice, groups, type Spelling, table } from '../lib/request/table.js';
 import type { CopyOptions, PreserveKind } from '../lib/types.js';
 import manifest from '../package.json' with { type: 'json' };
 import { globOf, isText, pathOf } from './arguments.js';
 import { completions, type Shell, shells } from './completions.js';
+import { insteadOf } from './habits.js';
+import { readPatterns } from './patterns.js';
 
 /** What the user asked for, in the words of the library where it has them. */
 export interface Invocation {
@@ -17,33 +22,53 @@ export interface Invocation {
 export interface OutputOptions {
   json: boolean;
   quiet: boolean;
-  /** Each entry is printed: with `--verbose`, and in a dry run. */
+  /** Each entry is printed that is copied, replaced or deleted: with `--verbose`, and in a dry run. */
   entries: boolean;
-  /** So is what was left out: with `--verbose`. */
-  left: boolean;
+  /** So is every other entry: excluded, skipped and unchanged ones. With `--verbose`. */
+  all: boolean;
   /** Undefined: as the surroundings suggest. */
   progress: boolean | undefined;
 }
 
-/** Named as in CopyOptions where they mean the same; only those that were given are present. */
-interface Given
-  extends Omit<
-    CopyOptions,
-    'concurrency' | 'onError' | 'signal' | 'entries' | 'ignoreFileNames' | 'filter' | 'reuse'
-  > {
-  archive?: boolean;
-  clobber?: boolean;
-  compare?: boolean;
+/** What commander gives: the options that were given, named as in CopyOptions where they mean the same. */
+interface Given extends CopyOptions {
   p?: boolean;
-  reuse?: 'clone' | 'hard-link';
+  archive?: boolean;
+  d?: boolean;
+  b?: boolean;
+  compare?: boolean;
+  clobber?: boolean;
+  delete?: boolean;
+  includeFrom?: string[];
+  excludeFrom?: string[];
   ignoreFileName?: string[];
+  link?: boolean;
+  symbolicLink?: boolean;
+  mkpath?: boolean;
   jobs?: number;
   failFast?: boolean;
+  targetDirectory?: string;
+  noTargetDirectory?: boolean;
   json?: boolean;
   quiet?: boolean;
   verbose?: boolean;
   progress?: boolean;
 }
+
+/** How the command line spells what the library calls otherwise, or what only the command line has. */
+const spelledFor: Partial<Record<keyof CopyOptions, string[]>> = {
+  force: ['clobber', 'errorOnExist'],
+  preserve: ['preserve', 'archive', 'p', 'd'],
+  hardLink: ['link'],
+  symlink: ['symbolicLink'],
+  backup: ['backup', 'b'],
+  mirror: ['mirror', 'delete'],
+  sync: ['sync', 'checksum', 'quickCheck'],
+  ignoreFileNames: ['ignoreFileName'],
+  concurrency: ['jobs'],
+  onError: ['failFast'],
+  parents: ['mkpath'],
+};
 
 /**
  * Throws a CommanderError once the usage error, the help or the version has been written; its
@@ -56,53 +81,152 @@ export function parseArgs(argv: readonly string[]): Invocation {
   program.on('option:completions', (shell: Shell) => {
     print(completions(shell, createProgram(true)));
   });
+  const [only] = argv;
+  if (argv.length === 1 && only === 'help' && !existsSync(only)) program.help();
   program.parse(argv.map(withoutValue), { from: 'user' });
-  const sources = [...program.args];
-  const dest = sources.pop();
-  if (dest === undefined) return program.error('error: missing arguments SRC and DEST');
-  if (sources.length === 0) return program.error(`error: missing argument DEST after '${dest}'`);
 
-  const {
-    archive,
-    p,
-    clobber: _clobber,
-    ignoreFileName,
-    jobs,
-    failFast,
-    json,
-    quiet,
-    verbose,
-    progress,
-    ...others
-  } = program.opts<Given>();
-  if (ignoreFileName && !ignoreFileName.every(isText)) {
-    return program.error('error: --ignore-file-name must be a name in UTF-8');
-  }
-  const { compare = false, reuse, ...sameName } = others;
-  if (compare && sources.length > 1) return program.error('error: --compare takes two trees');
-  const entries = !quiet && Boolean(verbose || sameName.dryRun);
+  const given = program.opts<Given>();
+  const error = (text: string): never => program.error(`error: ${text}`);
+  const { sources, dest } = placesOf(program.args, given, error);
+  const { compare = false, verbose = false, json = false, quiet = false } = given;
+  if (compare && sources.length > 1) error('--compare takes two trees');
+  const copy = optionsOf(given, error);
+  const entries = !quiet && Boolean(verbose || copy.dryRun);
+  refuseConflicts(program, argv, copy, compare);
   return {
     sources: sources.map(pathOf),
     dest: pathOf(dest),
     compare,
-    copy: {
-      ...sameName,
-      ...(reuse && { reuse: reuse === 'clone' ? reuse : 'hardLink' }),
-      ...(ignoreFileName && { ignoreFileNames: ignoreFileName }),
-      ...(jobs !== undefined && { concurrency: jobs }),
-      ...(entries && { entries }),
-      // Where the command line differs from the library, as cp does.
-      parents: sameName.parents ?? false,
-      onError: failFast ? 'stop' : 'continue',
-    },
-    output: {
-      json: json ?? false,
-      quiet: quiet ?? false,
-      entries,
-      left: verbose ?? false,
-      progress,
-    },
+    copy: { ...copy, ...(entries && { entries }) },
+    output: { json, quiet, entries, all: verbose, progress: given.progress },
   };
+}
+
+/** SRC and DEST among the words that are no options. */
+function placesOf(
+  words: readonly string[],
+  { targetDirectory: into, noTargetDirectory: exactly }: Given,
+  error: (text: string) => never,
+): { sources: string[]; dest: string } {
+  const sources = [...words];
+  if (into !== undefined) {
+    if (exactly) error('-t cannot be combined with -T');
+    if (sources.length === 0) error('missing argument SRC');
+    return { sources, dest: `${into}/` };
+  }
+  const dest = sources.pop();
+  if (dest === undefined) return error('missing arguments SRC and DEST');
+  if (sources.length === 0) {
+    return error(`missing argument DEST after '${dest}'; to copy into this directory, write '.'`);
+  }
+  if (!exactly) return { sources, dest };
+  if (sources.length > 1) error('-T takes one SRC: several are copied into DEST');
+  return { sources, dest: dest.replace(/(?!^)\/+$/, '') };
+}
+
+/** The library's options. */
+function optionsOf(given: Given, error: (text: string) => never): CopyOptions {
+  const { archive, p, d, b, clobber, jobs, failFast, mkpath, link, symbolicLink } = given;
+  const { ignoreFileName, includeFrom = [], excludeFrom = [], backup } = given;
+  if (ignoreFileName && !ignoreFileName.every(isText)) {
+    error('--ignore-file-name must be a name in UTF-8');
+  }
+  const options: CopyOptions = {};
+  for (const name of Object.keys(table) as (keyof CopyOptions)[]) {
+    if (given[name] !== undefined) Object.assign(options, { [name]: given[name] });
+  }
+  if (given.delete && !given.sync && !given.mirror && !given.checksum && !given.quickCheck) {
+    error('--delete requires --sync; --mirror stands for both');
+  }
+  const patterns = (files: string[]): string[] =>
+    files.flatMap((file) => readPatterns(file, error));
+  const include = [...listOf(given.include), ...patterns(includeFrom)];
+  const exclude = [...listOf(given.exclude), ...patterns(excludeFrom)];
+  const preserve = preserveFor(given.preserve, archive, p, d);
+  return {
+    ...options,
+    ...(given.delete && { mirror: true }),
+    ...(include.length > 0 && { include }),
+    ...(exclude.length > 0 && { exclude }),
+    ...(preserve !== undefined && { preserve }),
+    ...(b && !backup && { backup: 'existing' as const }),
+    ...(link && { hardLink: true }),
+    ...(symbolicLink && { symlink: true }),
+    ...(clobber === false && { force: false }),
+    ...(given.errorOnExist && { force: false }),
+    ...(ignoreFileName && { ignoreFileNames: ignoreFileName }),
+    ...(jobs !== undefined && { concurrency: jobs }),
+    ...(mkpath === false && { parents: false }),
+    // Where the command line differs from the library, as cp does.
+    onError: failFast ? 'stop' : 'continue',
+  };
+}
+
+const listOf = (value: string | readonly string[] | undefined): readonly string[] =>
+  value === undefined ? [] : typeof value === 'string' ? [value] : value;
+
+/** `-d` adds hard links to what the others ask for; `--preserve`, `-a` and `-p` add up. */
+function preserveFor(
+  preserve: CopyOptions['preserve'],
+  archive: boolean | undefined,
+  p: boolean | undefined,
+  d: boolean | undefined,
+): CopyOptions['preserve'] {
+  if (preserve === false) return false;
+  if (archive || preserve === true) return true;
+  const kinds = new Set<PreserveKind>(preserve ?? (p ? [] : d ? ['mode'] : []));
+  if (p) for (const kind of usual) kinds.add(kind);
+  if (d) kinds.add('hardLinks');
+  return kinds.size > 0 || preserve ? [...kinds] : undefined;
+}
+
+/** Names the options as they were typed. */
+function refuseConflicts(
+  program: Command,
+  argv: readonly string[],
+  copy: CopyOptions,
+  compare: boolean,
+): void {
+  const typed = (name: keyof CopyOptions): string => typedFor(program, argv, name);
+  if (compare) {
+    const other = program.options
+      .filter((one) => program.getOptionValueSource(one.attributeName()) === 'cli')
+      .find((one) => !meantToCompare.includes(one.attributeName()));
+    if (other) program.error(`error: --compare cannot be combined with ${typedAs(other, argv)}`);
+  }
+  const conflict = findConflict(copy);
+  if (conflict) {
+    const { name, other, why } = conflict;
+    const because = why && `: ${why}`;
+    const message = `${typed(name)} cannot be combined with ${typed(other)}${because}`;
+    program.error(`error: ${message}`);
+  }
+  for (const [name, needed] of missingRequirements(copy)) {
+    program.error(`error: ${typed(name)} requires ${spellingOf(program, needed)}`);
+  }
+}
+
+/** An option of the library as the user typed it. */
+function typedFor(program: Command, argv: readonly string[], name: keyof CopyOptions): string {
+  const attributes: string[] = spelledFor[name] ?? [name];
+  const option = program.options.find(
+    (one) =>
+      attributes.includes(one.attributeName()) &&
+      program.getOptionValueSource(one.attributeName()) === 'cli',
+  );
+  return option ? typedAs(option, argv) : `--${name}`;
+}
+
+function spellingOf(program: Command, name: keyof CopyOptions): string {
+  return program.options.find((one) => one.attributeName() === name)?.long ?? `--${name}`;
+}
+
+/** The short or the long form, whichever is there. */
+function typedAs({ short, long }: Option, argv: readonly string[]): string {
+  const end = argv.indexOf('--');
+  const words = end < 0 ? argv : argv.slice(0, end);
+  const isLong = words.some((word) => long && (word === long || word.startsWith(`${long}=`)));
+  return isLong || !short ? (long ?? short ?? '') : short;
 }
 
 /** What was asked for in place of a copy. */
@@ -117,10 +241,11 @@ export function asksForDoctor(argv: readonly string[]): boolean {
   return argv.slice(0, end === -1 ? argv.length : end).includes('--doctor');
 }
 
-/** What may be left out comes after '=' only: a word that follows is a path. */
+/** A value that may be absent comes after '=' only: a word that follows is a path. */
 function withoutValue(word: string, index: number, argv: readonly string[]): string {
-  const isOption = word === '--atomic' || word === '--snapshot';
-  return isOption && !argv.slice(0, index).includes('--') ? `${word}=` : word;
+  if (argv.slice(0, index).includes('--')) return word;
+  if (optionalValues.includes(word)) return `${word}=`;
+  return (Object.hasOwn(updates, word) && updates[word]) || word;
 }
 
 const usual: PreserveKind[] = ['mode', 'timestamps', 'ownership'];
@@ -134,151 +259,178 @@ const preserveWords: Record<string, PreserveKind> = {
   links: 'hardLinks',
 };
 
+/** What the words of an option mean; the empty one stands for the option without a value. */
+const meanings: Partial<Record<keyof CopyOptions, Record<string, unknown>>> = {
+  atomic: { '': true, 'two-step': 'two-step' },
+  snapshot: { '': 'always', always: 'always', auto: 'auto', never: 'never' },
+  reflink: { '': 'always', always: 'always', auto: 'auto', never: 'never' },
+  reuse: { clone: 'clone', 'hard-link': 'hardLink' },
+  // As in cp, whose `t` and `nil` mean the same.
+  backup: {
+    '': 'existing',
+    numbered: 'numbered',
+    existing: 'existing',
+    t: 'numbered',
+    nil: 'existing',
+  },
+};
+
+const optionalValues = ['--atomic', '--snapshot', '--reflink', '--backup', '--preserve'];
+
+/** cp's words after --update=, as options of ours. */
+const updates: Record<string, string> = {
+  '--update=older': '--update',
+  '--update=all': '--force',
+  '--update=none': '--no-clobber',
+  '--update=none-fail': '--error-on-exist',
+};
+
+/** Options of the command line alone, by the group in which the help shows them. */
+const commandOptions: Record<keyof typeof groups, Spelling[]> = {
+  select: [
+    { group: 'select', flags: '--include-from <file>', help: 'read globs to include from a file' },
+    { group: 'select', flags: '--exclude-from <file>', help: 'read globs to exclude from a file' },
+  ],
+  existing: [
+    { group: 'existing', flags: '--delete', help: 'with --sync: the same as --mirror' },
+    {
+      group: 'existing',
+      flags: '-n, --no-clobber',
+      help: 'keep existing entries',
+      common: true,
+    },
+    { group: 'existing', flags: '-b', help: 'the same as --backup' },
+    {
+      group: 'existing',
+      flags: '-t, --target-directory <dir>',
+      help: 'copy every SRC into this directory',
+    },
+  ],
+  metadata: [
+    { group: 'metadata', flags: '-p', help: 'preserve modes, timestamps and owners', common: true },
+    {
+      group: 'metadata',
+      flags: '-a, --archive',
+      help: 'preserve xattrs, ACLs and hard links as well',
+      common: true,
+    },
+    { group: 'metadata', flags: '--no-preserve', help: 'do not even preserve modes' },
+    { group: 'metadata', flags: '-d', help: 'preserve hard links' },
+  ],
+  content: [{ group: 'content', flags: '--fail-fast', help: 'stop at the first error' }],
+  output: [
+    {
+      group: 'output',
+      flags: '--compare',
+      help: 'copy nothing, print how SRC and DEST differ',
+      common: true,
+    },
+    {
+      group: 'output',
+      flags: '-v, --verbose',
+      help: 'print every entry, and why it is excluded',
+      common: true,
+    },
+    { group: 'output', flags: '-q, --quiet', help: 'print errors only', common: true },
+    { group: 'output', flags: '--json', help: 'print JSON, one object per line', common: true },
+    { group: 'output', flags: '--progress', help: 'show progress, also in CI and in pipes' },
+    { group: 'output', flags: '--no-progress', help: 'show no progress' },
+    {
+      group: 'output',
+      flags: '--doctor',
+      help: 'with DIR [DIR2]: show what the file systems support',
+    },
+    { group: 'output', flags: '--completions <shell>', help: 'print completions for a shell' },
+    { group: 'output', flags: '-V, --version', help: 'print the version', common: true },
+  ],
+};
+
+/** Habits from cp and rsync that name the default here. */
+const habits = ['-r, --recursive', '-R', '-P, --no-dereference', '--mkpath', '-f, --force'];
+
 /** `all`: the help also has the options that few people need; the others fit a screen. */
 export function createProgram(all = false): Command {
-  const rare = (option: Option): Option => option.hideHelp(!all);
-  const compare = new Option('--compare', 'copy nothing: print how SRC and DEST differ');
-  const choice = <T>(option: Option, meanings: Record<string, T>): Option =>
-    rare(option)
-      .choices(Object.keys(meanings).filter(Boolean)) // for completions
-      .argParser(choiceOf(meanings));
   const program = new Command('fastcp')
     .usage('[options] SRC... DEST')
     .description(
-      "Copies directory trees. What SRC holds lands at DEST's own path, merged with what\n" +
-        'is there. With DEST/ (a slash) or several SRCs, each lands inside, by its name.',
+      "Copies directory trees. The content of SRC lands at DEST's own path and is merged with\n" +
+        'what is there. With DEST/ (a slash) or several SRCs, each lands inside, by its name.',
     )
-    .argument('[paths...]')
-    .optionsGroup('Selection:')
-    .option('--gitignore', 'leave out what git ignores, and .git')
-    .addOption(
-      rare(new Option('--only-ignored', 'copy only what git ignores')).conflicts(['gitignore']),
-    )
-    .addOption(
-      rare(
-        new Option(
-          '--ignore-file-name <name>',
-          'read rules as in .gitignore from these files, too',
-        ),
-      ).argParser(collect),
-    )
-    .option('--include <glob>', 'copy only what matches (may be repeated)', collectGlobs)
-    .option('--exclude <glob>', 'leave out what matches (may be repeated)', collectGlobs)
-    .addOption(rare(new Option('--shard <i/n>', 'copy only part i of n, counted from 1')))
-    .addOption(rare(new Option('-x, --one-file-system', 'do not enter mount points in SRC')))
-    .optionsGroup('Copying:')
-    .option('--sync', 'leave alone what is unchanged')
-    .addOption(rare(new Option('--checksum', '--sync, and only contents prove that')))
-    .addOption(
-      rare(new Option('--quick-check', '--sync, and size and mtime prove that, as in rsync')),
-    )
-    .option('--mirror', '--sync, and delete from DEST what SRC does not have')
-    .addOption(rare(new Option('--delete-excluded', 'with --mirror: and what is not selected')))
-    .addOption(rare(new Option('-n, --no-clobber', 'keep what DEST has').implies({ force: false })))
-    .addOption(
-      rare(
-        new Option('--error-on-exist', 'fail on what DEST has, and keep it').implies({
-          force: false,
-        }),
-      ),
-    )
-    .addOption(
-      rare(new Option('--backup <how>', 'numbered: keep what is replaced as NAME.~N~')).choices([
-        'numbered',
-      ]),
-    )
-    .addOption(new Option('-f, --force').hideHelp()) // A habit from cp, and it undoes --no-force.
-    .addOption(new Option('--no-force').hideHelp())
-    .addOption(new Option('-p', 'keep modes, times and owners').implies({ preserve: usual }))
-    .addOption(
-      new Option('-a, --archive', '-p and xattrs, ACLs, hard links').implies({ preserve: true }),
-    )
-    .addOption(
-      rare(new Option('--preserve <list>', `preserve all, or ${Object.keys(preserveWords).join()}`))
-        .choices(['all', ...Object.keys(preserveWords)]) // for completions
-        .argParser(preserveOf),
-    )
-    .addOption(rare(new Option('--no-preserve', 'keep not even modes')))
-    .addOption(rare(new Option('--strict', 'what cannot be kept is an error, not a warning')))
-    .addOption(rare(new Option('-L, --dereference', 'copy what links lead to')))
-    .addOption(rare(new Option('--hard-link', 'make hard links to files of SRC, no copies')))
-    .addOption(rare(new Option('--symlink', 'make links to files of SRC, no copies')))
-    .option('--parents', 'make missing parents of DEST')
-    .option('--dry-run', 'print what would be done, write nothing')
-    .addOption(compare)
-    .optionsGroup('Ways:')
-    .addOption(
-      choice(new Option('--atomic [=two-step]', 'replace DEST whole, in one step, or not at all'), {
-        '': true,
-        'two-step': 'two-step',
-      }),
-    )
-    .addOption(
-      rare(
-        new Option('--reuse <how>', 'with --atomic: keep equal files, by clone or hard-link'),
-      ).choices(['clone', 'hard-link']),
-    )
-    .addOption(
-      choice(new Option('--snapshot [=when]', 'copy all in one call: always, auto or never'), {
-        '': 'always',
-        always: 'always',
-        auto: 'auto',
-        never: 'never',
-      }),
-    )
-    .addOption(
-      rare(new Option('--reflink <when>', 'share blocks with SRC: auto, always or never')).choices([
-        'auto',
-        'always',
-        'never',
-      ]),
-    )
-    .addOption(
-      rare(
-        new Option('--sparse <when>', 'keep holes (auto), or make zeros holes (always)'),
-      ).choices(['auto', 'always']),
-    )
-    .addOption(rare(new Option('--fsync', 'wait until everything is on disk')))
-    .addOption(rare(new Option('--verify', 'read back what was written, and compare')))
-    .addOption(
-      rare(new Option('-j, --jobs <n>', 'copy with at most n threads').argParser(parseJobs)),
-    )
-    .addOption(rare(new Option('--fail-fast', 'stop at the first error')))
-    .optionsGroup('Output:')
-    .option('-v, --verbose', 'print each entry, and why others are left out')
-    .addOption(new Option('-q, --quiet', 'print errors only').conflicts(['verbose', 'json']))
-    .option('--json', 'print JSON, one object a line')
-    .addOption(rare(new Option('--progress', 'show progress, in CI and in pipes too')))
-    .addOption(rare(new Option('--no-progress', 'show no progress')))
-    .addOption(rare(new Option('--doctor', 'with DIR [DIR2]: try what file systems can do')))
-    .addOption(
-      rare(new Option('--completions <shell>', "print a shell's completions")).choices(shells),
-    )
-    .addOption(rare(new Option('-V, --version', 'print the version')))
-    .addOption(new Option('--help-all').hideHelp())
-    .helpOption('-h, --help', 'print this help; --help-all: all options')
+    .argument('[paths...]');
+  for (const group of Object.keys(groups) as (keyof typeof groups)[]) {
+    program.optionsGroup(groups[group]);
+    for (const [name, { cli, ...spec }] of Object.entries(table)) {
+      if (cli?.group !== group) continue;
+      const option = new Option(cli.flags, cli.help).hideHelp(!all && !cli.common);
+      const choices = spec.type === 'choice' ? (spec as Choice<string>).choices : undefined;
+      program.addOption(withParser(option, name as keyof CopyOptions, choices));
+    }
+    for (const { flags, help, common } of commandOptions[group]) {
+      const option = new Option(flags, help).hideHelp(!all && !common);
+      program.addOption(withParser(option, option.attributeName()));
+    }
+  }
+  for (const flags of habits) program.addOption(named(flags, `habit${flags}`));
+  return program
+    .addOption(named('-T, --no-target-directory', 'noTargetDirectory'))
+    .addOption(new Option('--help-all', 'print this help with all options').hideHelp(!all))
+    .helpOption('-h, --help', 'print this help; --help-all prints all options')
     .addHelpText('after', '\nExample: fastcp node_modules /cache/node_modules')
     .configureHelp({
       visibleArguments: () => [],
       optionDescription: (option) => option.description,
-      // Without the blank lines between groups it fits a screen of 24 lines.
+      // Without the blank lines between groups it fits a screen.
       formatItemList: (heading, items) => (items.length > 0 ? [heading, ...items] : []),
     })
     .configureOutput({
-      outputError: (text, write) => write(text.replace(/^error:/, 'fastcp:')),
+      outputError: (text, write) => write(insteadOf(text).replace(/^error:/, 'fastcp:')),
     })
     .showHelpAfterError("Try 'fastcp --help'.")
     .exitOverride();
-  const names = program.options.map((option) => option.attributeName());
-  compare.conflicts(names.filter((name) => !meantToCompare.includes(name)));
-  return program;
+}
+
+/** A flag that no help shows; commander would take one with `no-` for the negation of another. */
+function named(flags: string, name: string): Option {
+  const option = new Option(flags).hideHelp();
+  option.attributeName = () => name;
+  option.negate = false;
+  return option;
+}
+
+/** How a value is read, and for completions what values there are. */
+function withParser(option: Option, name: string, choices?: readonly string[]): Option {
+  const words = meanings[name as keyof CopyOptions];
+  if (words) {
+    const shown = Object.keys(words).filter((word) => word.length > 3);
+    return option.choices(shown).argParser(choiceOf(words, shown));
+  }
+  if (choices) return option.choices([...choices]);
+  switch (name) {
+    case 'include':
+    case 'exclude':
+      return option.argParser(collectGlobs);
+    case 'ignoreFileName':
+    case 'ignoreFileNames':
+    case 'includeFrom':
+    case 'excludeFrom':
+      return option.argParser(collect);
+    case 'preserve':
+      return option.choices(['all', ...Object.keys(preserveWords)]).argParser(preserveOf);
+    case 'concurrency':
+      return option.argParser(parseJobs);
+    case 'completions':
+      return option.choices([...shells]);
+    default:
+      return option;
+  }
 }
 
 /** Options that `--compare` goes by, as commander names them. */
 const meantToCompare = [
   'compare',
   ...['gitignore', 'onlyIgnored', 'ignoreFileName', 'include', 'exclude', 'oneFileSystem'],
-  ...['p', 'archive', 'preserve', 'dereference', 'jobs', 'failFast', 'json', 'quiet'],
+  ...['includeFrom', 'excludeFrom', 'progress'],
+  ...['p', 'd', 'archive', 'preserve', 'dereference', 'jobs', 'failFast', 'json', 'quiet'],
 ];
 
 function collect(value: string, previous: string[] = []): string[] {
@@ -289,31 +441,33 @@ function collectGlobs(value: string, previous?: string[]): string[] {
   return collect(globOf(value), previous);
 }
 
-/** `all`, or words of cp's, separated by commas. */
+/** Words of cp's, separated by commas; without a value as in cp: what -p preserves. */
 function preserveOf(list: string): true | PreserveKind[] {
+  if (list === '') return usual;
   const words = list.split(',');
   if (words.includes('all')) return true;
   return words.map((word) => {
     const kind = Object.hasOwn(preserveWords, word) ? preserveWords[word] : undefined;
     if (kind) return kind;
     const known = Object.keys(preserveWords).join(', ');
-    throw new InvalidArgumentError(`Unknown attribute '${word}'. Known are: all, ${known}.`);
+    throw new InvalidArgumentError(`unknown attribute '${word}'; known are all, ${known}`);
   });
 }
 
-function choiceOf<T>(choices: Record<string, T>): (value: string) => T {
+function choiceOf(
+  choices: Record<string, unknown>,
+  shown: readonly string[],
+): (value: string) => unknown {
   return (value) => {
-    const choice = Object.hasOwn(choices, value) ? choices[value] : undefined;
-    if (choice !== undefined) return choice;
-    const names = Object.keys(choices).filter(Boolean);
-    throw new InvalidArgumentError(`Allowed choices are ${names.join(', ')}.`);
+    if (Object.hasOwn(choices, value)) return choices[value];
+    throw new InvalidArgumentError(`unknown value '${value}'; known are ${shown.join(', ')}`);
   };
 }
 
 function parseJobs(value: string): number {
   const jobs = Number(value);
   if (!/^\d+$/.test(value) || jobs < 1 || jobs > 1024) {
-    throw new InvalidArgumentError('It must be a whole number from 1 to 1024.');
+    throw new InvalidArgumentError(`'${value}' is not a whole number from 1 to 1024`);
   }
   return jobs;
 }

@@ -1,10 +1,11 @@
 import { compareTrees } from '../lib/index.js';
 import type { CompareOptions, CompareResult, Difference } from '../lib/types.js';
 import type { Invocation } from './args.js';
-import { count, escapeControls, quoteName, toJsonLine } from './format.js';
+import { errorText } from './error-text.js';
+import { count, quoteName, toJsonLine } from './format.js';
 import { abortOnSignals, Interruption } from './interrupt.js';
 import { Output } from './output.js';
-import { serializeError } from './report-json.js';
+import { jsonVersion, serializeError } from './report-json.js';
 import { usageError } from './usage-error.js';
 
 /** Prints how two trees differ. 0: they do not. 1: they do. 2: something could not be read, or wrong usage. */
@@ -15,13 +16,12 @@ export async function runCompare(invocation: Invocation): Promise<number> {
   const release = abortOnSignals(abort);
   try {
     const result = await compare(invocation, abort.signal);
-    for (const { message } of result.errors) await err.line(`fastcp: ${escapeControls(message)}`);
+    for (const error of result.errors) await err.line(`fastcp: ${errorText(error, 'compare')}`);
     await (invocation.output.json ? printJson(result, out) : print(result, invocation, out));
-    if (result.errorCount > 0) return 2;
-    return result.differences.length > 0 ? 1 : 0;
+    return exitCodeOf(result);
   } catch (error) {
     if (error instanceof Interruption) return error.exitCode;
-    const text = usageError(error) ?? `fastcp: ${escapeControls((error as Error).message)}`;
+    const text = usageError(error) ?? `fastcp: ${errorText(error as Error, 'compare')}`;
     await err.line(text);
     return 2;
   } finally {
@@ -29,6 +29,11 @@ export async function runCompare(invocation: Invocation): Promise<number> {
     await out.flush();
     await err.flush();
   }
+}
+
+function exitCodeOf({ errorCount, differences }: CompareResult): number {
+  if (errorCount > 0) return 2;
+  return differences.length > 0 ? 1 : 0;
 }
 
 function compare(invocation: Invocation, signal: AbortSignal): Promise<CompareResult> {
@@ -67,5 +72,8 @@ async function printJson(result: CompareResult, out: Output): Promise<void> {
     await out.line(toJsonLine({ type: 'difference', difference: type, ...one }));
   }
   const errors = result.errors.map(serializeError);
-  await out.line(toJsonLine({ type: 'result', ...rest, differences: differences.length, errors }));
+  const exitCode = exitCodeOf(result);
+  const outcome = exitCode === 2 ? 'failed' : 'done';
+  const end = { type: 'result', version: jsonVersion, outcome, exitCode };
+  await out.line(toJsonLine({ ...end, ...rest, differences: differences.length, errors }));
 }

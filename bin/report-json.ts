@@ -6,6 +6,9 @@ import { isWanted, type Report } from './report.js';
 
 const PROGRESS_INTERVAL_MS = 100;
 
+/** Of the format: a higher number means that a program that reads it has to be looked at. */
+export const jsonVersion = 1;
+
 /** JSON for programs, one object a line on `out`; the last is the result, whatever the outcome. */
 export function createJsonReport(options: OutputOptions, out: Output): Report {
   let nextProgress = 0;
@@ -13,7 +16,7 @@ export function createJsonReport(options: OutputOptions, out: Output): Report {
   function isDue(event: CopyEvent): boolean {
     if (event.type === 'entry') return isWanted(event, options);
     if (event.type !== 'progress') return true;
-    if (options.progress === false || event.durationMs < nextProgress) return false;
+    if (options.progress !== true || event.durationMs < nextProgress) return false;
     nextProgress = event.durationMs + PROGRESS_INTERVAL_MS;
     return true;
   }
@@ -22,10 +25,10 @@ export function createJsonReport(options: OutputOptions, out: Output): Report {
     async event(event) {
       if (isDue(event)) await out.line(toJsonLine(serializeEvent(event)));
     },
-    async end(result, outcome) {
+    async end(result, outcome, exitCode) {
       const errors = result.errors.map(serializeError);
-      const interrupted = outcome === 'interrupted';
-      await out.line(toJsonLine({ type: 'result', ...result, errors, interrupted }));
+      const end = { type: 'result', version: jsonVersion, outcome, exitCode };
+      await out.line(toJsonLine({ ...end, ...result, errors }));
       await out.flush();
     },
   };

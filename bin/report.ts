@@ -1,6 +1,8 @@
+import { existsSync } from 'node:fs';
 import type { CopyEvent, CopyResult, EntryEvent } from '../lib/types.js';
 import type { Invocation, OutputOptions } from './args.js';
 import type { Progress } from './bar.js';
+import { errorText } from './error-text.js';
 import {
   bytes,
   count,
@@ -16,13 +18,13 @@ import type { Output } from './output.js';
 /** What becomes of events and of the result. Each promise resolves when the reader takes more. */
 export interface Report {
   event(event: CopyEvent): Promise<void>;
-  end(result: CopyResult, outcome: Outcome): Promise<void>;
+  end(result: CopyResult, outcome: Outcome, exitCode: number): Promise<void>;
 }
 
-/** `stopped`: by an error, before everything had been looked at. */
-export type Outcome = 'done' | 'stopped' | 'interrupted';
+/** `failed`: with at least one error. */
+export type Outcome = 'done' | 'failed' | 'interrupted';
 
-/** Text for people: entries and the summary on `out`, all that went wrong on `err`. */
+/** Text for people: entries and the summary on `out`, everything that went wrong on `err`. */
 export function createTextReport(
   { dest: given, copy, output }: Invocation,
   out: Output,
@@ -30,12 +32,13 @@ export function createTextReport(
   progress: Progress,
 ): Report {
   const dest = given.toString();
+  const stops = copy.onError === 'stop';
   let errorsShown = 0;
   let halfway = false;
 
   async function complain(text: string): Promise<void> {
     progress.clear();
-    await err.line(`fastcp: ${escapeControls(text)}`);
+    await err.line(`fastcp: ${text}`);
     // At once, while the bar is away.
     await err.flush();
   }
@@ -45,9 +48,9 @@ export function createTextReport(
       if (event.type === 'error') {
         errorsShown++;
         halfway ||= event.error.code === 'ERR_FASTCP_HALFWAY';
-        await complain(event.error.message);
+        await complain(errorText(event.error, 'copy', output.all));
       } else if (event.type === 'warning' && !output.quiet) {
-        await complain(`warning: ${event.warning.message}`);
+        await complain(`warning: ${escapeControls(event.warning.message)}`);
       } else if (event.type === 'entry' && isWanted(event, output)) {
         await out.line(entryLine(event));
       }
@@ -59,17 +62,15 @@ export function createTextReport(
           `${count(result.errorCount, 'error')}, ${number(errorsShown)} of them shown`,
         );
       }
-      const failed = outcome !== 'done' || result.errorCount > 0;
-      if (result.replaced === false && failed) {
-        const what = outcome === 'done' ? 'not complete' : outcome;
-        // An error has told what else it is.
-        if (!halfway) await complain(`${what}: ${quoteName(dest)} was left as it was`);
-      } else if (result.replaced && failed) {
-        await complain(`${quoteName(dest)} was replaced`);
-      } else if (outcome !== 'done') {
+      if (outcome !== 'done' && result.replaced !== undefined) {
+        const what = outcome === 'failed' ? 'not complete' : outcome;
+        if (result.replaced) await complain(`${quoteName(dest)} was replaced`);
+        // The error has said where the old and the new tree are.
+        else if (!halfway) await complain(`${what}: ${quoteName(dest)} ${unreplaced(dest)}`);
+      } else if (outcome === 'interrupted' || (outcome === 'failed' && stops)) {
         const left = incomplete(result, outcome, copy.dryRun ? undefined : dest);
         if (left !== undefined) await complain(left);
-      } else if (!output.quiet) {
+      } else if (!output.quiet && hasLooked(result)) {
         await out.line(copy.dryRun ? wouldCopy(result) : summary(result));
       }
       await out.flush();
@@ -77,17 +78,35 @@ export function createTextReport(
   };
 }
 
+function unreplaced(dest: string): string {
+  return existsSync(dest) ? 'was left as it was' : 'was not created';
+}
+
+/** Where nothing was found the error has said all. */
+function hasLooked({ scanned, snapshots, errorCount }: CopyResult): boolean {
+  return scanned > 0 || snapshots > 0 || errorCount === 0;
+}
+
 /** Whether an entry is to be printed. */
-export function isWanted({ action }: EntryEvent, { entries, left }: OutputOptions): boolean {
-  return action === 'exclude' ? left : entries;
+export function isWanted({ action }: EntryEvent, { entries, all }: OutputOptions): boolean {
+  return action === 'skip' || action === 'exclude' ? all : entries;
 }
 
 /** `copy a -> b`, or `exclude a.log (.gitignore:3:*.log)` */
 function entryLine({ action, path, dest, reason }: EntryEvent): string {
   if (action === 'delete') return `delete ${quoteName(dest)}`;
   if (action === 'exclude') return `exclude ${quoteName(path)} (${escapeControls(reason ?? '')})`;
-  return `${action} ${quoteName(path)} -> ${quoteName(dest)}`;
+  return `${actionNames[action]} ${quoteName(path)} -> ${quoteName(dest)}`;
 }
+
+const actionNames = {
+  create: 'create',
+  copy: 'copy',
+  replace: 'replace',
+  hardLink: 'hard-link',
+  metadata: 'set-metadata',
+  skip: 'skip',
+} as const;
 
 /** Undefined where nothing was done and the error has said all. */
 export function incomplete(
@@ -96,14 +115,23 @@ export function incomplete(
   dest: string | undefined,
 ): string | undefined {
   if (dest === undefined) return outcome === 'interrupted' ? outcome : undefined;
-  const untouched = result.files + result.directories + result.symlinks + result.special === 0;
-  if (untouched && outcome === 'stopped') return undefined;
-  return `${outcome}: ${count(result.files, 'file')} copied, ${quoteName(dest)} is incomplete`;
+  if (created(result) === 0 && outcome === 'failed') return undefined;
+  const what = outcome === 'failed' ? 'stopped' : outcome;
+  return `${what}: ${count(result.files, 'file')} copied, ${quoteName(dest)} is incomplete`;
 }
 
-/** `3 files, 1 directory, 12 kB in 2.9 s (45,000 files/s): 1 cloned, 2 read and written; 1 error` */
+/** Entries that were created or replaced. */
+function created(result: CopyResult): number {
+  const { files, directories, symlinks, hardLinks, special, snapshots } = result;
+  return files + directories + symlinks + hardLinks + special + snapshots;
+}
+
+/** `Copied 3 files, 1 directory, 12 kB in 2.9 s (45,000 files/s): 1 cloned, 2 read and written; 1 error` */
 export function summary(result: CopyResult): string {
-  const { durationMs, methods } = result;
+  const { durationMs, methods, unchanged, deleted, skipped, errorCount } = result;
+  if (unchanged > 0 && created(result) + deleted + skipped + errorCount === 0) {
+    return `Up to date: ${count(unchanged, 'entry', 'entries')} unchanged (${duration(durationMs)})`;
+  }
   const rate = `${number(perSecond(result.files, durationMs))} files/s`;
   const ways = [
     methods.clone && `${number(methods.clone)} cloned`,
@@ -113,14 +141,15 @@ export function summary(result: CopyResult): string {
   // A rate taken from a few milliseconds says nothing.
   const pace = durationMs >= 1000 && result.files > 0 ? ` (${rate})` : '';
   const how = list(ways);
-  return `${made(result)} in ${duration(durationMs)}${pace}${how && `: ${how}`}${rest(result)}`;
+  const took = ` in ${duration(durationMs)}${pace}${how && `: ${how}`}`;
+  return `Copied ${copied(result)}${took}${rest(result)}`;
 }
 
 export function wouldCopy(result: CopyResult): string {
-  return `would copy ${made(result)}${rest(result)}`;
+  return `Would copy ${copied(result)}${rest(result, 'to delete')}`;
 }
 
-function made(result: CopyResult): string {
+function copied(result: CopyResult): string {
   const parts = [
     result.snapshots && count(result.snapshots, 'snapshot'),
     result.files && count(result.files, 'file'),
@@ -133,11 +162,11 @@ function made(result: CopyResult): string {
   return list(parts) || 'nothing';
 }
 
-function rest(result: CopyResult): string {
+function rest(result: CopyResult, deleted = 'deleted'): string {
   const parts = [
+    result.deleted && `${number(result.deleted)} ${deleted}`,
     result.unchanged && `${number(result.unchanged)} unchanged`,
     result.skipped && `${number(result.skipped)} skipped`,
-    result.deleted && `${number(result.deleted)} deleted`,
     result.errorCount && count(result.errorCount, 'error'),
   ];
   return list(parts) && `; ${list(parts)}`;

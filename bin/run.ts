@@ -70,12 +70,18 @@ async function follow(job: CopyJob, report: Report, progress: Progress): Promise
 
   progress.stop();
   if (failure instanceof Interruption) {
-    await report.end(job.result, 'interrupted');
+    await report.end(job.result, 'interrupted', failure.exitCode);
     return failure.exitCode;
   }
+  const { result } = job;
   if (failure !== undefined && !reported.has(failure)) {
-    await report.event({ type: 'error', error: failure as CopyErrorLike });
+    const error = failure as CopyErrorLike;
+    await report.event({ type: 'error', error });
+    // One that is no error of the copy, like a lack of memory in here.
+    if (!result.errors.includes(error)) result.errors.push(error);
+    result.errorCount = Math.max(result.errorCount, 1);
   }
-  await report.end(job.result, failure === undefined ? 'done' : 'stopped');
-  return failure === undefined && job.result.errorCount === 0 ? 0 : 1;
+  const exitCode = failure === undefined && result.errorCount === 0 ? 0 : 1;
+  await report.end(result, exitCode === 0 ? 'done' : 'failed', exitCode);
+  return exitCode;
 }

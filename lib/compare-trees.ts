@@ -5,13 +5,8 @@ import { unlessAborted } from './engine/abort.js';
 import { EventQueue } from './engine/events.js';
 import { Report } from './engine/result.js';
 import { invalidValue } from './errors.js';
-import {
-  checkObject,
-  checkRequest,
-  optionNames,
-  preserved,
-  type Request,
-} from './request/options.js';
+import { checkObject, checkRequest, preserved, type Request } from './request/options.js';
+import { table } from './request/table.js';
 import type { CompareOptions, CompareResult, Difference, EntryEvent, PathLike } from './types.js';
 import { namesDescriptor, openedPath } from './walk/descriptor.js';
 import { trimSlashes } from './walk/paths.js';
@@ -71,7 +66,7 @@ function* openedAs(b: Buffer, shown: string): Steps<Buffer> {
 function compareRequest(a: PathLike, b: PathLike, options: CompareOptions): Request {
   checkObject(options);
   for (const [name, value] of Object.entries(options)) {
-    if (value === undefined || meant.has(name) || !optionNames.has(name)) continue;
+    if (value === undefined || meant.has(name) || !Object.hasOwn(table, name)) continue;
     throw invalidValue(`options.${name}`, 'left out: it means nothing to a comparison', value);
   }
   const given = { preserve: ['mode'], ...options } as const;

@@ -3,12 +3,20 @@ import { debuglog } from 'node:util';
 import { takeSnapshot } from './atomic/snapshot.js';
 import { unlessAborted } from './engine/abort.js';
 import { Answers } from './engine/answers.js';
+import { refuseBySelection } from './engine/guard.js';
 import { EventQueue } from './engine/events.js';
 import { Report } from './engine/result.js';
 import { runEngine, runEngineNow } from './engine/run-engine.js';
 import { CopyError } from './errors.js';
 import { checkRequest, type Request } from './request/options.js';
-import type { CopyEvent, CopyJob, CopyOptions, CopyResult, PathLike } from './types.js';
+import type {
+  CopyEvent,
+  CopyJob,
+  CopyOptions,
+  CopyResult,
+  CopyWarning,
+  PathLike,
+} from './types.js';
 import { run as runSteps, runNow as runStepsNow } from './walk/steps.js';
 import { findRoots, makeParents, syncParents, type Walk } from './walk/walk.js';
 
@@ -46,34 +54,57 @@ export async function run(
     signal?.throwIfAborted();
     const walk = await unlessAborted(signal, runSteps(findRoots(request)));
     const answers = await unlessAborted(signal, Answers.prepare(walk, request));
+    await unlessAborted(signal, refuseBySelection(walk, answers, request));
     signal?.throwIfAborted();
-    const there = await runSteps(makeParents(walk, request));
-    for (const warning of request.warnings) events.push({ type: 'warning', warning });
-    const copy = async (to: Walk, how: Request): Promise<void> => {
-      if (await takeSnapshot(to, how, events, report)) return;
-      await runEngine(to, answers, how, events, report);
-    };
-    if (request.atomic && !request.dryRun) {
-      // Loaded late: it needs node:crypto, which takes 2 ms.
-      const { replaceWhole } = await import('./atomic/index.js');
-      await replaceWhole(walk, request, { events, report, copy });
-    } else {
-      await copy(walk, request);
+    const warn = (warning: CopyWarning): void => events.push({ type: 'warning', warning });
+    request.warnings.forEach(warn);
+    for (const error of walk.errors) {
+      report.fail(error);
+      events.push({ type: 'error', error });
     }
-    if (request.fsync && !request.dryRun) await runSteps(syncParents(walk, request, there));
+    if (walk.roots.length > 0) await copyRoots(walk, answers, request, events, report);
+    for (const warning of answers.unused(request)) {
+      report.warn(warning);
+      warn(warning);
+    }
     report.end();
     const { result } = report;
     debug('result %o', result);
     const [error] = result.errors;
     if (error && request.onError === 'stop') throw Object.assign(error, { result });
+    events.end();
     return result;
   } catch (error) {
     report.end();
-    if (error instanceof CopyError) error.result ??= report.result;
+    if (error instanceof CopyError) {
+      report.failOnce(error);
+      error.result ??= report.result;
+    }
+    events.end({ thrown: error });
     throw error;
-  } finally {
-    events.end();
   }
+}
+
+async function copyRoots(
+  walk: Walk,
+  answers: Answers,
+  request: Request,
+  events: EventQueue,
+  report: Report,
+): Promise<void> {
+  const there = await runSteps(makeParents(walk, request));
+  const copy = async (to: Walk, how: Request): Promise<void> => {
+    if (await takeSnapshot(to, how, events, report)) return;
+    await runEngine(to, answers, how, events, report);
+  };
+  if (request.atomic && !request.dryRun) {
+    // Loaded late: it needs node:crypto, which takes 2 ms.
+    const { replaceWhole } = await import('./atomic/index.js');
+    await replaceWhole(walk, request, { events, report, copy });
+  } else {
+    await copy(walk, request);
+  }
+  if (request.fsync && !request.dryRun) await runSteps(syncParents(walk, request, there));
 }
 
 /** The same, done when it returns: one filter at most, no events, no signal. */
@@ -121,7 +152,7 @@ class Job extends Promise<CopyResult> implements CopyJob {
   }
 
   [Symbol.asyncIterator](): AsyncIterator<CopyEvent> {
-    this.catch(() => {}); // whoever iterates awaits the job afterwards, or need not
+    this.catch(() => {}); // the iteration throws it
     this.#events.listen();
     return this.#events;
   }

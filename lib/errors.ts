@@ -13,10 +13,16 @@ export class CopyError extends Error implements CopyErrorLike {
   declare path?: string;
   declare dest?: string;
   declare offset?: number;
+  /** Why it failed, without code and paths. */
+  declare reason?: string;
   /** What was done until then; set on the error that a job rejects with. */
   declare result?: CopyResult;
 
-  constructor(code: string, message: string, fields: Partial<CopyErrorLike> = {}) {
+  constructor(
+    code: string,
+    message: string,
+    fields: Partial<CopyErrorLike & { reason: string }> = {},
+  ) {
     super(message);
     this.code = code;
     Object.assign(this, fields);
@@ -116,7 +122,7 @@ function describe(code: string, text: string, where: Partial<CopyErrorLike>): st
 /** An error where the library, not a system call, says no. */
 export function refuse(code: string, why: string, path: string, dest?: string): CopyError {
   const where = { syscall: 'cp', path, ...(dest === undefined ? {} : { dest }) };
-  return new CopyError(code, describe(code, why, where), where);
+  return new CopyError(code, describe(code, why, where), { ...where, reason: why });
 }
 
 export function errorOf(
@@ -134,15 +140,20 @@ export function errorOf(
     const at = offset === undefined ? {} : { offset };
     return new CopyError(refused, describe(refused, why, where), {
       ...where,
+      reason: why,
       errno: number,
       ...at,
     });
   }
-  return new CopyError(code, describe(code, text, where), { ...where, errno: number });
+  return new CopyError(code, describe(code, text, where), {
+    ...where,
+    reason: text,
+    errno: number,
+  });
 }
 
 export function warningOf(path: string): CopyWarning {
-  return { code: 'SOCKET_SKIPPED', message: `socket left out: '${path}'`, path };
+  return { code: 'SOCKET_SKIPPED', message: `socket not copied: '${path}'`, path };
 }
 
 /** What is said of an entry whose mode, times, … were not kept. */

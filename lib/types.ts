@@ -5,121 +5,150 @@
 export type PathLike = string | Buffer | URL;
 
 /**
- * What an entry has beside its content: permission bits; times; owner and group; extended attributes,
- * access control lists and capabilities; names of one file that stay names of one file.
+ * What a copy can preserve of an entry besides its content: permission bits; mtime and atime; owner and group; extended
+ * attributes, ACLs and capabilities; hard links between files of SRC.
  */
 export type PreserveKind = 'mode' | 'timestamps' | 'ownership' | 'xattrs' | 'hardLinks';
 
+/** Every option may be absent or `undefined`; both mean the default. */
 export interface CopyOptions {
   /**
-   * What copies keep: a list, `true` for all, `false` for nothing. What is named is given to directories that
-   * DEST has, too. What may not be kept, or DEST cannot, is one warning per kind. Default: modes, but of
-   * directories that DEST has.
+   * The metadata to preserve: a list of kinds, `true` for all, `false` for none. Listed kinds are also applied to
+   * directories that already exist in DEST. If a kind cannot be preserved, the copy continues with one warning per
+   * kind. Default: `['mode']`, and the modes of existing directories stay.
    */
-  preserve?: boolean | readonly PreserveKind[];
-  /** What cannot be preserved is an error. Default `false`. */
-  strict?: boolean;
-  /** Copy what links lead to. A link to a directory that it is in is an error. Default `false`. */
-  dereference?: boolean;
-  /** Files become more names of those in SRC, on the same file system. Default `false`. */
-  hardLink?: boolean;
-  /** Files become links to those in SRC. Default `false`. */
-  symlink?: boolean;
+  preserve?: boolean | readonly PreserveKind[] | undefined;
+  /** Also preserve timestamps, as in `fs.cp`. Default `false`. */
+  preserveTimestamps?: boolean | undefined;
+  /** Report metadata that cannot be preserved as an error, not as a warning. Default `false`. */
+  strict?: boolean | undefined;
   /**
-   * `auto` keeps the holes of files, and what was preallocated in them and never written becomes holes, too.
-   * `always` also makes holes of zeros. Default `auto`.
+   * Copy the target of each symlink in place of the symlink. A symlink to a directory above it is an error (`ELOOP`).
+   * Default `false`.
    */
-  sparse?: 'auto' | 'always';
-  /** Whatever is replaced stays as `name.~1~`, `name.~2~`, … Default: it goes. */
-  backup?: 'numbered';
-  /** Files and directories are on disk before the copy says that it is done. Default `false`. */
-  fsync?: boolean;
+  dereference?: boolean | undefined;
+  /** Accepted for users of `fs.cp`: symlinks keep their target as it is. `false` is an error. Default `true`. */
+  verbatimSymlinks?: boolean | undefined;
+  /** Accepted for users of `fs.cp`: directories are always copied whole. `false` is an error. Default `true`. */
+  recursive?: boolean | undefined;
+  /** Create hard links to the files of SRC instead of copies, like `cp -l`. Default `false`. */
+  hardLink?: boolean | undefined;
+  /** Create symlinks to the files of SRC instead of copies, like `cp -s`. Default `false`. */
+  symlink?: boolean | undefined;
   /**
-   * Leave alone what is unchanged since the last copy; contents decide where that is in doubt. Files that
-   * are replaced and those that are not have the source's times then. Default `false`.
+   * `auto` preserves the holes of files; preallocated ranges that were never written become holes. `always` also turns
+   * ranges of zeros into holes. Default `auto`.
    */
-  sync?: boolean;
-  /** `sync` where only contents prove that a file is unchanged. Default `false`. */
-  checksum?: boolean;
+  sparse?: 'auto' | 'always' | undefined;
   /**
-   * `sync` where an equal size and mtime prove that a file is unchanged, as in rsync. Faster where no other
-   * proof is at hand, but it misses files whose tools give all of them one mtime. Default `false`.
+   * Rename an existing entry before it is replaced. `numbered`: to `name.~1~`, `name.~2~`, … `existing`: to a number
+   * where `name` has backups already, else to `name~`, like `cp --backup`. Default: it is replaced.
    */
-  quickCheck?: boolean;
+  backup?: 'numbered' | 'existing' | undefined;
+  /** Flush every file and directory to disk before the job resolves, with fsync(2). Default `false`. */
+  fsync?: boolean | undefined;
   /**
-   * `sync`, and what SRC does not have is removed from DEST. What is not selected stays. Refused where
-   * DEST is the root directory, a home directory, or holds SRC. Default `false`.
+   * Skip files that are unchanged since the last copy, and preserve timestamps. If metadata does not prove that a file
+   * is unchanged, contents are compared. A newer file in DEST is replaced if it differs: DEST becomes like SRC.
+   * Default `false`.
    */
-  mirror?: boolean;
-  /** With `mirror`: what is not selected is removed, too. Default `false`. */
-  deleteExcluded?: boolean;
-  /** Read back what was written and compare it with SRC. Default `false`. */
-  verify?: boolean;
-  /** `i/n`: only this part of the tree, of n disjoint ones, counted from 1. Default: all. */
-  shard?: string;
+  sync?: boolean | undefined;
+  /** `sync`, and contents are compared even where metadata proves that a file is unchanged. Default `false`. */
+  checksum?: boolean | undefined;
   /**
-   * With `atomic`: files of the old DEST that have the same content stay, as clones or as one more name, and
-   * only others are written. Contents are compared, and times are SRC's then. Default: all is copied.
+   * `sync`, and equal size and mtime prove that a file is unchanged, as in rsync. This is faster where there is no
+   * other proof, but it misses changes in trees whose files all have one mtime, such as node_modules. Default `false`.
    */
-  reuse?: 'clone' | 'hardLink';
-  /** Replace files that exist in DEST. Directories are merged either way. Default `true`, as in `fs.cp`. */
-  force?: boolean;
-  /** With `force: false`: an existing entry is an error instead of being left alone. Default `false`. */
-  errorOnExist?: boolean;
+  quickCheck?: boolean | undefined;
   /**
-   * Whether file contents may share blocks with the source. `auto` clones where that pays, `always`
-   * fails where it cannot clone, `never` really copies. Default `auto`.
+   * `sync`, and delete from DEST what SRC does not have. Excluded entries of DEST stay. Rejects with
+   * `ERR_FASTCP_MIRROR` if DEST is the root directory, a home directory, a directory above SRC, or has a repository of
+   * its own. Default `false`.
    */
-  reflink?: 'auto' | 'always' | 'never';
+  mirror?: boolean | undefined;
+  /** With `mirror`: also delete excluded entries from DEST. Default `false`. */
+  deleteExcluded?: boolean | undefined;
   /**
-   * The most workers that may copy at the same time, 1 to 1024. Capped, with a warning, at libuv's
-   * pool less one thread. Default: what the pool leaves; how many of them run follows what is observed.
+   * Replace an existing file only if SRC's is newer by its mtime, like `cp -u`; preserves timestamps. Directories are
+   * merged. Default `false`.
    */
-  concurrency?: number;
-  /** `stop` rejects with the first error; `continue` copies what it can and collects. Default `stop`. */
-  onError?: 'stop' | 'continue';
-  /** Aborting it ends the copy; the job then rejects with `signal.reason`. */
-  signal?: AbortSignal;
-  /** Look at everything and report what would be done, but write nothing. Default `false`. */
-  dryRun?: boolean;
+  update?: boolean | undefined;
+  /** Read back every written file and compare it with its source. Default `false`. */
+  verify?: boolean | undefined;
+  /** `i/n`: copy only part `i` of `n` disjoint parts of the tree, counted from 1. Default: the whole tree. */
+  shard?: string | undefined;
   /**
-   * Replace DEST whole: the copy is made beside it and put in its place in one step, or DEST stays as it was,
-   * after any error, too. `two-step` also where the file system knows no such step. Default `false`.
+   * With `atomic`: take files with equal content over from the old DEST, as clones or hard links, and write only the
+   * others. Contents are compared; timestamps are preserved. Default: every file is copied.
    */
-  atomic?: boolean | 'two-step';
+  reuse?: 'clone' | 'hardLink' | undefined;
+  /** Replace existing files. Directories are merged either way. Default `true`, as in `fs.cp`. */
+  force?: boolean | undefined;
+  /** With `force: false`: report an existing entry as an error instead of skipping it. Default `false`. */
+  errorOnExist?: boolean | undefined;
   /**
-   * Copy the whole tree in one call, which keeps everything: on btrfs, where SRC is a subvolume, and on APFS,
-   * where DEST is not there. `auto` copies as usual where that cannot be, `always` fails. Default `never`.
+   * Whether files may share blocks with their source. `auto`: clone where that is faster. `always`: fail if a file
+   * cannot be cloned. `never`: write every block anew. Default `auto`.
    */
-  snapshot?: 'never' | 'auto' | 'always';
-  /** Stay on the file system of SRC: mount points inside it become empty directories. Default `false`. */
-  oneFileSystem?: boolean;
-  /** Make missing parents of DEST. Default `true`, as in `fs.cp`. */
-  parents?: boolean;
+  reflink?: 'auto' | 'always' | 'never' | undefined;
   /**
-   * Leave out what git ignores: by every `.gitignore` up to the repository's root, `.git/info/exclude`
-   * and `core.excludesFile`; `.git` itself, too. What is tracked is never ignored. Default `false`.
+   * The maximum number of concurrent workers, 1 to 1024. Values above libuv's pool size less one are reduced with a
+   * warning. Default: the pool size less one; fastcp runs as many of them as help.
    */
-  gitignore?: boolean;
-  /** The other half: copy only what git ignores, like `node_modules` and `.env`. Default `false`. */
-  onlyIgnored?: boolean;
-  /** Names of further rule files with the syntax of `.gitignore`, which rank above it. Default none. */
-  ignoreFileNames?: readonly string[];
+  concurrency?: number | undefined;
   /**
-   * Copy only what matches one of these globs: relative to SRC, with forward slashes, dot files included.
-   * A glob that names a directory means all in it. Default: everything.
+   * `stop`: reject with the first error. `continue`: copy everything else, and resolve with all errors in
+   * `result.errors`. Default `stop`.
    */
-  include?: readonly string[];
-  /** Leave out what matches one of these globs, whatever `include` says. */
-  exclude?: readonly string[];
+  onError?: 'stop' | 'continue' | undefined;
+  /** Aborts the copy. The job then rejects with `signal.reason`. */
+  signal?: AbortSignal | undefined;
+  /** Report what would be copied, and write nothing. Default `false`. */
+  dryRun?: boolean | undefined;
   /**
-   * Asked about every entry that nothing else leaves out, before it is looked at; a falsy answer leaves it
-   * out, a directory with all in it. At most 64 promises are awaited at a time. The job rejects with exactly
-   * what it throws.
+   * Replace DEST as a whole: the copy is created beside DEST and exchanged with it in one step. After an error DEST is
+   * as it was. `two-step`: use two renames where the file system cannot exchange. Default `false`.
    */
-  filter?: Filter;
-  /** Also send an `entry` event for every entry. Costs time; default `false`. */
-  entries?: boolean;
+  atomic?: boolean | 'two-step' | undefined;
+  /**
+   * Copy the whole tree by one snapshot, with all its metadata: on btrfs if SRC is a subvolume, on APFS if DEST does
+   * not exist. `auto`: copy file by file where that is not possible. `always`: fail there. Default `never`.
+   */
+  snapshot?: 'never' | 'auto' | 'always' | undefined;
+  /** Stay on the file system of SRC: mount points in SRC become empty directories. Default `false`. */
+  oneFileSystem?: boolean | undefined;
+  /** Create missing parents of DEST. Default `true`, as in `fs.cp`. */
+  parents?: boolean | undefined;
+  /**
+   * Exclude what git ignores, and `.git` itself. Rules come from every `.gitignore` up to the repository's root, from
+   * `.git/info/exclude` and from `core.excludesFile`. Tracked files are never excluded. Default `false`.
+   */
+  gitignore?: boolean | undefined;
+  /** Copy only what git ignores, such as `node_modules` and `.env`. Default `false`. */
+  onlyIgnored?: boolean | undefined;
+  /** Names of further rule files in the syntax of `.gitignore`; they rank above `.gitignore`. Default: none. */
+  ignoreFileNames?: readonly string[] | undefined;
+  /**
+   * Copy only entries that match one of these globs. A glob without a slash matches a name at any depth; one with a
+   * slash is relative to SRC. A glob that matches a directory includes everything in it. Dot files match.
+   * Default: everything.
+   */
+  include?: string | readonly string[] | undefined;
+  /** Exclude entries that match one of these globs, even if `include` matches them. Globs as in `include`. */
+  exclude?: string | readonly string[] | undefined;
+  /**
+   * Called for every entry below SRC that no other option excludes, before the entry is read. A falsy result excludes
+   * the entry; for a directory, everything in it. At most 64 promises are pending at a time. The job rejects with
+   * exactly the value that the function throws.
+   */
+  filter?: Filter | undefined;
+  /** Also send an `entry` event for every entry. This costs time. Default `false`. */
+  entries?: boolean | undefined;
+  /**
+   * Called with the counters about every 20 ms and at the end. Directories are counted ahead concurrently, so
+   * `progress.total` is known early. The job rejects with exactly the value that the function throws.
+   */
+  onProgress?: ((progress: CopyProgress) => void) | undefined;
 }
 
 /** What selects, what is looked at, and how; see CopyOptions. */
@@ -162,7 +191,15 @@ export interface CompareResult {
   durationMs: number;
 }
 
-export type Filter = (entry: FilterEntry) => boolean | PromiseLike<boolean>;
+/**
+ * Decides whether an entry is copied, as in `fs.cp`. `src` and `dest` are the entry's paths, made of the paths that were
+ * passed to `copyTree()`. Names that are not UTF-8 hold a character per byte.
+ */
+export type Filter = (
+  src: string,
+  dest: string,
+  entry: FilterEntry,
+) => boolean | PromiseLike<boolean>;
 
 /** An entry in SRC. Names that are not UTF-8 hold a character per byte. */
 export interface FilterEntry {
@@ -225,6 +262,16 @@ export interface CopyMethods {
   readWrite: number;
 }
 
+/** The state of a running copy. */
+export interface CopyProgress extends CopyCounters {
+  /**
+   * The number of entries that will be scanned; absent until SRC has been counted. Bytes are not counted ahead. With a
+   * selection it is the number of entries that SRC has.
+   */
+  total?: number;
+  durationMs: number;
+}
+
 /** One shape for success, partial failure and cancellation. */
 export interface CopyResult extends CopyCounters {
   /** Trees copied as a whole, in one call; their entries are not counted. */
@@ -260,6 +307,8 @@ export interface CopyWarning {
     | 'CONCURRENCY_CAPPED'
     | 'GIT_UNAVAILABLE'
     | 'SOURCE_IGNORED'
+    | 'INCLUDE_UNMATCHED'
+    | 'IGNORE_FILE_NOT_FOUND'
     | 'STAGING_LEFT'
     | 'ENTRIES_DROPPED'
     | 'MODE_NOT_PRESERVED'
@@ -302,8 +351,9 @@ export interface EntryEvent {
 }
 
 /**
- * A running copy: a promise of its result, and an iterable of its events. A job runs whether or not
- * it is iterated; iterating marks its rejection as handled.
+ * A running copy: a promise of its result, and an async iterable of its events. A job runs whether or not it is
+ * iterated. If the job rejects, an iteration throws the same value after the last event; then the promise counts as
+ * handled.
  *
  * With `entries`, a slow reader holds up the copy, so that memory stays bounded. Awaiting the job never waits
  * for a reader that has stopped: if somebody awaits the job and its iterator was not asked for an event for

@@ -126,12 +126,12 @@ async function place(
  * directory that was moved. Returns an error if that fails.
  */
 function keepTimes(
-  { src, dest, followSrc, isDirectory }: Root,
+  { src, dest, followSrc, kind }: Root,
   target: Buffer,
   { preserve }: Request,
   { shown }: Walk,
 ): CopyError | undefined {
-  if (!isDirectory || !preserve.includes('timestamps')) return undefined;
+  if (kind !== 'directory' || !preserve.includes('timestamps')) return undefined;
   const errno = copyTimes(src, target, followSrc);
   if (errno === 0) return undefined;
   return errorOf({ errno, operation: 'utimensat' }, shown.src(src), shown.dest(dest));

@@ -16,9 +16,9 @@ export async function removeTree(path: Buffer, signal?: AbortSignal): Promise<vo
     followSrc: false,
     scope: 0,
     remove: true,
-    isDirectory: true,
+    kind: 'directory' as const,
   };
-  const walk = { roots: [root], into: false, shown: { src: showPath, dest: showPath } };
+  const walk = { roots: [root], into: false, errors: [], shown: { src: showPath, dest: showPath } };
   const [error] = (await runUnheard(walk, request)).errors;
   if (error) throw error;
 }

@@ -31,7 +31,7 @@ export async function reuseOld(old: Buffer, tree: Buffer, request: Request): Pro
   }
   return {
     ...dated,
-    bare: true, // one more name of an old file has what the file has
+    stripAttributes: true, // one more name of an old file has what the file has
     sync: true,
     checksum: true,
     mirror: true,

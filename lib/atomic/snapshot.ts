@@ -74,8 +74,8 @@ const reasons = new Map([
   [-EXDEV, 'the destination is on another file system'],
 ]);
 
-async function obstacleAt({ src, dest, isDirectory }: Root): Promise<string | undefined> {
-  if (!isDirectory) return 'the source is not a directory';
+async function obstacleAt({ src, dest, kind }: Root): Promise<string | undefined> {
+  if (kind !== 'directory') return 'the source is not a directory';
   if (await run(existing(dest, false))) return 'the destination exists';
   const there = await run(nearest(directoryOf(dest)));
   const errno = checkSnapshot(src, there);

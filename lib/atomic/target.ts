@@ -36,10 +36,10 @@ export async function refuseTarget(root: Root, target: Buffer, shown: Shown): Pr
     const why = 'a link is not replaced (atomic): name what it leads to';
     throw no('ERR_FASTCP_DEST_IS_LINK', why);
   }
-  if (root.isDirectory && !there.isDirectory()) {
+  if (root.kind === 'directory' && !there.isDirectory()) {
     throw no('ERR_FS_CP_DIR_TO_NON_DIR', 'cannot overwrite a non-directory with a directory');
   }
-  if (!root.isDirectory && there.isDirectory()) {
+  if (root.kind !== 'directory' && there.isDirectory()) {
     throw no('ERR_FS_CP_NON_DIR_TO_DIR', 'cannot overwrite a directory with a non-directory');
   }
   if (!there.isFile() && !there.isDirectory()) {

@@ -3,17 +3,23 @@
  * the event loop has its turn in between, and a filter's promises are awaited without holding up others.
  */
 
+import { promises } from 'node:fs';
+import { join } from 'node:path';
 import { CopyError } from '../errors.js';
 import type { Request } from '../request/options.js';
 import {
   createSelection,
   type DirectoryScope,
+  type EntryFilter,
   filterSelection,
   type Judged,
   type Listed,
   type Selection,
+  unusedGlobs,
+  verdicts,
 } from '../selection/index.js';
-import type { CopyWarning, EntryKind } from '../types.js';
+import type { CopyWarning, EntryKind, FilterEntry } from '../types.js';
+import { baseName, join as joinBytes, type Shown } from '../walk/paths.js';
 import type { Root, Walk } from '../walk/walk.js';
 import { Turn } from './clock.js';
 import { entryKinds, type NativeJob } from './native.js';
@@ -53,8 +59,21 @@ interface Question extends Asked {
   own: number;
 }
 
+/** The user's filter for the entries of one root, which it knows by their paths. */
+function filterOf(root: Root, shown: Shown, { filter }: Request): EntryFilter | undefined {
+  if (!filter) return undefined;
+  const [src, dest] = [shown.src(root.src), shown.dest(root.dest)];
+  return (entry) => filter(join(src, entry.path), join(dest, entry.path), entry);
+}
+
+function rootEntry({ src, kind }: Root): FilterEntry {
+  return { path: '', name: baseName(src).toString(), kind };
+}
+
 export class Answers {
   #scopes = new Map<number, Asked>();
+  /** One for each root that is a directory. */
+  #selections: Selection[] = [];
   #lastScope = 0;
   #busy = false;
   #open = 0;
@@ -64,24 +83,74 @@ export class Answers {
   /** Reads the rules of every root, and marks those of which JavaScript decides what is copied. */
   static async prepare({ roots, shown }: Walk, request: Request): Promise<Answers> {
     const answers = new Answers();
-    for (const root of roots) {
-      if (!root.isDirectory) continue;
-      const options = { ...request, explain: request.entries };
+    for (const root of [...roots]) {
+      const filter = filterOf(root, shown, request);
+      if (filter && !request.likeNode && !(await filter(rootEntry(root)))) {
+        roots.splice(roots.indexOf(root), 1);
+        continue;
+      }
+      if (root.kind !== 'directory') continue;
+      const options = { ...request, filter, explain: request.entries };
       const selection = await createSelection(root.src, options, shown.src(root.src));
-      if (selection) root.scope = answers.#add({ root, selection, scope: selection.root });
+      if (!selection) continue;
+      answers.#selections.push(selection);
+      root.scope = answers.#add({ root, selection, scope: selection.root });
     }
     return answers;
   }
 
   /** The same where only the filter decides, which must give no promise. */
-  static prepareNow({ roots }: Walk, { filter }: Request): Answers {
+  static prepareNow({ roots, shown }: Walk, request: Request): Answers {
     const answers = new Answers();
     for (const root of roots) {
-      if (!root.isDirectory || !filter) continue;
+      const filter = filterOf(root, shown, request);
+      if (root.kind !== 'directory' || !filter) continue;
       const selection = filterSelection(filter);
       root.scope = answers.#add({ root, selection, scope: selection.root });
     }
     return answers;
+  }
+
+  /**
+   * Whether the selection excludes an entry below a root, by the names on the way to it, or a directory above it. What
+   * lies at the path itself counts as a directory, whether or not it exists.
+   */
+  async isExcluded(root: Root, names: readonly Buffer[]): Promise<boolean> {
+    const asked = this.#scopes.get(root.scope);
+    if (!asked) return false;
+    let scope: DirectoryScope | undefined = asked.scope;
+    let at = root.src;
+    for (const bytes of names) {
+      if (!scope) return false;
+      const name = bytes.toString('latin1');
+      const entered: DirectoryScope = await asked.selection.enter(scope, await listed(at));
+      const judged: Judged = await asked.selection.judge(entered, [{ name, kind: 'directory' }]);
+      if (judged.verdicts[0] === verdicts.leave) return true;
+      scope = judged.scopes[0];
+      at = joinBytes(at, bytes);
+    }
+    return false;
+  }
+
+  /** Once everything was asked: warnings about globs that matched nothing and rule files that were never found. */
+  unused({ include, ignoreFileNames }: Request): CopyWarning[] {
+    if (this.#selections.length === 0) return [];
+    const globs = unusedGlobs(include).map(
+      (glob): CopyWarning => ({
+        code: 'INCLUDE_UNMATCHED',
+        message: `no entry of the source matches the included glob '${glob}'`,
+      }),
+    );
+    const isMet = (name: string): boolean => this.#selections.some((one) => one.hasMet(name));
+    const files = ignoreFileNames
+      .filter((name) => !isMet(name))
+      .map(
+        (name): CopyWarning => ({
+          code: 'IGNORE_FILE_NOT_FOUND',
+          message: `the source has no rule file named '${name}'`,
+        }),
+      );
+    return [...globs, ...files];
   }
 
   #add(asked: Asked): number {
@@ -227,6 +296,16 @@ export class Answers {
       yield { ...asked, id, entries: entries as Listed[], own };
     }
   }
+}
+
+/** What a directory holds; nothing if it cannot be listed. */
+async function listed(directory: Buffer): Promise<Listed[]> {
+  const options = { encoding: 'buffer', withFileTypes: true } as const;
+  const entries = await promises.readdir(directory, options).catch(() => []);
+  return entries.map((entry) => ({
+    name: entry.name.toString('latin1'),
+    kind: entry.isFile() ? 'file' : 'directory',
+  }));
 }
 
 function nothing(entries: readonly Listed[]): Judged {

@@ -10,9 +10,15 @@ const enough = 1024;
 /** Milliseconds after which a reader who asks for nothing no longer holds up a copy that somebody awaits. */
 const patience = 5000;
 
+interface Reader {
+  resolve(result: IteratorResult<CopyEvent>): void;
+  reject(thrown: unknown): void;
+}
+
 export class EventQueue implements AsyncIterator<CopyEvent> {
   #events: CopyEvent[] = [];
-  #waiting: ((result: IteratorResult<CopyEvent>) => void)[] = [];
+  #waiting: Reader[] = [];
+  #failure: { thrown: unknown } | undefined;
   #iterated = false;
   #ended = false;
   #turn = new Turn();
@@ -63,7 +69,7 @@ export class EventQueue implements AsyncIterator<CopyEvent> {
     if (!this.heard) return;
     const next = this.#waiting.shift();
     if (next) {
-      next({ value: event, done: false });
+      next.resolve({ value: event, done: false });
       return;
     }
     if (this.#unread && event.type === 'entry' && this.#events.length >= enough) {
@@ -83,10 +89,20 @@ export class EventQueue implements AsyncIterator<CopyEvent> {
     return dropped;
   }
 
-  end(): void {
+  /** After the last event. `failure`: what the copy rejects with, which the reader gets once. */
+  end(failure?: { thrown: unknown }): void {
     this.#ended = true;
+    this.#failure = failure;
     clearTimeout(this.#watch);
-    for (const next of this.#waiting.splice(0)) next({ value: undefined, done: true });
+    for (const { resolve, reject } of this.#waiting.splice(0)) this.#last().then(resolve, reject);
+  }
+
+  /** What comes after all events. */
+  #last(): Promise<IteratorResult<CopyEvent>> {
+    const { thrown } = this.#failure ?? {};
+    const failed = this.#failure !== undefined;
+    this.#failure = undefined;
+    return failed ? Promise.reject(thrown) : Promise.resolve({ value: undefined, done: true });
   }
 
   /**
@@ -106,9 +122,9 @@ export class EventQueue implements AsyncIterator<CopyEvent> {
       if (this.#events.length === enough >> 1) this.onRoom();
       return Promise.resolve({ value, done: false });
     }
-    if (this.#ended) return Promise.resolve({ value: undefined, done: true });
-    return new Promise((resolve) => {
-      this.#waiting.push(resolve);
+    if (this.#ended) return this.#last();
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ resolve, reject });
       this.onRoom();
     });
   }

@@ -1,5 +1,6 @@
 /** The only file that loads or types the addon. */
 import { packageRoot } from '../root.js';
+import type { nativeFlags } from '../request/table.js';
 import type { EntryKind } from '../types.js';
 import { loadBinary } from './load-binary.js';
 
@@ -15,38 +16,24 @@ export interface NativeRoot {
   remove: boolean;
 }
 
-export interface NativeOptions {
-  force: boolean;
-  errorOnExist: boolean;
-  dryRun: boolean;
+export interface NativeOptions extends Record<(typeof nativeFlags)[number], boolean> {
   /** A dry run that tells how two trees differ. */
   compares: boolean;
-  oneFileSystem: boolean;
   stopOnError: boolean;
-  entries: boolean;
-  /** A bit for each of `preserveKinds`. */
+  /** A bit for each of `lossKinds`. */
   preserve: number;
-  /** Directories that DEST has are given what SRC's have, too. */
+  /** Directories that exist in DEST get the metadata of SRC's as well. */
   existingDirectories: boolean;
-  /** Entries that DEST has lose attributes that are not preserved. */
+  /** Existing entries lose attributes that are not preserved. */
   bare: boolean;
-  dereference: boolean;
-  /** Relative links are made absolute. */
+  /** Relative symlinks become absolute. */
   absoluteSymlinks: boolean;
-  /** FIFOs, sockets and some links are errors, as in Node's fs.cp. */
+  /** FIFOs, sockets and some symlinks are errors, as in Node's fs.cp. */
   likeNode: boolean;
+  /** Ranges of zeros become holes. */
   findHoles: boolean;
-  backup: boolean;
-  fsync: boolean;
-  strict: boolean;
-  /** Unchanged entries are not copied; with `checksum` only contents prove that, with `quickCheck` size and mtime. */
-  sync: boolean;
-  checksum: boolean;
-  quickCheck: boolean;
-  /** What SRC does not have is removed; with `deleteExcluded` what is not selected, too. */
-  mirror: boolean;
-  deleteExcluded: boolean;
-  verify: boolean;
+  /** Index into `backupModes`. */
+  backup: number;
   /** Counted from 0. */
   shard: number;
   shards: number;
@@ -138,11 +125,11 @@ export const entryKinds = [
   'socket',
 ] as const satisfies EntryKind[];
 
-/** binding/src/engine/base/request.h, Reflink. */
-export const reflinkModes = ['auto', 'always', 'never'] as const;
-
-/** The same, Instead. */
+/** The order of Instead in binding/src/engine/base/request.h. */
 export const insteadModes = ['copy', 'hardLink', 'symlink'] as const;
+
+/** The order of Backup in the same file. */
+export const backupModes = ['none', 'numbered', 'existing'] as const;
 
 /** binding/src/engine/base/report.h, Loss: what an entry has, and DEST may not take. */
 export const lossKinds = [

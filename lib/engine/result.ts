@@ -70,6 +70,11 @@ export class Report {
     this.#errorCount += 1;
   }
 
+  /** The error that ends the copy, unless it was reported. */
+  failOnce(error: CopyErrorLike): void {
+    if (!this.#errors.includes(error)) this.fail(error);
+  }
+
   read(job: NativeJob, shown: Shown): News {
     this.#counters = countersOf(job.counters());
     const errors = job.errors(this.#errors.length - this.#ownErrors);

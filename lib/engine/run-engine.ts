@@ -1,19 +1,20 @@
 /** One copy by the engine, from its start to the end of its last worker. */
 
 import type { Request } from '../request/options.js';
+import { nativeFlags, reflinkModes } from '../request/table.js';
 import type { CopyResult, EntryEvent } from '../types.js';
 import { join } from '../walk/paths.js';
 import type { Walk } from '../walk/walk.js';
 import { Answers, type Listener } from './answers.js';
 import { EventQueue, readEntries } from './events.js';
 import {
+  backupModes,
   createJob,
   createJobHere,
   forgetJob,
   insteadModes,
   lossKinds,
   type NativeOptions,
-  reflinkModes,
 } from './native.js';
 import { Report } from './result.js';
 
@@ -129,45 +130,18 @@ export function runEngineNow(
 }
 
 export function nativeOptions(request: Request): NativeOptions {
-  const { force, errorOnExist, dryRun, compares, oneFileSystem, entries } = request;
-  const {
-    preserve,
-    existingDirectories,
-    bare,
-    dereference,
-    absoluteSymlinks,
-    likeNode,
-    fsync,
-    strict,
-  } = request;
-  const { sync, checksum, quickCheck, mirror, deleteExcluded, verify, shard, shards } = request;
+  const { existingDirectories, stripAttributes, absoluteSymlinks, likeNode } = request;
+  const { compares, shard, shards, preserve } = request;
+  const flags = Object.fromEntries(nativeFlags.map((name) => [name, request[name]]));
   return {
+    ...(flags as Record<(typeof nativeFlags)[number], boolean>),
+    ...{ existingDirectories, absoluteSymlinks, likeNode, compares, shard, shards },
+    bare: stripAttributes,
     preserve: preserve.reduce((bits, kind) => bits | (1 << lossKinds.indexOf(kind)), 0),
-    existingDirectories,
-    bare,
-    dereference,
-    absoluteSymlinks,
-    likeNode,
-    fsync,
-    strict,
-    sync,
-    checksum,
-    quickCheck,
-    mirror,
-    deleteExcluded,
-    verify,
-    shard,
-    shards,
     findHoles: request.sparse === 'always',
-    backup: request.backup !== undefined,
+    backup: backupModes.indexOf(request.backup ?? 'none'),
     instead: insteadModes.indexOf(request.instead),
-    force,
-    errorOnExist,
-    dryRun,
-    compares,
-    oneFileSystem,
-    entries,
     stopOnError: request.onError === 'stop',
-    reflink: reflinkModes.indexOf(request.reflink),
+    reflink: reflinkModes.indexOf(request.reflink ?? 'auto'),
   };
 }

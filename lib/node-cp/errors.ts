@@ -23,7 +23,7 @@ class SystemError extends Error {
 
   constructor(from: CopyError, text: string, errno: keyof typeof constants.errno) {
     const path = (from.code === 'ERR_FS_EISDIR' ? undefined : from.dest) ?? from.path ?? '';
-    const why = from.message.replace(/^\w+: /, '').replace(/, cp '.*/s, '');
+    const why = from.reason ?? from.message;
     super(`${text}: cp returned ${errno} (${why}) ${path}`);
     this.code = from.code;
     this.info = { code: errno, message: why, path, syscall: 'cp', errno: constants.errno[errno] };
@@ -48,5 +48,6 @@ export function nodeError(error: unknown): unknown {
   const [text, errno] = known[error.code] ?? [];
   if (text !== undefined && errno !== undefined) return new SystemError(error, text, errno);
   delete error.result;
+  delete error.reason;
   return error;
 }

@@ -38,7 +38,7 @@ export function filterBelow(
   dest: PathLike,
 ): NonNullable<Request['filter']> {
   const [from, to] = [pathText(src), pathText(dest)];
-  return (entry) => filter(path.join(from, entry.path), path.join(to, entry.path));
+  return (_src, _dest, entry) => filter(path.join(from, entry.path), path.join(to, entry.path));
 }
 
 /** A filter that may not give a promise. */

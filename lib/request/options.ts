@@ -1,108 +1,122 @@
 /** Options and arguments, checked once: after this file they are what their types say. */
 
-import { type insteadModes, mostWorkers, reflinkModes } from '../engine/native.js';
-import { invalidType, invalidValue, outOfRange } from '../errors.js';
+import { mostWorkers } from '../engine/native.js';
+import { invalid, invalidType, invalidValue, outOfRange } from '../errors.js';
 import { type Glob, parseGlobs } from '../selection/globs.js';
 import { checkRuleFileNames } from '../selection/index.js';
-import type { CopyOptions, CopyWarning, Filter, PathLike, PreserveKind } from '../types.js';
+import type {
+  CopyOptions,
+  CopyProgress,
+  CopyWarning,
+  Filter,
+  PathLike,
+  PreserveKind,
+} from '../types.js';
 import { absolute, pathBytes, type Shown, shownFrom } from '../walk/paths.js';
+import { findConflict, missingRequirements } from './conflicts.js';
+import { type Choice, type ChoiceName, type Flag, type FlagName, table } from './table.js';
 
-/** Of these a request has something else than what was asked for. */
-type Unlike =
-  | 'signal'
-  | 'filter'
-  | 'include'
-  | 'exclude'
-  | 'backup'
-  | 'preserve'
-  | 'hardLink'
-  | 'symlink'
-  | 'reuse'
-  | 'shard';
-
-interface Checked extends Required<Omit<CopyOptions, Unlike>> {
-  signal: AbortSignal | undefined;
-  filter: Filter | undefined;
-  include: Glob[];
-  exclude: Glob[];
-  backup: 'numbered' | undefined;
-  reuse: (typeof reuseModes)[number] | undefined;
-}
+/** Flags and choices, with their defaults. */
+type Checked = { [K in FlagName]: boolean } & {
+  [K in ChoiceName]:
+    | Exclude<CopyOptions[K], undefined>
+    | ((typeof table)[K]['default'] & undefined);
+};
 
 /** What copyTree() was asked for, with every default filled in. */
 export interface Request extends Checked {
   preserve: readonly PreserveKind[];
-  /** Directories that DEST has are given what SRC's have, too. */
+  /** Directories that exist in DEST get the metadata of SRC's as well. */
   existingDirectories: boolean;
-  /** Entries that DEST has lose attributes that are not preserved. */
-  bare: boolean;
-  /** What is made of a file. */
-  instead: (typeof insteadModes)[number];
-  /** As Node's fs.cp has it: relative links become absolute; FIFOs and sockets are errors. */
+  /** Existing entries lose attributes that are not preserved. */
+  stripAttributes: boolean;
+  /** What is created for a file. */
+  instead: 'copy' | 'hardLink' | 'symlink';
+  /** As in Node's fs.cp: relative symlinks become absolute; FIFOs and sockets are errors. */
   absoluteSymlinks: boolean;
   likeNode: boolean;
-  /** Of how many shards, and which: counted from 0. */
+  /** The number of shards, and this copy's, counted from 0. */
   shards: number;
   shard: number;
+  atomic: boolean | 'two-step';
+  concurrency: number;
+  signal: AbortSignal | undefined;
+  filter: Filter | undefined;
+  onProgress: ((progress: CopyProgress) => void) | undefined;
+  ignoreFileNames: string[];
+  include: Glob[];
+  exclude: Glob[];
   /** Nothing is copied, two trees are compared. */
   compares: boolean;
-  /** Absolute, as `dest` is: what the working directory is later does not matter. */
+  /** Absolute, as `dest` is: a later change of the working directory does not matter. */
   sources: Buffer[];
-  /** Several sources were given, as an array: they go into `dest`. */
+  /** Several sources were passed, as an array: they are copied into `dest`. */
   several: boolean;
   dest: Buffer;
-  /** How messages write absolute paths: as relative ones if the paths were given so. */
+  /** How messages write absolute paths: relative if the paths were passed so. */
   shown: Shown;
   warnings: CopyWarning[];
 }
 
-const reuseModes = ['clone', 'hardLink'] as const;
-const snapshotModes = ['never', 'auto', 'always'] as const;
-const onErrorModes = ['stop', 'continue'] as const;
-
-/** Of copyTree(). */
-export const optionNames: ReadonlySet<string> = new Set<keyof CopyOptions>([
-  'atomic',
-  'reuse',
-  'snapshot',
-  'preserve',
-  'strict',
-  'dereference',
-  'hardLink',
-  'symlink',
-  'sparse',
-  'backup',
-  'fsync',
-  'sync',
-  'checksum',
-  'quickCheck',
-  'mirror',
-  'deleteExcluded',
-  'verify',
-  'shard',
-  'force',
-  'errorOnExist',
-  'reflink',
-  'concurrency',
-  'onError',
-  'signal',
-  'dryRun',
-  'oneFileSystem',
-  'parents',
-  'entries',
-  'gitignore',
-  'onlyIgnored',
-  'ignoreFileNames',
-  'include',
-  'exclude',
-  'filter',
-]);
-
 /** Throws if options are not an object. */
-export function checkObject(options: unknown): void {
+export function checkObject(options: unknown): asserts options is object {
   if (typeof options !== 'object' || options === null || Array.isArray(options)) {
     throw invalidType('options', 'an object', options);
   }
+}
+
+/** Throws for a name that is not an option of `known`; says which one may be meant. */
+export function checkNames(options: object, known: readonly string[]): void {
+  for (const name of Object.keys(options)) {
+    if (known.includes(name)) continue;
+    const meant = nearestName(name, known);
+    const hint = meant === undefined ? '' : `; did you mean '${meant}'?`;
+    throw invalid(
+      TypeError,
+      'ERR_INVALID_ARG_VALUE',
+      `The "options.${name}" property is not an option of fastcp${hint}`,
+    );
+  }
+}
+
+/** Names that other tools have for options of ours. */
+const otherNames: Record<string, keyof CopyOptions> = {
+  overwrite: 'force',
+  clobber: 'force',
+  skipExisting: 'force',
+  ignore: 'exclude',
+  ignored: 'onlyIgnored',
+  ignoreFiles: 'ignoreFileNames',
+  delete: 'mirror',
+  hardlink: 'hardLink',
+  verify: 'verify',
+  timestamps: 'preserveTimestamps',
+  progress: 'onProgress',
+  mode: 'preserve',
+};
+
+/** The option that somebody who writes `name` may mean: another tool's name, or at most two letters apart. */
+function nearestName(name: string, known: readonly string[]): string | undefined {
+  const other = Object.hasOwn(otherNames, name) ? otherNames[name] : undefined;
+  if (other && known.includes(other)) return other;
+  const lower = name.toLowerCase();
+  const distances = known.map((one): [string, number] => [one, distance(lower, one.toLowerCase())]);
+  const [best] = distances.sort((a, b) => a[1] - b[1]);
+  return best && best[1] <= Math.min(2, Math.floor(name.length / 3)) ? best[0] : undefined;
+}
+
+/** The number of letters that are to be inserted, removed or replaced (Levenshtein). */
+function distance(a: string, b: string): number {
+  let row = Array.from({ length: b.length + 1 }, (_, index) => index);
+  for (let i = 1; i <= a.length; i++) {
+    const next = [i];
+    for (let j = 1; j <= b.length; j++) {
+      const replaced = (row[j - 1] ?? 0) + (a[i - 1] === b[j - 1] ? 0 : 1);
+      next.push(Math.min(replaced, (row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1));
+    }
+    row = next;
+  }
+  return row[b.length] ?? 0;
 }
 
 export function checkRequest(
@@ -111,58 +125,59 @@ export function checkRequest(
   options: CopyOptions,
 ): Request {
   checkObject(options);
-  for (const name of Object.keys(options)) {
-    if (!optionNames.has(name))
-      throw invalidValue(`options.${name}`, 'left out: no such option', name);
-  }
+  checkNames(options, Object.keys(table));
   const warnings: CopyWarning[] = [];
   const paths = checkPaths(src, dest);
-  const reflink = checkChoice(options, 'reflink', reflinkModes);
-  const sparse = checkChoice(options, 'sparse', ['auto', 'always']);
-  if (sparse === 'always' && reflink === 'always') {
-    const expected = "'auto' or 'never' with sparse 'always', which writes files anew";
-    throw invalidValue('options.reflink', expected, reflink);
-  }
-  const again = checkAgain(options);
+  const checked = checkAll(options);
+  const atomic = checkAtomic(options.atomic);
   const shard = checkShard(options.shard);
-  checkTogether(options, again.sync);
+  const lists = {
+    ignoreFileNames: checkRuleFileNames(options.ignoreFileNames ?? [], 'options.ignoreFileNames'),
+    include: parseGlobs(listOf(options.include), 'options.include'),
+    exclude: parseGlobs(listOf(options.exclude), 'options.exclude'),
+  };
+  for (const name of ['recursive', 'verbatimSymlinks'] as const) {
+    if (!checked[name]) {
+      throw invalidValue(`options.${name}`, "true: 'fastcp/fs' has it as fs.cp does", false);
+    }
+  }
+  const conflict = findConflict(options);
+  if (conflict) {
+    const { name, other, value, why } = conflict;
+    const with_ = other === 'force' ? 'options.force false' : `options.${other}`;
+    throw invalidValue(`options.${name}`, `left out with ${with_}${why && `: ${why}`}`, value);
+  }
+  for (const [name, needed] of missingRequirements(options)) {
+    throw invalidValue(`options.${name}`, `left out without options.${needed}`, options[name]);
+  }
+  if (checked.sparse === 'always' && checked.reflink === 'always') {
+    const expected = "'auto' or 'never' with sparse 'always', which writes files anew";
+    throw invalidValue('options.reflink', expected, checked.reflink);
+  }
+  if (atomic && paths.sources.length > 1) {
+    throw invalidValue('options.atomic', 'false with several sources', atomic);
+  }
+  const sync = checked.sync || checked.mirror || checked.checksum || checked.quickCheck;
+  const keepsTimes = sync || checked.update || checked.preserveTimestamps;
+  const { preserve, existingDirectories } = preserved(options.preserve);
   const request: Request = {
     ...paths,
-    atomic: checkAtomic(options, paths.sources, again.sync),
-    reuse: checkReuse(options),
-    snapshot: checkChoice(options, 'snapshot', snapshotModes),
-    ...checkPreserve(options.preserve, again.sync || shard.shards > 1, again.sync),
-    ...again,
+    ...checked,
     ...shard,
-    bare: false,
+    ...lists,
+    sync,
+    atomic,
+    preserve: keepsTimes ? withTimes(preserve) : preserve,
+    existingDirectories: existingDirectories || sync || shard.shards > 1,
+    stripAttributes: false,
     compares: false,
-    verify: checkFlag(options, 'verify', false),
-    instead: checkInstead(options),
+    instead: checked.hardLink ? 'hardLink' : checked.symlink ? 'symlink' : 'copy',
     absoluteSymlinks: false,
     likeNode: false,
-    strict: checkFlag(options, 'strict', false),
-    dereference: checkFlag(options, 'dereference', false),
-    sparse,
-    backup: checkBackup(options.backup),
-    fsync: checkFlag(options, 'fsync', false),
-    force: checkFlag(options, 'force', true),
-    errorOnExist: checkFlag(options, 'errorOnExist', false),
-    reflink,
     concurrency: checkConcurrency(options.concurrency, warnings),
-    onError: checkChoice(options, 'onError', onErrorModes),
     signal: checkSignal(options.signal),
-    dryRun: checkFlag(options, 'dryRun', false),
-    oneFileSystem: checkFlag(options, 'oneFileSystem', false),
-    parents: checkFlag(options, 'parents', true),
-    entries: checkFlag(options, 'entries', false),
-    ...checkGit(options),
-    ignoreFileNames: checkRuleFileNames(
-      orEmpty(options.ignoreFileNames),
-      'options.ignoreFileNames',
-    ),
-    include: parseGlobs(orEmpty(options.include), 'options.include'),
-    exclude: parseGlobs(orEmpty(options.exclude), 'options.exclude'),
-    filter: checkFilter(options.filter),
+    filter: checkFunction(options.filter, 'filter'),
+    onProgress: checkFunction(options.onProgress, 'onProgress'),
     warnings,
   };
   const obstacle = request.snapshot === 'always' && snapshotObstacle(request);
@@ -170,36 +185,41 @@ export function checkRequest(
   throw invalidValue('options.snapshot', `'auto' or 'never' with ${obstacle}`, 'always');
 }
 
-/** It leaves nothing of DEST, so what keeps some of that cannot be asked for with it. */
-function checkAtomic(
-  options: CopyOptions,
-  sources: readonly Buffer[],
-  sync: boolean,
-): Request['atomic'] {
-  const { atomic = false, force, errorOnExist, backup } = options;
-  if (typeof atomic !== 'boolean' && atomic !== 'two-step') {
-    const expected = "a boolean or 'two-step'";
-    if (typeof atomic !== 'string') throw invalidType('options.atomic', expected, atomic);
-    throw invalidValue('options.atomic', expected, atomic);
+/** Every flag and choice of the table. */
+function checkAll(options: CopyOptions): Checked {
+  const checked: Record<string, unknown> = {};
+  for (const [name, spec] of Object.entries(table)) {
+    if (spec.type === 'flag') checked[name] = checkFlag(options, name, spec);
+    if (spec.type === 'choice') checked[name] = checkChoice(options, name, spec);
   }
-  if (atomic === false) return false;
-  const conflict =
-    (force === false && 'force false, which keeps what DEST has') ||
-    (errorOnExist && 'errorOnExist, which keeps what DEST has') ||
-    (backup && 'backup: nothing of DEST is left to keep') ||
-    (sync && 'sync or mirror: all of it is made anew') ||
-    (options.shard !== undefined && 'shard: no shard makes the whole') ||
-    (sources.length > 1 && 'several sources: one DEST is replaced whole');
-  if (conflict) throw invalidValue('options.atomic', `false with ${conflict}`, atomic);
-  return atomic;
+  return checked as unknown as Checked;
 }
 
-function checkReuse(options: CopyOptions): Request['reuse'] {
-  const { atomic, reuse } = options;
-  if (reuse === undefined) return undefined;
-  const mode = checkChoice(options, 'reuse', reuseModes);
-  if (!atomic) throw invalidValue('options.reuse', 'left out without atomic', reuse);
-  return mode;
+function given(options: CopyOptions, name: string): unknown {
+  return (options as Record<string, unknown>)[name];
+}
+
+function checkFlag(options: CopyOptions, name: string, spec: Flag): boolean {
+  const value = given(options, name);
+  if (value === undefined) return spec.default;
+  if (typeof value !== 'boolean') throw invalidType(`options.${name}`, 'a boolean', value);
+  return value;
+}
+
+function checkChoice(options: CopyOptions, name: string, spec: Choice<string>): string | undefined {
+  const value = given(options, name);
+  if (value === undefined) return spec.default;
+  if (typeof value !== 'string') throw invalidType(`options.${name}`, 'a string', value);
+  if (spec.choices.includes(value)) return value;
+  throw invalidValue(`options.${name}`, `one of ${quoted(spec.choices)}`, value);
+}
+
+function checkAtomic(value: unknown): Request['atomic'] {
+  if (value === undefined) return false;
+  if (typeof value === 'boolean' || value === 'two-step') return value;
+  const expected = "a boolean or 'two-step'";
+  if (typeof value !== 'string') throw invalidType('options.atomic', expected, value);
+  throw invalidValue('options.atomic', expected, value);
 }
 
 function checkPaths(
@@ -228,23 +248,12 @@ const preserveKinds: readonly PreserveKind[] = [
   'hardLinks',
 ];
 
-type Preserved = Pick<Request, 'preserve' | 'existingDirectories'>;
-
-/** `directories`: those that DEST has are given what SRC's have in any case, `times`: so are times. */
-function checkPreserve(value: unknown, directories: boolean, times: boolean): Preserved {
-  const { preserve, existingDirectories } = preserved(value);
-  return {
-    preserve: times ? withTimes(preserve) : preserve,
-    existingDirectories: existingDirectories || directories,
-  };
-}
-
 export function withTimes(preserve: readonly PreserveKind[]): readonly PreserveKind[] {
   return preserve.includes('timestamps') ? preserve : [...preserve, 'timestamps'];
 }
 
 /** What `options.preserve` says by itself. */
-export function preserved(value: unknown): Preserved {
+export function preserved(value: unknown): Pick<Request, 'preserve' | 'existingDirectories'> {
   if (value === undefined) return { preserve: ['mode'], existingDirectories: false };
   if (value === true) return { preserve: preserveKinds, existingDirectories: true };
   if (value === false) return { preserve: [], existingDirectories: false };
@@ -261,39 +270,6 @@ export function preserved(value: unknown): Preserved {
   return { preserve, existingDirectories: true };
 }
 
-type Again = Pick<Request, 'sync' | 'checksum' | 'quickCheck' | 'mirror' | 'deleteExcluded'>;
-
-function checkAgain(options: CopyOptions): Again {
-  const mirror = checkFlag(options, 'mirror', false);
-  const checksum = checkFlag(options, 'checksum', false);
-  const quickCheck = checkFlag(options, 'quickCheck', false);
-  const deleteExcluded = checkFlag(options, 'deleteExcluded', false);
-  if (deleteExcluded && !mirror) {
-    throw invalidValue('options.deleteExcluded', 'false without mirror', true);
-  }
-  if (quickCheck && checksum) {
-    throw invalidValue('options.quickCheck', 'false with checksum', true);
-  }
-  const sync = checkFlag(options, 'sync', false) || mirror || checksum || quickCheck;
-  return { sync, checksum, quickCheck, mirror, deleteExcluded };
-}
-
-/** What cannot be had at once, and why. */
-function checkTogether(options: CopyOptions, sync: boolean): void {
-  const { mirror, shard, backup, symlink, force } = options;
-  const refuse = (name: string, expected: string, value: unknown): never => {
-    throw invalidValue(`options.${name}`, expected, value);
-  };
-  if (mirror && shard !== undefined) {
-    refuse('shard', 'left out with mirror: a shard does not know what the others keep', shard);
-  }
-  if (mirror && backup !== undefined) {
-    refuse('backup', 'left out with mirror, which would remove backups', backup);
-  }
-  if (sync && symlink) refuse('symlink', 'false with sync: links are never out of date', true);
-  if (sync && force === false) refuse('force', 'true with sync', false);
-}
-
 function checkShard(value: unknown): Pick<Request, 'shard' | 'shards'> {
   if (value === undefined) return { shard: 0, shards: 1 };
   if (typeof value !== 'string') throw invalidType('options.shard', 'a string', value);
@@ -302,42 +278,7 @@ function checkShard(value: unknown): Pick<Request, 'shard' | 'shards'> {
   throw invalidValue('options.shard', "'i/n' with i from 1 to n, at most 999999", value);
 }
 
-function checkInstead(options: CopyOptions): Request['instead'] {
-  const hardLink = checkFlag(options, 'hardLink', false);
-  const symlink = checkFlag(options, 'symlink', false);
-  if (hardLink && symlink) throw invalidValue('options.symlink', 'false with hardLink', true);
-  if (hardLink) return 'hardLink';
-  return symlink ? 'symlink' : 'copy';
-}
-
-function checkBackup(value: unknown): 'numbered' | undefined {
-  if (value === undefined || value === 'numbered') return value;
-  if (typeof value !== 'string') throw invalidType('options.backup', 'a string', value);
-  throw invalidValue('options.backup', "'numbered'", value);
-}
-
 const quoted = (list: readonly string[]): string => list.map((one) => `'${one}'`).join(', ');
-
-function checkFlag(options: CopyOptions, name: keyof CopyOptions, fallback: boolean): boolean {
-  const { [name]: value = fallback } = options;
-  if (typeof value !== 'boolean') throw invalidType(`options.${name}`, 'a boolean', value);
-  return value;
-}
-
-/** The first choice is the default. */
-function checkChoice<T extends string>(
-  options: CopyOptions,
-  name: keyof CopyOptions,
-  choices: readonly [T, ...T[]],
-): T {
-  const { [name]: value = choices[0] } = options;
-  if (typeof value !== 'string') throw invalidType(`options.${name}`, 'a string', value);
-  const choice = choices.find((one) => one === value);
-  if (choice === undefined) {
-    throw invalidValue(`options.${name}`, `one of ${quoted(choices)}`, value);
-  }
-  return choice;
-}
 
 function checkConcurrency(value: unknown, warnings: CopyWarning[]): number {
   if (value === undefined) return mostWorkers;
@@ -353,31 +294,28 @@ function checkConcurrency(value: unknown, warnings: CopyWarning[]): number {
   return mostWorkers;
 }
 
-/** Null is no list. */
-function orEmpty(value: unknown): unknown {
+/** A string stands for a list of one. Null is no list. */
+function listOf(value: unknown): unknown {
+  if (typeof value === 'string') return [value];
   return value === undefined ? [] : value;
 }
 
-function checkGit(options: CopyOptions): Pick<Request, 'gitignore' | 'onlyIgnored'> {
-  const gitignore = checkFlag(options, 'gitignore', false);
-  const onlyIgnored = checkFlag(options, 'onlyIgnored', false);
-  if (gitignore && onlyIgnored) {
-    throw invalidValue('options.onlyIgnored', 'false where options.gitignore is true', true);
-  }
-  return { gitignore, onlyIgnored };
+function checkFunction<T>(value: T, name: string): T {
+  if (value === undefined || typeof value === 'function') return value;
+  throw invalidType(`options.${name}`, 'a function', value);
 }
 
-function checkFilter(value: unknown): Filter | undefined {
-  if (value === undefined || typeof value === 'function') return value as Filter | undefined;
-  throw invalidType('options.filter', 'a function', value);
-}
-
+/** By its shape: a signal of another realm, or of a polyfill, is no instance of this AbortSignal. */
 function checkSignal(value: unknown): AbortSignal | undefined {
-  if (value === undefined || value instanceof AbortSignal) return value;
+  if (value === undefined) return undefined;
+  const signal = value as Partial<AbortSignal> | null;
+  if (typeof signal?.aborted === 'boolean' && typeof signal.addEventListener === 'function') {
+    return value as AbortSignal;
+  }
   throw invalidType('options.signal', 'an AbortSignal', value);
 }
 
-/** What was asked for that a snapshot cannot honour. */
+/** What was asked for that a snapshot cannot do. */
 export function snapshotObstacle(request: Request): string | undefined {
   const { include, exclude, ignoreFileNames } = request;
   const obstacles: Record<string, unknown> = {
@@ -390,6 +328,7 @@ export function snapshotObstacle(request: Request): string | undefined {
     backup: request.backup,
     reuse: request.reuse,
     'sync or mirror': request.sync,
+    update: request.update,
     shard: request.shards > 1,
     gitignore: request.gitignore,
     onlyIgnored: request.onlyIgnored,

@@ -1,5 +1,8 @@
 /** The user's own function: asked last, and only about what nothing else leaves out. */
-import type { Filter, FilterEntry } from '../types.js';
+import type { FilterEntry } from '../types.js';
+
+/** The user's function, with the paths of SRC and DEST bound. */
+export type EntryFilter = (entry: FilterEntry) => boolean | PromiseLike<boolean>;
 
 /** Answers that are awaited at the same time, over all directories. */
 const mostPending = 64;
@@ -9,13 +12,13 @@ const mostPending = 64;
  * it is not called again.
  */
 export class FilterAsker {
-  #filter: Filter;
+  #filter: EntryFilter;
   #pending = 0;
   #waiting: (() => void)[] = [];
   #asking = new Set<(thrown: unknown) => void>();
   #failed: { thrown: unknown } | undefined;
 
-  constructor(filter: Filter) {
+  constructor(filter: EntryFilter) {
     this.#filter = filter;
   }
 

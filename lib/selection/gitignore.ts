@@ -17,7 +17,14 @@ import {
   Tracked,
 } from './repository.js';
 import { lastMatch, parseRules, type Rule, type RulesHere, rulesBelow, rulesIn } from './rules.js';
-import { type Listed, type SelectionWarning, textOf, type Verdict, verdicts } from './verdict.js';
+import {
+  bytesOf,
+  type Listed,
+  type SelectionWarning,
+  textOf,
+  type Verdict,
+  verdicts,
+} from './verdict.js';
 import { foldCase } from './wildmatch.js';
 
 export interface GitignoreOptions {
@@ -69,17 +76,22 @@ export class Gitignore {
   /** Whether git's own rules are asked. */
   #git: boolean;
   /** Names of rule files, in the order of their rank, and which of them are not git's. */
-  #names: Map<string, { own: boolean }>;
+  #names: Map<string, { own: boolean; met: boolean }>;
 
   constructor(src: Buffer, shown: string, options: GitignoreOptions) {
     this.#src = src;
     this.#shown = shown;
     this.#onlyIgnored = options.onlyIgnored;
     this.#git = options.gitignore || options.onlyIgnored;
-    this.#names = new Map(this.#git ? [['.gitignore', { own: false }]] : []);
+    this.#names = new Map(this.#git ? [['.gitignore', { own: false, met: true }]] : []);
     for (const name of options.ignoreFileNames) {
-      this.#names.set(Buffer.from(name).toString('latin1'), { own: true });
+      this.#names.set(bytesOf(name), { own: true, met: false });
     }
+  }
+
+  /** Whether a rule file of this name was found, in SRC or above it. */
+  hasMet(name: string): boolean {
+    return this.#names.get(bytesOf(name))?.met === true;
   }
 
   /** The scope of SRC, its own rule files read. */
@@ -197,7 +209,9 @@ export class Gitignore {
       if (present && !present.has(name)) continue;
       const shown = joinShown(shownDirectory, textOf(name));
       const content = readRuleFile(join(directory, Buffer.from(name, 'latin1')), shown, false);
-      if (content) scope.rules.push(rulesIn(parseRules(content, { shown, own, fold })));
+      if (!content) continue;
+      this.#names.set(name, { own, met: true });
+      scope.rules.push(rulesIn(parseRules(content, { shown, own, fold })));
     }
   }
 

@@ -28,6 +28,8 @@ export interface Glob {
   /** For each place between segments: it and those that are as good, as `**` may stand for nothing. */
   places: readonly (readonly number[])[];
   onlyDirectories: boolean;
+  /** Whether it has matched an entry, or may have: what is below a directory that is taken whole is not looked at. */
+  used: boolean;
 }
 
 /** A glob within a directory: which segments an entry may match there. */
@@ -60,21 +62,23 @@ export function parseGlobs(globs: unknown, option: string): Glob[] {
 function parseGlob(source: unknown, option: string): Glob[] {
   if (typeof source !== 'string') throw invalidType(option, 'a glob', source);
   const refuse = (expected: string): Error => invalidValue(option, expected, source);
-  if (source.startsWith('/')) throw refuse('a glob relative to SRC');
   if (/^!(?!\()/.test(source)) throw refuse("a glob that does not begin with '!'");
   const paths = withoutSlashesInBraces(source);
   if (!paths) throw refuse(`a glob whose braces stand for at most ${mostPaths} paths`);
   return paths.map((expanded) => {
     const onlyDirectories = expanded.endsWith('/');
-    const parts = expanded.replace(/^(\.\/+)+/, '').split(/\/+/);
+    const parts = expanded.replace(/^(\.?\/+)+/, '').split(/\/+/);
     if (onlyDirectories) parts.pop();
-    if (parts.join('') === '') throw refuse('a glob that is not empty');
+    // As in .gitignore and rsync: a name, at any depth.
+    if (parts.length === 1 && !/^\.?\//.test(expanded)) parts.unshift('**');
+    if (parts.join('').replace(/^\*\*/, '') === '' && !/^\*\*\/?$/.test(expanded))
+      throw refuse('a glob that is not empty');
     const segments = parts.map((part): Segment => {
       if (part === '**') return anyDirectories;
       if (part === '.' || part === '..') throw refuse("a glob without '.' and '..' as directories");
       return parseSegment(part, refuse);
     });
-    return { source, segments, places: placesOf(segments), onlyDirectories };
+    return { source, segments, places: placesOf(segments), onlyDirectories, used: false };
   });
 }
 
@@ -201,6 +205,12 @@ export function judgeGlobs(scope: GlobScope, name: string, isDirectory: boolean)
 
 const notIncluded: GlobAnswer = { verdict: leave, reason: 'include: no glob matches' };
 
+/** Of an option's globs those that have matched nothing, as they were given. */
+export function unusedGlobs(globs: readonly Glob[]): string[] {
+  const used = new Set(globs.filter((glob) => glob.used).map(({ source }) => source));
+  return [...new Set(globs.map(({ source }) => source))].filter((source) => !used.has(source));
+}
+
 /** The first glob that matches the entry, or those that can match below it. */
 function match(
   active: readonly Active[],
@@ -208,13 +218,19 @@ function match(
   isDirectory: boolean,
 ): { by?: Glob; below: Active[] } {
   const below: Active[] = [];
+  let by: Glob | undefined;
   for (const one of active) {
     const at = advance(one, name);
     if (!at) continue;
     const { segments, onlyDirectories } = one.glob;
-    if (at.includes(segments.length) && (isDirectory || !onlyDirectories))
-      return { by: one.glob, below };
-    if (isDirectory) below.push({ glob: one.glob, at });
+    if (at.includes(segments.length) && (isDirectory || !onlyDirectories)) {
+      one.glob.used = true;
+      by ??= one.glob;
+    } else if (isDirectory) {
+      below.push({ glob: one.glob, at });
+    }
   }
-  return { below };
+  if (!by) return { below };
+  for (const { glob } of below) glob.used = true;
+  return { by, below };
 }

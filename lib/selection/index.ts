@@ -4,18 +4,21 @@
  * none there, and where none has one the directory is the engine's.
  */
 import { invalidType, invalidValue } from '../errors.js';
-import type { Filter, FilterEntry } from '../types.js';
-import { FilterAsker } from './filter.js';
+import type { FilterEntry } from '../types.js';
+import { type EntryFilter, FilterAsker } from './filter.js';
 import { Gitignore, type GitignoreOptions, type GitignoreScope, reasonOf } from './gitignore.js';
 import { type Glob, type GlobScope, globScope, judgeGlobs } from './globs.js';
+
+export { unusedGlobs } from './globs.js';
 import { type Listed, type SelectionWarning, textOf, type Verdict, verdicts } from './verdict.js';
 
+export type { EntryFilter } from './filter.js';
 export { type Listed, type SelectionWarning, type Verdict, verdicts } from './verdict.js';
 
 export interface SelectionOptions extends GitignoreOptions {
   include: readonly Glob[];
   exclude: readonly Glob[];
-  filter?: Filter | undefined;
+  filter?: EntryFilter | undefined;
   /** Also say why something is left out. */
   explain?: boolean;
 }
@@ -54,6 +57,8 @@ export interface Selection {
    * rejects with what the filter throws.
    */
   judge(scope: DirectoryScope, entries: readonly Listed[]): Judged | Promise<Judged>;
+  /** Whether a file of further rules, `ignoreFileNames`, was found. */
+  hasMet(ruleFileName: string): boolean;
 }
 
 /** Checks names of rule files. Throws ERR_INVALID_ARG_TYPE or _VALUE. */
@@ -92,7 +97,7 @@ export async function createSelection(
 }
 
 /** A selection by the user's function alone. */
-export function filterSelection(filter: Filter): Selection {
+export function filterSelection(filter: EntryFilter): Selection {
   return new TreeSelection({ path: '' }, undefined, new FilterAsker(filter), false);
 }
 
@@ -116,6 +121,10 @@ class TreeSelection implements Selection {
     this.#gitignore = gitignore;
     this.#asker = asker;
     this.#explain = explain;
+  }
+
+  hasMet(ruleFileName: string): boolean {
+    return this.#gitignore?.hasMet(ruleFileName) ?? false;
   }
 
   enter(

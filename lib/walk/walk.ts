@@ -4,6 +4,7 @@ import { homedir } from 'node:os';
 import type { NativeRoot } from '../engine/native.js';
 import { CopyError, invalid, invalidValue, refuse } from '../errors.js';
 import type { Request } from '../request/options.js';
+import type { EntryKind } from '../types.js';
 import { namesDescriptor, openedPath } from './descriptor.js';
 import {
   baseName,
@@ -18,7 +19,9 @@ import {
 import { all, mkdir, realpath, type Steps, stat, syncDirectory } from './steps.js';
 
 export interface Root extends NativeRoot {
-  isDirectory: boolean;
+  kind: EntryKind;
+  /** The names that lead from SRC to DEST, if DEST lies within SRC: the selection must exclude it. */
+  inside?: readonly Buffer[];
 }
 
 export interface Walk {
@@ -26,6 +29,8 @@ export interface Walk {
   /** The roots land in DEST by their names, not at its own path. */
   into: boolean;
   shown: Shown;
+  /** Sources that are missing, where others are copied. */
+  errors: CopyError[];
 }
 
 /**
@@ -40,9 +45,12 @@ export function* findRoots(request: Request): Steps<Walk> {
     throw refuse('ERR_FASTCP_MIRROR', 'a mirror would empty the root directory', shown.dest(dest));
   }
   const roots: Root[] = [];
+  const errors: CopyError[] = [];
   for (const source of sources) {
     const followSrc = endsInSlash(source) || request.dereference;
-    const { src, found } = yield* findSource(source, followSrc, shown);
+    const subject = yield* findUnlessMissing(source, followSrc, request, errors);
+    if (!subject) continue;
+    const { src, found } = subject;
     const target = into ? join(dest, yield* nameOf(source, shown)) : dest;
     const other = roots.findIndex((root) => root.dest.equals(target));
     if (other >= 0) {
@@ -53,16 +61,43 @@ export function* findRoots(request: Request): Steps<Walk> {
     // A link put in the place of what it leads to would be all that is left.
     const leadsTo = found.isSymbolicLink() ? yield* reachable(src) : undefined;
     const subjects = leadsTo?.isFile() ? [found, leadsTo] : [found];
-    for (const subject of request.compares ? [] : subjects) {
-      yield* refuseIntoItself(subject, target, shown.src(src), shown.dest(target));
+    let inside: Buffer[] | undefined;
+    for (const one of request.compares ? [] : subjects) {
+      inside = yield* refuseIntoItself(one, target, shown.src(src), shown.dest(target), request);
     }
     if (request.mirror && !request.compares) {
       yield* refuseToEmpty(src, target, shown.src(src), shown.dest(target));
     }
-    const isDirectory = found.isDirectory();
-    roots.push({ src, dest: target, followSrc, scope: 0, remove: false, isDirectory });
+    const kind = kindOf(found);
+    roots.push({
+      src,
+      dest: target,
+      followSrc,
+      scope: 0,
+      remove: false,
+      kind,
+      ...(inside && { inside }),
+    });
   }
-  return { roots, into, shown };
+  const [first] = errors;
+  if (first && roots.length === 0) throw first;
+  return { roots, into, shown, errors };
+}
+
+/** One of several sources that is missing is an error of its own where the copy goes on after errors. */
+function* findUnlessMissing(
+  source: Buffer,
+  follow: boolean,
+  { shown, several, onError }: Request,
+  errors: CopyError[],
+): Steps<{ src: Buffer; found: BigIntStats } | undefined> {
+  try {
+    return yield* findSource(source, follow, shown);
+  } catch (error) {
+    if (!several || onError === 'stop' || !(error instanceof CopyError)) throw error;
+    errors.push(error);
+    return undefined;
+  }
 }
 
 /** What is copied: SRC itself, or what is open as the descriptor that it names. */
@@ -91,8 +126,18 @@ function rename(error: unknown, path: string): unknown {
   if (!(error instanceof Error) || !('code' in error)) return error;
   const { code, errno, syscall } = error as NodeJS.ErrnoException;
   const [text = ''] = error.message.split(', ');
-  const fields = { path, ...(errno && { errno }), ...(syscall && { syscall }) };
+  const reason = text.replace(/^\w+: /, '');
+  const fields = { path, reason, ...(errno && { errno }), ...(syscall && { syscall }) };
   return new CopyError(String(code), `${text}, ${syscall} '${path}'`, fields);
+}
+
+function kindOf(stat: BigIntStats): EntryKind {
+  if (stat.isDirectory()) return 'directory';
+  if (stat.isSymbolicLink()) return 'symlink';
+  if (stat.isFIFO()) return 'fifo';
+  if (stat.isCharacterDevice()) return 'characterDevice';
+  if (stat.isBlockDevice()) return 'blockDevice';
+  return stat.isSocket() ? 'socket' : 'file';
 }
 
 function isMissing(error: unknown): boolean {
@@ -118,6 +163,11 @@ function isSame(a: BigIntStats, b: BigIntStats): boolean {
  * names: links and bind mounts lead to the same directory by other ways.
  */
 export function* isAtOrBelow(path: Buffer, directory: BigIntStats): Steps<boolean> {
+  return (yield* namesBelow(path, directory)) !== undefined;
+}
+
+/** The names that lead from `directory` to `path`, which must exist; undefined if it is not at or below it. */
+function* namesBelow(path: Buffer, directory: BigIntStats): Steps<Buffer[] | undefined> {
   let at: Buffer = yield* realpath(path);
   const here = [at];
   while (!isRoot(at)) {
@@ -125,7 +175,8 @@ export function* isAtOrBelow(path: Buffer, directory: BigIntStats): Steps<boolea
     here.push(at);
   }
   const found = yield* all(here.map((one) => () => stat(one, true)));
-  return found.some((one) => isSame(directory, one));
+  const depth = found.findIndex((one) => isSame(directory, one));
+  return depth < 0 ? undefined : here.slice(0, depth).map(baseName).reverse();
 }
 
 function* refuseIntoItself(
@@ -133,7 +184,8 @@ function* refuseIntoItself(
   target: Buffer,
   srcPath: string,
   destPath: string,
-): Steps<void> {
+  request: Request,
+): Steps<Buffer[] | undefined> {
   const isDirectory = src.isDirectory();
   const there = yield* existing(target, isDirectory);
   if (there && isSame(src, there)) {
@@ -143,10 +195,24 @@ function* refuseIntoItself(
     const why = 'the destination names an open file descriptor, which fastcp does not replace';
     throw refuse('ERR_FASTCP_DEST_IS_SPECIAL', why, srcPath, destPath);
   }
-  if (!isDirectory) return;
-  if (yield* isAtOrBelow(there ? target : yield* nearest(directoryOf(target)), src)) {
-    throw refuse('ERR_FS_CP_EINVAL', 'cannot copy a directory into itself', srcPath, destPath);
+  if (!isDirectory) return undefined;
+  const missing: Buffer[] = [];
+  let at = trimSlashes(target);
+  for (; !isRoot(at) && !(yield* existing(at, true)); at = directoryOf(at)) {
+    missing.unshift(baseName(at));
   }
+  const names = yield* namesBelow(yield* nearest(at), src);
+  if (!names) return undefined;
+  // Only the selection can tell, once its rules are read, whether the walk comes to DEST.
+  if (selects(request) && !request.atomic && !request.likeNode) return [...names, ...missing];
+  throw refuse('ERR_FS_CP_EINVAL', 'cannot copy a directory into itself', srcPath, destPath);
+}
+
+/** Whether something of SRC may be excluded. */
+function selects(request: Request): boolean {
+  const { gitignore, onlyIgnored, ignoreFileNames, include, exclude, filter } = request;
+  const lists = [...ignoreFileNames, ...include, ...exclude];
+  return gitignore || onlyIgnored || lists.length > 0 || filter !== undefined;
 }
 
 /** Directories of which nobody means that all but a copy goes. */

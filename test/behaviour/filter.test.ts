@@ -1,4 +1,5 @@
 // The user's own function under a running copy.
+import { byEntry } from '../support/filter.js';
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -28,20 +29,23 @@ const outcome = (promise: Promise<unknown>): Promise<unknown> =>
 
 describe('what it says', () => {
   test.each<[string, Filter]>([
-    ['at once', ({ name }) => !name.endsWith('7')],
-    ['by a promise', async ({ name }) => !name.endsWith('7')],
-    ['after a while', ({ name }) => sleep(name.length % 3, !name.endsWith('7'))],
+    ['at once', byEntry(({ name }) => !name.endsWith('7'))],
+    ['by a promise', byEntry(async ({ name }) => !name.endsWith('7'))],
+    ['after a while', byEntry(({ name }) => sleep(name.length % 3, !name.endsWith('7')))],
     [
       'either way',
-      ({ name }) => (name.includes('1') ? !name.endsWith('7') : sleep(0, !name.endsWith('7'))),
+      byEntry(({ name }) =>
+        name.includes('1') ? !name.endsWith('7') : sleep(0, !name.endsWith('7')),
+      ),
     ],
   ])('%s', async (_, filter) => {
     const dest = newDest();
     const asked: FilterEntry[] = [];
     await copyTree(src, dest, {
-      filter: (entry) => {
-        asked.push(entry);
-        return filter(entry);
+      filter: (from, to, entry) => {
+        expect([from, to]).toEqual([join(src, entry.path), join(dest, entry.path)]);
+        if (entry.path !== '') asked.push(entry);
+        return filter(from, to, entry);
       },
     });
     const isKept = (path: string): boolean => path.split('/').every((name) => !name.endsWith('7'));
@@ -72,7 +76,7 @@ describe('what it throws comes out as it is, and nothing is left behind', () => 
       const throwing = thrower(() => {
         throw value;
       });
-      const rejecting: Filter = (entry) => Promise.resolve(entry).then(throwing);
+      const rejecting: Filter = (...about) => Promise.resolve().then(() => throwing(...about));
       for (const filter of [throwing, rejecting]) {
         const before = openFiles();
         const dest = newDest();
@@ -134,14 +138,14 @@ describe('an abort does not wait for it', () => {
 
 test('a filter that copies a tree itself', async () => {
   const inner: Promise<unknown>[] = [];
-  const filter: Filter = async ({ path, kind }) => {
+  const filter = byEntry(async ({ path, kind }) => {
     if (kind === 'directory') {
       const copied = copyTree(join(src, path), newDest(), { filter: () => true });
       inner.push(copied);
       await copied;
     }
     return true;
-  };
+  });
   const dest = newDest();
   await copyTree(src, dest, { filter });
   expect(walk(dest)).toEqual(all);
@@ -149,7 +153,7 @@ test('a filter that copies a tree itself', async () => {
 });
 
 test('many copies with slow filters at once', async () => {
-  const filter: Filter = ({ name }) => (name.endsWith('3') ? sleep(1, true) : true);
+  const filter = byEntry(({ name }) => (name.endsWith('3') ? sleep(1, true) : true));
   const dests = Array.from({ length: 8 }, newDest);
   await Promise.all(dests.map((dest) => copyTree(src, dest, { filter })));
   for (const dest of dests) expect(walk(dest)).toEqual(all);
@@ -204,7 +208,7 @@ test('on the command line: verdicts in JSON', () => {
     .trim()
     .split('\n')
     .map((line) => JSON.parse(line));
-  expect(events.filter(({ action }) => action === 'leave')).toMatchObject([
+  expect(events.filter(({ action }) => action === 'exclude')).toMatchObject([
     { type: 'entry', kind: 'directory', path: join(src, 'group-1'), reason: 'exclude: group-1' },
   ]);
   expect(events.at(-1)).toMatchObject({ type: 'result', errorCount: 0 });

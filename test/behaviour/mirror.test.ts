@@ -1,4 +1,5 @@
 // Doing it again: what is unchanged is left alone, what SRC does not have goes.
+import { byEntry } from '../support/filter.js';
 import { execFileSync } from 'node:child_process';
 import {
   chmodSync,
@@ -425,8 +426,8 @@ describe('what SRC does not have', () => {
   });
 
   test.for<[string, CopyOptions]>([
-    ['a filter', { filter: ({ name }) => name !== 'mine' }],
-    ['one that takes its time', { filter: ({ name }) => sleep(2, name !== 'mine') }],
+    ['a filter', { filter: byEntry(({ name }) => name !== 'mine') }],
+    ['one that takes its time', { filter: byEntry(({ name }) => sleep(2, name !== 'mine')) }],
     ['a rule', { ignoreFileNames: ['.rules'] }],
   ])('is protected by %s', async ([, options]) => {
     makeFiles(src, { '.rules': 'mine\n', 'a/keep': '' });

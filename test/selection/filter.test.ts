@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import { setImmediate as turn } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Listed, type Selection, verdicts } from '../../lib/selection/index.js';
-import type { Filter, FilterEntry } from '../../lib/types.js';
+import type { EntryFilter } from '../../lib/selection/filter.js';
+import type { FilterEntry } from '../../lib/types.js';
 import { makeFiles } from '../support/trees.js';
 import { filesTaken, select, walk } from './support/walk.js';
 
@@ -17,7 +18,7 @@ afterAll(() => rmSync(src, { recursive: true, force: true }));
 
 const { leave, take } = verdicts;
 
-async function selectionOf(filter: Filter): Promise<Selection> {
+async function selectionOf(filter: EntryFilter): Promise<Selection> {
   return (await select(src, { filter })) as Selection;
 }
 
@@ -27,7 +28,7 @@ const listing = (count: number): Listed[] =>
 describe('what it is asked', () => {
   test('every entry once, parents first, with path, name, kind and parent', async () => {
     const entries = new Map<string, FilterEntry>();
-    const filter: Filter = (entry) => {
+    const filter: EntryFilter = (entry) => {
       expect(entries.has(entry.path)).toBe(false);
       entries.set(entry.path, entry);
       return true;
@@ -44,7 +45,7 @@ describe('what it is asked', () => {
 
   test('nothing that globs leave out, and directories that are only looked into', async () => {
     const asked: string[] = [];
-    const filter: Filter = ({ path }) => asked.push(path) > 0;
+    const filter: EntryFilter = ({ path }) => asked.push(path) > 0;
     const { taken } = await walk(src, { include: ['b/d/e'], filter });
     expect(asked).toEqual(['b', 'b/d', 'b/d/e']);
     expect(taken).toEqual(['b/', 'b/d/', 'b/d/e']);
@@ -57,7 +58,7 @@ describe.each([
 ])('%s answers', (_, reply) => {
   test('false on a directory leaves out what is in it', async () => {
     const asked: string[] = [];
-    const filter: Filter = ({ path }) => {
+    const filter: EntryFilter = ({ path }) => {
       asked.push(path);
       return reply(path !== 'b' && path !== 'a');
     };

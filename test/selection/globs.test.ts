@@ -42,12 +42,20 @@ everything.push('src/deep/d.js', 'test/[id].ts', 'test/e.ts', 'Ã©/x');
 
 describe('what is taken', () => {
   test.each<[include: string[], exclude: string[], taken: string[]]>([
-    [['*.ts'], [], ['a.ts']],
+    // a glob without a slash matches a name at any depth, one with a slash is relative to SRC
+    [['*.ts'], [], ['a.ts', 'src/b.ts', 'src/deep/.c/c.ts', 'test/[id].ts', 'test/e.ts']],
+    [['b.ts'], [], ['src/b.ts']],
+    [['deep'], [], ['src/deep/.c/c.ts', 'src/deep/d.js']],
+    [['deep/'], [], ['src/deep/.c/c.ts', 'src/deep/d.js']],
+    [['/deep', 'deep/d.js'], [], []],
+    [['/*.ts'], [], ['a.ts']],
+    [['./*.ts'], [], ['a.ts']],
+    [['src'], ['deep', '*.map'], ['src/b.ts']],
     [['**/*.ts'], [], ['a.ts', 'src/b.ts', 'src/deep/.c/c.ts', 'test/[id].ts', 'test/e.ts']],
     [['src/*.ts'], [], ['src/b.ts']],
     [['./src/*.ts'], [], ['src/b.ts']],
     [['src//*.ts'], [], ['src/b.ts']],
-    [['.*'], [], ['.env']],
+    [['/.*'], [], ['.env']],
     [['*'], [], everything],
     [['**'], [], everything],
     // a glob that names a directory names all that is in it
@@ -61,19 +69,19 @@ describe('what is taken', () => {
     [['{a,e}.ts', 'test/{e,x}.ts'], [], ['a.ts', 'test/e.ts']],
     [['{src/b,test/e}.ts'], [], ['src/b.ts', 'test/e.ts']],
     [['{src/{b,x},test/e}.{ts,map}'], [], ['src/b.map', 'src/b.ts', 'test/e.ts']],
-    [['[ab].ts'], [], ['a.ts']],
-    [['[!ab].ts', 'test/[!ab].ts'], [], ['test/e.ts']],
-    [['[^ab].ts', 'test/[^ab].ts'], [], ['test/e.ts']],
-    [['{[!b],x}.ts'], [], ['a.ts']],
+    [['/[ab].ts'], [], ['a.ts']],
+    [['/[!ab].ts', 'test/[!ab].ts'], [], ['test/e.ts']],
+    [['/[^ab].ts', 'test/[^ab].ts'], [], ['test/e.ts']],
+    [['/{[!b],x}.ts'], [], ['a.ts']],
     [['test/@([!a]).ts'], [], ['test/e.ts']],
-    [['[[:alpha:]].m[]a]p', 'src/[a-c].[!]m]s'], [], ['a.map', 'src/b.ts']],
-    [['[!x-z]'], [], ['Ã©/x']],
+    [['/[[:alpha:]].m[]a]p', 'src/[a-c].[!]m]s'], [], ['a.map', 'src/b.ts']],
+    [['/[!x-z]'], [], ['Ã©/x']],
     [['[à-ï]'], [], ['Ã©/x']],
-    [['!(a).ts'], [], []],
+    [['/!(a).ts'], [], []],
     [['a.!(ts)'], [], ['a.map']],
     [['test/[id].ts'], [], ['test/[id].ts']],
     [['test/\\[id\\].ts'], [], ['test/[id].ts']],
-    [['?'], [], ['Ã©/x']],
+    [['/?'], [], ['Ã©/x']],
     // exclude wins
     [['**/*.ts'], ['src'], ['a.ts', 'test/[id].ts', 'test/e.ts']],
     [['src'], ['src/deep/*.js'], ['src/b.map', 'src/b.ts', 'src/deep/.c/c.ts']],
@@ -97,7 +105,7 @@ test('parents of what is included come along, directories with nothing taken do 
 });
 
 test('why something is left out', async () => {
-  const { left } = await walk(src, { include: ['*.*'], exclude: ['**/*.map'] });
+  const { left } = await walk(src, { include: ['/*.*'], exclude: ['**/*.map'] });
   expect(left.get('a.map')).toBe('exclude: **/*.map');
   expect(left.get('test')).toBe('include: no glob matches');
 });
@@ -148,7 +156,7 @@ describe('globs that are none', () => {
     ['@(a/b)', /without a slash in them/],
     ['', /not empty/],
     ['./', /not empty/],
-    ['/a', /relative to SRC/],
+    ['/', /not empty/],
     ['../a', /without '\.' and '\.\.'/],
     ['!a', /does not begin with '!'/],
     ['a/*b*c*d*{e,f}', /at most 3 stars/],

@@ -1,0 +1,81 @@
+/** Options of cp, rsync and others that fastcp does not have, and what to use instead. */
+
+const always = 'fastcp always does this; leave the option out';
+const notNeeded = 'not needed for local copies; leave it out';
+const mirror = 'use --mirror';
+
+/** By the option; several spellings share a line. */
+const instead: Record<string, string> = {
+  '-i --interactive': 'use -n to keep existing files, or --dry-run to see them first',
+  '--parents':
+    'fastcp creates missing parents of DEST itself; to keep the path of SRC, write it in DEST',
+  '--attributes-only': 'use --sync -p on a copy: it sets metadata and copies nothing unchanged',
+  '--remove-destination': 'fastcp replaces files by renaming; leave the option out',
+  '--strip-trailing-slashes': 'write SRC without the slash',
+  '--suffix': 'use --backup=numbered or --backup=existing',
+  '-Z --context': 'use -a or --preserve=xattr, which preserve the SELinux context',
+  '--copy-contents': 'fastcp copies FIFOs and devices as such',
+  '--debug': 'set NODE_DEBUG=fastcp',
+  '--keep-directory-symlink': 'name the directory itself as DEST',
+  '-H --hard-links': 'use -d, -a or --preserve=links',
+  '-A --acls -X --xattrs': 'use -a or --preserve=xattr',
+  '-o --owner -g --group': 'use -p or --preserve=ownership',
+  '--perms --executability': always,
+  '--times': 'use -p or --preserve=timestamps',
+  '-D --devices --specials': always,
+  '-S': 'use --sparse=always',
+  '--links': always,
+  '-k --copy-dirlinks -K --keep-dirlinks': 'use -L to copy the targets of symlinks',
+  '--copy-links': 'use -L',
+  '--copy-unsafe-links --safe-links --munge-links':
+    'symlinks are copied as they are; use -L or --exclude',
+  '--no-links': 'exclude the symlinks by name',
+  '-c': 'use --checksum',
+  '-I --ignore-times': 'use --checksum',
+  '--size-only': 'use --quick-check, which compares size and mtime',
+  '--modify-window': 'fastcp knows the timestamp granularity of each file system',
+  '--existing --ignore-non-existing': 'not supported: fastcp creates what is missing',
+  '--ignore-existing': 'use -n',
+  '--remove-source-files': 'not supported: fastcp never changes SRC',
+  '--del --delete-before --delete-during --delete-delay --delete-after': mirror,
+  '--max-delete': 'use --mirror --dry-run to see what would be deleted',
+  '--ignore-errors': `${always}: only directories that cannot be read protect their copies`,
+  '--link-dest --copy-dest --compare-dest': 'use --atomic --reuse=hard-link or --reuse=clone',
+  '--files-from': 'use --include-from',
+  '--filter --cvs-exclude -C -F': 'use --gitignore, --ignore-file-name, --include and --exclude',
+  '--relative': 'write the path in DEST',
+  '--dirs --no-recursive': 'fastcp copies directories with everything in them; use --exclude',
+  '--max-size --min-size': 'not supported; the library has a filter function',
+  '--chmod --chown --usermap --groupmap': 'not supported; change the copy afterwards',
+  '--numeric-ids --fake-super --super': notNeeded,
+  '-z --compress --compress-level -e --rsh --rsync-path --bwlimit --partial --partial-dir':
+    notNeeded,
+  '--inplace --append --append-verify --whole-file -W --delay-updates --temp-dir': notNeeded,
+  '--info --stats --itemize-changes --out-format --log-file': 'use -v or --json',
+  '--human-readable': `${always}, and --json has exact numbers`,
+  '--timeout --contimeout --port --daemon': 'fastcp copies on one machine only',
+  '--overwrite': 'fastcp replaces existing files; use -n to keep them',
+  '--hard-link --hardlink': 'use -l',
+  '--symlink --soft-link': 'use -s',
+  '-w --workers --threads': 'use -j',
+  '--block-size --driver': 'fastcp chooses the copy method itself; see --doctor',
+  '--skip-existing': 'use -n',
+  '--ignore-file': 'use --ignore-file-name',
+  '--stop': 'use --fail-fast',
+};
+
+const byOption = new Map(
+  Object.entries(instead).flatMap(([options, text]) =>
+    options.split(' ').map((option) => [option, text] as const),
+  ),
+);
+
+/** A usage error of commander's, with what to use instead of an option that fastcp does not have. */
+export function insteadOf(text: string): string {
+  const [, option = ''] = /^error: unknown option '([^'=]+)/.exec(text) ?? [];
+  const hint = byOption.get(option);
+  return hint === undefined ? text : `error: unknown option '${option}': ${hint}\n`;
+}
+
+/** For the tests: every option that has a hint. */
+export const knownHabits: readonly string[] = [...byOption.keys()];

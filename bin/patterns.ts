@@ -1,0 +1,24 @@
+/** The files of --include-from and --exclude-from, as rsync reads them. */
+import { readFileSync } from 'node:fs';
+
+/** One glob per line; empty lines and those that begin with `#` or `;` mean nothing. `-` is standard input. */
+export function readPatterns(file: string, error: (text: string) => never): string[] {
+  const lines = read(file, error).split(/\r?\n/);
+  return lines.flatMap((line, index) => {
+    if (/^\s*$|^[#;]/.test(line)) return [];
+    if (/^[-+] |^!$/.test(line)) {
+      error(
+        `${file}:${index + 1}: rsync's filter rules ('${line}') are not supported: one glob per line`,
+      );
+    }
+    return [line];
+  });
+}
+
+function read(file: string, error: (text: string) => never): string {
+  try {
+    return readFileSync(file === '-' ? 0 : file, 'utf8');
+  } catch (failure) {
+    return error(`cannot read the globs in '${file}': ${(failure as Error).message}`);
+  }
+}

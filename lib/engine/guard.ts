@@ -1,0 +1,37 @@
+/** What can only be refused once the selection is known: DEST within SRC, and a mirror of another repository. */
+import { refuse } from '../errors.js';
+import type { Request } from '../request/options.js';
+import { join } from '../walk/paths.js';
+import { run } from '../walk/steps.js';
+import { existing, type Walk } from '../walk/walk.js';
+import type { Answers } from './answers.js';
+
+/** What version control keeps of a repository in its root directory. */
+const repositories = ['.git', '.hg', '.svn'];
+
+/**
+ * Rejects with `ERR_FS_CP_EINVAL` if a root's DEST lies within its SRC and is not excluded, and with
+ * `ERR_FASTCP_MIRROR` if a mirror would delete a repository that SRC does not have.
+ */
+export async function refuseBySelection(
+  { roots, shown }: Walk,
+  answers: Answers,
+  request: Request,
+): Promise<void> {
+  for (const root of roots) {
+    const [src, dest] = [shown.src(root.src), shown.dest(root.dest)];
+    if (root.inside && !(await answers.isExcluded(root, root.inside))) {
+      const why =
+        'cannot copy a directory into itself; exclude the destination to copy everything else';
+      throw refuse('ERR_FS_CP_EINVAL', why, src, dest);
+    }
+    if (!request.mirror || request.compares || root.kind !== 'directory') continue;
+    for (const name of repositories.map((one) => Buffer.from(one))) {
+      const there = await run(existing(join(root.dest, name), false));
+      if (!there || (await run(existing(join(root.src, name), false)))) continue;
+      if (!request.deleteExcluded && (await answers.isExcluded(root, [name]))) continue;
+      const why = `a mirror would delete the repository of the destination; exclude '${name}' to keep it`;
+      throw refuse('ERR_FASTCP_MIRROR', why, src, dest);
+    }
+  }
+}

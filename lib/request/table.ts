@@ -1,0 +1,247 @@
+/**
+ * The one table of the options of copyTree(): what each may be, its default, and how the command line spells it. The
+ * checks (options.ts), the engine's flags (run-engine.ts), the help, the completions and the man page read it. A leaf:
+ * it loads nothing, so that `--help` needs no addon.
+ */
+import type { CopyOptions } from '../types.js';
+
+export const reflinkModes = ['auto', 'always', 'never'] as const;
+const sparseModes = ['auto', 'always'] as const;
+const snapshotModes = ['never', 'auto', 'always'] as const;
+const reuseModes = ['clone', 'hardLink'] as const;
+const backupModes = ['numbered', 'existing'] as const;
+const onErrorModes = ['stop', 'continue'] as const;
+
+/** How the command line spells an option; the help shows the groups in this order. */
+export const groups = {
+  select: 'Selecting entries:',
+  existing: 'Existing entries of DEST:',
+  metadata: 'Metadata and links:',
+  content: 'Copying:',
+  output: 'Output:',
+} as const;
+
+/** `common` options are in `--help`, all in `--help-all`. */
+export interface Spelling {
+  group: keyof typeof groups;
+  flags: string;
+  help: string;
+  common?: true;
+}
+
+export interface Flag {
+  type: 'flag';
+  default: boolean;
+  /** The engine has a flag of the same name. */
+  native?: true;
+  cli?: Spelling;
+}
+
+export interface Choice<T extends string> {
+  type: 'choice';
+  choices: readonly [T, ...T[]];
+  /** Undefined: the option is off. */
+  default: T | undefined;
+  cli?: Spelling;
+}
+
+/** One with a check of its own. */
+export interface Other {
+  type: 'other';
+  cli?: Spelling;
+}
+
+type Common = Omit<Flag, 'type' | 'default'>;
+
+const flag = (more: Common = {}): Flag => ({ type: 'flag', default: false, ...more });
+/** One that is true unless it is switched off. */
+const on = (more: Common = {}): Flag => ({ type: 'flag', default: true, ...more });
+const choice = <T extends string>(
+  choices: readonly [T, ...T[]],
+  fallback: T | undefined,
+  cli?: Spelling,
+): Choice<T> => ({ type: 'choice', choices, default: fallback, ...(cli && { cli }) });
+const other = (cli?: Spelling): Other => ({ type: 'other', ...(cli && { cli }) });
+
+/** The arguments of cli(): group, flags, help, and whether it is common. */
+function cli(group: keyof typeof groups, flags: string, help: string, common?: 'common'): Spelling {
+  return { group, flags, help, ...(common && { common: true as const }) };
+}
+
+export const table = {
+  gitignore: flag({
+    cli: cli('select', '--gitignore', 'exclude .git and everything that git ignores', 'common'),
+  }),
+  onlyIgnored: flag({
+    cli: cli('select', '--only-ignored', 'copy only what git ignores', 'common'),
+  }),
+  include: other(cli('select', '--include <glob>', 'copy only matches (repeatable)', 'common')),
+  exclude: other(cli('select', '--exclude <glob>', 'exclude matches (repeatable)', 'common')),
+  ignoreFileNames: other(
+    cli('select', '--ignore-file-name <name>', 'also read rules from files of this name'),
+  ),
+  filter: other(),
+  oneFileSystem: flag({
+    native: true,
+    cli: cli('select', '-x, --one-file-system', 'do not enter mount points in SRC'),
+  }),
+  shard: other(cli('select', '--shard <i/n>', 'copy only part i of n, counted from 1')),
+
+  sync: flag({
+    native: true,
+    cli: cli('existing', '--sync', 'skip unchanged files, and preserve timestamps', 'common'),
+  }),
+  mirror: flag({
+    native: true,
+    cli: cli('existing', '--mirror', '--sync, and delete what SRC does not have', 'common'),
+  }),
+  deleteExcluded: flag({
+    native: true,
+    cli: cli('existing', '--delete-excluded', 'with --mirror: also delete excluded entries'),
+  }),
+  checksum: flag({
+    native: true,
+    cli: cli('existing', '--checksum', '--sync, and compare the content of every file'),
+  }),
+  quickCheck: flag({
+    native: true,
+    cli: cli('existing', '--quick-check', '--sync, and trust equal size and mtime, as rsync does'),
+  }),
+  update: flag({
+    native: true,
+    cli: cli('existing', '-u, --update', "replace a file only if SRC's is newer", 'common'),
+  }),
+  force: on({ native: true }),
+  errorOnExist: flag({
+    native: true,
+    cli: cli('existing', '--error-on-exist', 'keep existing entries, and fail if there are any'),
+  }),
+  backup: choice(
+    backupModes,
+    undefined,
+    cli('existing', '--backup [=how]', 'rename what is replaced: numbered or existing'),
+  ),
+  atomic: other(
+    cli('existing', '--atomic [=two-step]', 'replace DEST as a whole, or not at all', 'common'),
+  ),
+  reuse: choice(
+    reuseModes,
+    undefined,
+    cli('existing', '--reuse <how>', 'with --atomic: take equal files over, by clone or hard-link'),
+  ),
+  parents: on({ cli: cli('existing', '--no-mkpath', 'fail if a parent of DEST is missing') }),
+
+  preserve: other(cli('metadata', '--preserve [=list]', 'preserve the listed kinds')),
+  preserveTimestamps: flag(),
+  strict: flag({
+    native: true,
+    cli: cli('metadata', '--strict', 'fail if metadata cannot be preserved'),
+  }),
+  dereference: flag({
+    native: true,
+    cli: cli('metadata', '-L, --dereference', 'copy the targets of symlinks'),
+  }),
+  verbatimSymlinks: on(),
+  recursive: on(),
+  hardLink: flag({ cli: cli('metadata', '-l, --link', 'create hard links instead of copies') }),
+  symlink: flag({
+    cli: cli('metadata', '-s, --symbolic-link', 'create symlinks instead of copies'),
+  }),
+
+  reflink: choice(
+    reflinkModes,
+    'auto',
+    cli('content', '--reflink [=when]', 'share blocks with SRC: auto, always or never'),
+  ),
+  sparse: choice(
+    sparseModes,
+    'auto',
+    cli('content', '--sparse <when>', 'preserve holes (auto), or turn zeros into holes (always)'),
+  ),
+  snapshot: choice(
+    snapshotModes,
+    'never',
+    cli('content', '--snapshot [=when]', 'copy by one snapshot: always, auto or never'),
+  ),
+  fsync: flag({
+    native: true,
+    cli: cli('content', '--fsync', 'wait until everything is on disk'),
+  }),
+  verify: flag({
+    native: true,
+    cli: cli('content', '--verify', 'read back what was written, and compare'),
+  }),
+  concurrency: other(cli('content', '-j, --jobs <n>', 'use at most n threads')),
+  onError: choice(onErrorModes, 'stop'),
+  signal: other(),
+  dryRun: flag({
+    native: true,
+    cli: cli('output', '--dry-run', 'print what would be done, and write nothing', 'common'),
+  }),
+  entries: flag({ native: true }),
+  onProgress: other(),
+} satisfies { [K in keyof Required<CopyOptions>]: Flag | Choice<string> | Other };
+
+type Table = typeof table;
+
+export type FlagName = {
+  [K in keyof Table]: Table[K] extends Flag ? K : never;
+}[keyof Table];
+
+export type ChoiceName = {
+  [K in keyof Table]: Table[K] extends Choice<string> ? K : never;
+}[keyof Table];
+
+/** The flags that the engine reads under their own names. */
+export const nativeFlags = [
+  'oneFileSystem',
+  'sync',
+  'mirror',
+  'deleteExcluded',
+  'checksum',
+  'quickCheck',
+  'update',
+  'force',
+  'errorOnExist',
+  'strict',
+  'dereference',
+  'fsync',
+  'verify',
+  'dryRun',
+  'entries',
+] as const satisfies readonly FlagName[];
+
+/**
+ * Options that exclude each other: the first cannot be combined with the second, and why. Where both have a value the
+ * pair is refused; `force` counts where it is false.
+ */
+export const conflicts: readonly [keyof CopyOptions, keyof CopyOptions, why?: string][] = [
+  ['onlyIgnored', 'gitignore'],
+  ['quickCheck', 'checksum'],
+  ['hardLink', 'symlink'],
+  ['mirror', 'shard', 'a shard does not know what the others copy'],
+  ['mirror', 'backup', 'the next run would delete the backups'],
+  ['mirror', 'force', 'a mirror replaces what differs'],
+  ['mirror', 'update', 'a mirror replaces newer entries as well'],
+  ['mirror', 'symlink', 'symlinks to SRC are always up to date'],
+  ['mirror', 'errorOnExist', 'a mirror replaces what differs'],
+  ['sync', 'force', 'a sync replaces what differs'],
+  ['sync', 'update', 'a sync replaces newer entries as well'],
+  ['sync', 'symlink', 'symlinks to SRC are always up to date'],
+  ['sync', 'errorOnExist', 'a sync replaces what differs'],
+  ['update', 'force', 'it would replace nothing'],
+  ['update', 'errorOnExist', 'it would replace nothing'],
+  ['atomic', 'force', 'nothing of the old DEST stays'],
+  ['atomic', 'errorOnExist', 'nothing of the old DEST stays'],
+  ['atomic', 'update', 'nothing of the old DEST stays'],
+  ['atomic', 'backup', 'nothing of the old DEST stays'],
+  ['atomic', 'mirror', 'everything is copied anew'],
+  ['atomic', 'sync', 'everything is copied anew'],
+  ['atomic', 'shard', 'a shard is not the whole tree'],
+];
+
+/** Options that mean nothing without another one. */
+export const requirements: readonly [keyof CopyOptions, keyof CopyOptions][] = [
+  ['deleteExcluded', 'mirror'],
+  ['reuse', 'atomic'],
+];
