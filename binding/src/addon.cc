@@ -49,34 +49,36 @@ Preserve preserve_of(uint32_t kinds) {
 }
 
 Options options_of(const Napi::Object& from) {
+  const auto on = [&](const char* name) { return flag(from, name); };
+  const auto number = [&](const char* name) {
+    return from.Get(name).As<Napi::Number>().Uint32Value();
+  };
   Options options;
-  options.force = flag(from, "force");
-  options.error_on_exist = flag(from, "errorOnExist");
-  options.dry_run = flag(from, "dryRun");
-  options.compares = flag(from, "compares");
-  options.one_file_system = flag(from, "oneFileSystem");
-  options.stop_on_error = flag(from, "stopOnError");
-  options.journal = flag(from, "entries");
-  options.preserve = preserve_of(from.Get("preserve").As<Napi::Number>().Uint32Value());
-  options.preserve.existing_directories = flag(from, "existingDirectories");
-  options.preserve.bare = flag(from, "bare");
-  options.dereference = flag(from, "dereference");
-  options.absolute_symlinks = flag(from, "absoluteSymlinks");
-  options.like_node = flag(from, "likeNode");
-  options.find_holes = flag(from, "findHoles");
-  options.backup = flag(from, "backup");
-  options.fsync = flag(from, "fsync");
-  options.strict = flag(from, "strict");
-  options.sync = flag(from, "sync");
-  options.checksum = flag(from, "checksum");
-  options.quick_check = flag(from, "quickCheck");
-  options.mirror = flag(from, "mirror");
-  options.delete_excluded = flag(from, "deleteExcluded");
-  options.verify = flag(from, "verify");
-  options.shard = from.Get("shard").As<Napi::Number>().Uint32Value();
-  options.shards = from.Get("shards").As<Napi::Number>().Uint32Value();
-  options.instead = static_cast<Instead>(from.Get("instead").As<Napi::Number>().Uint32Value());
-  options.reflink = static_cast<Reflink>(from.Get("reflink").As<Napi::Number>().Uint32Value());
+  options.preserve = preserve_of(number("preserve"));
+  options.preserve.existing_directories = on("existingDirectories");
+  options.preserve.remove_existing_attributes = on("bare");
+  options.content = {.reflink = static_cast<Reflink>(number("reflink")),
+                     .find_holes = on("findHoles"),
+                     .verify = on("verify"),
+                     .fsync = on("fsync"),
+                     .instead = static_cast<Instead>(number("instead"))};
+  options.existing = {
+      .force = on("force"), .error_on_exist = on("errorOnExist"), .backup = on("backup")};
+  options.incremental = {.sync = on("sync"),
+                         .checksum = on("checksum"),
+                         .quick_check = on("quickCheck"),
+                         .mirror = on("mirror"),
+                         .delete_excluded = on("deleteExcluded")};
+  options.traversal = {.dereference = on("dereference"),
+                       .one_file_system = on("oneFileSystem"),
+                       .shard = number("shard"),
+                       .shards = number("shards")};
+  options.compatibility = {.like_node = on("likeNode"),
+                           .absolute_symlinks = on("absoluteSymlinks")};
+  options.reporting = {
+      .stop_on_error = on("stopOnError"), .strict = on("strict"), .journal = on("entries")};
+  options.dry_run = on("dryRun");
+  options.compares = on("compares");
   return options;
 }
 
@@ -191,7 +193,7 @@ class JobHandle : public Napi::ObjectWrap<JobHandle> {
   /** takeQuestions(limit): see Questions::take(). */
   Napi::Value take_questions(const Napi::CallbackInfo& info) {
     const auto limit = info[0].As<Napi::Number>().Uint32Value();
-    const bool extras_go = job_->engine().options.delete_excluded;
+    const bool extras_go = job_->engine().options.incremental.delete_excluded;
     return buffer_of(info.Env(), job_->engine().questions.take(limit, extras_go));
   }
 

@@ -13,50 +13,114 @@ using Scope = uint32_t;
 
 enum class Reflink : uint8_t { automatic, always, never };
 
-/** What is made of a file: a copy, or one more name or a link for the one in SRC. */
+/** What the copy makes of a file: a copy, a hard link to the file of SRC, or a symlink to it. */
 enum class Instead : uint8_t { copy, hard_link, symlink };
 
-/** What is kept of an entry beside its content. */
+/**
+ * What is preserved of an entry beside its content. Read by entry/metadata.cc and entry/attributes.cc, which set it
+ * and compare it.
+ */
 struct Preserve {
+  /** The mode. Else new entries get what umask leaves. */
   bool mode = true;
+  /** The mtime; also asks for one more look at a source after its copy (copy_entry.cc). */
   bool timestamps = false;
+  /** User and group. */
   bool ownership = false;
+  /** Extended attributes, ACLs and capabilities. */
   bool xattrs = false;
-  bool hard_links = false;            // names of one file stay names of one file
-  bool existing_directories = false;  // directories that DEST has get what SRC's have, too
-  bool bare = false;                  // without `xattrs`: entries that DEST has lose theirs
+  /** Hard links of one file stay hard links of one file (run/hard_links.h). */
+  bool hard_links = false;
+  /** Directories that DEST already has get all of this, too; else only new directories do. */
+  bool existing_directories = false;
+  /** Without `xattrs`: removes the attributes of entries that DEST already has. */
+  bool remove_existing_attributes = false;
 };
 
-struct Options {
-  Preserve preserve{};
-  bool dereference = false;        // links in SRC stand for what they point to
-  bool absolute_symlinks = false;  // relative links are made absolute, as Node's fs.cp does
-  bool like_node = false;          // FIFOs, sockets and some links are errors, as in Node's fs.cp
-  bool find_holes = false;         // zeros become holes
-  bool backup = false;             // what is replaced gets a name with a number
-  bool fsync = false;
-  bool strict = false;             // what cannot be preserved is an error
-  bool sync = false;               // what is unchanged is left alone
-  bool checksum = false;           // and only contents prove that
-  bool quick_check = false;        // or else size and mtime do
-  bool mirror = false;             // what SRC does not have is removed
-  bool delete_excluded = false;    // so is what is not selected
-  bool verify = false;             // what was written is read back
-  uint32_t shard = 0, shards = 1;  // this copy's part of the tree, and of how many
-  Instead instead = Instead::copy;
-  bool force = true;
-  bool error_on_exist = false;
-  bool dry_run = false;
-  bool compares = false;  // a dry run that tells how two trees differ, and refuses nothing for it
-  bool one_file_system = false;
-  bool stop_on_error = true;
-  bool journal = false;
+/** How the content of a file is copied. Read by entry/copy_content.cc and entry/copy_entry.cc. */
+struct Content {
+  /** Whether a file is cloned: where that pays, or always (else an error), or never. */
   Reflink reflink = Reflink::automatic;
+  /** Blocks of zeros become holes. Excludes cloning and copy_file_range(). */
+  bool find_holes = false;
+  /** Each copy is read back and compared with its source before it gets its name. */
+  bool verify = false;
+  /** Each file is synchronized before it gets its name, each directory when it is finished. */
+  bool fsync = false;
+  /** What the copy makes of a file. */
+  Instead instead = Instead::copy;
+};
 
-  /** For entries in SRC: what a link there stands for. */
+/** What happens to an entry of DEST, not a directory, whose name SRC has too. Read by entry/conflict.cc and entry/place.cc. */
+struct Existing {
+  /** The entry is replaced; else it stays. */
+  bool force = true;
+  /** Without `force`: an entry that stays is an error. */
+  bool error_on_exist = false;
+  /** A replaced entry is kept under a name with a number, as `cp --backup=numbered` does. */
+  bool backup = false;
+};
+
+/** What a repeated copy leaves alone, and what it deletes. */
+struct Incremental {
+  /** Unchanged entries are left alone (entry/unchanged.h), and directories of DEST are marked (entry/mark.h). */
+  bool sync = false;
+  /** With `sync`: only equal contents prove that a file is unchanged. Read by entry/unchanged.cc. */
+  bool checksum = false;
+  /** With `sync`: equal size and mtime are enough. Read by entry/unchanged.cc. */
+  bool quick_check = false;
+  /** With `sync`: deletes what only DEST has (tree/mirror.h). */
+  bool mirror = false;
+  /** With `mirror`: also deletes what the selection excludes. Read by tree/answers.cc. */
+  bool delete_excluded = false;
+};
+
+/** Which entries of SRC are visited, and what a symlink among them stands for. Read by tree/ and by each look at SRC. */
+struct Traversal {
+  /** A symlink in SRC stands for its target. */
+  bool dereference = false;
+  /** Directories where another file system is mounted are skipped: tree/copy_directory.cc. */
+  bool one_file_system = false;
+  /** This copy's part of the tree, counted from 0, and the number of parts: tree/shard.h. */
+  uint32_t shard = 0, shards = 1;
+
+  /** For platform calls that look at an entry of SRC. */
   [[nodiscard]] platform::Follow follow() const {
     return dereference ? platform::Follow::yes : platform::Follow::no;
   }
+};
+
+/** Rules of Node's fs.cp that differ from ours. Set by fastcp/fs. */
+struct Compatibility {
+  /** FIFOs, sockets and some symlinks are errors: entry/copy_entry.cc, copy_other.cc, conflict.cc. */
+  bool like_node = false;
+  /** Relative symlinks become absolute: entry/copy_other.cc. */
+  bool absolute_symlinks = false;
+};
+
+/** What the user is told, and which errors end the copy. Read by run/engine.cc alone. */
+struct Reporting {
+  /** The first error ends the copy. */
+  bool stop_on_error = true;
+  /** Metadata that cannot be preserved is an error, not a warning. */
+  bool strict = false;
+  /** Every entry is noted in the journal (base/report.h). */
+  bool journal = false;
+};
+
+/** Everything that the user chose. A function takes the group that it needs. */
+struct Options {
+  Preserve preserve{};
+  Content content{};
+  Existing existing{};
+  Incremental incremental{};
+  Traversal traversal{};
+  Compatibility compatibility{};
+  Reporting reporting{};
+  /** Nothing in DEST changes; counters and journal are those of a real copy. */
+  bool dry_run = false;
+  /** With `dry_run`: reports how two trees differ. Nothing is refused, and what cannot be read is an error. */
+  bool compares = false;
 };
 
 /** What the user named: SRC -> DEST, both whole paths. */

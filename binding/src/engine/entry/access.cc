@@ -10,14 +10,15 @@ using platform::Stat;
 
 bool open_up(Engine& engine, Directory& directory) {
   const Options& options = engine.options;
-  if ((!options.sync && options.shards == 1 && !directory.doomed) || directory.is_base())
+  if ((!options.incremental.sync && options.traversal.shards == 1 && !directory.doomed) ||
+      directory.is_base())
     return false;
   const std::lock_guard lock(directory.changing);
   Stat now;
   if (platform::stat_handle(directory.dst(), now) < 0) return false;
   if ((now.mode & kOwner) == kOwner) {
     // Somebody else may just have done it.
-    return directory.opened_up || options.shards > 1;
+    return directory.opened_up || options.traversal.shards > 1;
   }
   if (platform::set_directory_mode(directory.dst(), now.mode | kOwner) < 0) return false;
   if (!directory.owed_mode && !directory.opened_up) directory.owed_mode = now.mode;

@@ -244,7 +244,7 @@ bool has_wanted_attributes(Engine& engine, const Directory& directory, Names nam
   // Null: of the directory itself, which is open.
   if (names.src == nullptr)
     return has_wanted(engine, directory, names, directory.src(), directory.dst());
-  const platform::Follow follow = engine.options.follow();
+  const platform::Follow follow = engine.options.traversal.follow();
   Handle src, dst;
   return platform::open_entry(directory.src(), names.src, follow, src) == 0 &&
          platform::open_entry(directory.dst(), names.dst, platform::Follow::no, dst) == 0 &&

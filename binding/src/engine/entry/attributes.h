@@ -52,7 +52,9 @@ bool make_changes(Engine& engine, const Directory& directory, Names names,
 bool has_wanted_attributes(Engine& engine, const Directory& directory, Names names);
 
 /** Whether entries that DEST has are to have certain attributes: SRC's, or none. */
-inline bool wants_attributes(const Preserve& keep) { return keep.xattrs || keep.bare; }
+inline bool wants_attributes(const Preserve& keep) {
+  return keep.xattrs || keep.remove_existing_attributes;
+}
 
 /** Whether an access control list is among them. */
 bool has_acl(const Attributes& attributes);

@@ -101,11 +101,11 @@ uint64_t last_backup(Directory& directory, const std::string& name) {
 }
 
 /** What is to be replaced by an entry of `kind`, where DEST has the name. 0 or a negative errno. */
-int stat_existing(const Options& options, const Directory& directory, const char* name, Kind kind,
-                  Stat& existing) {
+int stat_existing(const Compatibility& compatibility, const Directory& directory, const char* name,
+                  Kind kind, Stat& existing) {
   const int error = platform::stat_entry(directory.dst(), name, existing);
   if (error < 0 || existing.kind != Kind::symlink || !directory.is_base() ||
-      kind == Kind::symlink || options.like_node) {
+      kind == Kind::symlink || compatibility.like_node) {
     return error;
   }
   // A user who names a link to a directory or a device means what the link leads to.
@@ -121,10 +121,10 @@ int stat_existing(const Options& options, const Directory& directory, const char
  * Whether SRC has the same FIFO or device: nothing is lost by replacing it, and where it has to be a hard link it
  * cannot stay what it is.
  */
-bool is_same_special(const Options& options, const Directory& directory, Names names,
+bool is_same_special(const Traversal& traversal, const Directory& directory, Names names,
                      const Stat& existing) {
   Stat src;
-  return platform::stat_entry(directory.src(), names.src, src, options.follow()) == 0 &&
+  return platform::stat_entry(directory.src(), names.src, src, traversal.follow()) == 0 &&
          src.kind == existing.kind && (src.kind == Kind::fifo || src.rdev == existing.rdev);
 }
 
@@ -184,18 +184,18 @@ Verdict judge(Worker& worker, Directory& directory, Names names, Kind kind) {
   };
   if (is_collision(worker, directory, names.dst)) return refuse(EEXIST, kCollision);
   Stat existing;
-  const int error = stat_existing(options, directory, names.dst, kind, existing);
+  const int error = stat_existing(options.compatibility, directory, names.dst, kind, existing);
   if (error == 0 && existing.kind == Kind::directory) return refuse(EISDIR);
-  if (options.force) {
+  if (options.existing.force) {
     if (options.compares) return Verdict::replace;
     if (error == 0 && is_special(existing.kind) &&
-        !is_same_special(options, directory, names, existing)) {
+        !is_same_special(options.traversal, directory, names, existing)) {
       return refuse(EEXIST, refusal_of(existing.kind));
     }
     if (is_append_only(directory, names.dst)) return refuse(EPERM, kAppendOnly);
     return Verdict::replace;
   }
-  if (options.error_on_exist) return refuse(EEXIST);
+  if (options.existing.error_on_exist) return refuse(EEXIST);
   worker.count(Count::skipped);
   worker.note(directory, names, Action::skip, kind);
   return Verdict::skip;

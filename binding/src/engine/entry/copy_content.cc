@@ -15,22 +15,22 @@ using platform::Attempt;
 constexpr uint64_t kChunk = 32 << 20;  // bytes
 
 /** Whether `auto` tries to clone. A clone call costs more than copying a few pages does. */
-bool should_clone(const Options& options, const platform::Stat& stat) {
+bool should_clone(const Content& how, const platform::Stat& stat) {
   constexpr uint64_t kWorthIt = 64 << 10;  // bytes
-  return stat.size > 0 && (options.reflink == Reflink::always || stat.size >= kWorthIt);
+  return stat.size > 0 && (how.reflink == Reflink::always || stat.size >= kWorthIt);
 }
 
 /** True where the content is cloned, or cloning failed for good; false: take the next rung. */
-bool clone(const Options& options, const OpenFile& file, Content& content) {
+bool clone(const Content& how, const OpenFile& file, CopiedContent& content) {
   if (file.cloned) {
     content.method = CopyMethod::clone;
     content.bytes = std::min(file.stat.size, file.stat.allocated);
     return true;
   }
-  if (options.find_holes) return false;  // a clone has the zeros, too
+  if (how.find_holes) return false;  // a clone has the zeros, too
   Route& route = *file.route;
-  const bool must = options.reflink == Reflink::always && file.stat.size > 0;
-  if (!must && (!route.clone || !should_clone(options, file.stat))) return false;
+  const bool must = how.reflink == Reflink::always && file.stat.size > 0;
+  if (!must && (!route.clone || !should_clone(how, file.stat))) return false;
   const Attempt attempt = platform::clone_file(file.src, file.dst);
   if (attempt.outcome == Attempt::done) {
     content.method = CopyMethod::clone;
@@ -47,7 +47,8 @@ bool clone(const Options& options, const OpenFile& file, Content& content) {
 }
 
 /** Adds what one call moved. False where the copy was stopped before the rest. */
-bool moved(Worker& worker, uint64_t bytes, uint64_t& offset, uint64_t& length, Content& content) {
+bool moved(Worker& worker, uint64_t bytes, uint64_t& offset, uint64_t& length,
+           CopiedContent& content) {
   offset += bytes;
   length -= std::min(length, bytes);
   content.bytes += bytes;
@@ -67,8 +68,8 @@ size_t run_length(std::string_view data, bool zeros) {
 }
 
 /** Writes all of it, but for zeros where these are to become holes. */
-int write(const Options& options, const OpenFile& file, std::string_view data, uint64_t offset) {
-  if (!options.find_holes) return platform::write_at(file.dst, data.data(), data.size(), offset);
+int write(const Content& how, const OpenFile& file, std::string_view data, uint64_t offset) {
+  if (!how.find_holes) return platform::write_at(file.dst, data.data(), data.size(), offset);
   for (bool zeros = false; !data.empty(); zeros = !zeros) {
     const size_t length = run_length(data, zeros);
     if (!zeros && length > 0) {
@@ -83,7 +84,7 @@ int write(const Options& options, const OpenFile& file, std::string_view data, u
 
 /** The last rung: copies up to `length` bytes at `offset` of both files. False on failure. */
 bool read_and_write(Worker& worker, const OpenFile& file, uint64_t offset, uint64_t length,
-                    Content& content) {
+                    CopiedContent& content) {
   while (length > 0) {
     char* buffer = worker.content();
     const int64_t got =
@@ -97,7 +98,7 @@ bool read_and_write(Worker& worker, const OpenFile& file, uint64_t offset, uint6
     if (got > 0) {
       content.operation = "write";
       content.error =
-          write(worker.engine.options, file, {buffer, static_cast<size_t>(got)}, offset);
+          write(worker.engine.options.content, file, {buffer, static_cast<size_t>(got)}, offset);
     }
     if (content.error < 0) return false;
     content.method = CopyMethod::read_write;
@@ -108,9 +109,9 @@ bool read_and_write(Worker& worker, const OpenFile& file, uint64_t offset, uint6
 
 /** Copies `length` bytes at `offset`, fewer where the source ends before. False on failure. */
 bool copy_extent(Worker& worker, const OpenFile& file, uint64_t offset, uint64_t length,
-                 Content& content) {
+                 CopiedContent& content) {
   Route& route = *file.route;
-  while (length > 0 && route.copy_range && !worker.engine.options.find_holes) {
+  while (length > 0 && route.copy_range && !worker.engine.options.content.find_holes) {
     const Attempt attempt =
         platform::copy_range(file.src, file.dst, offset, std::min(length, kChunk));
     if (attempt.outcome == Attempt::failed) {
@@ -131,7 +132,7 @@ bool copy_extent(Worker& worker, const OpenFile& file, uint64_t offset, uint64_t
 
 /** As copy_extent(), but leaves out holes. */
 bool copy_data(Worker& worker, const OpenFile& file, uint64_t offset, uint64_t length,
-               Content& content) {
+               CopiedContent& content) {
   if (!may_have_holes(file.stat)) return copy_extent(worker, file, offset, length, content);
   const uint64_t limit = offset + length;
   while (offset < limit) {
@@ -151,8 +152,8 @@ bool copy_data(Worker& worker, const OpenFile& file, uint64_t offset, uint64_t l
 }
 
 /** What ends in a hole is as long as its source only when told so. */
-bool settle_size(const Options& options, const OpenFile& file, Content& content) {
-  if ((!content.ends_in_hole && !options.find_holes) || content.method == CopyMethod::clone)
+bool settle_size(const Content& how, const OpenFile& file, CopiedContent& content) {
+  if ((!content.ends_in_hole && !how.find_holes) || content.method == CopyMethod::clone)
     return true;
   // sysfs and its like say a size, no blocks, and hold less: there are no holes to keep.
   if (content.ended_early) return true;
@@ -163,19 +164,19 @@ bool settle_size(const Options& options, const OpenFile& file, Content& content)
 
 }  // namespace
 
-Content copy_content(Worker& worker, const OpenFile& file) {
-  Content content;
-  if (clone(worker.engine.options, file, content)) return content;
+CopiedContent copy_content(Worker& worker, const OpenFile& file) {
+  CopiedContent content;
+  if (clone(worker.engine.options.content, file, content)) return content;
   if (file.stat.size == 0) {
     // Empty, or one of procfs and its like, which do not say how long they are.
     read_and_write(worker, file, 0, UINT64_MAX, content);
   } else if (copy_data(worker, file, 0, file.stat.size, content)) {
-    settle_size(worker.engine.options, file, content);
+    settle_size(worker.engine.options.content, file, content);
   }
   return content;
 }
 
-bool source_changed(const OpenFile& file, const Content& content) {
+bool source_changed(const OpenFile& file, const CopiedContent& content) {
   if (content.method == CopyMethod::clone) return false;  // taken in one moment
   platform::Stat now;
   if (platform::stat_handle(file.src, now) < 0) return true;
@@ -187,8 +188,8 @@ bool source_changed(const OpenFile& file, const Content& content) {
 void LargeFile::begin(Worker& worker, const DirectoryUse& use, OpenFile opened) {
   const auto self = std::make_shared<LargeFile>(worker.engine, std::move(opened));
   self->file_.keep(use);
-  Content content;
-  if (clone(worker.engine.options, self->file_, content)) {
+  CopiedContent content;
+  if (clone(worker.engine.options.content, self->file_, content)) {
     self->next_ = self->file_.stat.size;
     self->error_ = content.error;
     self->operation_ = content.operation;
@@ -217,7 +218,7 @@ void LargeFile::help(Worker& worker, const std::shared_ptr<LargeFile>& self) {
     if (offset >= file_.stat.size) break;
     int none = 0;
     if (worker.engine.stopped() && error_.compare_exchange_strong(none, -ECANCELED)) break;
-    Content content;
+    CopiedContent content;
     copy_data(worker, file_, offset, std::min(kChunk, file_.stat.size - offset), content);
     count(content.bytes);
     if (content.ended_early) ended_early_ = true;
@@ -241,8 +242,8 @@ void LargeFile::count(uint64_t bytes) {
 
 void LargeFile::finish(Worker& worker) {
   const uint64_t counted = counted_.exchange(0);
-  Content content{error_, operation_, method_, counted, counted, ended_early_, ends_in_hole_};
-  if (content.error == 0) settle_size(engine_.options, file_, content);
+  CopiedContent content{error_, operation_, method_, counted, counted, ended_early_, ends_in_hole_};
+  if (content.error == 0) settle_size(engine_.options.content, file_, content);
   finish_file(worker, file_, content);
 }
 

@@ -14,7 +14,7 @@ namespace fastcp {
 enum class CopyMethod : uint8_t { clone, copy_file_range, read_write };
 
 /** How the content went. */
-struct Content {
+struct CopiedContent {
   int error = 0;  // negative errno, -ECANCELED where the copy was stopped
   const char* operation = "";
   CopyMethod method = CopyMethod::read_write;
@@ -36,10 +36,10 @@ inline bool may_have_holes(const platform::Stat& stat) {
 }
 
 /** Copies the content of a small or middling file, whole. */
-Content copy_content(Worker& worker, const OpenFile& file);
+CopiedContent copy_content(Worker& worker, const OpenFile& file);
 
 /** Whether the source is not what it was when its copying began. A clone was taken in one moment. */
-bool source_changed(const OpenFile& file, const Content& content);
+bool source_changed(const OpenFile& file, const CopiedContent& content);
 
 /** Larger files are copied in parts, by all workers that have nothing better to do. */
 inline constexpr uint64_t kLargeFile = 64 << 20;  // bytes

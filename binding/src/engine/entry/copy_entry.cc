@@ -36,13 +36,13 @@ int choose_route(Worker& worker, OpenFile& file) {
  * Whether the file may be created as a clone. It has the source's mode from the beginning, so that must be
  * what the copy's is to be: it must open the file to nobody whom an owner or a list that comes later keeps out.
  */
-bool may_create_clone(const Options& options, const OpenFile& file) {
+bool may_create_clone(const Content& how, const Preserve& keep, const OpenFile& file) {
   const Directory& directory = *file.directory;
   const Attributes none;
-  return platform::clones_are_created && options.reflink != Reflink::never && !options.find_holes &&
+  return platform::clones_are_created && how.reflink != Reflink::never && !how.find_holes &&
          file.stat.size > 0 && (directory.route == nullptr || directory.route->clone) &&
-         !has_acl(file.attributes) && options.preserve.mode &&
-         file_creation_mode(options, directory, file.stat, none) ==
+         !has_acl(file.attributes) && keep.mode &&
+         file_creation_mode(keep, directory, file.stat, none) ==
              (file.stat.mode & platform::kPermissions);
 }
 
@@ -65,10 +65,10 @@ int create_unnamed(OpenFile& file, const char* name) {
 }
 
 /** Creates the copy: empty, or as a clone where the system makes them so. */
-int create(const Options& options, OpenFile& file, const char* name) {
+int create(const Content& how, const Preserve& keep, OpenFile& file, const char* name) {
   const Handle& directory = file.directory->dst();
   if (const int error = create_unnamed(file, name); error <= 0) return error;
-  if (may_create_clone(options, file)) {
+  if (may_create_clone(how, keep, file)) {
     const int error = platform::create_clone(file.src, directory, name, file.dst);
     file.cloned = error == 0;
     if (error == -EXDEV && file.directory->route != nullptr) file.directory->route->clone = false;
@@ -88,8 +88,8 @@ void copy_file(Worker& worker, const DirectoryUse& use, Names names, const Entry
   const Options& options = worker.engine.options;
   bool without_atime = directory.without_atime.load(std::memory_order_relaxed);
   auto leased_since = again.leased_since;
-  int error = open_to_read(worker, directory.src(), names.src, options.follow(), without_atime,
-                           leased_since, file.src);
+  int error = open_to_read(worker, directory.src(), names.src, options.traversal.follow(),
+                           without_atime, leased_since, file.src);
   if (error == -ECANCELED) return wait_for_lease(worker, use, names, again, leased_since);
   if (!without_atime) directory.without_atime.store(false, std::memory_order_relaxed);
   if (error < 0) return stop_at(error, "open");
@@ -102,15 +102,16 @@ void copy_file(Worker& worker, const DirectoryUse& use, Names names, const Entry
     return;
   }
 
-  file.creation_mode = file_creation_mode(options, directory, file.stat, file.attributes);
+  file.creation_mode = file_creation_mode(options.preserve, directory, file.stat, file.attributes);
   error = place(worker, directory, names, Kind::file, file.temporary, [&](const char* name) {
-    return worker.with_descriptor([&] { return create(options, file, name); });
+    return worker.with_descriptor(
+        [&] { return create(options.content, options.preserve, file, name); });
   });
   if (error == kNotPlaced) return;
   if (error < 0) return stop_at(error, "open");
   file.created = true;
   if (error = choose_route(worker, file); error < 0) return stop_at(error, "fstat");
-  if (options.find_holes || has_holes(file.stat)) platform::allow_holes(file.dst);
+  if (options.content.find_holes || has_holes(file.stat)) platform::allow_holes(file.dst);
 
   if (file.stat.size >= kLargeFile) {
     LargeFile::begin(worker, use, std::move(file));
@@ -120,8 +121,8 @@ void copy_file(Worker& worker, const DirectoryUse& use, Names names, const Entry
 }
 
 /** The operation by which an entry is refused where Node's fs.cp does so. */
-const char* like_node(const Options& options, Kind kind) {
-  if (!options.like_node) return nullptr;
+const char* refused_like_node(const Compatibility& compatibility, Kind kind) {
+  if (!compatibility.like_node) return nullptr;
   switch (kind) {
     case Kind::fifo: return kFifo;
     case Kind::socket: return kSocket;
@@ -136,20 +137,21 @@ void copy_known(Worker& worker, const DirectoryUse& use, Names names, Kind kind,
   Directory& directory = *use;
   const Options& options = worker.engine.options;
   // A FIFO or device that DEST has stays in any case: it has no content that could be another.
-  const bool keeps =
-      options.sync ? options.instead == Instead::copy : options.force && is_special(kind);
+  const bool keeps = options.incremental.sync ? options.content.instead == Instead::copy
+                                              : options.existing.force && is_special(kind);
   if (keeps && !directory.fresh && is_up_to_date(worker, use, names, kind, again)) {
     return;
   }
   if (options.dry_run) return plan(worker, use, names, kind, again.vacated);
   // Not to be replaced: then the source need not even be opened.
-  if (!options.force && !directory.fresh && exists(directory, names)) {
+  if (!options.existing.force && !directory.fresh && exists(directory, names)) {
     judge(worker, directory, names, kind);
     return;
   }
   switch (kind) {
     case Kind::file:
-      if (options.instead != Instead::copy) return make_link_instead(worker, directory, names);
+      if (options.content.instead != Instead::copy)
+        return make_link_instead(worker, directory, names);
       return copy_file(worker, use, names, again);
     case Kind::symlink: return copy_symlink(worker, use, names);
     default: return copy_special(worker, use, names, kind);
@@ -171,7 +173,8 @@ void EntryTask::run(Worker& worker) {
 void copy_entry(Worker& worker, const DirectoryUse& use, Names names, Kind kind) {
   Directory& directory = *use;
   worker.count(Count::scanned);
-  if (const char* refusal = like_node(worker.engine.options, kind); refusal != nullptr) {
+  if (const char* refusal = refused_like_node(worker.engine.options.compatibility, kind);
+      refusal != nullptr) {
     worker.fail(directory, names, EINVAL, refusal);
     return;
   }
@@ -211,7 +214,7 @@ bool changed_meanwhile(Worker& worker, OpenFile& file) {
 }
 
 /** All of finish_file() but the count of bytes. False where the copy is not there. */
-bool complete(Worker& worker, OpenFile& file, Content& content) {
+bool complete(Worker& worker, OpenFile& file, CopiedContent& content) {
   const auto stop_at = [&](int error, const char* operation) {
     // Where the copy was stopped there is nothing to report: whoever stopped it knows.
     return error != -ECANCELED && worker.fail(*file.directory, file.names, error, operation);
@@ -233,10 +236,10 @@ bool complete(Worker& worker, OpenFile& file, Content& content) {
     return stop_at(EIO, "read");
   }
 
-  if (worker.engine.options.verify && !verify_file(worker, file)) return false;
+  if (worker.engine.options.content.verify && !verify_file(worker, file)) return false;
   if (!settle_file(worker.engine, file)) return false;
   if (changed_meanwhile(worker, file)) return false;
-  if (worker.engine.options.fsync) {
+  if (worker.engine.options.content.fsync) {
     if (const int error = platform::sync(file.dst); error < 0) return stop_at(error, "fsync");
   }
   if (file.unnamed) {
@@ -260,7 +263,7 @@ bool complete(Worker& worker, OpenFile& file, Content& content) {
 
 }  // namespace
 
-void finish_file(Worker& worker, OpenFile& file, Content content) {
+void finish_file(Worker& worker, OpenFile& file, CopiedContent content) {
   const uint64_t finished = complete(worker, file, content) ? content.bytes : 0;
   worker.count(Count::bytes, finished - content.counted);  // modulo 2^64: may take some back
 }

@@ -8,9 +8,9 @@ namespace fastcp {
 /** Copies an entry of `directory` that is no directory itself and not of unknown kind. */
 void copy_entry(Worker& worker, const DirectoryUse& directory, Names names, platform::Kind kind);
 
-struct Content;
+struct CopiedContent;
 
 /** The last step of every file: content is there or failed; mode, name, counters and report. */
-void finish_file(Worker& worker, OpenFile& file, Content content);
+void finish_file(Worker& worker, OpenFile& file, CopiedContent content);
 
 }  // namespace fastcp

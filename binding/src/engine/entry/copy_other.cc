@@ -75,7 +75,7 @@ int read_link_target(const platform::Handle& directory, const char* name, std::s
 }
 
 bool stat_source(Worker& worker, const Directory& directory, Names names, Stat& stat) {
-  const Follow follow = worker.engine.options.follow();
+  const Follow follow = worker.engine.options.traversal.follow();
   const int error = platform::stat_entry(directory.src(), names.src, stat, follow);
   return error == 0 ||
          worker.fail(directory, names, error, follow == Follow::yes ? "stat" : "lstat");
@@ -102,11 +102,11 @@ void copy_symlink(Worker& worker, const DirectoryUse& use, Names names) {
     worker.fail(directory, names, error, "readlink");
     return;
   }
-  if (options.like_node && leads_to_subdirectory(directory, names, text)) {
+  if (options.compatibility.like_node && leads_to_subdirectory(directory, names, text)) {
     worker.fail(directory, names, EINVAL, kSubdirectory);
     return;
   }
-  if (options.absolute_symlinks && platform::root_length(text) == 0) {
+  if (options.compatibility.absolute_symlinks && platform::root_length(text) == 0) {
     text = resolve(directory_path(directory.src_path(names.src)), text);
   }
   const bool made = make_at_once(
@@ -129,7 +129,7 @@ void copy_special(Worker& worker, const DirectoryUse& use, Names names, Kind kin
   if (!stat_source(worker, directory, names, stat)) return;
   HardLinks::Claim claim;
   if (!is_first_name(worker, use, names, stat, claim)) return;
-  const uint32_t mode = file_creation_mode(options, directory, stat, {});
+  const uint32_t mode = file_creation_mode(options.preserve, directory, stat, {});
   const bool made = make_at_once(
       worker, directory, names, kind, "mknod",
       [&](const char* name) { return platform::make_special(directory.dst(), name, stat, mode); },
@@ -143,11 +143,11 @@ void copy_special(Worker& worker, const DirectoryUse& use, Names names, Kind kin
 
 void make_link_instead(Worker& worker, Directory& directory, Names names) {
   const Options& options = worker.engine.options;
-  const bool hard = options.instead == Instead::hard_link;
+  const bool hard = options.content.instead == Instead::hard_link;
   Stat src, there;
   // Renaming one name of a file over another one of it does nothing.
   if (hard && platform::stat_entry(directory.dst(), names.dst, there) == 0 &&
-      platform::stat_entry(directory.src(), names.src, src, options.follow()) == 0 &&
+      platform::stat_entry(directory.src(), names.src, src, options.traversal.follow()) == 0 &&
       src.dev == there.dev && src.ino == there.ino) {
     worker.count(Count::skipped);
     worker.note(directory, names, Action::skip, Kind::file);
@@ -157,8 +157,8 @@ void make_link_instead(Worker& worker, Directory& directory, Names names) {
   const bool made = make_at_once(
       worker, directory, names, Kind::file, hard ? "link" : "symlink",
       [&](const char* name) {
-        return hard ? platform::make_hard_link(directory.src(), names.src, options.follow(),
-                                               directory.dst(), name)
+        return hard ? platform::make_hard_link(directory.src(), names.src,
+                                               options.traversal.follow(), directory.dst(), name)
                     : platform::make_symlink(directory.dst(), name, text.c_str(), LinkKind::file);
       },
       [](const char*) { return Settled::yes; });
@@ -268,7 +268,7 @@ void plan(Worker& worker, const DirectoryUse& use, Names names, Kind kind, bool 
   Stat stat;
   if (!stat_source(worker, directory, names, stat)) return;
   HardLinks::Claim claim;
-  const bool copies = kind != Kind::file || options.instead == Instead::copy;
+  const bool copies = kind != Kind::file || options.content.instead == Instead::copy;
   if (copies && !is_first_name(worker, use, names, stat, claim)) return;
   const bool taken = !vacated && exists(directory, names);
   if (taken && judge(worker, directory, names, kind) != Verdict::replace) return;
@@ -276,7 +276,8 @@ void plan(Worker& worker, const DirectoryUse& use, Names names, Kind kind, bool 
     worker.count(Count::bytes, std::min(stat.size, stat.allocated));
     worker.count(Count::files);
   } else if (kind == Kind::file) {
-    worker.count(options.instead == Instead::hard_link ? Count::hard_links : Count::symlinks);
+    worker.count(options.content.instead == Instead::hard_link ? Count::hard_links
+                                                               : Count::symlinks);
   } else {
     worker.count(kind == Kind::symlink ? Count::symlinks : Count::special);
   }

@@ -108,7 +108,7 @@ bool has_excluded(const Directory& directory, const std::string& names) {
 
 void begin_sync(Engine& engine, Directory& directory, Time began) {
   const Options& options = engine.options;
-  if (!options.sync || options.instead != Instead::copy) return;
+  if (!options.incremental.sync || options.content.instead != Instead::copy) return;
   auto sync = std::make_unique<SyncState>();
   sync->began = began;
   sync->errors = engine.errors.count();
@@ -173,7 +173,7 @@ bool owes_mark(const Engine& engine, const Directory& directory) {
   const SyncState* const sync = directory.sync.get();
   // One of several shards does not know what the others have done.
   return sync != nullptr && directory.has_dst() && !engine.options.dry_run &&
-         engine.options.shards == 1 && (directory.fresh || !sync->mark || sync->is_news);
+         engine.options.traversal.shards == 1 && (directory.fresh || !sync->mark || sync->is_news);
 }
 
 void write_mark(Engine& engine, Directory& directory) {

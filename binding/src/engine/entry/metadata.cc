@@ -148,16 +148,16 @@ bool is_same_time(platform::Time src, platform::Time dst, uint64_t step) {
 
 // --- files -----------------------------------------------------------------------------------
 
-uint32_t file_creation_mode(const Options& options, const Directory& directory, const Stat& src,
+uint32_t file_creation_mode(const Preserve& keep, const Directory& directory, const Stat& src,
                             const Attributes& attributes) {
   constexpr uint32_t kUsual = 0666;
-  if (!options.preserve.mode) return kUsual;
+  if (!keep.mode) return kUsual;
   const uint32_t mode = src.mode & kPermissions;
   if (!attributes.empty()) return (mode & kOwner) | 0600;
   // A list that it gets from DEST's directory stays until the content is there: it must let nobody in.
-  if (options.preserve.xattrs && directory.inherits) return mode & kOwner;
-  const bool owned = !options.preserve.ownership ||
-                     directory.new_owner.load(std::memory_order_relaxed) == owner_of(src);
+  if (keep.xattrs && directory.inherits) return mode & kOwner;
+  const bool owned =
+      !keep.ownership || directory.new_owner.load(std::memory_order_relaxed) == owner_of(src);
   return owned ? mode : mode & kOwner;
 }
 
@@ -209,7 +209,7 @@ Settled settle_entry(Engine& engine, const Directory& directory, Names names, co
   if (engine.options.preserve.xattrs) {
     Handle from;
     const int error =
-        platform::open_entry(directory.src(), names.src, engine.options.follow(), from);
+        platform::open_entry(directory.src(), names.src, engine.options.traversal.follow(), from);
     if (error < 0) return fail(error, "open");
     if (!read_attributes(engine, directory, names, from, attributes)) return Settled::no;
   }
@@ -250,22 +250,22 @@ uint64_t time_step(const Directory& directory, const Handle& dst) {
 
 // --- directories ---------------------------------------------------------------------------------
 
-uint32_t directory_creation_mode(const Options& options, const Stat& src) {
-  if (!options.preserve.mode) return kPermissions;
+uint32_t directory_creation_mode(const Preserve& keep, const Stat& src) {
+  if (!keep.mode) return kPermissions;
   // Whom its group and its list are to let in is not known before it has its owner and its list, at its end.
-  if (options.preserve.ownership || options.preserve.xattrs) return kOwner;
+  if (keep.ownership || keep.xattrs) return kOwner;
   return (src.mode & (kPermissions | platform::kSticky)) | kOwner;
 }
 
-int begin_directory(const Options& options, Directory& directory, uint32_t passing_bits) {
-  const Preserve& keep = options.preserve;
+int begin_directory(const Preserve& keep, const Content& content, Directory& directory,
+                    uint32_t passing_bits) {
   if (directory.fresh || keep.existing_directories) {
     const bool has_mode =
         directory.dst_stat.mode == final_mode(directory.src_stat, directory.dst_stat);
     directory.owed =
         (keep.mode && !has_mode) || keep.timestamps || keep.ownership || wants_attributes(keep);
   }
-  directory.owed |= options.fsync || directory.owed_mode;
+  directory.owed |= content.fsync || directory.owed_mode;
   if (directory.fresh) {
     directory.passing_bits = passing_bits & kPermissions;
     // What is made in it has the same user, and the same group: either ours, as it has, or its own.
@@ -286,7 +286,7 @@ int begin_directory(const Options& options, Directory& directory, uint32_t passi
 void plan_directory(Engine& engine, Directory& directory) {
   const Preserve& keep = engine.options.preserve;
   const Stat &src = directory.src_stat, &dst = directory.dst_stat;
-  if (!engine.options.sync || directory.fresh || !keep.existing_directories) return;
+  if (!engine.options.incremental.sync || directory.fresh || !keep.existing_directories) return;
   if (!is_settled(keep, src, dst, time_step(directory, directory.dst())) ||
       (wants_attributes(keep) &&
        !has_wanted_attributes(engine, directory, Names{nullptr, nullptr}))) {
@@ -325,7 +325,7 @@ void settle_directory(Engine& engine, Directory& directory) {
     const int error = platform::set_directory_mode(directory.dst(), *directory.owed_mode);
     if (error < 0 && !engine.lose(directory, none, Loss::mode, error, "fchmod")) return;
   }
-  if (!engine.options.fsync || engine.stopped()) return;
+  if (!engine.options.content.fsync || engine.stopped()) return;
   if (const int error = platform::sync(directory.dst()); error < 0 && error != -EINVAL) {
     engine.fail(directory, {}, error, "fsync");
   }

@@ -34,16 +34,17 @@ inline constexpr uint32_t kOwner = 0700;
  * The modes to create with: for nobody but the owner wider than in the end, also while the copy does
  * not have its owner and its access list yet. A directory is open to us while we fill it.
  */
-uint32_t file_creation_mode(const Options& options, const Directory& directory,
+uint32_t file_creation_mode(const Preserve& keep, const Directory& directory,
                             const platform::Stat& src, const Attributes& attributes);
-uint32_t directory_creation_mode(const Options& options, const platform::Stat& src);
+uint32_t directory_creation_mode(const Preserve& keep, const platform::Stat& src);
 
 /**
  * After a directory was made or found in DEST: notes what it is owed when its content is there, and what is
  * known of entries that will be made in it; `passing_bits` are those of its creation mode that it has got.
  * 0 or a negative errno.
  */
-int begin_directory(const Options& options, Directory& directory, uint32_t passing_bits);
+int begin_directory(const Preserve& keep, const Content& content, Directory& directory,
+                    uint32_t passing_bits);
 
 /** In a dry run: notes what a directory of DEST would be given. */
 void plan_directory(Engine& engine, Directory& directory);

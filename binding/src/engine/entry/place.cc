@@ -17,7 +17,7 @@ std::string temporary_name(Worker& worker, const char* name) {
 
 bool commit(Worker& worker, Directory& directory, Names names, const std::string& temporary) {
   if (temporary.empty()) return true;
-  if (worker.engine.options.backup) {
+  if (worker.engine.options.existing.backup) {
     const int error = back_up(directory, names.dst);
     if (error < 0) return worker.fail(directory, names, error, "rename");
   }

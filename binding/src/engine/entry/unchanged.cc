@@ -51,8 +51,8 @@ struct Pair {
 
 /** The content has not changed since it was copied. What a symlink leads to may have been exchanged. */
 bool has_proof(const Pair& pair) {
-  return !pair.options().checksum && !pair.by_symlink && pair.src.mtime == pair.dst.mtime &&
-         is_proven(pair.directory(), pair.src, pair.dst);
+  return !pair.options().incremental.checksum && !pair.by_symlink &&
+         pair.src.mtime == pair.dst.mtime && is_proven(pair.directory(), pair.src, pair.dst);
 }
 
 void note_news(const Pair& pair) {
@@ -61,7 +61,8 @@ void note_news(const Pair& pair) {
 
 /** What may be taken for the same by size and mtime alone, if that is what the user wants. */
 bool is_taken_for_same(const Pair& pair, uint64_t step) {
-  if (!pair.options().quick_check || !is_same_time(pair.src.mtime, pair.dst.mtime, step))
+  if (!pair.options().incremental.quick_check ||
+      !is_same_time(pair.src.mtime, pair.dst.mtime, step))
     return false;
   if (pair.directory().sync != nullptr) pair.directory().sync->is_doubtful = true;
   return true;
@@ -79,8 +80,8 @@ Contents compare(const Pair& pair, const EntryTask& again) {
   Handle src, dst;
   bool without_atime = directory.without_atime.load(std::memory_order_relaxed);
   auto leased_since = again.leased_since;
-  int error = open_to_read(pair.worker, directory.src(), pair.names.src, pair.options().follow(),
-                           without_atime, leased_since, src);
+  int error = open_to_read(pair.worker, directory.src(), pair.names.src,
+                           pair.options().traversal.follow(), without_atime, leased_since, src);
   if (error < 0 && error != -ECANCELED) {
     pair.fail(error, "open");
     return Contents::left;
@@ -146,7 +147,7 @@ bool settle(const Pair& pair, bool proven, uint64_t step) {
   // What came meanwhile was not looked at, and the copy would look newer.
   Stat now;
   const int error =
-      platform::stat_entry(directory.src(), pair.names.src, now, pair.options().follow());
+      platform::stat_entry(directory.src(), pair.names.src, now, pair.options().traversal.follow());
   if (error < 0 || is_changed(pair.src, now)) return false;
   return pair.skip(Action::metadata);
 }
@@ -204,7 +205,7 @@ bool is_current(const Pair& pair, const EntryTask& again) {
 void note_identities(const Pair& pair) {
   Engine& engine = pair.worker.engine;
   const bool several =
-      pair.src.link_count > 1 || pair.dst.link_count > 1 || pair.options().dereference;
+      pair.src.link_count > 1 || pair.dst.link_count > 1 || pair.options().traversal.dereference;
   if (!several || pair.src.kind != pair.dst.kind) return;
   const auto with_identity = [](std::string path, const Stat& stat) {
     path += '\0';
@@ -231,7 +232,7 @@ bool is_up_to_date(Worker& worker, const DirectoryUse& use, Names names, Kind ki
     return error != -ENOENT && pair.fails_to_compare(error, "lstat");
   }
   if (!stat_source(worker, directory, names, pair.src)) return true;
-  if (worker.engine.options.dereference) {
+  if (worker.engine.options.traversal.dereference) {
     Stat itself;
     pair.by_symlink = platform::stat_entry(directory.src(), names.src, itself) < 0 ||
                       itself.kind == Kind::symlink;

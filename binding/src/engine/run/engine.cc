@@ -217,7 +217,7 @@ bool Engine::is_final(int error, const Directory* where) const {
 bool Engine::fail(Problem problem, const Directory* where) {
   const bool final = is_final(problem.error, where);
   errors.add(std::move(problem));
-  if (options.stop_on_error || final) stop();
+  if (options.reporting.stop_on_error || final) stop();
   return false;
 }
 
@@ -225,7 +225,7 @@ bool Engine::lose(const Directory& directory, Names names, Loss loss, int error,
                   const char* operation) {
   error = error < 0 ? -error : error;
   std::string path = directory.src_path(names.src), dest = directory.dst_path(names.dst);
-  if (options.strict || !is_loss(loss, error)) {
+  if (options.reporting.strict || !is_loss(loss, error)) {
     return fail({error, operation, std::move(path), std::move(dest)}, &directory);
   }
   if (loss == Loss::xattrs || loss == Loss::acls) has_lost_attributes = true;
@@ -234,7 +234,7 @@ bool Engine::lose(const Directory& directory, Names names, Loss loss, int error,
 }
 
 void Engine::note(const Directory& directory, Names names, Action action, platform::Kind kind) {
-  if (!options.journal) return;
+  if (!options.reporting.journal) return;
   journal.add(action, kind, directory.src_path(names.src), directory.dst_path(names.dst));
 }
 
@@ -277,8 +277,8 @@ Route& Engine::route(uint64_t src_dev, uint64_t dst_dev, const platform::Handle&
   auto added = std::make_unique<Route>();
   added->src_dev = src_dev;
   added->dst_dev = dst_dev;
-  added->clone = options.reflink != Reflink::never;
-  added->copy_range = options.reflink != Reflink::never;
+  added->clone = options.content.reflink != Reflink::never;
+  added->copy_range = options.content.reflink != Reflink::never;
   added->time_step = platform::time_step(dst);
   added->directories_early = platform::wants_directories_early(dst);
   const std::lock_guard lock(devices_mutex_);

@@ -180,7 +180,7 @@ class Engine : private DirectoryOwner {
   TaskStack stack;
   Questions questions;
   DirectoryTable directories;
-  HardLinks hard_links{stack, options.dereference};
+  HardLinks hard_links{stack, options.traversal.dereference};
   /** When somebody had waited for a descriptor for a second, and got none. */
   std::atomic<Clock::time_point> waited_in_vain{Clock::time_point{} - std::chrono::hours(1)};
   /** platform::attribute_view(), in a copy that preserves attributes. */

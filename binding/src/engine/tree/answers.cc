@@ -34,7 +34,7 @@ bool list(Worker& worker, const Directory& directory, Question& question) {
       kind = stat.kind;
     }
     // A link that leads nowhere is reported if it is taken.
-    if (kind == Kind::symlink && worker.engine.options.dereference &&
+    if (kind == Kind::symlink && worker.engine.options.traversal.dereference &&
         platform::stat_entry(directory.src(), entry.name, stat, platform::Follow::yes) == 0) {
       kind = stat.kind;
     }
@@ -52,8 +52,8 @@ bool list(Worker& worker, const Directory& directory, Question& question) {
 }
 
 /** How many of the extras the host is asked about. */
-size_t asked_extras(const Options& options, const Question& question) {
-  return options.delete_excluded ? 0 : question.extras.size();
+size_t asked_extras(const Incremental& incremental, const Question& question) {
+  return incremental.delete_excluded ? 0 : question.extras.size();
 }
 
 }  // namespace
@@ -68,7 +68,8 @@ void ask(Worker& worker, DirectoryUse directory, Scope scope) {
   if (!list(worker, *question.directory, question)) return;
   pin.release();
   if (question.records.empty() && question.extras.empty()) return;
-  const size_t asked = question.kinds.size() + asked_extras(worker.engine.options, question);
+  const size_t asked =
+      question.kinds.size() + asked_extras(worker.engine.options.incremental, question);
   if (scope == 0 || asked == 0) return answer(worker.engine, question, nullptr, nullptr);
   if (worker.engine.questions.add(std::move(question))) worker.tell_host();
 }
@@ -106,7 +107,8 @@ class Answer {
   /** What becomes of DEST's own entries, by which what has the same name in SRC goes. */
   void judge_extras() {
     const size_t entries = question_.kinds.size();
-    const bool asked = choices_ != nullptr && asked_extras(engine_.options, question_) > 0;
+    const bool asked =
+        choices_ != nullptr && asked_extras(engine_.options.incremental, question_) > 0;
     const Scope* scope = scopes_;
     if (asked) {
       for (size_t i = 0; i < entries; i++) scope += has_scope(kind(i), choice(i)) ? 1 : 0;
@@ -140,7 +142,7 @@ class Answer {
         if (directory->sync != nullptr && kind(index) != Kind::directory) {
           directory->sync->excluded.append(entry.name).push_back('\0');
         }
-        if (engine_.options.delete_excluded && removal == nullptr) remove(entry.name);
+        if (engine_.options.incremental.delete_excluded && removal == nullptr) remove(entry.name);
       } else if (kind(index) == Kind::directory) {
         const Scope scope =
             choices_ != nullptr && has_scope(Kind::directory, word) ? *scopes_++ : 0;
@@ -196,7 +198,7 @@ class Answer {
 bool fits(const Engine& engine, const Question& question, const uint8_t* choices, size_t count,
           size_t scopes) {
   const size_t entries = question.kinds.size();
-  if (count != entries + asked_extras(engine.options, question)) return false;
+  if (count != entries + asked_extras(engine.options.incremental, question)) return false;
   size_t asked = 0;
   for (size_t i = 0; i < count; i++) {
     const auto choice = static_cast<Choice>(choices[i]);

@@ -29,24 +29,26 @@ bool make_early(Worker& worker, Directory& parent, Names names) {
   // What fails is for the task, which says so. One of several shards lists directories that are not made
   // yet: nothing of their ends in DEST may be read here.
   const Options& options = worker.engine.options;
-  if (options.shards > 1 || !parent.fresh || !parent.route->directories_early) return false;
+  if (options.traversal.shards > 1 || !parent.fresh || !parent.route->directories_early)
+    return false;
   Stat src;
-  return platform::stat_entry(parent.src(), names.src, src, options.follow()) == 0 &&
+  return platform::stat_entry(parent.src(), names.src, src, options.traversal.follow()) == 0 &&
          src.kind == Kind::directory &&
-         platform::make_directory(parent.dst(), names.dst, directory_creation_mode(options, src)) ==
-             0;
+         platform::make_directory(parent.dst(), names.dst,
+                                  directory_creation_mode(options.preserve, src)) == 0;
 }
 
 /** Copies an entry that a listing or the user named; a directory is pushed as a task. */
 void copy_listed(Worker& worker, const DirectoryUse& use, Names names, Kind kind) {
   Directory& directory = *use;
   const Options& options = worker.engine.options;
-  if (kind == Kind::unknown || (kind == Kind::symlink && options.dereference)) {
+  if (kind == Kind::unknown || (kind == Kind::symlink && options.traversal.dereference)) {
     Stat stat;
-    const int error = platform::stat_entry(directory.src(), names.src, stat, options.follow());
+    const int error =
+        platform::stat_entry(directory.src(), names.src, stat, options.traversal.follow());
     if (error < 0) {
       worker.count(Count::scanned);
-      worker.fail(directory, names, error, options.dereference ? "stat" : "lstat");
+      worker.fail(directory, names, error, options.traversal.dereference ? "stat" : "lstat");
       return;
     }
     kind = stat.kind;
@@ -58,8 +60,8 @@ void copy_listed(Worker& worker, const DirectoryUse& use, Names names, Kind kind
     return made ? worker.engine.stack.push_early(std::move(task))
                 : worker.engine.stack.push(std::move(task));
   }
-  if (options.shards > 1 && !directory.is_base() &&
-      (!is_mine(options, directory, names.src) || !make_needed(worker, directory))) {
+  if (options.traversal.shards > 1 && !directory.is_base() &&
+      (!is_mine(options.traversal, directory, names.src) || !make_needed(worker, directory))) {
     return;
   }
   copy_entry(worker, use, names, kind);
@@ -132,7 +134,7 @@ bool remove_in_place(Worker& worker, Directory& parent, Names names) {
 bool make_target(Worker& worker, Directory& parent, Names names, const Stat& src, bool replaces,
                  Target& target) {
   const Options& options = worker.engine.options;
-  const uint32_t mode = directory_creation_mode(options, src);
+  const uint32_t mode = directory_creation_mode(options.preserve, src);
   const bool dry = options.dry_run;
   if (dry && (!exists(parent, names) || (replaces && remove_in_place(worker, parent, names)))) {
     target.made = true;
@@ -142,15 +144,16 @@ bool make_target(Worker& worker, Directory& parent, Names names, const Stat& src
   const auto open = [&] {
     return worker.with_descriptor([&] {
       // One that is to be listed, if that is allowed: list_extra().
-      const int error = options.mirror ? platform::open_source_directory(parent.dst(), names.dst,
-                                                                         follow, target.handle)
-                                       : -EACCES;
+      const int error =
+          options.incremental.mirror
+              ? platform::open_source_directory(parent.dst(), names.dst, follow, target.handle)
+              : -EACCES;
       if (error != -EACCES) return error;
       return platform::open_target_directory(parent.dst(), names.dst, follow, target.handle);
     });
   };
   // Most are there when it is done again; making them would be refused, and take the parent's lock.
-  const bool found = options.sync && !parent.fresh && !dry && open() == 0;
+  const bool found = options.incremental.sync && !parent.fresh && !dry && open() == 0;
   if (!dry && !found && !target.made) {
     const auto make = [&] {
       return with_access(worker.engine, parent,
@@ -167,7 +170,7 @@ bool make_target(Worker& worker, Directory& parent, Names names, const Stat& src
   if (error == -ENOTDIR || error == -ELOOP) {
     Stat there;
     const bool is_known = platform::stat_entry(parent.dst(), names.dst, there, follow) == 0;
-    const bool is_refused = is_known && is_special(there.kind) && !options.like_node;
+    const bool is_refused = is_known && is_special(there.kind) && !options.compatibility.like_node;
     return is_refused ? worker.fail(parent, names, EEXIST, refusal_of(there.kind))
                       : worker.fail(parent, names, ENOTDIR, kRefused);
   }
@@ -190,8 +193,9 @@ bool make_target(Worker& worker, Directory& parent, Names names, const Stat& src
  * absent, or could not be listed. What only keeps new names away is opened up when there are any.
  */
 void let_in(Engine& engine, Directory& directory) {
-  const uint32_t needed = engine.options.mirror ? 0500 : 0100;
-  if (!engine.options.sync || directory.fresh || (directory.dst_stat.mode & needed) == needed)
+  const uint32_t needed = engine.options.incremental.mirror ? 0500 : 0100;
+  if (!engine.options.incremental.sync || directory.fresh ||
+      (directory.dst_stat.mode & needed) == needed)
     return;
   Handle probe;  // root gets in all the same
   if (platform::open_source_directory(directory.dst(), ".", Follow::no, probe) == -EACCES) {
@@ -207,7 +211,8 @@ void set_target(Engine& engine, Directory& directory, const Target& target) {
   directory.owed_mode = target.owed_mode;
   read_mark(engine, directory);  // may open the directory up
   if (engine.options.dry_run) return plan_directory(engine, directory);
-  const int error = begin_directory(engine.options, directory, target.passing_bits);
+  const int error = begin_directory(engine.options.preserve, engine.options.content, directory,
+                                    target.passing_bits);
   if (error < 0) engine.fail(directory, {}, error, "removexattr");
   let_in(engine, directory);
 }
@@ -222,7 +227,7 @@ Found find_target(Worker& worker, Directory& parent, Names names, Target& target
   });
   if (error == -ENOENT || error == -ENOTDIR || error == -ELOOP) return Found::no;
   // Where nothing is removed it matters only to something that is taken in it, and making it says so.
-  if (error == -EACCES && !worker.engine.options.mirror) return Found::no;
+  if (error == -EACCES && !worker.engine.options.incremental.mirror) return Found::no;
   const char* operation = "open";
   if (error == 0) {
     error = platform::stat_handle(target.handle, target.stat);
@@ -282,7 +287,7 @@ bool open_source(Worker& worker, Directory& parent, Names names, Follow follow, 
   if (error < 0) return worker.fail(parent, names, error, "open");
   error = platform::stat_handle(src, stat);
   if (error < 0) return worker.fail(parent, names, error, "fstat");
-  if (worker.engine.options.dereference && is_above(parent, stat)) {
+  if (worker.engine.options.traversal.dereference && is_above(parent, stat)) {
     return worker.fail(parent, names, ELOOP, kRefused);
   }
   return !worker.engine.is_target(stat) || worker.fail(parent, names, EINVAL, kRefused);
@@ -296,7 +301,8 @@ DirectoryUse open_directory(Worker& worker, DirectoryTask task, Follow follow_sr
   const Options& options = engine.options;
   const uint64_t hash = path_hash(parent, names.src);
   // Another shard makes what is not ours, unless we need it for something below.
-  const bool lazily = task.for_taken || (!parent.is_base() && !is_mine(options, parent, names.src));
+  const bool lazily =
+      task.for_taken || (!parent.is_base() && !is_mine(options.traversal, parent, names.src));
   if (!lazily) worker.count(Count::scanned);
   DirectoryPin pin;
   if (const int error = pin.pin(*task.parent); error < 0) {
@@ -358,14 +364,15 @@ void copy_open_directory(Worker& worker, DirectoryUse directory, Scope scope) {
 void RootTask::run(Worker& worker) {
   const Names names{root.src.c_str(), root.dst.c_str()};
   if (root.remove) return RemoveDirectoryTask{std::move(base), root.dst}.run(worker);
-  const Follow follow = root.follow_src ? Follow::yes : worker.engine.options.follow();
+  const Follow follow = root.follow_src ? Follow::yes : worker.engine.options.traversal.follow();
   Stat stat;
   if (const int error = platform::stat_entry(base->src(), names.src, stat, follow); error < 0) {
     worker.fail(*base, names, error, "lstat");
     return;
   }
   if (stat.kind != Kind::directory) {
-    if (is_mine(worker.engine.options, *base, "")) copy_listed(worker, base, names, stat.kind);
+    if (is_mine(worker.engine.options.traversal, *base, ""))
+      copy_listed(worker, base, names, stat.kind);
     return;
   }
   DirectoryUse directory = open_directory(worker, {std::move(base), root.src, root.dst}, follow);
@@ -375,9 +382,10 @@ void RootTask::run(Worker& worker) {
 void DirectoryTask::run(Worker& worker) {
   const bool from_base = parent->is_base();
   const uint64_t parent_dev = parent->src_stat.dev;
-  DirectoryUse directory = open_directory(worker, std::move(*this), worker.engine.options.follow());
+  DirectoryUse directory =
+      open_directory(worker, std::move(*this), worker.engine.options.traversal.follow());
   if (!directory) return;
-  if (worker.engine.options.one_file_system && !from_base &&
+  if (worker.engine.options.traversal.one_file_system && !from_base &&
       directory->src_stat.dev != parent_dev) {
     worker.count(Count::skipped);  // what is mounted here
     return;
@@ -420,7 +428,7 @@ void PartTask::run(Worker& worker) {
     worker.fail(*directory, {}, error, "open");
     return;
   }
-  if (worker.engine.options.shards == 1 && !make_needed(worker, *directory)) return;
+  if (worker.engine.options.traversal.shards == 1 && !make_needed(worker, *directory)) return;
   copy_records(worker, directory, records.data(), records.size());
 }
 

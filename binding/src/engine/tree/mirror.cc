@@ -172,7 +172,7 @@ class Removal final : public DirectoryEnd {
 }  // namespace
 
 bool is_mirrored(const Engine& engine, const Directory& directory) {
-  return engine.options.mirror && directory.has_dst() && !directory.fresh;
+  return engine.options.incremental.mirror && directory.has_dst() && !directory.fresh;
 }
 
 bool list_extra(Worker& worker, const Directory& directory, const std::string& records,

@@ -24,13 +24,14 @@ uint64_t path_hash(const Directory& directory, const char* name) {
   return directory.is_base() ? kBasis : add(add(directory.path_hash, "/"), name);
 }
 
-bool is_mine(const Options& options, const Directory& directory, const char* name) {
-  if (options.shards == 1) return true;
+bool is_mine(const Traversal& traversal, const Directory& directory, const char* name) {
+  if (traversal.shards == 1) return true;
   // Directory by directory, so that few shards make the same one; the widest would outweigh a whole shard
   // if they were not divided.
   constexpr uint64_t kSlices = 16;
   const uint64_t slice = mix(add(kBasis, name)) % kSlices;
-  return mix(directory.path_hash + slice * 0x9e3779b97f4a7c15) % options.shards == options.shard;
+  const uint64_t hash = mix(directory.path_hash + slice * 0x9e3779b97f4a7c15);
+  return hash % traversal.shards == traversal.shard;
 }
 
 }  // namespace fastcp

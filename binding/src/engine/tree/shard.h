@@ -10,6 +10,6 @@ namespace fastcp {
 uint64_t path_hash(const Directory& directory, const char* name);
 
 /** Whether an entry of a directory, or a SRC that is no directory, belongs to this copy's shard. */
-bool is_mine(const Options& options, const Directory& directory, const char* name);
+bool is_mine(const Traversal& traversal, const Directory& directory, const char* name);
 
 }  // namespace fastcp
