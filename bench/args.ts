@@ -1,12 +1,12 @@
 import { Command, InvalidArgumentError } from 'commander';
 import { latest } from './paths.js';
-import { planRows, type Row } from './plan.js';
+import { type Benchmark, planBenchmarks } from './plan.js';
 
 export interface Arguments {
-  rows: Row[];
+  benchmarks: Benchmark[];
   list: boolean;
   report: boolean;
-  /** The results file. Undefined: latest.json where whole rows were run, nothing otherwise. */
+  /** The results file. Undefined: latest.json where whole benchmarks were run, nothing otherwise. */
   output: string | undefined;
 }
 
@@ -24,16 +24,16 @@ export function parseArgs(argv: readonly string[]): Arguments {
   const program = new Command('npm run bench --')
     .usage('[options]')
     .description('Compares fastcp with other copiers, and prints medians, ranges and ratios.')
-    .option('--quick', 'a few minutes: one tree, two file systems, some contenders')
+    .option('--quick', 'a few minutes: one tree, two file systems, some tools')
     .option(
       '--only <pattern>',
-      'rows, workloads, file systems or contenders, by name or glob (repeatable)',
+      'benchmarks, workloads, file systems or tools, by name or glob (repeatable)',
       (value: string, before: string[] = []) => [...before, value],
     )
-    .option('--rounds <n>', 'trials of each contender', parseRounds)
-    .option('--output <file>', 'keep the results here, beside other rows in it', notEmpty)
+    .option('--rounds <n>', 'trials of each tool', parseRounds)
+    .option('--output <file>', 'keep the results here, beside other benchmarks in it', notEmpty)
     .option('--report', `run nothing: print the results file, write chart and docs`)
-    .option('--list', 'print the rows, run nothing')
+    .option('--list', 'print the benchmarks, run nothing')
     .helpOption('-h, --help', 'print this help')
     .allowExcessArguments(false)
     .showHelpAfterError("Try 'npm run bench -- --help'.")
@@ -44,10 +44,10 @@ export function parseArgs(argv: readonly string[]): Arguments {
   const given = program.opts<Given>();
   const { list = false, report = false, output } = given;
   try {
-    const rows = planRows(given);
-    if (rows.length === 0) throw new RangeError('no row has all of them; see --list');
-    const partial = Boolean(given.quick || rows.some((row) => row.partial));
-    return { rows, list, report, output: output ?? (partial ? undefined : latest) };
+    const benchmarks = planBenchmarks(given);
+    if (benchmarks.length === 0) throw new RangeError('no benchmark has all of them; see --list');
+    const partial = Boolean(given.quick || benchmarks.some((benchmark) => benchmark.partial));
+    return { benchmarks, list, report, output: output ?? (partial ? undefined : latest) };
   } catch (error) {
     if (!(error instanceof RangeError)) throw error;
     return program.error(`error: option '--only <pattern>': ${error.message}`);

@@ -8,11 +8,11 @@ import { thisMachine } from './machine.js';
 import { openMemory } from './memory.js';
 import { endings, mountObstacle, runInNamespace } from './namespace.js';
 import { benchCache, latest } from './paths.js';
-import { listRows, planRows, type Row } from './plan.js';
+import { type Benchmark, listBenchmarks, planBenchmarks } from './plan.js';
 import { type Obstacles, prepare } from './prepare.js';
 import { writeReport } from './report.js';
-import { load, merge, type Results, type RowResult, save } from './results.js';
-import { runRow } from './run.js';
+import { type BenchmarkResult, load, merge, type Results, save } from './results.js';
+import { runBenchmark } from './run.js';
 import { rowText, verdictText } from './table.js';
 import { judge } from './targets.js';
 import { type Counts, countsOf } from './trees.js';
@@ -30,78 +30,83 @@ async function main(): Promise<number> {
     throw error;
   }
   if (args.list) {
-    console.log(listRows(args.rows));
+    console.log(listBenchmarks(args.benchmarks));
     return 0;
   }
   if (args.report) return report(args.output ?? latest);
   return (await runInNamespace()) ?? (await run(args));
 }
 
-async function run({ rows, output }: Arguments): Promise<number> {
+async function run({ benchmarks, output }: Arguments): Promise<number> {
   const interrupted = new AbortController();
   setMaxListeners(0, interrupted.signal); // one for each trial
   for (const signal of endings) process.on(signal, () => interrupted.abort());
-  const obstacles = prepare(rows);
+  const obstacles = prepare(benchmarks);
   removeLeftovers(benchCache);
-  const results: Results = { machine: thisMachine(), rows: [] };
-  for (const [name, reason] of obstacles.contenders) say(`LEFT OUT: ${name}: ${reason}`);
+  const results: Results = { machine: thisMachine(), benchmarks: [] };
+  for (const [name, reason] of obstacles.tools) say(`skipped: ${name}: ${reason}`);
 
   const mounts = mountObstacle() === undefined;
   const memory = openMemory(mounts);
   const around = { mounts, obstacles, signal: interrupted.signal, say };
-  const leftOut: string[] = [];
+  const skipped: string[] = [];
   const sizes = new Map<string, Counts>();
   try {
-    for (const row of rows) {
+    for (const benchmark of benchmarks) {
       const obstacle =
-        obstacles.fileSystems.get(row.fileSystem.name) ?? corpusObstacle(row, obstacles);
+        obstacles.fileSystems.get(benchmark.fileSystem.name) ??
+        corpusObstacle(benchmark, obstacles);
       if (obstacle) {
-        leftOut.push(`${row.id}: ${obstacle}`);
+        skipped.push(`${benchmark.id}: ${obstacle}`);
         continue;
       }
-      const key = JSON.stringify(row.workload.tree);
-      const tree = sizes.get(key) ?? countsOf(row.workload.tree);
+      const key = JSON.stringify(benchmark.workload.tree);
+      const tree = sizes.get(key) ?? countsOf(benchmark.workload.tree);
       sizes.set(key, tree);
       try {
-        results.rows.push(
-          await runRow(row, tree, { ...around, memory: join(memory.path, row.id) }),
+        results.benchmarks.push(
+          await runBenchmark(benchmark, tree, {
+            ...around,
+            memory: join(memory.path, benchmark.id),
+          }),
         );
       } catch (error) {
         // Ctrl-C ends a tool that is waited for, too, and is heard only now.
         await setTimeout(20);
         if (interrupted.signal.aborted) break;
-        leftOut.push(`${row.id}: ${error instanceof Error ? error.message.trim() : error}`);
+        skipped.push(`${benchmark.id}: ${error instanceof Error ? error.message.trim() : error}`);
         continue;
       }
-      const [result] = results.rows.slice(-1);
+      const [result] = results.benchmarks.slice(-1);
       if (result) console.log(`\n${rowText(result)}`);
-      if (output) save(output, merge(load(output), results, planRows({})));
+      if (output) save(output, merge(load(output), results, planBenchmarks({})));
     }
   } finally {
     memory.close();
   }
-  const verdicts = judge(withKnown(results.rows, output)).filter(
-    ({ row }) => !row.includes('/') || results.rows.some(({ id }) => id === row),
+  const verdicts = judge(withKnown(results.benchmarks, output)).filter(
+    ({ benchmark }) =>
+      !benchmark.includes('/') || results.benchmarks.some(({ id }) => id === benchmark),
   );
   if (verdicts.length > 0) console.log(`\n${verdictText(verdicts)}`);
-  for (const line of leftOut) say(`LEFT OUT: ${line}`);
+  for (const line of skipped) say(`skipped: ${line}`);
   if (interrupted.signal.aborted) say('interrupted');
   if (interrupted.signal.aborted) return 130;
   return isBroken(results) ? 1 : 0;
 }
 
-/** Some targets need rows that an earlier run may have measured. */
-function withKnown(rows: RowResult[], output: string | undefined): RowResult[] {
-  return (rows.length > 0 && output !== undefined && load(output)?.rows) || rows;
+/** Some targets need benchmarks that an earlier run may have measured. */
+function withKnown(benchmarks: BenchmarkResult[], output: string | undefined): BenchmarkResult[] {
+  return (benchmarks.length > 0 && output !== undefined && load(output)?.benchmarks) || benchmarks;
 }
 
-function corpusObstacle(row: Row, obstacles: Obstacles): string | undefined {
-  return row.workload.tree === 'corpus' ? obstacles.corpus : undefined;
+function corpusObstacle(benchmark: Benchmark, obstacles: Obstacles): string | undefined {
+  return benchmark.workload.tree === 'corpus' ? obstacles.corpus : undefined;
 }
 
 /** A lost race is a result; a copy of ours that failed is not. */
-function isBroken({ rows }: Results): boolean {
-  return rows.some(({ trials }) =>
+function isBroken({ benchmarks }: Results): boolean {
+  return benchmarks.some(({ trials }) =>
     Object.entries(trials).some(
       ([name, list]) =>
         name.startsWith('fastcp') && list.some(({ failed, flaw }) => failed ?? flaw),
@@ -115,8 +120,8 @@ function report(path: string): number {
     say(`there are no results in ${path}: npm run bench`);
     return 1;
   }
-  for (const row of results.rows) console.log(`${rowText(row)}\n`);
-  console.log(verdictText(judge(results.rows)));
+  for (const benchmark of results.benchmarks) console.log(`${rowText(benchmark)}\n`);
+  console.log(verdictText(judge(results.benchmarks)));
   writeReport(results);
   return 0;
 }

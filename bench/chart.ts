@@ -1,13 +1,13 @@
 import { type Judged, timesOf } from './compare.js';
-import { contender } from './contenders.js';
 import { fileSystems } from './file-systems.js';
 import { median } from './statistics.js';
 import { duration } from './table.js';
+import { findTool } from './tools.js';
 
-/** Rows of these workloads, and of contenders these. */
+/** Benchmarks of these workloads, and of tools these. */
 const charted = {
   workloads: { corpus: 'warm', 'corpus-cold': 'cold' } as Record<string, string>,
-  contenders: ['fastcp', 'cpz', 'fcp', 'xcp', 'cp', 'rsync'],
+  tools: ['fastcp', 'cpz', 'fcp', 'xcp', 'cp', 'rsync'],
 };
 
 const width = 760;
@@ -32,22 +32,22 @@ text { font: 12px system-ui, sans-serif; fill: #1f2328 }
 }`;
 
 /** Bars of median times, one group for each file system; undefined where nothing of it was measured. */
-export function drawChart(rows: Judged[]): string | undefined {
-  const groups = rows
+export function drawChart(benchmarks: Judged[]): string | undefined {
+  const groups = benchmarks
     .filter(({ workload }) => charted.workloads[workload.name] !== undefined)
-    .map((row) => ({ row, bars: barsOf(row) }));
+    .map((benchmark) => ({ benchmark, bars: barsOf(benchmark) }));
   if (groups.length === 0) return undefined;
   const longest = Math.max(...groups.flatMap(({ bars }) => bars.map(({ ms }) => ms)));
   const parts: string[] = [];
   let y = 0;
-  for (const { row, bars } of groups) {
+  for (const { benchmark, bars } of groups) {
     y += heading;
-    parts.push(text(0, y - 10, groupTitle(row), 'title'));
+    parts.push(text(0, y - 10, groupTitle(benchmark), 'title'));
     for (const { name, ms } of bars) {
       const length = ((width - labels - values) * ms) / longest;
       const kind = name === 'fastcp' ? 'ours' : 'peer';
       parts.push(
-        text(0, y + bar - 3, name === 'fastcp' ? name : contender(name).title),
+        text(0, y + bar - 3, name === 'fastcp' ? name : findTool(name).title),
         `<rect x="${labels}" y="${y}" width="${length.toFixed(1)}" height="${bar}" class="${kind}"/>`,
         text(labels + length + 6, y + bar - 3, duration(ms), 'value'),
       );
@@ -64,9 +64,9 @@ ${parts.join('\n')}
 `;
 }
 
-function barsOf(row: Judged): { name: string; ms: number }[] {
-  return charted.contenders.flatMap((name) => {
-    const times = timesOf(row, name);
+function barsOf(benchmark: Judged): { name: string; ms: number }[] {
+  return charted.tools.flatMap((name) => {
+    const times = timesOf(benchmark, name);
     return times ? [{ name, ms: median(times) }] : [];
   });
 }

@@ -14,7 +14,7 @@ import { basename, join } from 'node:path';
 import type { FileSystem } from './file-systems.js';
 import { readAll, removeTree, sh } from './shell.js';
 
-/** Where trials of a row take place. */
+/** Where trials of a benchmark take place. */
 export interface Stage {
   /** The source as it was made, and a DEST that does not exist, on the same file system. */
   fresh(): Place;
@@ -33,7 +33,7 @@ export interface Place {
 export interface StageSettings {
   /** Makes the source. */
   fill: (path: string) => void;
-  /** A directory in memory that is the row's own. */
+  /** A directory in memory that is the benchmark's own. */
   memory: string;
   /** A directory for images that must not, or cannot, be in memory. */
   disk: string;

@@ -2,9 +2,9 @@ import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { availableParallelism, cpus, release, totalmem } from 'node:os';
 import { join } from 'node:path';
-import type { Contender } from './contenders.js';
 import { peers, root } from './paths.js';
 import { sh } from './shell.js';
+import type { Tool } from './tools.js';
 
 /** No names and no paths. */
 export interface Machine {
@@ -38,9 +38,9 @@ export function fastcpVersion(): string {
   }
 }
 
-export function versionOf({ from, role, command }: Contender): string | undefined {
+export function versionOf({ from, role, command }: Tool): string | undefined {
   if (from && 'crate' in from) return from.version;
-  if (from && 'tool' in from) return /\d+(\.\d+)+/.exec(sh(from.tool, '--version'))?.[0];
+  if (from && 'system' in from) return /\d+(\.\d+)+/.exec(sh(from.system, '--version'))?.[0];
   if (from && 'npm' in from) return manifest(join(peers, from.npm)).version;
   if (role === 'start' || role === 'api')
     return sh(command('', '')[0] as string, '--version').slice(1);

@@ -16,7 +16,7 @@ export interface Trial {
   copies?: number;
   /** `durationMs` of fastcp's result. */
   durationMs?: number;
-  /** Read from the device that the file system lies on, in cold rows. */
+  /** Read from the device that the file system lies on, in cold benchmarks. */
   readBytes?: number;
   /** How the process failed: its times say nothing. */
   failed?: string;

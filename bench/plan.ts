@@ -1,88 +1,91 @@
 import picomatch from 'picomatch';
-import { type Contender, contender, contenders } from './contenders.js';
 import { type FileSystem, fileSystems } from './file-systems.js';
+import { findTool, type Tool, tools } from './tools.js';
 import { quick, type Workload, workloads } from './workloads.js';
 
-/** One workload on one file system: what is compared is compared within a row. */
-export interface Row {
+/** One workload on one file system: what is compared is compared within a benchmark. */
+export interface Benchmark {
   id: string;
   workload: Workload;
   fileSystem: FileSystem;
-  contenders: Contender[];
+  tools: Tool[];
   rounds: number;
-  /** Some contenders were not asked for. */
+  /** Some tools were not asked for. */
   partial: boolean;
 }
 
 export interface Selection {
-  /** Names or globs of rows, workloads, file systems or contenders. */
+  /** Names or globs of benchmarks, workloads, file systems or tools. */
   only?: string[];
   quick?: boolean;
   rounds?: number;
 }
 
 /** Throws a RangeError that names the pattern which matches nothing. */
-export function planRows({ only = [], quick: isQuick = false, rounds }: Selection): Row[] {
+export function planBenchmarks({
+  only = [],
+  quick: isQuick = false,
+  rounds,
+}: Selection): Benchmark[] {
   const wanted = sortPatterns(only);
-  const rows = allRows().filter(
+  const benchmarks = allBenchmarks().filter(
     ({ id, workload, fileSystem }) =>
-      matches(wanted.rows, id, workload.name) && matches(wanted.fileSystems, fileSystem.name),
+      matches(wanted.benchmarks, id, workload.name) && matches(wanted.fileSystems, fileSystem.name),
   );
-  const chosen = isQuick ? rows.filter(isQuickRow) : rows;
-  return chosen.flatMap((row) => {
-    const { subject } = row.workload;
-    const kept = row.contenders.filter(
+  const chosen = isQuick ? benchmarks.filter(isQuickBenchmark) : benchmarks;
+  return chosen.flatMap((benchmark) => {
+    const { subject } = benchmark.workload;
+    const kept = benchmark.tools.filter(
       ({ name, role }) =>
-        (name === subject || role === 'start' || matches(wanted.contenders, name)) &&
-        (!isQuick || quick.contenders.includes(name)),
+        (name === subject || role === 'start' || matches(wanted.tools, name)) &&
+        (!isQuick || quick.tools.includes(name)),
     );
-    const asked =
-      wanted.contenders.length === 0 || kept.some((one) => isMatch(wanted.contenders, one.name));
+    const asked = wanted.tools.length === 0 || kept.some((one) => isMatch(wanted.tools, one.name));
     if (!asked) return [];
-    const partial = kept.length < row.contenders.length;
-    const all = rounds ?? (isQuick ? quick.rounds : row.rounds);
-    return [{ ...row, contenders: kept, rounds: all, partial }];
+    const partial = kept.length < benchmark.tools.length;
+    const all = rounds ?? (isQuick ? quick.rounds : benchmark.rounds);
+    return [{ ...benchmark, tools: kept, rounds: all, partial }];
   });
 }
 
-function allRows(): Row[] {
+function allBenchmarks(): Benchmark[] {
   return workloads.flatMap((workload) =>
     workload.fileSystems.map((name) => ({
       id: `${workload.name}/${name}`,
       workload,
       fileSystem: fileSystems.find((one) => one.name === name) as FileSystem,
-      contenders: workload.contenders.map(contender),
+      tools: workload.tools.map(findTool),
       rounds: workload.rounds,
       partial: false,
     })),
   );
 }
 
-function isQuickRow({ workload, fileSystem }: Row): boolean {
+function isQuickBenchmark({ workload, fileSystem }: Benchmark): boolean {
   return workload.name === quick.workload && quick.fileSystems.includes(fileSystem.name);
 }
 
 interface Patterns {
-  rows: string[];
+  benchmarks: string[];
   fileSystems: string[];
-  contenders: string[];
+  tools: string[];
 }
 
 /** Patterns of one sort widen, those of different sorts narrow. */
 function sortPatterns(only: string[]): Patterns {
-  const sorted: Patterns = { rows: [], fileSystems: [], contenders: [] };
+  const sorted: Patterns = { benchmarks: [], fileSystems: [], tools: [] };
   const names = {
-    rows: allRows().flatMap(({ id, workload }) => [id, workload.name]),
+    benchmarks: allBenchmarks().flatMap(({ id, workload }) => [id, workload.name]),
     fileSystems: fileSystems.map(({ name }) => name),
-    contenders: contenders.map(({ name }) => name),
+    tools: tools.map(({ name }) => name),
   };
   for (const pattern of only) {
-    const sorts = (['rows', 'fileSystems', 'contenders'] as const).filter((sort) =>
+    const sorts = (['benchmarks', 'fileSystems', 'tools'] as const).filter((sort) =>
       names[sort].some((name) => isMatch([pattern], name)),
     );
     const [sort] = sorts;
     if (!sort) {
-      throw new RangeError(`'${pattern}' is no workload, file system or contender; see --list`);
+      throw new RangeError(`'${pattern}' is no workload, file system or tool; see --list`);
     }
     sorted[sort].push(pattern);
   }
@@ -95,11 +98,11 @@ const matches = (patterns: string[], ...names: string[]): boolean =>
   patterns.length === 0 || names.some((name) => isMatch(patterns, name));
 
 /** What `--list` prints. */
-export function listRows(rows: Row[]): string {
-  const width = Math.max(...rows.map(({ id }) => id.length));
-  return rows
-    .map(({ id, contenders, rounds }) => {
-      const names = contenders.map(({ name }) => name).join(' ');
+export function listBenchmarks(benchmarks: Benchmark[]): string {
+  const width = Math.max(...benchmarks.map(({ id }) => id.length));
+  return benchmarks
+    .map(({ id, tools, rounds }) => {
+      const names = tools.map(({ name }) => name).join(' ');
       return `${id.padEnd(width)}  ${rounds} x ${names}`;
     })
     .join('\n');

@@ -1,50 +1,50 @@
 import { existsSync, mkdirSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import type { Contender } from './contenders.js';
 import type { FileSystem } from './file-systems.js';
 import { mountObstacle } from './namespace.js';
 import { benchCache, root } from './paths.js';
-import type { Row } from './plan.js';
+import type { Benchmark } from './plan.js';
 import { showing, which } from './shell.js';
+import type { Tool } from './tools.js';
 
 /** What cannot be had here, and why, with how to get it. */
 export interface Obstacles {
-  contenders: Map<string, string>;
+  tools: Map<string, string>;
   fileSystems: Map<string, string>;
   /** Of the corpus. */
   corpus?: string;
 }
 
-/** Builds and downloads what the rows need and the cache does not have. */
-export function prepare(rows: Row[]): Obstacles {
+/** Builds and downloads what the benchmarks need and the cache does not have. */
+export function prepare(benchmarks: Benchmark[]): Obstacles {
   for (const built of ['dist/fastcp.cjs', 'dist/index.js', 'build/bench-in-process.mjs']) {
     if (!existsSync(join(root, built))) throw new Error(`${built} is missing: npm run build`);
   }
   compile('bench/measure/measure.c');
-  const contenders = new Map<string, string>();
-  const needed = new Set(rows.flatMap((row) => row.contenders));
+  const tools = new Map<string, string>();
+  const needed = new Set(benchmarks.flatMap((benchmark) => benchmark.tools));
   const peers = attempt(() => {
     if ([...needed].some(({ from }) => from && 'npm' in from)) install('peers');
   });
-  for (const contender of needed) {
-    const obstacle = obstacleTo(contender, peers);
-    if (obstacle) contenders.set(contender.name, obstacle);
+  for (const tool of needed) {
+    const obstacle = obstacleTo(tool, peers);
+    if (obstacle) tools.set(tool.name, obstacle);
   }
   const fileSystems = new Map<string, string>();
-  for (const fileSystem of new Set(rows.map((row) => row.fileSystem))) {
+  for (const fileSystem of new Set(benchmarks.map((benchmark) => benchmark.fileSystem))) {
     const obstacle = obstacleOf(fileSystem);
     if (obstacle) fileSystems.set(fileSystem.name, obstacle);
   }
   const corpus = attempt(() => {
-    if (rows.some(({ workload }) => workload.tree === 'corpus')) install('corpus');
+    if (benchmarks.some(({ workload }) => workload.tree === 'corpus')) install('corpus');
   });
-  return { contenders, fileSystems, ...(corpus !== undefined && { corpus }) };
+  return { tools, fileSystems, ...(corpus !== undefined && { corpus }) };
 }
 
-function obstacleTo({ from }: Contender, peers: string | undefined): string | undefined {
+function obstacleTo({ from }: Tool, peers: string | undefined): string | undefined {
   if (!from) return undefined;
   if ('npm' in from) return peers;
-  if ('tool' in from) return lack(from.tool);
+  if ('system' in from) return lack(from.system);
   if ('c' in from) return attempt(() => compile(from.c));
   const { crate, version } = from;
   const directory = join(benchCache, 'cargo');

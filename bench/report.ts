@@ -13,14 +13,14 @@ const end = '<!-- end of figures -->';
 
 /** Makes the chart, and what has figures in the documentation and in the README. */
 export function writeReport(results: Results): void {
-  const rows = results.rows.flatMap((row) => withWorkload(row) ?? []);
-  const drawn = drawChart(rows);
+  const benchmarks = results.benchmarks.flatMap((benchmark) => withWorkload(benchmark) ?? []);
+  const drawn = drawChart(benchmarks);
   if (drawn) {
     mkdirSync(dirname(chart), { recursive: true });
     writeFileSync(chart, drawn);
   }
   write(performancePage, figures(results, drawn !== undefined));
-  write(readme, summary(rows, results.machine));
+  write(readme, summary(benchmarks, results.machine));
 }
 
 function write(page: string, text: string): void {
@@ -33,20 +33,20 @@ export function withFigures(page: string, text: string): string {
   return `${page.slice(0, from + start.length)}\n\n${text}\n\n${page.slice(to)}`;
 }
 
-export function figures({ machine, rows }: Results, hasChart: boolean): string {
+export function figures({ machine, benchmarks }: Results, hasChart: boolean): string {
   const { processor, cores, memoryGiB, kernel, node } = machine;
   const parts = [
     `${processor}, ${cores} cores, ${memoryGiB} GiB of memory, Linux ${kernel}, Node ${node}.`,
     ...(hasChart ? ['![Times to copy a real node_modules](../bench/results/chart.svg)'] : []),
     '### Targets',
-    asMarkdown(verdictCells(judge(rows)), 2),
-    '### Rows',
+    asMarkdown(verdictCells(judge(benchmarks)), 2),
+    '### Benchmarks',
   ];
-  for (const result of rows) {
-    const row = withWorkload(result);
-    if (!row) continue;
-    const notes = rowNotes(row).map((note) => `- ${note}`);
-    parts.push(`**${rowTitle(row)}**, ${result.measured}`, asMarkdown(rowCells(row)));
+  for (const result of benchmarks) {
+    const benchmark = withWorkload(result);
+    if (!benchmark) continue;
+    const notes = rowNotes(benchmark).map((note) => `- ${note}`);
+    parts.push(`**${rowTitle(benchmark)}**, ${result.measured}`, asMarkdown(rowCells(benchmark)));
     if (notes.length > 0) parts.push(notes.join('\n'));
   }
   return parts.join('\n\n');

@@ -2,16 +2,16 @@ import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from '
 import { dirname } from 'node:path';
 import type { Machine } from './machine.js';
 import type { Trial } from './measure.js';
-import type { Row } from './plan.js';
+import type { Benchmark } from './plan.js';
 import type { Counts } from './trees.js';
 
 /** What was measured, raw. Everything else (medians, ratios, targets) is made of it when it is shown. */
 export interface Results {
   machine: Machine;
-  rows: RowResult[];
+  benchmarks: BenchmarkResult[];
 }
 
-export interface RowResult {
+export interface BenchmarkResult {
   id: string;
   measured: string;
   /** Of fastcp: its version, and the commit where it is known. */
@@ -20,27 +20,29 @@ export interface RowResult {
   /** Images lay on the disk and not in memory. */
   onDisk: boolean;
   versions: Record<string, string>;
-  /** By contender, in the order of rounds. */
+  /** By tool, in the order of rounds. */
   trials: Record<string, Trial[]>;
   /** Who could not run, and why. */
-  leftOut: Record<string, string>;
+  skipped: Record<string, string>;
 }
 
 export function load(path: string): Results | undefined {
   return existsSync(path) ? (JSON.parse(readFileSync(path, 'utf8')) as Results) : undefined;
 }
 
-/** Rows of the same machine stay beside the new ones; another machine's go. */
+/** Benchmarks of the same machine stay beside the new ones; another machine's go. */
 export function merge(
   before: Results | undefined,
   now: Results,
-  order: Pick<Row, 'id'>[],
+  order: Pick<Benchmark, 'id'>[],
 ): Results {
   const same = before && JSON.stringify(before.machine) === JSON.stringify(now.machine);
-  const rows = new Map((same ? before.rows : []).map((row) => [row.id, row]));
-  for (const row of now.rows) rows.set(row.id, row);
-  const place = (id: string): number => order.findIndex((row) => row.id === id);
-  return { ...now, rows: [...rows.values()].sort((a, b) => place(a.id) - place(b.id)) };
+  const benchmarks = new Map(
+    (same ? before.benchmarks : []).map((benchmark) => [benchmark.id, benchmark]),
+  );
+  for (const benchmark of now.benchmarks) benchmarks.set(benchmark.id, benchmark);
+  const place = (id: string): number => order.findIndex((benchmark) => benchmark.id === id);
+  return { ...now, benchmarks: [...benchmarks.values()].sort((a, b) => place(a.id) - place(b.id)) };
 }
 
 /** One trial a line: a file that can be read, and compared with git. */

@@ -4,15 +4,15 @@ import { fastcpVersion, versionOf } from './machine.js';
 import type { Trial } from './measure.js';
 import { availableMemory } from './memory.js';
 import { benchCache } from './paths.js';
-import type { Row } from './plan.js';
+import type { Benchmark } from './plan.js';
 import type { Obstacles } from './prepare.js';
-import type { RowResult } from './results.js';
+import type { BenchmarkResult } from './results.js';
 import { playRound } from './round.js';
 import { openStage } from './stage.js';
 import { type Counts, footprint, makeTree } from './trees.js';
 
 export interface Surroundings {
-  /** A directory in memory, of this row alone; made here. */
+  /** A directory in memory, of this benchmark alone; made here. */
   memory: string;
   /** File systems may be mounted. */
   mounts: boolean;
@@ -21,24 +21,28 @@ export interface Surroundings {
   say: (line: string) => void;
 }
 
-/** Runs a row: each round, every contender once, in an order that turns from round to round. */
-export async function runRow(row: Row, tree: Counts, around: Surroundings): Promise<RowResult> {
+/** Runs a benchmark: each round, every tool once, in an order that turns from round to round. */
+export async function runBenchmark(
+  benchmark: Benchmark,
+  tree: Counts,
+  around: Surroundings,
+): Promise<BenchmarkResult> {
   const { memory, obstacles, say, signal } = around;
-  const able = row.contenders.filter(({ name }) => !obstacles.contenders.has(name));
-  const trials: RowResult['trials'] = Object.fromEntries(able.map(({ name }) => [name, []]));
-  const onDisk = isOnDisk(row, tree, around);
+  const able = benchmark.tools.filter(({ name }) => !obstacles.tools.has(name));
+  const trials: BenchmarkResult['trials'] = Object.fromEntries(able.map(({ name }) => [name, []]));
+  const onDisk = isOnDisk(benchmark, tree, around);
   mkdirSync(memory, { recursive: true });
-  const stage = openRowStage(row, onDisk, around);
+  const stage = openBenchmarkStage(benchmark, onDisk, around);
   try {
-    for (let round = 0; round < row.rounds; round++) {
+    for (let round = 0; round < benchmark.rounds; round++) {
       const turn = round % able.length;
       const order = [...able.slice(turn), ...able.slice(0, turn)].filter(
-        ({ slow }) => round === 0 || !slow || row.workload.iterations !== undefined,
+        ({ slow }) => round === 0 || !slow || benchmark.workload.iterations !== undefined,
       );
-      const played = await playRound(row, order, { stage, tree, memory, signal });
+      const played = await playRound(benchmark, order, { stage, tree, memory, signal });
       for (const [name, trial] of played) trials[name]?.push(trial);
-      const times = played.map(([name, trial]) => `${name} ${shortTime(row, trial)}`);
-      say(`${row.id} ${round + 1}/${row.rounds}: ${times.join(', ')}`);
+      const times = played.map(([name, trial]) => `${name} ${shortTime(benchmark, trial)}`);
+      say(`${benchmark.id} ${round + 1}/${benchmark.rounds}: ${times.join(', ')}`);
     }
   } finally {
     stage.close();
@@ -48,25 +52,29 @@ export async function runRow(row: Row, tree: Counts, around: Surroundings): Prom
     return version === undefined ? [] : [[one.name, version] as const];
   });
   return {
-    id: row.id,
+    id: benchmark.id,
     measured: new Date().toISOString().slice(0, 10),
     fastcp: fastcpVersion(),
     tree,
     onDisk,
     versions: Object.fromEntries(versions),
     trials,
-    leftOut: Object.fromEntries(
-      row.contenders.flatMap(({ name }) => {
-        const reason = obstacles.contenders.get(name);
+    skipped: Object.fromEntries(
+      benchmark.tools.flatMap(({ name }) => {
+        const reason = obstacles.tools.get(name);
         return reason === undefined ? [] : [[name, reason]];
       }),
     ),
   };
 }
 
-function openRowStage(row: Row, onDisk: boolean, { memory, mounts }: Surroundings): Stage {
-  const { tree, cache, restore = 'image', inodes } = row.workload;
-  return openStage(row.fileSystem, {
+function openBenchmarkStage(
+  benchmark: Benchmark,
+  onDisk: boolean,
+  { memory, mounts }: Surroundings,
+): Stage {
+  const { tree, cache, restore = 'image', inodes } = benchmark.workload;
+  return openStage(benchmark.fileSystem, {
     fill: (path) => makeTree(tree, path),
     memory,
     disk: benchCache,
@@ -79,7 +87,11 @@ function openRowStage(row: Row, onDisk: boolean, { memory, mounts }: Surrounding
 }
 
 /** How often a tree is in memory at once: images, and what the kernel caches of them. */
-function isOnDisk({ fileSystem, workload }: Row, tree: Counts, { say }: Surroundings): boolean {
+function isOnDisk(
+  { fileSystem, workload }: Benchmark,
+  tree: Counts,
+  { say }: Surroundings,
+): boolean {
   const size = footprint(tree);
   const isImage = fileSystem.kind === 'image';
   let times = 2;
@@ -94,7 +106,7 @@ function isOnDisk({ fileSystem, workload }: Row, tree: Counts, { say }: Surround
   return true;
 }
 
-function shortTime({ workload }: Row, trial: Trial): string {
+function shortTime({ workload }: Benchmark, trial: Trial): string {
   if (trial.failed) return trial.failed;
   const ms = workload.inProcess ? (trial.inProcessMs ?? trial.wallMs) : trial.wallMs;
   return `${(ms / 1000).toFixed(3)} s${trial.flaw ? ` (${trial.flaw})` : ''}`;

@@ -1,10 +1,10 @@
 import { compare, type Judged, timesOf, withWorkload } from './compare.js';
-import { contender } from './contenders.js';
 import { fileSystems } from './file-systems.js';
 import type { Trial } from './measure.js';
-import type { RowResult } from './results.js';
+import type { BenchmarkResult } from './results.js';
 import { median, type Spread, spread } from './statistics.js';
 import type { Verdict } from './targets.js';
+import { findTool } from './tools.js';
 
 /** The first line of cells is the heading. */
 export type Cells = string[][];
@@ -25,29 +25,29 @@ export function asMarkdown(cells: Cells, words = 1): string {
   return [heading, rule, ...lines].map((line) => `| ${line.join(' | ')} |`).join('\n');
 }
 
-export function rowText(result: RowResult): string {
-  const row = withWorkload(result);
-  if (!row) return `${result.id}: no such row any more`;
-  return [rowTitle(row), asText(rowCells(row)), ...rowNotes(row)].join('\n');
+export function rowText(result: BenchmarkResult): string {
+  const benchmark = withWorkload(result);
+  if (!benchmark) return `${result.id}: no such benchmark any more`;
+  return [rowTitle(benchmark), asText(rowCells(benchmark)), ...rowNotes(benchmark)].join('\n');
 }
 
 export function rowTitle({ result, workload, fileSystem }: Judged): string {
-  const { files, directories, links, bytes } = result.tree;
+  const { files, directories, symlinks, bytes } = result.tree;
   const parts = [`${count(files)} files`, `${count(directories)} directories`];
-  if (links) parts.push(`${count(links)} links`);
+  if (symlinks) parts.push(`${count(symlinks)} symlinks`);
   const where = fileSystems.find(({ name }) => name === fileSystem)?.title;
   const size = `${parts.join(', ')}, ${(bytes / 1e9).toFixed(2)} GB`;
   const disk = result.onDisk || workload.cache === 'cold' ? ', image on the disk' : '';
   return `${result.id}: ${workload.title}, ${where} (${size}${disk}; fastcp ${result.fastcp})`;
 }
 
-/** A line for each contender, the subject first and then the fastest first. */
-export function rowCells(row: Judged): Cells {
-  const { result, workload } = row;
+/** A line for each tool, the subject first and then the fastest first. */
+export function rowCells(benchmark: Judged): Cells {
+  const { result, workload } = benchmark;
   const isCold = workload.cache === 'cold';
   const heading = ['', 'median', 'range', 'CPU', 'peak', ...(isCold ? ['read'] : [])];
   const lines = Object.entries(result.trials)
-    .map(([name, trials]) => ({ name, trials, times: timesOf(row, name) }))
+    .map(([name, trials]) => ({ name, trials, times: timesOf(benchmark, name) }))
     .sort(
       (a, b) =>
         Number(b.name === workload.subject) - Number(a.name === workload.subject) ||
@@ -57,8 +57,8 @@ export function rowCells(row: Judged): Cells {
       const who = `${titleOf(result, name)}${trials.some(({ flaw }) => flaw) ? ' (!)' : ''}`;
       if (!times) return [who, 'failed', '', '', '', ...(isCold ? [''] : []), '', '', ''];
       const wall = spread(times);
-      const isRival = name !== workload.subject && contender(name).role !== 'start';
-      const compared = isRival ? compare(row, name) : undefined;
+      const isRival = name !== workload.subject && findTool(name).role !== 'start';
+      const compared = isRival ? compare(benchmark, name) : undefined;
       return [
         who,
         duration(wall.median),
@@ -88,17 +88,17 @@ export function rowNotes({ result }: Judged): string[] {
         : []),
     ];
   });
-  const missing = Object.entries(result.leftOut).map(
-    ([name, reason]) => `left out: ${contender(name).title}: ${reason}`,
+  const missing = Object.entries(result.skipped).map(
+    ([name, reason]) => `skipped: ${findTool(name).title}: ${reason}`,
   );
   return [...notes, ...missing];
 }
 
 export function verdictCells(verdicts: Verdict[]): Cells {
   return [
-    ['row', 'fastcp', 'found', 'wanted', ''],
-    ...verdicts.map(({ row, what, found, wanted, met }) => [
-      row,
+    ['benchmark', 'fastcp', 'found', 'wanted', ''],
+    ...verdicts.map(({ benchmark, what, found, wanted, met }) => [
+      benchmark,
       what,
       found ?? 'not measured',
       wanted,
@@ -109,9 +109,9 @@ export function verdictCells(verdicts: Verdict[]): Cells {
 
 export const verdictText = (verdicts: Verdict[]): string => asText(verdictCells(verdicts), 2);
 
-function titleOf({ versions }: RowResult, name: string): string {
+function titleOf({ versions }: BenchmarkResult, name: string): string {
   const version = versions[name];
-  return `${contender(name).title}${version ? ` ${version}` : ''}`;
+  return `${findTool(name).title}${version ? ` ${version}` : ''}`;
 }
 
 const middle = (trials: Trial[], value: (trial: Trial) => number): number =>

@@ -9,7 +9,7 @@ import type { Tree } from './workloads.js';
 export interface Counts {
   files: number;
   directories: number;
-  links: number;
+  symlinks: number;
   bytes: number;
 }
 
@@ -38,17 +38,17 @@ export function countsOf(tree: Tree): Counts {
   if (tree === 'corpus') return countTree(corpus);
   const { directories, bytes } = tree;
   const files = directories * tree.files;
-  return { files, directories, links: 0, bytes: files * bytes };
+  return { files, directories, symlinks: 0, bytes: files * bytes };
 }
 
 export function countTree(root: string): Counts {
-  const counts: Counts = { files: 0, directories: 0, links: 0, bytes: 0 };
+  const counts: Counts = { files: 0, directories: 0, symlinks: 0, bytes: 0 };
   for (const line of sh('find', root, '-mindepth', '1', '-printf', '%y %s\\n').split('\n')) {
     if (line.startsWith('f')) {
       counts.files++;
       counts.bytes += Number(line.slice(2));
     } else if (line.startsWith('d')) counts.directories++;
-    else if (line.startsWith('l')) counts.links++;
+    else if (line.startsWith('l')) counts.symlinks++;
   }
   return counts;
 }
@@ -58,7 +58,7 @@ export function flawIn(dest: string, expected: Counts, copies: number | undefine
   const found = countTree(dest);
   const times = copies ?? 1;
   const ownDirectories = copies ?? 0;
-  const differences = (['files', 'directories', 'links', 'bytes'] as const).flatMap((name) => {
+  const differences = (['files', 'directories', 'symlinks', 'bytes'] as const).flatMap((name) => {
     const wanted = expected[name] * times + (name === 'directories' ? ownDirectories : 0);
     return found[name] === wanted ? [] : [`${found[name]} ${name} instead of ${wanted}`];
   });
@@ -66,8 +66,8 @@ export function flawIn(dest: string, expected: Counts, copies: number | undefine
 }
 
 /** Roughly what a tree takes in memory or on a file system, metadata included, in bytes. */
-export function footprint({ files, directories, links, bytes }: Counts): number {
+export function footprint({ files, directories, symlinks, bytes }: Counts): number {
   const inode = 1500;
   const halfBlock = 2048;
-  return bytes + files * (bytes > 0 ? halfBlock : 0) + (files + directories + links) * inode;
+  return bytes + files * (bytes > 0 ? halfBlock : 0) + (files + directories + symlinks) * inode;
 }

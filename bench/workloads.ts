@@ -8,7 +8,7 @@ export interface Workload {
   fileSystems: FileSystemName[];
   /** The one the others are compared with. */
   subject: string;
-  contenders: string[];
+  tools: string[];
   rounds: number;
   /** `cold`: no part of the tree is in memory, and its file system lies on the disk. */
   cache?: 'cold';
@@ -27,7 +27,7 @@ export interface Workload {
 export type Tree = 'corpus' | { directories: number; files: number; bytes: number };
 
 export type Target =
-  /** How many times as fast as that contender, or as the fastest peer. */
+  /** How many times as fast as that tool, or as the fastest peer. */
   | { kind: 'faster'; than: string; least: number }
   /** CPU time less Node's start, in that of the limit. */
   | { kind: 'cpu'; most: number }
@@ -36,8 +36,8 @@ export type Target =
   | { kind: 'memory'; mostMB: number }
   /** What fastcp's own result says. */
   | { kind: 'duration'; mostMs: number }
-  /** Time per file, Node's start left out, in that of a row with fewer files. */
-  | { kind: 'per file'; row: string; most: number };
+  /** Time per file, Node's start left out, in that of a benchmark with fewer files. */
+  | { kind: 'per file'; benchmark: string; most: number };
 
 export const fastestPeer = 'the fastest peer';
 const within5Percent = 1 / 1.05;
@@ -83,7 +83,7 @@ const smallFiles = [
     tree,
     fileSystems: ['tmpfs', 'ext4'],
     subject: 'fastcp',
-    contenders: command,
+    tools: command,
     rounds: 5,
     targets: [
       { kind: 'faster', than: 'cp', least: 1.8 },
@@ -96,7 +96,7 @@ const smallFiles = [
     tree,
     fileSystems: ['ext4', 'xfs'],
     subject: 'fastcp',
-    contenders: cold,
+    tools: cold,
     rounds: 5,
     cache: 'cold',
     targets: [
@@ -113,7 +113,7 @@ export const workloads: Workload[] = [
     tree: 'corpus',
     fileSystems: ['tmpfs', 'ext4', 'overlay'],
     subject: 'fastcp',
-    contenders: command,
+    tools: command,
     rounds: 5,
     targets: corpusTargets,
   },
@@ -124,7 +124,7 @@ export const workloads: Workload[] = [
       tree: 'corpus',
       fileSystems: [name],
       subject: 'fastcp',
-      contenders: [...command, 'fastcp-reflink', 'cp-reflink'],
+      tools: [...command, 'fastcp-reflink', 'cp-reflink'],
       rounds: 5,
       targets: [
         ...corpusTargets,
@@ -138,7 +138,7 @@ export const workloads: Workload[] = [
     tree: 'corpus',
     fileSystems: ['ext4', 'xfs'],
     subject: 'fastcp',
-    contenders: cold,
+    tools: cold,
     rounds: 5,
     cache: 'cold',
     targets: coldTargets,
@@ -149,7 +149,7 @@ export const workloads: Workload[] = [
     tree: { directories: 1, files: 50_000, bytes: 10_240 },
     fileSystems: ['tmpfs', 'ext4', 'xfs'],
     subject: 'fastcp',
-    contenders: command,
+    tools: command,
     rounds: 5,
     targets: [
       { kind: 'faster', than: 'cpz', least: 1.5 },
@@ -163,7 +163,7 @@ export const workloads: Workload[] = [
     tree: { directories: 1, files: 1, bytes: 4 * 2 ** 30 },
     fileSystems: ['tmpfs', 'ext4'],
     subject: 'fastcp',
-    contenders: command,
+    tools: command,
     rounds: 5,
     restore: 'remove',
     targets: [{ kind: 'faster', than: fastestPeer, least: 1 }],
@@ -174,7 +174,7 @@ export const workloads: Workload[] = [
     tree: { directories: 1, files: 1, bytes: 4 * 2 ** 30 },
     fileSystems: ['xfs'],
     subject: 'fastcp',
-    contenders: ['fastcp', 'fastcp-library', 'node', 'cp', 'cp-reflink', 'cpz', 'xcp', 'fcp'],
+    tools: ['fastcp', 'fastcp-library', 'node', 'cp', 'cp-reflink', 'cpz', 'xcp', 'fcp'],
     rounds: 5,
     restore: 'remove',
     targets: [{ kind: 'duration', mostMs: 10 }],
@@ -185,7 +185,7 @@ export const workloads: Workload[] = [
     tree: { directories: 16, files: 16, bytes: 1024 },
     fileSystems: ['tmpfs'],
     subject: 'fastcp-library',
-    contenders: library,
+    tools: library,
     rounds: 5,
     inProcess: true,
     iterations: 30,
@@ -200,7 +200,7 @@ export const workloads: Workload[] = [
     tree: 'corpus',
     fileSystems: ['tmpfs'],
     subject: 'fastcp-library',
-    contenders: library,
+    tools: library,
     rounds: 5,
     inProcess: true,
     targets: [
@@ -216,7 +216,7 @@ export const workloads: Workload[] = [
     tree: 'corpus',
     fileSystems: ['xfs'], // fs-safe has its native clone there.
     subject: 'fastcp-library',
-    contenders: ['fastcp-library', 'node26-cp', 'fs-safe'],
+    tools: ['fastcp-library', 'node26-cp', 'fs-safe'],
     rounds: 5,
     inProcess: true,
     targets: [{ kind: 'faster', than: 'node26-cp', least: 3.5 }],
@@ -227,7 +227,7 @@ export const workloads: Workload[] = [
     tree: { directories: 1, files: 1, bytes: 0 },
     fileSystems: ['tmpfs'],
     subject: 'fastcp-version',
-    contenders: ['fastcp-version', 'node'],
+    tools: ['fastcp-version', 'node'],
     rounds: 25,
     targets: [{ kind: 'start', mostMs: 15 }],
   },
@@ -237,7 +237,7 @@ export const workloads: Workload[] = [
     tree: { directories: 10, files: 10, bytes: 1024 },
     fileSystems: ['tmpfs'],
     subject: 'fastcp',
-    contenders: ['fastcp', 'node', 'cp', 'cpz'],
+    tools: ['fastcp', 'node', 'cp', 'cpz'],
     rounds: 25,
     targets: [{ kind: 'start', mostMs: 30 }],
   },
@@ -248,7 +248,7 @@ export const workloads: Workload[] = [
     inodes: 'unlimited',
     fileSystems: ['tmpfs'],
     subject: 'fastcp',
-    contenders: ['fastcp', 'node', 'cp', 'cpz', 'floor'],
+    tools: ['fastcp', 'node', 'cp', 'cpz', 'floor'],
     rounds: 5,
     targets: [],
   },
@@ -259,20 +259,20 @@ export const workloads: Workload[] = [
     inodes: 'unlimited',
     fileSystems: ['tmpfs'],
     subject: 'fastcp',
-    contenders: ['fastcp', 'node', 'cp', 'cpz', 'floor'],
+    tools: ['fastcp', 'node', 'cp', 'cpz', 'floor'],
     rounds: 3,
     targets: [
       { kind: 'memory', mostMB: 150 },
-      { kind: 'per file', row: 'empty-100k/tmpfs', most: 1.2 },
+      { kind: 'per file', benchmark: 'empty-100k/tmpfs', most: 1.2 },
     ],
   },
 ];
 
-/** Wanted over all rows together. */
+/** Wanted over all benchmarks together. */
 export const overall = {
-  /** Rows of this workload, and on how many of them fastcp must be ahead of the fastest peer. */
+  /** Benchmarks of this workload, and on how many of them fastcp must be ahead of the fastest peer. */
   ahead: { workload: 'corpus', least: 2 },
-  /** Geometric mean over the rows that have a peer, against the fastest. */
+  /** Geometric mean over the benchmarks that have a peer, against the fastest. */
   geometricMean: 1.15,
 };
 
@@ -280,6 +280,6 @@ export const overall = {
 export const quick = {
   workload: 'corpus',
   fileSystems: ['tmpfs', 'ext4'],
-  contenders: ['fastcp', 'node', 'cp', 'cpz', 'fcp', 'floor'],
+  tools: ['fastcp', 'node', 'cp', 'cpz', 'fcp', 'floor'],
   rounds: 3,
 };

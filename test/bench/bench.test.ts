@@ -5,7 +5,7 @@ import { expect, test } from 'vitest';
 import type { Results } from '../../bench/results.js';
 import { hasTool, skip, workDirectory } from '../support/work.js';
 
-// The benchmark itself, on rows that take a second and need no package from elsewhere.
+// The benchmark itself, on benchmarks that take a second and need no package from elsewhere.
 
 const program = join(import.meta.dirname, '../../build/bench.mjs');
 const work = workDirectory('bench');
@@ -27,12 +27,12 @@ test('command and library, from the mount to the verdict', (context) => {
   expect(ended.stdout).toMatch(/^cp -r \S+ +[\d.]+ ms /m);
   expect(ended.stdout).toMatch(/^hundred\/tmpfs +time above node -e 0 +[\d.]+ ms/m);
 
-  const { rows } = JSON.parse(readFileSync(output, 'utf8')) as Results;
-  expect(rows.map(({ id }) => id)).toEqual(['library-small/tmpfs', 'hundred/tmpfs']);
-  const [library, command] = rows;
+  const { benchmarks } = JSON.parse(readFileSync(output, 'utf8')) as Results;
+  expect(benchmarks.map(({ id }) => id)).toEqual(['library-small/tmpfs', 'hundred/tmpfs']);
+  const [library, command] = benchmarks;
   expect(Object.keys(command?.trials ?? {})).toEqual(['fastcp', 'node', 'cp']);
   expect(Object.keys(library?.trials ?? {})).toEqual(['fastcp-library', 'node-cpSync']);
-  for (const { trials } of rows) {
+  for (const { trials } of benchmarks) {
     for (const list of Object.values(trials)) {
       expect(list).toHaveLength(2);
       for (const trial of list) {
@@ -60,8 +60,8 @@ test('what cannot be had is said, with how to get it', (context) => {
   const PATH = directories.join(delimiter);
   const ended = bench({ PATH }, '--only', 'hundred', '--only', 'cpz', '--rounds', '1');
   const line = 'cpz: cargo is not installed: https://rustup.rs';
-  expect(ended).toMatchObject({ status: 0, stderr: expect.stringContaining(`LEFT OUT: ${line}`) });
-  expect(ended.stdout).toContain(`left out: ${line}`);
+  expect(ended).toMatchObject({ status: 0, stderr: expect.stringContaining(`skipped: ${line}`) });
+  expect(ended.stdout).toContain(`skipped: ${line}`);
 });
 
 test('wrong usage', () => {

@@ -1,32 +1,32 @@
 import { describe, expect, test } from 'vitest';
-import { contenders } from '../../bench/contenders.js';
-import { listRows, planRows, type Selection } from '../../bench/plan.js';
+import { listBenchmarks, planBenchmarks, type Selection } from '../../bench/plan.js';
+import { tools } from '../../bench/tools.js';
 import { fastestPeer, workloads } from '../../bench/workloads.js';
 
-const rows = planRows({});
+const benchmarks = planBenchmarks({});
 
-describe('all rows', () => {
-  test('no row is there twice', () => {
-    const ids = rows.map(({ id }) => id);
+describe('all benchmarks', () => {
+  test('no benchmark is there twice', () => {
+    const ids = benchmarks.map(({ id }) => id);
     expect(new Set(ids).size).toBe(ids.length);
   });
 
-  test('--list names each, with its contenders', () => {
-    const lines = listRows(rows).split('\n');
-    expect(lines).toHaveLength(rows.length);
-    for (const [index, row] of rows.entries()) {
-      const names = row.contenders.map(({ name }) => name).join(' ');
-      expect(lines[index]).toMatch(new RegExp(`^${row.id} +${row.rounds} x ${names}$`));
+  test('--list names each, with its tools', () => {
+    const lines = listBenchmarks(benchmarks).split('\n');
+    expect(lines).toHaveLength(benchmarks.length);
+    for (const [index, benchmark] of benchmarks.entries()) {
+      const names = benchmark.tools.map(({ name }) => name).join(' ');
+      expect(lines[index]).toMatch(new RegExp(`^${benchmark.id} +${benchmark.rounds} x ${names}$`));
     }
   });
 
-  test('every contender is in one', () => {
-    const used = new Set(workloads.flatMap((workload) => workload.contenders));
-    expect([...used].sort()).toEqual(contenders.map(({ name }) => name).sort());
+  test('every tool is in one', () => {
+    const used = new Set(workloads.flatMap((workload) => workload.tools));
+    expect([...used].sort()).toEqual(tools.map(({ name }) => name).sort());
   });
 
   test.each(workloads)('$name on $fileSystems compares with whom it names', (workload) => {
-    expect(workload.contenders).toContain(workload.subject);
+    expect(workload.tools).toContain(workload.subject);
     for (const target of workload.targets) {
       const needed = {
         faster: 'than' in target && target.than !== fastestPeer ? [target.than] : [],
@@ -36,14 +36,14 @@ describe('all rows', () => {
         duration: ['fastcp-library'],
         'per file': ['node'],
       }[target.kind];
-      expect(workload.contenders).toEqual(expect.arrayContaining(needed));
-      if ('row' in target) expect(rows.map(({ id }) => id)).toContain(target.row);
+      expect(workload.tools).toEqual(expect.arrayContaining(needed));
+      if ('benchmark' in target) expect(benchmarks.map(({ id }) => id)).toContain(target.benchmark);
     }
   });
 });
 
 describe('selection', () => {
-  const idsOf = (selection: Selection) => planRows(selection).map(({ id }) => id);
+  const idsOf = (selection: Selection) => planBenchmarks(selection).map(({ id }) => id);
 
   test.each<[Selection, string[]]>([
     [{ only: ['wide'] }, ['wide/tmpfs', 'wide/ext4', 'wide/xfs']],
@@ -57,24 +57,26 @@ describe('selection', () => {
     expect(idsOf(selection).sort()).toEqual(expected.sort());
   });
 
-  test('a contender is compared with ours, and with what Node takes to start', () => {
-    const [row] = planRows({ only: ['corpus/tmpfs', 'cpz'] });
-    expect(row?.contenders.map(({ name }) => name)).toEqual(['fastcp', 'node', 'cpz']);
-    expect(row?.partial).toBe(true);
+  test('a tool is compared with ours, and with what Node takes to start', () => {
+    const [benchmark] = planBenchmarks({ only: ['corpus/tmpfs', 'cpz'] });
+    expect(benchmark?.tools.map(({ name }) => name)).toEqual(['fastcp', 'node', 'cpz']);
+    expect(benchmark?.partial).toBe(true);
   });
 
   test('rounds', () => {
-    expect(planRows({ only: ['wide/xfs'], rounds: 2 })[0]).toMatchObject({
+    expect(planBenchmarks({ only: ['wide/xfs'], rounds: 2 })[0]).toMatchObject({
       rounds: 2,
       partial: false,
     });
   });
 
   test('a pattern that matches nothing is named', () => {
-    expect(() => planRows({ only: ['tmpfs', 'nothing'] })).toThrow(/'nothing'/);
+    expect(() => planBenchmarks({ only: ['tmpfs', 'nothing'] })).toThrow(/'nothing'/);
   });
 });
 
 function coldExt4(): string[] {
-  return rows.map(({ id }) => id).filter((id) => /^(corpus|corpus-cold|.*-cold)\/ext4$/.test(id));
+  return benchmarks
+    .map(({ id }) => id)
+    .filter((id) => /^(corpus|corpus-cold|.*-cold)\/ext4$/.test(id));
 }

@@ -4,20 +4,20 @@ import { withWorkload } from '../../bench/compare.js';
 import { figures, withFigures } from '../../bench/report.js';
 import { summary } from '../../bench/summary.js';
 import { asText, rowText } from '../../bench/table.js';
-import { machine, rowResult, trial } from './support/results.js';
+import { benchmarkResult, machine, trial } from './support/results.js';
 
-const row = rowResult('corpus/ext4', {
+const benchmark = benchmarkResult('corpus/ext4', {
   cp: [4000, 3000, 5000],
   fastcp: [1000, 1250, 900],
   node: [50],
   cpz: [1200],
 });
-row.trials.fcp = [trial(700, { failed: 'exit code 1: no' })];
-row.trials.xcp = [trial(2000, { flaw: '3 links instead of 4' })];
-row.leftOut.rsync = 'rsync is not installed: apt-get install rsync';
+benchmark.trials.fcp = [trial(700, { failed: 'exit code 1: no' })];
+benchmark.trials.xcp = [trial(2000, { flaw: '3 links instead of 4' })];
+benchmark.skipped.rsync = 'rsync is not installed: apt-get install rsync';
 
-test('a row: the subject first, then by time; failures are named', () => {
-  const [title, heading, ...lines] = rowText(row).split('\n');
+test('a benchmark: the subject first, then by time; failures are named', () => {
+  const [title, heading, ...lines] = rowText(benchmark).split('\n');
   expect(title).toContain('1,000 files');
   expect(heading).toMatch(/^ +median +range +CPU +peak +fastcp is +range +plain$/);
   expect(lines.map((line) => line.replace(/ {2,}/g, ' | '))).toEqual([
@@ -29,7 +29,7 @@ test('a row: the subject first, then by time; failures are named', () => {
     'fcp | failed',
     '(!) fcp: exit code 1: no',
     '(!) xcp -r: 3 links instead of 4',
-    'left out: rsync -a: rsync is not installed: apt-get install rsync',
+    'skipped: rsync -a: rsync is not installed: apt-get install rsync',
   ]);
 });
 
@@ -44,7 +44,7 @@ test('columns are aligned', () => {
 });
 
 test('figures replace those that were there, and nothing else', () => {
-  const text = figures({ machine, rows: [row] }, true);
+  const text = figures({ machine, benchmarks: [benchmark] }, true);
   expect(text).toContain('a processor, 2 cores');
   expect(text).toContain('| fastcp | 1.00 s |');
   expect(text).toMatch(/\| corpus\/ext4 \| as fast as the fastest peer, cpz \| 1\.25 x \|.*met \|/);
@@ -58,7 +58,7 @@ test('figures replace those that were there, and nothing else', () => {
 });
 
 test('the chart has a bar for each time, and colours for dark and light', () => {
-  const judged = withWorkload(row);
+  const judged = withWorkload(benchmark);
   const svg = judged && drawChart([judged]);
   expect(svg?.match(/<rect /g)).toHaveLength(4);
   expect(svg?.match(/class="ours"/g)).toHaveLength(1);
@@ -71,12 +71,12 @@ test('no chart of nothing', () => {
 });
 
 test('the table of the README', () => {
-  const small = rowResult('library-small/tmpfs', {
+  const small = benchmarkResult('library-small/tmpfs', {
     'fastcp-library': [3],
     'node-cp': [60, 50, 70],
   });
-  const rows = [row, small].flatMap((result) => withWorkload(result) ?? []);
-  expect(summary(rows, machine).split('\n\n')).toEqual([
+  const benchmarks = [benchmark, small].flatMap((result) => withWorkload(result) ?? []);
+  expect(summary(benchmarks, machine).split('\n\n')).toEqual([
     'A real node_modules, 1,000 files, on 2 cores (a processor), Node v20.0.0; median times.',
     [
       '|  | ext4, warm |',

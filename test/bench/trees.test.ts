@@ -6,7 +6,7 @@ import { workDirectory } from '../support/work.js';
 
 const work = workDirectory('bench-trees');
 const tree = { directories: 3, files: 4, bytes: 1500 };
-const expected = { files: 12, directories: 3, links: 0, bytes: 18_000 };
+const expected = { files: 12, directories: 3, symlinks: 0, bytes: 18_000 };
 
 test('a tree is as its data say, and a copy that is not is found out', () => {
   const root = join(work, 'tree');
@@ -18,7 +18,7 @@ test('a tree is as its data say, and a copy that is not is found out', () => {
   rmSync(join(root, 'directory-2'), { recursive: true });
   symlinkSync('nowhere', join(root, 'link'));
   expect(flawIn(root, expected, undefined)).toBe(
-    '8 files instead of 12, 2 directories instead of 3, 1 links instead of 0, 11500 bytes instead of 18000',
+    '8 files instead of 12, 2 directories instead of 3, 1 symlinks instead of 0, 11500 bytes instead of 18000',
   );
 });
 

@@ -1,5 +1,5 @@
 import type { Trial } from '../../../bench/measure.js';
-import type { RowResult } from '../../../bench/results.js';
+import type { BenchmarkResult } from '../../../bench/results.js';
 
 export const trial = (wallMs: number, more: Partial<Trial> = {}): Trial => ({
   wallMs,
@@ -8,19 +8,19 @@ export const trial = (wallMs: number, more: Partial<Trial> = {}): Trial => ({
   ...more,
 });
 
-/** A row with these wall times, in milliseconds, and nothing else of note. */
-export function rowResult(id: string, times: Record<string, number[]>): RowResult {
+/** A benchmark with these wall times, in milliseconds, and nothing else of note. */
+export function benchmarkResult(id: string, times: Record<string, number[]>): BenchmarkResult {
   return {
     id,
     measured: '2026-01-02',
     fastcp: '0.1.0',
-    tree: { files: 1000, directories: 10, links: 0, bytes: 4_000_000 },
+    tree: { files: 1000, directories: 10, symlinks: 0, bytes: 4_000_000 },
     onDisk: false,
     versions: { cpz: '3.2.1' },
     trials: Object.fromEntries(
       Object.entries(times).map(([name, list]) => [name, list.map((ms) => trial(ms))]),
     ),
-    leftOut: {},
+    skipped: {},
   };
 }
 

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { benchCache, peers, root } from './paths.js';
 
 /** Who is compared, as data. */
-export interface Contender {
+export interface Tool {
   name: string;
   title: string;
   /** `peer`: another command. `api`: a function, called by a process of its own. `start`: copies nothing. */
@@ -12,7 +12,7 @@ export interface Contender {
   /** Runs once where a copy takes long. */
   slow?: true;
   /** Where it comes from: PATH, `cargo install`, bench/peers, or a compiler. Absent: this project. */
-  from?: { tool: string } | { crate: string; version: string } | { npm: string } | { c: string };
+  from?: { system: string } | { crate: string; version: string } | { npm: string } | { c: string };
   /** An `api`'s name in in-process.ts. */
   api?: string;
   /** The words that copy SRC to DEST, which does not exist. */
@@ -38,7 +38,7 @@ const inProcess = (runtime: string, api: string) => ({
   ],
 });
 
-export const contenders: Contender[] = [
+export const tools: Tool[] = [
   {
     name: 'fastcp',
     title: 'fastcp',
@@ -82,14 +82,14 @@ export const contenders: Contender[] = [
     name: 'cp',
     title: 'cp -r',
     role: 'peer',
-    from: { tool: 'cp' },
+    from: { system: 'cp' },
     command: (src, dest) => ['cp', '-r', src, dest],
   },
   {
     name: 'cp-reflink',
     title: 'cp -r --reflink=always',
     role: 'peer',
-    from: { tool: 'cp' },
+    from: { system: 'cp' },
     command: (src, dest) => ['cp', '-r', '--reflink=always', src, dest],
   },
   {
@@ -97,7 +97,7 @@ export const contenders: Contender[] = [
     title: 'rsync -a',
     role: 'peer',
     slow: true,
-    from: { tool: 'rsync' },
+    from: { system: 'rsync' },
     command: (src, dest) => ['rsync', '-a', `${src}/`, dest],
   },
   {
@@ -151,8 +151,8 @@ export const contenders: Contender[] = [
   },
 ];
 
-export function contender(name: string): Contender {
-  const found = contenders.find((one) => one.name === name);
-  if (!found) throw new Error(`there is no contender '${name}'`);
+export function findTool(name: string): Tool {
+  const found = tools.find((one) => one.name === name);
+  if (!found) throw new Error(`there is no tool '${name}'`);
   return found;
 }
