@@ -11,10 +11,9 @@ import { benchCache, latest } from './paths.js';
 import { type Benchmark, listBenchmarks, planBenchmarks } from './plan.js';
 import { type Obstacles, prepare } from './prepare.js';
 import { writeReport } from './report.js';
-import { type BenchmarkResult, load, merge, type Results, save } from './results.js';
+import { load, merge, type Results, save } from './results.js';
 import { runBenchmark } from './run.js';
-import { rowText, verdictText } from './table.js';
-import { judge } from './targets.js';
+import { table } from './table.js';
 import { type Counts, countsOf } from './trees.js';
 
 const say = (line: string): void => console.error(line);
@@ -77,27 +76,16 @@ async function run({ benchmarks, output }: Arguments): Promise<number> {
         skipped.push(`${benchmark.id}: ${error instanceof Error ? error.message.trim() : error}`);
         continue;
       }
-      const [result] = results.benchmarks.slice(-1);
-      if (result) console.log(`\n${rowText(result)}`);
       if (output) save(output, merge(load(output), results, planBenchmarks({})));
     }
   } finally {
     memory.close();
   }
-  const verdicts = judge(withKnown(results.benchmarks, output)).filter(
-    ({ benchmark }) =>
-      !benchmark.includes('/') || results.benchmarks.some(({ id }) => id === benchmark),
-  );
-  if (verdicts.length > 0) console.log(`\n${verdictText(verdicts)}`);
+  if (results.benchmarks.length > 0) console.log(`\n${table(results.benchmarks)}`);
   for (const line of skipped) say(`skipped: ${line}`);
   if (interrupted.signal.aborted) say('interrupted');
   if (interrupted.signal.aborted) return 130;
   return isBroken(results) ? 1 : 0;
-}
-
-/** Some targets need benchmarks that an earlier run may have measured. */
-function withKnown(benchmarks: BenchmarkResult[], output: string | undefined): BenchmarkResult[] {
-  return (benchmarks.length > 0 && output !== undefined && load(output)?.benchmarks) || benchmarks;
 }
 
 function corpusObstacle(benchmark: Benchmark, obstacles: Obstacles): string | undefined {
@@ -120,8 +108,7 @@ function report(path: string): number {
     say(`there are no results in ${path}: npm run bench`);
     return 1;
   }
-  for (const benchmark of results.benchmarks) console.log(`${rowText(benchmark)}\n`);
-  console.log(verdictText(judge(results.benchmarks)));
+  console.log(table(results.benchmarks));
   writeReport(results);
   return 0;
 }

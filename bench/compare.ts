@@ -1,77 +1,76 @@
 import type { Trial } from './measure.js';
 import type { BenchmarkResult } from './results.js';
-import { median, ratio, type Spread } from './statistics.js';
-import { findTool, type Tool } from './tools.js';
+import { findTool } from './tools.js';
 import { type Workload, workloads } from './workloads.js';
 
-/** A benchmark as it was measured, joined with what is wanted of it. */
-export interface Judged {
+/** A result with the workload that it belongs to. */
+export interface Measured {
   result: BenchmarkResult;
   workload: Workload;
-  fileSystem: string;
 }
 
-/** Undefined for a benchmark that there is no more. */
-export function withWorkload(result: BenchmarkResult): Judged | undefined {
-  const [name, fileSystem = ''] = result.id.split('/');
-  const workload = workloads.find(
-    (one) => one.name === name && one.fileSystems.some((other) => other === fileSystem),
-  );
-  return workload && { result, workload, fileSystem };
+/** Drops the results of benchmarks that no longer exist. */
+export function withWorkloads(results: BenchmarkResult[]): Measured[] {
+  return results.flatMap((result) => {
+    const [name, fileSystem] = result.id.split('/');
+    const workload = workloads.find(
+      (one) => one.name === name && one.fileSystems.some((other) => other === fileSystem),
+    );
+    return workload ? [{ result, workload }] : [];
+  });
 }
 
-/** A tool's trials that ended well, or undefined where one did not or there are none. */
-export function trialsOf({ result }: Judged, name: string): Trial[] | undefined {
+/** Returns a tool's trials, or undefined if it has none or if one of them failed. */
+export function trialsOf({ result }: Measured, name: string): Trial[] | undefined {
   const trials = result.trials[name] ?? [];
   return trials.length > 0 && trials.every(({ failed }) => !failed) ? trials : undefined;
 }
 
-/** The times that a benchmark compares, in milliseconds. */
-export function timesOf(benchmark: Judged, name: string): number[] | undefined {
+/** Returns the times that a benchmark compares, in milliseconds. */
+export function timesOf(benchmark: Measured, name: string): number[] | undefined {
   return trialsOf(benchmark, name)?.map((trial) =>
     benchmark.workload.inProcess ? (trial.inProcessMs ?? trial.wallMs) : trial.wallMs,
   );
 }
 
-export interface Comparison {
-  /** How many times as long as the subject it takes. */
-  plain: Spread;
-  /** With Node's start added to a command that does not pay it. Else as `plain`. */
-  fair: Spread;
-}
-
-export function compare(benchmark: Judged, name: string): Comparison | undefined {
-  const subject = timesOf(benchmark, benchmark.workload.subject);
+/** Returns the median time of a tool, in milliseconds. */
+export function timeOf(benchmark: Measured, name: string): number | undefined {
   const times = timesOf(benchmark, name);
-  if (!subject || !times) return undefined;
-  const plain = ratio(times, subject);
-  const start = startOf(benchmark);
-  const paysStart = !isNative(findTool(name)) || benchmark.workload.inProcess;
-  if (paysStart || start === undefined) return { plain, fair: plain };
-  return {
-    plain,
-    fair: ratio(
-      times.map((ms) => ms + start),
-      subject,
-    ),
-  };
-}
-
-const isNative = ({ role }: Tool): boolean => role === 'peer' || role === 'limit';
-
-/** Node's start, in milliseconds. */
-export function startOf(benchmark: Judged): number | undefined {
-  const times = timesOf(benchmark, 'node');
   return times && median(times);
 }
 
-/** Of the peers whose copies were whole. */
-export function fastest(benchmark: Judged): string | undefined {
-  const peers = Object.entries(benchmark.result.trials)
-    .filter(([name, trials]) => findTool(name).role === 'peer' && trials.every((one) => !one.flaw))
-    .flatMap(([name]) => {
-      const times = timesOf(benchmark, name);
-      return times ? [{ name, time: median(times) }] : [];
-    });
-  return peers.sort((a, b) => a.time - b.time)[0]?.name;
+/**
+ * Returns how many times as long as fastcp a tool takes. A command that does not run in Node gets Node's
+ * start added to its time, because that start is not fastcp's work.
+ */
+export function ratioOf(benchmark: Measured, name: string): number | undefined {
+  const { subject, inProcess } = benchmark.workload;
+  const own = timeOf(benchmark, subject);
+  const time = timeOf(benchmark, name);
+  if (own === undefined || time === undefined) return undefined;
+  const { role } = findTool(name);
+  const isNative = !inProcess && (role === 'peer' || role === 'limit');
+  return (time + ((isNative && timeOf(benchmark, 'node')) || 0)) / own;
+}
+
+/** Returns the fastest of the peers whose copies were complete. */
+export function fastestOf(benchmark: Measured): string | undefined {
+  const timeOrNever = (name: string): number => timeOf(benchmark, name) ?? Infinity;
+  const { trials } = benchmark.result;
+  return Object.keys(trials)
+    .filter((name) => findTool(name).role === 'peer' && timeOrNever(name) < Infinity)
+    .filter((name) => trials[name]?.every(({ flaw }) => !flaw))
+    .sort((a, b) => timeOrNever(a) - timeOrNever(b))[0];
+}
+
+export function median(values: readonly number[]): number {
+  if (values.length === 0) throw new RangeError('there is no median of nothing');
+  const sorted = [...values].sort((a, b) => a - b);
+  const upper = sorted[Math.floor(sorted.length / 2)] as number;
+  const lower = sorted[Math.ceil(sorted.length / 2) - 1] as number;
+  return (lower + upper) / 2;
+}
+
+export function geometricMean(values: readonly number[]): number {
+  return Math.exp(values.reduce((sum, value) => sum + Math.log(value), 0) / values.length);
 }

@@ -3,7 +3,6 @@ export type FileSystemName = 'tmpfs' | 'ext4' | 'xfs' | 'btrfs' | 'overlay';
 
 export interface FileSystem {
   name: FileSystemName;
-  title: string;
   kind: 'tmpfs' | 'image' | 'overlay';
   /** Makes the file system in an image, whose path comes last. */
   maker?: string[];
@@ -12,10 +11,9 @@ export interface FileSystem {
 }
 
 export const fileSystems: FileSystem[] = [
-  { name: 'tmpfs', title: 'tmpfs', kind: 'tmpfs' },
+  { name: 'tmpfs', kind: 'tmpfs' },
   {
     name: 'ext4',
-    title: 'ext4',
     kind: 'image',
     // All written now: what the kernel does later in the background would be in the figures.
     maker: ['mkfs.ext4', '-q', '-F', '-E', 'lazy_itable_init=0,lazy_journal_init=0'],
@@ -23,17 +21,15 @@ export const fileSystems: FileSystem[] = [
   },
   {
     name: 'xfs',
-    title: 'XFS',
     kind: 'image',
     maker: ['mkfs.xfs', '-q', '-m', 'reflink=1'],
     package: 'xfsprogs',
   },
   {
     name: 'btrfs',
-    title: 'btrfs',
     kind: 'image',
     maker: ['mkfs.btrfs', '-q'],
     package: 'btrfs-progs',
   },
-  { name: 'overlay', title: 'overlayfs on tmpfs', kind: 'overlay' },
+  { name: 'overlay', kind: 'overlay' },
 ];

@@ -25,7 +25,7 @@ const apis: Record<string, () => Promise<Copy>> = {
   'fs-extra': async () => createRequire(import.meta.url)(join(peers, 'fs-extra')).copy as Copy,
   cpy: async () => {
     const copy = (await peer('cpy/index.js')).default as (...args: unknown[]) => unknown;
-    // It ends at the first link, and so gets none: they are in directories of this name.
+    // It fails at the first symlink, so it gets none: they are in directories of this name.
     return (src, dest) => copy(['**', '!**/.bin/**'], dest, { cwd: src, dot: true });
   },
   'fs-safe': async () => {

@@ -27,7 +27,7 @@ export function touchMemory(directory: string, bytes: number): void {
   rmSync(path);
 }
 
-export function isTmpfs(path: string): boolean {
+function isTmpfs(path: string): boolean {
   return readFileSync('/proc/mounts', 'utf8').includes(` ${path} tmpfs `);
 }
 

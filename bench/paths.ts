@@ -10,6 +10,6 @@ export const benchCache = join(cacheDirectory, 'bench');
 export const corpus = join(cacheDirectory, 'corpus/node_modules');
 export const peers = join(cacheDirectory, 'peers/node_modules');
 export const latest = join(root, 'bench/results/latest.json');
-export const chart = join(root, 'bench/results/chart.svg');
+export const plotImage = join(root, 'bench/results/chart.svg');
 export const readme = join(root, 'README.md');
 export const performancePage = join(root, 'docs/performance.md');

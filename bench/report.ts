@@ -1,26 +1,40 @@
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { dirname } from 'node:path';
-import { drawChart } from './chart.js';
-import { withWorkload } from './compare.js';
-import { chart, performancePage, readme } from './paths.js';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { BarChart } from 'echarts/charts';
+import { GridComponent, TitleComponent } from 'echarts/components';
+import { init, use } from 'echarts/core';
+import { SVGRenderer } from 'echarts/renderers';
+import { timeOf, withWorkloads } from './compare.js';
+import { performancePage, plotImage, readme } from './paths.js';
 import type { Results } from './results.js';
-import { summary } from './summary.js';
-import { asMarkdown, rowCells, rowNotes, rowTitle, verdictCells } from './table.js';
-import { judge } from './targets.js';
+import { cellsOf, count, duration, markdown, table } from './table.js';
+import { findTool } from './tools.js';
 
 const start = '<!-- figures: written by npm run bench -- --report -->';
 const end = '<!-- end of figures -->';
 
-/** Makes the chart, and what has figures in the documentation and in the README. */
+/** The benchmark that the README shows. */
+const plotted = 'corpus/ext4';
+
+// An <img> sees neither the page's style nor its colours.
+const dark = '<style>@media (prefers-color-scheme: dark) { text { fill: #f0f6fc } }</style>';
+
+/** Draws the plot, and writes the figures of docs/performance.md and of the README. */
 export function writeReport(results: Results): void {
-  const benchmarks = results.benchmarks.flatMap((benchmark) => withWorkload(benchmark) ?? []);
-  const drawn = drawChart(benchmarks);
-  if (drawn) {
-    mkdirSync(dirname(chart), { recursive: true });
-    writeFileSync(chart, drawn);
-  }
-  write(performancePage, figures(results, drawn !== undefined));
-  write(readme, summary(benchmarks, results.machine));
+  const { processor, cores, memoryGiB, kernel, node } = results.machine;
+  const drawn = plot(results);
+  if (drawn) writeFileSync(plotImage, drawn);
+  const machine = `${processor}, ${cores} cores, ${memoryGiB} GiB of memory, Linux ${kernel}, Node ${node}.`;
+  write(performancePage, `${machine}${treeOf(results)}\n\n${table(results.benchmarks)}`);
+  const library = results.benchmarks.filter(({ id }) => id === 'library-corpus/tmpfs');
+  write(readme, markdown(cellsOf(library).map((line) => line.slice(1, 4))));
+}
+
+function treeOf({ benchmarks }: Results): string {
+  const [one] = withWorkloads(benchmarks).filter(({ workload }) => workload.tree === 'corpus');
+  if (!one) return '';
+  const { files, directories, symlinks, bytes } = one.result.tree;
+  const entries = `${count(files)} files, ${count(directories)} directories and ${count(symlinks)} symlinks`;
+  return ` The real node_modules has ${entries}, ${(bytes / 1e9).toFixed(2)} GB.`;
 }
 
 function write(page: string, text: string): void {
@@ -33,21 +47,55 @@ export function withFigures(page: string, text: string): string {
   return `${page.slice(0, from + start.length)}\n\n${text}\n\n${page.slice(to)}`;
 }
 
-export function figures({ machine, benchmarks }: Results, hasChart: boolean): string {
-  const { processor, cores, memoryGiB, kernel, node } = machine;
-  const parts = [
-    `${processor}, ${cores} cores, ${memoryGiB} GiB of memory, Linux ${kernel}, Node ${node}.`,
-    ...(hasChart ? ['![Times to copy a real node_modules](../bench/results/chart.svg)'] : []),
-    '### Targets',
-    asMarkdown(verdictCells(judge(benchmarks)), 2),
-    '### Benchmarks',
-  ];
-  for (const result of benchmarks) {
-    const benchmark = withWorkload(result);
-    if (!benchmark) continue;
-    const notes = rowNotes(benchmark).map((note) => `- ${note}`);
-    parts.push(`**${rowTitle(benchmark)}**, ${result.measured}`, asMarkdown(rowCells(benchmark)));
-    if (notes.length > 0) parts.push(notes.join('\n'));
-  }
-  return parts.join('\n\n');
+/** Draws the times of fastcp and its peers, the fastest first; undefined if they were not measured. */
+export function plot({ machine, benchmarks }: Results): string | undefined {
+  const [benchmark] = withWorkloads(benchmarks.filter(({ id }) => id === plotted));
+  if (!benchmark) return undefined;
+  const { result, workload } = benchmark;
+  const bars = Object.keys(result.trials)
+    .map((name) => ({ tool: findTool(name), ms: timeOf(benchmark, name) ?? 0 }))
+    .filter(({ tool, ms }) => ms > 0 && ['ours', 'peer'].includes(tool.role))
+    .sort((a, b) => a.ms - b.ms);
+  const title = `Time to copy ${workload.title}, ${count(result.tree.files)} files, on ext4`;
+  use([BarChart, GridComponent, SVGRenderer, TitleComponent]);
+  const chart = init(null, null, { renderer: 'svg', ssr: true, width: 760, height: 300 });
+  chart.setOption({
+    animation: false,
+    textStyle: { fontFamily: 'system-ui, sans-serif' },
+    title: {
+      text: title,
+      subtext: `Medians on ${machine.cores} cores (${machine.processor}), Node's start included; shorter is better`,
+      textStyle: { fontSize: 15, color: '#1f2328' },
+      subtextStyle: { fontSize: 12, color: '#1f2328' },
+    },
+    grid: { top: 60, bottom: 5, left: 80, right: 80 },
+    xAxis: { type: 'value', show: false },
+    yAxis: {
+      type: 'category',
+      inverse: true,
+      data: bars.map(({ tool }) => tool.title),
+      axisLine: { show: false },
+      axisTick: { show: false },
+      axisLabel: { fontSize: 13, color: '#1f2328' },
+    },
+    series: {
+      type: 'bar',
+      barWidth: '65%',
+      label: {
+        show: true,
+        position: 'right',
+        fontSize: 13,
+        color: '#1f2328',
+        formatter: ({ value }: { value: unknown }) => duration(Number(value)),
+      },
+      data: bars.map(({ tool, ms }) => ({
+        value: ms,
+        itemStyle: { color: tool.role === 'ours' ? '#2da44e' : '#8c959f' },
+      })),
+    },
+  });
+  const svg = chart.renderToSVGString();
+  chart.dispose();
+  // ECharts' own style is for `:hover`, which images do not have.
+  return `${svg.replace('>', `>\n<title>${title}</title>`).replace(/<style[\s\S]*<\/style>/, dark)}\n`;
 }

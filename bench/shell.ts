@@ -19,8 +19,8 @@ export function sh(tool: string, ...args: string[]): string {
 }
 
 /** Runs what takes long, its output on our stderr. */
-export function showing(tool: string, args: string[], options: { cwd?: string } = {}): void {
-  execFileSync(tool, args, { ...options, stdio: ['ignore', 2, 2] });
+export function showing(tool: string, args: string[]): void {
+  execFileSync(tool, args, { stdio: ['ignore', 2, 2] });
 }
 
 /** Brings a tree into the kernel's caches. */

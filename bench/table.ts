@@ -1,128 +1,102 @@
-import { compare, type Judged, timesOf, withWorkload } from './compare.js';
-import { fileSystems } from './file-systems.js';
-import type { Trial } from './measure.js';
+import { type Measured, median, ratioOf, timeOf, timesOf, withWorkloads } from './compare.js';
 import type { BenchmarkResult } from './results.js';
-import { median, type Spread, spread } from './statistics.js';
-import type { Verdict } from './targets.js';
+import { judge, judgeAll, type Verdict } from './targets.js';
 import { findTool } from './tools.js';
 
-/** The first line of cells is the heading. */
-export type Cells = string[][];
+const heading = 'benchmark,tool,median,range,CPU,memory,read,ratio,notes'.split(',');
+const words = ['benchmark', 'tool', 'notes'];
 
-/** The first columns are words, the others numbers. */
-export function asText(cells: Cells, words = 1): string {
-  const widths = (cells[0] ?? []).map((_, column) =>
-    Math.max(...cells.map((line) => (line[column] ?? '').length)),
-  );
-  const pad = (cell: string, column: number): string =>
-    column < words ? cell.padEnd(widths[column] ?? 0) : cell.padStart(widths[column] ?? 0);
-  return cells.map((line) => line.map(pad).join('  ').trimEnd()).join('\n');
-}
-
-export function asMarkdown(cells: Cells, words = 1): string {
-  const [heading = [], ...lines] = cells;
-  const rule = heading.map((_, column) => (column < words ? '---' : '--:'));
-  return [heading, rule, ...lines].map((line) => `| ${line.join(' | ')} |`).join('\n');
-}
-
-export function rowText(result: BenchmarkResult): string {
-  const benchmark = withWorkload(result);
-  if (!benchmark) return `${result.id}: no such benchmark any more`;
-  return [rowTitle(benchmark), asText(rowCells(benchmark)), ...rowNotes(benchmark)].join('\n');
-}
-
-export function rowTitle({ result, workload, fileSystem }: Judged): string {
-  const { files, directories, symlinks, bytes } = result.tree;
-  const parts = [`${count(files)} files`, `${count(directories)} directories`];
-  if (symlinks) parts.push(`${count(symlinks)} symlinks`);
-  const where = fileSystems.find(({ name }) => name === fileSystem)?.title;
-  const size = `${parts.join(', ')}, ${(bytes / 1e9).toFixed(2)} GB`;
-  const disk = result.onDisk || workload.cache === 'cold' ? ', image on the disk' : '';
-  return `${result.id}: ${workload.title}, ${where} (${size}${disk}; fastcp ${result.fastcp})`;
-}
-
-/** A line for each tool, the subject first and then the fastest first. */
-export function rowCells(benchmark: Judged): Cells {
-  const { result, workload } = benchmark;
-  const isCold = workload.cache === 'cold';
-  const heading = ['', 'median', 'range', 'CPU', 'peak', ...(isCold ? ['read'] : [])];
-  const lines = Object.entries(result.trials)
-    .map(([name, trials]) => ({ name, trials, times: timesOf(benchmark, name) }))
-    .sort(
-      (a, b) =>
-        Number(b.name === workload.subject) - Number(a.name === workload.subject) ||
-        (a.times ? median(a.times) : Infinity) - (b.times ? median(b.times) : Infinity),
-    )
-    .map(({ name, trials, times }) => {
-      const who = `${titleOf(result, name)}${trials.some(({ flaw }) => flaw) ? ' (!)' : ''}`;
-      if (!times) return [who, 'failed', '', '', '', ...(isCold ? [''] : []), '', '', ''];
-      const wall = spread(times);
-      const isRival = name !== workload.subject && findTool(name).role !== 'start';
-      const compared = isRival ? compare(benchmark, name) : undefined;
-      return [
-        who,
-        duration(wall.median),
-        range(wall, times.length, duration),
-        duration(middle(trials, ({ cpuMs }) => cpuMs)),
-        `${(middle(trials, ({ peakKiB }) => peakKiB * 1024) / 1e6).toFixed(0)} MB`,
-        ...(isCold ? [`${(middle(trials, (one) => one.readBytes ?? 0) / 1e6).toFixed(0)} MB`] : []),
-        compared ? `${compared.fair.median.toFixed(2)} x` : '',
-        compared ? range(compared.fair, times.length, (value) => value.toFixed(2)) : '',
-        compared ? `${compared.plain.median.toFixed(2)} x` : '',
-      ];
-    });
-  return [[...heading, 'fastcp is', 'range', 'plain'], ...lines];
-}
-
-/** What does not fit into the table: failures, differences, who is missing. */
-export function rowNotes({ result }: Judged): string[] {
-  const notes = Object.entries(result.trials).flatMap(([name, trials]) => {
-    const reason = trials.map(({ failed, flaw }) => failed ?? flaw).find(Boolean);
-    const durations = trials.flatMap(({ durationMs, copies }) =>
-      copies ? [] : (durationMs ?? []),
-    );
-    return [
-      ...(reason ? [`(!) ${titleOf(result, name)}: ${reason}`] : []),
-      ...(durations.length > 0
-        ? [`durationMs of ${titleOf(result, name)}: ${median(durations).toFixed(2)}`]
-        : []),
-    ];
+/** Returns the table of all results, for a terminal and for Markdown. */
+export function table(results: BenchmarkResult[]): string {
+  const all = judgeAll(withWorkloads(results)).map((verdict) => {
+    return ['all', verdict.tool, ...Array(6).fill(''), noteOf(verdict)];
   });
-  const missing = Object.entries(result.skipped).map(
-    ([name, reason]) => `skipped: ${findTool(name).title}: ${reason}`,
-  );
-  return [...notes, ...missing];
+  return markdown([...cellsOf(results), ...all]);
 }
 
-export function verdictCells(verdicts: Verdict[]): Cells {
+/** Returns the heading, then a line for each tool of each benchmark: fastcp first, then by time. */
+export function cellsOf(results: BenchmarkResult[]): string[][] {
+  const benchmarks = withWorkloads(results);
+  return [heading, ...benchmarks.flatMap((one) => linesOf(one, judge(one, benchmarks)))];
+}
+
+/** The last column is not padded, because notes are long. */
+export function markdown(cells: string[][]): string {
+  const [first = [], ...lines] = cells;
+  const widths = first.map((_, column) =>
+    column === first.length - 1
+      ? 3
+      : Math.max(3, ...cells.map((line) => line[column]?.length ?? 0)),
+  );
+  const isWords = first.map((title) => words.includes(title));
+  const pad = (cell: string, column: number): string =>
+    cell[isWords[column] ? 'padEnd' : 'padStart'](widths[column] ?? 0);
+  const rule = widths.map(
+    (width, column) => `${'-'.repeat(width - 1)}${isWords[column] ? '-' : ':'}`,
+  );
+  return [first, rule, ...lines].map((line) => `| ${line.map(pad).join(' | ')} |`).join('\n');
+}
+
+function linesOf(benchmark: Measured, verdicts: Verdict[]): string[][] {
+  const { result, workload } = benchmark;
+  const place = (name: string): number =>
+    name === workload.subject ? 0 : (timeOf(benchmark, name) ?? Infinity);
+  const measured = Object.keys(result.trials)
+    .sort((a, b) => place(a) - place(b))
+    .map((name) => [
+      titleOf(result, name),
+      ...numbersOf(benchmark, name),
+      [
+        ...(name === workload.subject ? [describe(benchmark)] : []),
+        ...(result.trials[name] ?? [])
+          .flatMap(({ failed, flaw }) => failed ?? flaw ?? [])
+          .slice(0, 1),
+        ...verdicts.filter(({ tool }) => tool === name).map(noteOf),
+      ].join('; '),
+    ]);
+  const skipped = Object.entries(result.skipped).map(([name, reason]) => [
+    findTool(name).title,
+    ...Array(6).fill(''),
+    `skipped: ${reason}`,
+  ]);
+  return [...measured, ...skipped].map((line, index) => [index === 0 ? result.id : '', ...line]);
+}
+
+/** Median, range, CPU, memory, bytes read, ratio. */
+function numbersOf(benchmark: Measured, name: string): string[] {
+  const times = timesOf(benchmark, name);
+  if (!times) return ['failed', ...Array(5).fill('')];
+  const { result, workload } = benchmark;
+  const trials = result.trials[name] ?? [];
+  const isRival = name !== workload.subject && findTool(name).role !== 'start';
+  const ratio = isRival ? ratioOf(benchmark, name) : undefined;
   return [
-    ['benchmark', 'fastcp', 'found', 'wanted', ''],
-    ...verdicts.map(({ benchmark, what, found, wanted, met }) => [
-      benchmark,
-      what,
-      found ?? 'not measured',
-      wanted,
-      met === undefined ? '' : met ? 'met' : 'MISSED',
-    ]),
+    duration(median(times)),
+    times.length === 1 ? 'once' : `${duration(Math.min(...times))}–${duration(Math.max(...times))}`,
+    duration(median(trials.map(({ cpuMs }) => cpuMs))),
+    megabytes(median(trials.map(({ peakKiB }) => peakKiB * 1024))),
+    workload.cache === 'cold' ? megabytes(median(trials.map((one) => one.readBytes ?? 0))) : '',
+    ratio === undefined ? '' : `${ratio.toFixed(2)} x`,
   ];
 }
 
-export const verdictText = (verdicts: Verdict[]): string => asText(verdictCells(verdicts), 2);
-
-function titleOf({ versions }: BenchmarkResult, name: string): string {
-  const version = versions[name];
-  return `${findTool(name).title}${version ? ` ${version}` : ''}`;
+function describe({ result, workload }: Measured): string {
+  const disk = result.onDisk || workload.cache === 'cold' ? ', image on the disk' : '';
+  return `${workload.title}${disk}, ${result.measured}`;
 }
 
-const middle = (trials: Trial[], value: (trial: Trial) => number): number =>
-  median(trials.map(value));
+function titleOf({ versions, fastcp }: BenchmarkResult, name: string): string {
+  const { title, role } = findTool(name);
+  return `${title} ${role === 'ours' ? fastcp : (versions[name] ?? '')}`.trim();
+}
 
-const range = ({ least, most }: Spread, trials: number, as: (value: number) => string): string =>
-  trials === 1 ? 'once' : `${as(least)}–${as(most)}`;
+const noteOf = ({ text, met }: Verdict): string => `${text} (${met ? 'met' : 'MISSED'})`;
 
 export function duration(ms: number): string {
   if (ms < 100) return `${ms.toFixed(1)} ms`;
   return ms < 1000 ? `${ms.toFixed(0)} ms` : `${(ms / 1000).toFixed(2)} s`;
 }
 
-const count = (value: number): string => value.toLocaleString('en-US');
+const megabytes = (bytes: number): string => `${(bytes / 1e6).toFixed(0)} MB`;
+
+export const count = (value: number): string => value.toLocaleString('en-US');

@@ -1,90 +1,129 @@
 import {
-  compare,
-  fastest,
-  type Judged,
-  startOf,
-  timesOf,
+  fastestOf,
+  geometricMean,
+  type Measured,
+  median,
+  ratioOf,
+  timeOf,
   trialsOf,
-  withWorkload,
 } from './compare.js';
-import { atLeast, atMost, type Judgement, ms, times } from './judgement.js';
-import { judgeAll } from './overall.js';
-import type { BenchmarkResult } from './results.js';
-import { median } from './statistics.js';
 import { findTool } from './tools.js';
-import { fastestPeer, type Target } from './workloads.js';
+import { fastestPeer, overall, type Target } from './workloads.js';
 
-export interface Verdict extends Judgement {
-  benchmark: string;
+/** A target of which everything was measured. */
+export interface Verdict {
+  /** The tool that the target is about. */
+  tool: string;
+  text: string;
+  met: boolean;
 }
 
-/** Every target of the benchmarks, and those over all of them. */
-export function judge(results: BenchmarkResult[]): Verdict[] {
-  const benchmarks = results.flatMap((result) => withWorkload(result) ?? []);
-  const verdicts = benchmarks.flatMap((benchmark) =>
-    benchmark.workload.targets.map((target) => ({
-      benchmark: benchmark.result.id,
-      ...judgeTarget(target, benchmark, benchmarks),
-    })),
-  );
-  return [...verdicts, ...judgeAll(benchmarks)];
+/** Judges the targets of a benchmark; some of them need another one. */
+export function judge(benchmark: Measured, all: Measured[]): Verdict[] {
+  return benchmark.workload.targets.flatMap((target) => judgeTarget(target, benchmark, all));
 }
 
-function judgeTarget(target: Target, benchmark: Judged, benchmarks: Judged[]): Judgement {
+/** Judges what is wanted of all benchmarks that have a target against a peer. */
+export function judgeAll(benchmarks: Measured[]): Verdict[] {
+  const races = benchmarks.flatMap((benchmark) => {
+    const peer = benchmark.workload.targets.some(namesPeer) ? fastestOf(benchmark) : undefined;
+    const ratio = peer && ratioOf(benchmark, peer);
+    return ratio ? [{ workload: benchmark.workload.name, ratio }] : [];
+  });
+  const { ahead, geometricMean: mean } = overall;
+  const same = races.filter(({ workload }) => workload === ahead.workload);
+  const won = same.filter(({ ratio }) => ratio > 1).length;
+  const ratio = races.length > 0 ? geometricMean(races.map((race) => race.ratio)) : undefined;
+  return [
+    ...verdict(
+      fastestPeer,
+      `fastcp is faster, of ${same.length} benchmarks of ${ahead.workload}`,
+      same.length > 0 ? won : undefined,
+      { least: ahead.least },
+      String,
+    ),
+    ...verdict(
+      fastestPeer,
+      `geometric mean of the ratio over ${races.length} benchmarks`,
+      ratio,
+      { least: mean },
+      times,
+    ),
+  ];
+}
+
+const namesPeer = (target: Target): boolean =>
+  target.kind === 'faster' &&
+  (target.than === fastestPeer || findTool(target.than).role === 'peer');
+
+function judgeTarget(target: Target, benchmark: Measured, all: Measured[]): Verdict[] {
   const { subject } = benchmark.workload;
   switch (target.kind) {
     case 'faster': {
-      const name = target.than === fastestPeer ? fastest(benchmark) : target.than;
-      const value = name && compare(benchmark, name)?.fair.median;
-      const who = name ? findTool(name).title : '';
-      const what = target.than === fastestPeer ? `${fastestPeer}, ${who}` : who;
-      return atLeast(`as fast as ${what}`, value || undefined, target.least, times);
+      const isFastest = target.than === fastestPeer;
+      const name = isFastest ? fastestOf(benchmark) : target.than;
+      if (name === undefined) return [];
+      const what = isFastest ? `${fastestPeer}, ratio` : 'ratio';
+      return verdict(name, what, ratioOf(benchmark, name), target, times);
     }
     case 'cpu': {
-      const [own, start, limit] = [subject, 'node', 'floor'].map((name) => cpu(benchmark, name));
-      const value = own && start && limit && (own - start) / limit;
-      return atMost("CPU less Node's start, in floor's", value || undefined, target.most, times);
+      const [own, start, limit] = [subject, 'node', 'floor'].map((name) => cpuOf(benchmark, name));
+      const value = own && start && limit ? (own - start) / limit : undefined;
+      return verdict(subject, 'CPU above node -e 0, in that of floor', value, target, times);
     }
-    case 'start': {
-      const own = timesOf(benchmark, subject);
-      const start = startOf(benchmark);
-      const value = own && start !== undefined ? median(own) - start : undefined;
-      return atMost('time above node -e 0', value, target.mostMs, ms);
-    }
+    case 'start':
+      return verdict(subject, 'time above node -e 0', aboveStart(benchmark), target, ms);
     case 'memory': {
       const peaks = trialsOf(benchmark, subject)?.map(({ peakKiB }) => (peakKiB * 1024) / 1e6);
       const value = peaks && Math.max(...peaks);
-      return atMost('peak memory', value, target.mostMB, (mb) => `${mb.toFixed(0)} MB`);
+      return verdict(subject, 'peak memory', value, target, (mb) => `${mb.toFixed(0)} MB`);
     }
     case 'duration': {
-      const all = trialsOf(benchmark, 'fastcp-library')?.flatMap(
-        ({ durationMs }) => durationMs ?? [],
-      );
-      return atMost('durationMs', all?.length ? median(all) : undefined, target.mostMs, ms);
+      const library = 'fastcp-library';
+      const all = trialsOf(benchmark, library)?.flatMap(({ durationMs }) => durationMs ?? []);
+      return verdict(library, 'durationMs', all?.length ? median(all) : undefined, target, ms);
     }
     case 'per file': {
-      const fewer = benchmarks.find(({ result }) => result.id === target.benchmark);
-      const [own, other] = [perFile(benchmark), fewer && perFile(fewer)];
-      const value = own && other && own / other;
-      return atMost(
-        `time per file, in that of ${target.benchmark}`,
-        value || undefined,
-        target.most,
-        times,
-      );
+      const fewer = all.find(({ result }) => result.id === target.benchmark);
+      const [own, other] = [benchmark, fewer].map((one) => one && perFile(one));
+      const what = `time per file, in that of ${target.benchmark}`;
+      return verdict(subject, what, own && other && own / other, target, times);
     }
   }
 }
 
-function cpu(benchmark: Judged, name: string): number | undefined {
+type Bound = { least: number } | { most: number };
+type Format = (value: number) => string;
+
+const times: Format = (value) => `${value.toFixed(2)} x`;
+const ms: Format = (value) => `${value.toFixed(1)} ms`;
+
+function verdict(
+  tool: string,
+  what: string,
+  value: number | undefined,
+  bound: Bound,
+  as: Format,
+): Verdict[] {
+  if (value === undefined) return [];
+  const isLeast = 'least' in bound;
+  const wanted = isLeast ? `${as(bound.least)} or more` : `${as(bound.most)} or less`;
+  const met = isLeast ? value >= bound.least : value <= bound.most;
+  return [{ tool, met, text: `${what}: ${as(value)}, wanted ${wanted}` }];
+}
+
+function cpuOf(benchmark: Measured, name: string): number | undefined {
   const trials = trialsOf(benchmark, name);
   return trials && median(trials.map(({ cpuMs }) => cpuMs));
 }
 
-function perFile(benchmark: Judged): number | undefined {
-  const own = timesOf(benchmark, benchmark.workload.subject);
-  const start = startOf(benchmark);
-  return own && start !== undefined
-    ? (median(own) - start) / benchmark.result.tree.files
-    : undefined;
+function aboveStart(benchmark: Measured): number | undefined {
+  const own = timeOf(benchmark, benchmark.workload.subject);
+  const start = timeOf(benchmark, 'node');
+  return own !== undefined && start !== undefined ? own - start : undefined;
+}
+
+function perFile(benchmark: Measured): number | undefined {
+  const above = aboveStart(benchmark);
+  return above && above / benchmark.result.tree.files;
 }

@@ -13,8 +13,6 @@ export interface Tool {
   slow?: true;
   /** Where it comes from: PATH, `cargo install`, bench/peers, or a compiler. Absent: this project. */
   from?: { system: string } | { crate: string; version: string } | { npm: string } | { c: string };
-  /** An `api`'s name in in-process.ts. */
-  api?: string;
   /** The words that copy SRC to DEST, which does not exist. */
   command: (src: string, dest: string) => string[];
 }
@@ -28,7 +26,6 @@ const fastcp = join(root, 'dist/fastcp.cjs');
 /** Copies once; the runner asks for more by one more word. */
 const inProcess = (runtime: string, api: string) => ({
   role: 'api' as const,
-  api,
   command: (src: string, dest: string) => [
     runtime,
     join(root, 'build/bench-in-process.mjs'),

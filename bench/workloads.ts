@@ -32,10 +32,11 @@ export type Target =
   /** CPU time less Node's start, in that of the limit. */
   | { kind: 'cpu'; most: number }
   /** Milliseconds more than `node -e 0`. */
-  | { kind: 'start'; mostMs: number }
-  | { kind: 'memory'; mostMB: number }
-  /** What fastcp's own result says. */
-  | { kind: 'duration'; mostMs: number }
+  | { kind: 'start'; most: number }
+  /** Peak, in MB. */
+  | { kind: 'memory'; most: number }
+  /** What fastcp's own result says, in milliseconds. */
+  | { kind: 'duration'; most: number }
   /** Time per file, Node's start left out, in that of a benchmark with fewer files. */
   | { kind: 'per file'; benchmark: string; most: number };
 
@@ -177,7 +178,7 @@ export const workloads: Workload[] = [
     tools: ['fastcp', 'fastcp-library', 'node', 'cp', 'cp-reflink', 'cpz', 'xcp', 'fcp'],
     rounds: 5,
     restore: 'remove',
-    targets: [{ kind: 'duration', mostMs: 10 }],
+    targets: [{ kind: 'duration', most: 10 }],
   },
   {
     name: 'library-small',
@@ -229,7 +230,7 @@ export const workloads: Workload[] = [
     subject: 'fastcp-version',
     tools: ['fastcp-version', 'node'],
     rounds: 25,
-    targets: [{ kind: 'start', mostMs: 15 }],
+    targets: [{ kind: 'start', most: 15 }],
   },
   {
     name: 'hundred',
@@ -239,7 +240,7 @@ export const workloads: Workload[] = [
     subject: 'fastcp',
     tools: ['fastcp', 'node', 'cp', 'cpz'],
     rounds: 25,
-    targets: [{ kind: 'start', mostMs: 30 }],
+    targets: [{ kind: 'start', most: 30 }],
   },
   {
     name: 'empty-100k',
@@ -262,7 +263,7 @@ export const workloads: Workload[] = [
     tools: ['fastcp', 'node', 'cp', 'cpz', 'floor'],
     rounds: 3,
     targets: [
-      { kind: 'memory', mostMB: 150 },
+      { kind: 'memory', most: 150 },
       { kind: 'per file', benchmark: 'empty-100k/tmpfs', most: 1.2 },
     ],
   },

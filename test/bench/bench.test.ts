@@ -24,8 +24,8 @@ test('command and library, from the mount to the verdict', (context) => {
   ]);
   const ended = bench({}, ...only, '--rounds', '2', '--output', output);
   expect(ended).toMatchObject({ status: 0 });
-  expect(ended.stdout).toMatch(/^cp -r \S+ +[\d.]+ ms /m);
-  expect(ended.stdout).toMatch(/^hundred\/tmpfs +time above node -e 0 +[\d.]+ ms/m);
+  expect(ended.stdout).toMatch(/^\| +\| cp -r \S+ +\| +[\d.]+ ms /m);
+  expect(ended.stdout).toMatch(/^\| hundred\/tmpfs .*; time above node -e 0: [\d.]+ ms/m);
 
   const { benchmarks } = JSON.parse(readFileSync(output, 'utf8')) as Results;
   expect(benchmarks.map(({ id }) => id)).toEqual(['library-small/tmpfs', 'hundred/tmpfs']);
@@ -59,9 +59,10 @@ test('what cannot be had is said, with how to get it', (context) => {
   }
   const PATH = directories.join(delimiter);
   const ended = bench({ PATH }, '--only', 'hundred', '--only', 'cpz', '--rounds', '1');
-  const line = 'cpz: cargo is not installed: https://rustup.rs';
-  expect(ended).toMatchObject({ status: 0, stderr: expect.stringContaining(`skipped: ${line}`) });
-  expect(ended.stdout).toContain(`skipped: ${line}`);
+  const reason = 'cargo is not installed: https://rustup.rs';
+  const line = `skipped: cpz: ${reason}`;
+  expect(ended).toMatchObject({ status: 0, stderr: expect.stringContaining(line) });
+  expect(ended.stdout).toMatch(new RegExp(`\\| cpz .*\\| skipped: ${reason} \\|$`, 'm'));
 });
 
 test('wrong usage', () => {

@@ -1,96 +1,76 @@
 import { expect, test } from 'vitest';
-import { drawChart } from '../../bench/chart.js';
-import { withWorkload } from '../../bench/compare.js';
-import { figures, withFigures } from '../../bench/report.js';
-import { summary } from '../../bench/summary.js';
-import { asText, rowText } from '../../bench/table.js';
+import { plot, withFigures } from '../../bench/report.js';
+import { cellsOf, markdown, table } from '../../bench/table.js';
 import { benchmarkResult, machine, trial } from './support/results.js';
 
-const benchmark = benchmarkResult('corpus/ext4', {
+const result = benchmarkResult('corpus/ext4', {
   cp: [4000, 3000, 5000],
   fastcp: [1000, 1250, 900],
   node: [50],
   cpz: [1200],
 });
-benchmark.trials.fcp = [trial(700, { failed: 'exit code 1: no' })];
-benchmark.trials.xcp = [trial(2000, { flaw: '3 links instead of 4' })];
-benchmark.skipped.rsync = 'rsync is not installed: apt-get install rsync';
+result.trials.fcp = [trial(700, { failed: 'exit code 1: no' })];
+result.trials.xcp = [trial(2000, { flaw: '3 symlinks instead of 4' })];
+result.skipped.rsync = 'rsync is not installed: apt-get install rsync';
 
-test('a benchmark: the subject first, then by time; failures are named', () => {
-  const [title, heading, ...lines] = rowText(benchmark).split('\n');
-  expect(title).toContain('1,000 files');
-  expect(heading).toMatch(/^ +median +range +CPU +peak +fastcp is +range +plain$/);
-  expect(lines.map((line) => line.replace(/ {2,}/g, ' | '))).toEqual([
-    'fastcp | 1.00 s | 900 ms–1.25 s | 1.00 s | 1 MB',
-    'node -e 0 | 50.0 ms | once | 50.0 ms | 1 MB',
-    'cpz 3.2.1 | 1.20 s | once | 1.20 s | 1 MB | 1.25 x | once | 1.20 x',
-    'xcp -r (!) | 2.00 s | once | 2.00 s | 1 MB | 2.05 x | once | 2.00 x',
-    'cp -r | 4.00 s | 3.00 s–5.00 s | 4.00 s | 1 MB | 4.05 x | 2.44–5.61 | 4.00 x',
-    'fcp | failed',
-    '(!) fcp: exit code 1: no',
-    '(!) xcp -r: 3 links instead of 4',
-    'skipped: rsync -a: rsync is not installed: apt-get install rsync',
+test('fastcp first, then by time; notes name targets, failures and tools that did not run', () => {
+  const [heading, ...lines] = cellsOf([result]).map((line) => line.join(' | '));
+  expect(heading).toBe('benchmark | tool | median | range | CPU | memory | read | ratio | notes');
+  const fastest = 'the fastest peer, ratio: 1.25 x, wanted 0.95 x or more (met)';
+  expect(lines).toEqual([
+    'corpus/ext4 | fastcp 0.1.0 | 1.00 s | 900 ms–1.25 s | 1.00 s | 1 MB |  |  | a real node_modules, 2026-01-02',
+    ' | node -e 0 | 50.0 ms | once | 50.0 ms | 1 MB |  |  | ',
+    ` | cpz 3.2.1 | 1.20 s | once | 1.20 s | 1 MB |  | 1.25 x | ${fastest}`,
+    ' | xcp -r | 2.00 s | once | 2.00 s | 1 MB |  | 2.05 x | 3 symlinks instead of 4',
+    ' | cp -r | 4.00 s | 3.00 s–5.00 s | 4.00 s | 1 MB |  | 4.05 x | ',
+    ' | fcp | failed |  |  |  |  |  | exit code 1: no',
+    ' | rsync -a |  |  |  |  |  |  | skipped: rsync is not installed: apt-get install rsync',
   ]);
 });
 
-test('columns are aligned', () => {
-  expect(
-    asText([
-      ['', 'a'],
-      ['long', '1'],
-      ['x', '22'],
-    ]),
-  ).toBe('       a\nlong   1\nx     22');
+test('cold benchmarks show what was read, where the images lay', () => {
+  const cold = benchmarkResult('corpus-cold/xfs', {});
+  cold.trials.fastcp = [trial(1000, { readBytes: 82e6 })];
+  const [, line] = cellsOf([cold]);
+  expect(line?.[6]).toBe('82 MB');
+  expect(line?.[8]).toContain('image on the disk');
+});
+
+test('what is wanted of all benchmarks stands in the last lines', () => {
+  expect(table([result]).split('\n').at(-1)).toMatch(/^\| all .* geometric mean .*: 1\.25 x, /);
+});
+
+test('columns are aligned, numbers at the right; notes are as long as they are', () => {
+  const lines = [
+    ['tool', 'ratio', 'notes'],
+    ['cp', '1.00 x', ''],
+    ['rsync', '10.00 x', 'long long'],
+  ];
+  expect(markdown(lines).split('\n')).toEqual([
+    '| tool  |   ratio | notes |',
+    '| ----- | ------: | --- |',
+    '| cp    |  1.00 x |     |',
+    '| rsync | 10.00 x | long long |',
+  ]);
 });
 
 test('figures replace those that were there, and nothing else', () => {
-  const text = figures({ machine, benchmarks: [benchmark] }, true);
-  expect(text).toContain('a processor, 2 cores');
-  expect(text).toContain('| fastcp | 1.00 s |');
-  expect(text).toMatch(/\| corpus\/ext4 \| as fast as the fastest peer, cpz \| 1\.25 x \|.*met \|/);
   const page =
-    'before\n<!-- figures: written by npm run bench -- --report -->\nformer figures\n<!-- end of figures -->\nafter';
-  const once = withFigures(page, text);
-  expect(once).toMatch(/^before\n[\s\S]*\nafter$/);
+    'before\n<!-- figures: written by npm run bench -- --report -->\nformer\n<!-- end of figures -->\nafter';
+  const once = withFigures(page, 'new');
+  expect(once).toMatch(/^before\n[\s\S]*\n\nnew\n\n[\s\S]*\nafter$/);
   expect(once).not.toContain('former');
-  expect(withFigures(once, text)).toBe(once);
-  expect(() => withFigures('no place', text)).toThrow(/lacks/);
+  expect(withFigures(once, 'new')).toBe(once);
+  expect(() => withFigures('no place', 'new')).toThrow(/lacks/);
 });
 
-test('the chart has a bar for each time, and colours for dark and light', () => {
-  const judged = withWorkload(benchmark);
-  const svg = judged && drawChart([judged]);
-  expect(svg?.match(/<rect /g)).toHaveLength(4);
-  expect(svg?.match(/class="ours"/g)).toHaveLength(1);
-  expect(svg).toContain('ext4, warm: 1,000 files');
-  expect(svg).toContain('prefers-color-scheme: dark');
-});
-
-test('no chart of nothing', () => {
-  expect(drawChart([])).toBeUndefined();
-});
-
-test('the table of the README', () => {
-  const small = benchmarkResult('library-small/tmpfs', {
-    'fastcp-library': [3],
-    'node-cp': [60, 50, 70],
-  });
-  const benchmarks = [benchmark, small].flatMap((result) => withWorkload(result) ?? []);
-  expect(summary(benchmarks, machine).split('\n\n')).toEqual([
-    'A real node_modules, 1,000 files, on 2 cores (a processor), Node v20.0.0; median times.',
-    [
-      '|  | ext4, warm |',
-      '| --- | --: |',
-      '| fastcp | 1.00 s |',
-      '| cpz | 1.20 s |',
-      '| xcp -r | 2.00 s |',
-      '| cp -r | 4.00 s |',
-    ].join('\n'),
-    [
-      '|  | tmpfs, 256 files of 1 KiB |',
-      '| --- | --: |',
-      '| fastcp, library | 3.0 ms |',
-      '| fs.promises.cp | 60.0 ms |',
-    ].join('\n'),
-  ]);
+test('the plot has the peers by time, fastcp in a colour of its own, and a text for dark pages', () => {
+  const svg = plot({ machine, benchmarks: [result] }) ?? '';
+  const texts = [...svg.matchAll(/<text [^>]*>([^<]*)</g)].map(([, text]) => text);
+  expect(texts).toEqual(expect.arrayContaining(['1.00 s', '1.20 s', '2.00 s', '4.00 s']));
+  expect(texts.slice(0, 4)).toEqual(['fastcp', 'cpz', 'xcp -r', 'cp -r']);
+  expect(svg.match(/#2da44e/g)).toHaveLength(1);
+  expect(svg.match(/<title>.*1,000 files.*<\/title>/)).not.toBeNull();
+  expect(svg.match(/<style>@media \(prefers-color-scheme: dark\)/g)).toHaveLength(1);
+  expect(plot({ machine, benchmarks: [] })).toBeUndefined();
 });
