@@ -331,7 +331,7 @@ const commandOptions: Record<keyof typeof groups, Spelling[]> = {
       help: 'print every entry, and why it is excluded',
       common: true,
     },
-    { group: 'output', flags: '-q, --quiet', help: 'print errors only', common: true },
+    { group: 'output', flags: '-q, --quiet', help: 'print errors only' },
     { group: 'output', flags: '--json', help: 'print JSON, one object per line', common: true },
     { group: 'output', flags: '--progress', help: 'show progress, also in CI and in pipes' },
     { group: 'output', flags: '--no-progress', help: 'show no progress' },
@@ -353,12 +353,12 @@ export function createProgram(all = false): Command {
   const program = new Command('fastcp')
     .usage('[options] SRC... DEST')
     .description(
-      "Copies directory trees. The content of SRC lands at DEST's own path and is merged with\n" +
-        'what is there. With DEST/ (a slash) or several SRCs, each lands inside, by its name.',
+      "Copies directory trees. SRC's content lands at DEST's own path, merged with\n" +
+        'what is there. With DEST/ (a slash) or several SRCs, each lands inside.',
     )
     .argument('[paths...]');
   for (const group of Object.keys(groups) as (keyof typeof groups)[]) {
-    program.optionsGroup(groups[group]);
+    program.optionsGroup(all ? groups[group] : 'Options:');
     for (const [name, { cli, ...spec }] of Object.entries(table)) {
       if (cli?.group !== group) continue;
       const option = new Option(cli.flags, cli.help).hideHelp(!all && !cli.common);
@@ -370,6 +370,7 @@ export function createProgram(all = false): Command {
       program.addOption(withParser(option, option.attributeName()));
     }
   }
+  program.optionsGroup(all ? groups.output : 'Options:');
   for (const flags of habits) program.addOption(named(flags, `habit${flags}`));
   return program
     .addOption(named('-T, --no-target-directory', 'noTargetDirectory'))

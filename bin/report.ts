@@ -83,8 +83,9 @@ function unreplaced(dest: string): string {
 }
 
 /** Where nothing was found the error has said all. */
-function hasLooked({ scanned, snapshots, errorCount }: CopyResult): boolean {
-  return scanned > 0 || snapshots > 0 || errorCount === 0;
+function hasLooked(result: CopyResult): boolean {
+  const { unchanged, skipped, deleted, errorCount } = result;
+  return created(result) + unchanged + skipped + deleted > 0 || errorCount === 0;
 }
 
 /** Whether an entry is to be printed. */

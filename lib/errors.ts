@@ -65,16 +65,18 @@ export function nativeErrno({ code = '', errno = 0 }: NodeJS.ErrnoException): nu
 const unnamed: Record<string, string | undefined> = {
   EDQUOT: 'disk quota exceeded',
   ESTALE: 'stale file handle: it was moved or removed meanwhile',
+  // libuv says that of a socket.
+  ENOTSUP: 'the file system does not support it',
 };
 
 /** What the engine refuses by itself: its errno's name, the code that users see, and why. */
 const refusals: Record<string, Named | undefined> = {
   EEXIST: ['ERR_FS_CP_EEXIST', 'the destination exists'],
-  EISDIR: ['ERR_FS_CP_NON_DIR_TO_DIR', 'cannot overwrite a directory with a non-directory'],
-  ENOTDIR: ['ERR_FS_CP_DIR_TO_NON_DIR', 'cannot overwrite a non-directory with a directory'],
-  EINVAL: ['ERR_FS_CP_EINVAL', 'cannot copy a directory into itself'],
-  ELOOP: ['ELOOP', 'the link leads to a directory that it is in'],
-  EXDEV: ['ERR_FASTCP_MOUNT_POINT', 'what is mounted in the destination stays'],
+  EISDIR: ['ERR_FS_CP_NON_DIR_TO_DIR', 'the destination is a directory'],
+  ENOTDIR: ['ERR_FS_CP_DIR_TO_NON_DIR', 'the destination is not a directory'],
+  EINVAL: ['ERR_FS_CP_EINVAL', 'the destination is inside the source'],
+  ELOOP: ['ELOOP', 'the symlink leads to a directory above it'],
+  EXDEV: ['ERR_FASTCP_MOUNT_POINT', 'a file system is mounted there, which fastcp does not delete'],
   EBUSY: ['ERR_FASTCP_SOURCE_CHANGED', 'the source changed while it was copied'],
 };
 
@@ -85,9 +87,9 @@ const special = (what: string): Named => [
 
 /** The same, where the operation says what it is. */
 const kindRefusals: Record<string, Named | undefined> = {
-  socket: ['ERR_FS_CP_SOCKET', 'cannot copy a socket'],
-  unknown: ['ERR_FS_CP_UNKNOWN', 'cannot copy what is of no known kind'],
-  fifo: ['ERR_FS_CP_FIFO_PIPE', 'cannot copy a FIFO'],
+  socket: ['ERR_FS_CP_SOCKET', 'it is a socket'],
+  unknown: ['ERR_FS_CP_UNKNOWN', 'it is of no known kind'],
+  fifo: ['ERR_FS_CP_FIFO_PIPE', 'it is a FIFO'],
   'fifo in dest': special('a FIFO'),
   'socket in dest': special('a socket'),
   'device in dest': special('a device'),
@@ -107,7 +109,7 @@ const kindRefusals: Record<string, Named | undefined> = {
   verify: ['ERR_FASTCP_VERIFY', 'what was written differs from the source'],
   subdirectory: [
     'ERR_FS_CP_SYMLINK_TO_SUBDIRECTORY',
-    'cannot replace a link to the source by one to a directory in it',
+    'a symlink to the source cannot be replaced by one to a directory in it',
   ],
 };
 

@@ -62,8 +62,10 @@ Options options_of(const Napi::Object& from) {
                      .verify = on("verify"),
                      .fsync = on("fsync"),
                      .instead = static_cast<Instead>(number("instead"))};
-  options.existing = {
-      .force = on("force"), .error_on_exist = on("errorOnExist"), .backup = on("backup")};
+  options.existing = {.force = on("force"),
+                      .error_on_exist = on("errorOnExist"),
+                      .update = on("update"),
+                      .backup = static_cast<Backup>(number("backup"))};
   options.incremental = {.sync = on("sync"),
                          .checksum = on("checksum"),
                          .quick_check = on("quickCheck"),

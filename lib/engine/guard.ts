@@ -21,8 +21,7 @@ export async function refuseBySelection(
   for (const root of roots) {
     const [src, dest] = [shown.src(root.src), shown.dest(root.dest)];
     if (root.inside && !(await answers.isExcluded(root, root.inside))) {
-      const why =
-        'cannot copy a directory into itself; exclude the destination to copy everything else';
+      const why = 'the destination is inside the source; exclude it to copy everything else';
       throw refuse('ERR_FS_CP_EINVAL', why, src, dest);
     }
     if (!request.mirror || request.compares || root.kind !== 'directory') continue;

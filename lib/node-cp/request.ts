@@ -63,11 +63,11 @@ export function* checkEntries(request: Request, recursive: boolean): Steps<void>
   const found = yield* statEntry(src, dereference, from);
   const there = yield* existing(dest, dereference);
   if (there && found.isDirectory() && !there.isDirectory()) {
-    const why = 'cannot overwrite a non-directory with a directory';
+    const why = 'the destination is not a directory';
     throw refuse('ERR_FS_CP_DIR_TO_NON_DIR', why, from, to);
   }
   if (there?.isDirectory() && !found.isDirectory()) {
-    const why = 'cannot overwrite a directory with a non-directory';
+    const why = 'the destination is a directory';
     throw refuse('ERR_FS_CP_NON_DIR_TO_DIR', why, from, to);
   }
   if (!found.isDirectory() || recursive) return;

@@ -73,7 +73,7 @@ export const table = {
     cli: cli('select', '--gitignore', 'exclude .git and everything that git ignores', 'common'),
   }),
   onlyIgnored: flag({
-    cli: cli('select', '--only-ignored', 'copy only what git ignores', 'common'),
+    cli: cli('select', '--only-ignored', 'copy only what git ignores'),
   }),
   include: other(cli('select', '--include <glob>', 'copy only matches (repeatable)', 'common')),
   exclude: other(cli('select', '--exclude <glob>', 'exclude matches (repeatable)', 'common')),

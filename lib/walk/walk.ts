@@ -61,6 +61,7 @@ export function* findRoots(request: Request): Steps<Walk> {
     // A link put in the place of what it leads to would be all that is left.
     const leadsTo = found.isSymbolicLink() ? yield* reachable(src) : undefined;
     const subjects = leadsTo?.isFile() ? [found, leadsTo] : [found];
+    yield* refuseDirectory(found, target, into, request);
     let inside: Buffer[] | undefined;
     for (const one of request.compares ? [] : subjects) {
       inside = yield* refuseIntoItself(one, target, shown.src(src), shown.dest(target), request);
@@ -189,7 +190,7 @@ function* refuseIntoItself(
   const isDirectory = src.isDirectory();
   const there = yield* existing(target, isDirectory);
   if (there && isSame(src, there)) {
-    throw refuse('ERR_FS_CP_EINVAL', 'src and dest are the same', srcPath, destPath);
+    throw refuse('ERR_FS_CP_EINVAL', 'source and destination are the same', srcPath, destPath);
   }
   if (there?.isSymbolicLink() && (yield* namesDescriptor(target, false))) {
     const why = 'the destination names an open file descriptor, which fastcp does not replace';
@@ -205,7 +206,8 @@ function* refuseIntoItself(
   if (!names) return undefined;
   // Only the selection can tell, once its rules are read, whether the walk comes to DEST.
   if (selects(request) && !request.atomic && !request.likeNode) return [...names, ...missing];
-  throw refuse('ERR_FS_CP_EINVAL', 'cannot copy a directory into itself', srcPath, destPath);
+  const why = 'the destination is inside the source; exclude it to copy everything else';
+  throw refuse('ERR_FS_CP_EINVAL', why, srcPath, destPath);
 }
 
 /** Whether something of SRC may be excluded. */
@@ -213,6 +215,20 @@ function selects(request: Request): boolean {
   const { gitignore, onlyIgnored, ignoreFileNames, include, exclude, filter } = request;
   const lists = [...ignoreFileNames, ...include, ...exclude];
   return gitignore || onlyIgnored || lists.length > 0 || filter !== undefined;
+}
+
+/** A file in the place of a directory: what people mean who forget the slash. */
+function* refuseDirectory(
+  src: BigIntStats,
+  target: Buffer,
+  into: boolean,
+  { shown, sources, likeNode, compares }: Request,
+): Steps<void> {
+  if (src.isDirectory() || into || likeNode || compares) return;
+  if (!(yield* existing(target, false))?.isDirectory()) return;
+  const dest = shown.dest(target);
+  const why = `the destination is a directory; to copy into it, write '${dest}/'`;
+  throw refuse('ERR_FS_CP_NON_DIR_TO_DIR', why, shown.src(sources[0] ?? target), dest);
 }
 
 /** Directories of which nobody means that all but a copy goes. */
@@ -278,13 +294,13 @@ export function* makeParents(walk: Walk, request: Request): Steps<Buffer> {
   const found = yield* existing(needed, true);
   if (found?.isDirectory()) return needed;
   if (found) {
-    const why = 'cannot overwrite a non-directory with a directory';
+    const why = 'the destination is not a directory';
     throw refuse('ERR_FS_CP_DIR_TO_NON_DIR', why, shown.dest(needed));
   }
   if (!parents && !(yield* existing(parent, true))) {
     throw refuse(
       'ENOENT',
-      'the parent directory of the destination is missing',
+      'this parent directory of the destination does not exist',
       shown.dest(parent),
     );
   }

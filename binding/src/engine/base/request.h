@@ -16,6 +16,9 @@ enum class Reflink : uint8_t { automatic, always, never };
 /** What the copy makes of a file: a copy, a hard link to the file of SRC, or a symlink to it. */
 enum class Instead : uint8_t { copy, hard_link, symlink };
 
+/** What name a replaced entry keeps: a number, or as `cp --backup=existing` chooses. */
+enum class Backup : uint8_t { none, numbered, existing };
+
 /**
  * What is preserved of an entry beside its content. Read by entry/metadata.cc and entry/attributes.cc, which set it
  * and compare it.
@@ -57,8 +60,10 @@ struct Existing {
   bool force = true;
   /** Without `force`: an entry that stays is an error. */
   bool error_on_exist = false;
-  /** A replaced entry is kept under a name with a number, as `cp --backup=numbered` does. */
-  bool backup = false;
+  /** With `force`: the entry is only replaced by one with a newer mtime, as by `cp -u`. */
+  bool update = false;
+  /** A replaced entry is kept under another name: back_up() in entry/conflict.h. */
+  Backup backup = Backup::none;
 };
 
 /** What a repeated copy leaves alone, and what it deletes. */

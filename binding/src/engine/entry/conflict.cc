@@ -176,6 +176,18 @@ bool is_append_only(Directory& directory, const std::string& name) {
   return directory.append_only;
 }
 
+namespace {
+
+/** Whether SRC's entry has a newer mtime, also as DEST's file system would hold it. */
+bool is_newer(const Directory& directory, Names names, Follow follow, const Stat& existing) {
+  Stat src;
+  if (platform::stat_entry(directory.src(), names.src, src, follow) < 0) return true;
+  const uint64_t step = directory.route == nullptr ? 1 : directory.route->time_step;
+  return src.mtime > existing.mtime && !is_same_time(src.mtime, existing.mtime, step);
+}
+
+}  // namespace
+
 Verdict judge(Worker& worker, Directory& directory, Names names, Kind kind) {
   const Options& options = worker.engine.options;
   const auto refuse = [&](int error, const char* why = kRefused) {
@@ -186,6 +198,12 @@ Verdict judge(Worker& worker, Directory& directory, Names names, Kind kind) {
   Stat existing;
   const int error = stat_existing(options.compatibility, directory, names.dst, kind, existing);
   if (error == 0 && existing.kind == Kind::directory) return refuse(EISDIR);
+  if (options.existing.update && error == 0 &&
+      !is_newer(directory, names, options.traversal.follow(), existing)) {
+    worker.count(Count::skipped);
+    worker.note(directory, names, Action::skip, kind);
+    return Verdict::skip;
+  }
   if (options.existing.force) {
     if (options.compares) return Verdict::replace;
     if (error == 0 && is_special(existing.kind) &&
@@ -201,17 +219,21 @@ Verdict judge(Worker& worker, Directory& directory, Names names, Kind kind) {
   return Verdict::skip;
 }
 
-int back_up(Directory& directory, const char* name) {
-  for (uint64_t number = last_backup(directory, name) + 1;; number++) {
-    const std::string backup = std::string(name) + ".~" + std::to_string(number) + "~";
-    int error = platform::make_hard_link(directory.dst(), name, Follow::no, directory.dst(),
-                                         backup.c_str());
+int back_up(Directory& directory, const char* name, Backup how) {
+  const auto keep_as = [&](const std::string& backup) {
+    const int error = platform::make_hard_link(directory.dst(), name, Follow::no, directory.dst(),
+                                               backup.c_str());
     // Where there are no hard links the name is free for a moment.
-    if (error == -EPERM || error == -EOPNOTSUPP || error == -EMLINK) {
-      error = platform::rename_new(directory.dst(), name, backup.c_str());
-    }
-    if (error != -EEXIST) return error;
+    if (error != -EPERM && error != -EOPNOTSUPP && error != -EMLINK) return error;
+    return platform::rename_new(directory.dst(), name, backup.c_str());
+  };
+  uint64_t number = last_backup(directory, name) + 1;
+  int error = -EEXIST;
+  if (how == Backup::existing && number == 1) error = keep_as(std::string(name) + '~');
+  for (; error == -EEXIST; number++) {
+    error = keep_as(std::string(name) + ".~" + std::to_string(number) + '~');
   }
+  return error;
 }
 
 bool exists(const Directory& directory, Names names) {

@@ -24,8 +24,11 @@ const char* refusal_of(platform::Kind there);
 /** Whether the directory of `name` in DEST lets nothing be renamed or removed. */
 bool is_append_only(Directory& directory, const std::string& name);
 
-/** Gives what is to be replaced one more name, with a number. 0 or a negative errno. */
-int back_up(Directory& directory, const char* name);
+/**
+ * Gives an entry that is to be replaced one more name: `name.~N~` with the next number, or with Backup::existing
+ * `name~` if it has no backup yet. Never replaces a backup. 0 or a negative errno.
+ */
+int back_up(Directory& directory, const char* name, Backup how);
 
 /** Whether DEST has something of that name. */
 bool exists(const Directory& directory, Names names);

@@ -144,8 +144,8 @@ void copy_known(Worker& worker, const DirectoryUse& use, Names names, Kind kind,
   }
   if (options.dry_run) return plan(worker, use, names, kind, again.vacated);
   // Not to be replaced: then the source need not even be opened.
-  if (!options.existing.force && !directory.fresh && exists(directory, names)) {
-    judge(worker, directory, names, kind);
+  if ((!options.existing.force || options.existing.update) && !directory.fresh &&
+      exists(directory, names) && judge(worker, directory, names, kind) != Verdict::replace) {
     return;
   }
   switch (kind) {

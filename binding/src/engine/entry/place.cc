@@ -17,8 +17,9 @@ std::string temporary_name(Worker& worker, const char* name) {
 
 bool commit(Worker& worker, Directory& directory, Names names, const std::string& temporary) {
   if (temporary.empty()) return true;
-  if (worker.engine.options.existing.backup) {
-    const int error = back_up(directory, names.dst);
+  const Backup backup = worker.engine.options.existing.backup;
+  if (backup != Backup::none) {
+    const int error = back_up(directory, names.dst, backup);
     if (error < 0) return worker.fail(directory, names, error, "rename");
   }
   const int error = with_access(worker.engine, directory, [&] {
