@@ -3,6 +3,7 @@ import { Command } from 'commander';
 import type { Diagnosis, DirectoryDiagnosis } from '../lib/doctor/types.js';
 import { doctor, makeSnapshotSource } from '../lib/index.js';
 import { isText, pathOf } from './arguments.js';
+import { errorText } from './error-text.js';
 import { bytes, escapeControls, number, quoteName, systemCopy, toJsonLine } from './format.js';
 import { abortOnSignals, Interruption } from './interrupt.js';
 
@@ -35,7 +36,8 @@ export async function runDoctor(argv: readonly string[]): Promise<number> {
     return 0;
   } catch (error) {
     if (error instanceof Interruption) return error.exitCode;
-    throw error;
+    process.stderr.write(`fastcp: ${errorText(error as Error, 'examine')}\n`);
+    return 1;
   } finally {
     release();
   }

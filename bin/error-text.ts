@@ -9,7 +9,7 @@ const removals = ['unlink', 'rmdir'];
  */
 export function errorText(
   error: Error & Partial<CopyErrorLike> & { reason?: string },
-  verb: 'copy' | 'compare' = 'copy',
+  verb: 'copy' | 'compare' | 'examine' = 'copy',
   detailed = false,
 ): string {
   const { reason, path, dest, code, syscall } = error;

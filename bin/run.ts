@@ -1,8 +1,9 @@
-import { copyTree } from '../lib/index.js';
+import { CopyError, copyTree } from '../lib/index.js';
 import type { CopyErrorLike, CopyJob } from '../lib/types.js';
 import type { Invocation } from './args.js';
 import type { Progress } from './bar.js';
 import { runCompare } from './compare.js';
+import { errorText } from './error-text.js';
 import { abortOnSignals, Interruption } from './interrupt.js';
 import { Output } from './output.js';
 import { createProgress } from './progress.js';
@@ -25,9 +26,9 @@ export async function run(invocation: Invocation): Promise<number> {
   } catch (error) {
     release();
     const text = usageError(error);
-    if (text === undefined) throw error;
-    await err.line(text);
-    return 2;
+    if (text === undefined && !(error instanceof CopyError)) throw error;
+    await err.line(text ?? `fastcp: ${errorText(error as Error)}`);
+    return text === undefined ? 1 : 2;
   }
 
   const progress = await createProgress(invocation.output);

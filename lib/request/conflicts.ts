@@ -6,7 +6,6 @@ type Name = keyof CopyOptions;
 
 export interface Conflict {
   name: Name;
-  value: unknown;
   /** The option that it cannot be combined with. */
   other: Name;
   /** Empty where that is obvious. */
@@ -17,7 +16,7 @@ export interface Conflict {
 export function findConflict(options: CopyOptions): Conflict | undefined {
   for (const [name, other, why = ''] of conflicts) {
     if (isSet(options, name) && isSet(options, other)) {
-      return { name, value: options[name], other, why };
+      return { name, other, why };
     }
   }
   return undefined;

@@ -71,12 +71,12 @@ export function checkNames(options: object, known: readonly string[]): void {
     if (known.includes(name)) continue;
     const meant = nearestName(name, known);
     const hint = meant === undefined ? '' : `; did you mean '${meant}'?`;
-    throw invalid(
-      TypeError,
-      'ERR_INVALID_ARG_VALUE',
-      `The "options.${name}" property is not an option of fastcp${hint}`,
-    );
+    throw refuseOption(name, `is not an option of fastcp${hint}`);
   }
+}
+
+function refuseOption(name: string, why: string): Error {
+  return invalid(TypeError, 'ERR_INVALID_ARG_VALUE', `The "options.${name}" property ${why}`);
 }
 
 /** Names that other tools have for options of ours. */
@@ -143,12 +143,12 @@ export function checkRequest(
   }
   const conflict = findConflict(options);
   if (conflict) {
-    const { name, other, value, why } = conflict;
-    const with_ = other === 'force' ? 'options.force false' : `options.${other}`;
-    throw invalidValue(`options.${name}`, `left out with ${with_}${why && `: ${why}`}`, value);
+    const { name, other, why } = conflict;
+    const second = other === 'force' ? 'options.force false' : `options.${other}`;
+    throw refuseOption(name, `cannot be combined with ${second}${why && `: ${why}`}`);
   }
   for (const [name, needed] of missingRequirements(options)) {
-    throw invalidValue(`options.${name}`, `left out without options.${needed}`, options[name]);
+    throw refuseOption(name, `requires options.${needed}`);
   }
   if (checked.sparse === 'always' && checked.reflink === 'always') {
     const expected = "'auto' or 'never' with sparse 'always', which writes files anew";

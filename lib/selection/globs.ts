@@ -69,10 +69,9 @@ function parseGlob(source: unknown, option: string): Glob[] {
     const onlyDirectories = expanded.endsWith('/');
     const parts = expanded.replace(/^(\.?\/+)+/, '').split(/\/+/);
     if (onlyDirectories) parts.pop();
+    if (parts.join('') === '') throw refuse('a glob that is not empty');
     // As in .gitignore and rsync: a name, at any depth.
     if (parts.length === 1 && !/^\.?\//.test(expanded)) parts.unshift('**');
-    if (parts.join('').replace(/^\*\*/, '') === '' && !/^\*\*\/?$/.test(expanded))
-      throw refuse('a glob that is not empty');
     const segments = parts.map((part): Segment => {
       if (part === '**') return anyDirectories;
       if (part === '.' || part === '..') throw refuse("a glob without '.' and '..' as directories");

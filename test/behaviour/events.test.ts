@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { copyTree } from '../../lib/index.js';
-import type { CopyEvent, CopyJob, CopyResult, EntryEvent } from '../../lib/types.js';
+import type { CopyEvent, CopyJob, CopyOptions, CopyResult, EntryEvent } from '../../lib/types.js';
 import { makeBigTree, median, strangersIn, walk, workDirectory } from '../support/big-tree.js';
 import { nodes, runChild } from './support/child.js';
 
@@ -146,10 +146,41 @@ describe('for await', () => {
     expect(await job).toMatchObject({ files: FILES });
   });
 
-  test('of a job that fails ends, and the job still rejects', async () => {
+  test('of a job that fails throws what the job rejects with', async () => {
     const job = copyTree(join(cwd, 'missing'), dest);
-    for await (const event of job) expect(event).toBe('none');
-    await expect(job).rejects.toMatchObject({ code: 'ENOENT' });
+    const events: CopyEvent[] = [];
+    const iterating = (async () => {
+      for await (const event of job) events.push(event);
+    })();
+    const thrown: unknown = await iterating.catch((error: unknown) => error);
+    expect(thrown).toMatchObject({ code: 'ENOENT' });
+    expect(await job.catch((error: unknown) => error)).toBe(thrown);
+    expect(events).toEqual([]);
+    // Once: whoever asks again gets the end.
+    expect(await job[Symbol.asyncIterator]().next()).toEqual({ value: undefined, done: true });
+  });
+
+  test.each<[string, (abort: AbortController) => CopyOptions, unknown]>([
+    ['a filter that throws', () => ({ filter: () => Promise.reject(undefined) }), undefined],
+    ['an abort', (abort) => ({ filter: () => abort.abort('stop'), signal: abort.signal }), 'stop'],
+  ])('throws exactly what ends the job: %s', async (_, optionsOf, expected) => {
+    const job = copyTree(small, dest, optionsOf(new AbortController()));
+    const caught: unknown[] = [];
+    try {
+      for await (const event of job) expect(event.type).not.toBe('entry');
+    } catch (error) {
+      caught.push(error);
+    }
+    expect(caught).toEqual([expected]);
+  });
+
+  test('of errors that do not end the job ends', async () => {
+    const job = copyTree([small, join(cwd, 'missing')], dest, { onError: 'continue' });
+    const types: string[] = [];
+    for await (const event of job) types.push(event.type);
+    expect(types).toContain('error');
+    expect(await job).toMatchObject({ errorCount: 1, errors: [{ code: 'ENOENT' }] });
+    expect((await job).files).toBeGreaterThan(0);
   });
 });
 
@@ -319,20 +350,21 @@ describe('a slow consumer', () => {
 describe.each(nodes)('a rejection: $name', ({ path: node }) => {
   test('is handled where the job is iterated', async () => {
     const code = `
-      for await (const event of copyTree(given.src, given.dest));
+      let caught = false;
+      try { for await (const event of copyTree(given.src, given.dest)); } catch { caught = true; }
       const job = copyTree(given.src, given.dest);
       job[Symbol.asyncIterator]();
       await sleep(50);
-      answer('alive');`;
+      answer(caught);`;
     const ended = await runChild(node, code, { src: join(cwd, 'missing'), dest });
-    expect(ended).toMatchObject({ exitCode: 0, signal: null, stderr: '', answer: 'alive' });
+    expect(ended).toMatchObject({ exitCode: 0, signal: null, stderr: '', answer: true });
   });
 
   test('is not where it is neither iterated nor awaited', async () => {
     const code = `
       copyTree(given.src, given.dest);
       await sleep(500);
-      answer('alive');`;
+      answer(caught);`;
     const ended = await runChild(node, code, { src: join(cwd, 'missing'), dest });
     expect(ended).toMatchObject({ exitCode: 1, signal: null, answer: undefined });
     expect(ended.stderr).toContain('ENOENT');

@@ -156,7 +156,7 @@ describe('symlink', () => {
 
   test('relative paths are made whole', async () => {
     const command = new URL('../../dist/fastcp.cjs', import.meta.url).pathname;
-    execFileSync(process.execPath, [command, '--symlink', 'src', 'dest'], {
+    execFileSync(process.execPath, [command, '--symbolic-link', 'src', 'dest'], {
       cwd: join(src, '..'),
       stdio: 'pipe',
     });

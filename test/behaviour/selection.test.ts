@@ -320,7 +320,7 @@ describe('rules that cannot be read', () => {
     const [src, dest, onError] = process.argv.slice(1);
     let heard;
     const error = new Promise((resolve) => { heard = resolve; });
-    const filter = ({ path }) => (path.startsWith('b/') ? error.then(() => true) : true);
+    const filter = (_src, _dest, { path }) => (path.startsWith('b/') ? error.then(() => true) : true);
     const job = require('${new URL('../../dist/index.cjs', import.meta.url).pathname}')
       .copyTree(src, dest, { ignoreFileNames: ['.rules'], filter, onError });
     (async () => {

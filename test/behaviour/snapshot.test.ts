@@ -68,7 +68,7 @@ test('a dry run takes none, and says what it would do', async () => {
   const events: CopyEvent[] = [];
   const job = copyTree(src, dest, { ...always, dryRun: true, entries: true });
   for await (const event of job) if (event.type === 'entry') events.push(event);
-  expect(events).toMatchObject([{ action: 'snapshot', path: src, dest }]);
+  expect(events).toMatchObject([{ action: 'copy', path: src, dest }]);
   expect((await job).snapshots).toBe(1);
   expect(existsSync(dest)).toBe(false);
 });
@@ -163,7 +163,7 @@ test('command line', async () => {
   const { status, stdout } = await run([...words, '--snapshot', 'made', 'dest'], at);
   expect({ status, stdout }).toEqual({
     status: 0,
-    stdout: expect.stringMatching(/^1 snapshot in \d+ ms\n$/),
+    stdout: expect.stringMatching(/^Copied 1 snapshot in \d+ ms\n$/),
   });
   const again = await run([...words, '--snapshot=always', 'made', 'dest'], at);
   expect(again).toMatchObject({ status: 1, stderr: expect.stringContaining('the destination') });

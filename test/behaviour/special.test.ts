@@ -219,9 +219,7 @@ describe('names of descriptors', () => {
     ['a file that was removed', 'exec 5< file; rm file; "$@" /dev/fd/5 out'],
   ])('SRC open on %s: %s', ([what, script]) => {
     const { status, stderr } = bash(script as string);
-    expect(stderr).toContain(
-      `ERR_FASTCP_SOURCE_IS_STREAM: the source is a file descriptor open on ${what}`,
-    );
+    expect(stderr).toContain(`': the source is a file descriptor open on ${what}`);
     expect(status).toBe(1);
     expect(existsSync(join(at, 'out'))).toBe(false);
   });
@@ -246,7 +244,8 @@ describe('names of descriptors', () => {
     'DEST: %s',
     ([script]) => {
       const { status, stderr } = bash(script as string);
-      expect([status, stderr.split(':')[1]]).toEqual([1, ' ERR_FASTCP_DEST_IS_SPECIAL']);
+      expect(status).toBe(1);
+      expect(stderr).toContain('the destination names an open file descriptor');
     },
   );
 

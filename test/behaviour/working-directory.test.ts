@@ -134,15 +134,15 @@ describe('a working directory that was removed', () => {
   });
 
   test('the error names a relative path', () => {
-    const message = (path: string) =>
-      `fastcp: ENOENT: the working directory was removed, so the path must be absolute, cp '${path}'\n`;
+    const message = (path: string, verb = 'copy') =>
+      `fastcp: cannot ${verb} '${path}': the working directory was removed, so the path must be absolute\n`;
     expect(command(join(here, 'src'), 'dest')).toEqual({
       status: 1,
       stdout: '',
       stderr: message('dest'),
     });
     expect(command('src', join(here, 'dest')).stderr).toBe(message('src'));
-    expect(command('--compare', 'src', here).stderr).toBe(message('src'));
-    expect(command('--doctor', 'src').stderr).toBe(message('src'));
+    expect(command('--compare', 'src', here).stderr).toBe(message('src', 'compare'));
+    expect(command('--doctor', 'src').stderr).toBe(message('src', 'examine'));
   });
 });

@@ -43,7 +43,7 @@ test('a cache of node_modules', () => {
   expect(installed).toContain('lib');
 
   write(join(cwd, 'node_modules/stale'), '');
-  expect(shell(recipe, cwd, env)).toContain('1 removed');
+  expect(shell(recipe, cwd, env)).toContain('1 deleted');
   expect(readdirSync(join(cwd, 'node_modules'), { recursive: true }).sort()).toEqual(installed);
 });
 

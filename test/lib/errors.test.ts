@@ -89,7 +89,7 @@ test.each([
 test('a warning', () => {
   expect(warningOf('a/socket')).toEqual({
     code: 'SOCKET_SKIPPED',
-    message: "socket left out: 'a/socket'",
+    message: "socket not copied: 'a/socket'",
     path: 'a/socket',
   });
 });

@@ -188,7 +188,7 @@ describe('readEntries', () => {
       record(0, 2, bytes('/a'), bytes('/b')),
       record(1, 1, bytes('/a/é'), bytes('/b/é')),
       record(2, 3, long, bytes('')),
-      record(3, 7, bytes('s'), bytes('t')),
+      record(5, 7, bytes('s'), bytes('t')),
     ]);
     expect([...readEntries(records, shown)]).toEqual([
       { type: 'entry', action: 'create', kind: 'directory', path: 'src:/a', dest: 'dest:/b' },

@@ -58,7 +58,7 @@ describe('an option of the wrong type is refused', () => {
       [name, {}, 'an instance of Object'],
     ]),
     ['reflink', true, 'Received true'],
-    ['include', 'a', "Received 'a'"],
+    ['include', 5, 'Received 5'],
     ['include', null, 'Received null'],
     ['exclude', {}, 'an instance of Object'],
     ['ignoreFileNames', '.x', "Received '.x'"],
@@ -93,17 +93,17 @@ test('gitignore and onlyIgnored together are refused', () => {
 
 describe('options that exclude each other are refused', () => {
   test.each<[CopyOptions, option: string, why: string]>([
-    [{ atomic: true, force: false }, 'atomic', 'false with force false'],
-    [{ atomic: 'two-step', errorOnExist: true }, 'atomic', 'false with errorOnExist'],
-    [{ atomic: true, backup: 'numbered' }, 'atomic', 'false with backup'],
-    [{ atomic: true, sync: true }, 'atomic', 'false with sync'],
-    [{ atomic: true, shard: '1/2' }, 'atomic', 'false with shard'],
-    [{ mirror: true, shard: '1/2' }, 'shard', 'left out with mirror'],
-    [{ mirror: true, backup: 'numbered' }, 'backup', 'left out with mirror'],
-    [{ sync: true, symlink: true }, 'symlink', 'false with sync'],
-    [{ sync: true, force: false }, 'force', 'true with sync'],
-    [{ checksum: true, quickCheck: true }, 'quickCheck', 'false with checksum'],
-    [{ deleteExcluded: true }, 'deleteExcluded', 'false without mirror'],
+    [{ atomic: true, force: false }, 'atomic', 'with options.force false'],
+    [{ atomic: 'two-step', errorOnExist: true }, 'atomic', 'with options.errorOnExist'],
+    [{ atomic: true, backup: 'numbered' }, 'atomic', 'with options.backup'],
+    [{ atomic: true, sync: true }, 'atomic', 'with options.sync'],
+    [{ atomic: true, shard: '1/2' }, 'atomic', 'with options.shard'],
+    [{ mirror: true, shard: '1/2' }, 'mirror', 'with options.shard'],
+    [{ mirror: true, backup: 'numbered' }, 'mirror', 'with options.backup'],
+    [{ sync: true, symlink: true }, 'sync', 'with options.symlink'],
+    [{ sync: true, force: false }, 'sync', 'with options.force false'],
+    [{ checksum: true, quickCheck: true }, 'quickCheck', 'with options.checksum'],
+    [{ deleteExcluded: true }, 'deleteExcluded', 'requires options.mirror'],
     ...(
       [
         [{ dereference: true }, 'dereference'],
@@ -139,7 +139,7 @@ describe('an option of the wrong value is refused', () => {
   test.each([
     ['reflink', 'sometimes', ["'auto'", "'always'", "'never'"]],
     ['reflink', '', ["'auto'"]],
-    ['include', ['/a'], ['"options.include[0]"', "Received '/a'"]],
+    ['include', ['/'], ['"options.include[0]"', "Received '/'"]],
     ['exclude', ['a', 'b[c'], ['"options.exclude[1]"', "Received 'b[c'"]],
     ['ignoreFileNames', ['a/b'], ['"options.ignoreFileNames[0]"', "Received 'a/b'"]],
     ['onError', 'ignore', ["'stop'", "'continue'"]],
@@ -164,13 +164,10 @@ describe('an option of the wrong value is refused', () => {
     },
   );
 
-  test.each(['Force', 'recursive', 'overwrite', 'excludes', 'undefined'])('unknown: %s', (name) => {
+  test.each(['Force', 'recursiv', 'overwrite', 'excludes', 'undefined'])('unknown: %s', (name) => {
     for (const value of [true, undefined]) {
       const error = thrownBy(src, dest, { [name]: value });
-      expectThrown(error, TypeError, 'ERR_INVALID_ARG_VALUE', [
-        `options.${name}`,
-        'no such option',
-      ]);
+      expectThrown(error, TypeError, 'ERR_INVALID_ARG_VALUE', [`options.${name}`, 'not an option']);
     }
   });
 });
