@@ -188,10 +188,17 @@ function refuseConflicts(
   compare: boolean,
 ): void {
   const typed = (name: keyof CopyOptions): string => typedFor(program, argv, name);
+  const given = program.options.filter(
+    (one) => program.getOptionValueSource(one.attributeName()) === 'cli',
+  );
+  const find = (...names: string[]): Option | undefined =>
+    given.find((one) => names.includes(one.attributeName()));
+  const [quiet, loud] = [find('quiet'), find('verbose', 'json')];
+  if (quiet && loud) {
+    program.error(`error: ${typedAs(quiet, argv)} cannot be combined with ${typedAs(loud, argv)}`);
+  }
   if (compare) {
-    const other = program.options
-      .filter((one) => program.getOptionValueSource(one.attributeName()) === 'cli')
-      .find((one) => !meantToCompare.includes(one.attributeName()));
+    const other = given.find((one) => !meantToCompare.includes(one.attributeName()));
     if (other) program.error(`error: --compare cannot be combined with ${typedAs(other, argv)}`);
   }
   const conflict = findConflict(copy);

@@ -59,7 +59,7 @@ const instead: Record<string, string> = {
   '--symlink --soft-link': 'use -s',
   '-w --workers --threads': 'use -j',
   '--block-size --driver': 'fastcp chooses the copy method itself; see --doctor',
-  '--skip-existing': 'use -n',
+  '--skip-existing --no-force': 'use -n',
   '--ignore-file': 'use --ignore-file-name',
   '--stop': 'use --fail-fast',
 };

@@ -336,23 +336,23 @@ describe('command', () => {
   });
 
   test.for([
-    [['--sync'], '-u, --update'],
+    [['--sync'], '--sync'],
+    [['-u'], '-u'],
+    [['--update'], '--update'],
     [['--mirror'], '--mirror'],
     [['--checksum'], '--checksum'],
-    [['--no-force'], '--no-force'],
-    [['-n'], '-n, --skip-existing'],
-    [['--atomic'], '--atomic [=two-step]'],
+    [['-n'], '-n'],
+    [['--atomic'], '--atomic'],
     [['--verify'], '--verify'],
-    [['-v'], '-v, --verbose'],
+    [['-v'], '-v'],
     [['--dry-run'], '--dry-run'],
-    [['--parents'], '--parents'],
-    [['--reflink', 'never'], '--reflink <when>'],
-    [['--shard', '1/2'], '--shard <i/n>'],
-    [['--no-progress'], '--no-progress'],
+    [['--no-mkpath'], '--no-mkpath'],
+    [['--reflink=never'], '--reflink'],
+    [['--shard', '1/2'], '--shard'],
   ] as const)('%s means nothing to it', ([words, name]) => {
     const { status, stdout, stderr } = run('--compare', ...words, a, b);
     expect({ status, stdout }).toEqual({ status: 2, stdout: '' });
-    expect(stderr).toContain(`option '--compare' cannot be used with option '${name}'`);
+    expect(stderr).toContain(`--compare cannot be combined with ${name}\n`);
   });
 
   test('all that means something to it', () => {

@@ -161,8 +161,8 @@ describe('for await', () => {
   });
 
   test.each<[string, (abort: AbortController) => CopyOptions, unknown]>([
-    ['a filter that throws', () => ({ filter: () => Promise.reject(undefined) }), undefined],
-    ['an abort', (abort) => ({ filter: () => abort.abort('stop'), signal: abort.signal }), 'stop'],
+    ['a filter that throws', () => ({ filter: () => Promise.reject() }), undefined],
+    ['an abort', (abort) => ({ filter: () => !abort.abort('stop'), signal: abort.signal }), 'stop'],
   ])('throws exactly what ends the job: %s', async (_, optionsOf, expected) => {
     const job = copyTree(small, dest, optionsOf(new AbortController()));
     const caught: unknown[] = [];

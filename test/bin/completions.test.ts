@@ -36,14 +36,14 @@ describe('bash', () => {
 
   test.each<[string[], string]>([
     [['--refl'], '--reflink'],
-    [['--no-'], '--no-clobber --no-preserve --no-progress'],
+    [['--no-'], '--no-mkpath --no-clobber --no-preserve --no-progress'],
     [['a', '--on'], '--only-ignored --one-file-system'],
     [['--reflink', ''], 'auto always never'],
     [['--reflink', 'al'], 'always'],
     [['--reflink', '='], 'auto always never'],
     [['--reflink', '=', 'n'], 'never'],
     [['--atomic', '='], 'two-step'],
-    [['--preserve', 'x'], 'xattr'],
+    [['--preserve=x'], 'xattr'],
     // Paths are bash's own affair.
     [['--atomic', ''], ''],
     [['a-f'], ''],

@@ -63,7 +63,7 @@ describe('wrong usage ends with 2 and names what is wrong', () => {
     ['src dest --exclude a[b', '--exclude must be a glob that parses'],
     ['src dest --include /a', '--include must be a glob relative to SRC'],
     ['src dest --ignore-file-name a/b', '--ignore-file-name must be a file name without slashes'],
-    ['src dest --atomic --no-force', '--atomic must be false with force false'],
+    ['src dest --atomic -n', '--atomic must be false with force false'],
     ['src other dest --atomic', '--atomic must be false with several sources'],
     ['src dest --snapshot -L', "--snapshot must be 'auto' or 'never' with dereference"],
     ['src dest --gitignore --only-ignored', "'--only-ignored' cannot be used with option '--git"],
@@ -115,9 +115,9 @@ describe('a copy', () => {
     expect(await inside('--parents src with/parents')).toMatchObject(done);
   });
 
-  test('keeps what DEST has with --no-force', async () => {
+  test('keeps what DEST has with -n', async () => {
     makeTree(cwd, { 'kept/a': 'mine' });
-    const { exitCode, stdout } = await inside('--no-force src kept');
+    const { exitCode, stdout } = await inside('-n src kept');
     expect(exitCode).toBe(0);
     expect(stdout).toMatch(/; 1 skipped\n$/);
     expect(readFileSync(join(cwd, 'kept/a'), 'utf8')).toBe('mine');

@@ -66,11 +66,11 @@ async function linesOf(
 ): Promise<Record<string, unknown>[]> {
   const stream = new PassThrough({ encoding: 'utf8' });
   const report = createJsonReport(
-    { json: true, quiet: false, left: false, progress: undefined, ...options },
+    { json: true, quiet: false, all: false, progress: undefined, ...options },
     new Output(stream, new AbortController().signal),
   );
   for (const event of events) await report.event(event);
-  await report.end(resultWith({ files: 3, errors: [error], errorCount: 1 }), 'interrupted');
+  await report.end(resultWith({ files: 3, errors: [error], errorCount: 1 }), 'interrupted', 130);
   return String(stream.read())
     .trim()
     .split('\n')

@@ -16,11 +16,11 @@ describe('summary', () => {
     [
       'a monorepo',
       monorepo,
-      '137,470 files, 11,741 directories, 89 symlinks, 1.33 GB in 2.9 s (47,403 files/s): ' +
+      'Copied 137,470 files, 11,741 directories, 89 symlinks, 1.33 GB in 2.9 s (47,403 files/s): ' +
         '137,000 by copy_file_range, 470 read and written',
     ],
-    ['nothing', resultWith({ durationMs: 3 }), 'nothing in 3 ms'],
-    ['a snapshot', resultWith({ snapshots: 1, durationMs: 5 }), '1 snapshot in 5 ms'],
+    ['nothing', resultWith({ durationMs: 3 }), 'Copied nothing in 3 ms'],
+    ['a snapshot', resultWith({ snapshots: 1, durationMs: 5 }), 'Copied 1 snapshot in 5 ms'],
     [
       'one of each',
       resultWith({
@@ -32,19 +32,24 @@ describe('summary', () => {
         bytes: 1,
         methods: { clone: 1, copyFileRange: 0, readWrite: 0 },
       }),
-      '1 file, 1 directory, 1 symlink, 1 special file, 1 hard link, 1 byte in 0 ms: 1 cloned',
+      'Copied 1 file, 1 directory, 1 symlink, 1 special file, 1 hard link, 1 byte in 0 ms: 1 cloned',
     ],
     [
       'what was left',
       resultWith({ unchanged: 3, skipped: 5, deleted: 2, errorCount: 1_234 }),
-      'nothing in 0 ms; 3 unchanged, 5 skipped, 2 deleted, 1,234 errors',
+      'Copied nothing in 0 ms; 2 deleted, 3 unchanged, 5 skipped, 1,234 errors',
+    ],
+    [
+      'nothing to do',
+      resultWith({ scanned: 120_980, unchanged: 120_979, durationMs: 400 }),
+      'Up to date: 120,979 entries unchanged (400 ms)',
     ],
   ])('%s', (_name, result, expected) => expect(summary(result)).toBe(expected));
 });
 
 test('a dry run says what would be', () => {
   expect(wouldCopy(resultWith({ files: 2, directories: 1, bytes: 10, skipped: 1 }))).toBe(
-    'would copy 2 files, 1 directory, 10 bytes; 1 skipped',
+    'Would copy 2 files, 1 directory, 10 bytes; 1 skipped',
   );
 });
 
@@ -53,9 +58,9 @@ describe('a copy that did not end', () => {
     ['interrupted', 1_234, 'dest', 'interrupted: 1,234 files copied, dest is incomplete'],
     ['interrupted', 0, 'dest', 'interrupted: 0 files copied, dest is incomplete'],
     ['interrupted', 5, undefined, 'interrupted'],
-    ['stopped', 1, 'de\nst', "stopped: 1 file copied, $'de\\nst' is incomplete"],
-    ['stopped', 0, 'dest', undefined],
-    ['stopped', 5, undefined, undefined],
+    ['failed', 1, 'de\nst', "stopped: 1 file copied, $'de\\nst' is incomplete"],
+    ['failed', 0, 'dest', undefined],
+    ['failed', 5, undefined, undefined],
   ])('%s after %d files, DEST %s', (outcome, files, dest, expected) => {
     expect(incomplete(resultWith({ files }), outcome, dest)).toBe(expected);
   });

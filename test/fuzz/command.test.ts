@@ -108,8 +108,8 @@ const values = [
 const options =
   `--gitignore --only-ignored --ignore-file-name --include --exclude -u --update --checksum --mirror
   --delete-excluded --shard -L --dereference -x --one-file-system --dry-run -p -a --archive --preserve
-  --no-preserve --strict --sparse -f --force -n --skip-existing --no-force --error-on-exist --backup --parents
-  --reflink --reuse --atomic --snapshot --hard-link --symlink --fsync --verify -j --jobs --fail-fast --compare -v
+  --no-preserve --strict --sparse -f --force -n --skip-existing -n --error-on-exist --backup --parents
+  --reflink --reuse --atomic --snapshot --hard-link --symbolic-link --fsync --verify -j --jobs --fail-fast --compare -v
   --verbose -q --quiet --json --progress --no-progress -V --version --doctor -h --help --help-all --nonsense`
     .split(/\s+/)
     .filter((option) => option !== '');

@@ -59,7 +59,7 @@ describe.skipIf(!installed)('installed by', () => {
     // Rules and --atomic need more of node:fs.
     for (const option of ['-v', '--gitignore', '--atomic']) {
       const dest = join(app, 'new', option);
-      const args = [...others, '--parents', option, src, dest];
+      const args = [...others, option, src, dest];
       // The shell scripts that pnpm makes of commands need more than a shell.
       expect(run(first, args, app, process.env.PATH)).toContain('2 files, ');
       expectCopy(dest, src);

@@ -30,7 +30,7 @@ export const modes: Record<string, Mode> = {
   fsync: { args: ['--fsync'] },
   verify: { args: ['--verify'] },
   dereference: { args: ['-L'] },
-  'hard links': { args: ['--hard-link'], dest: 'different' },
+  'hard links': { args: ['--link'], dest: 'different' },
   symlinks: { args: ['--symlink'] },
   backup: { args: ['--backup=numbered'], dest: 'different' },
   'backup without links': {
