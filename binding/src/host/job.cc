@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "engine/entry/writers.h"
 #include "engine/tree/answers.h"
 #include "engine/tree/copy_directory.h"
 
@@ -71,7 +72,7 @@ struct Job::Work {
 };
 
 Job::Job(const Options& options, const std::vector<Root>& roots, unsigned concurrency)
-    : concurrency_(concurrency), engine_(options, destinations_of(roots)) {
+    : concurrency_(concurrency), engine_(options, writer_for(options), destinations_of(roots)) {
   fastcp::start(engine_, roots);
 }
 

@@ -20,7 +20,7 @@ bool open_up(Engine& engine, Directory& directory) {
     // Somebody else may just have done it.
     return directory.opened_up || options.traversal.shards > 1;
   }
-  if (platform::set_directory_mode(directory.dst(), now.mode | kOwner) < 0) return false;
+  if (engine.writer.open_up(directory.dst(), now.mode | kOwner) < 0) return false;
   if (!directory.owed_mode && !directory.opened_up) directory.owed_mode = now.mode;
   directory.opened_up = directory.owed = true;
   return true;

@@ -77,6 +77,8 @@ int create(const Content& how, const Preserve& keep, OpenFile& file, const char*
   return platform::create_file(directory, name, file.creation_mode, file.dst);
 }
 
+}  // namespace
+
 void copy_file(Worker& worker, const DirectoryUse& use, Names names, const EntryTask& again) {
   Directory& directory = *use;
   OpenFile file(directory, names);
@@ -120,6 +122,8 @@ void copy_file(Worker& worker, const DirectoryUse& use, Names names, const Entry
   }
 }
 
+namespace {
+
 /** The operation by which an entry is refused where Node's fs.cp does so. */
 const char* refused_like_node(const Compatibility& compatibility, Kind kind) {
   if (!compatibility.like_node) return nullptr;
@@ -142,20 +146,13 @@ void copy_known(Worker& worker, const DirectoryUse& use, Names names, Kind kind,
   if (keeps && !directory.fresh && is_up_to_date(worker, use, names, kind, again)) {
     return;
   }
-  if (options.dry_run) return plan(worker, use, names, kind, again.vacated);
   // Not to be replaced: then the source need not even be opened.
-  if ((!options.existing.force || options.existing.update) && !directory.fresh &&
+  if ((!options.existing.force || options.existing.update) && !directory.fresh && !again.vacated &&
       exists(directory, names) && judge(worker, directory, names, kind) != Verdict::replace) {
     return;
   }
-  switch (kind) {
-    case Kind::file:
-      if (options.content.instead != Instead::copy)
-        return make_link_instead(worker, directory, names);
-      return copy_file(worker, use, names, again);
-    case Kind::symlink: return copy_symlink(worker, use, names);
-    default: return copy_special(worker, use, names, kind);
-  }
+  if (kind == Kind::file && is_linked_already(worker, directory, names)) return;
+  worker.engine.writer.copy(worker, use, names, kind, again);
 }
 
 }  // namespace

@@ -1,6 +1,5 @@
 #include "engine/entry/copy_other.h"
 
-#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <string>
@@ -141,18 +140,24 @@ void copy_special(Worker& worker, const DirectoryUse& use, Names names, Kind kin
 
 // --- names for files that exist --------------------------------------------------------------
 
+bool is_linked_already(Worker& worker, const Directory& directory, Names names) {
+  const Options& options = worker.engine.options;
+  Stat src, there;
+  // Renaming one name of a file over another one of it does nothing.
+  if (options.content.instead != Instead::hard_link || !directory.has_dst() ||
+      platform::stat_entry(directory.dst(), names.dst, there) < 0 ||
+      platform::stat_entry(directory.src(), names.src, src, options.traversal.follow()) < 0 ||
+      src.dev != there.dev || src.ino != there.ino) {
+    return false;
+  }
+  worker.count(Count::skipped);
+  worker.note(directory, names, Action::skip, Kind::file);
+  return true;
+}
+
 void make_link_instead(Worker& worker, Directory& directory, Names names) {
   const Options& options = worker.engine.options;
   const bool hard = options.content.instead == Instead::hard_link;
-  Stat src, there;
-  // Renaming one name of a file over another one of it does nothing.
-  if (hard && platform::stat_entry(directory.dst(), names.dst, there) == 0 &&
-      platform::stat_entry(directory.src(), names.src, src, options.traversal.follow()) == 0 &&
-      src.dev == there.dev && src.ino == there.ino) {
-    worker.count(Count::skipped);
-    worker.note(directory, names, Action::skip, Kind::file);
-    return;
-  }
   const std::string text = hard ? "" : directory.src_path(names.src);
   const bool made = make_at_once(
       worker, directory, names, Kind::file, hard ? "link" : "symlink",
@@ -174,10 +179,8 @@ bool is_linked(const Directory& directory, Names names, const HardLinks::Place& 
          there.dev == copy.dev && there.ino == copy.ino;
 }
 
-/**
- * Gives what was copied under another name this one, too. False where it cannot be, and the entry is to
- * be copied by itself.
- */
+}  // namespace
+
 bool link_to_copy(Worker& worker, Directory& directory, Names names, Kind kind,
                   const HardLinks::Place& copy) {
   std::string temporary;
@@ -218,10 +221,8 @@ bool link_to_copy(Worker& worker, Directory& directory, Names names, Kind kind,
   return true;
 }
 
-}  // namespace
-
 bool is_first_name(Worker& worker, const DirectoryUse& use, Names names, const Stat& src,
-                   HardLinks::Claim& claim) {
+                   HardLinks::Claim& claim, bool vacated) {
   const Options& options = worker.engine.options;
   // A comparison looks at every name.
   if (!options.preserve.hard_links || options.compares ||
@@ -229,7 +230,11 @@ bool is_first_name(Worker& worker, const DirectoryUse& use, Names names, const S
     return true;
   }
   HardLinks::Place copy;
-  TaskPtr again = make_task(EntryTask{use.again(), names.src, names.dst, src.kind});
+  TaskPtr again = make_task(EntryTask{.directory = use.again(),
+                                      .src_name = names.src,
+                                      .dst_name = names.dst,
+                                      .kind = src.kind,
+                                      .vacated = vacated});
   switch (worker.engine.hard_links.take(src, std::move(again), claim, copy)) {
     case HardLinks::Turn::first: return true;
     case HardLinks::Turn::wait: return false;
@@ -242,11 +247,7 @@ bool is_first_name(Worker& worker, const DirectoryUse& use, Names names, const S
     worker.note(*use, names, Action::skip, src.kind);
     return false;
   }
-  if (!options.dry_run) return !link_to_copy(worker, *use, names, src.kind, copy);
-  if (exists(*use, names) && judge(worker, *use, names, src.kind) != Verdict::replace) return false;
-  worker.count(Count::hard_links);
-  worker.note(*use, names, Action::hard_link, src.kind);
-  return false;
+  return !worker.engine.writer.link(worker, *use, names, src.kind, copy, vacated);
 }
 
 void end_claim(Worker& worker, Directory& directory, Names names, HardLinks::Claim claim) {
@@ -258,31 +259,6 @@ void end_claim(Worker& worker, Directory& directory, Names names, HardLinks::Cla
   } else {
     claim.placed(directory, names.dst, made);
   }
-}
-
-// --- a dry run -------------------------------------------------------------------------------
-
-void plan(Worker& worker, const DirectoryUse& use, Names names, Kind kind, bool vacated) {
-  Directory& directory = *use;
-  const Options& options = worker.engine.options;
-  Stat stat;
-  if (!stat_source(worker, directory, names, stat)) return;
-  HardLinks::Claim claim;
-  const bool copies = kind != Kind::file || options.content.instead == Instead::copy;
-  if (copies && !is_first_name(worker, use, names, stat, claim)) return;
-  const bool taken = !vacated && exists(directory, names);
-  if (taken && judge(worker, directory, names, kind) != Verdict::replace) return;
-  if (kind == Kind::file && copies) {
-    worker.count(Count::bytes, std::min(stat.size, stat.allocated));
-    worker.count(Count::files);
-  } else if (kind == Kind::file) {
-    worker.count(options.content.instead == Instead::hard_link ? Count::hard_links
-                                                               : Count::symlinks);
-  } else {
-    worker.count(kind == Kind::symlink ? Count::symlinks : Count::special);
-  }
-  worker.note(directory, names, taken ? Action::replace : Action::copy, kind);
-  if (claim) claim.placed(directory, names.dst, Stat{});  // nothing that DEST has could be it
 }
 
 }  // namespace fastcp

@@ -123,31 +123,25 @@ void begin_sync(Engine& engine, Directory& directory, Time began) {
 
 void read_mark(Engine& engine, Directory& directory) {
   SyncState* const sync = directory.sync.get();
-  if (sync != nullptr) {
-    const Directory& parent = directory.parent();
-    const bool is_known =
-        parent.sync != nullptr && parent.has_dst() && parent.dst_stat.dev == directory.dst_stat.dev;
-    sync->target_file_system =
-        is_known ? parent.sync->target_file_system : platform::file_system(directory.dst());
-  }
+  if (sync == nullptr) return;
+  const Directory& parent = directory.parent();
+  const bool is_known =
+      parent.sync != nullptr && parent.has_dst() && parent.dst_stat.dev == directory.dst_stat.dev;
+  sync->target_file_system =
+      is_known ? parent.sync->target_file_system : platform::file_system(directory.dst());
   if (directory.fresh) return;
-  if (sync == nullptr) {
-    // Where it has none, or keeps us from removing it, there is nothing to say: a mark stays true.
-    if (!engine.options.dry_run) platform::remove_attribute(directory.dst(), platform::kMark);
-    return;
-  }
   // A mode that lets nobody read hides the mark as well.
-  const auto read = [&] { return load(directory.dst(), sync->seen); };
-  if (engine.options.dry_run) {
-    read();
-  } else {
-    with_access(engine, directory, read);
-  }
+  with_access(engine, directory, [&] { return load(directory.dst(), sync->seen); });
   // One of the future was made before the clock was set back: what changed since may look older.
   if (sync->seen && sync->seen->source == identity_to_mark(*sync) &&
       sync->seen->finished <= sync->began) {
     sync->mark = sync->seen;
   }
+}
+
+void remove_mark(const Directory& directory) {
+  // If it has none, or keeps us from removing it, there is nothing to report: a mark stays true.
+  platform::remove_attribute(directory.dst(), platform::kMark);
 }
 
 bool is_proven(const Directory& directory, const Stat& src, const Stat& dst) {
@@ -172,8 +166,8 @@ bool has_proven_attributes(const Engine& engine, const Directory& directory) {
 bool owes_mark(const Engine& engine, const Directory& directory) {
   const SyncState* const sync = directory.sync.get();
   // One of several shards does not know what the others have done.
-  return sync != nullptr && directory.has_dst() && !engine.options.dry_run &&
-         engine.options.traversal.shards == 1 && (directory.fresh || !sync->mark || sync->is_news);
+  return sync != nullptr && directory.has_dst() && engine.options.traversal.shards == 1 &&
+         (directory.fresh || !sync->mark || sync->is_news);
 }
 
 void write_mark(Engine& engine, Directory& directory) {

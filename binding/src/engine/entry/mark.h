@@ -21,8 +21,11 @@ namespace fastcp {
 /** Before a directory of SRC is listed. `began`: platform::change_time_floor() before it was looked at. */
 void begin_sync(Engine& engine, Directory& directory, platform::Time began);
 
-/** When DEST's directory is there: reads its mark or, where the copy does not sync, removes it. */
+/** When DEST's directory is there: reads its mark, if the copy syncs. */
 void read_mark(Engine& engine, Directory& directory);
+
+/** Removes the mark of a directory in which a copy that does not sync is going to write. */
+void remove_mark(const Directory& directory);
 
 /** Whether the mark proves that an entry, looked at just now, has the content that it had when it was copied. */
 bool is_proven(const Directory& directory, const platform::Stat& src, const platform::Stat& dst);

@@ -38,7 +38,8 @@ struct Settling {
   Stat now;                 // of the copy
   bool is_present = false;  // DEST had it before
   bool has_times = false;
-  Given given{};  // by its attributes
+  bool changes_attributes = false;  // where it is present
+  Given given{};                    // by its attributes
 
   [[nodiscard]] bool lose(Loss loss, int error, const char* operation) const {
     return engine.lose(directory, names, loss, error, operation);
@@ -87,8 +88,9 @@ struct Settling {
     if (is_present) {
       if (!wants_attributes(engine.options.preserve)) return true;
       AttributeChanges changes;
-      return find_changes(engine, directory, names, attributes, dst, changes) &&
-             (!changes.has_access_list() || narrow()) &&
+      if (!find_changes(engine, directory, names, attributes, dst, changes)) return false;
+      changes_attributes = !changes.extra.empty() || !changes.lacking.empty();
+      return (!changes.has_access_list() || narrow()) &&
              make_changes(engine, directory, names, changes, dst, given);
     }
     if (!engine.options.preserve.xattrs) return true;
@@ -283,18 +285,22 @@ int begin_directory(const Preserve& keep, const Content& content, Directory& dir
   return error;
 }
 
-void plan_directory(Engine& engine, Directory& directory) {
-  const Preserve& keep = engine.options.preserve;
-  const Stat &src = directory.src_stat, &dst = directory.dst_stat;
-  if (!engine.options.incremental.sync || directory.fresh || !keep.existing_directories) return;
-  if (!is_settled(keep, src, dst, time_step(directory, directory.dst())) ||
-      (wants_attributes(keep) &&
-       !has_wanted_attributes(engine, directory, Names{nullptr, nullptr}))) {
-    engine.note(directory.parent(), directory.names(), Action::metadata, Kind::directory);
-  }
+namespace {
+
+/** Whether a copy that syncs reports what it does with the metadata of a directory: not of a new one. */
+bool reports_metadata(const Options& options, const Directory& directory) {
+  return options.incremental.sync && !directory.fresh && options.preserve.existing_directories;
 }
 
-namespace {
+/** By what it was when the copy came to it: since then the copy itself may have changed its mtime and its mode. */
+bool had_other_stat(const Preserve& keep, const Directory& directory) {
+  return !is_settled(keep, directory.src_stat, directory.dst_stat,
+                     time_step(directory, directory.dst()));
+}
+
+void note_metadata(Engine& engine, const Directory& directory) {
+  engine.note(directory.parent(), directory.names(), Action::metadata, Kind::directory);
+}
 
 /** Gives a directory what it is owed. */
 void settle_directory(Engine& engine, Directory& directory) {
@@ -320,6 +326,10 @@ void settle_directory(Engine& engine, Directory& directory) {
                       attributes, directory.dst(), now,  !directory.fresh,
                       has_times};
     if (!settling.settle()) return;
+    if (reports_metadata(engine.options, directory) &&
+        (settling.changes_attributes || had_other_stat(keep, directory))) {
+      note_metadata(engine, directory);
+    }
   }
   if (directory.owed_mode && !keep.mode) {
     const int error = platform::set_directory_mode(directory.dst(), *directory.owed_mode);
@@ -348,6 +358,15 @@ class CopiedDirectory final : public DirectoryEnd {
 };
 
 }  // namespace
+
+void plan_directory(Engine& engine, Directory& directory) {
+  const Preserve& keep = engine.options.preserve;
+  if (reports_metadata(engine.options, directory) &&
+      (had_other_stat(keep, directory) ||
+       (wants_attributes(keep) && !has_wanted_attributes(engine, directory, {nullptr, nullptr})))) {
+    note_metadata(engine, directory);
+  }
+}
 
 std::unique_ptr<DirectoryEnd> end_of_copied_directory() {
   return std::make_unique<CopiedDirectory>();

@@ -46,7 +46,7 @@ uint32_t directory_creation_mode(const Preserve& keep, const platform::Stat& src
 int begin_directory(const Preserve& keep, const Content& content, Directory& directory,
                     uint32_t passing_bits);
 
-/** In a dry run: notes what a directory of DEST would be given. */
+/** In a dry run: reports an existing directory whose metadata would be set at its end. */
 void plan_directory(Engine& engine, Directory& directory);
 
 /** For a directory that is copied: its mark, and all that begin_directory() noted. */

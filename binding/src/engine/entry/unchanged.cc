@@ -141,9 +141,9 @@ bool settle(const Pair& pair, bool proven, uint64_t step) {
   if (is_settled(pair, proven, step)) return pair.skip();
   if (is_shared(pair)) return false;
   note_news(pair);
-  if (pair.options().dry_run) return pair.skip(Action::metadata);
   const Directory& directory = pair.directory();
-  if (!settle_present(pair.worker.engine, directory, pair.names, pair.src, pair.dst)) return true;
+  Engine& engine = pair.worker.engine;
+  if (!engine.writer.settle(engine, directory, pair.names, pair.src, pair.dst)) return true;
   // What came meanwhile was not looked at, and the copy would look newer.
   Stat now;
   const int error =
@@ -249,7 +249,7 @@ bool is_up_to_date(Worker& worker, const DirectoryUse& use, Names names, Kind ki
     return false;
   }
   HardLinks::Claim claim;
-  if (!is_first_name(worker, use, names, pair.src, claim)) return true;
+  if (!is_first_name(worker, use, names, pair.src, claim, again.vacated)) return true;
   if (!is_current(pair, again)) return false;  // who copies it claims it anew
   // Else it failed, or is not compared to its end yet: then another name may be the first.
   if (claim && pair.stays) claim.placed(*use, names.dst, pair.dst);

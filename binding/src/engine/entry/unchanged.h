@@ -9,7 +9,7 @@ namespace fastcp {
 
 /**
  * True where nothing is left to do with an entry, not a directory: DEST has it already, or that cannot be
- * told, which was reported, or the worker has to leave in the middle. In a dry run nothing is written.
+ * told, which was reported, or the worker has to leave in the middle.
  * `again` has what is known from earlier tries.
  */
 bool is_up_to_date(Worker& worker, const DirectoryUse& directory, Names names, platform::Kind kind,

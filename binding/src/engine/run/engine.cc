@@ -113,8 +113,10 @@ bool Worker::may_retry(int error, int tries) {
 
 // --- Engine ----------------------------------------------------------------------------------
 
-Engine::Engine(const Options& options_, std::vector<std::string> destinations)
+Engine::Engine(const Options& options_, const Writer& writer_,
+               std::vector<std::string> destinations)
     : options(options_),
+      writer(writer_),
       directories(*this),
       attribute_view(options.preserve.xattrs ? platform::attribute_view() : 0),
       destinations_(std::move(destinations)),

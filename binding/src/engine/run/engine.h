@@ -26,6 +26,7 @@
 #include "engine/run/hard_links.h"
 #include "engine/run/questions.h"
 #include "engine/run/task_stack.h"
+#include "engine/run/writer.h"
 
 namespace fastcp {
 
@@ -108,7 +109,7 @@ class Worker {
 
 class Engine : private DirectoryOwner {
  public:
-  explicit Engine(const Options& options, std::vector<std::string> targets);
+  Engine(const Options& options, const Writer& writer, std::vector<std::string> destinations);
   ~Engine() override;
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
@@ -174,6 +175,7 @@ class Engine : private DirectoryOwner {
   bool is_target(const platform::Stat& directory);
 
   const Options options;
+  const Writer& writer;
   Problems errors, warnings;
   Losses losses;
   Journal journal;

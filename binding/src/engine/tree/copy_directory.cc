@@ -115,11 +115,11 @@ struct Target {
  * cannot be removed.
  */
 bool remove_in_place(Worker& worker, Directory& parent, Names names) {
-  const auto remove = [&] { return platform::remove_file(parent.dst(), names.dst); };
+  Engine& engine = worker.engine;
   Stat there;
   if (platform::stat_entry(parent.dst(), names.dst, there) < 0 || there.kind == Kind::directory ||
-      (is_special(there.kind) && !worker.engine.options.compares) ||
-      (!worker.engine.options.dry_run && with_access(worker.engine, parent, remove) < 0)) {
+      (is_special(there.kind) && !engine.options.compares) ||
+      engine.writer.remove_file(engine, parent, names.dst) < 0) {
     return false;
   }
   worker.count(Count::deleted);
@@ -135,11 +135,6 @@ bool make_target(Worker& worker, Directory& parent, Names names, const Stat& src
                  Target& target) {
   const Options& options = worker.engine.options;
   const uint32_t mode = directory_creation_mode(options.preserve, src);
-  const bool dry = options.dry_run;
-  if (dry && (!exists(parent, names) || (replaces && remove_in_place(worker, parent, names)))) {
-    target.made = true;
-    return true;
-  }
   const Follow follow = parent.is_base() ? Follow::yes : Follow::no;  // DEST itself may be a link
   const auto open = [&] {
     return worker.with_descriptor([&] {
@@ -153,15 +148,15 @@ bool make_target(Worker& worker, Directory& parent, Names names, const Stat& src
     });
   };
   // Most are there when it is done again; making them would be refused, and take the parent's lock.
-  const bool found = options.incremental.sync && !parent.fresh && !dry && open() == 0;
-  if (!dry && !found && !target.made) {
-    const auto make = [&] {
-      return with_access(worker.engine, parent,
-                         [&] { return platform::make_directory(parent.dst(), names.dst, mode); });
+  const bool found = options.incremental.sync && !parent.fresh && parent.has_dst() && open() == 0;
+  if (!found && !target.made) {
+    const auto make = [&](bool vacated) {
+      return worker.engine.writer.make_directory(worker.engine, parent, names.dst, mode, vacated);
     };
-    int error = make();
-    if (error == -EEXIST && replaces && remove_in_place(worker, parent, names)) error = make();
-    target.made = error == 0;
+    int error = make(false);
+    if (error == -EEXIST && replaces && remove_in_place(worker, parent, names)) error = make(true);
+    target.made = error >= 0;
+    if (error == Writer::kPlanned) return true;
     if (error == -EEXIST && is_collision(worker, parent, names.dst))
       return worker.fail(parent, names, EEXIST, kCollision);
     if (error < 0 && error != -EEXIST) return worker.fail(parent, names, error, "mkdir");
@@ -210,10 +205,7 @@ void set_target(Engine& engine, Directory& directory, const Target& target) {
   directory.fresh = target.made;
   directory.owed_mode = target.owed_mode;
   read_mark(engine, directory);  // may open the directory up
-  if (engine.options.dry_run) return plan_directory(engine, directory);
-  const int error = begin_directory(engine.options.preserve, engine.options.content, directory,
-                                    target.passing_bits);
-  if (error < 0) engine.fail(directory, {}, error, "removexattr");
+  engine.writer.begin_directory(engine, directory, target.passing_bits);
   let_in(engine, directory);
 }
 
@@ -341,7 +333,6 @@ DirectoryUse open_directory(Worker& worker, DirectoryTask task, Follow follow_sr
   directory->follow_src = follow_src;
   directory->follow_dst = from_base ? Follow::yes : Follow::no;
   directory->made = waits ? Made::when_needed : Made::yes;
-  directory->end = end_of_copied_directory();
   begin_sync(engine, *directory, began);
   set_target(engine, *directory, target);
   return directory;

@@ -69,8 +69,7 @@ bool open_doomed(Worker& worker, const Directory& parent, const char* name, Doom
     Stat itself;
     error = platform::stat_entry(readable, ".", itself);
   }
-  if (error == -EACCES && !engine.options.dry_run &&
-      platform::set_directory_mode(target, stat.mode | kOwner) == 0) {
+  if (error == -EACCES && engine.writer.open_up(target, stat.mode | kOwner) == 0) {
     doomed.owed_mode = stat.mode;
     error = open();
     if (error < 0) platform::set_directory_mode(target, stat.mode);
@@ -137,14 +136,13 @@ class Removal final : public DirectoryEnd {
     DirectoryPin pin;
     int error = pin.pin(parent);
     const char* operation = "open";
-    if (error == 0 && !engine.options.dry_run) {
+    if (error == 0) {
       operation = "rmdir";
-      error = with_access(engine, parent,
-                          [&] { return platform::remove_directory(parent.dst(), name); });
+      error = engine.writer.remove_directory(engine, directory);
     }
-    const bool stays = directory.kept && (error == -ENOTEMPTY || engine.options.dry_run);
-    if (error == 0 && !stays) {
-      removed_ = !engine.options.dry_run;
+    const bool stays = directory.kept && error == -ENOTEMPTY;
+    if (error == 0) {
+      removed_ = true;
       note_removal(engine, parent, name, Kind::directory);
     } else {
       parent.kept = true;
@@ -217,10 +215,9 @@ void remove_entry(Worker& worker, const DirectoryUse& use, const char* name) {
     return;
   }
   const char* operation = "lstat";
-  if (error == 0 && !engine.options.dry_run) {
+  if (error == 0) {
     operation = "unlink";
-    error = with_access(engine, directory,
-                        [&] { return platform::remove_file(directory.dst(), name); });
+    error = engine.writer.remove_file(engine, directory, name);
   }
   if (error < 0) {
     directory.kept = true;

@@ -1,0 +1,86 @@
+#include <algorithm>
+#include <cerrno>
+
+#include "engine/entry/conflict.h"
+#include "engine/entry/copy_other.h"
+#include "engine/entry/entry_task.h"
+#include "engine/entry/metadata.h"
+#include "engine/entry/writers.h"
+
+namespace fastcp {
+namespace {
+
+using platform::Kind;
+using platform::Stat;
+
+/** Counts an entry as its copy would be. */
+void count(Worker& worker, Kind kind, const Stat& src) {
+  const Instead instead = worker.engine.options.content.instead;
+  if (kind == Kind::file && instead == Instead::copy) {
+    worker.count(Count::bytes, std::min(src.size, src.allocated));
+    worker.count(Count::files);
+  } else if (kind == Kind::file) {
+    worker.count(instead == Instead::hard_link ? Count::hard_links : Count::symlinks);
+  } else {
+    worker.count(kind == Kind::symlink ? Count::symlinks : Count::special);
+  }
+}
+
+/** Some entries that a directory of DEST would not have any more are still there: see `vacated`. */
+class DryRunWriter final : public Writer {
+ public:
+  void copy(Worker& worker, const DirectoryUse& use, Names names, Kind kind,
+            const EntryTask& again) const override {
+    Directory& directory = *use;
+    Stat src;
+    if (!stat_source(worker, directory, names, src)) return;
+    HardLinks::Claim claim;
+    const bool copies =
+        kind != Kind::file || worker.engine.options.content.instead == Instead::copy;
+    if (copies && !is_first_name(worker, use, names, src, claim, again.vacated)) return;
+    const bool taken = !again.vacated && exists(directory, names);
+    if (taken && judge(worker, directory, names, kind) != Verdict::replace) return;
+    count(worker, kind, src);
+    worker.note(directory, names, taken ? Action::replace : Action::copy, kind);
+    if (claim) claim.placed(directory, names.dst, Stat{});  // nothing that DEST has could be it
+  }
+
+  bool link(Worker& worker, Directory& directory, Names names, Kind kind, const HardLinks::Place&,
+            bool vacated) const override {
+    const bool taken = !vacated && exists(directory, names);
+    if (taken && judge(worker, directory, names, kind) != Verdict::replace) return true;
+    worker.count(Count::hard_links);
+    worker.note(directory, names, Action::hard_link, kind);
+    return true;
+  }
+
+  bool settle(Engine&, const Directory&, Names, const Stat&, const Stat&) const override {
+    return true;
+  }
+
+  int make_directory(Engine&, Directory& parent, const char* name, uint32_t,
+                     bool vacated) const override {
+    return !vacated && exists(parent, {name, name}) ? -EEXIST : kPlanned;
+  }
+
+  void begin_directory(Engine& engine, Directory& directory, uint32_t) const override {
+    plan_directory(engine, directory);
+  }
+
+  int open_up(const platform::Handle&, uint32_t) const override { return -EACCES; }
+
+  int remove_file(Engine&, Directory&, const char*) const override { return 0; }
+
+  int remove_directory(Engine&, Directory& directory) const override {
+    return directory.kept ? -ENOTEMPTY : 0;
+  }
+};
+
+}  // namespace
+
+const Writer& dry_run_writer() {
+  static constexpr DryRunWriter writer{};
+  return writer;
+}
+
+}  // namespace fastcp
