@@ -11,6 +11,7 @@ namespace {
 using platform::Kind;
 using platform::Stat;
 
+// NOLINTNEXTLINE(cppcoreguidelines-virtual-class-destructor): nobody derives from it nor deletes it
 class RealWriter final : public Writer {
  public:
   void copy(Worker& worker, const DirectoryUse& use, Names names, Kind kind,
