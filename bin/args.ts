@@ -407,6 +407,7 @@ function named(flags: string, name: string): Option {
 
 /** How a value is read, and for completions what values there are. */
 function withParser(option: Option, name: string, choices?: readonly string[]): Option {
+  if (option.negate) return option;
   const words = meanings[name as keyof CopyOptions];
   if (words) {
     const shown = Object.keys(words).filter((word) => word.length > 3);

@@ -12,18 +12,22 @@ const instead: Record<string, string> = {
   '--attributes-only': 'use --sync -p on a copy: it sets metadata and copies nothing unchanged',
   '--remove-destination': 'fastcp replaces files by renaming; leave the option out',
   '--strip-trailing-slashes': 'write SRC without the slash',
-  '--suffix': 'use --backup=numbered or --backup=existing',
+  '--suffix': 'backups have the suffix ~, or .~1~ if numbered',
   '-Z --context': 'use -a or --preserve=xattr, which preserve the SELinux context',
+  // Known without a value.
+  '--no-preserve': 'list the kinds to preserve after --preserve=, or use --no-preserve alone',
+  '--update': 'known are --update=older, all, none and none-fail',
   '--copy-contents': 'fastcp copies FIFOs and devices as such',
   '--debug': 'set NODE_DEBUG=fastcp',
   '--keep-directory-symlink': 'name the directory itself as DEST',
-  '-H --hard-links': 'use -d, -a or --preserve=links',
+  '--hard-links': 'use -d, -a or --preserve=links',
+  '-H': "to preserve hard links, use -d or -a; to follow a symlink given as SRC, write 'SRC/'",
   '-A --acls -X --xattrs': 'use -a or --preserve=xattr',
   '-o --owner -g --group': 'use -p or --preserve=ownership',
   '--perms --executability': always,
   '--times': 'use -p or --preserve=timestamps',
   '-D --devices --specials': always,
-  '-S': 'use --sparse=always',
+  '-S': 'for sparse files, use --sparse=always; backups have the suffix ~, or .~1~ if numbered',
   '--links': always,
   '-k --copy-dirlinks -K --keep-dirlinks': 'use -L to copy the targets of symlinks',
   '--copy-links': 'use -L',
@@ -70,11 +74,22 @@ const byOption = new Map(
   ),
 );
 
-/** A usage error of commander's, with what to use instead of an option that fastcp does not have. */
+/**
+ * A usage error of commander's in our words, with what to use instead of an option that fastcp does not have. A wrong
+ * value is reported as `--sparse: unknown value 'x'; known are …`.
+ */
 export function insteadOf(text: string): string {
   const [, option = ''] = /^error: unknown option '([^'=]+)/.exec(text) ?? [];
   const hint = byOption.get(option);
-  return hint === undefined ? text : `error: unknown option '${option}': ${hint}\n`;
+  if (hint !== undefined) return `error: unknown option '${option}': ${hint}\n`;
+  const choices = text.includes('Allowed choices are');
+  return text
+    .replace(/^error: option '([^<[]+) (<.+>)' argument missing/, 'error: $1 requires $2')
+    .replace(
+      /^error: option '([^<[]+) [^']*' argument (.*) is invalid\. /s,
+      choices ? 'error: $1: unknown value $2; ' : 'error: $1: ',
+    )
+    .replace(/Allowed choices are (.*)\./, 'known are $1');
 }
 
 /** For the tests: every option that has a hint. */
