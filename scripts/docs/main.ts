@@ -2,6 +2,7 @@
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { comingFrom } from './coming-from.js';
 import { toMan } from './man.js';
 import { manual } from './manual.js';
 import { toMarkdown } from './markdown.js';
@@ -11,6 +12,7 @@ const text = manual();
 const files: Record<string, string> = {
   'docs/command-line.md': toMarkdown(text),
   'man/fastcp.1': toMan(text),
+  'docs/coming-from.md': comingFrom(),
   'docs/api.md': apiPage(),
 };
 for (const [file, content] of Object.entries(files)) {

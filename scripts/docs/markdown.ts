@@ -22,6 +22,6 @@ function section({ title, text, items }: Section): string {
   return [`## ${title}`, ...(text ? [text.replace(/\n/g, ' ')] : []), table].join('\n\n');
 }
 
-function cell(text: string): string {
+export function cell(text: string): string {
   return text.replace(/\|/g, '\\|');
 }
