@@ -30,7 +30,8 @@ const debug = debuglog('fastcp');
  *
  * Throws a TypeError or RangeError with `ERR_INVALID_ARG_TYPE`, `ERR_INVALID_ARG_VALUE` or
  * `ERR_OUT_OF_RANGE` for wrong arguments. The job rejects with a CopyError, with `signal.reason`,
- * or with exactly what the filter threw, after the last worker has ended and every partial file was removed.
+ * or with exactly what the filter or `onProgress` threw, after the last worker has ended and every
+ * partial file was removed.
  */
 export function copyTree(
   src: PathLike | readonly PathLike[],
@@ -68,6 +69,7 @@ export async function run(
       warn(warning);
     }
     report.end();
+    request.onProgress?.(report.progress);
     const { result } = report;
     debug('result %o', result);
     const [error] = result.errors;

@@ -145,8 +145,8 @@ export interface CopyOptions {
   /** Also send an `entry` event for every entry. This costs time. Default `false`. */
   entries?: boolean | undefined;
   /**
-   * Called with the counters about every 20 ms and at the end. Directories are counted ahead concurrently, so
-   * `progress.total` is known early. The job rejects with exactly the value that the function throws.
+   * Called with the counters about every 20 ms, and at the end with the final numbers. Meanwhile another thread counts
+   * the entries of SRC, so that `total` is known early. The job rejects with exactly the value that the function throws.
    */
   onProgress?: ((progress: CopyProgress) => void) | undefined;
 }
@@ -265,8 +265,9 @@ export interface CopyMethods {
 /** The state of a running copy. */
 export interface CopyProgress extends CopyCounters {
   /**
-   * The number of entries that will be scanned; absent until SRC has been counted. Bytes are not counted ahead. With a
-   * selection it is the number of entries that SRC has.
+   * The number of entries in SRC, SRC itself included; `scanned` ends there. Entries that a mirror deletes from DEST are
+   * not among them, and bytes are not counted ahead. Absent until SRC has been counted, and always with `dereference`,
+   * `shard` or a selection (`include`, `exclude`, `filter`, …), because a listing does not tell what these will scan.
    */
   total?: number;
   durationMs: number;

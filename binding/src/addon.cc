@@ -15,6 +15,7 @@
 
 #include "engine/entry/mark.h"
 #include "engine/tree/answers.h"
+#include "host/count_ahead.h"
 #include "host/job.h"
 
 namespace fastcp {
@@ -222,6 +223,39 @@ class JobHandle : public Napi::ObjectWrap<JobHandle> {
   std::shared_ptr<Job> job_;
 };
 
+/** Its end, by garbage collection or with the environment, is the end of the thread that counts. */
+class CountAheadHandle : public Napi::ObjectWrap<CountAheadHandle> {
+ public:
+  static Napi::Function define(Napi::Env env) {
+    return DefineClass(env, "CountAhead",
+                       {
+                           InstanceMethod<&CountAheadHandle::stop>("stop"),
+                           InstanceMethod<&CountAheadHandle::total>("total"),
+                       });
+  }
+
+  /** new CountAhead(directories, oneFileSystem) */
+  explicit CountAheadHandle(const Napi::CallbackInfo& info)
+      : Napi::ObjectWrap<CountAheadHandle>(info),
+        count_(paths_of(info[0].As<Napi::Array>()), info[1].As<Napi::Boolean>().Value()) {}
+
+ private:
+  static std::vector<std::string> paths_of(const Napi::Array& from) {
+    std::vector<std::string> paths;
+    for (uint32_t i = 0; i < from.Length(); i++) paths.push_back(bytes_of(from.Get(i)));
+    return paths;
+  }
+
+  void stop(const Napi::CallbackInfo&) { count_.stop(); }
+
+  /** -1 while it is not known. */
+  Napi::Value total(const Napi::CallbackInfo& info) {
+    return Napi::Number::New(info.Env(), static_cast<double>(count_.total()));
+  }
+
+  CountAhead count_;
+};
+
 // --- whole trees: each gives 0 or a negative errno; directories and files are paths -----------------
 
 /** exchange(one, other) */
@@ -371,6 +405,7 @@ void handle_out_of_memory() {
 Napi::Object init(Napi::Env env, Napi::Object exports) {
   handle_out_of_memory();
   exports["Job"] = JobHandle::define(env);
+  exports["CountAhead"] = CountAheadHandle::define(env);
   exports["exchange"] = Napi::Function::New<exchange>(env, "exchange");
   exports["renameNew"] = Napi::Function::New<rename_new>(env, "renameNew");
   exports["tryLock"] = Napi::Function::New<try_lock>(env, "tryLock");

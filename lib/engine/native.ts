@@ -91,7 +91,16 @@ export interface NativeJob {
   answer(id: number, verdicts: Uint8Array, scopes: Uint32Array): void;
 }
 
+/** Counts the entries below directories on a thread of its own, from its creation on. */
+export interface NativeCount {
+  /** Ends the thread soon. */
+  stop(): void;
+  /** -1 while it is not known. */
+  total(): number;
+}
+
 interface Binding {
+  CountAhead: new (directories: Buffer[], oneFileSystem: boolean) => NativeCount;
   Job: new (roots: NativeRoot[], options: NativeOptions, concurrency: number) => NativeJob;
   /** How many threads of libuv's pool all copies of the process may use together. */
   mostWorkers: number;
@@ -151,11 +160,23 @@ export const { exchange, isAppendOnly, renameNew, tryLock, setAttribute, checkMa
   binding;
 export const { checkSnapshot, takeSnapshot, makeSnapshotSource } = binding;
 
-const running = new Set<NativeJob>();
+const running = new Set<NativeJob | NativeCount>();
 
 /** process.exit() does not wait for a copy, and the copy must not wait for it to be over. */
 function stopAll(): void {
-  for (const job of running) job.stop();
+  for (const one of running) one.stop();
+}
+
+function started<T extends NativeJob | NativeCount>(one: T): T {
+  if (running.size === 0) process.on('exit', stopAll);
+  running.add(one);
+  return one;
+}
+
+/** To be called when a job or a count has ended. */
+export function forget(one: NativeJob | NativeCount): void {
+  running.delete(one);
+  if (running.size === 0) process.off('exit', stopAll);
 }
 
 /** One for work(): it is over when that returns, and need not be forgotten. */
@@ -172,14 +193,9 @@ export function createJob(
   options: NativeOptions,
   concurrency: number,
 ): NativeJob {
-  const job = createJobHere(roots, options, concurrency);
-  if (running.size === 0) process.on('exit', stopAll);
-  running.add(job);
-  return job;
+  return started(createJobHere(roots, options, concurrency));
 }
 
-/** To be called when the job has ended. */
-export function forgetJob(job: NativeJob): void {
-  running.delete(job);
-  if (running.size === 0) process.off('exit', stopAll);
+export function countAhead(directories: Buffer[], oneFileSystem: boolean): NativeCount {
+  return started(new binding.CountAhead(directories, oneFileSystem));
 }

@@ -1,7 +1,13 @@
 /** What has been done, read from a running job: one shape for every outcome. */
 
 import { errorOf, lossWarning, warningOf } from '../errors.js';
-import type { CopyCounters, CopyErrorLike, CopyResult, CopyWarning } from '../types.js';
+import type {
+  CopyCounters,
+  CopyErrorLike,
+  CopyProgress,
+  CopyResult,
+  CopyWarning,
+} from '../types.js';
 import type { Shown } from '../walk/paths.js';
 import { now } from './clock.js';
 import { lossKinds, type NativeJob } from './native.js';
@@ -51,6 +57,8 @@ export class Report {
   #ended: number | undefined;
   /** Taken without the engine. */
   snapshots = 0;
+  /** How many entries will be scanned; undefined while that is not known. */
+  total: number | undefined;
   /** Undefined where nothing is replaced as a whole. */
   replaced: boolean | undefined;
 
@@ -113,6 +121,16 @@ export class Report {
   get durationMs(): number {
     const ms = (this.#ended ?? now()) - this.#began;
     return Math.round(ms * 1000) / 1000;
+  }
+
+  get progress(): CopyProgress {
+    const { scanned } = this.#counters;
+    return {
+      ...this.#counters,
+      // Entries that were created after they were counted.
+      ...(this.total !== undefined && { total: Math.max(this.total, scanned) }),
+      durationMs: this.durationMs,
+    };
   }
 
   end(): void {

@@ -11,16 +11,17 @@ import {
   backupModes,
   createJob,
   createJobHere,
-  forgetJob,
+  forget,
   insteadModes,
   lossKinds,
   type NativeOptions,
 } from './native.js';
 import { Report } from './result.js';
+import { Total } from './total.js';
 
 /**
- * Settles when the last worker has ended. Rejects with `signal.reason`, or with exactly what the user's
- * filter threw; what fails otherwise is in the report.
+ * Settles when the last worker has ended. Rejects with `signal.reason`, or with exactly what the user's filter or
+ * `onProgress` threw; what fails otherwise is in the report.
  */
 export function runEngine(
   { roots, shown }: Walk,
@@ -29,11 +30,12 @@ export function runEngine(
   events: EventQueue,
   report: Report,
 ): Promise<void> {
-  const { signal, entries } = request;
+  const { signal, entries, onProgress } = request;
   return new Promise((resolve, reject) => {
     // A listener would never hear of an abort that came before it.
     signal?.throwIfAborted();
     const job = createJob(roots, nativeOptions(request), request.concurrency);
+    const total = onProgress && Total.of(roots, request);
     let settle: () => void = resolve;
     const stop = (thrown: unknown): void => {
       if (settle === resolve) settle = () => reject(thrown);
@@ -57,7 +59,8 @@ export function runEngine(
     const look = (ended: boolean): void => {
       if (ended) {
         signal?.removeEventListener('abort', abort);
-        forgetJob(job);
+        forget(job);
+        total?.stop();
       }
       const news = report.read(job, shown);
       if (ended) news.warnings.push(...report.readLosses(job, shown));
@@ -70,6 +73,15 @@ export function runEngine(
       for (const error of news.errors) events.push({ type: 'error', error });
       for (const warning of news.warnings) events.push({ type: 'warning', warning });
       events.push({ type: 'progress', ...report.counters, durationMs: report.durationMs });
+      if (onProgress && settle === resolve) {
+        const complete = ended && (report.result.errorCount === 0 || request.onError !== 'stop');
+        report.total = complete ? total && report.counters.scanned : total?.known();
+        try {
+          onProgress(report.progress);
+        } catch (thrown) {
+          stop(thrown);
+        }
+      }
       if (ended) settle();
     };
     const listener: Listener = {

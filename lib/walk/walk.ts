@@ -211,7 +211,7 @@ function* refuseIntoItself(
 }
 
 /** Whether something of SRC may be excluded. */
-function selects(request: Request): boolean {
+export function selects(request: Request): boolean {
   const { gitignore, onlyIgnored, ignoreFileNames, include, exclude, filter } = request;
   const lists = [...ignoreFileNames, ...include, ...exclude];
   return gitignore || onlyIgnored || lists.length > 0 || filter !== undefined;

@@ -1,0 +1,35 @@
+/** The number of entries that a copy will scan, counted while it runs. */
+import type { Request } from '../request/options.js';
+import { type Root, selects } from '../walk/walk.js';
+import { countAhead, forget, type NativeCount } from './native.js';
+
+export class Total {
+  readonly #roots: number;
+  readonly #count: NativeCount;
+
+  /** Undefined where a listing does not tell what will be scanned. */
+  static of(roots: readonly Root[], request: Request): Total | undefined {
+    if (selects(request) || request.dereference || request.shards > 1) return undefined;
+    return new Total(roots, request.oneFileSystem);
+  }
+
+  constructor(roots: readonly Root[], oneFileSystem: boolean) {
+    const directories = roots.filter(({ kind }) => kind === 'directory');
+    this.#roots = roots.length;
+    this.#count = countAhead(
+      directories.map(({ src }) => src),
+      oneFileSystem,
+    );
+  }
+
+  /** Undefined while the count goes on, and for good if it failed. */
+  known(): number | undefined {
+    const below = this.#count.total();
+    return below < 0 ? undefined : this.#roots + below;
+  }
+
+  stop(): void {
+    this.#count.stop();
+    forget(this.#count);
+  }
+}
