@@ -1,25 +1,27 @@
 import { type Options, SingleBar } from 'cli-progress';
-import type { CopyCounters } from '../lib/types.js';
-import { bytes, clock, number, perSecond } from './format.js';
+import type { CopyProgress } from '../lib/types.js';
+import { progressLine } from './progress-line.js';
+import { RemainingTime } from './remaining-time.js';
 
 export interface Progress {
-  update(so: ProgressState): void;
+  update(sofar: CopyProgress): void;
   /** Makes room for a line of text; the next update draws again. */
   clear(): void;
   /** For good. */
   stop(): void;
 }
 
-export type ProgressState = CopyCounters & { durationMs: number };
-
 /** Copies that take less show no bar: it would only flicker. */
 const QUIET_MS = 200;
-const WIDEST_BAR = 30;
 
-export function createBar(stream: NodeJS.WriteStream): Progress {
+/** `deletes`: the copy may delete entries, and the bar shows how many. */
+export function createBar(stream: NodeJS.WriteStream, deletes: boolean): Progress {
+  const remaining = new RemainingTime();
+  let left: number | undefined;
   const options: Options & { terminal: Row } = {
     terminal: new Row(stream),
-    format: (_options, { maxWidth }, state: ProgressState) => progressLine(state, maxWidth),
+    format: (_options, { maxWidth }, state: CopyProgress) =>
+      progressLine(state, maxWidth, { deletes, left }),
     hideCursor: false,
     clearOnComplete: true,
     noTTYOutput: true,
@@ -30,7 +32,9 @@ export function createBar(stream: NodeJS.WriteStream): Progress {
   let stopped = false;
   return {
     update(state) {
-      if (stopped || state.durationMs < QUIET_MS) return;
+      if (stopped) return;
+      left = remaining.update(state);
+      if (state.durationMs < QUIET_MS) return;
       if (bar.isActive) bar.update({ ...state });
       else bar.start(1, 0, { ...state });
     },
@@ -89,30 +93,4 @@ class Row {
   clearLine(): void {}
   clearRight(): void {}
   lineWrapping(): void {}
-}
-
-/** One line, in no colours, that fits the width: the bar takes what the numbers leave. */
-export function progressLine(state: ProgressState, width: number): string {
-  const done =
-    state.files +
-    state.directories +
-    state.symlinks +
-    state.special +
-    state.hardLinks +
-    state.unchanged +
-    state.skipped;
-  const parts = [
-    `${number(done)}/${number(state.scanned)} found`,
-    bytes(state.bytes),
-    clock(state.durationMs),
-    `${number(perSecond(state.files, state.durationMs))} files/s`,
-    `${bytes(perSecond(state.bytes, state.durationMs))}/s`,
-  ];
-  // The last column stays empty: some terminals wrap as soon as it is written.
-  while (parts.length > 1 && parts.join('  ').length >= width) parts.pop();
-  const text = parts.join('  ');
-  const room = Math.min(WIDEST_BAR, width - 1 - text.length - '[]  '.length);
-  if (room < 5) return text.slice(0, Math.max(width - 1, 0));
-  const filled = Math.round((room * Math.min(done, state.scanned)) / Math.max(state.scanned, 1));
-  return `[${'='.repeat(filled)}${'-'.repeat(room - filled)}]  ${text}`;
 }

@@ -1,12 +1,16 @@
 import type { OutputOptions } from './args.js';
 import type { Progress } from './bar.js';
 
-const silent: Progress = { update() {}, clear() {}, stop() {} };
+export const silent: Progress = { update() {}, clear() {}, stop() {} };
 
-export async function createProgress(output: OutputOptions): Promise<Progress> {
-  if (!(output.progress ?? isWelcome(output))) return silent;
+/** `deletes`: the copy may delete entries. */
+export async function createProgress(deletes: boolean): Promise<Progress> {
   const { createBar } = await import('./bar.js'); // late: most runs show none
-  return createBar(process.stderr);
+  return createBar(process.stderr, deletes);
+}
+
+export function showsProgress(output: OutputOptions): boolean {
+  return output.progress ?? isWelcome(output);
 }
 
 function isWelcome(output: OutputOptions): boolean {

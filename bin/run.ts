@@ -1,12 +1,12 @@
 import { CopyError, copyTree } from '../lib/index.js';
-import type { CopyErrorLike, CopyJob } from '../lib/types.js';
+import type { CopyErrorLike, CopyJob, CopyOptions } from '../lib/types.js';
 import type { Invocation } from './args.js';
 import type { Progress } from './bar.js';
 import { runCompare } from './compare.js';
 import { errorText } from './error-text.js';
 import { abortOnSignals, Interruption } from './interrupt.js';
 import { Output } from './output.js';
-import { createProgress } from './progress.js';
+import { createProgress, showsProgress, silent } from './progress.js';
 import { createTextReport, type Report } from './report.js';
 import { createJsonReport } from './report-json.js';
 import { usageError } from './usage-error.js';
@@ -21,8 +21,11 @@ export async function run(invocation: Invocation): Promise<number> {
   // Before the copy begins: the default action would leave half a file.
   const release = abortOnSignals(abort);
   let job: CopyJob;
+  let progress = silent;
+  const shows = showsProgress(invocation.output);
+  const onProgress: CopyOptions['onProgress'] = (sofar) => progress.update(sofar);
   try {
-    job = startCopy(invocation, abort.signal);
+    job = startCopy(invocation, { signal: abort.signal, ...(shows && { onProgress }) });
   } catch (error) {
     release();
     const text = usageError(error);
@@ -31,7 +34,7 @@ export async function run(invocation: Invocation): Promise<number> {
     return text === undefined ? 1 : 2;
   }
 
-  const progress = await createProgress(invocation.output);
+  if (shows) progress = await createProgress(invocation.copy.mirror === true);
   // At once: a second signal must find no bar on the terminal.
   abort.signal.addEventListener('abort', () => progress.stop());
   const report = invocation.output.json
@@ -45,9 +48,9 @@ export async function run(invocation: Invocation): Promise<number> {
   }
 }
 
-function startCopy({ sources, dest, copy }: Invocation, signal: AbortSignal): CopyJob {
+function startCopy({ sources, dest, copy }: Invocation, more: CopyOptions): CopyJob {
   const [first = ''] = sources;
-  return copyTree(sources.length > 1 ? sources : first, dest, { ...copy, signal });
+  return copyTree(sources.length > 1 ? sources : first, dest, { ...copy, ...more });
 }
 
 async function follow(job: CopyJob, report: Report, progress: Progress): Promise<number> {
@@ -55,7 +58,6 @@ async function follow(job: CopyJob, report: Report, progress: Progress): Promise
   let broken: unknown;
   try {
     for await (const event of job) {
-      if (event.type === 'progress') progress.update(event);
       if (event.type === 'error') reported.add(event.error);
       await report.event(event);
     }

@@ -1,0 +1,85 @@
+/** What the bar shows: text of columns whose widths stay the same from one frame to the next. */
+import type { CopyProgress } from '../lib/types.js';
+import { bytes, clock, number, perSecond } from './format.js';
+
+const WIDEST_BAR = 30;
+const NARROWEST_BAR = 8;
+const GAP = '  ';
+
+/** Entries that may be in work at a time. */
+const IN_WORK = 64;
+
+interface Shown {
+  /** The copy may delete entries. */
+  deletes: boolean;
+  /** Milliseconds until the end; undefined while that is not known. */
+  left: number | undefined;
+}
+
+/** Always as wide as before, while `total` is the same. */
+interface Column {
+  /** Who has room first where not all have. */
+  rank: number;
+  text: string;
+}
+
+/**
+ * Entries that are finished. An entry is scanned when work on it begins; when it is finished another counter has it, too.
+ * But none has failed entries, and directories that DEST had: these are told from entries in work by their number.
+ */
+export function entriesDone(state: CopyProgress): number {
+  const { scanned, files, directories, symlinks, hardLinks, special, unchanged, skipped } = state;
+  const finished = files + directories + symlinks + hardLinks + special + unchanged + skipped;
+  // At most `scanned`, because a mount point is a directory and skipped.
+  return Math.min(scanned, Math.max(finished, scanned - IN_WORK));
+}
+
+/** One line, in no colours, that is shorter than `width`. The bar has what the columns leave. */
+export function progressLine(state: CopyProgress, width: number, shown: Shown): string {
+  // The last column stays empty: some terminals wrap as soon as it is written.
+  const room = Math.max(width - 1, 0);
+  const { total } = state;
+  if (total === undefined) return fitting(columnsOf(state, shown), room).slice(0, room);
+  const part = Math.min(entriesDone(state) / Math.max(total, 1), 1);
+  const percent = `${Math.floor(100 * part)}%`.padStart(4);
+  const beside = room - `[]${GAP}${percent}${GAP}`.length;
+  const text = fitting(columnsOf(state, shown), beside - NARROWEST_BAR);
+  const length = Math.min(WIDEST_BAR, beside - text.length);
+  if (length < NARROWEST_BAR) return `${percent}${GAP}${text}`.slice(0, room);
+  const filled = Math.floor(length * part);
+  return `[${'='.repeat(filled)}${'-'.repeat(length - filled)}]${GAP}${percent}${GAP}${text}`;
+}
+
+/** In the order in which they are shown. */
+function columnsOf(state: CopyProgress, { deletes, left }: Shown): Column[] {
+  const { durationMs, total, files, deleted } = state;
+  const of = total === undefined ? '' : `/${number(total)}`;
+  const entries = number(entriesDone(state)).padStart(of === '' ? 9 : of.length - 1);
+  const remaining = left === undefined ? '' : `${clock(left)} left`;
+  return [
+    { rank: 0, text: `${entries}${of} entries` },
+    ...(deletes ? [{ rank: 2, text: `${number(deleted).padStart(7)} deleted` }] : []),
+    { rank: 3, text: size(state.bytes) },
+    { rank: 4, text: `${size(perSecond(state.bytes, durationMs))}/s` },
+    { rank: 5, text: `${number(perSecond(files, durationMs)).padStart(7)} files/s` },
+    { rank: 6, text: clock(durationMs).padStart(5) },
+    ...(of === '' ? [] : [{ rank: 1, text: remaining.padStart(10) }]),
+  ];
+}
+
+function size(value: number): string {
+  return bytes(value)
+    .replace(/ bytes?$/, ' B')
+    .padStart(7);
+}
+
+/** As many columns as have room, the first in rank at least. */
+function fitting(columns: Column[], room: number): string {
+  const text = columns.map((column) => column.text).join(GAP);
+  if (text.length <= room || columns.length === 1) return text;
+  const last = Math.max(...columns.map(({ rank }) => rank));
+  return fitting(
+    columns.filter(({ rank }) => rank < last),
+    room,
+  );
+}

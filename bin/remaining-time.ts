@@ -1,0 +1,50 @@
+/** How long a copy will go on: an estimate that people can read, because it seldom changes its mind. */
+import type { CopyProgress } from '../lib/types.js';
+import { entriesDone } from './progress-line.js';
+
+/** Before that the pace says little. */
+const SETTLED_MS = 2000;
+/** Work of so long ago counts for a third. */
+const MEMORY_MS = 10_000;
+const SAMPLE_MS = 100;
+/** What is shown counts down by itself for at least so long. */
+const KEPT_MS = 2000;
+
+export class RemainingTime {
+  #at = 0;
+  #done = 0;
+  // Of late: older ones count for less.
+  #entries = 0;
+  #ms = 0;
+  #end: number | undefined;
+  #endSetAt = 0;
+
+  /** To be called often. Milliseconds; undefined while nobody can tell. */
+  update(state: CopyProgress): number | undefined {
+    const { durationMs, total } = state;
+    const done = entriesDone(state);
+    this.#sample(done, durationMs);
+    if (total === undefined || durationMs < SETTLED_MS || this.#entries <= 0) return undefined;
+    const estimate = (total - done) * (this.#ms / this.#entries);
+    if (this.#end === undefined || this.#isFarOff(estimate, durationMs)) {
+      this.#end = durationMs + estimate;
+      this.#endSetAt = durationMs;
+    }
+    return Math.max(this.#end - durationMs, 0);
+  }
+
+  #sample(done: number, durationMs: number): void {
+    const passed = durationMs - this.#at;
+    if (passed < SAMPLE_MS) return;
+    const kept = Math.exp(-passed / MEMORY_MS);
+    this.#entries = this.#entries * kept + (done - this.#done);
+    this.#ms = this.#ms * kept + passed;
+    this.#at = durationMs;
+    this.#done = done;
+  }
+
+  #isFarOff(estimate: number, durationMs: number): boolean {
+    const difference = Math.abs(estimate - ((this.#end ?? 0) - durationMs));
+    return durationMs - this.#endSetAt >= KEPT_MS && difference > Math.max(2000, estimate / 5);
+  }
+}
