@@ -21,6 +21,6 @@ test('man shows it', async (context) => {
   const { status, stdout, stderr } = await run(['man', '--warnings', '-l', page]);
   expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
   expect(stdout).toMatch(/^ +fastcp - copies directory trees/m);
-  expect(stdout).toMatch(/^ +--sync\n +skip unchanged files, and preserve timestamps$/m);
+  expect(stdout).toMatch(/^ +--sync\s+skip unchanged files, and preserve timestamps$/m);
   expect(stdout).toMatch(/^ +--backup \[=how\]\n +rename what is replaced/m);
 });

@@ -1,0 +1,81 @@
+// Checks the words of the texts that users and contributors read: words.mjs [ROOT]. Part of `npm run lint`.
+//
+// Fails on banned terms: "folder" (directory), "link" without sym or hard, and ", too" at the end of a sentence. Prints
+// per file the number of sentences over 30 words, and how often "what", "who", "whoever" and "whose" occur per 1,000
+// words. Code, URLs and generated tables do not count. docs/api.md and docs/command-line.md are generated from doc
+// comments and help texts, which are checked in their place.
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+const root = process.argv[2] ?? join(import.meta.dirname, '..');
+const generated = ['api.md', 'command-line.md'];
+
+const banned = [
+  [/\bfolders?\b/gi, 'write directory'],
+  [/(?<!hard |hard-|[\w-])links?\b(?! target)/gi, 'write symlink or hard link'],
+  [/, too(?=[.;:)]|$)/gim, 'write also'],
+];
+
+/** Text that may stay, and why. */
+const allowed = {
+  'lib/types.ts': [['also other texts of links', 'goes with the next change of this file']],
+  'lib/request/table.ts': [['Metadata and links', 'both kinds: hard links and symlinks']],
+};
+
+const pages = readdirSync(join(root, 'docs'))
+  .filter((name) => name.endsWith('.md') && !generated.includes(name))
+  .map((name) => `docs/${name}`);
+const files = [
+  ...['README.md', 'SECURITY.md', 'CONTRIBUTING.md', 'CHANGELOG.md', ...pages.sort()],
+  ...['lib/types.ts', 'lib/request/table.ts', 'bin/args.ts'],
+];
+
+const faults = [];
+const rows = files.map((file) => {
+  const text = readFileSync(join(root, file), 'utf8');
+  const parts = (file.endsWith('.md') ? proseOf(text) : commentsOrHelp(file, text)).map(plain);
+  for (const part of parts) {
+    const rest = (allowed[file] ?? []).reduce((one, [words]) => one.replace(words, ''), part);
+    for (const [pattern, advice] of banned) {
+      for (const { 0: found, index } of rest.matchAll(pattern)) {
+        const around = rest.slice(Math.max(0, index - 30), index + 30).trim();
+        faults.push(`${file}: '${found}': ${advice}: … ${around} …`);
+      }
+    }
+  }
+  const words = parts.flatMap((part) => part.match(/[\w'’-]+/g) ?? []);
+  const relative = words.filter((word) => /^(what|who|whoever|whose)$/i.test(word)).length;
+  const sentences = parts.flatMap((part) => part.split(/(?<=[.!?]["')]?)\s+/));
+  const long = sentences.filter((sentence) => (sentence.match(/[\w'’-]+/g) ?? []).length > 30);
+  const share = ((1000 * relative) / words.length).toFixed(1);
+  return `${file.padEnd(24)}${String(long.length).padStart(4)}${share.padStart(8)}`;
+});
+
+console.log(['file                    long  what/who', ...rows].join('\n'));
+if (faults.length > 0) {
+  console.error(faults.join('\n'));
+  process.exit(1);
+}
+
+/** Paragraphs, list items and cells of tables, without code and without what a script writes. */
+function proseOf(text) {
+  return text
+    .replace(/^```.*?^```/gms, '')
+    .replace(/<!-- (figures|faults).*?<!-- end of \1 -->/gs, '')
+    .split(/\n\s*\n|\n(?=\s*(?:[-*|#]|\d+\.)\s?)|(?<!\\)\|/);
+}
+
+function commentsOrHelp(file, text) {
+  if (file === 'lib/types.ts') return text.match(/\/\*\*.*?\*\//gs).map((one) => one.slice(3, -2));
+  const literals = [...text.matchAll(/'([^'\n]* [^'\n]*)'|"([^"\n]* [^"\n]*)"/g)];
+  return literals.map(([, one, other]) => one ?? other).filter((one) => !/^[-$]/.test(one));
+}
+
+/** One word for each code span; link texts without their URLs. */
+function plain(text) {
+  return text
+    .replace(/^\s*\* ?/gm, ' ')
+    .replace(/``.*?``|`[^`]*`/gs, 'CODE')
+    .replace(/\]\([^)]*\)|https?:\S+|<\/?\w[^>]*>/g, '')
+    .replace(/\s+/g, ' ');
+}
