@@ -1,9 +1,19 @@
 import { existsSync } from 'node:fs';
 import { defineConfig } from 'vitest/config';
 
+/** Tests that measure time, count threads or look at a screen: another test beside them would be measured as well. */
+const alone = [
+  'behaviour/{abort,events,hanging,host,jobs,system-calls,teardown,turns}',
+  'bin/{bar,completions,interrupt,pool,screen,terminal}',
+  'behaviour/progress',
+  'bench/bench',
+  'faults/memory',
+  'linux/*',
+  'load/*',
+].map((name) => `test/${name}.test.ts`);
+
 export default defineConfig({
   test: {
-    include: ['test/**/*.test.ts'],
     // The addon belongs to a process, and process.exit() and signals are part of what is tested.
     pool: 'forks',
     // In memory where that can be: ext4 looks at every inode deleted in the last minutes before it creates
@@ -11,5 +21,21 @@ export default defineConfig({
     env: existsSync('/dev/shm') ? { TMPDIR: '/dev/shm' } : {},
     testTimeout: 60_000,
     hookTimeout: 60_000,
+    projects: [
+      {
+        extends: true,
+        test: {
+          name: 'beside others',
+          include: ['test/**/*.test.ts'],
+          exclude: alone,
+          maxWorkers: 2,
+          sequence: { groupOrder: 1 },
+        },
+      },
+      {
+        extends: true,
+        test: { name: 'alone', include: alone, maxWorkers: 1, sequence: { groupOrder: 2 } },
+      },
+    ],
   },
 });

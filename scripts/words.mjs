@@ -19,7 +19,6 @@ const banned = [
 /** Text that may stay, and why. */
 const allowed = {
   'lib/types.ts': [['also other texts of links', 'goes with the next change of this file']],
-  'lib/request/table.ts': [['Metadata and links', 'both kinds: hard links and symlinks']],
 };
 
 const pages = readdirSync(join(root, 'docs'))

@@ -16,7 +16,7 @@ const onErrorModes = ['stop', 'continue'] as const;
 export const groups = {
   select: 'Selecting entries:',
   existing: 'Existing entries of DEST:',
-  metadata: 'Metadata and links:',
+  metadata: 'Metadata, symlinks, hard links:',
   content: 'Copying:',
   output: 'Output:',
 } as const;

@@ -146,7 +146,7 @@ export const habits: readonly Section[] = [
     ],
   },
   {
-    title: 'cp: metadata and links',
+    title: 'cp: metadata, symlinks and hard links',
     rows: [
       { habit: 'cp -a a new', fastcp: 'fastcp -a a new', does: same },
       { habit: 'cp -a a/. b', fastcp: 'fastcp -a a b', does: same },

@@ -270,7 +270,7 @@ describe('unchanged', () => {
     const count = (action: string, kind = 'file'): number =>
       again.filter((entry) => entry.action === action && entry.kind === kind).length;
     expect(count('replace')).toBe(1);
-    expect(count('touch')).toBe(299);
+    expect(count('metadata')).toBe(299);
     expect(stateOf(dest)).toEqual(stateOf(src));
     const after = await entriesOf({ mirror: true });
     expect(new Set(after.map(({ action }) => action))).toEqual(new Set(['skip']));
@@ -415,7 +415,13 @@ describe('what SRC does not have', () => {
     makeFiles(dest, { 'a/y.log': '', 'a/gone': '', 'z.log': '' });
     const entries = await entriesOf({ mirror: true, exclude: ['**/*.log'] });
     const lines = entries.map(({ action, path }) => `${action} ${path}`).sort();
-    expect(lines).toEqual([`copy ${src}/a/keep`, `exclude ${src}/a/x.log`, `delete ${src}/a/gone`]);
+    expect(lines).toEqual([
+      `copy ${src}/a/keep`,
+      `delete ${src}/a/gone`,
+      `exclude ${src}/a/x.log`,
+      `metadata ${src}`,
+      `metadata ${src}/a`,
+    ]);
   });
 
   test('with deleteExcluded also what SRC has and is not selected', async () => {
@@ -704,15 +710,15 @@ test('a dry run says what would be done, and does nothing', async () => {
   expect(lines.sort()).toEqual([
     'copy /directory/x',
     'copy /new',
-    'make /directory',
-    'remove /directory',
-    'remove /gone',
-    'remove /gone/a',
-    'remove /gone/b',
-    'remove /gone/b/c',
+    'create /directory',
+    'delete /directory',
+    'delete /gone',
+    'delete /gone/a',
+    'delete /gone/b',
+    'delete /gone/b/c',
+    'metadata ',
+    'metadata /same',
     'replace /changed',
-    'touch ',
-    'touch /same',
   ]);
 });
 

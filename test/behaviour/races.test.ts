@@ -422,7 +422,7 @@ describe('a directory that was closed meanwhile, as descriptors are few', () => 
       let looked = 0;
       let go;
       const all = new Promise((resolve) => { go = resolve; });
-      const filter = ({ kind }) => {
+      const filter = (_src, _dest, { kind }) => {
         if (kind === 'directory') return true;
         if (++looked === given.names.length) {
           exchange();

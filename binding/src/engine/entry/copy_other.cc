@@ -150,7 +150,7 @@ bool is_linked_already(Worker& worker, const Directory& directory, Names names) 
       src.dev != there.dev || src.ino != there.ino) {
     return false;
   }
-  worker.count(Count::skipped);
+  worker.count(Count::unchanged);
   worker.note(directory, names, Action::skip, Kind::file);
   return true;
 }
@@ -243,7 +243,7 @@ bool is_first_name(Worker& worker, const DirectoryUse& use, Names names, const S
     default: break;
   }
   if (is_linked(*use, names, copy)) {
-    worker.count(Count::skipped);
+    worker.count(Count::unchanged);
     worker.note(*use, names, Action::skip, src.kind);
     return false;
   }
