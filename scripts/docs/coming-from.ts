@@ -6,16 +6,13 @@ export function comingFrom(): string {
   return [
     '# Coming from cp, rsync and xcp',
     '<!-- written by `npm run docs` from scripts/docs/habits.ts -->',
-    'The table lists command lines that people know, and what to type for fastcp. A test runs every row and ' +
+    'These tables list known command lines, and the command lines of fastcp for the same purpose. A test runs every row and ' +
       'compares the trees: contents, modes, owners, timestamps, symlinks and hard links. In the examples `a` ' +
       'is SRC, `b` is a directory that exists, and `new` does not exist.',
     ...habits.map(({ title, rows }) =>
-      [
-        `## ${title}\n`,
-        '| habit | fastcp | what it does |',
-        '|---|---|---|',
-        ...rows.map(line),
-      ].join('\n'),
+      [`## ${title}\n`, '| habit | fastcp | result |', '|---|---|---|', ...rows.map(line)].join(
+        '\n',
+      ),
     ),
   ]
     .join('\n\n')
