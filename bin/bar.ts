@@ -18,10 +18,11 @@ const QUIET_MS = 200;
 export function createBar(stream: NodeJS.WriteStream, deletes: boolean): Progress {
   const remaining = new RemainingTime();
   let left: number | undefined;
+  let stopped = false;
   const options: Options & { terminal: Row } = {
     terminal: new Row(stream),
     format: (_options, { maxWidth }, state: CopyProgress) =>
-      progressLine(state, maxWidth, { deletes, left }),
+      progressLine(state, maxWidth, { deletes, left, ended: stopped }),
     hideCursor: false,
     clearOnComplete: true,
     noTTYOutput: true,
@@ -29,7 +30,6 @@ export function createBar(stream: NodeJS.WriteStream, deletes: boolean): Progres
     gracefulExit: false,
   };
   const bar = new SingleBar(options);
-  let stopped = false;
   return {
     update(state) {
       if (stopped) return;

@@ -52,13 +52,18 @@ export class Output {
   async flush(): Promise<void> {
     clearImmediate(this.#scheduled);
     this.#scheduled = undefined;
-    await this.#drained;
+    // Not awaited where nothing is: a caller that has taken the bar away writes before it can be drawn again.
+    if (this.#drained) await this.#drained;
     while (this.#gathered !== '' && !this.#closed) {
       const text = this.#gathered;
       this.#gathered = '';
       if (this.#stream.write(text)) return;
       // Rejects when the reader goes or the wait is called off; either way it is over.
-      this.#drained = once(this.#stream, 'drain', { signal: this.#signal }).catch(() => {});
+      this.#drained = once(this.#stream, 'drain', { signal: this.#signal })
+        .catch(() => {})
+        .then(() => {
+          this.#drained = undefined;
+        });
       await this.#drained;
     }
   }

@@ -14,9 +14,11 @@ interface Shown {
   deletes: boolean;
   /** Milliseconds until the end; undefined while that is not known. */
   left: number | undefined;
+  /** Nothing is in work any more. */
+  ended?: boolean;
 }
 
-/** Always as wide as before, while `total` is the same. */
+/** As wide as in other lines of the same `total`. */
 interface Column {
   /** Who has room first where not all have. */
   rank: number;
@@ -38,23 +40,26 @@ export function entriesDone(state: CopyProgress): number {
 export function progressLine(state: CopyProgress, width: number, shown: Shown): string {
   // The last column stays empty: some terminals wrap as soon as it is written.
   const room = Math.max(width - 1, 0);
-  const { total } = state;
-  if (total === undefined) return fitting(columnsOf(state, shown), room).slice(0, room);
-  const part = Math.min(entriesDone(state) / Math.max(total, 1), 1);
+  const { total, scanned } = state;
+  const done = shown.ended ? scanned : entriesDone(state);
+  const columns = columnsOf(state, done, shown);
+  if (total === undefined) return fitting(columns, room).slice(0, room);
+  const part = Math.min(done / Math.max(total, 1), 1);
   const percent = `${Math.floor(100 * part)}%`.padStart(4);
   const beside = room - `[]${GAP}${percent}${GAP}`.length;
-  const text = fitting(columnsOf(state, shown), beside - NARROWEST_BAR);
+  const text = fitting(columns, beside - NARROWEST_BAR);
   const length = Math.min(WIDEST_BAR, beside - text.length);
   if (length < NARROWEST_BAR) return `${percent}${GAP}${text}`.slice(0, room);
   const filled = Math.floor(length * part);
-  return `[${'='.repeat(filled)}${'-'.repeat(length - filled)}]${GAP}${percent}${GAP}${text}`;
+  const bar = `[${'='.repeat(filled)}${'-'.repeat(length - filled)}]`;
+  return `${bar}${GAP}${percent}${GAP}${text}`.trimEnd();
 }
 
 /** In the order in which they are shown. */
-function columnsOf(state: CopyProgress, { deletes, left }: Shown): Column[] {
+function columnsOf(state: CopyProgress, done: number, { deletes, left }: Shown): Column[] {
   const { durationMs, total, files, deleted } = state;
   const of = total === undefined ? '' : `/${number(total)}`;
-  const entries = number(entriesDone(state)).padStart(of === '' ? 9 : of.length - 1);
+  const entries = number(done).padStart(of === '' ? 9 : of.length - 1);
   const remaining = left === undefined ? '' : `${clock(left)} left`;
   return [
     { rank: 0, text: `${entries}${of} entries` },

@@ -37,10 +37,9 @@ export function createTextReport(
   let halfway = false;
 
   async function complain(text: string): Promise<void> {
-    progress.clear();
     await err.line(`fastcp: ${text}`);
-    // At once, while the bar is away.
-    await err.flush();
+    progress.clear();
+    await err.flush(); // at once, while the bar is away
   }
 
   return {

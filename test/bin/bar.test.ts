@@ -1,38 +1,177 @@
 import { describe, expect, test } from 'vitest';
-import { progressLine } from '../../bin/bar.js';
+import { createBar } from '../../bin/bar.js';
+import { entriesDone, progressLine } from '../../bin/progress-line.js';
+import { RemainingTime } from '../../bin/remaining-time.js';
+import type { CopyProgress } from '../../lib/types.js';
 import { resultWith } from './support/result.js';
 
-const state = resultWith({
-  scanned: 1_200_000,
-  files: 1_000_000,
-  directories: 99_000,
-  skipped: 1_000,
-  bytes: 12_345_678_900,
-  durationMs: 25_000,
-});
+const TOTAL = 133_151;
+
+/** A copy of 40 s and 1.39 GB, of which a part is done. */
+function at(part: number, more: Partial<CopyProgress> = {}): CopyProgress {
+  const scanned = Math.ceil(part * TOTAL);
+  const directories = Math.floor(scanned / 11);
+  const files = scanned - directories;
+  const counters = { scanned, directories, files, bytes: part * 1.39e9 };
+  return { ...resultWith({ ...counters, durationMs: part * 40_000 }), total: TOTAL, ...more };
+}
+
+function uncounted(part: number): CopyProgress {
+  const { total, ...state } = at(part);
+  return state;
+}
+
+/** In a terminal, of which two columns stay empty. */
+function frame(state: CopyProgress, columns: number, deletes = false): string {
+  const left = state.total === undefined ? undefined : 40_000 - state.durationMs;
+  return progressLine(state, columns - 2, { deletes, left });
+}
 
 describe('the progress line', () => {
   test.each([
+    [60, 0.1, '[=-----------]   10%   13,316/133,151 entries   0:36 left'],
+    [60, 0.5, '[======------]   50%   66,576/133,151 entries   0:20 left'],
+    [60, 0.9, '[==========--]   90%  119,836/133,151 entries   0:04 left'],
+    [80, 0.1, '[=-----------]   10%   13,316/133,151 entries   139 MB  34.8 MB/s   0:36 left'],
+    [80, 0.5, '[======------]   50%   66,576/133,151 entries   695 MB  34.8 MB/s   0:20 left'],
+    [80, 0.9, '[==========--]   90%  119,836/133,151 entries  1.25 GB  34.8 MB/s   0:04 left'],
     [
-      200,
-      '[============================--]  1,100,000/1,200,000 found  12.3 GB  0:25  40,000 files/s  494 MB/s',
+      120,
+      0.1,
+      '[==--------------------------]   10%   13,316/133,151 entries   139 MB  34.8 MB/s    3,027 files/s   0:04   0:36 left',
     ],
-    [80, '[========-]  1,100,000/1,200,000 found  12.3 GB  0:25  40,000 files/s  494 MB/s'],
-    [60, '1,100,000/1,200,000 found  12.3 GB  0:25  40,000 files/s'],
-    [40, '1,100,000/1,200,000 found  12.3 GB'],
-    [20, '1,100,000/1,200,000'],
-    [0, ''],
-  ])('at %d columns', (width, expected) => {
-    expect(progressLine(state, width)).toBe(expected);
+    [
+      120,
+      0.5,
+      '[==============--------------]   50%   66,576/133,151 entries   695 MB  34.8 MB/s    3,026 files/s   0:20   0:20 left',
+    ],
+    [
+      120,
+      0.9,
+      '[=========================---]   90%  119,836/133,151 entries  1.25 GB  34.8 MB/s    3,026 files/s   0:36   0:04 left',
+    ],
+  ])('at %d columns, %d of the copy done', (columns, part, expected) => {
+    expect(frame(at(part), columns)).toBe(expected);
   });
 
-  test('never wraps', () => {
-    for (let width = 1; width < 120; width++) {
-      expect(progressLine(state, width).length).toBeLessThan(width);
+  test.each([
+    [60, '[======------]   50%   66,576/133,151 entries   0:20 left'],
+    [80, '[=======--------]   50%   66,576/133,151 entries    1,234 deleted   0:20 left'],
+    [
+      120,
+      '[=====------]   50%   66,576/133,151 entries    1,234 deleted   695 MB  34.8 MB/s    3,026 files/s   0:20   0:20 left',
+    ],
+  ])('of a mirror at %d columns', (columns, expected) => {
+    expect(frame(at(0.5, { deleted: 1234 }), columns, true)).toBe(expected);
+  });
+
+  test.each([
+    [60, '   13,316 entries   139 MB  34.8 MB/s    3,027 files/s'],
+    [80, '   13,316 entries   139 MB  34.8 MB/s    3,027 files/s   0:04'],
+    [120, '   13,316 entries   139 MB  34.8 MB/s    3,027 files/s   0:04'],
+  ])('before the total is known, at %d columns', (columns, expected) => {
+    expect(frame(uncounted(0.1), columns)).toBe(expected);
+  });
+
+  test('of a terminal that is narrow', () => {
+    expect(frame(at(0.1), 40)).toBe(' 10%   13,316/133,151 entries');
+    expect(frame(at(0.1), 0)).toBe('');
+  });
+
+  test.each([false, true])('never wraps, and keeps its columns (deletes: %s)', (deletes) => {
+    for (let columns = 0; columns < 150; columns++) {
+      for (const state of [at, uncounted]) {
+        const lengths = [0.001, 0.1, 0.5, 0.999, 1].map((part) => {
+          return frame(state(part), columns, deletes).length;
+        });
+        expect(new Set(lengths).size).toBe(1);
+        expect(lengths[0]).toBeLessThan(Math.max(columns - 2, 1));
+      }
     }
   });
 
-  test('before anything was found', () => {
-    expect(progressLine(resultWith(), 80)).toMatch(/^\[-+\] {2}0\/0 found/);
+  test('is full at the end, and not before', () => {
+    expect(frame(at(1), 80)).toMatch(/^\[=+\] {2}100% {2}133,151\/133,151 entries/);
+    expect(frame(at(1, { scanned: TOTAL - 1, files: 0 }), 80)).toMatch(/^\[=+-\] {3}99%/);
+    // Existing directories are in no counter but `scanned`.
+    const merged = at(1, { directories: 0, durationMs: 40_000 });
+    expect(progressLine(merged, 80, { deletes: false, left: 0, ended: true })).toMatch(/100%/);
+    // More than were counted: they were created meanwhile.
+    expect(frame(at(1, { scanned: TOTAL + 100 }), 80)).toMatch(/^\[=+\] {2}100%/);
   });
+});
+
+describe('entries that are done', () => {
+  const done = (counters: Partial<CopyProgress>): number => entriesDone(resultWith(counters));
+
+  test.each([
+    ['a large file in work', { scanned: 1 }, 0],
+    ['a few entries in work', { scanned: 30, directories: 10, files: 5, symlinks: 3 }, 18],
+    ['all kinds', { scanned: 6, files: 1, symlinks: 1, hardLinks: 1, special: 1, skipped: 1 }, 5],
+    ['existing directories', { scanned: 10_000, unchanged: 9000 }, 9936],
+    ['mount points, which two counters have', { scanned: 5, directories: 4, skipped: 2 }, 5],
+  ])('%s', (_name, counters, expected) => {
+    expect(done(counters)).toBe(expected);
+  });
+});
+
+describe('the remaining time', () => {
+  /** What is shown every 20 ms, of a copy whose pace is given per second. */
+  function shown(seconds: number, total: number | undefined, pace: (second: number) => number) {
+    const remaining = new RemainingTime();
+    const list: [second: number, left: number | undefined][] = [];
+    let files = 0;
+    for (let ms = 20; ms <= seconds * 1000; ms += 20) {
+      files += pace(ms / 1000) / 50;
+      const state = resultWith({ scanned: files, files, durationMs: ms });
+      list.push([ms / 1000, remaining.update(total === undefined ? state : { ...state, total })]);
+    }
+    return list;
+  }
+
+  test('comes after two seconds, and is right where the pace is steady', () => {
+    for (const [second, left] of shown(30, 3000, () => 100)) {
+      if (second < 2) expect(left).toBeUndefined();
+      else expect(left).toBeCloseTo((30 - second) * 1000, -2);
+    }
+  });
+
+  test('seldom goes up or jumps down where the pace changes all the time', () => {
+    const list = shown(60, 6000, (second) => 100 + 80 * Math.sin(second * 3));
+    const jumps = list.filter(([second, left], index) => {
+      const [before, leftBefore] = list[index - 1] ?? [];
+      if (!left || leftBefore === undefined || before === undefined) return false;
+      return Math.abs(leftBefore - left - (second - before) * 1000) > 1;
+    });
+    expect(jumps.length).toBeLessThan(8);
+  });
+
+  test('follows a pace that has changed for good', () => {
+    const [, left] = shown(60, 6000, (second) => (second < 20 ? 150 : 50)).at(-1) ?? [];
+    // 1,000 entries are left.
+    expect(left).toBeGreaterThan(15_000);
+    expect(left).toBeLessThan(25_000);
+  });
+
+  test('is unknown without a total, and where nothing moves', () => {
+    for (const list of [shown(5, undefined, () => 100), shown(5, 1000, () => 0)]) {
+      expect(list.every(([, left]) => left === undefined)).toBe(true);
+    }
+  });
+});
+
+test('a bar draws one line over the other, and takes the last one away', () => {
+  let written = '';
+  const stream = { isTTY: true, columns: 80, write: (text: string) => (written += text) };
+  const bar = createBar(stream as unknown as NodeJS.WriteStream, false);
+  bar.update(at(0.001));
+  expect(written).toBe(''); // a copy of 40 ms
+  bar.update(at(0.5));
+  bar.update(at(1));
+  bar.stop();
+  const clear = '\r\u001b[2K';
+  const frames = written.split(clear);
+  expect(frames.at(-1)).toBe('');
+  expect(frames[0]).toMatch(/^\[=+-+\] {3}50% /);
+  expect(frames.at(-2)).toMatch(/^\[=+\] {2}100% /);
 });

@@ -8,8 +8,9 @@ import { makeLargeTree, makeTree, temporaryDirectory } from './support/trees.js'
 
 // What a person sees: the screen of a terminal, while a tree is copied and afterwards.
 
-const bar = /^\[=+-*\] {2}[\d,]+\/[\d,]+ found {2}/;
-const summary = /^120,000 files, 405 directories, .* in [\d.]+ m?s[ :]/;
+const counted = '[\\d,]+/120,405 entries';
+const bar = new RegExp(`^\\[=*-+\\] {2,}\\d+% {2} *${counted}`);
+const summary = /^Copied 120,000 files, 405 directories, .* in [\d.]+ m?s[ :]/;
 
 describe.skipIf(!hasTool('tmux'))('the screen', () => {
   const cwd = temporaryDirectory();
@@ -25,34 +26,33 @@ describe.skipIf(!hasTool('tmux'))('the screen', () => {
     return screen;
   }
 
+  const [size, left] = ['[\\d.]+ .?B', '( +\\d:\\d\\d left)?$'];
   test.each([
-    [80, /files\/s {2}[\d.]+ .?B\/s$/],
-    [
-      200,
-      /^\[=+-*\] {2}[\d,]+\/[\d,]+ found {2}[\d.]+ .?B {2}\d:\d\d {2}[\d,]+ files\/s {2}[\d.]+ .?B\/s$/,
-    ],
-    [40, /^[\d,]+\/[\d,]+ found {2}[\d.]+ .?B/],
+    [80, `${bar.source} +${size} +${size}/s${left}`],
+    [200, `${bar.source} +${size} +${size}/s +[\\d,]+ files/s +\\d:\\d\\d${left}`],
+    [40, `^ *\\d+% {2} *${counted}`],
   ])('at %d columns', async (columns, line) => {
     const screen = begin(columns);
-    const [before, during, ...below] = await screen.until(/ found/);
+    const [before, during, ...below] = await screen.until(/ \d+% /);
     expect(before).toBe('kept');
-    expect(during).toMatch(line);
+    expect(during).toMatch(new RegExp(line));
     expect(during?.length).toBeLessThan(columns - 1);
     expect(below).toEqual([]);
 
     const [kept, ...after] = await screen.until(/^\$/);
     expect(kept).toBe('kept');
     expect(after.join('')).toMatch(summary);
-    expect(after.join('')).not.toContain('found');
+    expect(after.join('')).not.toContain('entries');
   });
 
   test('made narrower and wider again, nothing of the bar is left', async () => {
-    const screen = begin(200);
+    const screen = begin(120);
     await screen.until(bar);
-    screen.resize(50, 24);
+    // Two rows of the line as it was: tmux moves a third one into its history, where nobody can clear it.
+    screen.resize(60, 24);
     await setTimeout(300);
-    expect(screen.lines().filter((line) => line.includes('found'))).toHaveLength(1);
-    screen.resize(120, 24);
+    expect(screen.lines().filter((line) => line.includes('entries'))).toHaveLength(1);
+    screen.resize(200, 24);
     const lines = await screen.until(/^\$/);
     expect(lines).toEqual(['kept', expect.stringMatching(summary), '$']);
   });
@@ -70,12 +70,12 @@ describe.skipIf(!hasTool('tmux'))('the screen', () => {
   });
 
   test('an error stands above the bar', async () => {
-    const screen = begin(100, '', {}, '; cp -r conflict/. new; "$NODE" "$FASTCP" -j1 src new');
+    const screen = begin(120, '', {}, '; cp -r conflict/. new; "$NODE" "$FASTCP" -j1 src new');
     await screen.until(summary);
     const during = await screen.until(/^fastcp: .*directory-70/);
-    expect(during.filter((line) => line.includes('found')).length).toBeLessThanOrEqual(1);
+    expect(during.filter((line) => line.includes('entries')).length).toBeLessThanOrEqual(1);
     const lines = await screen.until(/; 1 error/);
-    expect(lines.filter((line) => line.includes('found'))).toEqual([]);
+    expect(lines.filter((line) => line.includes('entries'))).toEqual([]);
   });
 
   test.each<[string, string, NodeJS.ProcessEnv, string]>([
@@ -88,7 +88,7 @@ describe.skipIf(!hasTool('tmux'))('the screen', () => {
     while (!seen.some((line) => line.startsWith('$'))) {
       await setTimeout(20);
       seen = screen.lines();
-      expect(seen.filter((line) => line.includes('found'))).toEqual([]);
+      expect(seen.filter((line) => line.includes('entries'))).toEqual([]);
     }
     const printed = seen.slice(1, -1).join('');
     if (options === '-q') expect(printed).toBe('');

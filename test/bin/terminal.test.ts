@@ -20,7 +20,7 @@ while True:
     except OSError: break
     if not piece: break
     sys.stdout.buffer.write(piece)
-    if sign and not sent and b' found' in piece:
+    if sign and not sent and b' entries' in piece:
         os.kill(pid, int(sign))
         sent = True
 sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
@@ -55,18 +55,18 @@ describe.skipIf(!hasPty)('in a terminal', () => {
   test('a bar shows, and is gone in the end', async () => {
     const { exitCode, stdout } = await inTerminal(['-j', '1', src, 'bar']);
     expect(exitCode).toBe(0);
-    expect(stdout).toMatch(/\[=*-*\] {2}[\d,]+\/[\d,]+ found {2}/);
+    expect(stdout).toMatch(/\[=*-*\] {2,}\d+% {2} *[\d,]+\/30,101 entries {2}/);
     const screen = afterLastClear(stdout);
-    expect(screen).toMatch(/^30,000 files, 101 directories, .*\r\n$/);
+    expect(screen).toMatch(/^Copied 30,000 files, 101 directories, .*\r\n$/);
     for (const frame of stdout.split(CLEAR).slice(0, -1)) {
-      expect(frame).toMatch(/^\S.* found\b/);
+      expect(frame).toMatch(/^[ [].* entries\b/);
       expect(frame.length).toBeLessThan(79);
     }
   });
 
   test('no colour, and no state of the terminal is touched', async () => {
     const { stdout } = await inTerminal(['-j', '1', src, 'colour'], { env: { NO_COLOR: '1' } });
-    expect(stdout).toContain(' found');
+    expect(stdout).toContain(' entries');
     // SGR; then the modes that would have to be put back: a hidden cursor, no wrapping.
     const sequences = stdout.split(`${ESC}[`).slice(1);
     expect(sequences.filter((sequence) => /^(?:[\d;]*m|\?)/.test(sequence))).toEqual([]);
@@ -90,7 +90,7 @@ describe.skipIf(!hasPty)('in a terminal', () => {
 
   test('a bar shows beside lines that go elsewhere', async () => {
     const { stdout } = await inTerminal(['-v', '-j', '1', src, 'log'], { stdout: 'log.txt' });
-    expect(stdout).toContain(' found');
+    expect(stdout).toContain(' entries');
     expect(existsSync(join(cwd, 'log.txt'))).toBe(true);
   });
 
@@ -106,13 +106,13 @@ describe.skipIf(!hasPty)('in a terminal', () => {
     const { exitCode, stdout } = await inTerminal(args, { env });
     expect(exitCode).toBe(0);
     expect(stdout).not.toContain(ESC);
-    expect(stdout).not.toContain(' found');
+    expect(stdout).not.toContain(' entries');
   });
 
   test('off a terminal progress shows only with --progress, a line at a time', async () => {
     expect((await fastcp(['-j', '1', src, 'off'], { cwd })).stderr).toBe('');
     const { stderr } = await fastcp(['--progress', '-j', '1', src, 'forced'], { cwd });
-    expect(stderr).toMatch(/^(?:\[=*-*\] {2}.* found .*\n)+$/);
+    expect(stderr).toMatch(/^(?:.*[\d,]+ entries {2}.*\n)+$/);
   });
 });
 
