@@ -105,7 +105,7 @@ export function parseArgs(argv: readonly string[]): Invocation {
 /** SRC and DEST among the words that are no options. */
 function placesOf(
   words: readonly string[],
-  { targetDirectory: into, noTargetDirectory: exactly }: Given,
+  { targetDirectory: into, noTargetDirectory: exactly, compare }: Given,
   error: (text: string) => never,
 ): { sources: string[]; dest: string } {
   const sources = [...words];
@@ -117,6 +117,7 @@ function placesOf(
   const dest = sources.pop();
   if (dest === undefined) return error('missing arguments SRC and DEST');
   if (sources.length === 0) {
+    if (compare) return error('--compare takes two trees');
     return error(`missing argument DEST after '${dest}'; to copy into this directory, write '.'`);
   }
   if (!exactly) return { sources, dest };
@@ -391,7 +392,13 @@ export function createProgram(all = false): Command {
       formatItemList: (heading, items) => (items.length > 0 ? [heading, ...items] : []),
     })
     .configureOutput({
-      outputError: (text, write) => write(insteadOf(text).replace(/^error:/, 'fastcp:')),
+      outputError: (text, write) =>
+        write(
+          insteadOf(
+            text,
+            program.options.map(({ long }) => long ?? ''),
+          ).replace(/^error:/, 'fastcp:'),
+        ),
     })
     .showHelpAfterError("Try 'fastcp --help'.")
     .exitOverride();

@@ -1,5 +1,6 @@
 import type { CopyErrorLike } from '../lib/types.js';
 import { escapeControls } from './format.js';
+import { asOptions } from './usage-error.js';
 
 const removals = ['unlink', 'rmdir'];
 
@@ -13,7 +14,7 @@ export function errorText(
   detailed = false,
 ): string {
   const { reason, path, dest, code, syscall } = error;
-  if (reason === undefined || path === undefined) return escapeControls(error.message);
+  if (reason === undefined || path === undefined) return escapeControls(asOptions(error.message));
   const isRemoval = !dest && removals.includes(syscall ?? '');
   const to = dest ? ` ${verb === 'copy' ? 'to' : 'with'} '${dest}'` : '';
   const details = [code, syscall === 'cp' ? undefined : syscall].filter(Boolean).join(', ');

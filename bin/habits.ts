@@ -78,10 +78,15 @@ const byOption = new Map(
  * A usage error of commander's in our words, with what to use instead of an option that fastcp does not have. A wrong
  * value is reported as `--sparse: unknown value 'x'; known are …`.
  */
-export function insteadOf(text: string): string {
-  const [, option = ''] = /^error: unknown option '([^'=]+)/.exec(text) ?? [];
+export function insteadOf(text: string, known: readonly string[]): string {
+  const [, word = '', value] = /^error: unknown option '([^'=]+)(=[^']*)?'/.exec(text) ?? [];
+  // The first of several short ones.
+  const option = /^-[A-Za-z]{2,4}$/.test(word) ? word.slice(0, 2) : word;
   const hint = byOption.get(option);
   if (hint !== undefined) return `error: unknown option '${option}': ${hint}\n`;
+  if (known.includes(`-${word}`))
+    return `error: unknown option '${word}'\n(Did you mean -${word}?)\n`;
+  if (value && known.includes(word)) return `error: ${word} takes no value\n`;
   const choices = text.includes('Allowed choices are');
   return text
     .replace(/^error: option '([^<[]+) (<.+>)' argument missing/, 'error: $1 requires $2')

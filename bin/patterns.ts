@@ -19,6 +19,7 @@ function read(file: string, error: (text: string) => never): string {
   try {
     return readFileSync(file === '-' ? 0 : file, 'utf8');
   } catch (failure) {
-    return error(`cannot read the globs in '${file}': ${(failure as Error).message}`);
+    const why = (failure as Error).message.replace(/^\w+: |, \w+( '.*')?$/g, '');
+    return error(`cannot read the globs in '${file}': ${why}`);
   }
 }

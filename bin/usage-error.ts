@@ -6,9 +6,18 @@ export function usageError(error: unknown): string | undefined {
   return `fastcp: ${asOptions(error.message)}\nTry 'fastcp --help'.`;
 }
 
-/** `"options.onlyIgnored" property` is `--only-ignored`. */
-function asOptions(message: string): string {
-  return message.replace(/The "options\.(\w+?)s?(?:\[\d+\])?" property/g, (_, name: string) => {
-    return `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
-  });
+/** `"options.onlyIgnored" property` is `--only-ignored`, `"src" argument` is SRC. */
+export function asOptions(message: string): string {
+  const named = message.replace(
+    /The "options\.(\w+?)s?(?:\[\d+\])?" property/g,
+    (_, name: string) => {
+      return `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
+    },
+  );
+  return named
+    .replace(/The "(src|dest)(?:\[\d+\])?" argument/, (_, name: string) => name.toUpperCase())
+    .replace(
+      / must be (?:'auto' or 'never'|false) with (.*)\. Received .*/,
+      ' cannot be combined with $1',
+    );
 }

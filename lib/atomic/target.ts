@@ -33,14 +33,15 @@ export async function refuseTarget(root: Root, target: Buffer, shown: Shown): Pr
   const there = await promises.lstat(target, { bigint: true }).catch(missing);
   if (!there) return;
   if (there.isSymbolicLink()) {
-    const why = 'a link is not replaced (atomic): name what it leads to';
+    const why =
+      'the destination is a symlink, which an atomic copy does not replace: name its target';
     throw no('ERR_FASTCP_DEST_IS_LINK', why);
   }
   if (root.kind === 'directory' && !there.isDirectory()) {
-    throw no('ERR_FS_CP_DIR_TO_NON_DIR', 'cannot overwrite a non-directory with a directory');
+    throw no('ERR_FS_CP_DIR_TO_NON_DIR', 'the destination is not a directory');
   }
   if (root.kind !== 'directory' && there.isDirectory()) {
-    throw no('ERR_FS_CP_NON_DIR_TO_DIR', 'cannot overwrite a directory with a non-directory');
+    throw no('ERR_FS_CP_NON_DIR_TO_DIR', 'the destination is a directory');
   }
   if (!there.isFile() && !there.isDirectory()) {
     const what = there.isFIFO() ? 'fifo' : there.isSocket() ? 'socket' : 'device';

@@ -42,7 +42,8 @@ export function* findRoots(request: Request): Steps<Walk> {
   const into = several || endsInSlash(dest);
 
   if (request.mirror && !request.compares && isRoot(dest)) {
-    throw refuse('ERR_FASTCP_MIRROR', 'a mirror would empty the root directory', shown.dest(dest));
+    const why = 'a mirror would empty the root directory';
+    throw refuse('ERR_FASTCP_MIRROR', why, shown.src(sources[0] ?? dest), shown.dest(dest));
   }
   const roots: Root[] = [];
   const errors: CopyError[] = [];
@@ -55,7 +56,7 @@ export function* findRoots(request: Request): Steps<Walk> {
     const other = roots.findIndex((root) => root.dest.equals(target));
     if (other >= 0) {
       const [one, two] = [sources[other] ?? source, source].map(shown.src);
-      const why = `must be paths with different last names. Received '${one}' and '${two}'`;
+      const why = `must be paths with different last names, because each is copied into DEST by its name. Received '${one}' and '${two}'`;
       throw invalid(TypeError, 'ERR_INVALID_ARG_VALUE', `The "src" argument ${why}`);
     }
     // A link put in the place of what it leads to would be all that is left.
@@ -291,18 +292,16 @@ export function* makeParents(walk: Walk, request: Request): Steps<Buffer> {
   const { parents, dryRun } = request;
   const needed = parentOf(walk, request);
   const parent = directoryOf(request.dest);
+  const src = shown.src(request.sources[0] ?? needed);
   const found = yield* existing(needed, true);
   if (found?.isDirectory()) return needed;
   if (found) {
-    const why = 'the destination is not a directory';
-    throw refuse('ERR_FS_CP_DIR_TO_NON_DIR', why, shown.dest(needed));
+    const why = `'${shown.dest(needed)}' is not a directory`;
+    throw refuse('ERR_FS_CP_DIR_TO_NON_DIR', why, src, shown.dest(request.dest));
   }
   if (!parents && !(yield* existing(parent, true))) {
-    throw refuse(
-      'ENOENT',
-      'this parent directory of the destination does not exist',
-      shown.dest(parent),
-    );
+    const why = `the parent directory '${shown.dest(parent)}' does not exist`;
+    throw refuse('ENOENT', why, src, shown.dest(request.dest));
   }
   const there = yield* nearest(directoryOf(needed));
   if (dryRun) return there;
