@@ -2,11 +2,11 @@
 import { constants } from 'node:os';
 import { getSystemErrorMap } from 'node:util';
 import type { lossKinds, NativeProblem } from './engine/native.js';
-import type { CopyErrorLike, CopyResult, CopyWarning } from './types.js';
+import type { CopyErrorLike, CopyResult, CopyWarning, ErrorCode, WarningCode } from './types.js';
 
 export class CopyError extends Error implements CopyErrorLike {
   override name = 'CopyError';
-  code: string;
+  code: CopyErrorLike['code'];
   // Declared only: what does not apply is not there.
   declare errno?: number;
   declare syscall?: string;
@@ -19,7 +19,7 @@ export class CopyError extends Error implements CopyErrorLike {
   declare result?: CopyResult;
 
   constructor(
-    code: string,
+    code: CopyErrorLike['code'],
     message: string,
     fields: Partial<CopyErrorLike & { reason: string }> = {},
   ) {
@@ -30,6 +30,8 @@ export class CopyError extends Error implements CopyErrorLike {
 }
 
 type Named = [code: string, text: string];
+/** The types list every code that is not the system's. */
+type Refusal = [code: ErrorCode, text: string];
 
 /**
  * An error of the engine by its number, and Node's number of it: on Windows libuv has numbers of its own. Some
@@ -70,7 +72,7 @@ const unnamed: Record<string, string | undefined> = {
 };
 
 /** What the engine refuses by itself: its errno's name, the code that users see, and why. */
-const refusals: Record<string, Named | undefined> = {
+const refusals: Record<string, Refusal | undefined> = {
   EEXIST: ['ERR_FS_CP_EEXIST', 'the destination exists'],
   EISDIR: ['ERR_FS_CP_NON_DIR_TO_DIR', 'the destination is a directory'],
   ENOTDIR: ['ERR_FS_CP_DIR_TO_NON_DIR', 'the destination is not a directory'],
@@ -80,13 +82,13 @@ const refusals: Record<string, Named | undefined> = {
   EBUSY: ['ERR_FASTCP_SOURCE_CHANGED', 'the source changed while it was copied'],
 };
 
-const special = (what: string): Named => [
+const special = (what: string): Refusal => [
   'ERR_FASTCP_DEST_IS_SPECIAL',
   `the destination is ${what}, which fastcp does not replace: remove it first`,
 ];
 
 /** The same, where the operation says what it is. */
-const kindRefusals: Record<string, Named | undefined> = {
+const kindRefusals: Record<string, Refusal | undefined> = {
   socket: ['ERR_FS_CP_SOCKET', 'it is a socket'],
   unknown: ['ERR_FS_CP_UNKNOWN', 'it is of no known kind'],
   fifo: ['ERR_FS_CP_FIFO_PIPE', 'it is a FIFO'],
@@ -122,7 +124,7 @@ function describe(code: string, text: string, where: Partial<CopyErrorLike>): st
 }
 
 /** An error where the library, not a system call, says no. */
-export function refuse(code: string, why: string, path: string, dest?: string): CopyError {
+export function refuse(code: ErrorCode, why: string, path: string, dest?: string): CopyError {
   const where = { syscall: 'cp', path, ...(dest === undefined ? {} : { dest }) };
   return new CopyError(code, describe(code, why, where), { ...where, reason: why });
 }
@@ -159,7 +161,7 @@ export function warningOf(path: string): CopyWarning {
 }
 
 /** What is said of an entry whose mode, times, … were not kept. */
-const losses: Record<(typeof lossKinds)[number], [CopyWarning['code'], string]> = {
+const losses: Record<(typeof lossKinds)[number], [WarningCode, string]> = {
   mode: ['MODE_NOT_PRESERVED', 'mode'],
   timestamps: ['TIMESTAMPS_NOT_PRESERVED', 'timestamps'],
   ownership: ['OWNERSHIP_NOT_PRESERVED', 'owner or group'],

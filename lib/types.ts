@@ -289,10 +289,129 @@ export interface CopyResult extends CopyCounters {
   durationMs: number;
 }
 
+/**
+ * Codes of a {@link CopyErrorLike} that Node's fs.cp or fastcp defines. Wrong arguments throw a TypeError or RangeError
+ * with `ERR_INVALID_ARG_TYPE`, `ERR_INVALID_ARG_VALUE` or `ERR_OUT_OF_RANGE` instead. Without a binary for the
+ * system, importing fastcp throws `ERR_FASTCP_NO_BINARY`.
+ *
+ * - `ERR_FS_CP_EEXIST`: The destination exists, and `errorOnExist` is set.
+ * - `ERR_FS_CP_NON_DIR_TO_DIR`: A directory of DEST is in the way of a file.
+ * - `ERR_FS_CP_DIR_TO_NON_DIR`: Something else of DEST is in the way of a directory.
+ * - `ERR_FS_CP_EINVAL`: SRC and DEST are the same, or DEST is inside SRC and not excluded.
+ * - `ERR_FS_CP_SYMLINK_TO_SUBDIRECTORY`: A symlink to the source would be replaced by one to a directory in it.
+ * - `ERR_FS_CP_FIFO_PIPE`: A FIFO; `fastcp/fs` only.
+ * - `ERR_FS_CP_SOCKET`: A socket; `fastcp/fs` only.
+ * - `ERR_FS_CP_UNKNOWN`: An entry of no known kind.
+ * - `ERR_FS_EISDIR`: SRC is a directory, and `recursive` is not set; `fastcp/fs` only.
+ * - `ERR_FASTCP_MIRROR`: A mirror would empty a directory that nobody means, or delete a repository.
+ * - `ERR_FASTCP_MOUNT_POINT`: A file system is mounted where fastcp would delete or replace a directory.
+ * - `ERR_FASTCP_APPEND_ONLY`: The directory is append-only, so nothing in it can be replaced.
+ * - `ERR_FASTCP_DEST_IS_LINK`: `atomic`: DEST is a symlink.
+ * - `ERR_FASTCP_DEST_IS_SPECIAL`: The destination is a FIFO, a socket or a device, which fastcp does not
+ *   replace.
+ * - `ERR_FASTCP_DEST_CHANGED`: Another process replaced the entry of DEST during the copy.
+ * - `ERR_FASTCP_SOURCE_CHANGED`: The source changed while it was copied.
+ * - `ERR_FASTCP_SOURCE_IS_STREAM`: SRC is a file descriptor that is open on a pipe, a socket or a device.
+ * - `ERR_FASTCP_NAME_COLLISION`: Two names of SRC are one name in DEST, which ignores case or normalizes.
+ * - `ERR_FASTCP_VERIFY`: `verify`: what was written differs from the source, at `offset`.
+ * - `ERR_FASTCP_NO_EXCHANGE`: `atomic`: the file system cannot exchange directories; `two-step` works there.
+ * - `ERR_FASTCP_NO_REUSE`: `reuse`: the file system cannot share files between the old and the new DEST.
+ * - `ERR_FASTCP_NO_SNAPSHOT`: `snapshot` is `always`, and a snapshot of SRC is not possible.
+ * - `ERR_FASTCP_HALFWAY`: `atomic`: the replacement in two steps stopped between them; the message says where
+ *   the trees are.
+ */
+export type FastcpErrorCode =
+  | 'ERR_FS_CP_EEXIST'
+  | 'ERR_FS_CP_NON_DIR_TO_DIR'
+  | 'ERR_FS_CP_DIR_TO_NON_DIR'
+  | 'ERR_FS_CP_EINVAL'
+  | 'ERR_FS_CP_SYMLINK_TO_SUBDIRECTORY'
+  | 'ERR_FS_CP_FIFO_PIPE'
+  | 'ERR_FS_CP_SOCKET'
+  | 'ERR_FS_CP_UNKNOWN'
+  | 'ERR_FS_EISDIR'
+  | 'ERR_FASTCP_MIRROR'
+  | 'ERR_FASTCP_MOUNT_POINT'
+  | 'ERR_FASTCP_APPEND_ONLY'
+  | 'ERR_FASTCP_DEST_IS_LINK'
+  | 'ERR_FASTCP_DEST_IS_SPECIAL'
+  | 'ERR_FASTCP_DEST_CHANGED'
+  | 'ERR_FASTCP_SOURCE_CHANGED'
+  | 'ERR_FASTCP_SOURCE_IS_STREAM'
+  | 'ERR_FASTCP_NAME_COLLISION'
+  | 'ERR_FASTCP_VERIFY'
+  | 'ERR_FASTCP_NO_EXCHANGE'
+  | 'ERR_FASTCP_NO_REUSE'
+  | 'ERR_FASTCP_NO_SNAPSHOT'
+  | 'ERR_FASTCP_HALFWAY';
+
+/** Codes of system calls that fail during copies; the system has others. */
+export type SystemErrorCode =
+  | 'EACCES'
+  | 'EBUSY'
+  | 'EDQUOT'
+  | 'EEXIST'
+  | 'EFBIG'
+  | 'EINVAL'
+  | 'EIO'
+  | 'EISDIR'
+  | 'ELOOP'
+  | 'EMFILE'
+  | 'ENAMETOOLONG'
+  | 'ENFILE'
+  | 'ENOENT'
+  | 'ENOMEM'
+  | 'ENOSPC'
+  | 'ENOTDIR'
+  | 'ENOTEMPTY'
+  | 'ENOTSUP'
+  | 'EPERM'
+  | 'EROFS'
+  | 'ESTALE'
+  | 'ETXTBSY'
+  | 'EXDEV';
+
+/** Codes of errors. A system call can fail with others, so a `switch` over them needs a `default`. */
+export type ErrorCode = FastcpErrorCode | SystemErrorCode;
+
+/**
+ * Codes of a {@link CopyWarning}.
+ *
+ * - `SOCKET_SKIPPED`: A socket was not copied.
+ * - `CONCURRENCY_CAPPED`: `concurrency` is above the size of libuv's pool.
+ * - `GIT_UNAVAILABLE`: git could not be asked, so tracked files or its settings are unknown.
+ * - `SOURCE_IGNORED`: git ignores SRC itself.
+ * - `INCLUDE_UNMATCHED`: A glob of `include` matched nothing.
+ * - `IGNORE_FILE_NOT_FOUND`: SRC has no rule file of a name in `ignoreFileNames`.
+ * - `STAGING_LEFT`: `atomic`: a temporary directory could not be removed.
+ * - `ENTRIES_DROPPED`: `entries`: the iterator was not asked, and `count` events were dropped.
+ * - `MODE_NOT_PRESERVED`: Modes could not be preserved.
+ * - `TIMESTAMPS_NOT_PRESERVED`: Timestamps could not be preserved.
+ * - `OWNERSHIP_NOT_PRESERVED`: Owners or groups could not be preserved.
+ * - `XATTRS_NOT_PRESERVED`: Extended attributes could not be preserved.
+ * - `ACLS_NOT_PRESERVED`: ACLs could not be preserved.
+ * - `HARD_LINKS_NOT_PRESERVED`: Hard links could not be preserved, and became files of their own.
+ */
+export type WarningCode =
+  | 'SOCKET_SKIPPED'
+  | 'CONCURRENCY_CAPPED'
+  | 'GIT_UNAVAILABLE'
+  | 'SOURCE_IGNORED'
+  | 'INCLUDE_UNMATCHED'
+  | 'IGNORE_FILE_NOT_FOUND'
+  | 'STAGING_LEFT'
+  | 'ENTRIES_DROPPED'
+  | 'MODE_NOT_PRESERVED'
+  | 'TIMESTAMPS_NOT_PRESERVED'
+  | 'OWNERSHIP_NOT_PRESERVED'
+  | 'XATTRS_NOT_PRESERVED'
+  | 'ACLS_NOT_PRESERVED'
+  | 'HARD_LINKS_NOT_PRESERVED';
+
 /** An error of the copy, with the fields of Node's system errors. */
 export interface CopyErrorLike extends Error {
-  /** `ENOENT`, `ERR_FS_CP_EINVAL`, … */
-  code: string;
+  /** `ENOENT`, `ERR_FS_CP_EINVAL`, … Other codes of the system are possible. */
+  code: ErrorCode | (string & {});
   /** Negative, as in Node; absent where no system call failed. */
   errno?: number;
   syscall?: string;
@@ -303,21 +422,7 @@ export interface CopyErrorLike extends Error {
 }
 
 export interface CopyWarning {
-  code:
-    | 'SOCKET_SKIPPED'
-    | 'CONCURRENCY_CAPPED'
-    | 'GIT_UNAVAILABLE'
-    | 'SOURCE_IGNORED'
-    | 'INCLUDE_UNMATCHED'
-    | 'IGNORE_FILE_NOT_FOUND'
-    | 'STAGING_LEFT'
-    | 'ENTRIES_DROPPED'
-    | 'MODE_NOT_PRESERVED'
-    | 'TIMESTAMPS_NOT_PRESERVED'
-    | 'OWNERSHIP_NOT_PRESERVED'
-    | 'XATTRS_NOT_PRESERVED'
-    | 'ACLS_NOT_PRESERVED'
-    | 'HARD_LINKS_NOT_PRESERVED';
+  code: WarningCode;
   message: string;
   path?: string;
   /**

@@ -3,6 +3,7 @@ import { promises } from 'node:fs';
 import { constants } from 'node:os';
 import { isAppendOnly } from '../engine/native.js';
 import { type CopyError, errorOf, refuse } from '../errors.js';
+import type { ErrorCode } from '../types.js';
 import { mountsWithin } from '../walk/mounts.js';
 import { baseName, directoryOf, join, type Shown } from '../walk/paths.js';
 import { realpath, run } from '../walk/steps.js';
@@ -18,7 +19,7 @@ export async function findTarget({ dest }: Root): Promise<Buffer> {
 /** To be asked before anything is copied, and again before the copy is put in place. */
 export async function refuseTarget(root: Root, target: Buffer, shown: Shown): Promise<void> {
   const [path, dest] = [shown.src(root.src), shown.dest(root.dest)];
-  const no = (code: string, why: string): CopyError => refuse(code, why, path, dest);
+  const no = (code: ErrorCode, why: string): CopyError => refuse(code, why, path, dest);
   const [mounted] = await mountsWithin(target);
   if (mounted?.equals(target)) {
     throw no('ERR_FASTCP_MOUNT_POINT', 'a mount point cannot be replaced (atomic)');
