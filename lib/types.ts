@@ -170,7 +170,7 @@ export type CompareOptions = Pick<
 
 export interface Difference {
   /**
-   * Only one tree has it, a directory with all in it; `content`: also other texts of links, or another kind;
+   * Only one tree has it, a directory with all in it; `content`: also other symlink targets, or another kind;
    * `metadata`: mode, times, owner, extended attributes, or which names are hard links to one file.
    */
   type: 'onlyInA' | 'onlyInB' | 'content' | 'metadata';

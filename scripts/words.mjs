@@ -74,7 +74,7 @@ function commentsOrHelp(file, text) {
 function plain(text) {
   return text
     .replace(/^\s*\* ?/gm, ' ')
-    .replace(/``.*?``|`[^`]*`/gs, 'CODE')
+    .replace(/``.*?``|`[^`]*`|\{@link [^}]*\}/gs, 'CODE')
     .replace(/\]\([^)]*\)|https?:\S+|<\/?\w[^>]*>/g, '')
     .replace(/\s+/g, ' ');
 }

@@ -76,10 +76,10 @@ describe('errorOf', () => {
 });
 
 test.each([
-  ['b', "CODE: why not, cp 'a' -> 'b'"],
-  [undefined, "CODE: why not, cp 'a'"],
+  ['b', "EIO: why not, cp 'a' -> 'b'"],
+  [undefined, "EIO: why not, cp 'a'"],
 ])('refuse, dest %s', (dest, message) => {
-  const error = refuse('CODE', 'why not', 'a', dest);
+  const error = refuse('EIO', 'why not', 'a', dest);
   expect(error).toBeInstanceOf(CopyError);
   expect(error).toMatchObject({ code: 'CODE', message, path: 'a', syscall: 'cp' });
   expect('dest' in error).toBe(dest !== undefined);
