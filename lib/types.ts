@@ -61,7 +61,7 @@ export interface CopyOptions {
    */
   quickCheck?: boolean | undefined;
   /**
-   * `sync`, and delete from DEST what SRC does not have. Excluded entries of DEST stay. Rejects with
+   * Make DEST like SRC: `sync`, and delete from DEST what SRC does not have. Excluded entries of DEST stay. Rejects with
    * `ERR_FASTCP_MIRROR` if DEST is the root directory, a home directory, a directory above SRC, or has a repository of
    * its own. Default `false`.
    */
@@ -97,8 +97,8 @@ export interface CopyOptions {
    */
   concurrency?: number | undefined;
   /**
-   * `stop`: reject with the first error. `continue`: copy everything else, and resolve with all errors in
-   * `result.errors`. Default `stop`.
+   * What to do after an error. `stop`: reject with the first error. `continue`: copy everything else, and resolve with
+   * all errors in `result.errors`. Default `stop`.
    */
   onError?: 'stop' | 'continue' | undefined;
   /** Aborts the copy. The job then rejects with `signal.reason`. */
@@ -134,7 +134,7 @@ export interface CopyOptions {
    * Default: everything.
    */
   include?: string | readonly string[] | undefined;
-  /** Exclude entries that match one of these globs, even if `include` matches them. Globs as in `include`. */
+  /** Exclude entries that match one of these globs, even if `include` matches them. Globs as in `include`. Default: none. */
   exclude?: string | readonly string[] | undefined;
   /**
    * Called for every entry below SRC that no other option excludes, before the entry is read. A falsy result excludes
