@@ -175,7 +175,8 @@ function preserveFor(
 ): CopyOptions['preserve'] {
   if (preserve === false) return false;
   if (archive || preserve === true) return true;
-  const kinds = new Set<PreserveKind>(preserve ?? (p ? [] : d ? ['mode'] : []));
+  // As in cp, which copies modes in any case.
+  const kinds = new Set<PreserveKind>(preserve ? ['mode', ...preserve] : d ? ['mode'] : []);
   if (p) for (const kind of usual) kinds.add(kind);
   if (d) kinds.add('hardLinks');
   return kinds.size > 0 || preserve ? [...kinds] : undefined;

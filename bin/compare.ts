@@ -1,5 +1,5 @@
-import { compareTrees } from '../lib/index.js';
-import type { CompareOptions, CompareResult, Difference } from '../lib/types.js';
+import { CopyError, compareTrees } from '../lib/index.js';
+import type { CompareOptions, CompareResult, CopyErrorLike, Difference } from '../lib/types.js';
 import type { Invocation } from './args.js';
 import { errorText } from './error-text.js';
 import { count, quoteName, toJsonLine } from './format.js';
@@ -23,12 +23,18 @@ export async function runCompare(invocation: Invocation): Promise<number> {
     if (error instanceof Interruption) return error.exitCode;
     const text = usageError(error) ?? `fastcp: ${errorText(error as Error, 'compare')}`;
     await err.line(text);
+    if (invocation.output.json && error instanceof CopyError) await printJson(failed(error), out);
     return 2;
   } finally {
     release();
     await out.flush();
     await err.flush();
   }
+}
+
+/** Of a comparison that could not begin. */
+function failed(error: CopyErrorLike): CompareResult {
+  return { differences: [], scanned: 0, errors: [error], errorCount: 1, durationMs: 0 };
 }
 
 function exitCodeOf({ errorCount, differences }: CompareResult): number {

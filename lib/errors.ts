@@ -133,6 +133,7 @@ export function errorOf(
   problem: Pick<NativeProblem, 'errno' | 'operation' | 'offset'>,
   path: string,
   dest: string,
+  hint = '',
 ): CopyError {
   const { errno, operation, offset } = problem;
   const [code, text, number] = systemError(errno);
@@ -140,7 +141,7 @@ export function errorOf(
   const where = { syscall: refusal ? 'cp' : operation, path, dest };
   if (refusal) {
     const [refused, because] = refusal;
-    const why = offset === undefined ? because : `${because} at byte ${offset}`;
+    const why = offset === undefined ? because + hint : `${because} at byte ${offset}`;
     const at = offset === undefined ? {} : { offset };
     return new CopyError(refused, describe(refused, why, where), {
       ...where,

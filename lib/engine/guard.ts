@@ -26,11 +26,24 @@ export async function refuseBySelection(
     }
     if (!request.mirror || request.compares || root.kind !== 'directory') continue;
     for (const name of repositories.map((one) => Buffer.from(one))) {
-      const there = await run(existing(join(root.dest, name), false));
-      if (!there || (await run(existing(join(root.src, name), false)))) continue;
+      if (
+        !(await isThere(join(root.dest, name))) ||
+        (await run(existing(join(root.src, name), false)))
+      )
+        continue;
       if (!request.deleteExcluded && (await answers.isExcluded(root, [name]))) continue;
       const why = `a mirror would delete the repository of the destination; exclude '${name}' to keep it`;
       throw refuse('ERR_FASTCP_MIRROR', why, src, dest);
     }
+  }
+}
+
+/** A directory whose mode keeps its owner out is opened up later, if at all. */
+async function isThere(path: Buffer): Promise<boolean> {
+  try {
+    return (await run(existing(path, false))) !== undefined;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EACCES') return false;
+    throw error;
   }
 }

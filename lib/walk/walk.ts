@@ -1,8 +1,8 @@
 /** Where the walk begins: what SRC is, where it lands, and whether that makes sense. */
 import type { BigIntStats } from 'node:fs';
-import { homedir } from 'node:os';
+import { constants, homedir } from 'node:os';
 import type { NativeRoot } from '../engine/native.js';
-import { CopyError, invalid, invalidValue, refuse } from '../errors.js';
+import { CopyError, errorOf, invalid, invalidValue, refuse } from '../errors.js';
 import type { Request } from '../request/options.js';
 import type { EntryKind } from '../types.js';
 import { namesDescriptor, openedPath } from './descriptor.js';
@@ -228,8 +228,9 @@ function* refuseDirectory(
   if (src.isDirectory() || into || likeNode || compares) return;
   if (!(yield* existing(target, false))?.isDirectory()) return;
   const dest = shown.dest(target);
-  const why = `the destination is a directory; to copy into it, write '${dest}/'`;
-  throw refuse('ERR_FS_CP_NON_DIR_TO_DIR', why, shown.src(sources[0] ?? target), dest);
+  const problem = { errno: -constants.errno.EISDIR, operation: 'cp' };
+  const hint = `; to copy into it, write '${dest}/'`;
+  throw errorOf(problem, shown.src(sources[0] ?? target), dest, hint);
 }
 
 /** Directories of which nobody means that all but a copy goes. */

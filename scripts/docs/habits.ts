@@ -174,8 +174,7 @@ export const habits: readonly Section[] = [
       {
         habit: 'cp -r --preserve=timestamps a new',
         fastcp: 'fastcp -r --preserve=timestamps a new',
-        except: ['mode'],
-        does: 'preserves exactly the listed kinds: modes are those of new files; `cp` would keep them but for the umask',
+        does: same,
       },
       {
         habit: 'cp -r --no-preserve=mode a new',

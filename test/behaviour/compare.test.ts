@@ -61,10 +61,10 @@ test('every difference, by path; a directory stands for what is in it', async ()
   symlinkSync('x', join(a, 'link'));
   symlinkSync('y', join(b, 'link'));
   expect(await compare()).toEqual([
-    'onlyInB directory /extra',
     'content file /directory/content',
     'metadata file /directory/mode',
     'onlyInB file /directory/new',
+    'onlyInB directory /extra',
     'onlyInA directory /gone',
     'content symlink /link',
     'onlyInA file /same',
@@ -288,7 +288,7 @@ describe('command', () => {
     '"$@" same <(echo s)',
   ])('a stream is trouble: %s', (script) => {
     const { status, stderr } = bash(script);
-    expect([status, stderr]).toEqual([2, expect.stringContaining('ERR_FASTCP_SOURCE_IS_STREAM')]);
+    expect([status, stderr]).toEqual([2, expect.stringContaining('open on a pipe')]);
   });
 
   test.for(['same same', 'same directory/content', '--json same same'])(
@@ -325,7 +325,7 @@ describe('command', () => {
       ['/nowhere', b],
     ]) {
       const { status, stderr } = run('--compare', ...trees);
-      expect([status, stderr]).toEqual([2, expect.stringContaining('ENOENT')]);
+      expect([status, stderr]).toEqual([2, expect.stringContaining('no such file or directory')]);
     }
     // Where there are differences, too.
     writeFileSync(join(b, 'same'), 't');

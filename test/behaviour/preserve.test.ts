@@ -421,7 +421,7 @@ describe('hard links', () => {
         expect(await copyTree(src, dest, { ...mirror, dryRun })).toMatchObject({
           files: 0,
           hardLinks: 0,
-          skipped: 3,
+          unchanged: 3,
         });
       }
       expect(groups(dest)).toEqual([['q/a', 'q/b', 'q/c']]);

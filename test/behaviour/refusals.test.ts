@@ -97,7 +97,7 @@ describe('refused at once', () => {
       tree,
       'src',
       'no/dest',
-      { code: 'ENOENT', where: "cp '@no'" },
+      { code: 'ENOENT', where: "'@no' does not exist" },
       { parents: false },
     ],
     [
@@ -105,7 +105,7 @@ describe('refused at once', () => {
       tree,
       'src',
       'no/no/dest',
-      { code: 'ENOENT', where: "cp '@no/no'" },
+      { code: 'ENOENT', where: "'@no/no' does not exist" },
       { parents: false },
     ],
     [
@@ -113,7 +113,7 @@ describe('refused at once', () => {
       tree,
       'src',
       'no/dest/',
-      { code: 'ENOENT', where: "cp '@no'" },
+      { code: 'ENOENT', where: "'@no' does not exist" },
       { parents: false },
     ],
     [
@@ -121,14 +121,14 @@ describe('refused at once', () => {
       `${tree}; touch f`,
       'src',
       'f/dest',
-      { code: 'ERR_FS_CP_DIR_TO_NON_DIR', where: "cp '@f'" },
+      { code: 'ERR_FS_CP_DIR_TO_NON_DIR', where: "'@f' is not a directory" },
     ],
     [
       'DEST/ is a file',
       `${tree}; touch f`,
       'src',
       'f/',
-      { code: 'ERR_FS_CP_DIR_TO_NON_DIR', where: "cp '@f'" },
+      { code: 'ERR_FS_CP_DIR_TO_NON_DIR', where: "'@f' is not a directory" },
     ],
     [
       'a file onto a directory',
