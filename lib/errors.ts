@@ -39,13 +39,15 @@ type Refusal = [code: ErrorCode, text: string];
  */
 function systemError(errno: number): [...Named, errno: number] {
   const code = nameOf(errno);
-  const text = unnamed[code];
-  if (text) return [code, text, errno];
+  const text = ownTexts[code];
   const known = getSystemErrorMap();
   const named = known.get(errno);
-  if (named) return [...named, errno];
-  for (const [number, [name, said]] of known) if (name === code) return [name, said, number];
-  return [code, `system error${code === `E${-errno}` ? ` ${-errno}` : ''}`, errno];
+  if (named) return [named[0], text ?? named[1], errno];
+  for (const [number, [name, said]] of known) {
+    if (name === code) return [code, text ?? said, number];
+  }
+  const unknown = `system error${code === `E${-errno}` ? ` ${-errno}` : ''}`;
+  return [code, text ?? unknown, errno];
 }
 
 function nameOf(errno: number): string {
@@ -64,7 +66,8 @@ export function nativeErrno({ code = '', errno = 0 }: NodeJS.ErrnoException): nu
   return native === undefined ? errno : -native;
 }
 
-const unnamed: Record<string, string | undefined> = {
+/** Of errors that libuv does not know, or says otherwise. */
+const ownTexts: Record<string, string | undefined> = {
   EDQUOT: 'disk quota exceeded',
   ESTALE: 'stale file handle: it was moved or removed meanwhile',
   // libuv says that of a socket.

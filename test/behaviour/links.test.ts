@@ -117,7 +117,7 @@ describe('hardLink', () => {
     await copyTree(src, dest, { hardLink: true });
     expect(await copyTree(src, dest, { hardLink: true })).toMatchObject({
       hardLinks: 0,
-      skipped: 2,
+      unchanged: 2,
     });
     expect(leftovers(dest)).toEqual([]);
   });

@@ -691,7 +691,7 @@ class World {
     const [from, to] = [random.pick(this.sources), random.pick(this.copies)];
     const exclude = random.chance(20) ? [`**/n${random.below(6)}`] : [];
     const options: CopyOptions = {
-      [random.chance(70) ? 'mirror' : 'update']: true,
+      [random.chance(70) ? 'mirror' : 'sync']: true,
       ...(exclude.length > 0 && { exclude }),
       ...(random.chance(20) && { preserve: true }),
       ...(random.chance(10) && { dereference: true }),

@@ -40,7 +40,7 @@ describe('what becomes of options', () => {
     ['-a', { preserve: true }],
     ['-ap', { preserve: true }],
     ['--archive --no-preserve', { preserve: false }],
-    ['--preserve=links,xattr', { preserve: ['hardLinks', 'xattrs'] }],
+    ['--preserve=links,xattr', { preserve: ['mode', 'hardLinks', 'xattrs'] }],
     ['--preserve=all --strict', { preserve: true, strict: true }],
     ['-L --fsync', { dereference: true, fsync: true }],
     ['-l', { hardLink: true }],

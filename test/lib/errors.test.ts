@@ -81,7 +81,7 @@ test.each([
 ])('refuse, dest %s', (dest, message) => {
   const error = refuse('EIO', 'why not', 'a', dest);
   expect(error).toBeInstanceOf(CopyError);
-  expect(error).toMatchObject({ code: 'CODE', message, path: 'a', syscall: 'cp' });
+  expect(error).toMatchObject({ code: 'EIO', message, path: 'a', syscall: 'cp' });
   expect('dest' in error).toBe(dest !== undefined);
   for (const absent of ['errno', 'result']) expect(error).not.toHaveProperty(absent);
 });

@@ -31,7 +31,7 @@ export const modes: Record<string, Mode> = {
   verify: { args: ['--verify'] },
   dereference: { args: ['-L'] },
   'hard links': { args: ['--link'], dest: 'different' },
-  symlinks: { args: ['--symlink'] },
+  symlinks: { args: ['--symbolic-link'] },
   backup: { args: ['--backup=numbered'], dest: 'different' },
   'backup without links': {
     args: ['--backup=numbered'],
@@ -50,7 +50,7 @@ export const modes: Record<string, Mode> = {
 const runs: [source: RegExp, mode: RegExp][] = [
   [/mirror|answers|questions/, /mirror/],
   [/attributes|metadata|access/, /archive/],
-  [/update|mark|sync_state/, /update|mirror/],
+  [/unchanged|mark|sync_state/, /update|mirror/],
   [/copy_content|compare/, /read and write|large|sparse|verify/],
   [/conflict|place/, /over|backup/],
   [/hard_links|copy_other/, /hard links|symlinks|dereference|archive/],
