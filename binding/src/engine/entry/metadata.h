@@ -1,7 +1,7 @@
 // Sets the metadata of copies in this order: owner, attributes, mode, timestamps.
 //
-// A change of the owner clears setuid, setgid and capabilities. An ACL changes the mode. A mode without write permission
-// forbids to set attributes. All steps but the last change timestamps. Called by entry/, the writers and tree/, by any
+// A change of the owner clears setuid, setgid and capabilities. An ACL changes the mode. A mode without write
+// permission forbids to set attributes. All steps but the last change timestamps. Called by entry/ and tree/, by any
 // worker. One worker has an entry at a time, and the last use ends only once, so no locks are needed.
 #pragma once
 
