@@ -1,4 +1,4 @@
-/** What can only be refused once the selection is known: DEST within SRC, and a mirror of another repository. */
+/** Checks that need the selection: DEST within SRC, and a mirror of another repository. */
 import { refuse } from '../errors.js';
 import type { Request } from '../request/options.js';
 import { join } from '../walk/paths.js';
@@ -6,7 +6,7 @@ import { run } from '../walk/steps.js';
 import { existing, type Walk } from '../walk/walk.js';
 import type { Answers } from './answers.js';
 
-/** What version control keeps of a repository in its root directory. */
+/** The directories of version control in the root of a repository. */
 const repositories = ['.git', '.hg', '.svn'];
 
 /**
