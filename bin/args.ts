@@ -407,7 +407,7 @@ export function createProgram(all = false): Command {
     .exitOverride();
 }
 
-/** A flag that no help shows; commander would take one with `no-` for the negation of another. */
+/** Creates a flag that no help shows. Commander would treat a flag with `no-` as the negation of another. */
 function named(flags: string, name: string): Option {
   const option = new Option(flags).hideHelp();
   option.attributeName = () => name;
@@ -415,7 +415,7 @@ function named(flags: string, name: string): Option {
   return option;
 }
 
-/** How a value is read, and for completions what values there are. */
+/** Sets how a value is read, and for completions the possible values. */
 function withParser(option: Option, name: string, choices?: readonly string[]): Option {
   if (option.negate) return option;
   const words = meanings[name as keyof CopyOptions];
@@ -444,7 +444,7 @@ function withParser(option: Option, name: string, choices?: readonly string[]): 
   }
 }
 
-/** Options that `--compare` goes by, as commander names them. */
+/** Options that have a meaning for `--compare`, as commander names them. */
 const meantToCompare = [
   'compare',
   ...['gitignore', 'onlyIgnored', 'ignoreFileName', 'include', 'exclude', 'oneFileSystem'],
@@ -460,7 +460,9 @@ function collectGlobs(value: string, previous?: string[]): string[] {
   return collect(globOf(value), previous);
 }
 
-/** Words of cp's, separated by commas; without a value as in cp: what -p preserves. */
+/**
+ * Parses words of cp, separated by commas. Without a value it returns the kinds that -p preserves, as in cp.
+ */
 function preserveOf(list: string): true | PreserveKind[] {
   if (list === '') return usual;
   const words = list.split(',');

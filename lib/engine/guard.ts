@@ -10,8 +10,8 @@ import type { Answers } from './answers.js';
 const repositories = ['.git', '.hg', '.svn'];
 
 /**
- * Rejects with `ERR_FS_CP_EINVAL` if a root's DEST lies within its SRC and is not excluded, and with
- * `ERR_FASTCP_MIRROR` if a mirror would delete a repository that SRC does not have.
+ * Rejects with `ERR_FS_CP_EINVAL` if a root's DEST lies within its SRC and is not excluded. Rejects
+ * with `ERR_FASTCP_MIRROR` if a mirror would delete a repository that SRC does not have.
  */
 export async function refuseBySelection(
   { roots, shown }: Walk,

@@ -178,7 +178,7 @@ function parseClass(
   return { characters, end: at + 1 };
 }
 
-/** Whether all of `text` from `start` matches. */
+/** Returns whether all of `text` from `start` matches. */
 export function matchesWildcard(wildcard: Wildcard, text: string, start: number): boolean {
   let at = start; // start of a segment of the text; beyond its length: none is left
   let part = 0;

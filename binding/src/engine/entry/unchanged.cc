@@ -76,7 +76,7 @@ bool is_taken_for_same(const Pair& pair, uint64_t step) {
 
 /**
  * Returns whether DEST's file has other hard links. They may belong to other files of SRC, however
- * many links SRC's file has. Setting metadata would change these names as well.
+ * many hard links SRC's file has. Setting metadata would change these names as well.
  */
 bool is_shared(const Pair& pair) { return pair.dst.link_count > 1 && !pair.options().compares; }
 

@@ -49,7 +49,7 @@ enum class Ctimes : uint8_t {
   foreign,       // nothing: another clock sets them, or they change at other times
 };
 
-/** The copy methods that may work between two devices. A failed method is never tried again. */
+/** Facts about a pair of devices, and the copy methods that may work between them. Learned by trying. */
 struct Route {
   uint64_t src_dev, dst_dev;
   std::atomic<bool> clone{true};
