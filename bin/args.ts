@@ -9,12 +9,12 @@ import { completions, type Shell, shells } from './completions.js';
 import { insteadOf } from './habits.js';
 import { readPatterns } from './patterns.js';
 
-/** What the user asked for, in the words of the library where it has them. */
+/** The parsed command line, in terms of the library if it has them. */
 export interface Invocation {
   sources: (string | Buffer)[];
   dest: string | Buffer;
   copy: CopyOptions;
-  /** The two trees are compared, and nothing is copied. */
+  /** Compares the two trees, and copies nothing. */
   compare: boolean;
   output: OutputOptions;
 }
@@ -22,15 +22,15 @@ export interface Invocation {
 export interface OutputOptions {
   json: boolean;
   quiet: boolean;
-  /** Each entry is printed that is copied, replaced or deleted: with `--verbose`, and in a dry run. */
+  /** Prints each entry that is copied, replaced or deleted: with `--verbose`, and in a dry run. */
   entries: boolean;
-  /** So is every other entry: excluded, skipped and unchanged ones. With `--verbose`. */
+  /** Also prints every other entry: excluded, skipped and unchanged ones. With `--verbose`. */
   all: boolean;
-  /** Undefined: as the surroundings suggest. */
+  /** Undefined: depends on the terminal. */
   progress: boolean | undefined;
 }
 
-/** What commander gives: the options that were given, named as in CopyOptions where they mean the same. */
+/** Commander's result: the options of the user, named as in CopyOptions if they mean the same. */
 interface Given extends CopyOptions {
   p?: boolean;
   archive?: boolean;
@@ -55,7 +55,7 @@ interface Given extends CopyOptions {
   progress?: boolean;
 }
 
-/** How the command line spells what the library calls otherwise, or what only the command line has. */
+/** Spellings of options whose names differ from the library's, or that only the command line has. */
 const spelledFor: Partial<Record<keyof CopyOptions, string[]>> = {
   force: ['clobber', 'errorOnExist'],
   preserve: ['preserve', 'archive', 'p', 'd'],
@@ -71,8 +71,8 @@ const spelledFor: Partial<Record<keyof CopyOptions, string[]>> = {
 };
 
 /**
- * Throws a CommanderError once the usage error, the help or the version has been written; its
- * exitCode is 0 for the last two.
+ * Throws a CommanderError after writing the usage error, the help or the version. Its exitCode is 0 for the
+ * last two.
  */
 export function parseArgs(argv: readonly string[]): Invocation {
   const program = createProgram();
@@ -102,7 +102,7 @@ export function parseArgs(argv: readonly string[]): Invocation {
   };
 }
 
-/** SRC and DEST among the words that are no options. */
+/** Finds SRC and DEST among the words that are no options. */
 function placesOf(
   words: readonly string[],
   { targetDirectory: into, noTargetDirectory: exactly, compare }: Given,
@@ -125,7 +125,7 @@ function placesOf(
   return { sources, dest: dest.replace(/(?!^)\/+$/, '') };
 }
 
-/** The library's options. */
+/** Returns the library's options. */
 function optionsOf(given: Given, error: (text: string) => never): CopyOptions {
   const { archive, p, d, b, clobber, jobs, failFast, mkpath, link, symbolicLink } = given;
   const { ignoreFileName, includeFrom = [], excludeFrom = [], backup } = given;
@@ -158,7 +158,7 @@ function optionsOf(given: Given, error: (text: string) => never): CopyOptions {
     ...(ignoreFileName && { ignoreFileNames: ignoreFileName }),
     ...(jobs !== undefined && { concurrency: jobs }),
     ...(mkpath === false && { parents: false }),
-    // Where the command line differs from the library, as cp does.
+    // The command line differs from the library here, as cp does.
     onError: failFast ? 'stop' : 'continue',
   };
 }
@@ -166,7 +166,7 @@ function optionsOf(given: Given, error: (text: string) => never): CopyOptions {
 const listOf = (value: string | readonly string[] | undefined): readonly string[] =>
   value === undefined ? [] : typeof value === 'string' ? [value] : value;
 
-/** `-d` adds hard links to what the others ask for; `--preserve`, `-a` and `-p` add up. */
+/** Adds hard links for `-d`. `--preserve`, `-a` and `-p` add up. */
 function preserveFor(
   preserve: CopyOptions['preserve'],
   archive: boolean | undefined,
@@ -182,7 +182,7 @@ function preserveFor(
   return kinds.size > 0 || preserve ? [...kinds] : undefined;
 }
 
-/** Names the options as they were typed. */
+/** Reports the options as the user typed them. */
 function refuseConflicts(
   program: Command,
   argv: readonly string[],
@@ -215,7 +215,7 @@ function refuseConflicts(
   }
 }
 
-/** An option of the library as the user typed it. */
+/** Returns the typed form of an option of the library. */
 function typedFor(program: Command, argv: readonly string[], name: keyof CopyOptions): string {
   const attributes: string[] = spelledFor[name] ?? [name];
   const option = program.options.find(
@@ -230,7 +230,7 @@ function spellingOf(program: Command, name: keyof CopyOptions): string {
   return program.options.find((one) => one.attributeName() === name)?.long ?? `--${name}`;
 }
 
-/** The short or the long form, whichever is there. */
+/** Returns the short or the long form, whichever was typed. */
 function typedAs({ short, long }: Option, argv: readonly string[]): string {
   const end = argv.indexOf('--');
   const words = end < 0 ? argv : argv.slice(0, end);
@@ -238,19 +238,19 @@ function typedAs({ short, long }: Option, argv: readonly string[]): string {
   return isLong || !short ? (long ?? short ?? '') : short;
 }
 
-/** What was asked for in place of a copy. */
+/** Prints text that replaces a copy, such as the help, and exits. */
 function print(text: string): never {
   process.stdout.write(text);
   throw new CommanderError(0, 'fastcp.printed', text);
 }
 
-/** Whether `--doctor` was asked for, and not a copy. */
+/** Returns whether the user asked for `--doctor` and not for a copy. */
 export function asksForDoctor(argv: readonly string[]): boolean {
   const end = argv.indexOf('--');
   return argv.slice(0, end === -1 ? argv.length : end).includes('--doctor');
 }
 
-/** A value that may be absent comes after '=' only: a word that follows is a path. */
+/** An optional value comes only after '='. A word that follows is a path. */
 function withoutValue(word: string, index: number, argv: readonly string[]): string {
   if (argv.slice(0, index).includes('--')) return word;
   if (optionalValues.includes(word)) return `${word}=`;
@@ -259,7 +259,7 @@ function withoutValue(word: string, index: number, argv: readonly string[]): str
 
 const usual: PreserveKind[] = ['mode', 'timestamps', 'ownership'];
 
-/** What --preserve takes: cp's words. */
+/** The words of cp after --preserve. */
 const preserveWords: Record<string, PreserveKind> = {
   mode: 'mode',
   timestamps: 'timestamps',
@@ -268,7 +268,7 @@ const preserveWords: Record<string, PreserveKind> = {
   links: 'hardLinks',
 };
 
-/** What the words of an option mean; the empty one stands for the option without a value. */
+/** The meanings of an option's words. The empty word stands for the option without a value. */
 const meanings: Partial<Record<keyof CopyOptions, Record<string, unknown>>> = {
   atomic: { '': true, 'two-step': 'two-step' },
   snapshot: { '': 'always', always: 'always', auto: 'auto', never: 'never' },
@@ -286,7 +286,7 @@ const meanings: Partial<Record<keyof CopyOptions, Record<string, unknown>>> = {
 
 const optionalValues = ['--atomic', '--snapshot', '--reflink', '--backup', '--preserve'];
 
-/** cp's words after --update=, as options of ours. */
+/** The words of cp after --update=, as fastcp's options. */
 const updates: Record<string, string> = {
   '--update=older': '--update',
   '--update=all': '--force',
@@ -294,7 +294,7 @@ const updates: Record<string, string> = {
   '--update=none-fail': '--error-on-exist',
 };
 
-/** Options of the command line alone, by the group in which the help shows them. */
+/** Options that only the command line has, by the group in which the help shows them. */
 const commandOptions: Record<keyof typeof groups, Spelling[]> = {
   select: [
     { group: 'select', flags: '--include-from <file>', help: 'read globs to include from a file' },
@@ -354,10 +354,13 @@ const commandOptions: Record<keyof typeof groups, Spelling[]> = {
   ],
 };
 
-/** Habits from cp and rsync that name the default here. */
+/** Options of cp and rsync that name fastcp's default. */
 const habits = ['-r, --recursive', '-R', '-P, --no-dereference', '--mkpath', '-f, --force'];
 
-/** `all`: the help also has the options that few people need; the others fit a screen. */
+/**
+ * Creates the parser. With `all` the help also has the options that few people need. The others fit on a
+ * screen.
+ */
 export function createProgram(all = false): Command {
   const program = new Command('fastcp')
     .usage('[options] SRC... DEST')
@@ -389,7 +392,7 @@ export function createProgram(all = false): Command {
     .configureHelp({
       visibleArguments: () => [],
       optionDescription: (option) => option.description,
-      // Without the blank lines between groups it fits a screen.
+      // Without blank lines between groups it fits on a screen.
       formatItemList: (heading, items) => (items.length > 0 ? [heading, ...items] : []),
     })
     .configureOutput({
@@ -405,7 +408,7 @@ export function createProgram(all = false): Command {
     .exitOverride();
 }
 
-/** A flag that no help shows; commander would take one with `no-` for the negation of another. */
+/** Creates a flag that no help shows. Commander would treat a flag with `no-` as the negation of another. */
 function named(flags: string, name: string): Option {
   const option = new Option(flags).hideHelp();
   option.attributeName = () => name;
@@ -413,7 +416,7 @@ function named(flags: string, name: string): Option {
   return option;
 }
 
-/** How a value is read, and for completions what values there are. */
+/** Sets how a value is read, and for completions the possible values. */
 function withParser(option: Option, name: string, choices?: readonly string[]): Option {
   if (option.negate) return option;
   const words = meanings[name as keyof CopyOptions];
@@ -442,7 +445,7 @@ function withParser(option: Option, name: string, choices?: readonly string[]): 
   }
 }
 
-/** Options that `--compare` goes by, as commander names them. */
+/** Options that have a meaning for `--compare`, as commander names them. */
 const meantToCompare = [
   'compare',
   ...['gitignore', 'onlyIgnored', 'ignoreFileName', 'include', 'exclude', 'oneFileSystem'],
@@ -458,7 +461,9 @@ function collectGlobs(value: string, previous?: string[]): string[] {
   return collect(globOf(value), previous);
 }
 
-/** Words of cp's, separated by commas; without a value as in cp: what -p preserves. */
+/**
+ * Parses words of cp, separated by commas. Without a value it returns the kinds that -p preserves, as in cp.
+ */
 function preserveOf(list: string): true | PreserveKind[] {
   if (list === '') return usual;
   const words = list.split(',');

@@ -1,6 +1,6 @@
 /**
- * The words of the command line as the system has them. Node decodes them as UTF-8 and loses the bytes of names
- * that are not; here each such byte is a lone surrogate, U+DC80 to U+DCFF, which no decoded word has.
+ * The words of the command line as bytes. Node decodes them as UTF-8 and loses bytes of names that are not
+ * UTF-8. Here each such byte is a lone surrogate, U+DC80 to U+DCFF, which no decoded word has.
  */
 import { isUtf8 } from 'node:buffer';
 import { existsSync, readFileSync } from 'node:fs';
@@ -8,7 +8,7 @@ import { existsSync, readFileSync } from 'node:fs';
 const replaced = '\ufffd';
 const escaped = /[\udc80-\udcff]/u;
 
-/** Throws an Error if the bytes of a word cannot be known. */
+/** Returns the words. Throws an Error if the bytes of a word cannot be found. */
 export function readArguments(): string[] {
   const words = process.argv.slice(2);
   if (!words.some((word) => word.includes(replaced))) return words;
@@ -21,12 +21,12 @@ export function readArguments(): string[] {
   );
 }
 
-/** The path that a word is. */
+/** Returns the path that a word stands for. */
 export function pathOf(word: string): string | Buffer {
   return escaped.test(word) ? encode(word) : word;
 }
 
-/** The glob that a word is: names that are not UTF-8 are matched a character per byte. */
+/** Returns the glob that a word stands for. Names that are not UTF-8 are matched a character per byte. */
 export function globOf(word: string): string {
   const segments = word.split('/');
   return segments
@@ -34,12 +34,12 @@ export function globOf(word: string): string {
     .join('/');
 }
 
-/** Whether all of a word is UTF-8. */
+/** Returns whether all of a word is UTF-8. */
 export function isText(word: string): boolean {
   return !escaped.test(word);
 }
 
-/** All words, those of Node before the script too. Empty where the system does not tell. */
+/** Returns all words, including those of Node before the script. Empty if the system does not provide them. */
 function commandLine(): Buffer[] {
   try {
     const words = readFileSync('/proc/self/cmdline', 'latin1').split('\0').slice(0, -1);

@@ -5,16 +5,16 @@ import { RemainingTime } from './remaining-time.js';
 
 export interface Progress {
   update(sofar: CopyProgress): void;
-  /** Makes room for a line of text; the next update draws again. */
+  /** Makes room for a line of text. The next update draws the bar again. */
   clear(): void;
-  /** For good. */
+  /** Ends the bar for good. */
   stop(): void;
 }
 
-/** Copies that take less show no bar: it would only flicker. */
+/** Shorter copies show no bar, because it would only flicker. */
 const QUIET_MS = 200;
 
-/** `deletes`: the copy may delete entries, and the bar shows how many. */
+/** Creates a bar. `deletes`: the copy may delete entries, and the bar shows their number. */
 export function createBar(stream: NodeJS.WriteStream, deletes: boolean): Progress {
   const remaining = new RemainingTime();
   let left: number | undefined;
@@ -26,7 +26,7 @@ export function createBar(stream: NodeJS.WriteStream, deletes: boolean): Progres
     hideCursor: false,
     clearOnComplete: true,
     noTTYOutput: true,
-    // Signals are ours to handle.
+    // fastcp handles signals itself.
     gracefulExit: false,
   };
   const bar = new SingleBar(options);
@@ -47,9 +47,8 @@ export function createBar(stream: NodeJS.WriteStream, deletes: boolean): Progres
 }
 
 /**
- * What cli-progress draws on, in the place of its own `Terminal`, which goes back to where the bar began:
- * in a terminal that was resized that is somewhere else. This one leaves cursor and wrapping as they are
- * and takes back what it has written.
+ * Replaces cli-progress's own `Terminal`, which returns to the place where the bar began. In a resized terminal
+ * that is another place. This class does not change cursor and wrapping, and removes its own output.
  */
 class Row {
   #stream: NodeJS.WriteStream;
@@ -60,20 +59,20 @@ class Row {
   }
 
   isTTY(): boolean {
-    return this.#stream.isTTY === true; // off a terminal it is undefined
+    return this.#stream.isTTY === true; // undefined if the stream is not a terminal
   }
 
-  /** The `^C` that a terminal echoes has room, too. */
+  /** The `^C` that a terminal echoes also has room. */
   getWidth(): number {
     return this.isTTY() ? this.#stream.columns - 2 : 80;
   }
 
-  /** To the bar's begin, by the width as it is now: a terminal that became narrower has broken the line. */
+  /** Goes to the bar's beginning, by the present width: a terminal that became narrower has broken the line. */
   cursorTo(): void {
     if (!this.#shown) return;
     const rowsAbove = Math.ceil(this.#shown.length / Math.max(this.#stream.columns, 1)) - 1;
     this.#shown = '';
-    // Row by row: what clears the rest of a screen may keep it as history.
+    // Row by row, because some terminals store a cleared screen as history.
     this.#stream.write(`\r\u001b[2K${'\u001b[1A\u001b[2K'.repeat(rowsAbove)}`);
   }
 
@@ -86,7 +85,7 @@ class Row {
     this.#stream.write('\n');
   }
 
-  // Nothing of this has to be restored.
+  // This class changes nothing that has to be restored.
   cursor(): void {}
   cursorSave(): void {}
   cursorRestore(): void {}

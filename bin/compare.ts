@@ -8,7 +8,10 @@ import { Output } from './output.js';
 import { jsonVersion, serializeError } from './report-json.js';
 import { usageError } from './usage-error.js';
 
-/** Prints how two trees differ. 0: they do not. 1: they do. 2: something could not be read, or wrong usage. */
+/**
+ * Prints how two trees differ. Returns 0 if they are equal, 1 if they differ, and 2 after an error or wrong
+ * usage.
+ */
 export async function runCompare(invocation: Invocation): Promise<number> {
   const abort = new AbortController();
   const out = new Output(process.stdout, abort.signal);

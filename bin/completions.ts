@@ -5,12 +5,12 @@ export type Shell = (typeof shells)[number];
 
 const writers: Record<Shell, (options: readonly Option[]) => string> = { bash, zsh, fish };
 
-/** A script by which `shell` completes the options that the help of `program` has. */
+/** Returns a script with which `shell` completes the options in the help of `program`. */
 export function completions(shell: Shell, program: Command): string {
   return writers[shell](program.createHelp().visibleOptions(program));
 }
 
-/** Without the package bash-completion; `--reflink=auto` is three words to bash. */
+/** Works without the package bash-completion. Bash treats `--reflink=auto` as three words. */
 function bash(options: readonly Option[]): string {
   const names = options.flatMap(namesOf).join(' ');
   const values = options
@@ -44,7 +44,7 @@ complete -o bashdefault -o default -F _fastcp fastcp
 `;
 }
 
-/** As a file \`_fastcp\` in $fpath, or sourced. */
+/** Works as a file \`_fastcp\` in $fpath, or sourced. */
 function zsh(options: readonly Option[]): string {
   const specs = options.map((option) => {
     const names = namesOf(option);

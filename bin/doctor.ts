@@ -1,4 +1,4 @@
-/** `fastcp --doctor`: what the file systems of directories can do, for people or as JSON. */
+/** `fastcp --doctor`: prints what the file systems of directories support, for people or as JSON. */
 import { Command } from 'commander';
 import type { Diagnosis, DirectoryDiagnosis } from '../lib/doctor/types.js';
 import { doctor, makeSnapshotSource } from '../lib/index.js';
@@ -103,7 +103,7 @@ function directoryLines(directory: DirectoryDiagnosis): string[] {
   const { path, fileSystem, mountPoint, readOnly, obstacle, longestName, can } = directory;
   const lines = [`${quoteName(path)}:`];
   const how = readOnly ? ', read-only' : '';
-  const where = mountPoint && `, ${quoteName(mountPoint)}`; // not every system tells
+  const where = mountPoint && `, ${quoteName(mountPoint)}`; // not every system reports it
   lines.push(row('file system', `${fileSystem || 'unknown'}${where}${how}`));
   lines.push(row('free', `${bytes(directory.freeBytes)} of ${bytes(directory.bytes)}`));
   const { inodes, freeInodes } = directory;

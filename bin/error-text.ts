@@ -5,8 +5,8 @@ import { asOptions } from './usage-error.js';
 const removals = ['unlink', 'rmdir'];
 
 /**
- * What failed, on which path, and why: `cannot copy 'a' to 'b': permission denied`. `detailed` adds code and system
- * call.
+ * Says what failed, on which path, and why: `cannot copy 'a' to 'b': permission denied`. With `detailed` adds
+ * code and system call.
  */
 export function errorText(
   error: Error & Partial<CopyErrorLike> & { reason?: string },

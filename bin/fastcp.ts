@@ -8,7 +8,7 @@ import { sizePool } from './pool.js';
 sizePool();
 ignoreBrokenPipes();
 main().then(
-  // Not process.exit(): output may still be on its way.
+  // Not process.exit(), because output may still be waiting.
   (exitCode) => {
     process.exitCode ||= exitCode;
   },
@@ -18,7 +18,7 @@ main().then(
   },
 );
 
-/** 0: done. 1: something failed. 2: wrong usage. 128 + n: interrupted by signal n. */
+/** Returns 0 if done, 1 if something failed, 2 for wrong usage, and 128 + n after signal n. */
 async function main(): Promise<number> {
   try {
     const argv = readArguments();
@@ -28,7 +28,7 @@ async function main(): Promise<number> {
     }
     const invocation = parseArgs(argv);
     if (invocation.compare) trouble.exitCode = 2;
-    // Loaded late, the addon with it: help and usage errors need none of it.
+    // Loaded late, together with the addon: help and usage errors do not need them.
     const { run } = await import('./run.js');
     return await run(invocation);
   } catch (error) {

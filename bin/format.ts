@@ -1,4 +1,4 @@
-/** What copies a file's content in one call. */
+/** The system call that copies a file's content. */
 export const systemCopy = process.platform === 'darwin' ? 'fcopyfile' : 'copy_file_range';
 
 const UNITS = ['bytes', 'kB', 'MB', 'GB', 'TB', 'PB'];
@@ -12,28 +12,28 @@ export function escapeControls(text: string): string {
   return text.replace(UNSAFE, (char) => SHORT[char] ?? unicodeEscape(char));
 }
 
-/** As it is where that is safe, else in a form that a shell takes back: `$'a\nb'`. */
+/** Returns a name unchanged if that is safe. Otherwise quotes it in a form that a shell accepts: `$'a\nb'`. */
 export function quoteName(name: string): string {
   if (name.search(UNSAFE) === -1) return name;
   return `$'${escapeControls(name.replace(/[\\']/g, '\\$&'))}'`;
 }
 
-/** JSON leaves DEL and the upper control characters as they are. */
+/** Also escapes DEL and the upper control characters, which JSON does not. */
 export function toJsonLine(value: object): string {
   return JSON.stringify(value).replace(UNSAFE, unicodeEscape);
 }
 
-/** `1,234`. Intl would do it, and take 15 ms to load. */
+/** Returns for example `1,234`. Intl takes 15 ms to load. */
 export function number(value: number): string {
   return value.toFixed(0).replace(/\B(?=(?:\d{3})+$)/g, ',');
 }
 
-/** `1 file`, `1,234 files` */
+/** Returns for example `1 file` or `1,234 files`. */
 export function count(value: number, noun: string, plural = `${noun}s`): string {
   return `${number(value)} ${value === 1 ? noun : plural}`;
 }
 
-/** Three digits, decimal units: `1.33 GB` */
+/** Returns three digits with a decimal unit, such as `1.33 GB`. */
 export function bytes(value: number): string {
   let unit = 0;
   // 999.5 would be rounded to 1000.
@@ -45,14 +45,14 @@ export function bytes(value: number): string {
   return `${value.toFixed(digits)} ${value === 1 && unit === 0 ? 'byte' : UNITS[unit]}`;
 }
 
-/** `45 ms`, `2.9 s`, `3:05 min`, `1:02:03 h` */
+/** Returns for example `45 ms`, `2.9 s`, `3:05 min` or `1:02:03 h`. */
 export function duration(ms: number): string {
   if (ms < 999.5) return `${ms.toFixed(0)} ms`;
   if (ms < 59_950) return `${(ms / 1000).toFixed(1)} s`;
   return `${clock(ms)} ${ms < 3_600_000 ? 'min' : 'h'}`;
 }
 
-/** `0:02`, `1:02:03` */
+/** Returns for example `0:02` or `1:02:03`. */
 export function clock(ms: number): string {
   const seconds = Math.floor(ms / 1000);
   const parts = [Math.floor(seconds / 60) % 60, seconds % 60];
@@ -60,7 +60,7 @@ export function clock(ms: number): string {
   return parts.map((part, index) => (index === 0 ? part : String(part).padStart(2, '0'))).join(':');
 }
 
-/** A rate; a millisecond at least, so that nothing is divided by zero. */
+/** Returns a rate. Uses at least a millisecond, so that nothing is divided by zero. */
 export function perSecond(value: number, ms: number): number {
   return (value * 1000) / Math.max(ms, 1);
 }

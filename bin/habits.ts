@@ -1,10 +1,10 @@
-/** Options of cp, rsync and others that fastcp does not have, and what to use instead. */
+/** Options of cp, rsync and others that fastcp does not have, and their replacements. */
 
 const always = 'fastcp always does this; leave the option out';
 const notNeeded = 'not needed for local copies; leave it out';
 const mirror = 'use --mirror';
 
-/** By the option; several spellings share a line. */
+/** By the option. Several spellings share a line. */
 const instead: Record<string, string> = {
   '-i --interactive': 'use -n to keep existing files, or --dry-run to see them first',
   '--parents':
@@ -75,12 +75,12 @@ const byOption = new Map(
 );
 
 /**
- * A usage error of commander's in our words, with what to use instead of an option that fastcp does not have. A wrong
- * value is reported as `--sparse: unknown value 'x'; known are …`.
+ * Rewrites a usage error of commander. For an option that fastcp does not have, names a replacement. A wrong
+ * value becomes `--sparse: unknown value 'x'; known are …`.
  */
 export function insteadOf(text: string, known: readonly string[]): string {
   const [, word = '', value] = /^error: unknown option '([^'=]+)(=[^']*)?'/.exec(text) ?? [];
-  // The first of several short ones.
+  // The first of several short options.
   const option = /^-[A-Za-z]{2,4}$/.test(word) ? word.slice(0, 2) : word;
   const hint = byOption.get(option);
   if (hint !== undefined) return `error: unknown option '${option}': ${hint}\n`;
@@ -97,5 +97,5 @@ export function insteadOf(text: string, known: readonly string[]): string {
     .replace(/Allowed choices are (.*)\./, 'known are $1');
 }
 
-/** For the tests: every option that has a hint. */
+/** Every option that has a hint. For tests. */
 export const knownHabits: readonly string[] = [...byOption.keys()];

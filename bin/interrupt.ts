@@ -1,18 +1,20 @@
 import { constants } from 'node:os';
 
 /**
- * Signals that ask a process to end and leave it the time to do so: Ctrl-C, kill(1), a terminal or an ssh
- * connection that is closed, and a batch system's limit on CPU time. SIGQUIT (Ctrl-\) is for ending at once with
- * a core file, SIGUSR1 is Node's own, and nobody sends the others (SIGALRM, SIGUSR2, …) unasked: they keep their
- * default action. Node resets ignored signals when it starts, so the SIGHUP of nohup(1) cannot be told from another.
+ * Signals that ask a process to end and leave it time for that: Ctrl-C, kill(1), a closed terminal or ssh
+ * connection, and a batch system's limit of CPU time.
+ *
+ * SIGQUIT (Ctrl-\) is for ending at once with a core file, and SIGUSR1 is Node's own. Nobody sends the others
+ * (SIGALRM, SIGUSR2, …) unasked. All these have their default action. Node resets ignored signals when it starts, so
+ * the SIGHUP of nohup(1) cannot be distinguished from another.
  */
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGXCPU'] as const;
 
 type Signal = (typeof SIGNALS)[number];
 
-/** The reason of an abort that a signal asked for. */
+/** The reason of an abort by a signal. */
 export class Interruption extends Error {
-  /** As a shell gives it. */
+  /** The same code as in a shell. */
   readonly exitCode: number;
 
   constructor(signal: Signal) {
@@ -21,12 +23,15 @@ export class Interruption extends Error {
   }
 }
 
-/** Milliseconds in which further signals are the same one: timeout(1) sends it to the process and to its group. */
+/**
+ * Milliseconds in which further signals count as the same one, because timeout(1) sends it to the process and
+ * to its group.
+ */
 const sameSignal = 1000;
 
 /**
- * The first signal aborts. After a second the default action is back, so that another signal kills at once,
- * whatever JavaScript is doing.
+ * The first signal aborts. After a second the default action returns, so that another signal kills at once,
+ * even if JavaScript is busy.
  */
 export function abortOnSignals(controller: AbortController): () => void {
   const onSignal = (signal: Signal) => {

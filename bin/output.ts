@@ -1,17 +1,17 @@
 import { once } from 'node:events';
 
-/** Lines that come in one go leave in one write, but no more than this waits. */
+/** Lines of one turn are written together, but no more bytes than this wait. */
 const GATHERED = 64 * 1024;
 
 /**
- * The exit code if what fails is the command itself: its output, or loading the addon. `--compare` sets 2, since
- * its 1 means that the trees differ.
+ * The exit code if the command itself fails: its output, or loading the addon. `--compare` sets 2, because its
+ * 1 means that the trees differ.
  */
 export const trouble = { exitCode: 1 };
 
 /**
- * A reader that has gone (`fastcp -v … | head`) must end neither the process nor the copy: half a
- * tree without a word would look like a whole one. What is written to it from then on is dropped.
+ * Ignores a closed reader (`fastcp -v … | head`), which must end neither the process nor the copy. Half a tree
+ * without a message would look like a whole one. Later output is dropped.
  */
 export function ignoreBrokenPipes(): void {
   for (const stream of [process.stdout, process.stderr]) {
@@ -23,14 +23,16 @@ export function ignoreBrokenPipes(): void {
   }
 }
 
-/** Lines to a stream, at the pace of its reader; once `signal` is aborted nothing waits for it. */
+/**
+ * Writes lines to a stream, at the pace of its reader. After an abort of `signal` nothing waits for the reader.
+ */
 export class Output {
   readonly #stream: NodeJS.WritableStream;
   readonly #signal: AbortSignal;
   #gathered = '';
   #scheduled: NodeJS.Immediate | undefined;
   #drained: Promise<unknown> | undefined;
-  /** The reader has gone. */
+  /** The reader has closed the stream. */
   #closed = false;
 
   constructor(stream: NodeJS.WritableStream, signal: AbortSignal) {
@@ -41,24 +43,24 @@ export class Output {
     });
   }
 
-  /** Resolves when the stream takes more. */
+  /** Resolves when the stream accepts more. */
   async line(text: string): Promise<void> {
     this.#gathered += `${text}\n`;
     if (this.#gathered.length >= GATHERED) return this.flush();
     this.#scheduled ??= setImmediate(() => void this.flush());
   }
 
-  /** May run several times at once: whoever comes first after a wait takes all there is. */
+  /** May run several times at once. The first call after a wait writes everything. */
   async flush(): Promise<void> {
     clearImmediate(this.#scheduled);
     this.#scheduled = undefined;
-    // Not awaited where nothing is: a caller that has taken the bar away writes before it can be drawn again.
+    // Awaits only if necessary. A caller that has removed the bar must write before the bar is drawn again.
     if (this.#drained) await this.#drained;
     while (this.#gathered !== '' && !this.#closed) {
       const text = this.#gathered;
       this.#gathered = '';
       if (this.#stream.write(text)) return;
-      // Rejects when the reader goes or the wait is called off; either way it is over.
+      // Rejects when the reader closes the stream or the wait is aborted. Either way the wait is over.
       this.#drained = once(this.#stream, 'drain', { signal: this.#signal })
         .catch(() => {})
         .then(() => {

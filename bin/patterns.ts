@@ -1,7 +1,7 @@
-/** The files of --include-from and --exclude-from, as rsync reads them. */
+/** Reads the files of --include-from and --exclude-from, as rsync does. */
 import { readFileSync } from 'node:fs';
 
-/** One glob per line; empty lines and those that begin with `#` or `;` mean nothing. `-` is standard input. */
+/** One glob per line. Ignores empty lines and lines that begin with `#` or `;`. `-` is standard input. */
 export function readPatterns(file: string, error: (text: string) => never): string[] {
   const lines = read(file, error).split(/\r?\n/);
   return lines.flatMap((line, index) => {

@@ -1,16 +1,16 @@
 import { availableParallelism } from 'node:os';
 
 /**
- * The threads that libuv's pool gets: one for each worker and one that stays free for the rest of
- * the process. Workers that wait for a disk need no core, so a small machine gets eight all the same.
+ * Returns the size of libuv's pool: a thread for each worker, and one that stays free for the rest of the
+ * process. Workers that wait for a disk need no core, so even a small machine gets eight.
  */
 export function poolSize(argv: readonly string[], cores: number): number {
   return (jobsIn(argv) ?? Math.max(cores, 8)) + 1;
 }
 
 /**
- * Must run before anything uses the pool, which takes its size only once; so it looks for `--jobs` by
- * itself, roughly: what is wrong there, the real parser tells soon after.
+ * Must run before anything uses the pool, which reads its size only once. So it parses `--jobs` roughly by
+ * itself. The real parser reports errors soon after.
  */
 export function sizePool(): void {
   process.env.UV_THREADPOOL_SIZE ||= String(

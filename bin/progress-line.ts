@@ -1,4 +1,4 @@
-/** What the bar shows: text of columns whose widths stay the same from one frame to the next. */
+/** Formats the bar's line: columns whose widths do not change from one frame to the next. */
 import type { CopyProgress } from '../lib/types.js';
 import { bytes, clock, number, perSecond } from './format.js';
 
@@ -6,13 +6,13 @@ const WIDEST_BAR = 30;
 const NARROWEST_BAR = 8;
 const GAP = '  ';
 
-/** Entries that may be in work at a time. */
+/** The number of entries that may be in work at a time. */
 const IN_WORK = 64;
 
 interface Shown {
   /** The copy may delete entries. */
   deletes: boolean;
-  /** Milliseconds until the end; undefined while that is not known. */
+  /** Milliseconds until the end; undefined while unknown. */
   left: number | undefined;
   /** Nothing is in work any more. */
   ended?: boolean;
@@ -20,25 +20,28 @@ interface Shown {
 
 /** As wide as in other lines of the same `total`. */
 interface Column {
-  /** Who has room first where not all have. */
+  /** The order in which columns get room if not all have room. */
   rank: number;
   text: string;
 }
 
 /**
- * Entries that are finished. An entry is scanned when work on it begins; when it is finished another counter has it, too.
- * But none has failed entries, and directories that DEST had: these are told from entries in work by their number.
+ * Returns the number of finished entries. An entry counts as scanned when work on it begins, and in another
+ * counter when it is finished. Failed entries and directories that DEST had are in no other counter. Only their
+ * number distinguishes them from entries in work.
  */
 export function entriesDone(state: CopyProgress): number {
   const { scanned, files, directories, symlinks, hardLinks, special, unchanged, skipped } = state;
   const finished = files + directories + symlinks + hardLinks + special + unchanged + skipped;
-  // At most `scanned`, because a mount point is a directory and skipped.
+  // At most `scanned`, because a mount point is both a directory and skipped.
   return Math.min(scanned, Math.max(finished, scanned - IN_WORK));
 }
 
-/** One line, in no colours, that is shorter than `width`. The bar has what the columns leave. */
+/**
+ * Returns one line without colours that is shorter than `width`. The bar gets the room that the columns leave.
+ */
 export function progressLine(state: CopyProgress, width: number, shown: Shown): string {
-  // The last column stays empty: some terminals wrap as soon as it is written.
+  // The last column stays empty, because some terminals wrap as soon as it is written.
   const room = Math.max(width - 1, 0);
   const { total, scanned } = state;
   const done = shown.ended ? scanned : entriesDone(state);
@@ -55,7 +58,7 @@ export function progressLine(state: CopyProgress, width: number, shown: Shown): 
   return `${bar}${GAP}${percent}${GAP}${text}`.trimEnd();
 }
 
-/** In the order in which they are shown. */
+/** Returns the columns in the order in which they are shown. */
 function columnsOf(state: CopyProgress, done: number, { deletes, left }: Shown): Column[] {
   const { durationMs, total, files, deleted } = state;
   const of = total === undefined ? '' : `/${number(total)}`;
@@ -78,7 +81,7 @@ function size(value: number): string {
     .padStart(7);
 }
 
-/** As many columns as have room, the first in rank at least. */
+/** Returns as many columns as have room, by rank, and at least the first. */
 function fitting(columns: Column[], room: number): string {
   const text = columns.map((column) => column.text).join(GAP);
   if (text.length <= room || columns.length === 1) return text;

@@ -3,9 +3,9 @@ import type { Progress } from './bar.js';
 
 export const silent: Progress = { update() {}, clear() {}, stop() {} };
 
-/** `deletes`: the copy may delete entries. */
+/** Creates the progress bar of a copy. `deletes`: the copy may delete entries. */
 export async function createProgress(deletes: boolean): Promise<Progress> {
-  const { createBar } = await import('./bar.js'); // late: most runs show none
+  const { createBar } = await import('./bar.js'); // loaded late: most runs show no bar
   return createBar(process.stderr, deletes);
 }
 
@@ -16,7 +16,7 @@ export function showsProgress(output: OutputOptions): boolean {
 function isWelcome(output: OutputOptions): boolean {
   const { CI = '', TERM } = process.env;
   const inCi = !['', '0', 'false'].includes(CI);
-  // Lines that run through the same terminal show progress enough.
+  // Lines on the same terminal show enough progress.
   const printsLines = output.entries && process.stdout.isTTY;
   return (
     process.stderr.isTTY &&

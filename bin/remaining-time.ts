@@ -1,25 +1,25 @@
-/** How long a copy will go on: an estimate that people can read, because it seldom changes its mind. */
+/** Estimates how long a copy will go on. The estimate is readable because it seldom changes. */
 import type { CopyProgress } from '../lib/types.js';
 import { entriesDone } from './progress-line.js';
 
-/** Before that the pace says little. */
+/** Before that, the pace is unreliable. */
 const SETTLED_MS = 2000;
-/** Work of so long ago counts for a third. */
+/** Work of this age counts for a third. */
 const MEMORY_MS = 10_000;
 const SAMPLE_MS = 100;
-/** What is shown counts down by itself for at least so long. */
+/** The shown time counts down by itself for at least this time. */
 const KEPT_MS = 2000;
 
 export class RemainingTime {
   #at = 0;
   #done = 0;
-  // Of late: older ones count for less.
+  // Recent entries; older ones count for less.
   #entries = 0;
   #ms = 0;
   #end: number | undefined;
   #endSetAt = 0;
 
-  /** To be called often. Milliseconds; undefined while nobody can tell. */
+  /** Call it often. Returns milliseconds; undefined while no estimate is possible. */
   update(state: CopyProgress): number | undefined {
     const { durationMs, total } = state;
     const done = entriesDone(state);

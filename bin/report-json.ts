@@ -6,10 +6,12 @@ import { isWanted, type Report } from './report.js';
 
 const PROGRESS_INTERVAL_MS = 100;
 
-/** Of the format: a higher number means that a program that reads it has to be looked at. */
+/** The version of the format. A higher number means that programs that read it must be checked. */
 export const jsonVersion = 1;
 
-/** JSON for programs, one object a line on `out`; the last is the result, whatever the outcome. */
+/**
+ * Writes JSON for programs, one object per line, to `out`. The last object is the result, for every outcome.
+ */
 export function createJsonReport(options: OutputOptions, out: Output): Report {
   let nextProgress = 0;
 
@@ -40,7 +42,7 @@ export function serializeEvent(event: CopyEvent): object {
   return event;
 }
 
-/** The fields that JSON.stringify would leave out, as those of an Error are not its own or hidden. */
+/** Returns fields that JSON.stringify would omit, because those of an Error are inherited or hidden. */
 export function serializeError({
   code,
   errno,

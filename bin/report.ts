@@ -15,7 +15,7 @@ import {
 } from './format.js';
 import type { Output } from './output.js';
 
-/** What becomes of events and of the result. Each promise resolves when the reader takes more. */
+/** Prints events and the result. Each promise resolves when the reader accepts more. */
 export interface Report {
   event(event: CopyEvent): Promise<void>;
   end(result: CopyResult, outcome: Outcome, exitCode: number): Promise<void>;
@@ -24,7 +24,7 @@ export interface Report {
 /** `failed`: with at least one error. */
 export type Outcome = 'done' | 'failed' | 'interrupted';
 
-/** Text for people: entries and the summary on `out`, everything that went wrong on `err`. */
+/** Prints text for people: entries and the summary on `out`, errors and warnings on `err`. */
 export function createTextReport(
   { dest: given, copy, output }: Invocation,
   out: Output,
@@ -39,7 +39,7 @@ export function createTextReport(
   async function complain(text: string): Promise<void> {
     await err.line(`fastcp: ${text}`);
     progress.clear();
-    await err.flush(); // at once, while the bar is away
+    await err.flush(); // at once, while the bar is hidden
   }
 
   return {
@@ -64,7 +64,7 @@ export function createTextReport(
       if (outcome !== 'done' && result.replaced !== undefined) {
         const what = outcome === 'failed' ? 'not complete' : outcome;
         if (result.replaced) await complain(`${quoteName(dest)} was replaced`);
-        // The error has said where the old and the new tree are.
+        // The error has already said where the old and the new tree are.
         else if (!halfway) await complain(`${what}: ${quoteName(dest)} ${unreplaced(dest)}`);
       } else if (outcome === 'interrupted' || (outcome === 'failed' && stops)) {
         const left = incomplete(result, outcome, copy.dryRun ? undefined : dest);
@@ -81,18 +81,18 @@ function unreplaced(dest: string): string {
   return existsSync(dest) ? 'was left as it was' : 'was not created';
 }
 
-/** Where nothing was found the error has said all. */
+/** If nothing was scanned, the error has said everything. */
 function hasLooked(result: CopyResult): boolean {
   const { unchanged, skipped, deleted, errorCount } = result;
   return created(result) + unchanged + skipped + deleted > 0 || errorCount === 0;
 }
 
-/** Whether an entry is to be printed. */
+/** Returns whether an entry has to be printed. */
 export function isWanted({ action }: EntryEvent, { entries, all }: OutputOptions): boolean {
   return action === 'skip' || action === 'exclude' ? all : entries;
 }
 
-/** `copy a -> b`, or `exclude a.log (.gitignore:3:*.log)` */
+/** Returns for example `copy a -> b`, or `exclude a.log (.gitignore:3:*.log)`. */
 function entryLine({ action, path, dest, reason }: EntryEvent): string {
   if (action === 'delete') return `delete ${quoteName(dest)}`;
   if (action === 'exclude') return `exclude ${quoteName(path)} (${escapeControls(reason ?? '')})`;
@@ -108,7 +108,7 @@ const actionNames = {
   skip: 'skip',
 } as const;
 
-/** Undefined where nothing was done and the error has said all. */
+/** Returns undefined if nothing was done and the error has said everything. */
 export function incomplete(
   result: CopyResult,
   outcome: Outcome,
@@ -120,13 +120,16 @@ export function incomplete(
   return `${what}: ${count(result.files, 'file')} copied, ${quoteName(dest)} is incomplete`;
 }
 
-/** Entries that were created or replaced. */
+/** Returns the number of entries that were created or replaced. */
 function created(result: CopyResult): number {
   const { files, directories, symlinks, hardLinks, special, snapshots } = result;
   return files + directories + symlinks + hardLinks + special + snapshots;
 }
 
-/** `Copied 3 files, 1 directory, 12 kB in 2.9 s (45,000 files/s): 1 cloned, 2 read and written; 1 error` */
+/**
+ * Returns for example `Copied 3 files, 1 directory, 12 kB in 2.9 s (45,000 files/s): 1 cloned, 2 read and
+ * written; 1 error`.
+ */
 export function summary(result: CopyResult): string {
   const { durationMs, methods, unchanged, deleted, skipped, errorCount } = result;
   if (unchanged > 0 && created(result) + deleted + skipped + errorCount === 0) {
@@ -138,7 +141,7 @@ export function summary(result: CopyResult): string {
     methods.copyFileRange && `${number(methods.copyFileRange)} by ${systemCopy}`,
     methods.readWrite && `${number(methods.readWrite)} read and written`,
   ];
-  // A rate taken from a few milliseconds says nothing.
+  // A rate over a few milliseconds means nothing.
   const pace = durationMs >= 1000 && result.files > 0 ? ` (${rate})` : '';
   const how = list(ways);
   const took = ` in ${duration(durationMs)}${pace}${how && `: ${how}`}`;
@@ -172,7 +175,7 @@ function rest(result: CopyResult, deleted = 'deleted'): string {
   return list(parts) && `; ${list(parts)}`;
 }
 
-/** Zeros are left out. */
+/** Joins the parts, without zeros. */
 function list(parts: readonly (string | number)[]): string {
   return parts.filter(Boolean).join(', ');
 }

@@ -35,7 +35,7 @@ export async function run(invocation: Invocation): Promise<number> {
   }
 
   if (shows) progress = await createProgress(invocation.copy.mirror === true);
-  // At once: a second signal must find no bar on the terminal.
+  // At once, because a second signal must find no bar on the terminal.
   abort.signal.addEventListener('abort', () => progress.stop());
   const report = invocation.output.json
     ? createJsonReport(invocation.output, out)
@@ -68,7 +68,7 @@ async function follow(job: CopyJob, report: Report, progress: Progress): Promise
     () => undefined,
     (error: unknown) => error,
   );
-  // Not the copy's own failure, which the iteration may throw too: a fault in here.
+  // Not the copy's own failure, which the iteration may also throw, but a fault in this program.
   if (broken !== undefined && broken !== failure) throw broken;
 
   progress.stop();
@@ -80,7 +80,7 @@ async function follow(job: CopyJob, report: Report, progress: Progress): Promise
   if (failure !== undefined && !reported.has(failure)) {
     const error = failure as CopyErrorLike;
     await report.event({ type: 'error', error });
-    // One that is no error of the copy, like a lack of memory in here.
+    // It is not an error of the copy, but for example a lack of memory in this program.
     if (!result.errors.includes(error)) result.errors.push(error);
     result.errorCount = Math.max(result.errorCount, 1);
   }

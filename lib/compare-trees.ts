@@ -1,4 +1,4 @@
-/** Two trees side by side: a mirror of one in the place of the other that is planned and not made. */
+/** Compares two trees: plans a mirror of one in the place of the other, and changes nothing. */
 import { sep } from 'node:path';
 import { run } from './copy-tree.js';
 import { unlessAborted } from './engine/abort.js';
@@ -29,11 +29,12 @@ const meant: ReadonlySet<string> = new Set<keyof CompareOptions>([
 ]);
 
 /**
- * Finds what differs between two trees: entries that only one has, kinds, contents, the texts of links
- * and, as `preserve` names them, modes (the default), times, owners, extended attributes with access control
- * lists, and which names are hard links to one file. Nothing is written. With
- * `onError: 'continue'` what cannot be read is in `errors`; otherwise the promise rejects with the first
- * CopyError. Rejects with `signal.reason`, and with exactly what the filter throws. Throws for wrong
+ * Finds the differences between two trees, and writes nothing. Compares entries, kinds, contents and symlink
+ * targets. `preserve` selects further kinds: modes (the default), timestamps, owners, extended attributes with
+ * ACLs, and hard links.
+ *
+ * With `onError: 'continue'` unreadable entries are in `errors`. Otherwise the promise rejects with the first
+ * CopyError. Rejects with `signal.reason`, and with exactly the value that the filter throws. Throws for wrong
  * arguments as copyTree() does.
  */
 export async function compareTrees(
@@ -57,7 +58,10 @@ export async function compareTrees(
   return { differences: differences.list(), scanned, errors, errorCount, durationMs };
 }
 
-/** B, which must exist; if it names an open file descriptor, the path of what is open, as for A. */
+/**
+ * Returns the path of B, which must exist. If B names an open file descriptor, returns the path of the open
+ * file, as for A.
+ */
 function* openedAs(b: Buffer, shown: string): Steps<Buffer> {
   yield* statEntry(b, true, shown);
   return (yield* namesDescriptor(b, false)) ? yield* openedPath(b, shown) : b;
@@ -75,7 +79,7 @@ function compareRequest(a: PathLike, b: PathLike, options: CompareOptions): Requ
   return { ...request, dest: trimSlashes(request.dest), preserve, compares: true, entries: true };
 }
 
-/** A directory that only one side has stands for all in it. */
+/** Collects differences. A directory on only one side stands for everything in it. */
 class Differences {
   #onlyA = new Map<string, Difference>();
   #onlyB = new Map<string, Difference>();
@@ -106,20 +110,20 @@ class Differences {
   }
 }
 
-/** A name that both trees have, and the identity of the file that each has there. */
+/** A name that both trees have, and the identity of its file in each tree. */
 interface Linked extends Omit<Difference, 'type'> {
   fileOfA: string;
   fileOfB: string;
 }
 
-/** note_identities() in binding/src/engine/entry/unchanged.cc */
+/** Reads a record of note_identities() in binding/src/engine/entry/unchanged.cc. */
 function readLinked({ kind, a, b }: Omit<Difference, 'type'>): Linked {
   const [pathA = '', fileOfA = ''] = a.split('\0');
   const [pathB = '', fileOfB = ''] = b.split('\0');
   return { kind, a: pathA, b: pathB, fileOfA, fileOfB };
 }
 
-/** Names whose file has another first name in one tree than in the other. */
+/** Returns names whose file has another first name in one tree than in the other. */
 function* regrouped(linked: Linked[]): Generator<Linked> {
   const [firstInA, firstInB] = [new Map<string, Linked>(), new Map<string, Linked>()];
   for (const name of linked.sort(byPath)) {

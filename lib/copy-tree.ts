@@ -23,15 +23,15 @@ import { findRoots, makeParents, syncParents, type Walk } from './walk/walk.js';
 const debug = debuglog('fastcp');
 
 /**
- * Copies SRC to exactly DEST: a directory's entries land in DEST whether or not it exists, merged with
- * what is there. A DEST that ends in a slash, or an array of sources, means "into". Relative links
- * stay as they are, modes are kept, and SRC given as a link is copied as a link unless it ends in a
- * slash. Option names are those of Node's fs.cp where it has one.
+ * Copies SRC to exactly DEST. The entries of a directory land in DEST, whether or not DEST exists, and are
+ * merged with its entries. A DEST that ends in a slash, or an array of sources, means "into".
  *
- * Throws a TypeError or RangeError with `ERR_INVALID_ARG_TYPE`, `ERR_INVALID_ARG_VALUE` or
- * `ERR_OUT_OF_RANGE` for wrong arguments. The job rejects with a CopyError, with `signal.reason`,
- * or with exactly what the filter or `onProgress` threw, after the last worker has ended and every
- * partial file was removed.
+ * Relative symlinks stay as they are, and modes are preserved. If SRC is a symlink, the symlink is copied, unless SRC
+ * ends in a slash. Options have the names of Node's fs.cp if it has them.
+ *
+ * Throws a TypeError or RangeError with `ERR_INVALID_ARG_TYPE`, `ERR_INVALID_ARG_VALUE` or `ERR_OUT_OF_RANGE` for
+ * wrong arguments. The job rejects with a CopyError, with `signal.reason`, or with exactly the value that the filter
+ * or `onProgress` threw. It rejects after the last worker has ended and every partial file was removed.
  */
 export function copyTree(
   src: PathLike | readonly PathLike[],
@@ -100,7 +100,7 @@ async function copyRoots(
     await runEngine(to, answers, how, events, report);
   };
   if (request.atomic && !request.dryRun) {
-    // Loaded late: it needs node:crypto, which takes 2 ms.
+    // Loaded late, because it needs node:crypto, which takes 2 ms.
     const { replaceWhole } = await import('./atomic/index.js');
     await replaceWhole(walk, request, { events, report, copy });
   } else {
@@ -109,7 +109,7 @@ async function copyRoots(
   if (request.fsync && !request.dryRun) await runSteps(syncParents(walk, request, there));
 }
 
-/** The same, done when it returns: one filter at most, no events, no signal. */
+/** Does the same before it returns. Accepts a filter, but no events and no signal. */
 export function runNow(request: Request): CopyResult {
   const report = new Report(request.warnings);
   const walk = runStepsNow(findRoots(request));
@@ -125,7 +125,7 @@ export function runNow(request: Request): CopyResult {
 }
 
 class Job extends Promise<CopyResult> implements CopyJob {
-  /** What then() makes is a promise like any other. */
+  /** The promises of then() are ordinary promises. */
   static override get [Symbol.species](): PromiseConstructor {
     return Promise;
   }
@@ -143,7 +143,7 @@ class Job extends Promise<CopyResult> implements CopyJob {
     return this.#report.result;
   }
 
-  /** Also called by `await` and Promise.all(), because a Job is no plain promise. */
+  /** Also called by `await` and Promise.all(), because a Job is not a plain promise. */
   // biome-ignore lint/suspicious/noThenProperty: it is a promise
   override then<T = CopyResult, U = never>(
     fulfilled?: ((result: CopyResult) => T | PromiseLike<T>) | null,

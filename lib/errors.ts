@@ -1,4 +1,4 @@
-/** Errors of a copy: made here and nowhere else, with the codes of Node's fs.cp where it has one. */
+/** Creates the errors of a copy, with the codes of Node's fs.cp if it has them. No other file creates them. */
 import { constants } from 'node:os';
 import { getSystemErrorMap } from 'node:util';
 import type { lossKinds, NativeProblem } from './engine/native.js';
@@ -7,15 +7,15 @@ import type { CopyErrorLike, CopyResult, CopyWarning, ErrorCode, WarningCode } f
 export class CopyError extends Error implements CopyErrorLike {
   override name = 'CopyError';
   code: CopyErrorLike['code'];
-  // Declared only: what does not apply is not there.
+  // Only declared, so that absent fields do not exist.
   declare errno?: number;
   declare syscall?: string;
   declare path?: string;
   declare dest?: string;
   declare offset?: number;
-  /** Why it failed, without code and paths. */
+  /** The reason without code and paths. */
   declare reason?: string;
-  /** What was done until then; set on the error that a job rejects with. */
+  /** The work done until then. Set on the error that a job rejects with. */
   declare result?: CopyResult;
 
   constructor(
@@ -30,12 +30,12 @@ export class CopyError extends Error implements CopyErrorLike {
 }
 
 type Named = [code: string, text: string];
-/** The types list every code that is not the system's. */
+/** The types have every code that is not the system's. */
 type Refusal = [code: ErrorCode, text: string];
 
 /**
- * An error of the engine by its number, and Node's number of it: on Windows libuv has numbers of its own. Some
- * of the system's errors have no name in libuv.
+ * Returns the system's error for an errno of the engine, and Node's number of it. On Windows libuv has its own
+ * numbers. Some of the system's errors have no name in libuv.
  */
 function systemError(errno: number): [...Named, errno: number] {
   const code = nameOf(errno);
@@ -53,14 +53,14 @@ function systemError(errno: number): [...Named, errno: number] {
 function nameOf(errno: number): string {
   const known = { ...unknownToWindows, ...constants.errno };
   const [name] = Object.entries(known).find(([, value]) => value === -errno) ?? [`E${-errno}`];
-  // One number on Linux, and one name in libuv.
+  // They have one number on Linux, and one name in libuv.
   return name === 'EOPNOTSUPP' ? 'ENOTSUP' : name;
 }
 
-/** binding/src/platform/win32/errno.h */
+/** The numbers of binding/src/platform/win32/errno.h. */
 const unknownToWindows = process.platform === 'win32' ? { EDQUOT: 69, ESTALE: 70 } : {};
 
-/** Of an error that Node has thrown: the number that the engine would have given. */
+/** Returns the number that the engine would give for an error that Node has thrown. */
 export function nativeErrno({ code = '', errno = 0 }: NodeJS.ErrnoException): number {
   const native = (constants.errno as Record<string, number | undefined>)[code];
   return native === undefined ? errno : -native;
@@ -70,11 +70,11 @@ export function nativeErrno({ code = '', errno = 0 }: NodeJS.ErrnoException): nu
 const ownTexts: Record<string, string | undefined> = {
   EDQUOT: 'disk quota exceeded',
   ESTALE: 'stale file handle: it was moved or removed meanwhile',
-  // libuv says that of a socket.
+  // libuv's text is about sockets.
   ENOTSUP: 'the file system does not support it',
 };
 
-/** What the engine refuses by itself: its errno's name, the code that users see, and why. */
+/** Refusals of the engine itself: the errno's name, the code that users see, and the reason. */
 const refusals: Record<string, Refusal | undefined> = {
   EEXIST: ['ERR_FS_CP_EEXIST', 'the destination exists'],
   EISDIR: ['ERR_FS_CP_NON_DIR_TO_DIR', 'the destination is a directory'],
@@ -90,7 +90,7 @@ const special = (what: string): Refusal => [
   `the destination is ${what}, which fastcp does not replace: remove it first`,
 ];
 
-/** The same, where the operation says what it is. */
+/** Refusals whose operation names the kind of the entry. */
 const kindRefusals: Record<string, Refusal | undefined> = {
   socket: ['ERR_FS_CP_SOCKET', 'it is a socket'],
   unknown: ['ERR_FS_CP_UNKNOWN', 'it is of no known kind'],
@@ -118,7 +118,7 @@ const kindRefusals: Record<string, Refusal | undefined> = {
   ],
 };
 
-/** As Node writes it: `CODE: text, syscall 'path' -> 'dest'`. */
+/** Formats a message as Node does: `CODE: text, syscall 'path' -> 'dest'`. */
 function describe(code: string, text: string, where: Partial<CopyErrorLike>): string {
   const { syscall, path, dest } = where;
   const operands = [path, dest].filter((operand) => operand !== undefined && operand !== '');
@@ -126,7 +126,7 @@ function describe(code: string, text: string, where: Partial<CopyErrorLike>): st
   return `${code}: ${text}, ${[syscall, place].filter(Boolean).join(' ')}`;
 }
 
-/** An error where the library, not a system call, says no. */
+/** Creates an error of the library itself, without a failed system call. */
 export function refuse(code: ErrorCode, why: string, path: string, dest?: string): CopyError {
   const where = { syscall: 'cp', path, ...(dest === undefined ? {} : { dest }) };
   return new CopyError(code, describe(code, why, where), { ...where, reason: why });
@@ -164,7 +164,7 @@ export function warningOf(path: string): CopyWarning {
   return { code: 'SOCKET_SKIPPED', message: `socket not copied: '${path}'`, path };
 }
 
-/** What is said of an entry whose mode, times, … were not kept. */
+/** Warnings about entries whose mode, timestamps, … were not preserved. */
 const losses: Record<(typeof lossKinds)[number], [WarningCode, string]> = {
   mode: ['MODE_NOT_PRESERVED', 'mode'],
   timestamps: ['TIMESTAMPS_NOT_PRESERVED', 'timestamps'],
@@ -174,7 +174,7 @@ const losses: Record<(typeof lossKinds)[number], [WarningCode, string]> = {
   hardLinks: ['HARD_LINKS_NOT_PRESERVED', 'hard link'],
 };
 
-/** One for all entries that lost the same. */
+/** Creates one warning for all entries that lost the same kind. */
 export function lossWarning(
   kind: (typeof lossKinds)[number],
   count: number,
@@ -203,13 +203,13 @@ function show(value: unknown): string {
   return String(value);
 }
 
-/** For an option or argument of the wrong type; `name` as users write it. */
+/** Creates the error for an option or argument of the wrong type; `name` as users write it. */
 export function invalidType(name: string, expected: string, value: unknown): Error {
   const message = `The "${name}" ${kindOf(name)} must be ${expected}. Received ${show(value)}`;
   return invalid(TypeError, 'ERR_INVALID_ARG_TYPE', message);
 }
 
-/** For one of the right type that means nothing here. */
+/** Creates the error for a value of the right type that is not allowed. */
 export function invalidValue(name: string, expected: string, value: unknown): Error {
   const message = `The "${name}" ${kindOf(name)} must be ${expected}. Received ${show(value)}`;
   return invalid(TypeError, 'ERR_INVALID_ARG_VALUE', message);

@@ -1,6 +1,6 @@
 /**
- * `fastcp/fs`: cp, cpSync and promises.cp of node:fs, by fastcp's engine. Signatures, options and error
- * codes are Node's; docs/fs.md lists where the outcome differs.
+ * `fastcp/fs`: cp, cpSync and promises.cp of node:fs, with fastcp's engine. Signatures, options and error codes
+ * are Node's. docs/fs.md lists the differences.
  */
 import type { CopyOptions, CopySyncOptions } from 'node:fs';
 import { run, runNow } from './copy-tree.js';
@@ -16,7 +16,7 @@ export type { CopyOptions, CopySyncOptions } from 'node:fs';
 
 type Callback = (error: NodeJS.ErrnoException | null) => void;
 
-/** fs.cp(): wrong arguments are thrown at once, everything else goes to `callback`. */
+/** fs.cp(): throws for wrong arguments at once, and passes all other errors to `callback`. */
 export function cp(source: PathLike, destination: PathLike, callback: Callback): void;
 export function cp(
   source: PathLike,
@@ -33,14 +33,14 @@ export function cp(
   const [given, done] = typeof options === 'function' ? [undefined, options] : [options, callback];
   checkCallback(done);
   const checked = checkOptions(given);
-  nodeRequest(source, destination, checked); // to throw for wrong paths
+  nodeRequest(source, destination, checked); // throws for wrong paths
   copy(source, destination, checked).then(
     () => process.nextTick(done, null),
     (error: unknown) => process.nextTick(done, error),
   );
 }
 
-/** fs.cpSync(): copies on the calling thread, and calls `filter` there; it must not give a promise. */
+/** fs.cpSync(): copies on the calling thread, and calls `filter` there. `filter` must not return a promise. */
 export function cpSync(source: PathLike, destination: PathLike, options?: CopySyncOptions): void {
   const checked = checkOptions(options);
   const request = nodeRequest(source, destination, checked);

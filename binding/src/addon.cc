@@ -1,4 +1,6 @@
-// What JavaScript sees: the one place where its values become ours. lib/native.ts has checked them.
+// The interface to JavaScript: only this file converts JavaScript values to C++ types.
+// lib/engine/native.ts calls it, and has checked all values. All functions run on JavaScript's
+// thread, unless they say otherwise.
 
 #include <napi.h>
 
@@ -27,7 +29,7 @@ std::string bytes_of(const Napi::Value& value) {
 }
 
 Napi::Value buffer_of(Napi::Env env, const std::string& bytes) {
-  // Copied: not every host allows buffers over memory of ours.
+  // Copied, because not every host allows buffers over the addon's memory.
   return Napi::Buffer<char>::Copy(env, bytes.data(), bytes.size());
 }
 
@@ -39,7 +41,7 @@ bool flag(const Napi::Object& object, const char* name) {
   return object.Get(name).As<Napi::Boolean>().Value();
 }
 
-/** A bit for each of lib/native.ts's preserveKinds. */
+/** Converts a bit for each of preserveKinds in lib/engine/native.ts. */
 Preserve preserve_of(uint32_t kinds) {
   const auto has = [kinds](Loss kind) { return (kinds >> static_cast<uint32_t>(kind) & 1) != 0; };
   return {.mode = has(Loss::mode),
@@ -125,12 +127,12 @@ class JobHandle : public Napi::ObjectWrap<JobHandle> {
     job_->start(info.Env(), info[0].As<Napi::Function>(), info[1].As<Napi::Function>());
   }
 
-  /** For one that is never started: see Job::work_here(). */
+  /** Works on this thread, for a job that is never started: see Job::work_here(). */
   void work(const Napi::CallbackInfo&) { job_->work_here(); }
 
   void stop(const Napi::CallbackInfo&) { job_->stop(); }
 
-  /** A Float64Array in the order of Count. */
+  /** Returns a Float64Array in the order of Count. */
   Napi::Value counters(const Napi::CallbackInfo& info) {
     const Counters counters = job_->engine().counters();
     auto result = Napi::Float64Array::New(info.Env(), kCounts);
@@ -138,7 +140,7 @@ class JobHandle : public Napi::ObjectWrap<JobHandle> {
     return result;
   }
 
-  /** errors(from): { count, problems }, the kept ones from number `from` on. */
+  /** errors(from): { count, problems }. `problems` are those stored from number `from` on. */
   Napi::Value errors(const Napi::CallbackInfo& info) {
     return problems(info, job_->engine().errors);
   }
@@ -172,7 +174,7 @@ class JobHandle : public Napi::ObjectWrap<JobHandle> {
     return problem;
   }
 
-  /** { count, first } of each Loss, `first` only where there is one. */
+  /** Returns { count, first } for each Loss. `first` exists only if count is not 0. */
   Napi::Value losses(const Napi::CallbackInfo& info) {
     const Napi::Env env = info.Env();
     const auto losses = job_->engine().losses.read();
@@ -186,7 +188,7 @@ class JobHandle : public Napi::ObjectWrap<JobHandle> {
     return list;
   }
 
-  /** The journal's records since the last call, and on with workers that it held up. */
+  /** Takes the journal's records since the last call, and restarts workers that waited for that. */
   Napi::Value take_entries(const Napi::CallbackInfo& info) {
     const Napi::Value records = buffer_of(info.Env(), job_->engine().journal.take());
     job_->resume();
@@ -201,8 +203,8 @@ class JobHandle : public Napi::ObjectWrap<JobHandle> {
   }
 
   /**
-   * answer(id, choices: Uint8Array, scopes: Uint32Array). Does nothing where the question is not
-   * asked any more, because the copy was stopped.
+   * answer(id, choices: Uint8Array, scopes: Uint32Array). Does nothing if the question is no longer
+   * open, because the copy was stopped.
    */
   void answer(const Napi::CallbackInfo& info) {
     if (!is_array_of(info[1], napi_uint8_array) || !is_array_of(info[2], napi_uint32_array)) {
@@ -223,7 +225,10 @@ class JobHandle : public Napi::ObjectWrap<JobHandle> {
   std::shared_ptr<Job> job_;
 };
 
-/** Its end, by garbage collection or with the environment, is the end of the thread that counts. */
+/**
+ * Counts ahead. Its end, by garbage collection or with the environment, ends the thread that
+ * counts.
+ */
 class CountAheadHandle : public Napi::ObjectWrap<CountAheadHandle> {
  public:
   static Napi::Function define(Napi::Env env) {
@@ -248,7 +253,7 @@ class CountAheadHandle : public Napi::ObjectWrap<CountAheadHandle> {
 
   void stop(const Napi::CallbackInfo&) { count_.stop(); }
 
-  /** -1 while it is not known. */
+  /** Returns -1 while the number is unknown. */
   Napi::Value total(const Napi::CallbackInfo& info) {
     return Napi::Number::New(info.Env(), static_cast<double>(count_.total()));
   }
@@ -256,7 +261,8 @@ class CountAheadHandle : public Napi::ObjectWrap<CountAheadHandle> {
   CountAhead count_;
 };
 
-// --- whole trees: each gives 0 or a negative errno; directories and files are paths -----------------
+// --- whole trees: each returns 0 or a negative errno; directories and files are paths
+// ---------------
 
 /** exchange(one, other) */
 Napi::Value exchange(const Napi::CallbackInfo& info) {
@@ -307,8 +313,8 @@ Napi::Value make_snapshot_source(const Napi::CallbackInfo& info) {
 }
 
 /**
- * takeSnapshot(source, directory, name): a promise. On a thread of the pool, because the source's dirty
- * data is written first; it takes no slot, being one call.
+ * takeSnapshot(source, directory, name): a promise. Runs on a thread of the pool, because the
+ * source's dirty data is written first. It takes no slot, because it is one call.
  */
 class Snapshot : public Napi::AsyncWorker {
  public:
@@ -342,7 +348,10 @@ class Snapshot : public Napi::AsyncWorker {
   int error_ = 0;
 };
 
-/** copyTimes(from, to, follow): gives `to` the access time and mtime of `from`, a symlink's target if it is followed. */
+/**
+ * copyTimes(from, to, follow): copies access time and mtime from `from` to `to`. `follow` uses the
+ * targets of symlinks.
+ */
 Napi::Value copy_times(const Napi::CallbackInfo& info) {
   const std::string from = bytes_of(info[0]), to = bytes_of(info[1]);
   const auto follow =
@@ -356,7 +365,7 @@ Napi::Value copy_times(const Napi::CallbackInfo& info) {
   return Napi::Number::New(info.Env(), error);
 }
 
-/** setAttribute(path, name, value): an extended attribute. */
+/** setAttribute(path, name, value): sets an extended attribute. */
 Napi::Value set_attribute(const Napi::CallbackInfo& info) {
   const std::string path = bytes_of(info[0]), name = bytes_of(info[1]), value = bytes_of(info[2]);
   platform::Handle entry;
@@ -368,7 +377,7 @@ Napi::Value set_attribute(const Napi::CallbackInfo& info) {
   return Napi::Number::New(info.Env(), error);
 }
 
-/** checkMarks(directory): 0 where the engine can mark it, see engine/mark.h. */
+/** checkMarks(directory): 0 if the engine can mark it, see engine/entry/mark.h. */
 Napi::Value check_marks(const Napi::CallbackInfo& info) {
   platform::Handle directory;
   int error = open_directory(bytes_of(info[0]), directory);
@@ -376,14 +385,15 @@ Napi::Value check_marks(const Napi::CallbackInfo& info) {
   return Napi::Number::New(info.Env(), error);
 }
 
-/** slotsTaken(): 0 when no copy of the process runs; for tests. */
+/** slotsTaken(): 0 if no copy of the process runs. For tests. */
 Napi::Value slots_taken(const Napi::CallbackInfo& info) {
   return Napi::Number::New(info.Env(), Slots::process().taken());
 }
 
 /**
- * Where a worker copies, Engine::run() makes an error of the copy of this. Anywhere else it reaches a function
- * that may not throw or Node-API, and so this handler, which says why the process ends.
+ * In a worker, Engine::run() turns an exception into an error of the copy. Elsewhere an exception
+ * reaches a noexcept function or Node-API, and so this handler. The handler says why the process
+ * ends.
  */
 std::terminate_handler handle_before = nullptr;
 [[noreturn]] void end_out_of_memory() {

@@ -1,5 +1,5 @@
-// Takes the place of the C++ library's demangler, a quarter of the binary: only the message of an uncaught
-// exception wants it, which then names the type as the compiler does.
+// Replaces the C++ library's demangler, which is a quarter of the binary. Only the message of an
+// uncaught exception needs it. Without it the message shows the type's mangled name.
 #include <cstddef>
 
 // NOLINTNEXTLINE(bugprone-reserved-identifier): that is its name.

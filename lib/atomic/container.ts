@@ -1,6 +1,7 @@
 /**
- * The directory beside DEST in which an atomic copy is made, with what DEST was afterwards. Nobody else may
- * look inside, and it is locked by whoever works in it: without a lock it is what a killed process left.
+ * The directory beside DEST in which an atomic copy is created, and which has the old DEST afterwards. Nobody
+ * else may look inside. The process that works in it holds its lock; an unlocked container is left from a
+ * killed process.
  */
 import { createHash, randomBytes } from 'node:crypto';
 import { constants, promises } from 'node:fs';
@@ -16,9 +17,9 @@ const isWindows = process.platform === 'win32';
 
 export class Container {
   readonly path: Buffer;
-  /** The copy, while it is made; what DEST was, once they were exchanged. */
+  /** The copy while it is created; the old DEST after the exchange. */
   readonly tree: Buffer;
-  /** The whole copy, where it takes two steps: from here on there is no way back. */
+  /** The whole copy if it is placed in two steps. From here on there is no way back. */
   readonly ready: Buffer;
   #lock: FileHandle;
 
@@ -29,13 +30,14 @@ export class Container {
     this.#lock = lock;
   }
 
-  /** A new one beside `dest`. */
+  /** Creates a new container beside `dest`. */
   static async make(dest: Buffer): Promise<Container> {
     for (;;) {
       const name = `${prefixFor(dest)}${randomBytes(8).toString('hex')}`;
       const path = join(directoryOf(dest), Buffer.from(name, 'latin1'));
       await promises.mkdir(textOrBytes(path), 0o700);
-      // Where umask took away even that. No more than needed: chmod() would clear an inherited setgid.
+      // If umask denies even that. Changes no more than necessary, because chmod() would clear an inherited
+      // setgid.
       const { mode } = await promises.lstat(path);
       if ((mode & 0o700) !== 0o700) await promises.chmod(path, mode | 0o700);
       const lock = await lockDirectory(path);
@@ -43,11 +45,11 @@ export class Container {
     }
   }
 
-  /** Those beside `dest` that nobody works in. They are locked then. */
+  /** Returns the containers beside `dest` that nobody works in, locked. */
   static async *abandoned(dest: Buffer): AsyncGenerator<Container> {
     const directory = directoryOf(dest);
     const prefix = prefixFor(dest);
-    // A directory that may not be read: then they are not found.
+    // The directory may be unreadable. Then no container is found.
     const names = await promises.readdir(directory, 'buffer').catch(() => []);
     for (const name of names) {
       const text = name.toString('latin1');
@@ -59,7 +61,7 @@ export class Container {
     }
   }
 
-  /** A place for something that is moved away. */
+  /** Returns a name for something that is moved into the container. */
   async unusedName(): Promise<Buffer> {
     const used = await promises.readdir(this.path);
     let number = used.length;
@@ -76,9 +78,9 @@ export class Container {
    * `signal.reason`; the rest is left to the next run.
    */
   async remove(signal?: AbortSignal): Promise<void> {
-    if (isWindows) await this.release(); // a file in the directory, which would keep it
+    if (isWindows) await this.release(); // a file in the directory, which would prevent its removal
     try {
-      // If only a part can be removed, the rest must not look like a copy that is to be put in place.
+      // If only a part can be removed, the rest must not look like a copy that still has to be placed.
       await promises.rename(this.ready, await this.unusedName()).catch((error) => {
         if (error.code !== 'ENOENT') throw error;
       });
@@ -93,25 +95,31 @@ export class Container {
   }
 }
 
-/** What the names of containers for `dest` begin with, bytes as latin1. */
+/** Returns the prefix of container names for `dest`, bytes as latin1. */
 function prefixFor(dest: Buffer): string {
   const name = baseName(dest);
-  const long = name.length > 200; // a name may have 255 bytes
+  const long = name.length > 200; // a name has at most 255 bytes
   return `.${long ? createHash('sha256').update(name).digest('hex') : name.toString('latin1')}.fastcp-`;
 }
 
-/** Whether all in a directory could be ours. A name alone proves nothing: a user may have given it. */
+/**
+ * Returns whether everything in a directory could be fastcp's. A name alone proves nothing, because a user may
+ * have chosen it.
+ */
 async function looksLikeOne(path: Buffer): Promise<boolean> {
   if (!(await promises.lstat(path)).isDirectory()) return false;
   const names = await promises.readdir(textOrBytes(path), 'latin1');
   return names.every((name) => /^(tree|ready|lock|old-\d+)$/.test(name));
 }
 
-/** Undefined where somebody has it, it is gone, or it is not ours. */
+/**
+ * Locks a container. Returns undefined if another process has the lock, or the directory is gone or is no
+ * container.
+ */
 async function lockDirectory(path: Buffer): Promise<FileHandle | undefined> {
   const { O_RDONLY, O_RDWR, O_CREAT, O_DIRECTORY, O_NOFOLLOW } = constants;
   if (!isWindows) return lock(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
-  // Windows locks no directories. A link to one is not ours.
+  // Windows locks no directories. A symlink to one is no container.
   const found = await promises.lstat(path).catch(() => undefined);
   return found?.isDirectory() ? lock(join(path, Buffer.from('lock')), O_RDWR | O_CREAT) : undefined;
 }
@@ -127,7 +135,7 @@ async function lock(path: Buffer, flags: number): Promise<FileHandle | undefined
     const error = tryLock(handle.fd);
     if (error === -system.errno.EWOULDBLOCK) return undefined;
     if (error !== 0) throw errorOf({ errno: error, operation: 'flock' }, showPath(path), '');
-    // Whoever had it before may have removed it meanwhile.
+    // The previous holder may have removed it meanwhile.
     const held = await handle.stat({ bigint: true });
     const named = await promises.lstat(path, { bigint: true }).catch(() => undefined);
     const same = named !== undefined && held.dev === named.dev && held.ino === named.ino;

@@ -1,11 +1,11 @@
 /**
- * With `atomic`, DEST is replaced whole: the copy is made in a container beside it and put in its place in
+ * With `atomic`, DEST is replaced as a whole. The copy is created in a container beside DEST, and put in its place in
  * one step. A process killed at any moment leaves the old DEST or the new one.
  *
  *   parent/DEST                              the old one      │ exchange │  the new one
  *   parent/.DEST.fastcp-<random>/tree        the copy         │ <──────> │  the old one, removed next
  *
- * What a killed process left of a container is removed by the next copy to the same DEST.
+ * The next copy to the same DEST removes the container of a killed process.
  */
 import { constants } from 'node:os';
 import { unlessAborted } from '../engine/abort.js';
@@ -37,11 +37,11 @@ type Warn = (warning: CopyWarning) => void;
 interface Replacing {
   events: EventQueue;
   report: Report;
-  /** Copies to where the walk that it is given says, in the way that the request does. */
+  /** Copies as the request says, to the place that the walk says. */
   copy(walk: Walk, request: Request): Promise<void>;
 }
 
-/** DEST is as it was unless the copy, of one root, ended without any error. */
+/** Replaces DEST with a copy of one root. If the copy has any error, DEST stays as it was. */
 export async function replaceWhole(
   walk: Walk,
   request: Request,
@@ -54,7 +54,7 @@ export async function replaceWhole(
   report.replaced = false;
   const root = walk.roots[0] as Root;
   const { signal } = request;
-  // Neither what copy() throws nor the reason of an abort: both are the user's.
+  // Excludes errors of copy() and the reason of an abort: both are the user's.
   const own = <T>(step: Promise<T>): Promise<T> =>
     step.catch((error: unknown) => {
       throw signal?.aborted && error === signal.reason ? error : inOwnWords(error, root, walk);
@@ -107,9 +107,9 @@ async function place(
   walk: Walk,
   { atomic, signal }: Request,
 ): Promise<boolean> {
-  if (!(await exists(container.tree))) return false; // a socket, which was left out
+  if (!(await exists(container.tree))) return false; // a socket, which was excluded
   await unlessAborted(signal, refuseTarget(root, target, walk.shown));
-  // The last moment at which an abort leaves DEST as it was.
+  // After this moment an abort no longer leaves DEST as it was.
   signal?.throwIfAborted();
   const errno = await placeAtOnce(container, target);
   if (errno === 0) return true;
@@ -122,8 +122,8 @@ async function place(
 }
 
 /**
- * Sets the timestamps of DEST again, because XFS takes the move to another directory for a change of the
- * directory that was moved. Returns an error if that fails.
+ * Sets the timestamps of DEST again, because XFS changes them when a directory moves to another directory.
+ * Returns an error if that fails.
  */
 function keepTimes(
   { src, dest, followSrc, kind }: Root,
@@ -142,7 +142,7 @@ function noExchange({ src, dest }: Root, { shown }: Walk, why: string): CopyErro
   return refuse('ERR_FASTCP_NO_EXCHANGE', instead, shown.src(src), shown.dest(dest));
 }
 
-/** The walk to another place, in messages that name DEST all the same. */
+/** Returns the walk with the container as its target. Messages still name DEST. */
 function inContainer(walk: Walk, root: Root, { tree }: Container): Walk {
   const { src, dest } = walk.shown;
   const own = (path: Buffer): Buffer =>
@@ -154,7 +154,7 @@ function inContainer(walk: Walk, root: Root, { tree }: Container): Walk {
   };
 }
 
-/** Ends what killed processes had begun. After an abort the next run goes on with the rest. */
+/** Finishes or removes the work of killed processes. After an abort the next run continues with the rest. */
 async function clearUp(target: Buffer, warn: Warn, signal?: AbortSignal): Promise<void> {
   for await (const container of Container.abandoned(target)) {
     try {
@@ -180,7 +180,7 @@ async function remove(container: Container, warn: Warn, signal?: AbortSignal): P
   }
 }
 
-/** Node's own errors as ours, with DEST in place of what is in the container. */
+/** Converts Node's errors to fastcp's, with DEST in place of paths in the container. */
 function inOwnWords(error: unknown, { src, dest }: Root, { shown }: Walk): unknown {
   const [path, to] = [shown.src(src), shown.dest(dest)];
   if (error instanceof Halfway) {

@@ -1,4 +1,4 @@
-/** How a whole copy comes to stand in DEST's place. */
+/** Puts a whole copy in DEST's place. */
 import { constants as flags, promises } from 'node:fs';
 import { constants } from 'node:os';
 import { exchange, renameNew } from '../engine/native.js';
@@ -11,8 +11,8 @@ const { EACCES, EEXIST, EINVAL, EISDIR, ENOENT, ENOSYS, ENOTDIR, ENOTEMPTY, EXDE
   constants.errno;
 
 /**
- * Whether the file system can exchange two directories in one step, tried in the container. A process killed
- * here must leave no `ready`, which the next run would put in DEST's place.
+ * Returns whether the file system can exchange two directories in one step, by trying it in the container. A
+ * process killed here must leave no `ready`, because the next run would put that in DEST's place.
  */
 export async function canExchange(container: Container): Promise<boolean> {
   const [one, other] = [container.tree, await container.unusedName()];
@@ -25,8 +25,8 @@ export async function canExchange(container: Container): Promise<boolean> {
 }
 
 /**
- * Puts `container.tree` in the place of `dest`, at once: where there is a `dest`, by exchanging them. 0 or
- * a negative errno; -EXDEV where only two steps would do.
+ * Puts `container.tree` in the place of `dest` at once, by an exchange if `dest` exists. Returns 0 or a
+ * negative errno; -EXDEV if only two steps are possible.
  */
 export async function placeAtOnce(container: Container, dest: Buffer): Promise<number> {
   const { tree } = container;
@@ -34,12 +34,14 @@ export async function placeAtOnce(container: Container, dest: Buffer): Promise<n
     let error = await moveDirectories([tree, dest], () => exchange(tree, dest));
     if (error === -ENOENT) error = await moveDirectories([tree], () => renameNew(tree, dest));
     if (error === -EINVAL || error === -ENOSYS) return -EXDEV;
-    // Otherwise somebody else's copy was put there meanwhile: the last one wins.
+    // Otherwise another process put its copy there meanwhile: the last one wins.
     if (error !== -EEXIST) return error;
   }
 }
 
-/** The same in two steps, between which there is no `dest`. The next run ends what was begun. */
+/**
+ * Does the same in two steps. Between them there is no `dest`. The next run finishes an interrupted placing.
+ */
 export async function placeInSteps(container: Container, dest: Buffer): Promise<void> {
   const { tree, ready } = container;
   await promises.rename(tree, ready);
@@ -51,7 +53,7 @@ export async function placeInSteps(container: Container, dest: Buffer): Promise<
   }
 }
 
-/** DEST is gone, or part of it, and what was to take its place does not stand there. */
+/** DEST or a part of it is gone, and the copy is not in its place. */
 export class Halfway extends Error {
   constructor(
     readonly ready: Buffer,
@@ -62,8 +64,8 @@ export class Halfway extends Error {
 }
 
 /**
- * From wherever it was left, once there is `container.ready`. Rejects with Halfway, or with Node's errors
- * where `dest` is as it was found.
+ * Continues from any interrupted step, once there is `container.ready`. Rejects with Halfway, or with Node's
+ * errors if `dest` is as it was found.
  */
 export async function finishSteps(container: Container, dest: Buffer): Promise<void> {
   const { ready } = container;
@@ -71,14 +73,14 @@ export async function finishSteps(container: Container, dest: Buffer): Promise<v
     const old = await container.unusedName();
     const away = await moveDirectories([dest], () => rename(dest, old));
     if (away === -EXDEV) {
-      // Part of it lies in a layer that cannot be changed.
+      // Part of it is in a layer that cannot be changed.
       await removeTree(dest).catch((error: Error) => Promise.reject(new Halfway(ready, error)));
     } else if (away !== 0 && away !== -ENOENT) {
       throw failure(away, 'rename');
     }
     const error = await moveDirectories([ready], () => rename(ready, dest));
     if (error === 0) return;
-    // Somebody else's copy was put there meanwhile.
+    // Another process put its copy there meanwhile.
     if ([EEXIST, ENOTEMPTY, ENOTDIR, EISDIR].includes(-error)) continue;
     const asFound =
       away === 0
@@ -88,10 +90,10 @@ export async function finishSteps(container: Container, dest: Buffer): Promise<v
   }
 }
 
-/** Whether a container that was left holds a copy that was to be put in place. */
+/** Returns whether an abandoned container has a copy that still has to be placed. */
 export async function isHalfway(container: Container, dest: Buffer): Promise<boolean> {
   if (!(await exists(container.ready))) return false;
-  // What DEST was is here: then what is there now came later.
+  // The old DEST is in the container, so the present DEST is newer.
   return !((await container.hasOld()) && (await exists(dest)));
 }
 
@@ -115,21 +117,21 @@ async function rename(from: Buffer, to: Buffer): Promise<number> {
   );
 }
 
-/** As Node's own errors say it. */
+/** Returns an error in the form of Node's own. */
 export function failure(errno: number, syscall: string): Error {
   return Object.assign(new Error(`${syscall} failed: ${-errno}`), { errno, syscall });
 }
 
 /**
- * Who moves a directory to another must be allowed to write in it, as its '..' changes: read-only ones of
- * our own allow it while they are moved.
+ * Moves directories. Moving a directory needs write permission in it, because its '..' changes. So read-only
+ * directories of the user get that permission while they are moved.
  */
 async function moveDirectories(
   directories: readonly Buffer[],
   move: () => number | Promise<number>,
 ): Promise<number> {
   const error = await move();
-  // Windows looks at the modes of files only.
+  // Windows checks the modes of files only.
   if (error !== -EACCES || process.platform === 'win32') return error;
   const opened: promises.FileHandle[] = [];
   const restore: (() => Promise<void>)[] = [];
@@ -153,16 +155,16 @@ async function moveDirectories(
   }
 }
 
-/** Does all of them, whatever becomes of the others. Rejects with the first error. */
+/** Runs all steps, even if some fail. Rejects with the first error. */
 async function each(steps: readonly (() => Promise<void>)[]): Promise<void> {
   const settled = await Promise.allSettled(steps.map((step) => step()));
   for (const one of settled) if (one.status === 'rejected') throw one.reason;
 }
 
-/** Linux: opens what its owner may not read. Node does not name it. */
+/** Linux: opens an entry that its owner may not read. Node does not define it. */
 const O_PATH = process.platform === 'linux' ? 0o10000000 : 0;
 
-/** Undefined if it is no directory. */
+/** Returns undefined if it is not a directory. */
 async function openDirectory(path: Buffer): Promise<promises.FileHandle | undefined> {
   const how = O_PATH | flags.O_RDONLY | flags.O_DIRECTORY | flags.O_NOFOLLOW;
   return promises.open(path, how).catch((error: NodeJS.ErrnoException) => {
@@ -171,7 +173,7 @@ async function openDirectory(path: Buffer): Promise<promises.FileHandle | undefi
   });
 }
 
-/** By the open directory, not by its path, which may lead to another one meanwhile. */
+/** Uses the open directory, because its path may lead to another one meanwhile. */
 function changeMode(handle: promises.FileHandle, mode: number): Promise<void> {
   return O_PATH ? promises.chmod(`/proc/self/fd/${handle.fd}`, mode) : handle.chmod(mode);
 }

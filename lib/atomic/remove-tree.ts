@@ -1,12 +1,12 @@
-/** Removes trees that the library made or moved away: never through links, never into what is mounted. */
+/** Removes trees that the library created or moved away. Never follows symlinks, and never enters mounts. */
 
 import { runUnheard } from '../engine/run-engine.js';
 import { checkRequest } from '../request/options.js';
 import { showPath } from '../walk/paths.js';
 
 /**
- * Removes a directory and everything in it. A directory that does not exist is no error. Rejects with the first
- * error if something cannot be removed, and with `signal.reason`; then a part of the tree is left.
+ * Removes a directory and everything in it. A missing directory is no error. Rejects with the first error if
+ * something cannot be removed, and with `signal.reason`. Then a part of the tree is left.
  */
 export async function removeTree(path: Buffer, signal?: AbortSignal): Promise<void> {
   const request = checkRequest(path, path, { onError: 'continue', ...(signal && { signal }) });

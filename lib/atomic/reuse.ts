@@ -1,4 +1,4 @@
-/** Files of the old DEST in the new one: what is the same need not be written again. */
+/** Reuses files of the old DEST in the new one, so that unchanged files are not written again. */
 
 import { runUnheard } from '../engine/run-engine.js';
 import { refuse } from '../errors.js';
@@ -7,16 +7,17 @@ import { run } from '../walk/steps.js';
 import { existing, findRoots } from '../walk/walk.js';
 
 /**
- * Makes `tree` of the old one's files where there is an old one, and returns what turns it into what SRC is:
- * a mirror by contents, since the times of change of what was just made prove nothing.
+ * Creates `tree` from the old DEST's files, if there is an old DEST. Returns the request that turns `tree` into
+ * SRC: a mirror that compares contents, because the ctimes of new files prove nothing.
  */
 export async function reuseOld(old: Buffer, tree: Buffer, request: Request): Promise<Request> {
   const { reuse, preserve, signal } = request;
   if (!reuse) return request;
-  const dated = { ...request, preserve: withTimes(preserve) }; // by which the next run knows what is the same
+  // with timestamps, by which the next run detects unchanged files
+  const dated = { ...request, preserve: withTimes(preserve) };
   if (!(await run(existing(old, false)))?.isDirectory()) return dated;
   const own = checkRequest(old, tree, {
-    // Not its owners, ACLs and xattrs: files that are made beside would inherit from its ACLs.
+    // Without owners, ACLs and xattrs: files created beside would inherit from these ACLs.
     preserve: ['mode', 'timestamps', 'hardLinks'],
     onError: 'continue',
     ...(signal && { signal }),
@@ -24,14 +25,14 @@ export async function reuseOld(old: Buffer, tree: Buffer, request: Request): Pro
   });
   const { errors, files, hardLinks } = await runUnheard(await run(findRoots(own)), own);
   const [error] = errors;
-  // What cannot be reused is copied; where nothing can be, that was not what was asked for.
+  // Files that cannot be reused are copied. If none can be reused, the option has no effect, which is an error.
   if (error && files + hardLinks === 0) {
     const why = `nothing of it can be reused (${reuse}): ${error.message}`;
     throw refuse('ERR_FASTCP_NO_REUSE', why, old.toString());
   }
   return {
     ...dated,
-    stripAttributes: true, // one more name of an old file has what the file has
+    stripAttributes: true, // a hard link to an old file has the attributes of that file
     sync: true,
     checksum: true,
     mirror: true,

@@ -1,4 +1,6 @@
-/** A whole tree in one call, where the file system can: a btrfs subvolume, on macOS a directory of APFS. */
+/**
+ * Copies a whole tree in one call if the file system can: a btrfs subvolume, or on macOS a directory of APFS.
+ */
 import { constants } from 'node:os';
 import { unlessAborted } from '../engine/abort.js';
 import type { EventQueue } from '../engine/events.js';
@@ -24,7 +26,10 @@ import {
 import { realpath, run } from '../walk/steps.js';
 import { existing, nearest, type Root, type Walk } from '../walk/walk.js';
 
-/** False where the tree has to be copied entry by entry. Rejects where that is not wanted. */
+/**
+ * Takes a snapshot. Returns false if the tree has to be copied entry by entry. Rejects if the user excludes
+ * that.
+ */
 export async function takeSnapshot(
   { roots, shown }: Walk,
   request: Request,
@@ -52,7 +57,10 @@ export async function takeSnapshot(
   return true;
 }
 
-/** Makes a directory of which snapshots can be taken: on btrfs a subvolume. Rejects where there are none. */
+/**
+ * Creates a directory that snapshots can copy: on btrfs a subvolume. Rejects if the file system has no
+ * snapshots.
+ */
 export async function makeSnapshotSource(directory: PathLike): Promise<void> {
   const given = trimSlashes(pathBytes(directory, 'directory'));
   const path = absolute(given);

@@ -1,4 +1,4 @@
-/** Where an atomic copy goes, and what it must not replace. */
+/** Finds the target of an atomic copy, and refuses targets that must not be replaced. */
 import { promises } from 'node:fs';
 import { constants } from 'node:os';
 import { isAppendOnly } from '../engine/native.js';
@@ -9,14 +9,16 @@ import { baseName, directoryOf, join, type Shown } from '../walk/paths.js';
 import { realpath, run } from '../walk/steps.js';
 import { isAtOrBelow, type Root } from '../walk/walk.js';
 
-/** DEST's own path: without links on the way, and with a name at its end. */
+/** Returns DEST's own path: without symlinks on the way, and with a name at its end. */
 export async function findTarget({ dest }: Root): Promise<Buffer> {
   const name = baseName(dest);
   if (['', '.', '..'].includes(name.toString())) return await run(realpath(dest));
   return join(await run(realpath(directoryOf(dest))), name);
 }
 
-/** To be asked before anything is copied, and again before the copy is put in place. */
+/**
+ * Throws if DEST must not be replaced. Called before anything is copied, and again before the copy is placed.
+ */
 export async function refuseTarget(root: Root, target: Buffer, shown: Shown): Promise<void> {
   const [path, dest] = [shown.src(root.src), shown.dest(root.dest)];
   const no = (code: ErrorCode, why: string): CopyError => refuse(code, why, path, dest);

@@ -1,6 +1,6 @@
 /**
- * What the file systems of one or two directories can do, and how files would be copied between them. Everything
- * is tried, in directories that are removed whatever comes of it.
+ * Finds what the file systems of one or two directories support, and how files would be copied between them.
+ * Tries everything in temporary directories, which are always removed.
  */
 import { promises } from 'node:fs';
 import { availableParallelism } from 'node:os';
@@ -14,17 +14,20 @@ import { copyFile, longestName, tries } from './tries.js';
 import type { Ability, CopyDiagnosis, Diagnosis, DirectoryDiagnosis, CopyMethod } from './types.js';
 
 export interface DoctorOptions {
-  /** Aborting it ends the tries; what they made is removed first. */
+  /** Ends the tries when it is aborted. Their files are removed first. */
   signal?: AbortSignal;
 }
 
-/** A directory, with one of ours in it to try things in, unless it cannot be written to. */
+/** A directory, with a temporary directory in it unless it is not writable. */
 interface Patient {
   found: DirectoryDiagnosis;
   room: string | undefined;
 }
 
-/** Rejects where a directory is missing or is none, and with `signal.reason`. */
+/**
+ * Probes what the file systems of directories support, using temporary files. Rejects if a path is missing or
+ * not a directory, and with `signal.reason`.
+ */
 export async function doctor(
   dir: string,
   dir2?: string,

@@ -1,4 +1,7 @@
-/** What a file system can do, tried with real files in a directory of ours, by the copier where that does it. */
+/**
+ * Tries the abilities of a file system with real files in a temporary directory, through the copier where it
+ * has the ability.
+ */
 import { promises } from 'node:fs';
 import { constants } from 'node:os';
 import path from 'node:path';
@@ -10,7 +13,7 @@ import type { Ability } from './types.js';
 
 const KiB = 1024;
 
-/** Rejects with why it cannot. Each has names of its own in `room`. */
+/** Rejects with the reason if the file system lacks the ability. Each try uses its own names in `room`. */
 type Try = (room: string) => Promise<unknown>;
 
 export const tries: Record<Ability, Try> = {
@@ -41,7 +44,7 @@ export const tries: Record<Ability, Try> = {
     throw new Error('contents are compared every time');
   },
   async acls(room) {
-    // Lists of another kind, which only the system's own tools can make.
+    // ACLs of another kind, which only the system's own tools can create.
     if (process.platform === 'darwin') throw new Error('not tried on macOS');
     await copyAttribute(room, 'system.posix_acl_access', accessList());
   },
@@ -88,11 +91,11 @@ export async function copyFile(
   return await copyTree(from, to, options);
 }
 
-/** Node on Windows takes a name that cannot be for one that is not there. */
+/** The codes for names that are too long. Node on Windows reports an impossible name as a missing one. */
 const tooLongCodes =
   process.platform === 'win32' ? ['ENOENT', 'EINVAL', 'ENAMETOOLONG'] : ['ENAMETOOLONG'];
 
-/** The bytes that a name may have: the longest that could be made. */
+/** Returns the bytes that a name may have: the longest name that could be created. */
 export async function longestName(room: string): Promise<number> {
   let [longest, tooLong] = [1, 1025];
   while (tooLong - longest > 1) {
@@ -116,7 +119,7 @@ async function copyAttribute(room: string, name: string, value: Buffer): Promise
   await copyTree(from, to, { preserve: ['mode', 'xattrs'], strict: true });
 }
 
-/** As the attribute holds it: the user 1234 may read. */
+/** Returns an ACL in the form of the attribute: the user 1234 may read. */
 function accessList(): Buffer {
   const none = 0xffffffff;
   const entries = [

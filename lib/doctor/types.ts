@@ -13,41 +13,41 @@ export type Ability =
   | 'exchange'
   | 'snapshots';
 
-/** How the content of a file is copied. */
+/** A method of copying the content of a file. */
 export type CopyMethod = keyof CopyMethods;
 
-/** What doctor() found. */
+/** The result of doctor(). */
 export interface Diagnosis {
-  /** Of each directory that was named. */
+  /** One for each directory that was passed. */
   directories: DirectoryDiagnosis[];
-  /** How files are copied from the first directory to the last; absent where nothing may be written there. */
+  /** How files are copied from the first directory to the last. Absent if the last is not writable. */
   copies?: CopyDiagnosis;
   limits: {
-    /** Processors that may be used. */
+    /** Processors that fastcp may use. */
     cores: number;
     /** Workers that libuv's pool has room for, over all copies of the process. */
     workers: number;
-    /** Files that the process may have open. */
+    /** File descriptors that the process may have open. */
     descriptors?: number;
   };
 }
 
 export interface DirectoryDiagnosis {
   path: string;
-  /** `ext4`, `xfs`, …; empty where the system does not tell. */
+  /** `ext4`, `xfs`, …; empty if the system does not report it. */
   fileSystem: string;
   mountPoint: string;
   readOnly: boolean;
   freeBytes: number;
   bytes: number;
-  /** 0 where the file system does not count them. */
+  /** Free inodes; 0 if the file system does not count them. */
   freeInodes: number;
   inodes: number;
-  /** Why nothing could be tried: the directory cannot be written to. */
+  /** Why nothing could be tried: the directory is not writable. */
   obstacle?: string;
-  /** The bytes that a name may have. */
+  /** The maximum number of bytes in a name. */
   longestName?: number;
-  /** What was tried, by what came of it: true, or why it cannot be done. */
+  /** The abilities that were tried: true, or the reason why the ability is missing. */
   can: Partial<Record<Ability, true | string>>;
 }
 

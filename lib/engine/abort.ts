@@ -1,7 +1,7 @@
 /**
- * Settles as `step` does, or rejects with `signal.reason` when the signal is aborted. For steps that only
- * read, because nobody waits for the end of a step that was given up. The caller asks the signal once more
- * before it changes anything: the signal can be aborted after the step and before the caller goes on.
+ * Settles as `step` does, or rejects with `signal.reason` when the signal is aborted. Only for steps that read,
+ * because nobody waits for the end of an abandoned step. The caller must check the signal once more before it
+ * changes anything, because the signal can be aborted between the step and the change.
  */
 export async function unlessAborted<T>(
   signal: AbortSignal | undefined,

@@ -1,6 +1,7 @@
 /**
- * Answers the engine's questions: what of a directory is copied. Many small directories are answered in one go;
- * the event loop has its turn in between, and a filter's promises are awaited without holding up others.
+ * Answers the engine's questions about the entries of directories. Many small directories are answered in one
+ * turn of the event loop, which gets its turn in between. Promises of a filter are awaited without delaying
+ * other directories.
  */
 
 import { promises } from 'node:fs';
@@ -24,21 +25,21 @@ import type { Root, Walk } from '../walk/walk.js';
 import { Turn } from './clock.js';
 import { entryKinds, type NativeJob } from './native.js';
 
-/** Questions::kExtraBit in binding/src/engine/run/questions.h. */
+/** The same as Questions::kExtraBit in binding/src/engine/run/questions.h. */
 const extraBit = 0x80;
 /** Bytes of questions that are taken at a time. */
 const batchSize = 64 << 10;
-/** Entries that are judged before the clock is looked at. */
+/** Entries that are judged before the clock is read. */
 const slice = 512;
-/** Directories whose answers are awaited at a time; more questions are not taken. */
+/** Directories whose answers are awaited at a time. Beyond that, no more questions are taken. */
 const mostOpen = 64;
 
-/** What becomes of all that is not an answer. */
+/** Receives everything that is not an answer. */
 export interface Listener {
-  /** No more questions are taken while it says so. */
+  /** No more questions are taken while this returns true. */
   isFull(): boolean;
   warning(warning: CopyWarning): void;
-  /** The rules that hold in a directory cannot be read; nothing of it is copied. */
+  /** The rules of a directory cannot be read. Nothing in it is copied. */
   unreadable(error: CopyError): void;
   excluded(root: Root, path: string, kind: EntryKind, reason: string): void;
   /** The user's filter threw. */
@@ -53,13 +54,13 @@ interface Asked {
 
 interface Question extends Asked {
   id: number;
-  /** SRC's, then those of DEST that may be removed. */
+  /** SRC's entries, then those of DEST that may be removed. */
   entries: Listed[];
-  /** How many are SRC's. */
+  /** The number of SRC's entries. */
   own: number;
 }
 
-/** The user's filter for the entries of one root, which it knows by their paths. */
+/** Returns the user's filter for the entries of one root, with paths below that root. */
 function filterOf(root: Root, shown: Shown, { filter }: Request): EntryFilter | undefined {
   if (!filter) return undefined;
   const [src, dest] = [shown.src(root.src), shown.dest(root.dest)];
@@ -72,7 +73,7 @@ function rootEntry({ src, kind }: Root): FilterEntry {
 
 export class Answers {
   #scopes = new Map<number, Asked>();
-  /** One for each root that is a directory. */
+  /** One selection for each root that is a directory. */
   #selections: Selection[] = [];
   #lastScope = 0;
   #busy = false;
@@ -80,7 +81,7 @@ export class Answers {
   #over = false;
   #turn = new Turn();
 
-  /** Reads the rules of every root, and marks those of which JavaScript decides what is copied. */
+  /** Reads the rules of every root, and marks the roots whose entries JavaScript selects. */
   static async prepare({ roots, shown }: Walk, request: Request): Promise<Answers> {
     const answers = new Answers();
     for (const root of [...roots]) {
@@ -99,7 +100,7 @@ export class Answers {
     return answers;
   }
 
-  /** The same where only the filter decides, which must give no promise. */
+  /** Does the same if only the filter selects. The filter must not return a promise. */
   static prepareNow({ roots, shown }: Walk, request: Request): Answers {
     const answers = new Answers();
     for (const root of roots) {
@@ -112,8 +113,8 @@ export class Answers {
   }
 
   /**
-   * Whether the selection excludes an entry below a root, by the names on the way to it, or a directory above it. What
-   * lies at the path itself counts as a directory, whether or not it exists.
+   * Returns whether the selection excludes an entry below a root, or a directory above that entry. `names` are
+   * the names on the way to it. The path itself counts as a directory, whether or not it exists.
    */
   async isExcluded(root: Root, names: readonly Buffer[]): Promise<boolean> {
     const asked = this.#scopes.get(root.scope);
@@ -132,7 +133,10 @@ export class Answers {
     return false;
   }
 
-  /** Once everything was asked: warnings about globs that matched nothing and rule files that were never found. */
+  /**
+   * Returns warnings about globs that matched nothing and rule files that were never found. Call it after all
+   * questions.
+   */
   unused({ include, ignoreFileNames }: Request): CopyWarning[] {
     if (this.#selections.length === 0) return [];
     const globs = unusedGlobs(include).map(
@@ -159,7 +163,7 @@ export class Answers {
     return this.#lastScope;
   }
 
-  /** Begins to answer, where it does not do so already: when questions wait, or there is room again. */
+  /** Starts answering, unless it is running. Called when questions wait, or there is room again. */
   answer(job: NativeJob, listener: Listener): void {
     if (this.#busy || this.#over) return;
     this.#busy = true;
@@ -167,7 +171,7 @@ export class Answers {
     void this.#answerAll(job, listener);
   }
 
-  /** Answers what waits; false where nothing does. Throws what the filter throws. */
+  /** Answers the waiting questions. Returns false if there are none. Throws the filter's exceptions. */
   answerNow(job: NativeJob): boolean {
     const batch = job.takeQuestions(batchSize);
     for (const question of this.#read(batch)) {
@@ -274,7 +278,7 @@ export class Answers {
     listener.failed(thrown);
   }
 
-  /** Reads what Questions::take() wrote. */
+  /** Reads the format of Questions::take(). */
   *#read(batch: Buffer): Generator<Question> {
     for (let at = 0; at < batch.length; ) {
       const id = batch.readUInt32LE(at);
@@ -298,7 +302,7 @@ export class Answers {
   }
 }
 
-/** What a directory holds; nothing if it cannot be listed. */
+/** Returns the entries of a directory; none if it cannot be listed. */
 async function listed(directory: Buffer): Promise<Listed[]> {
   const options = { encoding: 'buffer', withFileTypes: true } as const;
   const entries = await promises.readdir(directory, options).catch(() => []);

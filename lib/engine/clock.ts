@@ -1,23 +1,23 @@
 import { setImmediate } from 'node:timers';
 
 /**
- * Milliseconds on a clock that only goes forward. Not performance.now(): Node loads that on first use,
- * which takes as long as copying some files.
+ * Returns milliseconds of a clock that never goes back. Not performance.now(), because Node loads that on first
+ * use, which takes as long as copying some files.
  */
 export function now(): number {
   const [seconds, nanoseconds] = process.hrtime();
   return seconds * 1e3 + nanoseconds / 1e6;
 }
 
-/** How long the event loop may wait, in milliseconds. */
+/** The time that the event loop may wait, in milliseconds. */
 const longestTurn = 2;
 
-/** Work on the host's thread that could go on and on, but lets the event loop have its turns in between. */
+/** Gives the event loop its turns during long work on the host's thread. */
 export class Turn {
   #began = now();
   #next: Promise<void> | undefined;
 
-  /** To be said where the event loop had its turn otherwise. */
+  /** Called after the event loop had its turn in another way. */
   begin(): void {
     this.#began = now();
   }
@@ -26,7 +26,7 @@ export class Turn {
     return now() - this.#began > longestTurn;
   }
 
-  /** The same for all who ask before it begins, so that they go on in their order. */
+  /** Waits for the next turn. All callers share one wait, and continue in their order. */
   next(): Promise<void> {
     this.#next ??= new Promise<void>((go) => setImmediate(go)).then(() => {
       this.#next = undefined;

@@ -1,13 +1,13 @@
-/** Events on their way to whoever iterates a job. */
+/** The events of a job, on their way to the reader that iterates the job. */
 import { clearTimeout, setTimeout } from 'node:timers';
 import type { CopyEvent, EntryEvent } from '../types.js';
 import type { Shown } from '../walk/paths.js';
 import { now, Turn } from './clock.js';
 import { entryKinds } from './native.js';
 
-/** More entries than this are not taken from the engine, whose workers then wait outside the pool. */
+/** Beyond this number no entries are taken from the engine. Its workers then wait outside the pool. */
 const enough = 1024;
-/** Milliseconds after which a reader who asks for nothing no longer holds up a copy that somebody awaits. */
+/** Milliseconds. After that, a reader that asks for no event no longer delays a copy that somebody awaits. */
 const patience = 5000;
 
 interface Reader {
@@ -23,7 +23,7 @@ export class EventQueue implements AsyncIterator<CopyEvent> {
   #ended = false;
   #turn = new Turn();
   #awaited = false;
-  /** The reader is taken for gone, until it asks again. */
+  /** The reader counts as gone until it asks again. */
   #unread = false;
   #askedAt = now();
   #watch: NodeJS.Timeout | undefined;
@@ -32,7 +32,7 @@ export class EventQueue implements AsyncIterator<CopyEvent> {
   /** Called when there is room again. */
   onRoom: () => void = () => {};
 
-  /** From now on somebody listens; before, events are dropped. */
+  /** Called when a reader starts to listen. Earlier events are dropped. */
   listen(): void {
     this.#iterated = true;
   }
@@ -46,8 +46,8 @@ export class EventQueue implements AsyncIterator<CopyEvent> {
   }
 
   /**
-   * From now on somebody waits for the copy's end, which a reader may hold up only as long as it reads: for
-   * one that has not asked for an event for five seconds the copy goes on, and further entry events are dropped.
+   * Called when somebody awaits the copy's end. From then on a reader delays the copy only while it reads. If
+   * it asks for no event for five seconds, the copy continues, and further entry events are dropped.
    */
   await(): void {
     this.#awaited = true;
@@ -76,20 +76,20 @@ export class EventQueue implements AsyncIterator<CopyEvent> {
       this.#dropped += 1;
       return;
     }
-    // One progress event says all that older ones did.
+    // A progress event replaces an older one.
     if (event.type === 'progress' && this.#events.at(-1)?.type === 'progress') this.#events.pop();
     this.#events.push(event);
     this.#watchReader();
   }
 
-  /** How many entry events were dropped since the last call. */
+  /** Returns how many entry events were dropped since the last call. */
   takeDropped(): number {
     const dropped = this.#dropped;
     this.#dropped = 0;
     return dropped;
   }
 
-  /** After the last event. `failure`: what the copy rejects with, which the reader gets once. */
+  /** Called after the last event. `failure`: the rejection of the copy, which the reader gets once. */
   end(failure?: { thrown: unknown }): void {
     this.#ended = true;
     this.#failure = failure;
@@ -97,7 +97,7 @@ export class EventQueue implements AsyncIterator<CopyEvent> {
     for (const { resolve, reject } of this.#waiting.splice(0)) this.#last().then(resolve, reject);
   }
 
-  /** What comes after all events. */
+  /** Returns the result after all events. */
   #last(): Promise<IteratorResult<CopyEvent>> {
     const { thrown } = this.#failure ?? {};
     const failed = this.#failure !== undefined;
@@ -106,8 +106,9 @@ export class EventQueue implements AsyncIterator<CopyEvent> {
   }
 
   /**
-   * The next event. `for await` would get all that wait, and all that the engine does meanwhile, in one
-   * turn of the event loop; whoever asks late waits for the next one, and those after him behind him.
+   * Returns the next event. In a long turn of the event loop it waits for the next turn. Otherwise `for await`
+   * would get all waiting events, and those that the engine adds meanwhile, in one turn. Callers are served in
+   * order.
    */
   next(): Promise<IteratorResult<CopyEvent>> {
     this.#askedAt = now();
@@ -129,7 +130,7 @@ export class EventQueue implements AsyncIterator<CopyEvent> {
     });
   }
 
-  /** The loop was left: the job goes on, unheard. */
+  /** The loop was left: the job continues without a reader. */
   return(): Promise<IteratorResult<CopyEvent>> {
     this.#events = [];
     this.end();
@@ -138,10 +139,10 @@ export class EventQueue implements AsyncIterator<CopyEvent> {
   }
 }
 
-/** The order of Action in binding/src/engine/base/report.h. */
+/** In the order of Action in binding/src/engine/base/report.h. */
 const actions = ['create', 'copy', 'replace', 'hardLink', 'metadata', 'skip', 'delete'] as const;
 
-/** Reads what Journal::take() wrote. */
+/** Reads the format of Journal::take(). */
 export function* readEntries(records: Buffer, shown: Shown): Generator<EntryEvent> {
   for (let at = 0; at < records.length; ) {
     const action = actions[records.readUInt8(at)] ?? 'copy';

@@ -1,4 +1,4 @@
-/** What can only be refused once the selection is known: DEST within SRC, and a mirror of another repository. */
+/** Checks that need the selection: DEST within SRC, and a mirror of another repository. */
 import { refuse } from '../errors.js';
 import type { Request } from '../request/options.js';
 import { join } from '../walk/paths.js';
@@ -6,12 +6,12 @@ import { run } from '../walk/steps.js';
 import { existing, type Walk } from '../walk/walk.js';
 import type { Answers } from './answers.js';
 
-/** What version control keeps of a repository in its root directory. */
+/** The directories of version control in the root of a repository. */
 const repositories = ['.git', '.hg', '.svn'];
 
 /**
- * Rejects with `ERR_FS_CP_EINVAL` if a root's DEST lies within its SRC and is not excluded, and with
- * `ERR_FASTCP_MIRROR` if a mirror would delete a repository that SRC does not have.
+ * Rejects with `ERR_FS_CP_EINVAL` if a root's DEST lies within its SRC and is not excluded. Rejects
+ * with `ERR_FASTCP_MIRROR` if a mirror would delete a repository that SRC does not have.
  */
 export async function refuseBySelection(
   { roots, shown }: Walk,

@@ -3,8 +3,8 @@ import path from 'node:path';
 import load from 'node-gyp-build';
 
 /**
- * Loads the addon of a package that lies in `root`: the one that was built there, or the prebuilt binary for this
- * system, processor and C library. Throws an Error that says what to do where none fits.
+ * Loads the addon of the package in `root`: the one that was built there, or the prebuilt binary for this
+ * system, processor and C library. If none fits, throws an Error that says what to do.
  */
 export function loadBinary(root: string): unknown {
   try {
@@ -33,7 +33,7 @@ function failure(root: string, error: NodeJS.ErrnoException): Error {
   });
 }
 
-/** `linux-x64 (glibc, musl)` */
+/** Returns for example `linux-x64 (glibc, musl)`. */
 function prebuilds(root: string): string[] {
   const directory = path.join(root, 'prebuilds');
   return list(directory).flatMap((name) => {

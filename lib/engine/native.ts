@@ -4,27 +4,27 @@ import type { nativeFlags } from '../request/table.js';
 import type { EntryKind } from '../types.js';
 import { loadBinary } from './load-binary.js';
 
-/** What the engine copies: absolute paths as bytes. */
+/** A root for the engine: absolute paths as bytes. */
 export interface NativeRoot {
   src: Buffer;
   dest: Buffer;
-  /** A link at `src` stands for what it points to. */
+  /** A symlink at `src` stands for its target. */
   followSrc: boolean;
-  /** Of a directory of which JavaScript decides what is copied, by which the engine asks about it; else 0. */
+  /** The number by which the engine asks about a directory whose entries JavaScript selects; otherwise 0. */
   scope: number;
   /** Nothing is copied: the directory at `dest` is removed. */
   remove: boolean;
 }
 
 export interface NativeOptions extends Record<(typeof nativeFlags)[number], boolean> {
-  /** A dry run that tells how two trees differ. */
+  /** A dry run that reports how two trees differ. */
   compares: boolean;
   stopOnError: boolean;
   /** A bit for each of `lossKinds`. */
   preserve: number;
-  /** Directories that exist in DEST get the metadata of SRC's as well. */
+  /** Also applies SRC's metadata to directories that exist in DEST. */
   existingDirectories: boolean;
-  /** Existing entries lose attributes that are not preserved. */
+  /** Removes attributes that are not preserved from existing entries. */
   bare: boolean;
   /** Relative symlinks become absolute. */
   absoluteSymlinks: boolean;
@@ -46,21 +46,24 @@ export interface NativeOptions extends Record<(typeof nativeFlags)[number], bool
 export interface NativeProblem {
   /** Negative, as in Node. */
   errno: number;
-  /** A system call, or `cp`, `socket`, `fifo`, `subdirectory`, `collision`, `verify` and `fifo in dest`, … where the engine itself refuses. */
+  /**
+   * A system call, or `cp`, `socket`, `fifo`, `subdirectory`, `collision`, `verify`, `fifo in dest`, … if the
+   * engine itself refuses.
+   */
   operation: string;
   path: Buffer;
   dest: Buffer;
-  /** Where contents differ, in bytes. */
+  /** The first differing byte, if contents differ. */
   offset?: number;
 }
 
 interface NativeProblems {
-  /** All, the kept ones and those beyond. */
+  /** The number of all problems, stored or not. */
   count: number;
   problems: NativeProblem[];
 }
 
-/** Something that was not preserved, how often, and the first time. */
+/** Metadata that was not preserved, how often, and the first case. */
 export interface NativeLoss {
   count: number;
   first?: NativeProblem;
@@ -68,63 +71,66 @@ export interface NativeLoss {
 
 export interface NativeJob {
   /**
-   * `notify` is called about every 20 ms, and once with `true`, after the last worker's end; `asked` when
-   * questions wait. Neither may throw.
+   * Starts the job. `notify` is called about every 20 ms, and once with `true` after the last worker's end.
+   * `asked` is called when questions wait. Neither may throw.
    */
   start(notify: (ended: boolean) => void, asked: () => void): void;
   /**
-   * Instead of start(): works on the calling thread until nothing is left that needs no answer. After
-   * stop() it clears up.
+   * Replaces start(): works on the calling thread until only tasks that need an answer are left. After stop()
+   * it clears up.
    */
   work(): void;
-  /** Ends it soon; `notify(true)` still comes, at once where no worker is active. */
+  /** Ends the job soon. `notify(true)` is still called, at once if no worker is active. */
   stop(): void;
   counters(): Float64Array;
   errors(from: number): NativeProblems;
   warnings(from: number): NativeProblems;
-  /** In the order of `lossKinds`. */
+  /** Returns losses in the order of `lossKinds`. */
   losses(): NativeLoss[];
   takeEntries(): Buffer;
-  /** Questions::take() in binding/src/engine/run/questions.h: about `limit` bytes, empty where none wait. */
+  /** Calls Questions::take() in binding/src/engine/run/questions.h: about `limit` bytes, empty if none wait. */
   takeQuestions(limit: number): Buffer;
-  /** A verdict for each entry of the question, a scope for each directory that is to be asked about. */
+  /**
+   * Answers with a verdict for each entry of the question, and a scope for each directory that will be asked
+   * about.
+   */
   answer(id: number, verdicts: Uint8Array, scopes: Uint32Array): void;
 }
 
-/** Counts the entries below directories on a thread of its own, from its creation on. */
+/** Counts the entries below directories on its own thread, from its creation on. */
 export interface NativeCount {
   /** Ends the thread soon. */
   stop(): void;
-  /** -1 while it is not known. */
+  /** Returns -1 while the number is unknown. */
   total(): number;
 }
 
 interface Binding {
   CountAhead: new (directories: Buffer[], oneFileSystem: boolean) => NativeCount;
   Job: new (roots: NativeRoot[], options: NativeOptions, concurrency: number) => NativeJob;
-  /** How many threads of libuv's pool all copies of the process may use together. */
+  /** The number of threads of libuv's pool that all copies of the process together may use. */
   mostWorkers: number;
-  // binding/src/platform/platform.h, whole trees. Each gives 0 or a negative errno.
+  // binding/src/platform/platform.h, whole trees. Each returns 0 or a negative errno.
   exchange(one: Buffer, other: Buffer): number;
-  /** -EEXIST where there is a `to`. */
+  /** Returns -EEXIST if `to` exists. */
   renameNew(from: Buffer, to: Buffer): number;
-  /** `directory`: a descriptor, which holds the lock until it is closed. */
+  /** `directory`: a file descriptor, which holds the lock until it is closed. */
   tryLock(directory: number): number;
-  /** Entries can be made in the directory, and neither renamed nor removed. */
+  /** Returns whether entries can be created in the directory, but neither renamed nor removed. */
   isAppendOnly(directory: Buffer): boolean;
   checkSnapshot(source: Buffer, directory: Buffer): number;
   takeSnapshot(source: Buffer, directory: Buffer, name: Buffer): Promise<number>;
   makeSnapshotSource(directory: Buffer, name: Buffer): number;
-  /** Gives `to` the access time and mtime of `from`. */
+  /** Copies access time and mtime from `from` to `to`. */
   copyTimes(from: Buffer, to: Buffer, follow: boolean): number;
   setAttribute(path: Buffer, name: Buffer, value: Buffer): number;
-  /** Whether `sync` and `mirror` can mark a directory, by which unchanged files are known without being read. */
+  /** Returns 0 if `sync` and `mirror` can mark a directory, to detect unchanged files without reading them. */
   checkMarks(directory: Buffer): number;
 }
 
-/** The order of Kind in binding/src/platform/platform.h. */
+/** In the order of Kind in binding/src/platform/platform.h. */
 export const entryKinds = [
-  'file', // unknown, which the engine has looked up by then
+  'file', // unknown, which the engine never reports
   'file',
   'directory',
   'symlink',
@@ -134,13 +140,13 @@ export const entryKinds = [
   'socket',
 ] as const satisfies EntryKind[];
 
-/** The order of Instead in binding/src/engine/base/request.h. */
+/** In the order of Instead in binding/src/engine/base/request.h. */
 export const insteadModes = ['copy', 'hardLink', 'symlink'] as const;
 
-/** The order of Backup in the same file. */
+/** In the order of Backup in the same file. */
 export const backupModes = ['none', 'numbered', 'existing'] as const;
 
-/** binding/src/engine/base/report.h, Loss: what an entry has, and DEST may not take. */
+/** In the order of Loss in binding/src/engine/base/report.h: metadata that DEST may not be able to hold. */
 export const lossKinds = [
   'mode',
   'timestamps',
@@ -150,8 +156,8 @@ export const lossKinds = [
   'hardLinks',
 ] as const;
 
-// Loaded when fastcp is, not later: UV_THREADPOOL_SIZE as it is now is what libuv's pool goes by,
-// while a value set after the first use of the pool (an ESM entry's own statements) means nothing.
+// Loaded together with fastcp, not later. libuv's pool then uses the present UV_THREADPOOL_SIZE. A value that
+// is set after the first use of the pool (an ESM entry's own statements) has no effect.
 const binding = loadBinary(packageRoot) as Binding;
 
 export const mostWorkers: number = binding.mostWorkers;
@@ -162,7 +168,7 @@ export const { checkSnapshot, takeSnapshot, makeSnapshotSource } = binding;
 
 const running = new Set<NativeJob | NativeCount>();
 
-/** process.exit() does not wait for a copy, and the copy must not wait for it to be over. */
+/** process.exit() does not wait for a copy, so the copy must stop before it. */
 function stopAll(): void {
   for (const one of running) one.stop();
 }
@@ -173,13 +179,13 @@ function started<T extends NativeJob | NativeCount>(one: T): T {
   return one;
 }
 
-/** To be called when a job or a count has ended. */
+/** Call it when a job or a count has ended. */
 export function forget(one: NativeJob | NativeCount): void {
   running.delete(one);
   if (running.size === 0) process.off('exit', stopAll);
 }
 
-/** One for work(): it is over when that returns, and need not be forgotten. */
+/** Creates a job for work(). It has ended when work() returns, and needs no forget(). */
 export function createJobHere(
   roots: NativeRoot[],
   options: NativeOptions,

@@ -1,4 +1,4 @@
-/** What has been done, read from a running job: one shape for every outcome. */
+/** The result so far, read from a running job. Every outcome has the same shape. */
 
 import { errorOf, lossWarning, warningOf } from '../errors.js';
 import type {
@@ -12,7 +12,7 @@ import type { Shown } from '../walk/paths.js';
 import { now } from './clock.js';
 import { lossKinds, type NativeJob } from './native.js';
 
-/** The order of Count in binding/src/engine/base/report.h. */
+/** In the order of Count in binding/src/engine/base/report.h. */
 const counterNames = [
   'scanned',
   'files',
@@ -29,7 +29,7 @@ const counterNames = [
   'deleted',
 ] as const;
 
-/** The counters of the engine, as their users see them. */
+/** Converts the counters of the engine to those of users. */
 function countersOf(numbers: Float64Array): CopyCounters {
   const entries = counterNames.map((name, index) => [name, numbers[index] ?? 0]);
   const { clone, copyFileRange, readWrite, unchanged, skipped, deleted, ...made } =
@@ -37,29 +37,29 @@ function countersOf(numbers: Float64Array): CopyCounters {
   return { ...made, methods: { clone, copyFileRange, readWrite }, unchanged, skipped, deleted };
 }
 
-/** Only what is new since the last look. */
+/** Only the changes since the last look. */
 export interface News {
   errors: CopyErrorLike[];
   warnings: CopyWarning[];
 }
 
-/** Keeps the result of a job up to date. */
+/** Updates the result of a job. */
 export class Report {
   #counters = countersOf(new Float64Array(counterNames.length));
   #errors: CopyErrorLike[] = [];
   #warnings: CopyWarning[] = [];
-  // Those that the engine knows nothing of.
+  // Errors that the engine does not know.
   #ownErrors = 0;
   #ownWarnings = 0;
   #errorCount = 0;
   #warningCount = 0;
   #began = now();
   #ended: number | undefined;
-  /** Taken without the engine. */
+  /** Snapshots are taken without the engine. */
   snapshots = 0;
-  /** How many entries will be scanned; undefined while that is not known. */
+  /** The number of entries to scan; undefined while it is unknown. */
   total: number | undefined;
-  /** Undefined where nothing is replaced as a whole. */
+  /** Undefined unless DEST is replaced as a whole. */
   replaced: boolean | undefined;
 
   constructor(warnings: CopyWarning[]) {
@@ -78,7 +78,7 @@ export class Report {
     this.#errorCount += 1;
   }
 
-  /** The error that ends the copy, unless it was reported. */
+  /** Adds the error that ends the copy, unless it was reported. */
   failOnce(error: CopyErrorLike): void {
     if (!this.#errors.includes(error)) this.fail(error);
   }
@@ -100,7 +100,7 @@ export class Report {
     return news;
   }
 
-  /** To be called once, after the last read(): what was not preserved. */
+  /** Returns warnings about lost metadata. Call it once, after the last read(). */
   readLosses(job: NativeJob, shown: Shown): CopyWarning[] {
     const warnings: CopyWarning[] = [];
     for (const [index, { count, first }] of job.losses().entries()) {
@@ -127,7 +127,7 @@ export class Report {
     const { scanned } = this.#counters;
     return {
       ...this.#counters,
-      // Entries that were created after they were counted.
+      // Entries may be created after they were counted.
       ...(this.total !== undefined && { total: Math.max(this.total, scanned) }),
       durationMs: this.durationMs,
     };

@@ -1,4 +1,4 @@
-/** One copy by the engine, from its start to the end of its last worker. */
+/** Runs one copy in the engine, from its start to the end of its last worker. */
 
 import type { Request } from '../request/options.js';
 import { nativeFlags, reflinkModes } from '../request/table.js';
@@ -20,8 +20,8 @@ import { Report } from './result.js';
 import { Total } from './total.js';
 
 /**
- * Settles when the last worker has ended. Rejects with `signal.reason`, or with exactly what the user's filter or
- * `onProgress` threw; what fails otherwise is in the report.
+ * Settles when the last worker has ended. Rejects with `signal.reason`, or with exactly the value that the
+ * user's filter or `onProgress` threw. All other failures are in the report.
  */
 export function runEngine(
   { roots, shown }: Walk,
@@ -32,7 +32,7 @@ export function runEngine(
 ): Promise<void> {
   const { signal, entries, onProgress } = request;
   return new Promise((resolve, reject) => {
-    // A listener would never hear of an abort that came before it.
+    // A listener would never learn of an earlier abort.
     signal?.throwIfAborted();
     const job = createJob(roots, nativeOptions(request), request.concurrency);
     const total = onProgress && Total.of(roots, request);
@@ -43,7 +43,7 @@ export function runEngine(
     };
     const abort = (): void => stop(signal?.reason);
     let taken: Iterator<EntryEvent> = [].values();
-    // Reading a record takes its time, too: those for which there is no room wait unread.
+    // Reading a record also takes time. Records without room wait unread.
     const takeEntries = (ended = false): void => {
       while (entries && (ended || !events.full)) {
         const { value } = taken.next();
@@ -113,14 +113,14 @@ export function runEngine(
   });
 }
 
-/** What the library does for itself: nobody hears of it until it is over. */
+/** Runs a copy for the library itself, without events or progress. */
 export async function runUnheard(walk: Walk, request: Request): Promise<CopyResult> {
   const report = new Report([]);
   await runEngine(walk, Answers.prepareNow(walk, request), request, new EventQueue(), report);
   return report.result;
 }
 
-/** A copy on the calling thread, to its end; nobody hears of events. Throws what the filter throws. */
+/** Runs a copy on the calling thread to its end, without events. Throws the filter's exceptions. */
 export function runEngineNow(
   { roots, shown }: Walk,
   answers: Answers,

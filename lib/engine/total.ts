@@ -7,7 +7,7 @@ export class Total {
   readonly #roots: number;
   readonly #count: NativeCount;
 
-  /** Undefined where a listing does not tell what will be scanned. */
+  /** Returns undefined if a listing cannot tell what will be scanned. */
   static of(roots: readonly Root[], request: Request): Total | undefined {
     if (selects(request) || request.dereference || request.shards > 1) return undefined;
     return new Total(roots, request.oneFileSystem);
@@ -22,7 +22,7 @@ export class Total {
     );
   }
 
-  /** Undefined while the count goes on, and for good if it failed. */
+  /** Returns undefined while the count goes on, and for ever if it failed. */
   known(): number | undefined {
     const below = this.#count.total();
     return below < 0 ? undefined : this.#roots + below;

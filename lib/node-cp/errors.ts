@@ -1,8 +1,8 @@
-/** Errors of a copy as Node's fs.cp has them. */
+/** Converts errors of a copy to those of Node's fs.cp. */
 import { constants } from 'node:os';
 import { CopyError } from '../errors.js';
 
-/** What Node's message begins with, and the errno that it names. */
+/** The beginning of Node's message, and its errno. */
 const known: Record<string, [text: string, errno: keyof typeof constants.errno] | undefined> = {
   ERR_FS_CP_DIR_TO_NON_DIR: ['Cannot overwrite non-directory with directory', 'EISDIR'],
   ERR_FS_CP_EEXIST: ['Target already exists', 'EEXIST'],
@@ -15,7 +15,7 @@ const known: Record<string, [text: string, errno: keyof typeof constants.errno] 
   ERR_FS_EISDIR: ['Path is a directory', 'EISDIR'],
 };
 
-/** Node's SystemError: `errno` is positive there. */
+/** Node's SystemError, whose `errno` is positive. */
 class SystemError extends Error {
   override name = 'SystemError';
   code: string;
@@ -42,7 +42,10 @@ class SystemError extends Error {
   }
 }
 
-/** What failed in a system call is Node's in form already; what a filter threw stays as it is. */
+/**
+ * Converts an error. Errors of system calls already have Node's form. A value that a filter threw stays as it
+ * is.
+ */
 export function nodeError(error: unknown): unknown {
   if (!(error instanceof CopyError)) return error;
   const [text, errno] = known[error.code] ?? [];

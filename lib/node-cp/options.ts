@@ -14,7 +14,7 @@ const defaults = {
   verbatimSymlinks: false,
 };
 
-/** With every default; `filter` may give a promise, which cpSync() refuses. */
+/** All options with their defaults. `filter` may return a promise, which cpSync() refuses. */
 export type Options = typeof defaults & Pick<CopyOptions, 'filter'>;
 
 const flags = [
@@ -29,7 +29,7 @@ const flags = [
 const allModes =
   constants.COPYFILE_EXCL | constants.COPYFILE_FICLONE | constants.COPYFILE_FICLONE_FORCE;
 
-/** What is given stays as it is; names that Node does not know mean nothing. */
+/** Checks options and adds defaults. Ignores names that Node does not know. */
 export function checkOptions(given: unknown): Options {
   if (given === undefined) return { ...defaults };
   if (typeof given !== 'object' || given === null || Array.isArray(given)) {
@@ -61,7 +61,7 @@ function checkMode(mode: unknown): number {
   return mode;
 }
 
-/** A path as filters see it. pathBytes() has checked it. */
+/** Returns a path in the form that filters get. pathBytes() has checked it. */
 export function pathText(path: string | Buffer | URL): string {
   return path instanceof URL ? fileURLToPath(path) : path.toString();
 }

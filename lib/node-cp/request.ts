@@ -1,4 +1,4 @@
-/** A call of fs.cp as a request to the engine. */
+/** Converts a call of fs.cp to a request to the engine. */
 import { constants } from 'node:fs';
 import path from 'node:path';
 import { isPromise } from 'node:util/types';
@@ -22,7 +22,7 @@ export function nodeRequest(src: PathLike, dest: PathLike, options: Options): Re
   });
   return {
     ...request,
-    dest: trimSlashes(request.dest), // a slash does not mean "into" there
+    dest: trimSlashes(request.dest), // a slash does not mean "into" in fs.cp
     existingDirectories: false,
     likeNode: true,
     absoluteSymlinks: !options.verbatimSymlinks,
@@ -31,7 +31,7 @@ export function nodeRequest(src: PathLike, dest: PathLike, options: Options): Re
 
 type Answer = boolean | Promise<boolean>;
 
-/** The user's filter, which takes two paths, for every entry below the one that was named. */
+/** Returns the user's filter, which takes two paths, for every entry below the named one. */
 export function filterBelow(
   filter: (src: string, dest: string) => Answer,
   src: PathLike,
@@ -41,21 +41,21 @@ export function filterBelow(
   return (_src, _dest, entry) => filter(path.join(from, entry.path), path.join(to, entry.path));
 }
 
-/** A filter that may not give a promise. */
+/** Returns a filter that throws if the user's filter returns a promise. */
 export function synchronous(
   filter: (src: string, dest: string) => Answer,
 ): (src: string, dest: string) => boolean {
   return (src, dest) => {
     const answer = filter(src, dest);
     if (!isPromise(answer)) return answer;
-    answer.catch(() => {}); // whatever comes of it, it was refused
+    answer.catch(() => {}); // it was refused, so its result does not matter
     const message =
       'Expected boolean to be returned from the "filter" function but got an instance of Promise.';
     throw invalid(TypeError, 'ERR_INVALID_RETURN_VALUE', message);
   };
 }
 
-/** What Node refuses before it looks inside, in its order; the engine's own rules come after these. */
+/** Refuses what Node refuses before it looks inside, in the same order. The engine's own rules follow. */
 export function* checkEntries(request: Request, recursive: boolean): Steps<void> {
   const { dest, dereference, shown } = request;
   const [src = dest] = request.sources;

@@ -6,13 +6,13 @@ type Name = keyof CopyOptions;
 
 export interface Conflict {
   name: Name;
-  /** The option that it cannot be combined with. */
+  /** The option that excludes it. */
   other: Name;
-  /** Empty where that is obvious. */
+  /** Empty if the reason is obvious. */
   why: string;
 }
 
-/** The first pair of options that exclude each other. */
+/** Returns the first pair of options that exclude each other. */
 export function findConflict(options: CopyOptions): Conflict | undefined {
   for (const [name, other, why = ''] of conflicts) {
     if (isSet(options, name) && isSet(options, other)) {
@@ -22,12 +22,15 @@ export function findConflict(options: CopyOptions): Conflict | undefined {
   return undefined;
 }
 
-/** Options that mean nothing because the one that they need is missing. */
+/** Returns options that have no effect because another option is missing. */
 export function missingRequirements(options: CopyOptions): (readonly [Name, Name])[] {
   return requirements.filter(([name, needed]) => isSet(options, name) && !isSet(options, needed));
 }
 
-/** `force` counts where it is false: true is the default. `checksum` and `quickCheck` are kinds of sync. */
+/**
+ * Returns whether an option is set. `force` counts if it is false, because true is the default. `checksum` and
+ * `quickCheck` are kinds of sync.
+ */
 function isSet(options: CopyOptions, name: Name): boolean {
   if (name === 'force') return options.force === false;
   const { [name]: value } = options;

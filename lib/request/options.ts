@@ -1,4 +1,4 @@
-/** Options and arguments, checked once: after this file they are what their types say. */
+/** Checks options and arguments. After this file they have the values that their types allow. */
 
 import { mostWorkers } from '../engine/native.js';
 import { invalid, invalidType, invalidValue, outOfRange } from '../errors.js';
@@ -23,12 +23,12 @@ type Checked = { [K in FlagName]: boolean } & {
     | ((typeof table)[K]['default'] & undefined);
 };
 
-/** What copyTree() was asked for, with every default filled in. */
+/** A call of copyTree() with all defaults. */
 export interface Request extends Checked {
   preserve: readonly PreserveKind[];
-  /** Directories that exist in DEST get the metadata of SRC's as well. */
+  /** Also applies SRC's metadata to directories that exist in DEST. */
   existingDirectories: boolean;
-  /** Existing entries lose attributes that are not preserved. */
+  /** Removes attributes that are not preserved from existing entries. */
   stripAttributes: boolean;
   /** What is created for a file. */
   instead: 'copy' | 'hardLink' | 'symlink';
@@ -46,9 +46,9 @@ export interface Request extends Checked {
   ignoreFileNames: string[];
   include: Glob[];
   exclude: Glob[];
-  /** Nothing is copied, two trees are compared. */
+  /** Nothing is copied: two trees are compared. */
   compares: boolean;
-  /** Absolute, as `dest` is: a later change of the working directory does not matter. */
+  /** Absolute, as `dest` is, so a later change of the working directory has no effect. */
   sources: Buffer[];
   /** Several sources were passed, as an array: they are copied into `dest`. */
   several: boolean;
@@ -65,7 +65,7 @@ export function checkObject(options: unknown): asserts options is object {
   }
 }
 
-/** Throws for a name that is not an option of `known`; says which one may be meant. */
+/** Throws for a name that is not an option of `known`, and suggests an option. */
 export function checkNames(options: object, known: readonly string[]): void {
   for (const name of Object.keys(options)) {
     if (known.includes(name)) continue;
@@ -79,7 +79,7 @@ function refuseOption(name: string, why: string): Error {
   return invalid(TypeError, 'ERR_INVALID_ARG_VALUE', `The "options.${name}" property ${why}`);
 }
 
-/** Names that other tools have for options of ours. */
+/** Names of other tools for fastcp's options. */
 const otherNames: Record<string, keyof CopyOptions> = {
   overwrite: 'force',
   clobber: 'force',
@@ -95,7 +95,10 @@ const otherNames: Record<string, keyof CopyOptions> = {
   mode: 'preserve',
 };
 
-/** The option that somebody who writes `name` may mean: another tool's name, or at most two letters apart. */
+/**
+ * Returns the option that was probably meant by `name`: for another tool's name, or with at most two different
+ * letters.
+ */
 function nearestName(name: string, known: readonly string[]): string | undefined {
   const other = Object.hasOwn(otherNames, name) ? otherNames[name] : undefined;
   if (other && known.includes(other)) return other;
@@ -105,7 +108,7 @@ function nearestName(name: string, known: readonly string[]): string | undefined
   return best && best[1] <= Math.min(2, Math.floor(name.length / 3)) ? best[0] : undefined;
 }
 
-/** The number of letters that are to be inserted, removed or replaced (Levenshtein). */
+/** Returns the number of letters to insert, remove or replace (Levenshtein). */
 function distance(a: string, b: string): number {
   let row = Array.from({ length: b.length + 1 }, (_, index) => index);
   for (let i = 1; i <= a.length; i++) {
@@ -185,7 +188,7 @@ export function checkRequest(
   throw invalidValue('options.snapshot', `'auto' or 'never' with ${obstacle}`, 'always');
 }
 
-/** Every flag and choice of the table. */
+/** Checks every flag and choice of the table. */
 function checkAll(options: CopyOptions): Checked {
   const checked: Record<string, unknown> = {};
   for (const [name, spec] of Object.entries(table)) {
@@ -252,7 +255,7 @@ export function withTimes(preserve: readonly PreserveKind[]): readonly PreserveK
   return preserve.includes('timestamps') ? preserve : [...preserve, 'timestamps'];
 }
 
-/** What `options.preserve` says by itself. */
+/** Returns the part of the request that `options.preserve` alone decides. */
 export function preserved(value: unknown): Pick<Request, 'preserve' | 'existingDirectories'> {
   if (value === undefined) return { preserve: ['mode'], existingDirectories: false };
   if (value === true) return { preserve: preserveKinds, existingDirectories: true };
@@ -294,7 +297,7 @@ function checkConcurrency(value: unknown, warnings: CopyWarning[]): number {
   return mostWorkers;
 }
 
-/** A string stands for a list of one. Null is no list. */
+/** A string stands for a list of one. Null is not a list. */
 function listOf(value: unknown): unknown {
   if (typeof value === 'string') return [value];
   return value === undefined ? [] : value;
@@ -305,7 +308,9 @@ function checkFunction<T>(value: T, name: string): T {
   throw invalidType(`options.${name}`, 'a function', value);
 }
 
-/** By its shape: a signal of another realm, or of a polyfill, is no instance of this AbortSignal. */
+/**
+ * Checks the shape, because a signal of another realm or of a polyfill is not an instance of this AbortSignal.
+ */
 function checkSignal(value: unknown): AbortSignal | undefined {
   if (value === undefined) return undefined;
   const signal = value as Partial<AbortSignal> | null;
@@ -315,7 +320,7 @@ function checkSignal(value: unknown): AbortSignal | undefined {
   throw invalidType('options.signal', 'an AbortSignal', value);
 }
 
-/** What was asked for that a snapshot cannot do. */
+/** Returns the first option that a snapshot cannot fulfil. */
 export function snapshotObstacle(request: Request): string | undefined {
   const { include, exclude, ignoreFileNames } = request;
   const obstacles: Record<string, unknown> = {

@@ -1,7 +1,7 @@
 /**
- * The one table of the options of copyTree(): what each may be, its default, and how the command line spells it. The
- * checks (options.ts), the engine's flags (run-engine.ts), the help, the completions and the man page read it. A leaf:
- * it loads nothing, so that `--help` needs no addon.
+ * The table of the options of copyTree(): allowed values, defaults, and the names on the command line. Read by
+ * the checks (options.ts), the engine's flags (run-engine.ts), the help, the completions and the man page. A
+ * leaf: it loads nothing, so that `--help` needs no addon.
  */
 import type { CopyOptions } from '../types.js';
 
@@ -12,7 +12,7 @@ const reuseModes = ['clone', 'hardLink'] as const;
 const backupModes = ['numbered', 'existing'] as const;
 const onErrorModes = ['stop', 'continue'] as const;
 
-/** How the command line spells an option; the help shows the groups in this order. */
+/** How the command line names an option. The help shows the groups in this order. */
 export const groups = {
   select: 'Selecting entries:',
   existing: 'Existing entries of DEST:',
@@ -45,7 +45,7 @@ export interface Choice<T extends string> {
   cli?: Spelling;
 }
 
-/** One with a check of its own. */
+/** An option with a check of its own. */
 export interface Other {
   type: 'other';
   cli?: Spelling;
@@ -54,7 +54,7 @@ export interface Other {
 type Common = Omit<Flag, 'type' | 'default'>;
 
 const flag = (more: Common = {}): Flag => ({ type: 'flag', default: false, ...more });
-/** One that is true unless it is switched off. */
+/** An option that is true unless it is switched off. */
 const on = (more: Common = {}): Flag => ({ type: 'flag', default: true, ...more });
 const choice = <T extends string>(
   choices: readonly [T, ...T[]],
@@ -63,7 +63,7 @@ const choice = <T extends string>(
 ): Choice<T> => ({ type: 'choice', choices, default: fallback, ...(cli && { cli }) });
 const other = (cli?: Spelling): Other => ({ type: 'other', ...(cli && { cli }) });
 
-/** The arguments of cli(): group, flags, help, and whether it is common. */
+/** Creates a spelling: group, flags, help, and whether the option is common. */
 function cli(group: keyof typeof groups, flags: string, help: string, common?: 'common'): Spelling {
   return { group, flags, help, ...(common && { common: true as const }) };
 }
@@ -192,7 +192,7 @@ export type ChoiceName = {
   [K in keyof Table]: Table[K] extends Choice<string> ? K : never;
 }[keyof Table];
 
-/** The flags that the engine reads under their own names. */
+/** The flags that the engine reads under the same names. */
 export const nativeFlags = [
   'oneFileSystem',
   'sync',
@@ -212,8 +212,8 @@ export const nativeFlags = [
 ] as const satisfies readonly FlagName[];
 
 /**
- * Options that exclude each other: the first cannot be combined with the second, and why. Where both have a value the
- * pair is refused; `force` counts where it is false.
+ * Options that exclude each other: the first, the second, and the reason. A pair is refused if both have a
+ * value. `force` counts if it is false.
  */
 export const conflicts: readonly [keyof CopyOptions, keyof CopyOptions, why?: string][] = [
   ['onlyIgnored', 'gitignore'],
@@ -240,7 +240,7 @@ export const conflicts: readonly [keyof CopyOptions, keyof CopyOptions, why?: st
   ['atomic', 'shard', 'a shard is not the whole tree'],
 ];
 
-/** Options that mean nothing without another one. */
+/** Options that have no effect without another one. */
 export const requirements: readonly [keyof CopyOptions, keyof CopyOptions][] = [
   ['deleteExcluded', 'mirror'],
   ['reuse', 'atomic'],

@@ -1,15 +1,15 @@
-/** The user's own function: asked last, and only about what nothing else leaves out. */
+/** Calls the user's own function, after all other rules, for entries that they do not exclude. */
 import type { FilterEntry } from '../types.js';
 
-/** The user's function, with the paths of SRC and DEST bound. */
+/** The user's function, bound to the paths of SRC and DEST. */
 export type EntryFilter = (entry: FilterEntry) => boolean | PromiseLike<boolean>;
 
-/** Answers that are awaited at the same time, over all directories. */
+/** The number of promises that are awaited at the same time, over all directories. */
 const mostPending = 64;
 
 /**
- * What the filter throws, or its promise rejects with, comes out as it is, `undefined` too; from then on
- * it is not called again.
+ * Passes on exactly the value that the filter throws or rejects with, also `undefined`. After that the filter
+ * is not called again.
  */
 export class FilterAsker {
   #filter: EntryFilter;
@@ -23,8 +23,8 @@ export class FilterAsker {
   }
 
   /**
-   * Asks about the entries of one directory and tells `drop` the index of each that is not wanted. A promise
-   * only where the filter gives one. Places that are undefined are not asked about.
+   * Asks about the entries of one directory, and calls `drop` with the index of each excluded one. Returns a
+   * promise only if the filter does. Skips undefined places.
    */
   ask(
     entries: readonly (FilterEntry | undefined)[],
@@ -47,7 +47,7 @@ export class FilterAsker {
     return this.#pending >= mostPending;
   }
 
-  /** From the first entry that promises have to do with. */
+  /** Continues from the first entry for which the filter returned a promise. */
   #askOn(
     entries: readonly (FilterEntry | undefined)[],
     drop: (index: number) => void,
@@ -66,7 +66,7 @@ export class FilterAsker {
       await Promise.all(answers);
     };
     return new Promise((resolve, reject) => {
-      // A failure ends this at once, though other answers may never come.
+      // A failure ends this at once, even if other promises never settle.
       this.#asking.add(reject);
       askRest()
         .then(resolve, (thrown) => this.#fail(thrown))
@@ -85,7 +85,7 @@ export class FilterAsker {
     }
   }
 
-  /** Never rejects: a failure goes to all who ask. */
+  /** Never rejects: a failure goes to all callers of ask(). */
   #hold(answer: PromiseLike<unknown>, drop: (index: number) => void, index: number): Promise<void> {
     this.#pending += 1;
     return Promise.resolve(answer)
@@ -97,7 +97,7 @@ export class FilterAsker {
       )
       .finally(() => {
         this.#pending -= 1;
-        // All of them: who is first may have no use for the place.
+        // Wakes all, because the first may not need the free place.
         for (const go of this.#waiting.splice(0)) go();
       });
   }

@@ -1,7 +1,7 @@
 /**
- * What git ignores: rule files on the way down, those above SRC, info/exclude, core.excludesFile, and
- * what is tracked all the same. Other files with the same syntax (`ignoreFileNames`) rank above .gitignore
- * in their directory, and are the user's own word: they leave out tracked files too, and reach into
+ * Decides what git ignores: rule files on the way down, those above SRC, info/exclude, core.excludesFile, and
+ * tracked files, which are never ignored. Other files with the same syntax (`ignoreFileNames`) rank above
+ * .gitignore in their directory. They are the user's own rules: they exclude even tracked files, and apply in
  * nested repositories.
  */
 import { closeSync, constants, openSync, readFileSync } from 'node:fs';
@@ -33,11 +33,11 @@ export interface GitignoreOptions {
   ignoreFileNames: readonly string[];
 }
 
-/** What holds in one directory. */
+/** The rules of one directory. */
 export interface GitignoreScope {
   /** From the weakest to the strongest. */
   rules: RulesHere[];
-  /** This directory is left out by it; only tracked files are not. */
+  /** The rule that excludes this directory, except its tracked files. */
   ignoredBy?: Match;
   repository?: RepositoryHere;
 }
@@ -45,7 +45,7 @@ export interface GitignoreScope {
 interface RepositoryHere {
   ignoreCase: boolean;
   tracked: Tracked;
-  /** This directory, seen from where the tracked paths begin: empty or with a slash at its end. */
+  /** This directory, relative to the beginning of the tracked paths: empty or with a slash at its end. */
   path: string;
 }
 
@@ -56,9 +56,9 @@ interface Match {
 
 interface Answer {
   verdict: Verdict;
-  /** The rule by which something is left out, or a directory of which only a part is. */
+  /** The rule that excludes an entry, or a directory except a part of it. */
   match?: Match;
-  /** Why something is left out where it is no rule. */
+  /** The reason for an exclusion without a rule. */
   reason?: string;
 }
 
@@ -73,9 +73,9 @@ export class Gitignore {
   #src: Buffer;
   #shown: string;
   #onlyIgnored: boolean;
-  /** Whether git's own rules are asked. */
+  /** Whether git's own rules apply. */
   #git: boolean;
-  /** Names of rule files, in the order of their rank, and which of them are not git's. */
+  /** Names of rule files in the order of their rank, and whether they are the user's own. */
   #names: Map<string, { own: boolean; met: boolean }>;
 
   constructor(src: Buffer, shown: string, options: GitignoreOptions) {
@@ -89,12 +89,12 @@ export class Gitignore {
     }
   }
 
-  /** Whether a rule file of this name was found, in SRC or above it. */
+  /** Returns whether a rule file of this name was found, in SRC or above it. */
   hasMet(name: string): boolean {
     return this.#names.get(bytesOf(name))?.met === true;
   }
 
-  /** The scope of SRC, its own rule files read. */
+  /** Returns the scope of SRC, with its own rule files. */
   async start(): Promise<GitignoreScope> {
     const scope = this.#git ? await this.#startInRepository() : { rules: [] };
     if (!scope.ignoredBy) this.#addDirectory(scope, this.#src, this.#shownPath(''));
@@ -117,7 +117,7 @@ export class Gitignore {
       this.#addDirectory(scope, directory, directory.toString());
       const match = this.#matchOf(scope, name, true);
       scope = { ...scope, rules: scope.rules.map((rules) => rulesBelow(rules, name)) };
-      // What lies in an excluded directory cannot come back: nothing further down needs to be read.
+      // An entry in an excluded directory cannot be included again, so nothing below needs to be read.
       if (match && !match.rule.negative) {
         this.#warnIgnored(match);
         return { ...scope, ignoredBy: match };
@@ -132,7 +132,7 @@ export class Gitignore {
     this.warnings.push({ code: 'SOURCE_IGNORED', message, path: this.#shown });
   }
 
-  /** The rules that a repository has besides its .gitignore files, and what is tracked below `directory`. */
+  /** Reads the rules of a repository besides its .gitignore files, and the files tracked below `directory`. */
   async #begin(directory: Buffer, top: Buffer, repository?: Repository): Promise<GitignoreScope> {
     const [{ ignoreCase, excludesFile }, tracked] = await Promise.all([
       readSettings(directory, top),
@@ -167,7 +167,7 @@ export class Gitignore {
     }
   }
 
-  /** Reads what the listing says is there. A promise only at the root of a nested repository. */
+  /** Reads the rule files that the listing has. Returns a promise only at the root of a nested repository. */
   enter(
     scope: GitignoreScope,
     entries: readonly Listed[],
@@ -190,7 +190,7 @@ export class Gitignore {
     return nested ? this.#nest(scope, directory).then(readHere) : readHere(scope);
   }
 
-  /** Within a nested repository or submodule its own rules hold, and none of those outside. */
+  /** Within a nested repository or submodule only its own rules apply. */
   async #nest(scope: GitignoreScope, directory: Buffer): Promise<GitignoreScope> {
     const repository = await repositoryAt(directory);
     if (!repository) return scope;
@@ -228,7 +228,7 @@ export class Gitignore {
     return isDirectory ? searched : notIgnored;
   }
 
-  /** The scope of a directory whose verdict is take or look. */
+  /** Returns the scope of a directory whose verdict is take or look. */
   below(scope: GitignoreScope, name: string, { match }: Answer): GitignoreScope {
     const { repository } = scope;
     return {
@@ -263,7 +263,7 @@ function joinShown(directory: string, name: string): string {
   return directory.endsWith('/') ? directory + name : `${directory}/${name}`;
 }
 
-/** What git tracks its rules do not touch; those that the user named do. */
+/** Git's rules do not affect tracked files. The user's own rules do. */
 function isTracked({ repository }: GitignoreScope, { from }: Match, name: string): boolean {
   return !from.file.own && repository?.tracked.has(repository.path + name) === true;
 }
@@ -276,12 +276,12 @@ function isDotGit({ repository }: GitignoreScope, name: string): boolean {
   return name === '.git' || (repository?.ignoreCase === true && foldCase(name) === '.git');
 }
 
-/** As `git check-ignore -v` names a rule: file, line and pattern. */
+/** Names a rule as `git check-ignore -v` does: file, line and pattern. */
 export function reasonOf({ rule, from }: Match): string {
   return `${from.file.shown}:${rule.line}:${textOf(rule.text)}`;
 }
 
-/** As git does, rule files in the tree are not read through links, and what is no file has no rules. */
+/** Does not follow symlinks to rule files in the tree, as git does. Anything but a file has no rules. */
 function readRuleFile(path: Buffer, shown: string, follow: boolean): Buffer | undefined {
   const { O_RDONLY, O_NOFOLLOW = 0, O_NONBLOCK = 0 } = constants;
   try {

@@ -1,7 +1,6 @@
 /**
- * Globs relative to SRC. A glob is matched segment by segment on the way down, those with braces or groups
- * by picomatch: a directory keeps only the globs that can still match below it, so a name is all that is
- * looked at.
+ * Matches globs relative to SRC, segment by segment on the way down. picomatch matches those with braces or
+ * groups. A directory has only the globs that can still match below it, so only a name has to be matched.
  */
 import { createRequire } from 'node:module';
 import type Picomatch from 'picomatch';
@@ -11,36 +10,43 @@ import { type Verdict, verdicts } from './verdict.js';
 
 const { leave, look, take, takeAll } = verdicts;
 
-/** More of them in one segment of those for picomatch take too long on long names: each tries all places. */
+/**
+ * With more stars in one segment, picomatch takes too long on long names, because each star tries all places.
+ */
 const mostStars = 3;
-/** The same of braces and groups. */
+/** The same for braces and groups. */
 const mostGroups = 8;
-/** What braces with slashes may become. */
+/** The maximum number of paths from braces with slashes. */
 const mostPaths = 1000;
 
 const anyDirectories = Symbol('**');
 type Segment = typeof anyDirectories | ((name: string) => boolean);
 
 export interface Glob {
-  /** As it was given. */
+  /** As the user wrote it. */
   source: string;
   segments: readonly Segment[];
-  /** For each place between segments: it and those that are as good, as `**` may stand for nothing. */
+  /**
+   * For each place between segments: that place and the equivalent ones, because `**` may stand for nothing.
+   */
   places: readonly (readonly number[])[];
   onlyDirectories: boolean;
-  /** Whether it has matched an entry, or may have: what is below a directory that is taken whole is not looked at. */
+  /**
+   * True if it has matched an entry, or may have. Entries below a directory that is included as a whole are not
+   * matched.
+   */
   used: boolean;
 }
 
-/** A glob within a directory: which segments an entry may match there. */
+/** A glob within a directory, and the segments that an entry may match there. */
 interface Active {
   glob: Glob;
   at: readonly number[];
 }
 
-/** What holds in one directory. */
+/** The globs of one directory. */
 export interface GlobScope {
-  /** Undefined: all that is here is included. */
+  /** Undefined: everything here is included. */
   include: readonly Active[] | undefined;
   exclude: readonly Active[];
 }
@@ -49,7 +55,7 @@ export interface GlobAnswer {
   verdict: Verdict;
   /** The scope within a directory whose verdict is take or look. */
   below?: GlobScope;
-  /** Why something is left out. */
+  /** The reason for an exclusion. */
   reason?: string;
 }
 
@@ -85,21 +91,21 @@ function parseSegment(segment: string, refuse: (expected: string) => Error): Seg
   if (!/[\\*?[\](){}!+@|^$]/.test(segment)) return (name) => name === segment;
   if (isSimple(segment)) {
     const matches = simpleMatcher(segment);
-    // As itself, too: `[id].ts` is a name that people use.
+    // Also matches the segment literally, because people use names such as `[id].ts`.
     if (matches) return (name) => name === segment || matches(name);
     throw refuse(
       'a glob that parses: its brackets closed, without a slash in them and with known classes, and no backslash at its end',
     );
   }
   const count = (what: RegExp): number => segment.replace(/\\./g, '').match(what)?.length ?? 0;
-  // What repeats a group is as good as a star.
+  // A repeated group costs as much as a star.
   if (count(/\*|\+\(/g) > mostStars || count(/[({]/g) > mostGroups) {
     throw refuse(
       `a glob with at most ${mostStars} stars and ${mostGroups} groups where there are braces or groups`,
     );
   }
   try {
-    // With `s` names may have line breaks; without `posix` brackets would take '!' for a character.
+    // With `s` names may contain line breaks. Without `posix` brackets would treat '!' as a character.
     const options = { dot: true, strictBrackets: true, posix: true, flags: 's' };
     const pattern = picomatch().makeRe(segment, options);
     return (name) => name === segment || pattern.test(name);
@@ -112,13 +118,16 @@ function parseSegment(segment: string, refuse: (expected: string) => Error): Seg
 
 let loaded: typeof Picomatch | undefined;
 
-/** Loaded by the first glob: it takes 5 ms, and most copies have none. */
+/** Loaded by the first glob: it takes 5 ms, and most copies have no glob. */
 function picomatch(): typeof Picomatch {
   loaded ??= createRequire(import.meta.url)('picomatch/posix.js') as typeof Picomatch;
   return loaded;
 }
 
-/** `{a/b,c}/d` as `a/b/d` and `c/d`. Braces without a slash are left to picomatch. Undefined: too many. */
+/**
+ * Expands `{a/b,c}/d` to `a/b/d` and `c/d`. picomatch handles braces without a slash. Returns undefined if
+ * there are too many.
+ */
 function withoutSlashesInBraces(glob: string): string[] | undefined {
   const paths: string[] = [];
   for (const left = [glob]; left.length > 0; ) {
@@ -131,7 +140,7 @@ function withoutSlashesInBraces(glob: string): string[] | undefined {
   return paths;
 }
 
-/** By the first braces that close and have a slash and a comma in them. */
+/** Splits at the first closed braces that contain a slash and a comma. */
 function splitBraces(glob: string): string[] | undefined {
   const depths: { start: number; commas: number[]; hasSlash: boolean }[] = [];
   for (let at = 0; at < glob.length; at++) {
@@ -153,7 +162,7 @@ function splitBraces(glob: string): string[] | undefined {
   return undefined;
 }
 
-/** Undefined where there are no globs. */
+/** Returns undefined if there are no globs. */
 export function globScope(
   include: readonly Glob[],
   exclude: readonly Glob[],
@@ -175,7 +184,7 @@ function placesOf(segments: readonly Segment[]): number[][] {
   return places;
 }
 
-/** Where a glob stands within an entry; undefined where it cannot match there. */
+/** Returns the places of a glob within an entry; undefined if it cannot match there. */
 function advance({ glob, at }: Active, name: string): readonly number[] | undefined {
   let reached: readonly number[] | undefined;
   for (const place of at) {
@@ -187,7 +196,7 @@ function advance({ glob, at }: Active, name: string): readonly number[] | undefi
   return reached;
 }
 
-/** A glob that names a directory names all that is in it. */
+/** Judges an entry. A glob that matches a directory matches everything in it. */
 export function judgeGlobs(scope: GlobScope, name: string, isDirectory: boolean): GlobAnswer {
   const exclude = match(scope.exclude, name, isDirectory);
   if (exclude.by) return { verdict: leave, reason: `exclude: ${exclude.by.source}` };
@@ -204,13 +213,13 @@ export function judgeGlobs(scope: GlobScope, name: string, isDirectory: boolean)
 
 const notIncluded: GlobAnswer = { verdict: leave, reason: 'include: no glob matches' };
 
-/** Of an option's globs those that have matched nothing, as they were given. */
+/** Returns an option's globs that have matched nothing, as the user wrote them. */
 export function unusedGlobs(globs: readonly Glob[]): string[] {
   const used = new Set(globs.filter((glob) => glob.used).map(({ source }) => source));
   return [...new Set(globs.map(({ source }) => source))].filter((source) => !used.has(source));
 }
 
-/** The first glob that matches the entry, or those that can match below it. */
+/** Returns the first glob that matches the entry, or the globs that can match below it. */
 function match(
   active: readonly Active[],
   name: string,

@@ -1,7 +1,7 @@
 /**
- * What is copied: one verdict per entry, joined from what git ignores, globs and the user's filter.
- * Each stage keeps what it knows about a directory in a scope; a stage that cannot touch anything below has
- * none there, and where none has one the directory is the engine's.
+ * Decides what is copied: one verdict per entry, joined from git's rules, globs and the user's filter. Each
+ * stage stores its state for a directory in a scope. A stage that has no effect below a directory has no scope
+ * there. If no stage has one, the engine alone copies the directory.
  */
 import { invalidType, invalidValue } from '../errors.js';
 import type { FilterEntry } from '../types.js';
@@ -19,11 +19,11 @@ export interface SelectionOptions extends GitignoreOptions {
   include: readonly Glob[];
   exclude: readonly Glob[];
   filter?: EntryFilter | undefined;
-  /** Also say why something is left out. */
+  /** Also report why an entry is excluded. */
   explain?: boolean;
 }
 
-/** A directory on the way; what is in it is for this part only. */
+/** A directory on the way. Its members are for this unit only. */
 export interface DirectoryScope {
   /** Below SRC: empty or with a slash at its end. A byte per character. */
   path: string;
@@ -32,12 +32,12 @@ export interface DirectoryScope {
   entry?: FilterEntry;
 }
 
-/** By the index of the entries that were judged. */
+/** Indexed like the entries that were judged. */
 export interface Judged {
   verdicts: Uint8Array;
-  /** For each directory that is to be asked about. */
+  /** For each directory that will be asked about. */
   scopes: (DirectoryScope | undefined)[];
-  /** Where `explain` was asked for: `.gitignore:3:*.log`, `exclude: *.map`, … */
+  /** With `explain`: `.gitignore:3:*.log`, `exclude: *.map`, … */
   reasons?: (string | undefined)[];
 }
 
@@ -45,19 +45,19 @@ export interface Selection {
   root: DirectoryScope;
   warnings: SelectionWarning[];
   /**
-   * Reads the rule files that a directory's listing names, which must be whole. A promise only at the root
-   * of a nested repository. Throws or rejects with a CopyError.
+   * Reads the rule files in a directory's listing, which must be whole. Returns a promise only at the root of a
+   * nested repository. Throws or rejects with a CopyError.
    */
   enter(
     scope: DirectoryScope,
     entries: readonly Listed[],
   ): DirectoryScope | Promise<DirectoryScope>;
   /**
-   * Judges some entries of a directory that was entered. A promise only where the filter gives one. Throws or
-   * rejects with what the filter throws.
+   * Judges some entries of a directory after enter(). Returns a promise only if the filter does. Throws or
+   * rejects with the filter's value.
    */
   judge(scope: DirectoryScope, entries: readonly Listed[]): Judged | Promise<Judged>;
-  /** Whether a file of further rules, `ignoreFileNames`, was found. */
+  /** Returns whether a rule file of `ignoreFileNames` was found. */
   hasMet(ruleFileName: string): boolean;
 }
 
@@ -74,8 +74,8 @@ export function checkRuleFileNames(names: unknown, option: string): string[] {
 }
 
 /**
- * `src` is the absolute path of a directory, `shown` what messages call it. Undefined where nothing
- * selects: then everything is copied and JavaScript is not asked. Rejects with a CopyError where rules
+ * Creates a selection. `src` is the absolute path of a directory, `shown` is its name in messages. Returns
+ * undefined if nothing selects: then everything is copied without JavaScript. Rejects with a CopyError if rules
  * cannot be read.
  */
 export async function createSelection(
@@ -96,7 +96,7 @@ export async function createSelection(
   return new TreeSelection(root, gitignore, asker, options.explain ?? false);
 }
 
-/** A selection by the user's function alone. */
+/** Creates a selection by the user's function alone. */
 export function filterSelection(filter: EntryFilter): Selection {
   return new TreeSelection({ path: '' }, undefined, new FilterAsker(filter), false);
 }
@@ -165,7 +165,7 @@ class TreeSelection implements Selection {
     return answered ? answered.then(() => judged) : judged;
   }
 
-  /** All but the filter's word; what holds in a directory goes into `below`, which only a directory has. */
+  /** Judges an entry by everything except the filter. Fills `below` for a directory. */
   #judgeOne(
     scope: DirectoryScope,
     entry: Listed,

@@ -1,4 +1,4 @@
-/** What git knows about a directory: where its repository is, its settings, and what it tracks. */
+/** Asks git about a directory: its repository, its settings, and the tracked files. */
 import * as fs from 'node:fs';
 import os from 'node:os';
 import { promisify } from 'node:util';
@@ -13,17 +13,20 @@ const access = promisify(fs.access);
 export interface Repository {
   /** The work tree's root. */
   top: Buffer;
-  /** Where info/exclude is: the repository itself, also for a worktree. */
+  /** The directory that has info/exclude: the repository itself, also for a worktree. */
   commonDir: Buffer;
 }
 
 export interface GitSettings {
   ignoreCase: boolean;
-  /** core.excludesFile; absent where it is set to nothing, or there is no home directory. */
+  /** core.excludesFile; absent if it is set to nothing, or there is no home directory. */
   excludesFile?: Buffer;
 }
 
-/** Where `directory` itself is the root of a repository, or of a worktree or submodule of one. */
+/**
+ * Returns the repository if `directory` itself is the root of a repository, or of a worktree or submodule of
+ * one.
+ */
 export async function repositoryAt(directory: Buffer): Promise<Repository | undefined> {
   const dotGit = join(directory, Buffer.from('.git'));
   const found = await statOr(dotGit);
@@ -42,7 +45,7 @@ export async function repositoryAt(directory: Buffer): Promise<Repository | unde
   return all.every(Boolean) ? { top: directory, commonDir } : undefined;
 }
 
-/** The repository that a directory, given by its real path, lies in. As git does, stops at a mount point. */
+/** Returns the repository that has a directory, given by its real path. Stops at a mount point, as git does. */
 export async function repositoryAround(directory: Buffer): Promise<Repository | undefined> {
   const device = (await statOr(directory))?.dev;
   for (let at = directory; ; at = directoryOf(at)) {
@@ -65,9 +68,12 @@ function resolve(directory: Buffer, path: Buffer): Buffer {
   return isAbsolute(path) ? path : join(directory, path);
 }
 
-/** A hook's variables would answer for another repository, and a file system monitor may run anything. */
+/**
+ * Runs git without a hook's variables, which would select another repository. Also without a file system
+ * monitor, which may run anything.
+ */
 async function runGit(directory: Buffer, args: string[]): Promise<string> {
-  const { execFile } = await import('node:child_process'); // late: it takes 5 ms
+  const { execFile } = await import('node:child_process'); // loaded late: it takes 5 ms
   const { GIT_DIR, GIT_WORK_TREE, GIT_INDEX_FILE, GIT_COMMON_DIR, GIT_PREFIX, ...env } =
     process.env;
   return new Promise((resolve, reject) => {
@@ -80,7 +86,7 @@ async function runGit(directory: Buffer, args: string[]): Promise<string> {
   });
 }
 
-/** Git's own answer; its defaults where git does not answer. */
+/** Returns git's own settings; its defaults if git gives no answer. */
 export async function readSettings(directory: Buffer, top: Buffer): Promise<GitSettings> {
   const names = '^core\\.(excludesfile|ignorecase)$';
   const listed = await runGit(directory, [
@@ -90,7 +96,7 @@ export async function readSettings(directory: Buffer, top: Buffer): Promise<GitS
     '--get-regexp',
     names,
   ]).catch(
-    () => '', // also where nothing is set
+    () => '', // also if nothing is set
   );
   let ignoreCase = false;
   let excludesFile = await defaultExcludesFile(top);
@@ -106,7 +112,7 @@ export async function readSettings(directory: Buffer, top: Buffer): Promise<GitS
   return { ignoreCase, ...(excludesFile && { excludesFile }) };
 }
 
-/** Where HOME is another user's, as in many containers, it is as good as absent. */
+/** If HOME belongs to another user, as in many containers, it counts as absent. */
 async function defaultExcludesFile(top: Buffer): Promise<Buffer | undefined> {
   const home = process.env.HOME ?? os.homedir();
   const config = process.env.XDG_CONFIG_HOME || (home && `${home}/.config`);
@@ -118,30 +124,30 @@ async function defaultExcludesFile(top: Buffer): Promise<Buffer | undefined> {
   return config && isReadable ? path : undefined;
 }
 
-/** What a repository tracks below a directory. Paths hold a byte per character. */
+/** The tracked files of a repository below a directory. Paths have a byte per character. */
 export class Tracked {
   #paths: string[];
   #fold: boolean;
 
   constructor(paths: string[], fold: boolean) {
     this.#fold = fold;
-    // Git lists in the order of bytes, which is that of strings with a byte per character.
+    // Git lists in the order of bytes, which is the order of strings with a byte per character.
     this.#paths = fold ? paths.map(foldCase).sort() : paths;
   }
 
-  /** A file or link, or a submodule's directory. */
+  /** Returns whether a file or symlink, or a submodule's directory, is tracked. */
   has(path: string): boolean {
     const wanted = this.#fold ? foldCase(path) : path;
     return this.#paths[this.#indexOf(wanted)] === wanted;
   }
 
-  /** Anything in the directory. */
+  /** Returns whether anything in the directory is tracked. */
   hasBelow(directory: string): boolean {
     const wanted = `${this.#fold ? foldCase(directory) : directory}/`;
     return this.#paths[this.#indexOf(wanted)]?.startsWith(wanted) === true;
   }
 
-  /** Of the first path that is not less. */
+  /** Returns the index of the first path that is not less. */
   #indexOf(path: string): number {
     let low = 0;
     let high = this.#paths.length;
@@ -154,7 +160,7 @@ export class Tracked {
   }
 }
 
-/** Rejects where git is not there, or refuses. */
+/** Rejects if git is missing, or refuses. */
 export async function readTracked(directory: Buffer): Promise<string[]> {
   const listed = await runGit(directory, ['ls-files', '-z']);
   return listed.split('\0').slice(0, -1);

@@ -1,38 +1,38 @@
-/** The rules of one file with .gitignore's syntax, and which of them decides about an entry. */
+/** The rules of one file with .gitignore's syntax. Finds the rule that decides about an entry. */
 import { foldCase, matchesWildcard, parseWildcard, type Wildcard } from './wildmatch.js';
 
 /** One line of a rule file. Strings hold a byte per character. */
 export interface Rule {
-  /** From 1, as people count. */
+  /** Counted from 1. */
   line: number;
   text: string;
   negative: boolean;
   onlyDirectories: boolean;
-  /** What the name, or the path for a rule with a slash, begins with before any wildcard. */
+  /** The beginning of the name, or of the path for a rule with a slash, before any wildcard. */
   prefix: string;
-  /** What follows the prefix. */
+  /** The rest after the prefix. */
   rest?: Wildcard;
-  /** What the name ends in: all that a rule of one star and no other wildcard asks. */
+  /** The end of the name. A rule with one star and no other wildcard needs nothing else. */
   suffix?: string;
 }
 
 export interface RuleFile {
   /** As users know it. */
   shown: string;
-  /** Not git's: was named by the user, and has a word about tracked files, too. */
+  /** Named by the user, not git's. It applies to tracked files also. */
   own: boolean;
   fold: boolean;
   /** Rules for names: those without wildcards by the name, and the others. */
   byName: Map<string, Rule[]>;
   names: Rule[];
-  /** Rules for paths below the directory that the file stands in. */
+  /** Rules for paths below the directory that has the file. */
   paths: Rule[];
 }
 
-/** A rule file as seen from a directory below it. */
+/** A rule file, seen from a directory below it. */
 export interface RulesHere {
   file: RuleFile;
-  /** This directory as seen from the file's: empty or with a slash at its end. Folded where names are. */
+  /** This directory, seen from the file's: empty or with a slash at its end. Folded if names are. */
   directory: string;
   /** Those that can match here or further down. */
   paths: Rule[];
@@ -60,7 +60,7 @@ function addRule(file: RuleFile, source: string, line: number): void {
   const onlyDirectories = pattern.endsWith('/');
   if (onlyDirectories) pattern = pattern.slice(0, -1);
   if (pattern === '') return;
-  // At any depth is what a pattern without a slash means anyway.
+  // A pattern without a slash means any depth anyway.
   pattern = pattern.replace(/^(\*\*+\/)+(?=[^/]+$)/, '');
   const rule: Rule = { line, text, negative, onlyDirectories, prefix: '' };
   const literal = (bytes: string): string => (file.fold ? foldCase(bytes) : bytes);
@@ -74,7 +74,7 @@ function addRule(file: RuleFile, source: string, line: number): void {
   const wild = pattern.search(/[*?[\\]/);
   rule.prefix = literal(wild < 0 ? pattern : pattern.slice(0, wild));
   if (wild >= 0) {
-    // As in git the prefix is compared first, and a double star behind it is one at the start.
+    // As in git, the prefix is compared first, and a double star behind it counts as one at the start.
     const rest = parseWildcard(pattern.slice(isPath ? wild : 0), file.fold);
     if (!rest) return;
     rule.rest = rest;
@@ -91,7 +91,7 @@ function addRule(file: RuleFile, source: string, line: number): void {
   }
 }
 
-/** Spaces at the end mean nothing, but for an escaped one and those before it. */
+/** Removes spaces at the end, except an escaped one and those before it. */
 function withoutSpacesAtEnd(text: string): string {
   let end = 0;
   for (let at = 0; at < text.length; at++) {
@@ -102,13 +102,13 @@ function withoutSpacesAtEnd(text: string): string {
   return text.slice(0, end);
 }
 
-/** The file's rules in its own directory, or in one below it. */
+/** Returns the file's rules in its own directory, or in one below it. */
 export function rulesIn(file: RuleFile, path = ''): RulesHere {
   const directory = file.fold ? foldCase(path) : path;
   return { file, directory, paths: livePaths(file.paths, directory) };
 }
 
-/** The same rules in a directory of this one. */
+/** Returns the same rules in a subdirectory. */
 export function rulesBelow(here: RulesHere, name: string): RulesHere {
   const { file, paths } = here;
   const directory = `${here.directory}${file.fold ? foldCase(name) : name}/`;
@@ -121,7 +121,9 @@ function livePaths(paths: Rule[], directory: string): Rule[] {
   return paths.every(isLive) ? paths : paths.filter(isLive);
 }
 
-/** The last rule that matches an entry of the directory; `name` is folded where the file's rules are. */
+/**
+ * Returns the last rule that matches an entry of the directory. `name` must be folded if the file's rules are.
+ */
 export function lastMatch(here: RulesHere, name: string, isDirectory: boolean): Rule | undefined {
   const { file, directory, paths } = here;
   const named = file.byName.get(name);

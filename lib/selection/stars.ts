@@ -1,14 +1,15 @@
-/** A segment of a glob with no more than `*`, `?`, classes in brackets and escapes in it. */
+/** Matches a segment of a glob that has only `*`, `?`, classes in brackets and escapes. */
 import { anyOne, matchesSegment, parseWildcard, type Segment, star } from './wildmatch.js';
 
-/** Of picomatch's syntax nothing else: braces, groups, and `!` at the start. */
+/** Returns whether a segment has no other syntax of picomatch: braces, groups, and `!` at the start. */
 export function isSimple(segment: string): boolean {
   return !/^!|[(){}|]/.test(segment);
 }
 
 /**
- * In linear time, where a regular expression tries all places of each star. Brackets mean what they mean in a shell
- * and in git. Undefined if the segment is wrong: brackets that do not close, an unknown class.
+ * Returns a matcher that takes linear time, while a regular expression tries all places of each star. Brackets
+ * have the meaning of a shell and of git. Returns undefined if the segment is wrong: unclosed brackets, or an
+ * unknown class.
  */
 export function simpleMatcher(segment: string): ((name: string) => boolean) | undefined {
   const tokens = /[[\\]/.test(segment) ? parseWildcard(segment, false)?.[0] : starsOf(segment);

@@ -1,15 +1,15 @@
-/** The words that the stages of a selection share. */
+/** Terms that the stages of a selection share. */
 import type { EntryKind } from '../types.js';
 
-/** The numbers are also the order: of two stages the one that says less decides. */
+/** The numbers are also the order: of two stages the lower verdict decides. */
 export const verdicts = {
-  /** Not copied; a directory is never opened. */
+  /** Not copied. A directory is never opened. */
   leave: 0,
-  /** A directory: asked about what is in it, and made only for something taken. */
+  /** A directory: asked about its entries, and created only if one of them is included. */
   look: 1,
-  /** Copied; a directory is made, and asked about what is in it. */
+  /** Copied. A directory is created, and asked about its entries. */
   take: 2,
-  /** A directory: copied with all that is in it, and nothing below is asked. */
+  /** A directory: copied with everything in it, without further questions. */
   takeAll: 3,
 } as const;
 
@@ -22,7 +22,7 @@ export interface Listed {
   kind: EntryKind;
 }
 
-/** Something to tell the user that does not end the copy. */
+/** A message for the user that does not end the copy. */
 export interface SelectionWarning {
   code: 'GIT_UNAVAILABLE' | 'SOURCE_IGNORED';
   message: string;
@@ -31,14 +31,14 @@ export interface SelectionWarning {
 
 const outsideAscii = /[\x80-\xff]/;
 
-/** A name for people and globs: its UTF-8, or where it is none a character per byte. */
+/** Returns a name for people and globs: decoded as UTF-8, or a character per byte if it is not UTF-8. */
 export function textOf(name: string): string {
   if (!outsideAscii.test(name)) return name;
   const text = Buffer.from(name, 'latin1').toString();
   return text.includes('\ufffd') ? name : text;
 }
 
-/** The other way: text as users write it, a byte per character. */
+/** Converts back: text as users write it, to a byte per character. */
 export function bytesOf(text: string): string {
   return Buffer.from(text).toString('latin1');
 }

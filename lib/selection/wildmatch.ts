@@ -1,10 +1,10 @@
 /**
- * Patterns as git matches them: by bytes, so strings hold one byte per character here. Globs match text in the
- * same way, a character at a time.
+ * Matches patterns as git does: by bytes, so strings have one byte per character here. Globs match text in the same
+ * way, a character at a time.
  *
- * Both levels, a path of segments and a segment of bytes, are matched the same way: in step until
- * something differs, then once more from the last star, which takes one more. Going back further is
- * never needed, so the time is at most pattern times text, whatever the pattern.
+ * Both levels, a path of segments and a segment of bytes, use the same method. Pattern and text are compared in step
+ * until something differs. Then the comparison starts again at the last star, which takes one more. Going back
+ * further is never needed, so the time is at most pattern times text, for every pattern.
  */
 
 /** A character's code, the set of characters that match, one of any, or a star. */
@@ -15,7 +15,7 @@ export const anyOne = -2;
 export type Segment = Token[];
 /** Double star and slash: any number of segments. */
 const anyDirectories = Symbol('**/');
-/** Double star at the end: whatever is left. */
+/** Double star at the end: the whole rest. */
 const anyRest = Symbol('/**');
 
 export type Wildcard = (Segment | typeof anyDirectories | typeof anyRest)[];
@@ -24,12 +24,12 @@ const slash = 0x2f;
 const backslash = 0x5c;
 const isUpper = (byte: number): boolean => byte >= 0x41 && byte <= 0x5a;
 
-/** ASCII only, as git compares where core.ignoreCase is set. */
+/** Folds ASCII only, as git does with core.ignoreCase. */
 export function foldCase(bytes: string): string {
   return bytes.replace(/[A-Z]+/g, (letters) => letters.toLowerCase());
 }
 
-/** With `fold` the text must be folded. Undefined where nothing can match: git fails silently, too. */
+/** With `fold` the text must be folded. Returns undefined if nothing can match: git also fails silently. */
 export function parseWildcard(pattern: string, fold: boolean): Wildcard | undefined {
   const wildcard: Wildcard = [];
   let segment: Segment = [];
@@ -45,7 +45,7 @@ export function parseWildcard(pattern: string, fold: boolean): Wildcard | undefi
     } else if (byte === backslash) {
       at += 1;
       if (at === pattern.length) return undefined;
-      // Not folded: in git an escaped capital matches nothing where case is ignored.
+      // Not folded: in git an escaped capital matches nothing if case is ignored.
       if (pattern[at] === '/') endSegment();
       else segment.push(pattern.charCodeAt(at));
       at += 1;
@@ -78,7 +78,7 @@ export function parseWildcard(pattern: string, fold: boolean): Wildcard | undefi
   return wildcard;
 }
 
-/** Two stars or more cross slashes only where they are all there is between two of them. */
+/** Two stars or more cross slashes only if they are alone between two slashes. */
 function isDouble(pattern: string, start: number, end: number): boolean {
   if (end - start < 2 || (start > 0 && pattern[start - 1] !== '/')) return false;
   return end === pattern.length || pattern[end] === '/' || pattern.startsWith('\\/', end);
@@ -100,7 +100,7 @@ const classes: Record<string, RegExp> = {
   xdigit: /[0-9A-Fa-f]/,
 };
 
-/** Of the codes of characters. */
+/** A set of character codes. */
 class CharacterSet {
   /** Those below 256, and ranges of the others. */
   #low = new Uint8Array(256);
@@ -125,7 +125,7 @@ class CharacterSet {
   }
 }
 
-/** What stands between brackets, from behind the first one. */
+/** Parses the text between brackets, from behind the first one. */
 function parseClass(
   pattern: string,
   start: number,
@@ -136,13 +136,13 @@ function parseClass(
   if (negated) at += 1;
   const characters = new CharacterSet(negated);
   const add = (code: number): void => characters.add(code);
-  // Ranges are all that ignores case between brackets.
+  // Only ranges ignore case between brackets.
   const addRange = (from: number, to: number): void => {
     characters.add(from, to);
     const [upper, last] = [Math.max(from, 0x41), Math.min(to, 0x5a)];
     if (fold && upper <= last) characters.add(upper + 0x20, last + 0x20);
   };
-  /** What a range would start with. */
+  /** The possible start of a range. */
   let before: number | undefined;
   for (let first = true; first || pattern[at] !== ']'; first = false, at += 1) {
     if (at >= pattern.length) return undefined;
@@ -178,9 +178,9 @@ function parseClass(
   return { characters, end: at + 1 };
 }
 
-/** Whether all of `text` from `start` matches. */
+/** Returns whether all of `text` from `start` matches. */
 export function matchesWildcard(wildcard: Wildcard, text: string, start: number): boolean {
-  let at = start; // where a segment of the text begins; beyond its length: none is left
+  let at = start; // start of a segment of the text; beyond its length: none is left
   let part = 0;
   let retryPart = -1;
   let retryAt = 0;
@@ -212,7 +212,7 @@ function segmentEnd(text: string, at: number): number {
   return end < 0 ? text.length : end;
 }
 
-/** Whether all of `text` between `start` and `end` matches; what a character is, the text decides. */
+/** Returns whether all of `text` between `start` and `end` matches. The text decides what a character is. */
 export function matchesSegment(
   segment: Segment,
   text: string,

@@ -1,6 +1,6 @@
 /**
- * Names of open file descriptors: `/dev/stdin`, `/dev/fd/63` (which is also what a shell makes of `<(command)`)
- * and `/proc/self/fd/63`. They look like symlinks, but only the system knows where they lead.
+ * Finds names of open file descriptors: `/dev/stdin`, `/dev/fd/63` (also the result of `<(command)` in a shell)
+ * and `/proc/self/fd/63`. They look like symlinks, but only the system knows their targets.
  */
 import type { BigIntStats } from 'node:fs';
 import { type CopyError, refuse } from '../errors.js';
@@ -10,8 +10,9 @@ import { readlink, realpath, type Steps, stat } from './steps.js';
 const names = /^\/((proc\/\d+(\/task\/\d+)?|dev)\/fd\/\d+|dev\/std(in|out|err))$/;
 
 /**
- * Whether the path of an existing entry names an open file descriptor. Images of servers have symlinks like
- * `access.log -> /dev/stdout`: such a symlink is an entry like others, unless symlinks are followed (`follow`).
+ * Returns whether the path of an existing entry names an open file descriptor. Images of servers have symlinks
+ * like `access.log -> /dev/stdout`. Such a symlink is an ordinary entry, unless symlinks are followed
+ * (`follow`).
  */
 export function* namesDescriptor(path: Buffer, follow: boolean): Steps<boolean> {
   if (process.platform === 'win32') return false;
@@ -25,15 +26,16 @@ export function* namesDescriptor(path: Buffer, follow: boolean): Steps<boolean> 
       const target = yield* readlink(at);
       at = isAbsolute(target) ? target : join(directory, target);
     } catch {
-      return false; // a symlink that leads nowhere
+      return false; // a symlink without a target
     }
   }
   return false;
 }
 
 /**
- * The path of the file or directory that is open as the descriptor `src`. Throws a CopyError for anything
- * else, because the engine copies no streams: the copy would be a symlink to a pipe that ends with its process.
+ * Returns the path of the file or directory that is open as the file descriptor `src`. Throws a CopyError for
+ * anything else, because the engine copies no streams. The copy would be a symlink to a pipe that ends with its
+ * process.
  */
 export function* openedPath(src: Buffer, shown: string): Steps<Buffer> {
   const opened = yield* stat(src, true);
@@ -43,7 +45,7 @@ export function* openedPath(src: Buffer, shown: string): Steps<Buffer> {
     const there = yield* stat(path, false);
     if (there.dev === opened.dev && there.ino === opened.ino) return path;
   } catch {
-    // The name is gone.
+    // The name no longer exists.
   }
   throw noStream(opened, shown);
 }

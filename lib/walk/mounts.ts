@@ -1,17 +1,17 @@
-/** What is mounted where, as far as the system tells: on Linux /proc does, on macOS a command. */
+/** Lists mounts if the system reports them: in /proc on Linux, by a command on macOS. */
 import { promises } from 'node:fs';
 import { join } from './paths.js';
 
 export interface Mount {
-  /** Absolute, without links. */
+  /** Absolute, without symlinks. */
   path: Buffer;
   fileSystem: string;
   readOnly: boolean;
 }
 
-/** In the order in which they were mounted. */
+/** Returns the mounts in the order in which they were mounted. */
 export async function mounts(): Promise<Mount[]> {
-  if (process.platform === 'win32') return []; // what is mounted there is a link: a junction
+  if (process.platform === 'win32') return []; // a mount there is a symlink: a junction
   if (process.platform === 'darwin') {
     // Loaded late: it takes 5 ms.
     const { execFile } = await import('node:child_process');
@@ -46,8 +46,8 @@ export function parseCommand(output: string): Mount[] {
 }
 
 /**
- * What a directory, given without links, is on. macOS shows two volumes as one tree: there a mount point above
- * need not be the directory's.
+ * Returns the mount of a directory, given without symlinks. macOS shows two volumes as one tree, so a mount
+ * point above need not be the directory's.
  */
 export async function mountOf(directory: Buffer): Promise<Mount | undefined> {
   const all = await mounts();
@@ -56,7 +56,7 @@ export async function mountOf(directory: Buffer): Promise<Mount | undefined> {
     const devices = await Promise.all(all.map(({ path }) => deviceOf(path)));
     return all[devices.indexOf(dev)];
   }
-  // The last one mounted there, or above, lies over the others.
+  // The last one mounted there, or above, hides the others.
   const above = all.filter((mount) => isWithin(directory, mount.path));
   const deepest = Math.max(...above.map(({ path: { length } }) => length));
   return above.findLast((mount) => mount.path.length === deepest);
@@ -69,13 +69,13 @@ function deviceOf(path: Buffer): Promise<number | undefined> {
   );
 }
 
-/** Whether a path is a directory's own or one below it. */
+/** Returns whether a path is a directory itself or below it. */
 export function isWithin(path: Buffer, directory: Buffer): boolean {
   const prefix = join(directory, Buffer.alloc(0));
   return path.equals(directory) || path.subarray(0, prefix.length).equals(prefix);
 }
 
-/** The mount points at or below a directory, which is given without links. */
+/** Returns the mount points at or below a directory, which is given without symlinks. */
 export async function mountsWithin(directory: Buffer): Promise<Buffer[]> {
   return (await mounts()).map(({ path }) => path).filter((path) => isWithin(path, directory));
 }

@@ -1,6 +1,7 @@
 /**
- * Paths as bytes: names need not be UTF-8, and `link/..` must not be shortened. On Windows they are UTF-8
- * with slashes only, in the engine, too; backslashes are turned where a path comes in, and where it is shown.
+ * Paths as bytes, because names need not be UTF-8, and `link/..` must not be shortened. On Windows paths are
+ * UTF-8 with slashes only, also in the engine. Backslashes are converted when a path comes in, and when it is
+ * shown.
  */
 import { isUtf8 } from 'node:buffer';
 import { realpathSync } from 'node:fs';
@@ -25,7 +26,7 @@ export function pathBytes(value: unknown, name: string): Buffer {
   return fromSystem(bytes);
 }
 
-/** A path that Node or the user gave. May be changed in place. */
+/** Converts a path from Node or the user. May change it in place. */
 export function fromSystem(path: Buffer): Buffer {
   if (!isWindows) return path;
   for (let at = path.indexOf(backslash); at >= 0; at = path.indexOf(backslash, at))
@@ -33,7 +34,7 @@ export function fromSystem(path: Buffer): Buffer {
   return path;
 }
 
-/** As users know it. */
+/** Returns a path as users know it. */
 export function showPath(path: Buffer): string {
   return isWindows ? path.toString().replaceAll('/', '\\') : path.toString();
 }
@@ -46,7 +47,7 @@ function filePath(url: URL, name: string): string {
   }
 }
 
-/** As text where that is the same: Deno's mkdir() takes no bytes. */
+/** Returns text if that is the same, because Deno's mkdir() accepts no bytes. */
 export function textOrBytes(path: Buffer): string | Buffer {
   return isUtf8(path) ? path.toString() : path;
 }
@@ -56,22 +57,22 @@ export function isAbsolute(path: Buffer): boolean {
 }
 
 /**
- * Resolves a path against the working directory: to be called before anything is awaited, because the host
- * may change that directory at any time. A slash at the end stays. Throws a CopyError if a path is relative
- * and the working directory was removed.
+ * Resolves a path against the working directory. Call it before anything is awaited, because the host may
+ * change that directory at any time. Preserves a slash at the end. Throws a CopyError if a path is relative and
+ * the working directory was removed.
  */
 export function absolute(path: Buffer): Buffer {
   if (!isWindows) return isAbsolute(path) ? path : join(workingDirectory(path), path);
-  // There each drive has a working directory, and `..` is a matter of names.
+  // On Windows each drive has a working directory, and `..` only concerns names.
   const whole = fromSystem(Buffer.from(resolve(path.toString())));
   return endsInSlash(path) ? join(whole, Buffer.alloc(0)) : whole;
 }
 
-/** `relative`: the path that needs it, for the error. */
+/** `relative`: the path in the error. */
 function workingDirectory(relative: Buffer): Buffer {
   try {
     const path = process.cwd();
-    // Its name is not UTF-8, or has that very character.
+    // The name is not UTF-8, or really has that character.
     if (!isWindows && path.includes('\ufffd')) return realpathSync.native('.', 'buffer');
     return fromSystem(Buffer.from(path));
   } catch (error) {
@@ -81,13 +82,13 @@ function workingDirectory(relative: Buffer): Buffer {
   }
 }
 
-/** Paths as the user would write them, for messages. */
+/** Formats paths as the user would write them, for messages. */
 export interface Shown {
   src(path: Buffer): string;
   dest(path: Buffer): string;
 }
 
-/** Takes off what made a relative path absolute. */
+/** Removes the part that made a relative path absolute. */
 export function shownFrom(given: readonly Buffer[]): (path: Buffer) => string {
   const relative = given.find((path) => !isAbsolute(path));
   if (!relative) return showPath;
@@ -96,13 +97,13 @@ export function shownFrom(given: readonly Buffer[]): (path: Buffer) => string {
     showPath(path.subarray(0, prefix.length).equals(prefix) ? path.subarray(prefix.length) : path);
 }
 
-/** How much of a path names its root: `/`, and on Windows `C:/` or `//server/share/`. */
+/** Returns the length of a path's root: `/`, and on Windows `C:/` or `//server/share/`. */
 function rootLength(path: Buffer): number {
   if (!isWindows) return isAbsolute(path) ? 1 : 0;
   return Buffer.byteLength(parse(path.toString()).root);
 }
 
-/** Of an absolute path: nothing is above it. */
+/** Returns whether an absolute path is a root, which has no parent. */
 export function isRoot(path: Buffer): boolean {
   return trimSlashes(path).length <= rootLength(path);
 }
@@ -111,7 +112,7 @@ export function endsInSlash(path: Buffer): boolean {
   return path.at(-1) === slash;
 }
 
-/** Without slashes at the end, but for the root's own. */
+/** Removes slashes at the end, except the root's own. */
 export function trimSlashes(path: Buffer): Buffer {
   let end = path.length;
   const least = Math.max(rootLength(path), 1);
@@ -123,13 +124,13 @@ export function join(directory: Buffer, name: Buffer): Buffer {
   return Buffer.concat([directory, Buffer.from(endsInSlash(directory) ? '' : '/'), name]);
 }
 
-/** The last component; empty for the root. */
+/** Returns the last component; empty for the root. */
 export function baseName(path: Buffer): Buffer {
   const trimmed = trimSlashes(path);
   return trimmed.subarray(Math.max(rootLength(trimmed), trimmed.lastIndexOf(slash) + 1));
 }
 
-/** All but the last component of an absolute path. */
+/** Returns an absolute path without its last component. */
 export function directoryOf(path: Buffer): Buffer {
   const trimmed = trimSlashes(path);
   return trimSlashes(

@@ -1,6 +1,6 @@
 /**
- * File system calls that a walk makes, so that one walk serves both forms: a generator yields them, and
- * whoever runs it makes them at once or awaits them.
+ * File system calls of a walk. One walk serves both forms: a generator yields the calls, and its caller makes
+ * them at once or awaits them.
  */
 import * as fs from 'node:fs';
 import { promisify } from 'node:util';
@@ -45,7 +45,7 @@ function* step<T>(wait: () => Promise<T>, now: () => T): Steps<T> {
   return (yield { wait, now }) as T;
 }
 
-/** Walks that need not wait for one another. */
+/** Runs walks that need not wait for one another. */
 export function all<T>(walks: (() => Steps<T>)[]): Steps<T[]> {
   return step(
     () => Promise.all(walks.map((walk) => run(walk()))),
@@ -65,7 +65,7 @@ const calls = {
 };
 const bigint = { bigint: true } as const;
 
-/** What is there; a link itself unless it is followed. */
+/** Looks at a path. Looks at a symlink itself unless `follow` is set. */
 export function stat(path: Buffer, follow: boolean): Steps<fs.BigIntStats> {
   return follow
     ? step(
@@ -95,7 +95,7 @@ export function realpath(path: Buffer): Steps<Buffer> {
   return step(wait, () => asBytes(fs.realpathSync.native(path, 'buffer')));
 }
 
-/** Yarn's Plug'n'Play has an fs of its own, which gives text whatever is asked for. */
+/** Yarn's Plug'n'Play replaces fs, and always returns text. */
 function asBytes(real: Buffer | string): Buffer {
   return fromSystem(typeof real === 'string' ? Buffer.from(real) : real);
 }

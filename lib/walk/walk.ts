@@ -1,4 +1,4 @@
-/** Where the walk begins: what SRC is, where it lands, and whether that makes sense. */
+/** Finds the roots of a copy: what SRC is, where it lands, and whether that makes sense. */
 import type { BigIntStats } from 'node:fs';
 import { constants, homedir } from 'node:os';
 import type { NativeRoot } from '../engine/native.js';
@@ -20,22 +20,22 @@ import { all, mkdir, realpath, type Steps, stat, syncDirectory } from './steps.j
 
 export interface Root extends NativeRoot {
   kind: EntryKind;
-  /** The names that lead from SRC to DEST, if DEST lies within SRC: the selection must exclude it. */
+  /** The names that lead from SRC to DEST, if DEST is within SRC. The selection must then exclude DEST. */
   inside?: readonly Buffer[];
 }
 
 export interface Walk {
   roots: Root[];
-  /** The roots land in DEST by their names, not at its own path. */
+  /** The roots land in DEST under their names, not at DEST's own path. */
   into: boolean;
   shown: Shown;
-  /** Sources that are missing, where others are copied. */
+  /** Missing sources, if the others are copied. */
   errors: CopyError[];
 }
 
 /**
- * Finds what is to be copied. Everything that makes the copy as a whole impossible is refused before
- * anything is made: a missing SRC, DEST within SRC or SRC itself.
+ * Finds the roots. Refuses everything that makes the whole copy impossible, before anything is created: a
+ * missing SRC, DEST within SRC or SRC itself.
  */
 export function* findRoots(request: Request): Steps<Walk> {
   const { sources, several, dest, shown } = request;
@@ -59,7 +59,7 @@ export function* findRoots(request: Request): Steps<Walk> {
       const why = `must be paths with different last names, because each is copied into DEST by its name. Received '${one}' and '${two}'`;
       throw invalid(TypeError, 'ERR_INVALID_ARG_VALUE', `The "src" argument ${why}`);
     }
-    // A link put in the place of what it leads to would be all that is left.
+    // A symlink put in the place of its target would be all that is left.
     const leadsTo = found.isSymbolicLink() ? yield* reachable(src) : undefined;
     const subjects = leadsTo?.isFile() ? [found, leadsTo] : [found];
     yield* refuseDirectory(found, target, into, request);
@@ -86,7 +86,7 @@ export function* findRoots(request: Request): Steps<Walk> {
   return { roots, into, shown, errors };
 }
 
-/** One of several sources that is missing is an error of its own where the copy goes on after errors. */
+/** If the copy continues after errors, a missing source among several is one error. */
 function* findUnlessMissing(
   source: Buffer,
   follow: boolean,
@@ -102,7 +102,7 @@ function* findUnlessMissing(
   }
 }
 
-/** What is copied: SRC itself, or what is open as the descriptor that it names. */
+/** Returns SRC itself, or the path of the open file descriptor that it names. */
 function* findSource(
   src: Buffer,
   follow: boolean,
@@ -123,7 +123,7 @@ export function* statEntry(path: Buffer, follow: boolean, shown: string): Steps<
   }
 }
 
-/** Node's own error as ours, with the path as it was given. */
+/** Converts Node's error to fastcp's, with the user's path. */
 function rename(error: unknown, path: string): unknown {
   if (!(error instanceof Error) || !('code' in error)) return error;
   const { code, errno, syscall } = error as NodeJS.ErrnoException;
@@ -147,7 +147,7 @@ function isMissing(error: unknown): boolean {
   return code === 'ENOENT' || code === 'ENOTDIR';
 }
 
-/** The name under which SRC goes into DEST. */
+/** Returns the name of SRC in DEST. */
 function* nameOf(src: Buffer, shown: Shown): Steps<Buffer> {
   const name = baseName(src);
   if (!['', '.', '..'].includes(name.toString())) return name;
@@ -161,14 +161,17 @@ function isSame(a: BigIntStats, b: BigIntStats): boolean {
 }
 
 /**
- * Whether `directory` is the one at `path`, which must exist, or one above it. Compares identities, not
- * names: links and bind mounts lead to the same directory by other ways.
+ * Returns whether `directory` is the one at `path`, which must exist, or one above it. Compares identities, not
+ * names, because symlinks and bind mounts lead to the same directory on other ways.
  */
 export function* isAtOrBelow(path: Buffer, directory: BigIntStats): Steps<boolean> {
   return (yield* namesBelow(path, directory)) !== undefined;
 }
 
-/** The names that lead from `directory` to `path`, which must exist; undefined if it is not at or below it. */
+/**
+ * Returns the names that lead from `directory` to `path`, which must exist. Returns undefined if `path` is not
+ * at or below it.
+ */
 function* namesBelow(path: Buffer, directory: BigIntStats): Steps<Buffer[] | undefined> {
   let at: Buffer = yield* realpath(path);
   const here = [at];
@@ -205,20 +208,20 @@ function* refuseIntoItself(
   }
   const names = yield* namesBelow(yield* nearest(at), src);
   if (!names) return undefined;
-  // Only the selection can tell, once its rules are read, whether the walk comes to DEST.
+  // Only the selection, with its rules, shows whether the walk reaches DEST.
   if (selects(request) && !request.atomic && !request.likeNode) return [...names, ...missing];
   const why = 'the destination is inside the source; exclude it to copy everything else';
   throw refuse('ERR_FS_CP_EINVAL', why, srcPath, destPath);
 }
 
-/** Whether something of SRC may be excluded. */
+/** Returns whether something of SRC may be excluded. */
 export function selects(request: Request): boolean {
   const { gitignore, onlyIgnored, ignoreFileNames, include, exclude, filter } = request;
   const lists = [...ignoreFileNames, ...include, ...exclude];
   return gitignore || onlyIgnored || lists.length > 0 || filter !== undefined;
 }
 
-/** A file in the place of a directory: what people mean who forget the slash. */
+/** Refuses a file in the place of a directory. Usually the user forgot the slash. */
 function* refuseDirectory(
   src: BigIntStats,
   target: Buffer,
@@ -233,7 +236,7 @@ function* refuseDirectory(
   throw errorOf(problem, shown.src(sources[0] ?? target), dest, hint);
 }
 
-/** Directories of which nobody means that all but a copy goes. */
+/** Refuses to empty directories that nobody wants to replace with a copy. */
 function* refuseToEmpty(
   src: Buffer,
   target: Buffer,
@@ -257,7 +260,7 @@ function* refuseToEmpty(
   }
 }
 
-/** What a symlink leads to; undefined if it leads nowhere, or where nobody may look. */
+/** Looks at a symlink's target. Returns undefined if there is none, or access is denied. */
 function* reachable(path: Buffer): Steps<BigIntStats | undefined> {
   try {
     return yield* stat(path, true);
@@ -275,7 +278,7 @@ export function* existing(path: Buffer, follow: boolean): Steps<BigIntStats | un
   }
 }
 
-/** A path itself or the nearest directory above it that is there. */
+/** Returns a path itself or its nearest existing parent. */
 export function* nearest(path: Buffer): Steps<Buffer> {
   for (let at = path; ; at = directoryOf(at)) {
     if (yield* existing(at, true)) return at;
@@ -285,8 +288,8 @@ export function* nearest(path: Buffer): Steps<Buffer> {
 }
 
 /**
- * Makes missing parents of DEST. A directory named by a slash, or for several sources, is made itself;
- * those above it if asked. Returns the nearest directory that was there.
+ * Creates missing parents of DEST if the user wants that. Always creates a directory named by a slash, or for
+ * several sources. Returns the nearest directory that existed.
  */
 export function* makeParents(walk: Walk, request: Request): Steps<Buffer> {
   const { shown } = walk;
@@ -315,15 +318,15 @@ export function* makeParents(walk: Walk, request: Request): Steps<Buffer> {
 }
 
 /**
- * What the engine does not see: the names of the roots, and of directories that were made above them, are on
- * disk. `there` is what makeParents() returned.
+ * Makes names durable that the engine does not see: those of the roots, and of directories created above them.
+ * `there` is the result of makeParents().
  */
 export function* syncParents(walk: Walk, request: Request, there: Buffer): Steps<void> {
   for (let at = parentOf(walk, request); ; at = directoryOf(at)) {
     try {
       yield* syncDirectory(at);
     } catch (error) {
-      // A directory that may not be read, or that knows no such thing.
+      // The directory may be unreadable, or its file system may not support that.
       const { code } = error as NodeJS.ErrnoException;
       const none = ['EACCES', 'EINVAL', 'EPERM'].includes(code ?? '');
       if (!none) throw rename(error, walk.shown.dest(at));
@@ -332,7 +335,7 @@ export function* syncParents(walk: Walk, request: Request, there: Buffer): Steps
   }
 }
 
-/** The directory that the roots lie in. */
+/** Returns the directory that has the roots. */
 function parentOf({ into }: Walk, request: Request): Buffer {
   const dest = trimSlashes(request.dest);
   return into ? dest : directoryOf(dest);

@@ -17,7 +17,10 @@ using platform::Kind;
 using platform::Listed;
 using platform::Stat;
 
-/** Directories on the way down that are open at a time. Those above them are opened again by '..'. */
+/**
+ * The number of directories on the way down that are open at a time. Those above are reopened by
+ * '..'.
+ */
 constexpr size_t kOpen = 16;
 constexpr size_t kListing = 32 << 10;
 
@@ -25,9 +28,9 @@ constexpr size_t kListing = 32 << 10;
 struct Level {
   Handle directory;
   Stat stat{};
-  std::string names{};  // of directories in it that were listed, each with a null byte
-  size_t next = 0;      // in `names`: the next one to go into
-  bool listed = false;  // to its end
+  std::string names{};  // of subdirectories in the listed part, each ended by a NUL
+  size_t next = 0;      // in `names`: the next one to enter
+  bool listed = false;  // to the end
 };
 
 class Walk {
@@ -37,7 +40,10 @@ class Walk {
         one_file_system_(one_file_system),
         buffer_(kListing / sizeof(uint64_t)) {}
 
-  /** Counts what is below a directory. False where it was stopped, or the number would be wrong. */
+  /**
+   * Counts the entries below a directory. Returns false after a stop, or if the number would be
+   * wrong.
+   */
   bool count(const std::string& path) {
     if (!enter(path, Follow::yes)) return false;
     while (!levels_.empty()) {
@@ -69,12 +75,15 @@ class Walk {
       error = platform::stat_handle(level.directory, level.stat);
       if (!levels_.empty() && level.stat.dev != levels_.back().stat.dev) return true;
     }
-    if (error < 0) return true;  // the copy cannot list it either, and says so
+    if (error < 0) return true;  // the copy cannot list it either, and reports that
     levels_.push_back(std::move(level));
     return levels_.size() <= kOpen || suspend(levels_[levels_.size() - 1 - kOpen]);
   }
 
-  /** Closes a directory that leave() will open again, with all its names read: its place in the listing is lost. */
+  /**
+   * Closes a directory that leave() will reopen. First reads all its names, because the position in
+   * the listing is lost.
+   */
   bool suspend(Level& level) {
     if (!level.directory.is_open()) return true;
     while (!level.listed && !stopped_) list(level);
@@ -83,7 +92,7 @@ class Walk {
     return known;
   }
 
-  /** Back to the directory above; false where that is another one by now. */
+  /** Returns to the directory above. Returns false if that is another directory now. */
   bool leave() {
     const Level left = std::move(levels_.back());
     levels_.pop_back();
@@ -137,7 +146,7 @@ int64_t count_below(const std::vector<std::string>& directories, bool one_file_s
     }
     return walk.entries();
   } catch (const std::bad_alloc&) {
-    return -1;  // the copy may still have memory enough
+    return -1;  // the copy may still have enough memory
   }
 }
 
@@ -149,7 +158,7 @@ CountAhead::CountAhead(std::vector<std::string> directories, bool one_file_syste
       total_ = count_below(directories, one_file_system, stopped_);
     });
   } catch (const std::system_error&) {
-    // No more threads: the total stays unknown.
+    // No thread is available: the total stays unknown.
   }
 }
 

@@ -1,4 +1,6 @@
-// Counts what a copy will come to, ahead of it: see onProgress in lib/types.ts.
+// Counts the entries of a copy before the copy reaches them: see onProgress in lib/types.ts.
+// addon.cc creates one for a copy with a progress bar. total() may be called on any thread; no
+// locks.
 #pragma once
 
 #include <atomic>
@@ -9,25 +11,33 @@
 
 namespace fastcp {
 
-/** Lists on a thread of its own: those of libuv's pool are for copies and their host. */
+/**
+ * Lists directories on its own thread. The threads of libuv's pool are for copies and their host.
+ */
 class CountAhead {
  public:
-  /** Begins at once. With `one_file_system` what is mounted below a directory is not listed. */
+  /**
+   * Begins at once. With `one_file_system` it skips directories where another file system is
+   * mounted.
+   */
   CountAhead(std::vector<std::string> directories, bool one_file_system);
-  /** Stops, and waits for the thread: at most for the system call that it is in. */
+  /** Stops and waits for the thread, at most until its present system call returns. */
   ~CountAhead();
   CountAhead(const CountAhead&) = delete;
   CountAhead& operator=(const CountAhead&) = delete;
 
   void stop() { stopped_ = true; }
 
-  /** The number of entries below the directories; -1 until it is known, and for ever if that failed or was stopped. */
+  /**
+   * Returns the number of entries below the directories; -1 while it is unknown. It stays -1 after
+   * an error or a stop.
+   */
   [[nodiscard]] int64_t total() const { return total_; }
 
  private:
   std::atomic<bool> stopped_{false};
   std::atomic<int64_t> total_{-1};
-  std::thread thread_;  // not joinable where the system had none
+  std::thread thread_;  // not joinable if the system could not create it
 };
 
 }  // namespace fastcp

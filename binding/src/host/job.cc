@@ -13,7 +13,7 @@ namespace fastcp {
 namespace {
 
 constexpr auto kPing = std::chrono::milliseconds(20);
-/** How long a worker keeps a thread that others are waiting for. */
+/** The time that a worker keeps a thread that other copies wait for. */
 constexpr auto kSlice = std::chrono::milliseconds(10);
 
 std::vector<std::string> destinations_of(const std::vector<Root>& roots) {
@@ -25,7 +25,7 @@ std::vector<std::string> destinations_of(const std::vector<Root>& roots) {
 
 }  // namespace
 
-/** A pool thread, lent to the engine. */
+/** A pool thread that is lent to the engine. */
 class Job::Lease : public Host {
  public:
   explicit Lease(Job& job) : job_(job) { job_.active_++; }
@@ -47,7 +47,8 @@ class Job::Lease : public Host {
     }
     Slots& slots = Slots::process();
     if (now - since_ >= kSlice && (slots.scarce() || slots.anyone_waiting())) return true;
-    // More than useful: one goes. The others see the new number, so that not all of them do.
+    // There are more workers than useful, so this one leaves. The others see the new number, so not
+    // all of them leave.
     unsigned active = job_.active_;
     while (active > std::max(1U, job_.wanted_.load())) {
       if (job_.active_.compare_exchange_weak(active, active - 1)) return let_go_ = true;
@@ -67,7 +68,7 @@ struct Job::Work {
   void execute();
 
   std::shared_ptr<Job> job;
-  Slot slot;  // given back on the pool's thread, or here where the work never began
+  Slot slot;  // given back on the pool's thread, or here if the work never began
   napi_async_work work = nullptr;
 };
 
@@ -90,7 +91,7 @@ void Job::start(Napi::Env env, const Napi::Function& notify, const Napi::Functio
   notify_ = keep(notify);
   asked_ = keep(asked);
 
-  // It keeps the job alive until the function is finalized, which is after its last call.
+  // The context keeps the job alive until the function is finalized, which is after its last call.
   auto* context = new std::shared_ptr<Job>(shared_from_this());
   const auto finalize = [](napi_env where, void*, void* kept) noexcept {
     const std::unique_ptr<std::shared_ptr<Job>> job(static_cast<std::shared_ptr<Job>*>(kept));
@@ -113,16 +114,16 @@ void Job::start(Napi::Env env, const Napi::Function& notify, const Napi::Functio
 void Job::stop() {
   engine_.stop();
   if (env_ == nullptr || ended_) return;
-  // What waits in the pool's queue behind the host's own work need not have its turn.
+  // Work that waits in the pool's queue behind the host's own work is no longer needed.
   for (const Work* work : works_) napi_cancel_async_work(env_, work->work);
-  if (works_.empty()) pump(env_);  // nobody else would end it
+  if (works_.empty()) pump(env_);  // no other call would end it
 }
 
 void Job::work_here() {
   struct Here : Host {
     bool wants_thread_back(Clock::time_point) override { return false; }
-    void questions_wait() override {}  // they are looked for when nothing else is left
-    void tasks_wait() override {}      // there is one worker
+    void questions_wait() override {}  // the caller looks for questions when nothing else is left
+    void tasks_wait() override {}      // there is only this worker
   };
   Here host;
   engine_.work(host);
@@ -134,7 +135,7 @@ void Job::resume() {
 
 void Job::answer(Question question, const uint8_t* choices, const Scope* scopes) {
   {
-    // Its end may be the directory's, which may push one more task.
+    // Its destructor may end the directory, which may push one more task.
     const Question answered = std::move(question);
     fastcp::answer(engine_, answered, choices, scopes);
   }
@@ -142,8 +143,8 @@ void Job::answer(Question question, const uint8_t* choices, const Scope* scopes)
 }
 
 /**
- * While only the user's filter is awaited it is the filter's own business to keep the process alive,
- * as with any promise: one that never answers must not.
+ * If only the user's filter is awaited, the filter alone keeps the process alive, as any promise
+ * does. A filter that never answers must not keep it alive.
  */
 void Job::keep_loop_alive(napi_env env, bool keep) {
   if (keep == keeps_loop_alive_) return;
@@ -157,13 +158,13 @@ void Job::keep_loop_alive(napi_env env, bool keep) {
   }
 }
 
-/** Queues workers while more are useful and slots are free; ends the job when nothing is left. */
+/** Queues workers while more are useful and slots are free. Ends the job when nothing is left. */
 void Job::pump(napi_env env) {
   if (ended_) return;
   if (works_.empty() && engine_.stopped()) engine_.abandon();
   Slots& slots = Slots::process();
   if (works_.empty() && engine_.finished()) {
-    engine_.settle();  // where the last thing done was an answer, on this thread
+    engine_.settle();  // if the last step was an answer, on this thread
     ended_ = true;
     slots.leave(*this);
     {
@@ -182,14 +183,14 @@ void Job::pump(napi_env env) {
 
   const unsigned wanted = wanted_;
   while (works_.size() < wanted) {
-    // Only who has no worker at all makes others give up theirs.
+    // Only a copy without any worker makes other copies give up theirs.
     Slot slot = works_.empty() ? slots.take_or_wait(shared_from_this()) : slots.take(*this);
     if (!slot) return;
     if (!queue(env, std::move(slot))) return;
   }
 }
 
-/** False where there can be no more workers: the copy fails, and its last worker ends it. */
+/** Returns false if there can be no more workers: the copy fails, and its last worker ends it. */
 bool Job::queue(napi_env env, Slot slot) {
   auto work = std::make_unique<Work>(shared_from_this(), std::move(slot));
   works_.push_back(work.get());
@@ -202,7 +203,7 @@ bool Job::queue(napi_env env, Slot slot) {
     ended.reset();  // the slot of one that never began is free before more are asked for
     job->completed(where);
   };
-  // Plain calls, no Napi::: that would throw where the environment is on its way out.
+  // Plain calls, because Napi:: functions throw while the environment is ending.
   napi_value name = nullptr;
   if (napi_create_string_utf8(env, "fastcp", NAPI_AUTO_LENGTH, &name) == napi_ok &&
       napi_create_async_work(env, nullptr, name, execute, complete, work.get(), &work->work) ==
@@ -216,7 +217,7 @@ bool Job::queue(napi_env env, Slot slot) {
   work.reset();
   engine_.fail({ENOMEM, "napi_queue_async_work", {}, {}}, nullptr);
   engine_.stop();
-  if (works_.empty()) pump(env);  // nobody else would end it
+  if (works_.empty()) pump(env);  // no other call would end it
   return false;
 }
 
@@ -236,8 +237,8 @@ void Job::call(napi_env env, napi_ref callback, bool argument) {
                       napi_get_undefined(env, &self) == napi_ok &&
                       napi_get_boolean(env, argument, &value) == napi_ok &&
                       napi_call_function(env, self, function, 1, &value, nullptr) == napi_ok;
-  // Callers hold a handle scope, Node-API's callbacks included. The function catches whatever is
-  // thrown in it, so it failed to run at all.
+  // Callers hold a handle scope, callbacks of Node-API included. The function catches all its
+  // exceptions, so a failed call means that it did not run at all.
   if (!called) environment_ends();
 }
 
@@ -256,12 +257,12 @@ void Job::environment_ends() {
 }
 
 void Job::on_ping(napi_env env, napi_value, void* context, void*) noexcept {
-  if (env == nullptr) return;  // closing: finalized already
+  if (env == nullptr) return;  // closing: already finalized
   Job& job = **static_cast<std::shared_ptr<Job>*>(context);
   if (job.ended_) return;
   if (job.engine_.questions.any_waiting()) job.call(env, job.asked_, false);
   if (job.ended_) return;
-  // Questions and granted slots ping as often as they come.
+  // Questions and granted slots ping as often as they occur.
   const bool due = Clock::now() - job.notified_ >= kPing - kPing / 4;
   if (due) job.wanted_ = job.engine_.useful_workers(job.concurrency_);
   job.pump(env);
@@ -278,14 +279,14 @@ void Job::Work::execute() {
   slot = Slot();
 }
 
-/** False where JavaScript cannot be reached any more; the engine is stopped then. */
+/** Returns false if JavaScript cannot be reached any more. Then the engine is stopped. */
 bool Job::ping() {
   {
     const std::lock_guard lock(pinger_mutex_);
     if (pinger_ == nullptr) return false;
     const napi_status status =
         napi_call_threadsafe_function(pinger_, nullptr, napi_tsfn_nonblocking);
-    // Full: the last ping was not looked at yet, which will do.
+    // Full: the last ping is still waiting, which is enough.
     if (status == napi_ok || status == napi_queue_full) return true;
     pinger_ = nullptr;  // closing: another call could find it deleted
   }

@@ -1,5 +1,5 @@
-// JavaScript's handle on one copy: lends the engine threads of libuv's pool, tells JavaScript how it
-// goes, and stops the engine when JavaScript's environment goes away.
+// JavaScript's handle on one copy. It lends the engine threads of libuv's pool, reports progress to JavaScript, and
+// stops the engine when the JavaScript environment ends. addon.cc creates it and calls it.
 //
 //   JavaScript's thread                              pool threads
 //   start() ── take slots ── queue async work ────> Engine::work() ── every 20 ms ──┐
@@ -7,11 +7,13 @@
 //   asked() <──────── threadsafe function <── questions wait ───────────────────────┘
 //     └ answer() ── pushes tasks, queues workers
 //   completed() <── the work ends, slot given on ──  Engine::work() returns
-//     │ something left: take slots, queue again; no worker and no slot: stand in line for one
-//     └ nothing left, no worker: notify(true)
+//     │ tasks left: take slots, queue again; no worker and no slot: wait in line for one
+//     └ no tasks left, no worker: notify(true)
 //
-// Cleanup hooks run only after async work has ended, so they cannot end it. The threadsafe function
-// can: called without an environment, or where calling JavaScript fails, it stops the engine.
+// Cleanup hooks run only after async work has ended, so they cannot end it. The threadsafe function can: if it is
+// called without an environment, or calling JavaScript fails, it stops the engine.
+//
+// Members belong to JavaScript's thread, except those marked otherwise. pinger_mutex_ guards the threadsafe function.
 #pragma once
 
 #include <napi.h>
@@ -34,26 +36,26 @@ class Job : public Waiting, public std::enable_shared_from_this<Job> {
   Job(const Job&) = delete;
   Job& operator=(const Job&) = delete;
 
-  // On JavaScript's thread:
+  // Call these on JavaScript's thread:
   /**
-   * `notify(ended)` is called about every 20 ms, and once with true; `asked()` when questions wait
-   * to be taken. Both must catch what is thrown in them.
+   * Starts the copy. `notify(ended)` is called about every 20 ms, and once with true. `asked()` is
+   * called when questions wait to be taken. Both must catch their exceptions.
    */
   void start(Napi::Env env, const Napi::Function& notify, const Napi::Function& asked);
   void stop();
   /**
-   * For a job that is never started: works on this thread until nothing is left that needs no answer.
-   * Takes no slot, as it uses no thread of the pool.
+   * Works on this thread until only tasks that need an answer are left. For a job that is never
+   * started. Takes no slot, because it uses no thread of the pool.
    */
   void work_here();
-  /** Goes on where workers left because the journal was full. */
+  /** Continues after workers left because the journal was full. */
   void resume();
-  /** What fits(), see engine/tree/answers.h. */
+  /** Passes on an answer. It must fit(), see engine/tree/answers.h. */
   void answer(Question question, const uint8_t* choices, const Scope* scopes);
 
   Engine& engine() { return engine_; }
 
-  // On any thread:
+  // Any thread may call this:
   bool wake() override { return ping(); }
 
  private:
@@ -74,7 +76,7 @@ class Job : public Waiting, public std::enable_shared_from_this<Job> {
   const unsigned concurrency_;
   Engine engine_;
 
-  // Of JavaScript's thread:
+  // Only for JavaScript's thread:
   napi_env env_ = nullptr;
   napi_ref notify_ = nullptr;
   napi_ref asked_ = nullptr;
@@ -83,11 +85,11 @@ class Job : public Waiting, public std::enable_shared_from_this<Job> {
   bool ended_ = false;
   std::vector<Work*> works_{};  // queued or executing
 
-  // Of all threads:
+  // For all threads:
   std::mutex pinger_mutex_;                    // guards pinger_
-  napi_threadsafe_function pinger_ = nullptr;  // null once it may not be called any more
-  std::atomic<unsigned> wanted_{1};            // workers, by what was observed last
-  std::atomic<unsigned> active_{0};            // works executing
+  napi_threadsafe_function pinger_ = nullptr;  // null when it may not be called any more
+  std::atomic<unsigned> wanted_{1};            // workers, by the last measurement
+  std::atomic<unsigned> active_{0};            // works that are executing
   std::atomic<int64_t> pinged_{0};             // Clock's ticks
 };
 

@@ -10,7 +10,7 @@
 namespace fastcp {
 namespace {
 
-/** As libuv reads it, when the pool starts (docs.libuv.org, threadpool). */
+/** Reads the size as libuv does when the pool starts (docs.libuv.org, threadpool). */
 unsigned pool_size() {
   constexpr int kDefault = 4, kMost = 1024;
   const std::string text = platform::environment("UV_THREADPOOL_SIZE");
@@ -78,7 +78,7 @@ void Slots::give() {
     {
       const std::lock_guard lock(mutex_);
       while (!next && !line_.empty()) {
-        next = line_.front().alive.lock();  // one that is being destroyed leaves by itself
+        next = line_.front().alive.lock();  // a copy that is being destroyed leaves by itself
         line_.pop_front();
       }
       if (!next) {
@@ -88,7 +88,8 @@ void Slots::give() {
       next->ticket_ = Waiting::Ticket::granted;
     }
     if (next->wake()) return;
-    // Meanwhile the copy may have taken the slot, or left and so given it on: then it is not ours any more.
+    // Meanwhile the copy may have taken the slot, or left and passed it on. Then the slot is no
+    // longer ours.
     const std::lock_guard lock(mutex_);
     if (next->ticket_ != Waiting::Ticket::granted) return;
     next->ticket_ = Waiting::Ticket::none;

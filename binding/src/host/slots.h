@@ -1,8 +1,8 @@
-// The process's thread budget: one of the addon's two globals. All copies of all environments share
-// libuv's pool with the host, so together they leave at least one of its threads free, and take turns.
+// The process's thread budget: one of the addon's two globals. All copies of all environments share libuv's pool with
+// the host. Together they leave at least one of its threads free, and take turns. host/job.cc calls it, on any thread.
 //
-// A copy's ticket says where it stands. It changes under one mutex together with the number of slots, so a
-// grant can be neither lost nor counted twice, whichever thread it meets:
+// A copy's ticket shows its state. mutex_ guards all tickets and the number of slots together. So a grant can be
+// neither lost nor counted twice, whichever thread gets it:
 //
 //   none ── take_or_wait(), no slot is free ──> in line ── give() ──> granted ── take() ──> none, with a Slot
 //     ^                                            │                     │
@@ -17,14 +17,14 @@
 
 namespace fastcp {
 
-/** A copy that may stand in line for a slot. */
+/** A copy that may wait in line for a slot. */
 class Waiting {
  public:
   virtual ~Waiting() = default;
 
   /**
-   * A slot was granted, which the copy can take(). Called on any thread, without a lock. False: nobody
-   * will take it.
+   * Tells the copy that a slot was granted, which it can take(). Called on any thread, without a
+   * lock. Returns false if the copy will not take the slot.
    */
   virtual bool wake() = 0;
 
@@ -34,7 +34,10 @@ class Waiting {
   Ticket ticket_ = Ticket::none;  // guarded by Slots' mutex
 };
 
-/** The right to use one thread of the pool. Its end gives the slot back, or on to the next in line. */
+/**
+ * The right to use one thread of the pool. Its destructor passes the slot to the next in line, or
+ * frees it.
+ */
 class Slot {
  public:
   Slot() = default;
@@ -59,19 +62,27 @@ class Slots {
  public:
   static Slots& process();
 
-  /** Pool threads that copies may use together. */
+  /** Returns the number of pool threads that all copies together may use. */
   [[nodiscard]] unsigned most() const { return most_; }
-  /** True where libuv's pool has one thread: whoever holds it returns it every 10 ms. */
+  /**
+   * Returns whether libuv's pool has only one thread. A copy on that thread gives it back every 10
+   * ms.
+   */
   [[nodiscard]] bool scarce() const { return pool_ == 1; }
 
-  /** Takes the slot that was granted to the copy, or a free one. The copy is not in line then. */
+  /**
+   * Takes the slot that was granted to the copy, or a free one. Afterwards the copy is not in line.
+   */
   Slot take(Waiting& copy);
-  /** The same; where there is none, the copy stands in line until wake() or leave(). */
+  /** Does the same. If no slot is free, the copy waits in line until wake() or leave(). */
   Slot take_or_wait(const std::shared_ptr<Waiting>& copy);
-  /** Leaves the line, and gives a granted slot on. Whoever may be in line calls this at its end. */
+  /**
+   * Leaves the line, and passes a granted slot on. Every copy that may be in line must call this at
+   * its end.
+   */
   void leave(Waiting& copy);
   [[nodiscard]] bool anyone_waiting();
-  /** How many are taken or granted now; for tests. */
+  /** Returns the number of slots taken or granted now. For tests. */
   [[nodiscard]] unsigned taken();
 
  private:
@@ -88,7 +99,7 @@ class Slots {
 
   const unsigned pool_;
   const unsigned most_;
-  std::mutex mutex_;  // guards what follows, and every ticket
+  std::mutex mutex_;  // guards the members below, and every ticket
   unsigned taken_ = 0;
   std::deque<Place> line_;  // empty while a slot is free
 };

@@ -1,9 +1,9 @@
-// Everything that the engine asks of an operating system: one file beside this one implements it
-// per platform, and CMake chooses that file. Neither napi nor a system header appears here.
+// The interface to the operating system. One implementation per platform is beside this file, and CMake chooses it.
+// Neither Node-API nor a system header appears here. Called by all layers of the engine, on any thread.
 //
-// Unless a function says otherwise it returns 0 or a count, and a negative POSIX errno on failure;
-// Windows' codes are translated. Names are bytes as the system lists them, never paths, except relative
-// to Handle::working_directory(); paths have slashes everywhere.
+// Unless its comment says otherwise, a function returns 0 or a count, and a negative POSIX errno on failure. Codes of
+// Windows are translated. Names are bytes as the system lists them, never paths. Only relative to
+// Handle::working_directory() they may be paths, with slashes on all systems. There are no locks here.
 #pragma once
 
 #include <compare>
@@ -14,7 +14,7 @@
 
 namespace fastcp::platform {
 
-/** An open file or directory, closed by its owner's end. */
+/** An open file or directory. Its destructor closes it. */
 class Handle {
  public:
   Handle() = default;
@@ -25,12 +25,17 @@ class Handle {
   Handle& operator=(const Handle&) = delete;
   ~Handle() { close(); }
 
-  /** Stands for the process's working directory: names relative to it may be whole paths. */
+  /**
+   * Returns a handle for the process's working directory. Names relative to it may be whole paths.
+   */
   static Handle working_directory();
 
   [[nodiscard]] intptr_t raw() const { return raw_; }
   [[nodiscard]] bool is_open() const { return raw_ != kNone; }
-  /** What could not be stored may be known only now; it is closed all the same. 0 or a negative errno. */
+  /**
+   * Closes the handle. Returns 0 or a negative errno: only now a file system may report that it
+   * could not store data. The handle is closed even then.
+   */
   int close();
 
  private:
@@ -38,7 +43,7 @@ class Handle {
   intptr_t raw_ = kNone;
 };
 
-/** The order is known to lib/native.ts. */
+/** lib/engine/native.ts knows the order. */
 enum class Kind : uint8_t {
   unknown,
   file,
@@ -60,7 +65,7 @@ struct Time {
 struct Stat {
   uint64_t dev, ino;
   uint64_t size;       // bytes
-  uint64_t allocated;  // bytes; less than size where the file has holes (or is compressed)
+  uint64_t allocated;  // bytes; less than size if the file has holes or is compressed
   uint64_t rdev;
   uint64_t link_count;
   Time atime, mtime, ctime;
@@ -69,7 +74,7 @@ struct Stat {
   Kind kind;
 };
 
-/** Special mode bits, as POSIX has them. */
+/** Special mode bits, with POSIX values. */
 inline constexpr uint32_t kSetUid = 04000;
 inline constexpr uint32_t kSetGid = 02000;
 inline constexpr uint32_t kSticky = 01000;
@@ -79,172 +84,196 @@ inline constexpr uint32_t kPermissions = 0777;
 
 enum class Follow : bool { no, yes };
 
-/** Opens a directory for listing. A link is -ENOTDIR or -ELOOP unless it may be followed. */
+/**
+ * Opens a directory for listing. Returns -ENOTDIR or -ELOOP for a symlink, unless `follow` allows
+ * it.
+ */
 int open_source_directory(const Handle& parent, const char* name, Follow follow, Handle& out);
 
-/** Opens a directory to make entries in; the handle may be good for nothing else. */
+/** Opens a directory to create entries in it. The handle may be useless for other purposes. */
 int open_target_directory(const Handle& parent, const char* name, Follow follow, Handle& out);
 
-/** Opens the directory above an open one, by '..': the caller compares identities. */
+/** Open the parent of an open directory by '..'. The caller must compare identities. */
 int open_source_parent(const Handle& directory, Handle& out);
 int open_target_parent(const Handle& directory, Handle& out);
 
-/** Fills `buffer` with the next entries of a directory; 0 at the end. */
+/** Fills `buffer` with the next entries of a directory. Returns 0 at the end. */
 int64_t read_listing(const Handle& directory, char* buffer, size_t size);
 
 struct Listed {
   const char* name;
-  Kind kind;    // unknown where the file system does not say
-  size_t size;  // of this record: the next one begins so many bytes further
+  Kind kind;    // unknown if the file system does not provide it
+  size_t size;  // of this record: offset of the next record
 };
 
-/** Reads one record that read_listing() wrote. '.' and '..' are among them. */
+/** Reads one record that read_listing() wrote. '.' and '..' are included. */
 Listed parse_listing(const char* record);
 
-/** Whether something is mounted on a directory in `parent`. */
+/** Returns whether a file system is mounted on a directory in `parent`. */
 bool is_mount_point(const Handle& parent, const Handle& directory);
 
-/** Whether nothing can be written where a directory is mounted. */
+/** Returns whether the file system of a directory is mounted read-only. */
 bool is_read_only(const Handle& directory);
 
 /**
- * Whether this host's clock gives the ctimes in a directory, at every change and for good: not where a server
- * gives them, nor where the file system stores none.
+ * Returns whether this host's clock sets the ctimes in a directory, at every change and
+ * permanently. False if a server sets them, or the file system stores none.
  */
 bool has_own_clock(const Handle& directory);
 
-/** The granularity of mtimes in a directory, where that is known to be coarse; else 1 ns. */
+/** Returns the granularity of mtimes in a directory if it is known to be coarse; otherwise 1 ns. */
 uint64_t time_step(const Handle& directory);  // ns
 
 /**
- * Whether new directories are better filled long after they were made: where inodes and names are in one tree,
- * sorted by number, what two threads make is then not in the same leaf.
+ * Returns whether new directories should be filled long after their creation. This is so if inodes
+ * and names are in one tree, sorted by number. Then new entries of two threads are not in the same
+ * leaf.
  */
 bool wants_directories_early(const Handle& directory);
 
 /**
- * Whether entries can be made in the directory at `path`, relative to an open one, and neither renamed nor removed:
- * what is put there under a temporary name would stay for ever.
+ * Returns whether entries can be created in the directory at `path`, but neither renamed nor
+ * removed. A temporary name there would stay for ever. `path` is relative to `directory`.
  */
 bool is_append_only(const Handle& directory, const char* path);
 
-/** Makes a directory; `mode` is subject to umask and default ACLs. */
+/** Creates a directory. `mode` is subject to umask and default ACLs. */
 int make_directory(const Handle& parent, const char* name, uint32_t mode);
 
-/** Sets the mode of a directory opened by open_target_directory(), exactly. */
+/** Sets exactly this mode on a directory opened by open_target_directory(). */
 int set_directory_mode(const Handle& directory, uint32_t mode);
 
 // --- entries ---------------------------------------------------------------------------------
 
 int stat_handle(const Handle& handle, Stat& out);
 
-/** Tells an entry from every other that was or is on its file system. */
+/** Distinguishes an entry from every other that exists or existed on its file system. */
 struct Identity {
   uint64_t file_system;  // file_system()
   uint64_t dev, ino;
-  Time
-      birth;  // zeros where the file system records none: then inodes that are used again look the same
+  Time birth;  // zeros if the file system records none: then reused inodes look the same
   bool operator==(const Identity&) const = default;
 };
 
-/** Sets all of `out` but the file system, which is the same for all entries of a device. */
+/** Sets all of `out` except file_system, which is the same for all entries of a device. */
 int identify(const Handle& handle, Identity& out);
 
 /**
- * The file system's own number, which a subvolume has as well; 0 where there is none. On overlayfs the mount's: its
- * layers may be others after the next mount, and no entry shows that.
+ * Returns the file system's own number, which a subvolume has as well; 0 if there is none. On
+ * overlayfs it is the mount's number: after the next mount the layers may be others, and no entry
+ * shows that.
  */
 uint64_t file_system(const Handle& handle);
 
-/** Whether files whose names are exchanged (RENAME_EXCHANGE) get a new ctime, as renamed files do. */
+/**
+ * Returns whether an exchange of two files' names (RENAME_EXCHANGE) renews their ctimes, as a
+ * rename does.
+ */
 bool exchange_renews_ctime(const Handle& directory);
 
-/** Never follows a link, unless `follow` says so. */
+/** Looks at an entry. Follows a symlink only if `follow` says so. */
 int stat_entry(const Handle& directory, const char* name, Stat& out, Follow follow = Follow::no);
 
 /**
- * Opens a file for reading without touching its access time where that is permitted; clears
- * `without_atime` where it is not, so that the caller need not ask again. Never waits for the other
- * end of a FIFO. -EAGAIN: another process holds a lease on the file, and was asked now to give it up.
+ * Opens a file for reading, and does not change its access time if that is permitted. Otherwise
+ * clears `without_atime`, so that the caller need not try again. Never waits for the other end of a
+ * FIFO. Returns -EAGAIN if another process holds a lease on the file; the system has now asked that
+ * process to end the lease.
  */
 int open_source_file(const Handle& directory, const char* name, Follow follow, bool& without_atime,
                      Handle& out);
 
-/** Opens any entry, a link too, for what is known about it: nothing can be read or written. */
+/**
+ * Opens any entry, also a symlink, to read its metadata. Content can be neither read nor written.
+ */
 int open_entry(const Handle& directory, const char* name, Follow follow, Handle& out);
 
-/** Creates a file that must not exist, for writing; `mode` is subject to umask and default ACLs. */
+/** Creates a file that must not exist, for writing. `mode` is subject to umask and default ACLs. */
 int create_file(const Handle& directory, const char* name, uint32_t mode, Handle& out);
 
 /**
- * Creates a file without a name in the directory that `path` leads to: it is gone when it is closed, unless
- * name_file() has given it one. -EOPNOTSUPP where there are no such files.
+ * Creates a file without a name in the directory at `path`. The file disappears when it is closed,
+ * unless name_file() has given it a name. Returns -EOPNOTSUPP if the file system has no such files.
  */
 int create_unnamed(const Handle& directory, const char* path, uint32_t mode, Handle& out);
 int name_file(const Handle& file, const Handle& directory, const char* name);
 
-/** Opens a file that create_unnamed() has created once more, for reading. */
+/** Opens a file from create_unnamed() once more, for reading. */
 int open_unnamed(const Handle& file, Handle& out);
 
-/** Windows knows by the link what it leads to, and has a second kind of links to directories. */
+/**
+ * The kinds of symlinks on Windows. A symlink there knows its target's kind, and a junction is a
+ * second kind of symlink to a directory.
+ */
 enum class LinkKind : uint8_t { file, directory, junction };
 
 /**
- * Returns the length of the target, not terminated; -ENAMETOOLONG where `size` is too small. `kind` is set
- * where the system knows kinds.
+ * Returns the length of the symlink target, which is not terminated; -ENAMETOOLONG if `size` is too
+ * small. Sets `kind` on systems that have kinds.
  */
 int64_t read_symlink(const Handle& directory, const char* name, char* target, size_t size,
                      LinkKind& kind);
 int make_symlink(const Handle& directory, const char* name, const char* target, LinkKind kind);
 
-/** Makes a FIFO or device node like `source`; `mode` is subject to umask and default ACLs. */
+/** Creates a FIFO or device node like `source`. `mode` is subject to umask and default ACLs. */
 int make_special(const Handle& directory, const char* name, const Stat& source, uint32_t mode);
 
-/** Gives an entry, a link itself unless it is followed, one more name, which must be free. */
+/**
+ * Creates a hard link to an entry. `name` must be free. A symlink itself gets the hard link unless
+ * `follow` says otherwise.
+ */
 int make_hard_link(const Handle& from_directory, const char* from, Follow follow,
                    const Handle& directory, const char* name);
 
-/** Replaces `to`, which must not be a directory, by `from`, both in `directory`. */
+/**
+ * Renames `from` to `to` and replaces it. `to` must not be a directory. Both are in `directory`.
+ */
 int rename_over(const Handle& directory, const char* from, const char* to);
-/** The same, but -EEXIST where there is a `to`. */
+/** Does the same, but returns -EEXIST if `to` exists. */
 int rename_new(const Handle& directory, const char* from, const char* to);
 int remove_file(const Handle& directory, const char* name);
 int remove_directory(const Handle& directory, const char* name);
 
-// --- what an entry has beside its content -----------------------------------------------------
+// --- metadata of an entry ----------------------------------------------------------------------
 //
-// All take the handle of an entry of any kind, opened in whatever way.
+// All functions take a handle of an entry of any kind, opened by any function.
 
 int set_mode(const Handle& entry, uint32_t mode);
 
-/** Clears setuid and setgid of files. */
+/** Sets owner and group. Clears setuid and setgid of files. */
 int set_owner(const Handle& entry, uint32_t uid, uint32_t gid);
-/** For `uid` or `gid`: leave it. */
+/** As `uid` or `gid`: does not change it. */
 inline constexpr uint32_t kSameId = UINT32_MAX;
 
 int set_times(const Handle& entry, Time accessed, Time modified);
-/** Makes it look changed just now. */
+/** Sets the timestamps of an entry to the present time. */
 int touch(const Handle& entry);
 
-/** Extended attributes: names, one after the other, each with a null byte. -ERANGE: too small. */
+/**
+ * Lists the names of extended attributes, each ended by a NUL. Returns -ERANGE if `size` is too
+ * small.
+ */
 int64_t list_attributes(const Handle& entry, char* names, size_t size);
 int64_t get_attribute(const Handle& entry, const char* name, char* value, size_t size);
-/** Never 0, and the same for processes that see the same attributes: some are hidden from ordinary users. */
+/**
+ * Returns a number that is the same for all processes that see the same attributes, and never 0.
+ * Some attributes are hidden from ordinary users.
+ */
 uint32_t attribute_view();
 int set_attribute(const Handle& entry, const char* name, const char* value, size_t size);
 int remove_attribute(const Handle& entry, const char* name);
 
-/** The attributes that are access control lists: an entry's own, and what is made in a directory gets. */
+/** The attributes that are ACLs: an entry's own, and the default of new entries in a directory. */
 inline constexpr const char* kAccessList = "system.posix_acl_access";
 inline constexpr const char* kDefaultList = "system.posix_acl_default";
 
-/** Ours: see engine/mark.h. Never copied. */
+/** fastcp's own attribute: see engine/entry/mark.h. Never copied. */
 inline constexpr const char* kMark = "user.fastcp.mark";
 
-/** Names by which XFS lists them a second time, to root. */
+/** Names under which XFS lists ACLs a second time, to root. */
 inline constexpr const char* kListAlias = "trusted.SGI_ACL_";
 
-/** What an access list, as the attribute holds it, grants to the owning group: 0 to 7. */
+/** Returns the rights of the owning group, 0 to 7, in an ACL in the form of the attribute. */
 uint32_t group_permissions(const char* list, size_t size);
 
 /** Waits until a file, or the names in a directory, are on disk. */
@@ -252,79 +281,89 @@ int sync(const Handle& file_or_directory);
 
 // --- content ---------------------------------------------------------------------------------
 
-/** What came of one way to copy. Only the ladder (copy_content.cc) decides what is tried next. */
+/** The result of one copy method. Only copy_content.cc decides which method is tried next. */
 struct Attempt {
   enum Outcome : uint8_t {
     done,
-    not_here,  // this way cannot serve these files; another may
-    failed,    // trying another way could hide damage or cannot help
+    not_here,  // this method cannot work for these files; another may
+    failed,    // another method could hide damage or cannot help
   };
   Outcome outcome;
-  bool lasting;    // not_here: true for every file between these two file systems
-  int error;       // positive errno where not done
-  uint64_t bytes;  // done: how many; copy_range() says 0 where reading must tell whether it ended
+  bool lasting;  // with not_here: true for every file between these two file systems
+  int error;     // positive errno unless done
+  // with done: bytes copied; copy_range() gives 0 if reading must show whether the file ended
+  uint64_t bytes;
 };
 
-/** Shares all of `src`'s blocks with `dst`, which is empty. */
+/** Lets `dst`, which is empty, share all blocks of `src`. */
 Attempt clone_file(const Handle& src, const Handle& dst);
 
-/** What clone_file() and create_clone() are called in errors. */
+/** The name of clone_file() and create_clone() in errors. */
 extern const char* const clone_call;
 
-/** Which of the two does anything: whether clones are made as new files, and not in open ones. */
+/**
+ * Tells which of the two works: true if clones are created as new files, false if they are created
+ * in open files.
+ */
 extern const bool clones_are_created;
 
 /**
- * Makes `name`, which must be free, a clone of all of `src` with its mode, which looks changed just now,
- * and opens it for what it is still to be given.
- * -EXDEV: no file can be cloned there; -EOPNOTSUPP: this one.
+ * Creates `name`, which must be free, as a clone of all of `src`, and opens it to set metadata. The
+ * clone has the mode of `src` and the present time as mtime. Returns -EXDEV if no file can be
+ * cloned there, -EOPNOTSUPP if this file cannot.
  */
 int create_clone(const Handle& src, const Handle& directory, const char* name, Handle& out);
 
-/** Lets the system copy up to `length` bytes at `offset`, in both. May share blocks too. */
+/**
+ * Makes the system copy up to `length` bytes at `offset` of both files. The files may share blocks
+ * afterwards.
+ */
 Attempt copy_range(const Handle& src, const Handle& dst, uint64_t offset, uint64_t length);
 
 int64_t read_at(const Handle& file, char* buffer, size_t size, uint64_t offset);
 
-/** Writes all of it, or fails. */
+/** Writes all bytes, or fails. */
 int write_at(const Handle& file, const char* buffer, size_t size, uint64_t offset);
 
 /**
- * The next range of data at or after `offset`: `start` and `end`, both `size` where only a hole is
- * left. Where the file system cannot tell, all is data.
+ * Finds the next range of data at or after `offset`. `start` and `end` are both `size` if only a
+ * hole is left. If the file system cannot tell, everything is data.
  */
 int next_data(const Handle& file, uint64_t offset, uint64_t size, uint64_t& start, uint64_t& end);
 
 int set_size(const Handle& file, uint64_t size);
 
-/** What is not written to a new file is to be a hole: before anything is. */
+/** Makes unwritten ranges of a new file holes. Call it before anything is written. */
 void allow_holes(const Handle& file);
 
-/** Has the content of a file that was written go to its device, and where it may, out of memory. */
+/** Starts writing a file's content to its device, and frees its memory if possible. */
 void drop_cache(const Handle& file);
 
 // --- whole trees -----------------------------------------------------------------------------
 
-/** Exchanges two entries in one step, so that neither is ever missing. -EINVAL, -ENOSYS: not here. */
+/**
+ * Exchanges two entries in one step, so that neither is missing at any moment. Returns -EINVAL or
+ * -ENOSYS if that is impossible there.
+ */
 int exchange(const Handle& directory, const char* one, const char* other);
 
 /**
- * Locks the directory, or on Windows the file, of an open descriptor, which its holder's end unlocks.
- * -EWOULDBLOCK: it is locked by another descriptor.
+ * Locks an open directory, or on Windows a file. The lock ends when the file descriptor is closed.
+ * Returns -EWOULDBLOCK if another file descriptor holds the lock.
  */
 int try_lock(intptr_t descriptor);
 
 /**
- * Whether take_snapshot() could copy `source` into `directory`. -EOPNOTSUPP: the file system has no
- * snapshots; -EINVAL: it has, of other directories; -ENOTEMPTY: what is nested in the directory would be left
- * out; -EXDEV: they are on two file systems.
+ * Returns 0 if take_snapshot() could copy `source` into `directory`. Otherwise -EOPNOTSUPP: the
+ * file system has no snapshots; -EINVAL: it has, but not of this directory; -ENOTEMPTY: the
+ * snapshot would lack what is nested in the directory; -EXDEV: they are on two file systems.
  */
 int check_snapshot(const Handle& source, const Handle& directory);
 
-/** Copies the tree of a directory in one call, as `name`, which must be free. May wait for the disk. */
+/** Copies a directory tree in one call, as `name`, which must be free. May wait for the disk. */
 int take_snapshot(const Handle& source, const Handle& directory, const char* name);
 
-/** Makes a directory of which there can be snapshots; -EOPNOTSUPP where there cannot. */
+/** Creates a directory that snapshots can copy. Returns -EOPNOTSUPP if that is impossible. */
 int make_snapshot_source(const Handle& directory, const char* name);
 
 // --- the process -----------------------------------------------------------------------------
@@ -336,24 +375,27 @@ struct ThreadUsage {
 ThreadUsage thread_usage();
 
 /**
- * The clock of ctimes, which the kernel may read in steps of some milliseconds: no change from now on gets a
- * ctime before the floor, and none until now has one after the ceiling.
+ * Bounds of the clock of ctimes, which the kernel may read in steps of some milliseconds. No later
+ * change gets a ctime before the floor. No earlier change has a ctime after the ceiling.
  */
 Time change_time_floor();
 Time change_time_ceiling();
 
-/** How many descriptors the process may still open. */
+/** Returns the number of file descriptors that the process may still open. */
 int64_t free_descriptors();
 
-/** Processors that workers keep busy when all is cached, by affinity and by quotas. May read files. */
+/**
+ * Returns the number of processors that workers can keep busy if everything is cached, by affinity
+ * and quotas. May read files.
+ */
 unsigned processor_count();
 
-/** A variable of the environment as it is now; empty where there is none. */
+/** Returns an environment variable as it is now; empty if it is not set. */
 std::string environment(const char* name);
 
 // --- paths -----------------------------------------------------------------------------------
 
-/** How much of a path names its root, as in `/` or `C:/`; 0 where it is relative. */
+/** Returns the length of a path's root, such as `/` or `C:/`; 0 if the path is relative. */
 size_t root_length(std::string_view path);
 
 }  // namespace fastcp::platform

@@ -8,7 +8,7 @@ namespace fastcp {
 
 std::string resolve(std::string_view directory, std::string_view target) {
   const bool absolute = platform::root_length(target) > 0;
-  // Without the slash at its end: each name brings its own.
+  // Without the slash at its end, because a slash is put before each name.
   std::string result(target.substr(0, platform::root_length(target)));
   if (!absolute) result = directory.substr(0, platform::root_length(directory));
   if (result.ends_with('/')) result.pop_back();

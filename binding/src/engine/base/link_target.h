@@ -1,4 +1,4 @@
-// Where links lead, by their text alone.
+// Resolves symlink targets by their text alone. Called by copy_other.cc and engine.cc. Stateless: no locks.
 #pragma once
 
 #include <string>
@@ -7,15 +7,19 @@
 namespace fastcp {
 
 /**
- * `target`, the text of a link in `directory`, an absolute path, as an absolute path without '.', '..'
- * and doubled slashes: what Node's path.resolve() says. No file system is asked.
+ * Returns the symlink target `target` as an absolute path without '.', '..' and doubled slashes.
+ * `directory` is the absolute path of the symlink's directory. Gives the same result as Node's
+ * path.resolve(), and asks no file system.
  */
 std::string resolve(std::string_view directory, std::string_view target);
 
-/** All but the last name of an absolute path. */
+/** Returns an absolute path without its last name. */
 std::string_view directory_of(std::string_view path);
 
-/** Whether a path is below a directory, and not the directory itself; both as resolve() gives them. */
+/**
+ * Returns whether a path is below a directory. The directory itself is not. Both must be results of
+ * resolve().
+ */
 bool is_below(std::string_view path, std::string_view directory);
 
 }  // namespace fastcp

@@ -1,4 +1,4 @@
-// Listing an open directory.
+// Lists an open directory. Called by tree/ and entry/. Stateless: no locks.
 #pragma once
 
 #include <cstring>
@@ -8,8 +8,8 @@
 namespace fastcp {
 
 /**
- * Calls `next(record, entry)` for each entry but '.' and '..', as long as it says true. `buffer` holds parts
- * of the listing, aligned for 64-bit numbers. 0 or a negative errno.
+ * Calls `next(record, entry)` for each entry except '.' and '..', until it returns false. `buffer`
+ * holds parts of the listing and must be aligned for 64-bit numbers. Returns 0 or a negative errno.
  */
 template <class Next>
 int list_entries(const platform::Handle& directory, char* buffer, size_t room, Next next) {

@@ -12,7 +12,7 @@ void Problems::add(Problem problem) noexcept {
   try {
     kept_.push_back(std::move(problem));
   } catch (const std::bad_alloc&) {
-    // It is counted, and an earlier one is kept.
+    // Memory is short: the problem is counted, and an earlier one is stored.
   }
 }
 

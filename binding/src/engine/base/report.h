@@ -1,4 +1,6 @@
-// What a copy has done and what went wrong, as plain data.
+// The results of a copy as plain data: counters, errors, warnings and the journal. Workers add to
+// them; host/job.cc and addon.cc read them. Problems, Losses and Journal each have a mutex of their
+// own.
 #pragma once
 
 #include <array>
@@ -17,7 +19,7 @@ inline void append_number(std::string& to, uint32_t number) {
   for (int shift = 0; shift < 32; shift += 8) to += static_cast<char>(number >> shift);
 }
 
-/** What is counted; the order is known to lib/native.ts. */
+/** The counters. lib/engine/native.ts knows their order. */
 enum class Count : uint8_t {
   scanned,
   files,
@@ -38,55 +40,62 @@ inline constexpr size_t kCounts = static_cast<size_t>(Count::deleted) + 1;
 using Counters = std::array<uint64_t, kCounts>;
 
 /**
- * An error or a warning. `operation` is the system call that failed, or one of those below, where
- * the engine itself refuses; lib/errors.ts makes the Error of it.
+ * An error or a warning. `operation` is the system call that failed, or a constant below if the
+ * engine itself refuses. lib/errors.ts creates the Error.
  */
 struct Problem {
   int error;              // positive errno
   const char* operation;  // static
   std::string path;       // in SRC
   std::string dest;       // in DEST
-  int64_t offset = -1;    // bytes, where contents differ
+  int64_t offset = -1;    // first differing byte, if contents differ
 };
 
-/** `operation` of refusals: a rule of cp (EEXIST, EISDIR, ENOTDIR, …), a socket or FIFO as such. */
+/**
+ * `operation` if a rule of cp refuses (EEXIST, EISDIR, ENOTDIR, …), or a socket or FIFO cannot be
+ * copied.
+ */
 inline constexpr const char* kRefused = "cp";
 inline constexpr const char* kSocket = "socket";
 inline constexpr const char* kFifo = "fifo";
 inline constexpr const char* kUnknown = "unknown";
-/** What DEST has, and what is not replaced. */
+/** Special entries of DEST, which are never replaced. */
 inline constexpr const char* kSocketInDest = "socket in dest";
 inline constexpr const char* kFifoInDest = "fifo in dest";
 inline constexpr const char* kDeviceInDest = "device in dest";
 inline constexpr const char* kUnknownInDest = "unknown in dest";
 /** Nothing in a directory of DEST can be replaced. */
 inline constexpr const char* kAppendOnly = "append-only";
-/** What was written is not what is read back. */
+/** The content that was read back differs from the content that was written. */
 inline constexpr const char* kVerify = "verify";
-/** And a link in DEST that leads to SRC, where Node's fs.cp would not put one into SRC. */
+/** A symlink in DEST leads to SRC, where Node's fs.cp would not put one into SRC. */
 inline constexpr const char* kSubdirectory = "subdirectory";
-/** An entry of DEST that was looked at, or made, is another one now. */
+/**
+ * Another entry has taken the place of an entry of DEST since fastcp looked at it or created it.
+ */
 inline constexpr const char* kReplaced = "replaced";
-/** Two names of SRC that are one in DEST. */
+/** Two names of SRC are the same name in DEST. */
 inline constexpr const char* kCollision = "collision";
 
-/** Problems of one sort, from all workers: the first 1,000 and a count of all. */
+/** Errors, or warnings, of all workers: the first 1,000 and a count of all. */
 class Problems {
  public:
   static constexpr size_t kKept = 1000;
 
   Problems() { kept_.reserve(kReserved); }
 
-  /** Where memory is short only the first ones are kept, and others counted. */
+  /**
+   * Adds a problem. If memory is short, only the first ones are stored, and the others are counted.
+   */
   void add(Problem problem) noexcept;
 
   [[nodiscard]] uint64_t count() const { return count_; }
 
-  /** The kept ones from number `first` on, and how many there were in all. */
+  /** Copies the stored problems from number `first` on to `out`. Returns the count of all. */
   uint64_t read(size_t first, std::vector<Problem>& out);
 
  private:
-  /** There is room for these, whatever happens: an error that nobody sees would be taken for success. */
+  /** Room for these is always reserved. An error that nobody sees would look like success. */
   static constexpr size_t kReserved = 8;
 
   std::mutex mutex_;  // guards kept_, and writing count_
@@ -94,11 +103,11 @@ class Problems {
   std::atomic<uint64_t> count_ = 0;
 };
 
-/** What DEST may not take; the order is known to lib/native.ts. */
+/** Metadata that DEST may not be able to hold. lib/engine/native.ts knows the order. */
 enum class Loss : uint8_t { mode, timestamps, ownership, xattrs, acls, hard_links };
 inline constexpr size_t kLosses = static_cast<size_t>(Loss::hard_links) + 1;
 
-/** How often something was not kept, and where first. */
+/** Counts how often each kind of metadata was lost, and stores the first case. */
 class Losses {
  public:
   struct Kind {
@@ -114,12 +123,12 @@ class Losses {
   std::array<Kind, kLosses> kinds_{};
 };
 
-/** The order is known to lib/events.ts. */
+/** lib/engine/events.ts knows the order. */
 enum class Action : uint8_t { create, copy, replace, hard_link, metadata, skip, erase };
 
 /**
- * What was done with each entry, for whoever asked. Bounded softly: workers leave while it is full,
- * so that a slow reader holds the copy back and not the memory.
+ * The actions on each entry, if the user wants them. The bound is soft: workers leave while it is
+ * full. So a slow reader delays the copy and does not fill the memory.
  */
 class Journal {
  public:
@@ -129,8 +138,8 @@ class Journal {
   bool full() const { return size_.load(std::memory_order_relaxed) >= kFull; }
 
   /**
-   * Takes all records: action and kind, a byte each, then path and dest, each a little-endian
-   * 32-bit length and the bytes.
+   * Takes all records. A record is action and kind, a byte each, then path and dest. Each path is a
+   * little-endian 32-bit length and its bytes.
    */
   std::string take();
 

@@ -1,4 +1,5 @@
-// What the user asked for, as lib/native.ts hands it over. It does not change while the copy runs.
+// The user's request, as lib/engine/native.ts passes it. addon.cc creates it. It does not change
+// while the copy runs, so no lock guards it.
 #pragma once
 
 #include <cstdint>
@@ -8,33 +9,39 @@
 
 namespace fastcp {
 
-/** By which the host knows a directory; 0 where it has no say. */
+/** The host's number of a directory whose entries it selects; 0: everything is included. */
 using Scope = uint32_t;
 
 enum class Reflink : uint8_t { automatic, always, never };
 
-/** What the copy makes of a file: a copy, a hard link to the file of SRC, or a symlink to it. */
+/**
+ * What the copy creates for a file: a copy, a hard link to the file of SRC, or a symlink to that
+ * file.
+ */
 enum class Instead : uint8_t { copy, hard_link, symlink };
 
-/** What name a replaced entry keeps: a number, or as `cp --backup=existing` chooses. */
+/** The backup name of a replaced entry: a number, or as `cp --backup=existing` chooses. */
 enum class Backup : uint8_t { none, numbered, existing };
 
 /**
- * What is preserved of an entry beside its content. Read by entry/metadata.cc and entry/attributes.cc, which set it
- * and compare it.
+ * Metadata that is preserved. Read by entry/metadata.cc and entry/attributes.cc, which set it and
+ * compare it.
  */
 struct Preserve {
-  /** The mode. Else new entries get what umask leaves. */
+  /** Preserves the mode. Otherwise new entries get the mode that umask leaves. */
   bool mode = true;
-  /** The mtime; also asks for one more look at a source after its copy (copy_entry.cc). */
+  /** Preserves the mtime. A source is then checked once more after its copy (copy_entry.cc). */
   bool timestamps = false;
-  /** User and group. */
+  /** Preserves user and group. */
   bool ownership = false;
-  /** Extended attributes, ACLs and capabilities. */
+  /** Preserves extended attributes, ACLs and capabilities. */
   bool xattrs = false;
-  /** Hard links of one file stay hard links of one file (run/hard_links.h). */
+  /** Hard links to one file stay hard links to one file (run/hard_links.h). */
   bool hard_links = false;
-  /** Directories that DEST already has get all of this, too; else only new directories do. */
+  /**
+   * Also applies this group to directories that already exist in DEST. Otherwise only new
+   * directories get it.
+   */
   bool existing_directories = false;
   /** Without `xattrs`: removes the attributes of entries that DEST already has. */
   bool remove_existing_attributes = false;
@@ -42,7 +49,7 @@ struct Preserve {
 
 /** How the content of a file is copied. Read by entry/copy_content.cc and entry/copy_entry.cc. */
 struct Content {
-  /** Whether a file is cloned: where that pays, or always (else an error), or never. */
+  /** Clones files if that pays, always (otherwise it is an error), or never. */
   Reflink reflink = Reflink::automatic;
   /** Blocks of zeros become holes. Excludes cloning and copy_file_range(). */
   bool find_holes = false;
@@ -50,70 +57,80 @@ struct Content {
   bool verify = false;
   /** Each file is synchronized before it gets its name, each directory when it is finished. */
   bool fsync = false;
-  /** What the copy makes of a file. */
+  /** What the copy creates for a file. */
   Instead instead = Instead::copy;
 };
 
-/** What happens to an entry of DEST, not a directory, whose name SRC has too. Read by entry/conflict.cc and entry/place.cc. */
+/**
+ * The rules for an entry of DEST, not a directory, whose name also exists in SRC. Read by
+ * entry/conflict.cc and entry/place.cc.
+ */
 struct Existing {
-  /** The entry is replaced; else it stays. */
+  /** Replaces the entry. Otherwise the entry stays. */
   bool force = true;
   /** Without `force`: an entry that stays is an error. */
   bool error_on_exist = false;
-  /** With `force`: the entry is only replaced by one with a newer mtime, as by `cp -u`. */
+  /** With `force`: replaces the entry only if SRC has a newer mtime, as `cp -u` does. */
   bool update = false;
-  /** A replaced entry is kept under another name: back_up() in entry/conflict.h. */
+  /** Keeps a replaced entry under another name: back_up() in entry/conflict.h. */
   Backup backup = Backup::none;
 };
 
-/** What a repeated copy leaves alone, and what it deletes. */
+/** What a repeated copy does not touch, and what it deletes. */
 struct Incremental {
-  /** Unchanged entries are left alone (entry/unchanged.h), and directories of DEST are marked (entry/mark.h). */
+  /** Skips unchanged entries (entry/unchanged.h), and marks directories of DEST (entry/mark.h). */
   bool sync = false;
-  /** With `sync`: only equal contents prove that a file is unchanged. Read by entry/unchanged.cc. */
+  /**
+   * With `sync`: only equal contents prove that a file is unchanged. Read by entry/unchanged.cc.
+   */
   bool checksum = false;
   /** With `sync`: equal size and mtime are enough. Read by entry/unchanged.cc. */
   bool quick_check = false;
-  /** With `sync`: deletes what only DEST has (tree/mirror.h). */
+  /** With `sync`: deletes entries that only DEST has (tree/mirror.h). */
   bool mirror = false;
-  /** With `mirror`: also deletes what the selection excludes. Read by tree/answers.cc. */
+  /** With `mirror`: also deletes entries that the selection excludes. Read by tree/answers.cc. */
   bool delete_excluded = false;
 };
 
-/** Which entries of SRC are visited, and what a symlink among them stands for. Read by tree/ and by each look at SRC. */
+/**
+ * Which entries of SRC are visited, and whether symlinks are followed. Read by tree/ and by each
+ * look at SRC.
+ */
 struct Traversal {
   /** A symlink in SRC stands for its target. */
   bool dereference = false;
-  /** Directories where another file system is mounted are skipped: tree/copy_directory.cc. */
+  /** Skips directories where another file system is mounted: tree/copy_directory.cc. */
   bool one_file_system = false;
   /** This copy's part of the tree, counted from 0, and the number of parts: tree/shard.h. */
   uint32_t shard = 0, shards = 1;
 
-  /** For platform calls that look at an entry of SRC. */
+  /** The argument of platform calls that look at an entry of SRC. */
   [[nodiscard]] platform::Follow follow() const {
     return dereference ? platform::Follow::yes : platform::Follow::no;
   }
 };
 
-/** Rules of Node's fs.cp that differ from ours. Set by fastcp/fs. */
+/** Rules of Node's fs.cp that differ from fastcp's. Set by fastcp/fs. */
 struct Compatibility {
-  /** FIFOs, sockets and some symlinks are errors: entry/copy_entry.cc, copy_other.cc, conflict.cc. */
+  /**
+   * FIFOs, sockets and some symlinks are errors: entry/copy_entry.cc, copy_other.cc, conflict.cc.
+   */
   bool like_node = false;
   /** Relative symlinks become absolute: entry/copy_other.cc. */
   bool absolute_symlinks = false;
 };
 
-/** What the user is told, and which errors end the copy. Read by run/engine.cc alone. */
+/** What is reported, and which errors end the copy. Read by run/engine.cc alone. */
 struct Reporting {
   /** The first error ends the copy. */
   bool stop_on_error = true;
   /** Metadata that cannot be preserved is an error, not a warning. */
   bool strict = false;
-  /** Every entry is noted in the journal (base/report.h). */
+  /** Notes every entry in the journal (base/report.h). */
   bool journal = false;
 };
 
-/** Everything that the user chose. A function takes the group that it needs. */
+/** All options of a copy. A function takes only the group that it needs. */
 struct Options {
   Preserve preserve{};
   Content content{};
@@ -122,17 +139,20 @@ struct Options {
   Traversal traversal{};
   Compatibility compatibility{};
   Reporting reporting{};
-  /** Nothing in DEST changes; counters and journal are those of a real copy. */
+  /** Nothing in DEST changes. Counters and journal are those of a real copy. */
   bool dry_run = false;
-  /** With `dry_run`: reports how two trees differ. Nothing is refused, and what cannot be read is an error. */
+  /**
+   * With `dry_run`: reports how two trees differ. Nothing is refused. An entry that cannot be read
+   * is an error.
+   */
   bool compares = false;
 };
 
-/** What the user named: SRC -> DEST, both whole paths. */
+/** A pair SRC -> DEST of the user, both whole paths. */
 struct Root {
   std::string src, dst;
-  bool follow_src;  // SRC ends in a slash: a link there stands for what it points to
-  Scope scope;      // of a directory of which the host decides what is copied
+  bool follow_src;  // SRC ends in a slash: a symlink there is followed
+  Scope scope;      // 0 unless the host selects what is copied of the directory
   bool remove;      // nothing is copied: the directory at DEST is removed
 };
 

@@ -1,4 +1,5 @@
-// What a copy that syncs knows of one directory. entry/mark.h says what a mark proves.
+// Facts about one directory that a copy with `sync` needs. entry/mark.h explains what a mark
+// proves. Workers set the atomic members; see each other member for the thread that sets it.
 #pragma once
 
 #include <atomic>
@@ -13,27 +14,31 @@ namespace fastcp {
 struct Mark {
   platform::Identity source;
   platform::Time began, finished;
-  // platform::attribute_view() of whoever found that xattrs, ACLs and capabilities are the same; else 0.
+  // platform::attribute_view() of the process that found xattrs, ACLs and capabilities equal;
+  // otherwise 0.
   uint32_t attributes;
   bool operator==(const Mark&) const = default;
 };
 
-/** What a copy that syncs knows of a directory. Set before other workers see it, unless a member says otherwise. */
+/**
+ * The state of one directory in a copy that syncs. Set before other workers see it, unless a member
+ * says otherwise.
+ */
 struct SyncState {
   platform::Identity source{};
   uint64_t target_file_system = 0;  // platform::file_system() of DEST's directory
   platform::Time began;
-  std::optional<Mark> mark{};  // that DEST has, and that names `source`
-  std::optional<Mark> seen{};  // that DEST has, whatever it names
-  uint64_t errors = 0;         // of the whole copy, when it came to this directory
+  std::optional<Mark> mark{};  // the mark in DEST, if it names `source`
+  std::optional<Mark> seen{};  // the mark in DEST, whatever it names
+  uint64_t errors = 0;         // of the whole copy, when it reached this directory
   /**
-   * Names, each ended by a NUL, that are not selected. Appended while the directory's question is answered, read
-   * when its last use ends.
+   * Names that are not selected, each ended by a NUL. Appended while the directory's question is
+   * answered, read when the directory's last use ends.
    */
   std::string excluded{};
-  /** Something in it is the same by now, and the mark does not say so. Set by any worker. */
+  /** Something in the directory became equal, and the mark does not say so. Set by any worker. */
   std::atomic<bool> is_news{false};
-  /** Something in it was taken for the same without proof. Set by any worker. */
+  /** Something in the directory was treated as equal without proof. Set by any worker. */
   std::atomic<bool> is_doubtful{false};
 };
 

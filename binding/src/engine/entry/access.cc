@@ -17,7 +17,7 @@ bool open_up(Engine& engine, Directory& directory) {
   Stat now;
   if (platform::stat_handle(directory.dst(), now) < 0) return false;
   if ((now.mode & kOwner) == kOwner) {
-    // Somebody else may just have done it.
+    // Another shard may just have done it.
     return directory.opened_up || options.traversal.shards > 1;
   }
   if (engine.writer.open_up(directory.dst(), now.mode | kOwner) < 0) return false;

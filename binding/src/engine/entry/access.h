@@ -1,4 +1,5 @@
-// Directories of DEST whose mode keeps us out, though they are ours: opened up for as long as the copy lasts.
+// Makes directories of DEST accessible whose mode denies access to their owner, for as long as the
+// copy lasts. Called by entry/ and tree/. A directory's `changing` is held while its mode changes.
 #pragma once
 
 #include <cerrno>
@@ -7,13 +8,19 @@
 
 namespace fastcp {
 
-/** Makes a directory of DEST let its owner in, where its mode keeps us out. False where it cannot. */
+/**
+ * Changes the mode of a directory of DEST so that its owner has access, if the mode denied it.
+ * Returns false if that is impossible.
+ */
 bool open_up(Engine& engine, Directory& directory);
 
-/** Calls again where a directory of DEST had to be opened up for it. */
+/**
+ * Calls `call`, and calls it again after a directory of DEST was opened up for it. Returns the last
+ * result.
+ */
 template <class Call>
 int with_access(Engine& engine, Directory& directory, Call call) {
-  // Another shard may close it again when it has done its part.
+  // Another shard may restore the mode when it has finished its part.
   constexpr int kTries = 64;
   int error = call();
   for (int i = 0; error == -EACCES && i < kTries && open_up(engine, directory); i++) error = call();

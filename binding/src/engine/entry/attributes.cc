@@ -13,10 +13,10 @@ namespace {
 using platform::Handle;
 using platform::Stat;
 
-/** What `read(buffer, size)` gives, whatever its size, or a negative errno. */
+/** Returns the whole result of `read(buffer, size)`, or a negative errno. */
 template <class Read>
 int64_t read_all(std::string& out, Read read) {
-  // As large as attributes can be; most entries have none, so it is seldom needed.
+  // The maximum size of attributes. Most entries have none, so this buffer is rarely needed.
   constexpr size_t kMost = 64 << 10;  // bytes
   std::array<char, 256> small;
   int64_t size = read(small.data(), small.size());
@@ -34,12 +34,15 @@ bool is_list(std::string_view name) {
   return name == platform::kAccessList || name == platform::kDefaultList;
 }
 
-/** There is none, or there can be none. */
+/** Returns whether the error means that there are no attributes, or that there cannot be any. */
 bool is_none(int64_t error) {
   return error == -ENODATA || error == -EOPNOTSUPP || error == -ENOSYS;
 }
 
-/** A security module may have given it already, and let nobody else do so. */
+/**
+ * Returns whether the copy already has the attribute. A security module may have set it, and may
+ * forbid others to set it.
+ */
 bool has_already(const Handle& dst, const Attribute& attribute) {
   std::string value;
   const auto read_value = [&](char* buffer, size_t size) {
@@ -48,7 +51,10 @@ bool has_already(const Handle& dst, const Attribute& attribute) {
   return read_all(value, read_value) >= 0 && value == attribute.value;
 }
 
-/** Reads what an entry has. `fail(error, operation)` says whether to go on without what cannot be read. */
+/**
+ * Reads the attributes of an entry. `fail(error, operation)` returns whether to continue without an
+ * unreadable one.
+ */
 template <class Fail>
 bool read(const Handle& entry, Attributes& out, Fail fail) {
   std::string list;
@@ -68,7 +74,7 @@ bool read(const Handle& entry, Attributes& out, Fail fail) {
     });
     if (error >= 0) {
       out.push_back(std::move(attribute));
-    } else if (error != -ENODATA &&  // gone meanwhile
+    } else if (error != -ENODATA &&  // removed meanwhile
                !fail(static_cast<int>(error), "getxattr")) {
       return false;
     }
@@ -76,7 +82,10 @@ bool read(const Handle& entry, Attributes& out, Fail fail) {
   return true;
 }
 
-/** Whether an attribute that SRC does not have is removed: labels of security modules and the like are not. */
+/**
+ * Returns whether an attribute that SRC does not have is removed. Labels of security modules and
+ * the like are not.
+ */
 bool is_removable(std::string_view name) {
   if (name.starts_with("security.")) return name == "security.capability";
   return is_list(name) || !name.starts_with("system.");
@@ -88,7 +97,7 @@ const Attribute* find(const Attributes& attributes, std::string_view name) {
   return at == attributes.end() ? nullptr : &*at;
 }
 
-/** Those of `found` that `wanted` has not, and that are removed. */
+/** Returns the removable attributes of `found` that `wanted` does not have. */
 Attributes superfluous(const Attributes& found, const Attributes& wanted) {
   Attributes result;
   std::copy_if(found.begin(), found.end(), std::back_inserter(result), [&](const Attribute& one) {
@@ -97,7 +106,7 @@ Attributes superfluous(const Attributes& found, const Attributes& wanted) {
   return result;
 }
 
-/** Those of `wanted` that `found` has not, or with another value. */
+/** Returns the attributes of `wanted` that `found` does not have with the same value. */
 Attributes missing(const Attributes& found, const Attributes& wanted) {
   Attributes result;
   std::copy_if(wanted.begin(), wanted.end(), std::back_inserter(result), [&](const Attribute& one) {
@@ -116,15 +125,15 @@ uint32_t group_of(const Attribute& list) {
 }
 
 /**
- * Calls `change()` again where the mode of an entry of ours keeps even us from changing an attribute, which it
- * has again afterwards.
+ * Calls `change()` again if the mode of fastcp's own entry forbids to change an attribute. Restores
+ * the mode afterwards.
  */
 template <class Change>
 int with_write_access(const Handle& entry, const Attribute& attribute, Change change) {
   constexpr uint32_t kOwnerWrites = 0200;
   const int error = change();
   Stat now;
-  // Others take no permission to write, and lists change the mode.
+  // Other attributes need no write permission, and ACLs change the mode.
   if (error != -EACCES || !attribute.name.starts_with("user.") ||
       platform::stat_handle(entry, now) < 0 || (now.mode & kOwnerWrites) != 0 ||
       platform::set_mode(entry, now.mode | kOwnerWrites) < 0) {
@@ -136,8 +145,8 @@ int with_write_access(const Handle& entry, const Attribute& attribute, Change ch
 }
 
 /**
- * Removes an attribute. Before an access list goes the mode is narrowed: the group's bits, until then the list's
- * mask, become the group's permissions.
+ * Removes an attribute. Before an ACL is removed, the mode is narrowed. The group's bits, which are
+ * the mask of the ACL, become the permissions of the group.
  */
 int remove(const Handle& entry, const Attribute& attribute, Given& given) {
   if (attribute.name == platform::kAccessList) {
@@ -163,7 +172,9 @@ bool read_attributes(Engine& engine, const Directory& directory, Names names, co
 
 namespace {
 
-/** Gives one to the copy by `set(attribute)`. False where that failed, and was reported. */
+/**
+ * Sets one attribute on the copy by `set(attribute)`. Returns false on failure, which is reported.
+ */
 template <class Set>
 bool give(Engine& engine, const Directory& directory, Names names, const Attribute& attribute,
           const Handle& dst, Given& given, Set set) {
@@ -185,7 +196,7 @@ bool give(Engine& engine, const Directory& directory, Names names, const Attribu
 bool has_wanted(Engine& engine, const Directory& directory, Names names, const Handle& src,
                 const Handle& dst) {
   const auto fail = [&](int error, const char* operation) {
-    // In a comparison what cannot be read is no difference.
+    // In a comparison an unreadable attribute is an error, not a difference.
     if (engine.options.compares) engine.fail(directory, names, error, operation);
     return false;
   };
@@ -241,7 +252,7 @@ bool make_changes(Engine& engine, const Directory& directory, Names names,
 }
 
 bool has_wanted_attributes(Engine& engine, const Directory& directory, Names names) {
-  // Null: of the directory itself, which is open.
+  // Null: the directory itself, which is open.
   if (names.src == nullptr)
     return has_wanted(engine, directory, names, directory.src(), directory.dst());
   const platform::Follow follow = engine.options.traversal.follow();
@@ -267,7 +278,7 @@ int remove_inherited_acls(const Handle& dst, platform::Kind kind) {
 
 bool has_default_list(const Handle& dst) {
   const int64_t size = platform::get_attribute(dst, platform::kDefaultList, nullptr, 0);
-  return size > 0 || (size < 0 && !is_none(size));  // where that is in doubt it is taken away
+  return size > 0 || (size < 0 && !is_none(size));  // in doubt the ACL is removed from new entries
 }
 
 }  // namespace fastcp

@@ -1,5 +1,5 @@
-// Extended attributes, access control lists and capabilities among them: read from an entry of SRC,
-// given to its copy.
+// Reads extended attributes from an entry of SRC and sets them on its copy. ACLs and capabilities
+// are extended attributes. Called by entry/ alone. Stateless: no locks.
 #pragma once
 
 #include <string>
@@ -15,22 +15,25 @@ struct Attribute {
 };
 using Attributes = std::vector<Attribute>;
 
-/** What an open entry of SRC has. False, and reported, where it cannot be known. */
+/** Reads the attributes of an open entry of SRC. Returns false if that fails, which is reported. */
 bool read_attributes(Engine& engine, const Directory& directory, Names names,
                      const platform::Handle& src, Attributes& out);
 
-/** What became of an entry by its attributes. */
+/** The effects of attributes on an entry of DEST. */
 struct Given {
-  bool mode_changed = false;  // by an access list that it got or lost
-  bool lost_list = false;     // SRC has one, and DEST does not
-  uint32_t group = 0;         // then: what the list grants to the owning group
+  bool mode_changed = false;  // by an ACL that was set or removed
+  bool lost_list = false;     // SRC has an ACL that DEST does not
+  uint32_t group = 0;         // with lost_list: the rights of the owning group in that ACL
 };
 
-/** Gives them to a new copy. False where that failed, and was reported. */
+/** Sets attributes on a new copy. Returns false on failure, which is reported. */
 bool give_attributes(Engine& engine, const Directory& directory, Names names,
                      const Attributes& attributes, const platform::Handle& dst, Given& given);
 
-/** What an entry that DEST has must lose and get, so that it has exactly the wanted attributes. */
+/**
+ * The attributes to remove from an existing entry of DEST, and to set on it, so that it has exactly
+ * the wanted ones.
+ */
 struct AttributeChanges {
   Attributes extra, lacking;
 
@@ -38,31 +41,38 @@ struct AttributeChanges {
 };
 
 /**
- * Compares an entry of DEST with the wanted attributes. Attributes that security modules and file systems give
- * by themselves are not extra. False if they cannot be read, which is reported.
+ * Compares an entry of DEST with the wanted attributes. Attributes that security modules and file
+ * systems set by themselves are not extra. Returns false if the attributes cannot be read, which is
+ * reported.
  */
 bool find_changes(Engine& engine, const Directory& directory, Names names,
                   const Attributes& attributes, const platform::Handle& dst, AttributeChanges& out);
 
-/** Makes these changes. False where that failed, and was reported. */
+/** Makes these changes. Returns false on failure, which is reported. */
 bool make_changes(Engine& engine, const Directory& directory, Names names,
                   const AttributeChanges& changes, const platform::Handle& dst, Given& given);
 
-/** Returns whether an existing entry of DEST has exactly the wanted attributes; false if they cannot be read. */
+/**
+ * Returns whether an existing entry of DEST has exactly the wanted attributes; false if they cannot
+ * be read.
+ */
 bool has_wanted_attributes(Engine& engine, const Directory& directory, Names names);
 
-/** Whether entries that DEST has are to have certain attributes: SRC's, or none. */
+/** Returns whether existing entries of DEST must get certain attributes: those of SRC, or none. */
 inline bool wants_attributes(const Preserve& keep) {
   return keep.xattrs || keep.remove_existing_attributes;
 }
 
-/** Whether an access control list is among them. */
+/** Returns whether an ACL is among the attributes. */
 bool has_acl(const Attributes& attributes);
 
-/** Takes away what DEST's default access list has given to a new entry. 0 or a negative errno. */
+/**
+ * Removes the ACL that a new entry inherited from DEST's default ACL. Returns 0 or a negative
+ * errno.
+ */
 int remove_inherited_acls(const platform::Handle& dst, platform::Kind kind);
 
-/** Whether what is made in this directory of DEST gets an access list. */
+/** Returns whether new entries in this directory of DEST get an ACL. */
 bool has_default_list(const platform::Handle& dst);
 
 }  // namespace fastcp

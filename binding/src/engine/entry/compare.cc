@@ -18,12 +18,14 @@ int64_t read_fully(const platform::Handle& file, char* buffer, size_t size, uint
   return static_cast<int64_t>(filled);
 }
 
-/** Where the data of a file is, asked about range by range. */
+/** The data ranges of a file, asked for one at a time. */
 class Data {
  public:
   Data(const platform::Handle& file, uint64_t size) : file_(file), size_(size) {}
 
-  /** Where data begins at or after `offset`; `offset` itself where that cannot be told. */
+  /**
+   * Returns the start of data at or after `offset`; `offset` itself if the file system cannot tell.
+   */
   uint64_t next(uint64_t offset) {
     if (offset >= end_ && platform::next_data(file_, offset, size_, start_, end_) < 0)
       return offset;
@@ -45,7 +47,7 @@ Comparison compare_content(Worker& worker, const platform::Handle& a, const plat
   char* const right = left + kHalf;
   Data left_data(a, size), right_data(b, size);
   for (;;) {
-    // What is a hole in both is the same, and may be as large as a disk.
+    // A range that is a hole in both files is equal, and may be as large as a disk.
     if (size > kHalf && offset < size) {
       offset = std::max(offset, std::min(left_data.next(offset), right_data.next(offset)));
     }
@@ -60,7 +62,7 @@ Comparison compare_content(Worker& worker, const platform::Handle& a, const plat
     offset += both;
     if (one != other) return {Comparison::differs, offset};
     if (both < kHalf) return {offset < size ? Comparison::differs : Comparison::same, offset};
-    // Asked in any case: it is also how the host's end is noticed.
+    // Called in any case, because the end of the host is also noticed here.
     const bool leave = worker.must_leave_now();
     if (worker.engine.stopped()) return {Comparison::stopped, offset};
     if (leave && may_leave) return {Comparison::left, offset};
@@ -69,7 +71,7 @@ Comparison compare_content(Worker& worker, const platform::Handle& a, const plat
 
 bool verify_file(Worker& worker, const OpenFile& file) {
   Directory& directory = *file.directory;
-  // Else memory would be compared with memory.
+  // Otherwise memory would be compared with memory.
   platform::drop_cache(file.dst);
   const char* name = file.temporary.empty() ? file.names.dst : file.temporary.c_str();
   platform::Handle written;

@@ -1,4 +1,5 @@
-// Two contents side by side: those of an entry that both sides have, or of a copy and its source.
+// Compares two contents: of an entry that exists on both sides, or of a copy and its source. Called
+// by unchanged.cc and copy_entry.cc, by any worker. Stateless: no locks.
 #pragma once
 
 #include <cstdint>
@@ -11,24 +12,27 @@ struct Comparison {
   enum Outcome : uint8_t {
     same,
     differs,
-    left,     // the worker has to leave; all before `offset` is the same
-    stopped,  // so was the copy
+    left,     // the worker must leave; all bytes before `offset` are the same
+    stopped,  // the copy was stopped
     failed,
   };
   Outcome outcome = same;
-  uint64_t offset = 0;         // of the first byte that differs, or is not known yet
-  int error = 0;               // failed: a negative errno
+  uint64_t offset = 0;         // of the first byte that differs or was not compared
+  int error = 0;               // if failed: a negative errno
   const char* operation = "";  // static
 };
 
 /**
- * Compares two open files from `offset` on, to the end of both. One that is found before `size` proves
- * nothing: they differ there. Leaves early only where it may.
+ * Compares two open files from `offset` to the end of both. An end before `size` is a difference.
+ * Leaves early only if `may_leave`.
  */
 Comparison compare_content(Worker& worker, const platform::Handle& a, const platform::Handle& b,
                            uint64_t offset, uint64_t size, bool may_leave);
 
-/** Reads back what was written, and compares it with the source. Of a file whose content is complete. False where it differs or cannot be read; that is reported. */
+/**
+ * Reads a complete copy back and compares it with the source. Returns false if they differ or
+ * cannot be read, which is reported.
+ */
 bool verify_file(Worker& worker, const OpenFile& file);
 
 }  // namespace fastcp

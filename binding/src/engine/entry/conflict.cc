@@ -22,7 +22,10 @@ using platform::Stat;
 
 namespace {
 
-/** Lists a directory of DEST, as long as `next(name)` says true. False where it cannot be listed. */
+/**
+ * Lists a directory of DEST, until `next(name)` returns false. Returns false if the directory
+ * cannot be listed.
+ */
 template <class Next>
 bool list(const Directory& directory, const char* name, Next next) {
   Handle listing;
@@ -33,7 +36,7 @@ bool list(const Directory& directory, const char* name, Next next) {
   return true;
 }
 
-/** Finds GNU's `name.~N~` in a directory of DEST: the highest number of each name. */
+/** Finds GNU's `name.~N~` in a directory of DEST. Returns the highest number of each name. */
 std::unordered_map<std::string, uint64_t> list_backups(const Directory& directory,
                                                        const char* name) {
   std::unordered_map<std::string, uint64_t> found;
@@ -51,7 +54,7 @@ std::unordered_map<std::string, uint64_t> list_backups(const Directory& director
   return found;
 }
 
-/** Whether DEST's directory, listed, does not have that very name. */
+/** Returns whether the listing of DEST's directory lacks exactly that name. */
 bool lacks(const Directory& directory, const char* name) {
   bool found = false;
   const bool listed = list(directory, ".", [&](const char* entry) {
@@ -61,9 +64,9 @@ bool lacks(const Directory& directory, const char* name) {
   return listed && !found;
 }
 
-/** Asks a directory that we made, by an entry that goes again. */
+/** Probes a directory that this copy created, by a temporary entry. */
 Naming learn_naming(Worker& worker, Directory& directory) {
-  // Capitals and small letters, one with an accent, and at the end a dot, which some let go.
+  // Upper and lower case, an accented letter, and at the end a dot, which some file systems drop.
   const std::string stem = temporary_name(worker, "");
   std::string capitals = stem;
   std::transform(stem.begin(), stem.end(), capitals.begin(),
@@ -85,13 +88,13 @@ Naming learn_naming(Worker& worker, Directory& directory) {
   return naming;
 }
 
-/** The highest number that a backup of `name` had; 0 where there was none. */
+/** Returns the highest number that a backup of `name` had; 0 if there was none. */
 uint64_t last_backup(Directory& directory, const std::string& name) {
   const auto number_of = [](const auto& numbers, const std::string& key) {
     const auto found = numbers.find(key);
     return found == numbers.end() ? 0 : found->second;
   };
-  if (directory.is_base()) {  // stands for several directories, and names are paths
+  if (directory.is_base()) {  // the base stands for several directories, and names are paths
     const size_t slash = name.rfind('/') + 1;
     return number_of(list_backups(directory, name.substr(0, slash).c_str()), name.substr(slash));
   }
@@ -100,7 +103,7 @@ uint64_t last_backup(Directory& directory, const std::string& name) {
   return number_of(directory.backups, name);
 }
 
-/** What is to be replaced by an entry of `kind`, where DEST has the name. 0 or a negative errno. */
+/** Looks at DEST's entry that an entry of `kind` would replace. Returns 0 or a negative errno. */
 int stat_existing(const Compatibility& compatibility, const Directory& directory, const char* name,
                   Kind kind, Stat& existing) {
   const int error = platform::stat_entry(directory.dst(), name, existing);
@@ -108,7 +111,7 @@ int stat_existing(const Compatibility& compatibility, const Directory& directory
       kind == Kind::symlink || compatibility.like_node) {
     return error;
   }
-  // A user who names a link to a directory or a device means what the link leads to.
+  // A symlink named by the user stands for its target, if that is a directory or a device.
   Stat target;
   if (platform::stat_entry(directory.dst(), name, target, Follow::yes) == 0 &&
       target.kind != Kind::file) {
@@ -118,8 +121,8 @@ int stat_existing(const Compatibility& compatibility, const Directory& directory
 }
 
 /**
- * Whether SRC has the same FIFO or device: nothing is lost by replacing it, and where it has to be a hard link it
- * cannot stay what it is.
+ * Returns whether SRC has the same FIFO or device. Then replacing it loses nothing. If it has to
+ * become a hard link, it must be replaced.
  */
 bool is_same_special(const Traversal& traversal, const Directory& directory, Names names,
                      const Stat& existing) {
@@ -149,8 +152,8 @@ bool is_collision(Worker& worker, Directory& directory, const char* name) {
   std::call_once(directory.naming_learned,
                  [&] { directory.naming = learn_naming(worker, directory); });
   if (directory.naming != Naming::folding) return directory.naming == Naming::respelling;
-  // A listing can miss a name that another job renames its new file over meanwhile. Then the name is
-  // another file's afterwards, and one more look is needed; a collision stays as it is.
+  // A listing can miss a name while another job renames its new file over that name. The name then
+  // has another file, and one more look is needed. A collision does not change.
   constexpr int kLooks = 100;
   for (int look = 0; look < kLooks; look++) {
     Stat before{};
@@ -159,14 +162,14 @@ bool is_collision(Worker& worker, Directory& directory, const char* name) {
     Stat after{};
     if (platform::stat_entry(directory.dst(), name, after) == -ENOENT) return false;
     const bool same = before.dev == after.dev && before.ino == after.ino;
-    // An inode that was freed may be given out again.
+    // The number of a freed inode may be used again.
     if (same && before.ctime == after.ctime) return true;
   }
-  return true;  // It never was quiet, and was never seen: nothing that is there may be lost.
+  return true;  // The name changed at every look and was never listed. A collision loses no data.
 }
 
 bool is_append_only(Directory& directory, const std::string& name) {
-  if (directory.is_base()) {  // stands for several directories, and names are paths
+  if (directory.is_base()) {  // the base stands for several directories, and names are paths
     const std::string above = name.substr(0, name.rfind('/') + 1);
     return platform::is_append_only(directory.dst(), above.c_str());
   }
@@ -178,7 +181,7 @@ bool is_append_only(Directory& directory, const std::string& name) {
 
 namespace {
 
-/** Whether SRC's entry has a newer mtime, also as DEST's file system would hold it. */
+/** Returns whether SRC's entry has a newer mtime, also in the granularity of DEST's file system. */
 bool is_newer(const Directory& directory, Names names, Follow follow, const Stat& existing) {
   Stat src;
   if (platform::stat_entry(directory.src(), names.src, src, follow) < 0) return true;
@@ -223,7 +226,7 @@ int back_up(Directory& directory, const char* name, Backup how) {
   const auto keep_as = [&](const std::string& backup) {
     const int error = platform::make_hard_link(directory.dst(), name, Follow::no, directory.dst(),
                                                backup.c_str());
-    // Where there are no hard links the name is free for a moment.
+    // Without hard links the name is free for a moment.
     if (error != -EPERM && error != -EOPNOTSUPP && error != -EMLINK) return error;
     return platform::rename_new(directory.dst(), name, backup.c_str());
   };

@@ -1,4 +1,7 @@
-// What DEST has already, and what the rules say about it.
+// The rules for entries whose name exists in DEST, and the names of backups. Called by
+// copy_entry.cc, place.cc,
+// dry_run.cc and tree/, by any worker. Facts learned per
+// directory are in run/directory.h, each with a once_flag.
 #pragma once
 
 #include <string>
@@ -9,34 +12,40 @@ namespace fastcp {
 
 enum class Verdict : uint8_t { replace, skip, refused };
 
-/** The rules for an entry, not a directory, whose name is taken in DEST. Reports what it refuses. */
+/** Applies the rules to an entry, not a directory, whose name exists in DEST. Reports a refusal. */
 Verdict judge(Worker& worker, Directory& directory, Names names, platform::Kind kind);
 
 /**
- * Whether an entry is neither a file nor a directory nor a link. In DEST it is not replaced: others may use it,
- * and a device can be one that the system needs.
+ * Returns whether an entry is neither a file nor a directory nor a symlink. In DEST such an entry
+ * is never replaced: other programs may use it, and the system may need a device.
  */
 bool is_special(platform::Kind kind);
 
-/** The operation by which the engine refuses to replace a special entry of that kind. */
+/**
+ * Returns the operation in the error when the engine refuses to replace a special entry of that
+ * kind.
+ */
 const char* refusal_of(platform::Kind there);
 
-/** Whether the directory of `name` in DEST lets nothing be renamed or removed. */
+/** Returns whether the directory of `name` in DEST forbids to rename or remove entries. */
 bool is_append_only(Directory& directory, const std::string& name);
 
 /**
- * Gives an entry that is to be replaced one more name: `name.~N~` with the next number, or with Backup::existing
- * `name~` if it has no backup yet. Never replaces a backup. 0 or a negative errno.
+ * Creates one more name for an entry that will be replaced: `name.~N~` with the next number. Backup::existing gives
+ * `name~` if the entry has no backup yet. Never replaces a backup. Returns 0 or a negative errno.
  */
 int back_up(Directory& directory, const char* name, Backup how);
 
-/** Whether DEST has something of that name. */
+/** Returns whether DEST has an entry of that name. */
 bool exists(const Directory& directory, Names names);
 
 /**
- * Whether the name that is taken in a directory of ours is another one, which DEST takes for the same:
- * its case, or its form of Unicode, differs. The very same name is somebody else's entry. Where DEST
- * lists names otherwise than they were given nobody can say, and a collision is what loses nothing.
+ * Returns whether an existing name in a directory of this copy belongs to another entry of SRC.
+ * DEST then treats two names of SRC as the same, because only case or Unicode normalization
+ * differs.
+ *
+ * If exactly the same name is listed, another program created the entry, and this is no collision. If DEST lists
+ * names in another form than they were created, fastcp cannot know. Then it assumes a collision, which loses no data.
  */
 bool is_collision(Worker& worker, Directory& directory, const char* name);
 

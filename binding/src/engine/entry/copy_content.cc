@@ -11,23 +11,26 @@ namespace {
 
 using platform::Attempt;
 
-/** The most that one call may move, so that a copy can be stopped within milliseconds. */
+/** The most bytes that one call may copy, so that a copy can be stopped within milliseconds. */
 constexpr uint64_t kChunk = 32 << 20;  // bytes
 
-/** Whether `auto` tries to clone. A clone call costs more than copying a few pages does. */
+/** Returns whether `auto` tries to clone. A clone call costs more than copying a few pages. */
 bool should_clone(const Content& how, const platform::Stat& stat) {
   constexpr uint64_t kWorthIt = 64 << 10;  // bytes
   return stat.size > 0 && (how.reflink == Reflink::always || stat.size >= kWorthIt);
 }
 
-/** True where the content is cloned, or cloning failed for good; false: take the next rung. */
+/**
+ * Returns true if the content was cloned or cloning failed finally; false if the next method has to
+ * be tried.
+ */
 bool clone(const Content& how, const OpenFile& file, CopiedContent& content) {
   if (file.cloned) {
     content.method = CopyMethod::clone;
     content.bytes = std::min(file.stat.size, file.stat.allocated);
     return true;
   }
-  if (how.find_holes) return false;  // a clone has the zeros, too
+  if (how.find_holes) return false;  // a clone would have the zeros also
   Route& route = *file.route;
   const bool must = how.reflink == Reflink::always && file.stat.size > 0;
   if (!must && (!route.clone || !should_clone(how, file.stat))) return false;
@@ -46,7 +49,7 @@ bool clone(const Content& how, const OpenFile& file, CopiedContent& content) {
   return true;
 }
 
-/** Adds what one call moved. False where the copy was stopped before the rest. */
+/** Adds the bytes of one call. Returns false if the copy was stopped before the end. */
 bool moved(Worker& worker, uint64_t bytes, uint64_t& offset, uint64_t& length,
            CopiedContent& content) {
   offset += bytes;
@@ -56,9 +59,12 @@ bool moved(Worker& worker, uint64_t bytes, uint64_t& offset, uint64_t& length,
   return content.error == 0;
 }
 
-/** The number of bytes that `data` begins with and that are all zeros, or none of whose blocks is. */
+/**
+ * Returns how many bytes at the beginning of `data` are all zeros; with `zeros` false, how many
+ * have no block of zeros.
+ */
 size_t run_length(std::string_view data, bool zeros) {
-  constexpr size_t kBlock = 4096;  // what file systems keep files in
+  constexpr size_t kBlock = 4096;  // block size of most file systems
   size_t length = 0;
   for (; length < data.size(); length += kBlock) {
     const std::string_view block = data.substr(length, kBlock);
@@ -67,7 +73,7 @@ size_t run_length(std::string_view data, bool zeros) {
   return data.size();
 }
 
-/** Writes all of it, but for zeros where these are to become holes. */
+/** Writes all bytes, except zeros that have to become holes. */
 int write(const Content& how, const OpenFile& file, std::string_view data, uint64_t offset) {
   if (!how.find_holes) return platform::write_at(file.dst, data.data(), data.size(), offset);
   for (bool zeros = false; !data.empty(); zeros = !zeros) {
@@ -82,7 +88,9 @@ int write(const Content& how, const OpenFile& file, std::string_view data, uint6
   return 0;
 }
 
-/** The last rung: copies up to `length` bytes at `offset` of both files. False on failure. */
+/**
+ * The last method: copies up to `length` bytes at `offset` of both files. Returns false on failure.
+ */
 bool read_and_write(Worker& worker, const OpenFile& file, uint64_t offset, uint64_t length,
                     CopiedContent& content) {
   while (length > 0) {
@@ -107,7 +115,9 @@ bool read_and_write(Worker& worker, const OpenFile& file, uint64_t offset, uint6
   return true;
 }
 
-/** Copies `length` bytes at `offset`, fewer where the source ends before. False on failure. */
+/**
+ * Copies `length` bytes at `offset`, or fewer if the source ends before. Returns false on failure.
+ */
 bool copy_extent(Worker& worker, const OpenFile& file, uint64_t offset, uint64_t length,
                  CopiedContent& content) {
   Route& route = *file.route;
@@ -123,14 +133,15 @@ bool copy_extent(Worker& worker, const OpenFile& file, uint64_t offset, uint64_t
       if (attempt.lasting) route.copy_range = false;
       break;
     }
-    if (attempt.bytes == 0) break;  // the end, or a file whose size says nothing: reading tells
+    // the end, or a file with an unreliable size: only reading can tell
+    if (attempt.bytes == 0) break;
     content.method = CopyMethod::copy_file_range;
     if (!moved(worker, attempt.bytes, offset, length, content)) return false;
   }
   return read_and_write(worker, file, offset, length, content);
 }
 
-/** As copy_extent(), but leaves out holes. */
+/** Does the same as copy_extent(), but skips holes. */
 bool copy_data(Worker& worker, const OpenFile& file, uint64_t offset, uint64_t length,
                CopiedContent& content) {
   if (!may_have_holes(file.stat)) return copy_extent(worker, file, offset, length, content);
@@ -151,11 +162,12 @@ bool copy_data(Worker& worker, const OpenFile& file, uint64_t offset, uint64_t l
   return true;
 }
 
-/** What ends in a hole is as long as its source only when told so. */
+/** Sets the size of a copy that ends in a hole. Writing alone would leave it too short. */
 bool settle_size(const Content& how, const OpenFile& file, CopiedContent& content) {
   if ((!content.ends_in_hole && !how.find_holes) || content.method == CopyMethod::clone)
     return true;
-  // sysfs and its like say a size, no blocks, and hold less: there are no holes to keep.
+  // sysfs and the like report a size, no blocks, and have fewer bytes. Such files have no holes to
+  // preserve.
   if (content.ended_early) return true;
   content.operation = "ftruncate";
   content.error = platform::set_size(file.dst, file.stat.size);
@@ -168,7 +180,7 @@ CopiedContent copy_content(Worker& worker, const OpenFile& file) {
   CopiedContent content;
   if (clone(worker.engine.options.content, file, content)) return content;
   if (file.stat.size == 0) {
-    // Empty, or one of procfs and its like, which do not say how long they are.
+    // An empty file, or a file of procfs and the like, which report no size.
     read_and_write(worker, file, 0, UINT64_MAX, content);
   } else if (copy_data(worker, file, 0, file.stat.size, content)) {
     settle_size(worker.engine.options.content, file, content);
@@ -177,7 +189,7 @@ CopiedContent copy_content(Worker& worker, const OpenFile& file) {
 }
 
 bool source_changed(const OpenFile& file, const CopiedContent& content) {
-  if (content.method == CopyMethod::clone) return false;  // taken in one moment
+  if (content.method == CopyMethod::clone) return false;  // a clone is a copy of one moment
   platform::Stat now;
   if (platform::stat_handle(file.src, now) < 0) return true;
   return now.size != file.stat.size || now.mtime != file.stat.mtime;
@@ -251,7 +263,10 @@ void LargeFileTask::run(Worker& worker) {
   if (counted || file->join()) file->help(worker, file);
 }
 
-/** One that was stopped before its end, as its tasks were dropped, is no finished file. */
+/**
+ * If the file was stopped before its end because its tasks were dropped, it does not count as
+ * finished.
+ */
 LargeFile::~LargeFile() { engine_.count(Count::bytes, 0 - counted_); }
 
 }  // namespace fastcp

@@ -1,5 +1,8 @@
-// The ladder for a file's content: clone -> copy_file_range -> read and write. What a pair of file
-// systems cannot do is remembered in its Route, so it is not tried for every file. Holes stay holes.
+// Copies the content of a file: clone, then copy_file_range, then read and write. A Route remembers
+// the methods that cannot work between two file systems, so that they are not tried for every file.
+// Holes stay holes.
+//
+// Called by copy_entry.cc, by any worker. LargeFile is shared by several workers, and has atomics instead of a lock.
 #pragma once
 
 #include <atomic>
@@ -13,42 +16,48 @@ namespace fastcp {
 
 enum class CopyMethod : uint8_t { clone, copy_file_range, read_write };
 
-/** How the content went. */
+/** The result of copying a content. */
 struct CopiedContent {
-  int error = 0;  // negative errno, -ECANCELED where the copy was stopped
+  int error = 0;  // a negative errno; -ECANCELED: the copy was stopped
   const char* operation = "";
   CopyMethod method = CopyMethod::read_write;
-  uint64_t bytes = 0;         // moved
-  uint64_t counted = 0;       // of these, bytes that Count::bytes shows already
-  bool ended_early = false;   // the source had less to read than its size says
-  bool ends_in_hole = false;  // so that writing alone does not make the copy as long
+  uint64_t bytes = 0;         // copied
+  uint64_t counted = 0;       // those of `bytes` that Count::bytes already shows
+  bool ended_early = false;   // the source had fewer bytes than its size
+  bool ends_in_hole = false;  // writing alone does not give the copy its length
 };
 
 inline bool has_holes(const platform::Stat& stat) { return stat.allocated < stat.size; }
 
 /**
- * Whether it pays to ask where a file's data is. Blocks preallocated past the end of a file hide its holes
- * from has_holes(); two calls find these, which a small file is not worth.
+ * Returns whether it pays to ask where a file's data is. Blocks preallocated past the end of a file
+ * hide its holes from has_holes(). Two system calls find these holes, which is too much for a small
+ * file.
  */
 inline bool may_have_holes(const platform::Stat& stat) {
   constexpr uint64_t kWorthIt = 64 << 10;  // bytes
   return has_holes(stat) || stat.size >= kWorthIt;
 }
 
-/** Copies the content of a small or middling file, whole. */
+/** Copies the whole content of a file that is smaller than kLargeFile. */
 CopiedContent copy_content(Worker& worker, const OpenFile& file);
 
-/** Whether the source is not what it was when its copying began. A clone was taken in one moment. */
+/**
+ * Returns whether the source changed since its copy began. A clone is a copy of one moment, and
+ * needs no check.
+ */
 bool source_changed(const OpenFile& file, const CopiedContent& content);
 
-/** Larger files are copied in parts, by all workers that have nothing better to do. */
+/** From this size on, files are copied in parts by all workers that have no other task. */
 inline constexpr uint64_t kLargeFile = 64 << 20;  // bytes
 
 /**
+ * A large file that several workers copy.
+ *
  *   begin: clone? ── yes ─> finish
- *            │ no
- *            ├─> a task for each other worker ──┐
- *            └─> take part after part <─────────┘ until none is left ── last one out ─> finish
+ *             │ no
+ *             ├─> a task for each other worker ──┐
+ *             └─> take part after part <─────────┘ until none is left ── last user ─> finish
  */
 class LargeFile {
  public:
@@ -57,13 +66,19 @@ class LargeFile {
   LargeFile& operator=(const LargeFile&) = delete;
   ~LargeFile();
 
-  /** Takes over the file; returns when no part of it is left to take. */
+  /** Takes over the file. Returns when no part is left to take. */
   static void begin(Worker& worker, const DirectoryUse& use, OpenFile file);
 
-  /** For a task that is not counted yet: false where the file is finished already. */
+  /**
+   * Counts a task that does not own a user count yet. Returns false if the file is finished
+   * already.
+   */
   bool join();
 
-  /** The caller is counted: copies parts, and finishes the file if it is the last. */
+  /**
+   * Copies parts, and finishes the file if the caller is the last user. The caller must own a user
+   * count.
+   */
   void help(Worker& worker, const std::shared_ptr<LargeFile>& self);
 
  private:
@@ -72,21 +87,22 @@ class LargeFile {
 
   Engine& engine_;
   OpenFile file_;
-  std::atomic<uint64_t> next_{0};  // offset of the next part that nobody has taken
+  std::atomic<uint64_t> next_{0};  // offset of the next part that no worker has taken
   std::atomic<int> users_{1};      // 0 is final
-  std::atomic<int> error_{0};      // the first one
+  std::atomic<int> error_{0};      // the first error
   std::atomic<const char*> operation_{""};
   std::atomic<CopyMethod> method_{CopyMethod::read_write};
   std::atomic<bool> ended_early_{false}, ends_in_hole_{false};
-  // Shown by Count::bytes while the file is not finished. The engine's counter has them, not a worker's:
-  // a worker that takes back what another one counted would show less than nothing for a moment.
+  // Bytes that Count::bytes shows while the file is not finished. They are in the engine's counter,
+  // not in a worker's. If a worker subtracted bytes that another worker had counted, its counter
+  // would be negative for a moment.
   std::atomic<uint64_t> counted_{0};
 };
 
-/** Copy parts of a large file, if any are left when the task's turn comes. */
+/** Copies parts of a large file, if any are left when the task runs. */
 struct LargeFileTask {
   std::shared_ptr<LargeFile> file;
-  bool counted;  // holds one of the file's users, so the file waits for this task
+  bool counted;  // owns a user count of the file, so the file waits for this task
 
   void run(Worker& worker);
 };

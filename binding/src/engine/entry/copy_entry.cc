@@ -25,7 +25,7 @@ int choose_route(Worker& worker, OpenFile& file) {
   const Directory& directory = *file.directory;
   file.route = directory.route;
   if (file.route != nullptr && file.stat.dev == directory.src_stat.dev) return 0;
-  // In the base, or a file that is a mount point of its own.
+  // The base, or a file that is a mount point itself.
   Stat dst;
   const int error = platform::stat_handle(file.dst, dst);
   if (error == 0) file.route = &worker.engine.route(file.stat.dev, dst.dev, file.dst);
@@ -33,8 +33,9 @@ int choose_route(Worker& worker, OpenFile& file) {
 }
 
 /**
- * Whether the file may be created as a clone. It has the source's mode from the beginning, so that must be
- * what the copy's is to be: it must open the file to nobody whom an owner or a list that comes later keeps out.
+ * Returns whether the file may be created as a clone. The clone has the source's mode from the
+ * beginning, so that must be the final mode. It must give access to nobody whom a later owner or
+ * ACL excludes.
  */
 bool may_create_clone(const Content& how, const Preserve& keep, const OpenFile& file) {
   const Directory& directory = *file.directory;
@@ -47,11 +48,11 @@ bool may_create_clone(const Content& how, const Preserve& keep, const OpenFile& 
 }
 
 /**
- * Creates the copy without a name where a partial one could not be removed, if that is possible. 0, a negative
- * errno, or 1: it is to be created as anywhere else.
+ * Creates the copy without a name if a partial copy could not be removed. Returns 0, a negative
+ * errno, or 1 if the copy has to be created in the usual way.
  */
 int create_unnamed(OpenFile& file, const char* name) {
-  // One of ours is not, and asking costs an allocation for each file.
+  // A directory of this copy is not append-only. Asking would cost an allocation for each file.
   if (file.directory->fresh || !is_append_only(*file.directory, name)) return 1;
   const Handle& directory = file.directory->dst();
   Stat there;
@@ -64,7 +65,7 @@ int create_unnamed(OpenFile& file, const char* name) {
   return error == -EOPNOTSUPP ? 1 : error;
 }
 
-/** Creates the copy: empty, or as a clone where the system makes them so. */
+/** Creates the copy: empty, or as a clone on systems that create clones as new files. */
 int create(const Content& how, const Preserve& keep, OpenFile& file, const char* name) {
   const Handle& directory = file.directory->dst();
   if (const int error = create_unnamed(file, name); error <= 0) return error;
@@ -96,7 +97,7 @@ void copy_file(Worker& worker, const DirectoryUse& use, Names names, const Entry
   if (!without_atime) directory.without_atime.store(false, std::memory_order_relaxed);
   if (error < 0) return stop_at(error, "open");
   if (error = platform::stat_handle(file.src, file.stat); error < 0) return stop_at(error, "fstat");
-  if (file.stat.kind != Kind::file) return stop_at(EBUSY, kRefused);  // it was one when listed
+  if (file.stat.kind != Kind::file) return stop_at(EBUSY, kRefused);  // the listing had a file
 
   if (!is_first_name(worker, use, names, file.stat, file.claim)) return;
   if (options.preserve.xattrs &&
@@ -124,7 +125,7 @@ void copy_file(Worker& worker, const DirectoryUse& use, Names names, const Entry
 
 namespace {
 
-/** The operation by which an entry is refused where Node's fs.cp does so. */
+/** Returns the operation in the error if Node's fs.cp refuses an entry. */
 const char* refused_like_node(const Compatibility& compatibility, Kind kind) {
   if (!compatibility.like_node) return nullptr;
   switch (kind) {
@@ -135,18 +136,18 @@ const char* refused_like_node(const Compatibility& compatibility, Kind kind) {
   }
 }
 
-/** Anything but a directory, a socket and what is refused as such. */
+/** Copies an entry. The entry is not a directory, and it was not refused because of its kind. */
 void copy_known(Worker& worker, const DirectoryUse& use, Names names, Kind kind,
                 const EntryTask& again = {}) {
   Directory& directory = *use;
   const Options& options = worker.engine.options;
-  // A FIFO or device that DEST has stays in any case: it has no content that could be another.
+  // An existing FIFO or device stays in any case, because it has no content that could differ.
   const bool keeps = options.incremental.sync ? options.content.instead == Instead::copy
                                               : options.existing.force && is_special(kind);
   if (keeps && !directory.fresh && is_up_to_date(worker, use, names, kind, again)) {
     return;
   }
-  // Not to be replaced: then the source need not even be opened.
+  // If DEST's entry may not be replaced, the source need not even be opened.
   if ((!options.existing.force || options.existing.update) && !directory.fresh && !again.vacated &&
       exists(directory, names) && judge(worker, directory, names, kind) != Verdict::replace) {
     return;
@@ -188,8 +189,9 @@ void copy_entry(Worker& worker, const DirectoryUse& use, Names names, Kind kind)
 namespace {
 
 /**
- * A copy that has its source's times says that it is as new. If the source was changed until then, the copy does
- * not get its name: it is copied once more. Reports what does not come to rest.
+ * Checks whether the source changed before its timestamps were set on the copy. Such a copy would
+ * look current, so it does not get its name, and the source is copied once more. Reports a source
+ * that does not come to rest.
  */
 bool changed_meanwhile(Worker& worker, OpenFile& file) {
   constexpr uint8_t kTries = 3;
@@ -210,15 +212,15 @@ bool changed_meanwhile(Worker& worker, OpenFile& file) {
   return true;
 }
 
-/** All of finish_file() but the count of bytes. False where the copy is not there. */
+/** Does everything of finish_file() except counting bytes. Returns false if there is no copy. */
 bool complete(Worker& worker, OpenFile& file, CopiedContent& content) {
   const auto stop_at = [&](int error, const char* operation) {
-    // Where the copy was stopped there is nothing to report: whoever stopped it knows.
+    // If the copy was stopped, nothing has to be reported: the caller of stop() knows.
     return error != -ECANCELED && worker.fail(*file.directory, file.names, error, operation);
   };
 
   if (content.error == 0 && source_changed(file, content)) {
-    // Once more; what still changes cannot be copied as one state.
+    // Copies it once more. A source that still changes cannot be copied as one state.
     int error = platform::stat_handle(file.src, file.stat);
     if (error < 0) return stop_at(error, "fstat");
     if (error = platform::set_size(file.dst, 0); error < 0) return stop_at(error, "ftruncate");
@@ -228,7 +230,7 @@ bool complete(Worker& worker, OpenFile& file, CopiedContent& content) {
     if (content.error == 0 && source_changed(file, content)) return stop_at(EBUSY, kRefused);
   }
   if (content.error < 0) return stop_at(content.error, content.operation);
-  // What has blocks has its size, too; procfs and its like name sizes that they do not mean.
+  // A file with blocks really has its size. procfs and the like report sizes that are not real.
   if (content.ended_early && file.stat.size > 0 && file.stat.allocated > 0) {
     return stop_at(EIO, "read");
   }
@@ -243,7 +245,7 @@ bool complete(Worker& worker, OpenFile& file, CopiedContent& content) {
     const int error = platform::name_file(file.dst, file.directory->dst(), file.names.dst);
     if (error < 0) return stop_at(error, "link");
   }
-  // Servers may say only now that they had no room.
+  // Servers may report only now that they had no room.
   if (const int error = file.dst.close(); error < 0) return stop_at(error, "close");
   if (!commit(worker, *file.directory, file.names, file.temporary)) return false;
   file.created = false;
@@ -262,7 +264,7 @@ bool complete(Worker& worker, OpenFile& file, CopiedContent& content) {
 
 void finish_file(Worker& worker, OpenFile& file, CopiedContent content) {
   const uint64_t finished = complete(worker, file, content) ? content.bytes : 0;
-  worker.count(Count::bytes, finished - content.counted);  // modulo 2^64: may take some back
+  worker.count(Count::bytes, finished - content.counted);  // modulo 2^64: may subtract some
 }
 
 }  // namespace fastcp

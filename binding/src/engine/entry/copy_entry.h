@@ -1,19 +1,24 @@
-// One entry of a directory: made under its own name, or beside what DEST has and renamed over it.
+// Copies one entry of a directory. A new entry gets its own name at once; a replacement is created
+// beside the old entry and renamed over it. Called by tree/ and entry tasks, by any worker. No
+// locks.
 #pragma once
 
 #include "engine/entry/open_file.h"
 
 namespace fastcp {
 
-/** Copies an entry of `directory` that is no directory itself and not of unknown kind. */
+/** Copies an entry of `directory`. The entry is not a directory, and its kind is known. */
 void copy_entry(Worker& worker, const DirectoryUse& directory, Names names, platform::Kind kind);
 
-/** Copies a file: opens it and its copy, and copies the content or leaves it to LargeFile. For entry/write.cc. */
+/**
+ * Copies a file: opens the source, creates the copy, and copies the content or passes it to
+ * LargeFile. For entry/write.cc.
+ */
 void copy_file(Worker& worker, const DirectoryUse& directory, Names names, const EntryTask& again);
 
 struct CopiedContent;
 
-/** The last step of every file: content is there or failed; mode, name, counters and report. */
+/** Finishes a file whose content is complete or has failed: mode, name, counters and report. */
 void finish_file(Worker& worker, OpenFile& file, CopiedContent content);
 
 }  // namespace fastcp

@@ -18,7 +18,10 @@ using platform::Kind;
 using platform::LinkKind;
 using platform::Stat;
 
-/** Makes it by `make(name)`, settles it by `settle(name)`, which reports, and gives it its name. */
+/**
+ * Creates an entry by `make(name)`, sets its metadata by `settle(name)`, which reports errors, and
+ * gives it its name.
+ */
 template <class Make, class Settle>
 bool make_at_once(Worker& worker, Directory& directory, Names names, Kind kind,
                   const char* operation, Make make, Settle settle) {
@@ -29,7 +32,7 @@ bool make_at_once(Worker& worker, Directory& directory, Names names, Kind kind,
   const char* name = temporary.empty() ? names.dst : temporary.c_str();
   const Settled settled = settle(name);
   if (settled != Settled::yes || !commit(worker, directory, names, temporary)) {
-    // What somebody else has put there is not ours to remove.
+    // An entry of another program must not be removed.
     if (settled != Settled::replaced) platform::remove_file(directory.dst(), name);
     return false;
   }
@@ -37,14 +40,14 @@ bool make_at_once(Worker& worker, Directory& directory, Names names, Kind kind,
   return true;
 }
 
-/** A path to the directory that an entry is in. */
+/** Returns a path to the directory that has an entry. */
 std::string directory_path(const std::string& entry_path) {
   return std::string(directory_of(entry_path));
 }
 
 /**
- * Node's rule against a link in DEST that leads to SRC itself being replaced by one that leads to a
- * directory in SRC.
+ * Node's rule: a symlink in DEST that leads to SRC itself may not be replaced by one that leads to
+ * a directory in SRC.
  */
 bool leads_to_subdirectory(const Directory& directory, Names names, const std::string& text) {
   std::string there;
@@ -65,7 +68,7 @@ bool leads_to_subdirectory(const Directory& directory, Names names, const std::s
 
 int read_link_target(const platform::Handle& directory, const char* name, std::string& text,
                      LinkKind& kind) {
-  std::array<char, 4097> target;  // PATH_MAX and one, to see that it fitted
+  std::array<char, 4097> target;  // PATH_MAX and one more, to see that the target fitted
   const int64_t length =
       platform::read_symlink(directory, name, target.data(), target.size(), kind);
   if (length < 0) return static_cast<int>(length);
@@ -138,12 +141,12 @@ void copy_special(Worker& worker, const DirectoryUse& use, Names names, Kind kin
   end_claim(worker, directory, names, std::move(claim));
 }
 
-// --- names for files that exist --------------------------------------------------------------
+// --- hard links and symlinks to existing files ----------------------------------------------
 
 bool is_linked_already(Worker& worker, const Directory& directory, Names names) {
   const Options& options = worker.engine.options;
   Stat src, there;
-  // Renaming one name of a file over another one of it does nothing.
+  // Renaming one hard link of a file over another one of it does nothing.
   if (options.content.instead != Instead::hard_link || !directory.has_dst() ||
       platform::stat_entry(directory.dst(), names.dst, there) < 0 ||
       platform::stat_entry(directory.src(), names.src, src, options.traversal.follow()) < 0 ||
@@ -172,7 +175,7 @@ void make_link_instead(Worker& worker, Directory& directory, Names names) {
 
 namespace {
 
-/** Whether DEST has that name of a copy already. */
+/** Returns whether DEST's name is already a hard link to the copy. */
 bool is_linked(const Directory& directory, Names names, const HardLinks::Place& copy) {
   Stat there;
   return directory.has_dst() && platform::stat_entry(directory.dst(), names.dst, there) == 0 &&
@@ -196,13 +199,13 @@ bool link_to_copy(Worker& worker, Directory& directory, Names names, Kind kind,
   const char* name = temporary.empty() ? names.dst : temporary.c_str();
   const char* operation = "link";
   if (error == 0) {
-    // Somebody may have put something else under the name of the copy.
+    // Another program may have put another entry under the name of the copy.
     Stat made;
     error = platform::stat_entry(directory.dst(), name, made);
     if (error < 0) operation = "lstat";
     if (error == 0 && (made.dev != copy.dev || made.ino != copy.ino)) {
       error = -ESTALE;
-      // Only if it is the link that was made just now, and not what somebody has put there since.
+      // Only the hard link that was just created, not another program's entry.
       Stat linked;
       const bool is_ours =
           !temporary.empty() ||
@@ -254,7 +257,7 @@ void end_claim(Worker& worker, Directory& directory, Names names, HardLinks::Cla
   if (!claim) return;
   Stat made;
   if (const int error = platform::stat_entry(directory.dst(), names.dst, made); error < 0) {
-    // The other names become a file of their own.
+    // The other names become a separate file.
     worker.engine.lose(directory, names, Loss::hard_links, error, "lstat");
   } else {
     claim.placed(directory, names.dst, made);

@@ -26,7 +26,7 @@ void count(Worker& worker, Kind kind, const Stat& src) {
   }
 }
 
-/** Some entries that a directory of DEST would not have any more are still there: see `vacated`. */
+/** Here some entries are still in DEST that a real run would have removed: see `vacated`. */
 // NOLINTNEXTLINE(cppcoreguidelines-virtual-class-destructor): nobody derives from it nor deletes it
 class DryRunWriter final : public Writer {
  public:
@@ -43,7 +43,7 @@ class DryRunWriter final : public Writer {
     if (taken && judge(worker, directory, names, kind) != Verdict::replace) return;
     count(worker, kind, src);
     worker.note(directory, names, taken ? Action::replace : Action::copy, kind);
-    if (claim) claim.placed(directory, names.dst, Stat{});  // nothing that DEST has could be it
+    if (claim) claim.placed(directory, names.dst, Stat{});  // no entry of DEST could be its copy
   }
 
   bool link(Worker& worker, Directory& directory, Names names, Kind kind, const HardLinks::Place&,

@@ -1,4 +1,5 @@
-// An entry that cannot be finished at once: what is known of it when its turn comes again.
+// The task of one entry that could not be finished at once, with the facts known so far. Pushed by
+// entry/ and tree/, run by any worker. One worker at a time has it, so it needs no lock.
 #pragma once
 
 #include <chrono>
@@ -9,21 +10,21 @@
 
 namespace fastcp {
 
-/** How far a content was found to be the same, and of which states of both files. */
+/** How much of two contents was found equal, and in which states of both files. */
 struct Compared {
   uint64_t offset = 0;
   platform::Time src_ctime{}, dst_ctime{};
 };
 
-/** Copy one entry of a directory that was listed already. */
+/** Copies one entry of a directory that was already listed. */
 struct EntryTask {
   DirectoryUse directory;
   std::string src_name, dst_name;
   platform::Kind kind;
-  uint8_t tries = 0;  // that ended with a source that had changed
+  uint8_t tries = 0;  // that failed because the source changed meanwhile
   Compared compared{};
-  bool vacated = false;              // in a dry run: what DEST has there would be gone
-  Clock::time_point leased_since{};  // when somebody's lease first kept us out
+  bool vacated = false;              // in a dry run: DEST's entry of that name would be gone
+  Clock::time_point leased_since{};  // the first time that another process's lease denied access
 
   void run(Worker& worker);
 };

@@ -14,7 +14,7 @@ using platform::Identity;
 using platform::Stat;
 using platform::Time;
 
-/** A mark as the attribute holds it. Small enough for ext4 to keep it in the inode. */
+/** A mark in the form of the attribute. It is small enough for ext4 to store it in the inode. */
 struct Stored {
   uint32_t version, attributes;
   uint64_t file_system, dev, ino;
@@ -26,7 +26,7 @@ constexpr uint32_t kVersion = 1;
 constexpr int64_t kSecond = 1'000'000'000;  // ns
 
 int64_t to_number(Time time) {
-  // Unsigned: what overflows is no mark of this century, and must not be undefined.
+  // Unsigned, because an overflow must not be undefined. A mark that overflows is of no use anyway.
   return static_cast<int64_t>(static_cast<uint64_t>(time.seconds) * kSecond + time.nanoseconds);
 }
 
@@ -35,7 +35,7 @@ Time to_time(int64_t number) {
   return {(number - nanoseconds) / kSecond, static_cast<uint32_t>(nanoseconds)};
 }
 
-/** The mark that a directory of DEST has; 0, without one too, or a negative errno. */
+/** Reads the mark of a directory of DEST. Returns 0, also if there is none, or a negative errno. */
 int load(const platform::Handle& directory, std::optional<Mark>& mark) {
   Stored stored;
   mark.reset();
@@ -63,11 +63,14 @@ int store(const platform::Handle& directory, const Mark& mark) {
                                  sizeof stored);
 }
 
-/** A ctime of whole seconds, or of pairs of them, says nothing about what came first within one. */
+/**
+ * Returns whether a ctime may be in steps of one or two seconds. Such a ctime does not show the
+ * order of events within a step.
+ */
 bool is_coarse(Time ctime) { return ctime.nanoseconds == 0; }
 constexpr int64_t kCoarse = 2;  // seconds
 
-/** What the ctimes on both sides prove. */
+/** Returns the changes that the ctimes on both sides show. */
 Ctimes ctimes_of(const Directory& directory) {
   std::atomic<Ctimes>& known = directory.route->ctimes;
   if (known == Ctimes::unknown) {
@@ -80,22 +83,26 @@ Ctimes ctimes_of(const Directory& directory) {
 }
 
 /**
- * Whether no names were exchanged in either directory since it was marked. SRC's is changed by that; so is DEST's,
- * whose ctime the mark itself has renewed, and whose mtime is SRC's where that is preserved.
+ * Returns whether no names were exchanged in either directory since it was marked. An exchange
+ * changes SRC's directory. It also changes DEST's: the mark itself renewed its ctime, and its mtime
+ * is SRC's if timestamps are preserved.
  */
 bool has_no_exchange(const Directory& directory, const Mark& mark) {
   const Time src = directory.src_stat.mtime, dst = directory.dst_stat.mtime;
   return directory.src_stat.ctime < mark.began && (dst <= mark.finished || dst == src);
 }
 
-/** The directory of SRC, on its file system and for the one that DEST is on. */
+/** The identity of SRC's directory, on its file system, combined with DEST's file system. */
 Identity identity_to_mark(const SyncState& sync) {
   Identity result = sync.source;
   result.file_system ^= std::rotl(sync.target_file_system, 1);
   return result;
 }
 
-/** Whether DEST has something under a name that was not selected, which nobody compared. */
+/**
+ * Returns whether DEST has an entry under a name that was not selected. Nobody compared such an
+ * entry.
+ */
 bool has_excluded(const Directory& directory, const std::string& names) {
   Stat there;
   for (size_t at = 0; at < names.size(); at += std::strlen(names.c_str() + at) + 1) {
@@ -113,7 +120,7 @@ void begin_sync(Engine& engine, Directory& directory, Time began) {
   sync->began = began;
   sync->errors = engine.errors.count();
   if (platform::identify(directory.src(), sync->source) < 0) return;
-  // To ask is slow on some file systems.
+  // Asking is slow on some file systems.
   const Directory& parent = directory.parent();
   const bool is_known = parent.sync != nullptr && parent.sync->source.dev == sync->source.dev;
   sync->source.file_system =
@@ -130,9 +137,10 @@ void read_mark(Engine& engine, Directory& directory) {
   sync->target_file_system =
       is_known ? parent.sync->target_file_system : platform::file_system(directory.dst());
   if (directory.fresh) return;
-  // A mode that lets nobody read hides the mark as well.
+  // A mode without read permission also hides the mark.
   with_access(engine, directory, [&] { return load(directory.dst(), sync->seen); });
-  // One of the future was made before the clock was set back: what changed since may look older.
+  // A mark from the future was written before the clock was set back. Later changes may look older
+  // than the mark.
   if (sync->seen && sync->seen->source == identity_to_mark(*sync) &&
       sync->seen->finished <= sync->began) {
     sync->mark = sync->seen;
@@ -140,7 +148,8 @@ void read_mark(Engine& engine, Directory& directory) {
 }
 
 void remove_mark(const Directory& directory) {
-  // If it has none, or keeps us from removing it, there is nothing to report: a mark stays true.
+  // If it has no mark, or the mark cannot be removed, nothing has to be reported: a mark stays
+  // true.
   platform::remove_attribute(directory.dst(), platform::kMark);
 }
 
@@ -150,7 +159,7 @@ bool is_proven(const Directory& directory, const Stat& src, const Stat& dst) {
   const Ctimes known = ctimes_of(directory);
   if (known == Ctimes::foreign) return false;
   if (known == Ctimes::not_exchange && !has_no_exchange(directory, mark)) return false;
-  // Where a file of another file system is mounted its ctime says nothing about this directory.
+  // The ctime of a mounted file of another file system says nothing about this directory.
   if (src.dev != directory.src_stat.dev || dst.dev != directory.dst_stat.dev) return false;
   const Time read{src.ctime.seconds + (is_coarse(src.ctime) ? kCoarse : 0), src.ctime.nanoseconds};
   if (read >= mark.began) return false;
@@ -165,29 +174,30 @@ bool has_proven_attributes(const Engine& engine, const Directory& directory) {
 
 bool owes_mark(const Engine& engine, const Directory& directory) {
   const SyncState* const sync = directory.sync.get();
-  // One of several shards does not know what the others have done.
+  // One of several shards does not know the work of the others.
   return sync != nullptr && directory.has_dst() && engine.options.traversal.shards == 1 &&
          (directory.fresh || !sync->mark || sync->is_news);
 }
 
 void write_mark(Engine& engine, Directory& directory) {
   const SyncState& sync = *directory.sync;
-  // Then the old mark stays: what was written has a ctime that it does not cover.
+  // Then the old mark stays. It does not cover the ctimes of entries written since.
   if (engine.stopped() || sync.is_doubtful || sync.errors != engine.errors.count()) return;
   if (ctimes_of(directory) == Ctimes::foreign || has_excluded(directory, sync.excluded)) return;
   const platform::Handle& dst = directory.dst();
   std::optional<Mark> now;
   if (!directory.fresh && (load(dst, now) < 0 || now != sync.seen)) {
-    // Another copy has written here meanwhile: nobody knows what of it is whose.
+    // Another copy has written here meanwhile. Nobody knows which copy wrote which entry.
     with_access(engine, directory,
                 [&] { return platform::remove_attribute(dst, platform::kMark); });
     return;
   }
-  // What one copy loses under a first name, its later names in other directories do not have, either.
+  // If the copy lost attributes of a file under its first name, the later names in other
+  // directories lack them also.
   const bool has_attributes = engine.options.preserve.xattrs && !engine.has_lost_attributes;
   const Mark mark{identity_to_mark(sync), sync.began, platform::change_time_ceiling(),
                   has_attributes ? engine.attribute_view : 0};
-  // Where it cannot be, contents decide the next time.
+  // If it cannot be written, contents decide the next time.
   if (with_access(engine, directory, [&] { return store(dst, mark); }) == 0)
     engine.has_marked = true;
 }

@@ -20,14 +20,14 @@ constexpr uint32_t kUnknownMode = UINT32_MAX;
 
 Owner owner_of(const Stat& stat) { return {stat.uid, stat.gid}; }
 
-/** Takes away access lists that the source has not. False where that failed, and was reported. */
+/** Removes ACLs that the source does not have. Returns false on failure, which is reported. */
 bool take_lists(Engine& engine, const Directory& directory, Names names, const Handle& dst,
                 Kind kind) {
   const int error = remove_inherited_acls(dst, kind);
   return error == 0 || engine.lose(directory, names, Loss::acls, error, "removexattr");
 }
 
-/** One entry on its way to what its source is. */
+/** Sets the metadata of one entry. */
 struct Settling {
   Engine& engine;
   const Directory& directory;
@@ -35,19 +35,19 @@ struct Settling {
   const Stat& src;
   const Attributes& attributes;
   const Handle& dst;
-  Stat now;                 // of the copy
+  Stat now;                 // the copy's present state
   bool is_present = false;  // DEST had it before
   bool has_times = false;
-  bool changes_attributes = false;  // where it is present
-  Given given{};                    // by its attributes
+  bool changes_attributes = false;  // only if is_present
+  Given given{};                    // the effects of its attributes
 
   [[nodiscard]] bool lose(Loss loss, int error, const char* operation) const {
     return engine.lose(directory, names, loss, error, operation);
   }
 
   /**
-   * Before the owner or the list of an entry that DEST has changes: with the mode that it has it would let in
-   * others than before and after.
+   * Narrows the mode before the owner or ACL of an existing entry changes. Otherwise the entry
+   * would meanwhile give access to users who have it neither before nor afterwards.
    */
   bool narrow() {
     if (!is_present || !engine.options.preserve.mode || src.kind == Kind::symlink) return true;
@@ -63,10 +63,12 @@ struct Settling {
                                        : platform::set_mode(dst, mode);
   }
 
-  /** All of it, in this order. False where something failed, and was reported. */
+  /** Sets everything in this order. Returns false on failure, which is reported. */
   bool settle() { return settle_owner() && settle_attributes() && settle_mode() && settle_times(); }
 
-  /** The group alone, too: it is its owner's to give, where the owner is not. */
+  /**
+   * Also sets the group alone: the user may set the group even if setting the owner is forbidden.
+   */
   bool settle_owner() {
     if (!engine.options.preserve.ownership || owner_of(now) == owner_of(src)) return true;
     if (!narrow()) return false;
@@ -94,7 +96,7 @@ struct Settling {
              make_changes(engine, directory, names, changes, dst, given);
     }
     if (!engine.options.preserve.xattrs) return true;
-    // What a directory got or is to hand on is looked after when it is made.
+    // A directory's inherited ACL is handled when the directory is created.
     if (directory.inherits && src.kind != Kind::symlink && src.kind != Kind::directory) {
       if (!take_lists(engine, directory, names, dst, src.kind)) return false;
       now.mode = kUnknownMode;
@@ -105,7 +107,8 @@ struct Settling {
   bool settle_mode() {
     if (!engine.options.preserve.mode || src.kind == Kind::symlink) return true;
     uint32_t mode = final_mode(src, now);
-    // The mode of what has an access list shows its mask for the group, which may hold less.
+    // With an ACL the mode shows the ACL's mask in the group bits. The group itself may have fewer
+    // rights.
     if (given.lost_list) mode = (mode & ~070U) | (mode & given.group << 3);
     if (now.mode == mode && !given.mode_changed) return true;
     const int error = set_mode(mode);
@@ -156,7 +159,8 @@ uint32_t file_creation_mode(const Preserve& keep, const Directory& directory, co
   if (!keep.mode) return kUsual;
   const uint32_t mode = src.mode & kPermissions;
   if (!attributes.empty()) return (mode & kOwner) | 0600;
-  // A list that it gets from DEST's directory stays until the content is there: it must let nobody in.
+  // An ACL inherited from DEST's directory stays until the content is complete. Until then it must
+  // give access to nobody.
   if (keep.xattrs && directory.inherits) return mode & kOwner;
   const bool owned =
       !keep.ownership || directory.new_owner.load(std::memory_order_relaxed) == owner_of(src);
@@ -169,7 +173,7 @@ bool settle_file(Engine& engine, OpenFile& file) {
   Settling settling{engine, directory, file.names, file.stat, file.attributes, file.dst, Stat{}};
 
   const uint32_t passing = directory.passing_bits.load(std::memory_order_relaxed);
-  // What a clone was created with says nothing of what umask and lists let pass.
+  // The creation mode of a clone does not show which bits pass umask and ACLs.
   const bool has_mode =
       !file.cloned && (!keep.mode || ((file.stat.mode & ~passing) == 0 &&
                                       file.creation_mode == (file.stat.mode & kPermissions)));
@@ -193,11 +197,14 @@ bool settle_file(Engine& engine, OpenFile& file) {
   return settling.settle_times();
 }
 
-// --- links, FIFOs and devices ----------------------------------------------------------------
+// --- symlinks, FIFOs and devices -----------------------------------------------------------------
 
 namespace {
 
-/** Opens both ends and gives DEST's what SRC's has, where `is_it(now)` says that it is still the one. */
+/**
+ * Opens both ends and sets the metadata of SRC's entry on DEST's, if `is_it(now)` confirms that the
+ * entry is the same.
+ */
 template <class IsIt>
 Settled settle_entry(Engine& engine, const Directory& directory, Names names, const Stat& src,
                      const char* name, bool is_present, IsIt is_it) {
@@ -232,7 +239,8 @@ Settled settle_entry(Engine& engine, const Directory& directory, Names names, co
 
 Settled settle_other(Engine& engine, const Directory& directory, Names names, const Stat& src,
                      const char* made) {
-  // Nobody knows its inode, but it is new: one more name of somebody else's has other names.
+  // The inode is unknown, but the entry is new. An entry with several hard links belongs to another
+  // program.
   return settle_entry(engine, directory, names, src, made, false, [&](const Stat& now) {
     return now.link_count == 1 && (src.kind == Kind::symlink || now.rdev == src.rdev);
   });
@@ -254,7 +262,7 @@ uint64_t time_step(const Directory& directory, const Handle& dst) {
 
 uint32_t directory_creation_mode(const Preserve& keep, const Stat& src) {
   if (!keep.mode) return kPermissions;
-  // Whom its group and its list are to let in is not known before it has its owner and its list, at its end.
+  // The group and ACL that get access are unknown until the owner and ACL are set, at the end.
   if (keep.ownership || keep.xattrs) return kOwner;
   return (src.mode & (kPermissions | platform::kSticky)) | kOwner;
 }
@@ -270,7 +278,8 @@ int begin_directory(const Preserve& keep, const Content& content, Directory& dir
   directory.owed |= content.fsync || directory.owed_mode;
   if (directory.fresh) {
     directory.passing_bits = passing_bits & kPermissions;
-    // What is made in it has the same user, and the same group: either ours, as it has, or its own.
+    // New entries in it have the same user. Their group is the process's, as this directory has it,
+    // or the directory's.
     directory.new_owner = owner_of(directory.dst_stat);
   }
   if (!keep.xattrs) return 0;
@@ -281,18 +290,24 @@ int begin_directory(const Preserve& keep, const Content& content, Directory& dir
   directory.inherits = false;
   if (!directory.parent().inherits) return 0;
   const int error = remove_inherited_acls(directory.dst(), Kind::directory);
-  directory.inherits = error < 0;  // then what is made in it is to lose them one by one
+  directory.inherits = error < 0;  // otherwise new entries lose their ACLs one by one
   return error;
 }
 
 namespace {
 
-/** Whether a copy that syncs reports what it does with the metadata of a directory: not of a new one. */
+/**
+ * Returns whether a copy that syncs reports setting the metadata of a directory. It does not for a
+ * new one.
+ */
 bool reports_metadata(const Options& options, const Directory& directory) {
   return options.incremental.sync && !directory.fresh && options.preserve.existing_directories;
 }
 
-/** By what it was when the copy came to it: since then the copy itself may have changed its mtime and its mode. */
+/**
+ * Compares with the state when the copy reached the directory. Since then the copy itself may have
+ * changed mtime and mode.
+ */
 bool had_other_stat(const Preserve& keep, const Directory& directory) {
   return !is_settled(keep, directory.src_stat, directory.dst_stat,
                      time_step(directory, directory.dst()));
@@ -302,7 +317,7 @@ void note_metadata(Engine& engine, const Directory& directory) {
   engine.note(directory.parent(), directory.names(), Action::metadata, Kind::directory);
 }
 
-/** Gives a directory what it is owed. */
+/** Sets the metadata that a directory still needs at its end. */
 void settle_directory(Engine& engine, Directory& directory) {
   const Preserve& keep = engine.options.preserve;
   const Names none{nullptr, nullptr};
@@ -311,7 +326,7 @@ void settle_directory(Engine& engine, Directory& directory) {
     Stat now = directory.dst_stat;
     const bool looked = !directory.fresh || directory.opened_up;
     if (looked) {
-      // What was done in it changed its times, and others may have changed more.
+      // The copy's work in the directory changed its timestamps, and others may have changed more.
       const int error = platform::stat_handle(directory.dst(), now);
       if (error < 0) {
         engine.fail(directory, {}, error, "fstat");
@@ -351,7 +366,7 @@ class CopiedDirectory final : public DirectoryEnd {
       engine.fail(directory, {}, error, "open");
       return;
     }
-    // Before its mode is what keeps us from it.
+    // Before its mode is restored, which may deny access.
     if (owes) write_mark(engine, directory);
     if (directory.owed) settle_directory(engine, directory);
   }

@@ -36,7 +36,8 @@ OpenFile::~OpenFile() { discard(); }
 
 void OpenFile::discard() {
   if (!std::exchange(created, false) || unnamed) return;
-  // Only what we made: somebody may have put another file in its place. Once it is closed nobody can tell.
+  // Only the file that fastcp created, because another program may have replaced it. After closing,
+  // nobody can tell.
   const char* name = temporary.empty() ? names.dst : temporary.c_str();
   Stat made, found;
   if (!dst.is_open() || (platform::stat_handle(dst, made) == 0 &&
@@ -49,12 +50,11 @@ void OpenFile::discard() {
 int open_to_read(Worker& worker, const platform::Handle& directory, const char* name,
                  platform::Follow follow, bool& without_atime, Clock::time_point& leased_since,
                  platform::Handle& out) {
-  // Linux takes a lease away from a holder who keeps it for 45 s. Who says EAGAIN for much longer does not
-  // mean a lease.
+  // Linux takes a lease away after 45 s. A longer series of EAGAIN has another reason.
   constexpr auto kLongest = std::chrono::minutes(5);
   constexpr auto kPause = std::chrono::milliseconds(5);
   for (;;) {
-    // The first attempt asks the holder to give it up.
+    // The first attempt asks the holder to give up its lease.
     const int error = worker.with_descriptor(
         [&] { return platform::open_source_file(directory, name, follow, without_atime, out); });
     if (error != -EAGAIN) return error;

@@ -1,4 +1,6 @@
-// A file of SRC that is open, and its copy as long as that has no name.
+// An open file of SRC and its copy, until the copy has its name. Used in entry/ alone. One worker
+// owns it. While LargeFile copies it, several workers use its handles, and nobody changes the other
+// members.
 #pragma once
 
 #include <string>
@@ -10,8 +12,8 @@
 namespace fastcp {
 
 /**
- * A file between opening its source and having its copy under its name. Removes what it created
- * unless it was committed: no partial file is left behind.
+ * A file between the opening of its source and the naming of its copy. Its destructor removes the
+ * copy unless it was committed, so no partial file stays.
  */
 class OpenFile {
  public:
@@ -22,25 +24,31 @@ class OpenFile {
   OpenFile& operator=(const OpenFile&) = delete;
   ~OpenFile();
 
-  /** Removes what it created, unless that has its name for good or is another file by now. */
+  /**
+   * Removes the file that it created, unless that file has its final name or was replaced by
+   * another file.
+   */
   void discard();
 
-  /** Makes it independent of the caller's directory and names, in the place where it is to stay. */
+  /**
+   * Makes the object independent of the caller's directory and names. Call it in the place where
+   * the object stays.
+   */
   int keep(const DirectoryUse& use);
 
   Directory* directory;
   Names names;
   platform::Handle src, dst;
   platform::Stat stat{};    // of the source, before its content was read
-  Attributes attributes{};  // of the source, where they are preserved
+  Attributes attributes{};  // of the source, if they are preserved
   Route* route = nullptr;
   uint32_t creation_mode = 0;
-  std::string temporary{};  // the name it has until it replaces what DEST had
+  std::string temporary{};  // the copy's name until it replaces DEST's entry
   bool created = false;     // and not committed
-  bool unnamed = false;     // until it is whole: in its directory nothing could be removed
-  bool cloned = false;      // created whole, as a clone
+  bool unnamed = false;     // nameless until complete, because its directory allows no removal
+  bool cloned = false;      // created complete, as a clone
   HardLinks::Claim claim{};
-  uint8_t tries = 0;  // before this one, that ended with a source that had changed
+  uint8_t tries = 0;  // earlier tries that failed because the source changed meanwhile
 
  private:
   DirectoryUse use_{};
@@ -49,15 +57,19 @@ class OpenFile {
 };
 
 /**
- * Opens a file for reading. Waits, as an open() that may block does, while another process gives up a lease
- * on the file (Samba and NFS servers take them); `leased_since` is when that began. -ECANCELED if the worker
- * has to leave before: then the entry is to be tried again.
+ * Opens a file for reading. If another process has a lease on the file, waits for its end, as a
+ * blocking open() does. Samba and NFS servers take such leases. `leased_since` is the beginning of
+ * the wait. Returns -ECANCELED if the worker must leave before: then the entry has to be tried
+ * again.
  */
 int open_to_read(Worker& worker, const platform::Handle& directory, const char* name,
                  platform::Follow follow, bool& without_atime, Clock::time_point& leased_since,
                  platform::Handle& out);
 
-/** After open_to_read() said -ECANCELED: makes the entry a task again, with what `again` knows of it. */
+/**
+ * Pushes the entry as a task after open_to_read() returned -ECANCELED. `again` has the facts known
+ * so far.
+ */
 void wait_for_lease(Worker& worker, const DirectoryUse& directory, Names names,
                     const EntryTask& again, Clock::time_point leased_since);
 

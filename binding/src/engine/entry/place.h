@@ -1,5 +1,7 @@
-// How every entry but a directory comes by its name: under it or, where DEST has it already, beside it
-// and renamed over, so that what was there stays until the new is whole.
+// Gives every entry but a directory its name. A new entry is created under that name. If DEST has
+// the name already, the new entry is created beside the old one and renamed over it. So the old
+// entry stays until the new one is complete. Called by copy_entry.cc and copy_other.cc, by any
+// worker. No locks.
 #pragma once
 
 #include <cerrno>
@@ -12,16 +14,16 @@
 
 namespace fastcp {
 
-/** What place() says where DEST's own entry stays; reported already. */
+/** Result of place(): DEST's own entry stays, which was reported. */
 inline constexpr int kNotPlaced = 1;
 
-/** A name beside `name` that nobody uses; in the base both are paths. */
+/** Returns an unused name beside `name`. In the base both are paths. */
 std::string temporary_name(Worker& worker, const char* name);
 
 /**
- * Makes an entry by `make(name)`, a negative errno: under its own name or, where that is taken and
- * may be replaced, beside it under the name that `temporary` then has. 0, kNotPlaced, or the errno,
- * which the caller reports.
+ * Creates an entry by `make(name)`, which returns 0 or a negative errno. If the name exists in DEST
+ * and may be replaced, creates the entry beside it and sets `temporary` to its name. Returns 0,
+ * kNotPlaced, or the errno, which the caller reports.
  */
 template <class Make>
 int place(Worker& worker, Directory& directory, Names names, platform::Kind kind,
@@ -40,7 +42,7 @@ int place(Worker& worker, Directory& directory, Names names, platform::Kind kind
   return error;
 }
 
-/** Gives a whole entry its name. False where that failed, and was reported. */
+/** Gives a complete entry its name. Returns false on failure, which is reported. */
 bool commit(Worker& worker, Directory& directory, Names names, const std::string& temporary);
 
 }  // namespace fastcp

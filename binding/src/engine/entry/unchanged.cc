@@ -18,14 +18,14 @@ using platform::Handle;
 using platform::Kind;
 using platform::Stat;
 
-/** One entry that both sides have. */
+/** An entry that exists on both sides. */
 struct Pair {
   Worker& worker;
   const DirectoryUse& use;
   Names names;
   Stat src{}, dst{};
   bool by_symlink = false;     // SRC has a symlink there, which is followed
-  mutable bool stays = false;  // DEST's entry is what SRC has
+  mutable bool stays = false;  // DEST's entry is already the copy
 
   [[nodiscard]] const Options& options() const { return worker.engine.options; }
   [[nodiscard]] Directory& directory() const { return *use; }
@@ -34,7 +34,10 @@ struct Pair {
     return true;  // nothing is left to do
   }
 
-  /** Where DEST's end cannot be read that is no difference yet. True, and reported, in a comparison. */
+  /**
+   * If DEST's end cannot be read, that is not yet a difference. In a comparison it is reported, and
+   * this returns true.
+   */
   bool fails_to_compare(int error, const char* operation) const {
     if (!options().compares) return false;
     worker.engine.fail({-error, operation, directory().dst_path(names.dst), {}}, &directory());
@@ -49,7 +52,10 @@ struct Pair {
   }
 };
 
-/** The content has not changed since it was copied. What a symlink leads to may have been exchanged. */
+/**
+ * Returns whether the mark proves that the content has not changed. The target of a symlink may
+ * have been exchanged.
+ */
 bool has_proof(const Pair& pair) {
   return !pair.options().incremental.checksum && !pair.by_symlink &&
          pair.src.mtime == pair.dst.mtime && is_proven(pair.directory(), pair.src, pair.dst);
@@ -59,7 +65,7 @@ void note_news(const Pair& pair) {
   if (pair.directory().sync != nullptr) pair.directory().sync->is_news = true;
 }
 
-/** What may be taken for the same by size and mtime alone, if that is what the user wants. */
+/** Returns whether size and mtime are equal, if the user accepts them as proof. */
 bool is_taken_for_same(const Pair& pair, uint64_t step) {
   if (!pair.options().incremental.quick_check ||
       !is_same_time(pair.src.mtime, pair.dst.mtime, step))
@@ -69,11 +75,12 @@ bool is_taken_for_same(const Pair& pair, uint64_t step) {
 }
 
 /**
- * One more name of it may be somebody else's, however many SRC's file has: what is set here would be set there.
+ * Returns whether DEST's file has other hard links. They may belong to other files of SRC, however
+ * many hard links SRC's file has. Setting metadata would change these names as well.
  */
 bool is_shared(const Pair& pair) { return pair.dst.link_count > 1 && !pair.options().compares; }
 
-enum class Contents : uint8_t { same, differ, left };  // left: nothing is to be done now
+enum class Contents : uint8_t { same, differ, left };  // left: nothing has to be done now
 
 Contents compare(const Pair& pair, const EntryTask& again) {
   const Directory& directory = pair.directory();
@@ -94,10 +101,10 @@ Contents compare(const Pair& pair, const EntryTask& again) {
     wait_for_lease(pair.worker, pair.use, pair.names, again, leased_since);
     return Contents::left;
   }
-  if (error < 0) {  // one that may not be read is replaced
+  if (error < 0) {  // an unreadable entry is replaced
     return pair.fails_to_compare(error, "open") ? Contents::left : Contents::differ;
   }
-  // Somebody may have put a FIFO or a device in the place of what was looked at.
+  // Another program may have put a FIFO or a device in this place since the look.
   Stat opened;
   if (platform::stat_handle(dst, opened) < 0 || opened.kind != Kind::file) return Contents::differ;
   if (platform::stat_handle(src, opened) < 0 || is_changed(pair.src, opened)) {
@@ -124,7 +131,10 @@ Contents compare(const Pair& pair, const EntryTask& again) {
   return whole ? Contents::same : Contents::differ;
 }
 
-/** Whether all but the content is what it is to be; where that has to be looked at, it is news. */
+/**
+ * Returns whether all metadata is as wanted. If the mark did not prove it, this is news for the
+ * mark.
+ */
 bool is_settled(const Pair& pair, bool proven, uint64_t step) {
   const Preserve& keep = pair.options().preserve;
   bool settled = is_settled(keep, pair.src, pair.dst, step);
@@ -136,7 +146,9 @@ bool is_settled(const Pair& pair, bool proven, uint64_t step) {
   return settled;
 }
 
-/** For an entry of the same content: gives it what else SRC's has. False where it is to be replaced. */
+/**
+ * Sets the metadata of an entry with equal content. Returns false if the entry has to be replaced.
+ */
 bool settle(const Pair& pair, bool proven, uint64_t step) {
   if (is_settled(pair, proven, step)) return pair.skip();
   if (is_shared(pair)) return false;
@@ -144,7 +156,7 @@ bool settle(const Pair& pair, bool proven, uint64_t step) {
   const Directory& directory = pair.directory();
   Engine& engine = pair.worker.engine;
   if (!engine.writer.settle(engine, directory, pair.names, pair.src, pair.dst)) return true;
-  // What came meanwhile was not looked at, and the copy would look newer.
+  // A change since the look was not compared, and the copy would look newer than that change.
   Stat now;
   const int error =
       platform::stat_entry(directory.src(), pair.names.src, now, pair.options().traversal.follow());
@@ -199,8 +211,9 @@ bool is_current(const Pair& pair, const EntryTask& again) {
 }
 
 /**
- * In a comparison: tells the host which file each side has under a name, where that may be one of several names.
- * The paths of the record end with a null byte and that file's identity; lib/compare-trees.ts finds the groups.
+ * In a comparison: tells the host the identity of each side's file, if the file may have several
+ * hard links. The paths of the record end with a NUL and that identity. lib/compare-trees.ts finds
+ * the groups.
  */
 void note_identities(const Pair& pair) {
   Engine& engine = pair.worker.engine;
@@ -237,21 +250,21 @@ bool is_up_to_date(Worker& worker, const DirectoryUse& use, Names names, Kind ki
     pair.by_symlink = platform::stat_entry(directory.src(), names.src, itself) < 0 ||
                       itself.kind == Kind::symlink;
   }
-  if (pair.src.kind != kind) return pair.fail(EBUSY, kRefused);  // it was that when listed
+  if (pair.src.kind != kind) return pair.fail(EBUSY, kRefused);  // the listing had another kind
 
   const Options& options = worker.engine.options;
-  // Not where a comparison of contents goes on.
+  // Not when a comparison of contents is resumed.
   if (options.compares && options.preserve.hard_links && again.compared.offset == 0)
     note_identities(pair);
-  // Else what somebody writes into one of them later would be in the other as well.
+  // Otherwise a later write to one of them would change the other as well.
   if (pair.dst.link_count > 1 && !options.compares && kind != Kind::directory &&
       worker.engine.hard_links.joins_others(pair.src, pair.dst)) {
     return false;
   }
   HardLinks::Claim claim;
   if (!is_first_name(worker, use, names, pair.src, claim, again.vacated)) return true;
-  if (!is_current(pair, again)) return false;  // who copies it claims it anew
-  // Else it failed, or is not compared to its end yet: then another name may be the first.
+  if (!is_current(pair, again)) return false;  // the worker that copies it claims it again
+  // Otherwise it failed, or its comparison is not finished: then another name may become the first.
   if (claim && pair.stays) claim.placed(*use, names.dst, pair.dst);
   return true;
 }

@@ -1,6 +1,6 @@
-// Decides what need not be copied again. An entry is unchanged where kind and size are the same and either
-// its directory's mark proves that the content is (mark.h), or a comparison of contents does. What lies beside
-// the content is compared, and set in place where it differs.
+// Decides which entries need not be copied again. An entry is unchanged if kind and size are the
+// same and its content is. The directory's mark (mark.h) or a comparison proves that. Metadata is
+// compared, and set in place if it differs. Called by copy_entry.cc, by any worker. No locks.
 #pragma once
 
 #include "engine/entry/entry_task.h"
@@ -8,14 +8,14 @@
 namespace fastcp {
 
 /**
- * True where nothing is left to do with an entry, not a directory: DEST has it already, or that cannot be
- * told, which was reported, or the worker has to leave in the middle.
- * `again` has what is known from earlier tries.
+ * Returns true if nothing is left to do with an entry, not a directory. DEST has the entry already,
+ * an error was reported, or the worker must leave during a comparison. `again` has the facts known
+ * from earlier tries.
  */
 bool is_up_to_date(Worker& worker, const DirectoryUse& directory, Names names, platform::Kind kind,
                    const EntryTask& again);
 
-/** Whether a source was changed, by what is known of it, between two looks. */
+/** Returns whether a source changed between two looks, as far as the results show. */
 bool is_changed(const platform::Stat& before, const platform::Stat& now);
 
 }  // namespace fastcp

@@ -19,7 +19,7 @@ bool is_same(const Handle& handle, const Stat& expected) {
          found.ino == expected.ino;
 }
 
-/** Whether handles that were opened again are a directory's ends; `dst` is null if there is none. */
+/** Returns whether reopened handles are a directory's ends. `dst` is null if there is none. */
 bool is_reopened(const Directory& directory, const Handle& src, const Handle* dst) {
   return is_same(src, directory.src_stat) && (!dst || is_same(*dst, directory.dst_stat));
 }
@@ -68,7 +68,7 @@ void Directory::set_dst(Handle dst, const Stat& stat) {
   const std::lock_guard lock(table_.mutex_);
   has_dst_ = true;
   dst_stat = stat;
-  if (src_.is_open()) dst_ = std::move(dst);  // else both ends are opened when they are needed
+  if (src_.is_open()) dst_ = std::move(dst);  // otherwise both ends are opened when they are needed
 }
 
 std::string Directory::path(const std::string& (*name_of)(const Directory&),
@@ -168,14 +168,14 @@ bool DirectoryTable::close_one() {
 void DirectoryTable::pin_locked(Directory& directory, DirectoryPin& out) {
   out.directory_ = &directory;
   if (directory.is_base() || directory.pins_++ > 0) return;
-  // Idle, unless it was opened just now.
+  // Idle, unless it was just opened.
   if (directory.idle_node_.empty()) {
     directory.idle_node_.splice(directory.idle_node_.begin(), directory.table_.idle_,
                                 directory.idle_at_);
   }
 }
 
-/** What every directory that was opened again goes through: others may have to be closed for it. */
+/** Finishes every reopening. Other directories may have to be closed for it. */
 void DirectoryTable::install_locked(Directory& directory, Handle src, Handle dst, Closing& closing,
                                     DirectoryPin& out) {
   directory.src_ = std::move(src);
@@ -186,7 +186,7 @@ void DirectoryTable::install_locked(Directory& directory, Handle src, Handle dst
   }
 }
 
-/** An open directory below a closed one, the nearest of `most` that are looked at. */
+/** Returns an open directory below a closed one: the nearest among the first `most` candidates. */
 DirectoryKeep DirectoryTable::open_below_locked(Directory& directory, size_t most) {
   std::vector<Directory*> seen{&directory};
   for (size_t i = 0; i < seen.size() && i < most; i++) {
@@ -251,13 +251,14 @@ int DirectoryTable::pin(Directory& directory, DirectoryPin& out) {
 }
 
 /**
- * Opens and pins a directory whose opening_ is held. kMadeMeanwhile: it has got its end in DEST since, which is
- * to be opened as well.
+ * Opens and pins a directory whose opening_ is held. Returns kMadeMeanwhile if its end in DEST was
+ * set meanwhile, which must be opened as well.
  */
 int DirectoryTable::open(Directory& directory, DirectoryPin& out) {
   std::vector<Step> down,
-      up;              // to the directory: from its nearest open ancestor, from an open one below
-  DirectoryKeep kept;  // that one below
+      // to the directory: from its nearest open ancestor, and from an open one below
+      up;
+  DirectoryKeep kept;  // the open one below
   DirectoryPin above, below;
   Closing closing;
   const Directory* ancestor = &directory;
@@ -274,7 +275,7 @@ int DirectoryTable::open(Directory& directory, DirectoryPin& out) {
     std::reverse(down.begin(), down.end());
     pin_locked(*at, above);
     ancestor = at;
-    // Up, where that is nearer: on the way out of a deep tree another worker may still be further down.
+    // Upwards is nearer when a worker leaves a deep tree while another is still further down.
     kept = open_below_locked(directory, down.size());
     if (kept) {
       pin_locked(*kept, below);
@@ -308,7 +309,7 @@ void DirectoryTable::open_parent(Directory& directory) {
     const std::lock_guard lock(mutex_);
     if (parent.src_.is_open() || !directory.src_.is_open()) return;
     opening = std::unique_lock(parent.opening_, std::try_to_lock);
-    if (!opening) return;  // somebody else opens it
+    if (!opening) return;  // another thread is opening it
     pin_locked(directory, from);
     up.push_back({&parent, parent.has_dst_});
   }
@@ -319,13 +320,16 @@ void DirectoryTable::open_parent(Directory& directory) {
   install_locked(parent, std::move(src), std::move(dst), closing, opened);
 }
 
-/** Ends one use, and with a directory's last one its use of its parent: a loop, trees can be deep. */
+/**
+ * Ends one use. If it is the last, also ends the directory's use of its parent. A loop, because
+ * trees can be deep.
+ */
 void DirectoryTable::leave(Directory* directory) {
   while (directory != nullptr && directory->uses_.fetch_sub(1, std::memory_order_acq_rel) == 1) {
     Directory* parent = directory->parent_;
     if (parent != nullptr) {
       owner_.finish(*directory);
-      // The parent may have nothing left to do, but the way up from a deep tree stays short.
+      // The parent may have no work left, but this keeps the way up from a deep tree short.
       open_parent(*directory);
     }
     forget(directory);
@@ -333,7 +337,7 @@ void DirectoryTable::leave(Directory* directory) {
   }
 }
 
-/** Ends what keeps a directory in memory, and with the last of it what it keeps of its parent. */
+/** Ends one keep. If it is the last, deletes the directory and ends its keep of its parent. */
 void DirectoryTable::forget(Directory* directory) {
   while (directory != nullptr && directory->keeps_.fetch_sub(1, std::memory_order_acq_rel) == 1) {
     Directory* parent = directory->parent_;

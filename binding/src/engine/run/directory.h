@@ -1,14 +1,17 @@
-// Both ends of a directory, open while it is worked on.
+// A directory of SRC and its counterpart in DEST, open while workers use them. Each side is called an end.
 //
-//   base ── root ── packages ── app          Each directory holds its parent, by a counted use, until
-//             └──── .git                     its own subtree is finished; a path is a walk upwards.
+//   base ── root ── packages ── app          Each directory holds its parent by a counted use until
+//             └──── .git                     its own subtree is finished. A path is a walk upwards.
 //
-// The order of work (task_stack.h) bounds how many are open at a time. Past the budget the idle one
-// that was used longest ago is closed, and reopened when its turn comes: by '..' from an open child, or
-// down from the nearest open ancestor. Either way device and inode must be what they were.
+// Tasks (tree/) and the functions of entry/ hold DirectoryUses. They hold a DirectoryPin while they need open ends.
 //
-// System calls may take for ever where a network does not answer, so none is made while the table's mutex is
-// held: what they need is pinned meanwhile, and who opens a directory holds that directory's own mutex.
+// The order of work (task_stack.h) bounds the number of open directories. If the budget of file descriptors is used
+// up, the table closes the idle directory that was unused for longest. It is reopened when its turn comes: by '..'
+// from an open child, or down from the nearest open ancestor. Device and inode must be the same as before.
+//
+// Locks: DirectoryTable::mutex_ guards the list of idle directories, and which handles are open. System calls may
+// block for ever if a network does not answer, so no thread makes one while it holds that mutex. The directories
+// that a system call needs are pinned meanwhile. A thread that opens a directory holds that directory's own mutex.
 #pragma once
 
 #include <atomic>
@@ -32,45 +35,47 @@ class Directory;
 class DirectoryKeep;
 class DirectoryPin;
 
-/** An entry's name on both sides. They differ only in the base, where they are whole paths. */
+/** An entry's name on both sides. The names differ only in the base, where they are whole paths. */
 struct Names {
   const char* src;
   const char* dst;
 };
 
-/** What ctimes on both devices say. */
+/** The changes that ctimes on both devices show. */
 enum class Ctimes : uint8_t {
   unknown,
-  all,           // every change and renaming, by this host's clock
-  not_exchange,  // all but that two files' names were exchanged
-  foreign,       // nothing: they are given by another clock, or at other times
+  all,           // every change and every renaming, by this host's clock
+  not_exchange,  // all, except an exchange of two files' names
+  foreign,       // nothing: another clock sets them, or they change at other times
 };
 
-/** What may be used to copy between two devices; learned from what failed. */
+/** Facts about a pair of devices, and the copy methods that may work between them. Learned by trying. */
 struct Route {
   uint64_t src_dev, dst_dev;
   std::atomic<bool> clone{true};
   std::atomic<bool> copy_range{true};
   std::atomic<Ctimes> ctimes{Ctimes::unknown};
-  uint64_t time_step;      // ns, of mtimes in DEST
-  bool directories_early;  // those of a new directory are made while it is listed
+  uint64_t time_step;      // ns, granularity of mtimes in DEST
+  bool directories_early;  // a new directory's subdirectories are created while it is listed
 };
 
-/** Whether a directory's end in DEST is there. */
+/** Tells whether a directory's end in DEST exists. */
 enum class Made : uint8_t {
   yes,
-  when_needed,  // for something taken in it
-  failed,       // and was reported
+  when_needed,  // created for the first included entry in it
+  failed,       // reported already
 };
 
-/** What DEST's file system makes of names that differ in case or in the form of Unicode. */
+/** How DEST's file system treats names that differ in case or in Unicode normalization. */
 enum class Naming : uint8_t {
-  exact,       // they are different names
-  folding,     // some are the same, and are listed as they were given
-  respelling,  // and are not
+  exact,       // such names are different
+  folding,     // some are the same; they are listed as they were created
+  respelling,  // some are the same; they may be listed in another form
 };
 
-/** What is owed to a directory, given by whoever creates it. */
+/**
+ * The work that is due when a directory is finished. Set by the code that creates the directory.
+ */
 class DirectoryEnd {
  public:
   virtual ~DirectoryEnd() = default;
@@ -79,27 +84,33 @@ class DirectoryEnd {
   virtual void finish(Engine& engine, Directory& directory) = 0;
 };
 
-/** Told when a directory's last use ends. */
+/** Is told when a directory's last use ends. Implemented by Engine. */
 class DirectoryOwner {
  public:
   virtual ~DirectoryOwner() = default;
 
-  /** Both ends are open, if they can be. Nothing in the directory or below it will be touched again. */
+  /**
+   * Called with both ends open, if they can be opened. Nothing in the directory or below it will be
+   * touched again.
+   */
   virtual void finish(Directory& directory) = 0;
 };
 
-/** The open directories of one copy. */
+/** The open directories of one copy. All workers of the copy share it. */
 class DirectoryTable {
  public:
   explicit DirectoryTable(DirectoryOwner& owner) : owner_(owner) {}
 
-  /** Pairs that may be open, those of other copies in the process included. */
+  /** Sets how many pairs of ends may be open. Other copies in the process count as well. */
   void set_budget(int64_t pairs) { budget_ = pairs; }
 
   /** Closes idle directories until one more pair fits the budget. */
   void make_room();
 
-  /** Closes one idle directory, for a caller that found no descriptor. False if there is none. */
+  /**
+   * Closes one idle directory, for a caller that found no free file descriptor. Returns false if
+   * none is idle.
+   */
   bool close_one();
 
  private:
@@ -108,7 +119,7 @@ class DirectoryTable {
   friend class DirectoryUse;
   friend class DirectoryKeep;
 
-  /** Handles taken from directories; closed where no mutex is held. */
+  /** Handles taken from directories. They are closed after the mutex is released. */
   using Closing = std::vector<platform::Handle>;
   struct Step {
     const Directory* directory;
@@ -133,17 +144,20 @@ class DirectoryTable {
   void forget(Directory* directory);
 
   DirectoryOwner& owner_;
-  // Guards idle_ and, of every directory, the handles' being open, has_dst_, pins_ and children_. It may be taken
-  // while a directory's opening_ or changing is held, and not the other way round.
+  // Guards idle_ and, for every directory, has_dst_, pins_, children_ and whether its handles are open.
+  // Lock order: a directory's opening_ or changing first, then mutex_. Never the other way round.
   std::mutex mutex_;
   std::list<Directory*> idle_;  // open and not pinned, the longest unused first
   int64_t budget_ = 16;
 
-  /** The process's descriptor budget: one of the addon's two globals. */
+  /** Pairs that all copies of the process have open: one of the addon's two globals. */
   static std::atomic<int64_t> open_pairs_;
 };
 
-/** One use of a directory: it stays in memory, and what is owed to it waits. */
+/**
+ * One use of a directory. The directory stays in memory, and its end is not finished before the
+ * last use ends.
+ */
 class DirectoryUse {
  public:
   DirectoryUse() = default;
@@ -168,7 +182,9 @@ class DirectoryUse {
   Directory* directory_ = nullptr;
 };
 
-/** Keeps a directory in memory, and so within reach, while nothing waits for it. */
+/**
+ * Keeps a directory in memory, so that it can be reopened. It does not delay the directory's end.
+ */
 class DirectoryKeep {
  public:
   DirectoryKeep() = default;
@@ -189,7 +205,9 @@ class DirectoryKeep {
 
  private:
   friend class DirectoryTable;
-  /** For a directory that is found in the table, and may be on its way out of memory: empty then. */
+  /**
+   * Keeps a directory found in the table. Returns an empty keep if the directory is leaving memory.
+   */
   static DirectoryKeep try_keep(Directory& directory);
 
   Directory* directory_ = nullptr;
@@ -206,12 +224,12 @@ class Directory {
   Directory(const Directory&) = delete;
   Directory& operator=(const Directory&) = delete;
 
-  /** The base: names in it are whole paths. Its only use is returned. */
+  /** Returns the only use of a new base. Names in the base are whole paths. */
   static DirectoryUse base(DirectoryTable& table);
 
   /**
-   * A directory in `parent`, with both ends open; `dst` is not where nothing is written. It stays open
-   * at least until its first pin is released.
+   * Creates a directory in `parent` with both ends open. `dst` is closed if the copy writes nothing
+   * there. The directory stays open at least until its first pin is released.
    */
   static DirectoryUse create(DirectoryUse parent, std::string src_name, std::string dst_name,
                              platform::Handle src, platform::Handle dst);
@@ -223,60 +241,66 @@ class Directory {
   [[nodiscard]] Directory& parent() const { return *parent_; }
   [[nodiscard]] Names names() const { return {src_name_.c_str(), dst_name_.c_str()}; }
 
-  /** One more use, for a caller that knows of one. */
+  /** Returns one more use. The caller must know that another use exists. */
   DirectoryUse use();
 
-  /** Gives a directory that had none its end in DEST. */
+  /** Sets the end in DEST of a directory that had none. */
   void set_dst(platform::Handle dst, const platform::Stat& stat);
 
-  /** Paths as the user gave them plus the names below; for reports only. */
+  /** Return paths as the user wrote them plus the names below. For reports only. */
   [[nodiscard]] std::string src_path(const char* name = nullptr) const;
   [[nodiscard]] std::string dst_path(const char* name = nullptr) const;
 
-  /** Read before anything is made in the directory; all below is set once before it says yes. */
+  /**
+   * Read before anything is created in the directory. All members below are set once, before it
+   * becomes Made::yes.
+   */
   std::atomic<Made> made{Made::yes};
 
-  /** Held by whoever makes the directory after it was needed, or changes a mode that keeps us out. */
-  std::recursive_mutex changing;  // whoever makes a directory may have to open it up
+  /**
+   * Held by a worker that creates the directory when it is needed, or changes a mode that denies
+   * access.
+   */
+  std::recursive_mutex changing;  // recursive: creating a directory may need its mode changed
 
-  // Set once, before any other worker sees the directory or while changing is held:
+  // Set once, before any other worker sees the directory, or while changing is held:
   platform::Stat src_stat{}, dst_stat{};
   Route* route = nullptr;
-  std::atomic<bool> fresh{false};       // made by us, empty; then there is a route
-  bool doomed = false;                  // DEST's alone, and to be removed: both ends are there
+  std::atomic<bool> fresh{false};       // created empty by this copy; then route is set
+  bool doomed = false;                  // only in DEST and to be removed: both ends are DEST's
   uint64_t path_hash = 0;               // of its path below SRC
-  std::unique_ptr<DirectoryEnd> end{};  // null: nothing is owed
-  bool inherits = true;                 // new entries may get a default access list from DEST
-  bool owed = false;                    // something is to be settled when the last use ends
-  std::optional<uint32_t> owed_mode{};  // a mode that it had, and that kept us out
-  std::unique_ptr<SyncState> sync;      // where the copy syncs
-  // Only in roots, whose name is a path that the user gave:
+  std::unique_ptr<DirectoryEnd> end{};  // null: nothing is due
+  bool inherits = true;                 // new entries may get a default ACL from DEST
+  bool owed = false;                    // metadata has to be set when the last use ends
+  std::optional<uint32_t> owed_mode{};  // the mode that it had, if that mode denied access
+  std::unique_ptr<SyncState> sync;      // null unless the copy syncs
+  // Only in roots, whose names are paths from the user:
   platform::Follow follow_src = platform::Follow::no, follow_dst = platform::Follow::no;
 
-  /** Its mode kept us out until we changed it. Guarded by changing. */
+  /** This copy changed its mode, which denied access. Guarded by changing. */
   bool opened_up = false;
 
-  /** Something in it stays, though it is doomed. */
+  /** The directory is doomed, but something in it stays. */
   std::atomic<bool> kept{false};
 
-  /** Of one that DEST has; learned when an entry is to be replaced. */
+  /** For a directory that existed in DEST. Set when an entry has to be replaced. */
   std::once_flag append_only_learned;
   bool append_only = false;
 
-  /** Of a fresh one; learned when a name is taken. */
+  /** For a fresh directory. Set when a name exists already. */
   std::once_flag naming_learned;
   Naming naming = Naming::exact;
 
-  /** The highest numbers of backups that DEST had, by name; listed when first needed. */
+  /** The highest backup number that DEST had for each name. Set when first needed. */
   std::once_flag backups_listed;
   std::unordered_map<std::string, uint64_t> backups;
 
   /** Permission bits that are known to pass umask and default ACLs here. */
   std::atomic<uint32_t> passing_bits{0};
-  /** Whose the files are that we create here; kUnknownOwner before the first one. */
+  /** The owner of new files here; kUnknownOwner before the first one. */
   std::atomic<Owner> new_owner{kUnknownOwner};
   static constexpr Owner kUnknownOwner{UINT32_MAX, UINT32_MAX};
-  /** Whether O_NOATIME is worth a try. */
+  /** False after O_NOATIME was refused here. */
   std::atomic<bool> without_atime{true};
 
  private:
@@ -292,22 +316,22 @@ class Directory {
   std::string path(const std::string& (*name_of)(const Directory&), const char* name) const;
 
   DirectoryTable& table_;
-  Directory* const parent_;  // used until our last use ends, kept as long as we are
+  Directory* const parent_;  // used until the last use of this ends, kept until this is deleted
   std::string src_name_, dst_name_;
   platform::Handle src_, dst_;
-  std::atomic<bool> has_dst_{false};  // set before made says yes
-  std::mutex opening_;                // held by whoever opens the directory again
-  std::list<Directory*> children_;    // those in memory
-  // Nodes that go to the parent's children_ and to the table's idle_, and come back.
+  std::atomic<bool> has_dst_{false};  // set before made becomes Made::yes
+  std::mutex opening_;                // held by a thread that reopens the directory
+  std::list<Directory*> children_;    // only children in memory
+  // List nodes that are spliced into the parent's children_ and the table's idle_, and back.
   std::list<Directory*> sibling_node_{this}, idle_node_{this};
   const std::list<Directory*>::iterator among_siblings_{sibling_node_.begin()};
   const std::list<Directory*>::iterator idle_at_{idle_node_.begin()};
   int pins_ = 0;
   std::atomic<int> uses_{1};
-  std::atomic<int> keeps_{1};  // one for all uses, one for each child, and DirectoryKeeps
+  std::atomic<int> keeps_{1};  // one for all uses, one per child, one per DirectoryKeep
 };
 
-/** Keeps a directory open. The caller uses or keeps it for longer. */
+/** Keeps a directory open. The caller must hold a use or a keep for longer than the pin. */
 class DirectoryPin {
  public:
   DirectoryPin() = default;
@@ -321,7 +345,9 @@ class DirectoryPin {
   DirectoryPin& operator=(const DirectoryPin&) = delete;
   ~DirectoryPin() { release(); }
 
-  /** Returns a negative errno where a closed directory cannot be reopened; -ESTALE: it was moved. */
+  /**
+   * Returns 0, or a negative errno if a closed directory cannot be reopened; -ESTALE: it was moved.
+   */
   int pin(Directory& directory);
   void release();
 

@@ -14,16 +14,19 @@ namespace {
 
 constexpr auto kLookEvery = std::chrono::milliseconds(2);
 
-/** Errors that say that something may not be kept, or that DEST cannot. */
+/**
+ * Returns whether an error means that permission is missing or that DEST cannot hold this metadata.
+ */
 bool is_loss(Loss loss, int error) {
   switch (error) {
     case EPERM:
     case EACCES:
     case EOPNOTSUPP:
     case ENOSYS: return true;
-    case EINVAL:  // of an owner: none in this user namespace; of a list: not of this file system
+    case EINVAL:  // owner: unknown in this user namespace; ACL: not supported by this file system
       return loss == Loss::ownership || loss == Loss::acls || loss == Loss::xattrs;
-    case ENOSPC:  // too many or too large for one entry; a full disk will say so again
+    // too many or too large for one entry; if the disk is full, a later call reports it
+    case ENOSPC:
     case E2BIG:
     case ERANGE: return loss == Loss::acls || loss == Loss::xattrs;
     case EMLINK:
@@ -102,7 +105,7 @@ void Worker::note(const Directory& directory, Names names, Action action, platfo
 bool Worker::may_retry(int error, int tries) {
   constexpr int kTries = 1000;  // about a second
   if ((error != -EMFILE && error != -ENFILE) || engine.stopped()) return false;
-  // A second for each entry of a tree would be for ever.
+  // After one full timeout, fail fast for 10 s. A second per entry would make a tree last for ever.
   constexpr auto kPause = std::chrono::seconds(10);
   const Clock::time_point now = Clock::now();
   if (tries == kTries) engine.waited_in_vain = now;
@@ -121,15 +124,15 @@ Engine::Engine(const Options& options_, const Writer& writer_,
       attribute_view(options.preserve.xattrs ? platform::attribute_view() : 0),
       destinations_(std::move(destinations)),
       temporary_(random_number()) {
-  // A worker holds a directory (2 descriptors), opens another (2) and copies a file (2) or helps with a
-  // large one (2). The rest is for directories on the way, less some room for the host.
+  // A worker holds a directory (2 file descriptors), opens another (2), and copies a file or helps
+  // with a large one (2). The rest is for directories above these, and some room for the host.
   constexpr int64_t kPerWorker = 8;
   const int64_t free = platform::free_descriptors();
   const int64_t ours = free - std::max<int64_t>(16, free / 4);
   most_workers = static_cast<unsigned>(std::clamp<int64_t>(ours / 2 / kPerWorker, 1, 1024));
   const int64_t budget = std::max<int64_t>(4, ours / 4);
   directories.set_budget(budget);
-  // The parents of those that wait stay open.
+  // The parents of waiting directories stay open.
   stack.set_most_early(static_cast<size_t>(std::min<int64_t>(budget / 2, 4096)));
 }
 
@@ -146,10 +149,10 @@ void Engine::work(Host& host) {
       } catch (const std::bad_alloc&) {
         out_of_memory();
       }
-      task.reset();  // before it is reported: what it held is part of the work
+      task.reset();  // before done(): releasing what the task held is part of the work
     }
   } catch (const std::bad_alloc&) {
-    // There is no memory for a worker. The next one would find none either.
+    // There is not enough memory for a worker. Another worker would not get more.
     out_of_memory();
     stop();
   }
@@ -167,7 +170,7 @@ void Engine::out_of_memory() { fail({ENOMEM, "malloc", {}, {}}, nullptr); }
 void Engine::settle() {
   if (!has_marked.exchange(false)) return;
   const platform::Time finished = platform::change_time_ceiling();
-  constexpr int kMost = 50;  // ms, should the clock be set back meanwhile
+  constexpr int kMost = 50;  // ms, in case the clock is set back meanwhile
   for (int i = 0; i < kMost && !(finished < platform::change_time_floor()); i++) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
@@ -188,9 +191,9 @@ void Engine::abandon() {
 }
 
 /**
- * Whether nothing else can be written either, after an error in a directory of DEST: such errors end a copy that
- * continues, too, instead of being those of each entry that is left. What is mounted in DEST may be full or
- * read-only by itself.
+ * Returns whether an error in a directory of DEST means that nothing else can be written either.
+ * Such an error ends even a copy that continues after errors. Otherwise every remaining entry would
+ * fail. A file system that is mounted inside DEST may be full or read-only by itself.
  */
 bool Engine::is_final(int error, const Directory* where) const {
   if (error != ENOSPC && error != EDQUOT && error != EROFS) return false;
@@ -201,12 +204,13 @@ bool Engine::is_final(int error, const Directory* where) const {
     return platform::open_target_directory(base, std::string(path).c_str(), platform::Follow::yes,
                                            out);
   };
-  // Mounted from the same device it may be read-only alone. Its own handle may be closed: nobody pins it here.
+  // A mount of the same device may be read-only alone. The directory's own handle may be closed,
+  // because nobody pins it here.
   platform::Handle mounted;
   const bool locked =
       error == EROFS && open(where->dst_path(), mounted) == 0 && platform::is_read_only(mounted);
   return std::all_of(destinations_.begin(), destinations_.end(), [&](const std::string& dest) {
-    platform::Handle root_directory;  // or the one that it is to be made in
+    platform::Handle root_directory;  // or its parent, if it does not exist yet
     platform::Stat stat;
     if ((open(dest, root_directory) < 0 && open(directory_of(dest), root_directory) < 0) ||
         platform::stat_handle(root_directory, stat) < 0) {
@@ -257,8 +261,9 @@ unsigned Engine::useful_workers(unsigned limit) {
   const uint64_t cpu = since(cpu_ns_, seen_cpu_ns_);
   const uint64_t blocks = since(blocks_read_, seen_blocks_);
 
-  // While data comes from a device and workers wait for it, more of them keep it busy: on 2 cores
-  // eight were the best for a cold tree. Where the source is cached, more than cores only contend.
+  // If data comes from a device, workers wait for it, and more workers keep the device busy. On 2
+  // cores eight workers were best for a cold tree. If the source is cached, more workers than cores
+  // only contend.
   constexpr uint64_t kReading = 64;  // blocks of 512 bytes
   const bool waiting = blocks >= kReading && cpu < wall / 4 * 3;
   useful_ = std::min({limit, most_workers, waiting ? std::max(8U, cores_ * 2) : cores_});

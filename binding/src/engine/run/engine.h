@@ -1,13 +1,15 @@
-// One copy: what is to be done, what is left to do, and the workers' way through it.
+// One copy: its options, its tasks, and the workers that run them. host/job.cc calls it with threads of libuv's pool.
 //
-//   work() on any number of threads:  take a task ── DirectoryTask ──> make directory, list it ──┐
-//                                       ^            ListingTask ─> list some more         ├─> entries:
-//                                       │            PartTask ────> entries read before ───┤   copy_entry.cc
-//                                       │            EntryTask ───> one entry ─────────────┘
+//   work() on any number of threads:  take a task ── DirectoryTask ──> create directory, list it ┐
+//                                       ^            ListingTask ─> list more                 ├─> entries:
+//                                       │            PartTask ────> entries read before ──────┤   copy_entry.cc
+//                                       │            EntryTask ───> one entry ────────────────┘
 //                                       └─ push <─── LargeFileTask > parts of one file
 //
-// A worker waits for other workers, never for its host. It leaves when it has found nothing to do for 10 ms,
-// when the copy is stopped, or when the host wants its thread; what is left then stays on the stack.
+// A worker waits for other workers, never for its host. It leaves if it has found no task for 10 ms, if the copy is
+// stopped, or if the host wants its thread back. The remaining tasks then stay on the stack.
+//
+// Locks: each public member has its own. devices_mutex_ guards routes and targets. No lock is held while a task runs.
 #pragma once
 
 #include <algorithm>
@@ -32,24 +34,24 @@ namespace fastcp {
 
 using Clock = std::chrono::steady_clock;
 
-/** Whoever lends a worker its thread. */
+/** Lends a worker its thread. Implemented by host/job.cc. Called on the worker's thread. */
 class Host {
  public:
   virtual ~Host() = default;
 
-  /** Called by the worker every few milliseconds, until it says true: leave, as soon as you can. */
+  /** Called every few milliseconds. If it returns true, the worker must leave as soon as it can. */
   virtual bool wants_thread_back(Clock::time_point now) = 0;
 
-  /** Engine::questions has some to be taken. */
+  /** Called when Engine::questions has questions to take. */
   virtual void questions_wait() = 0;
 
-  /** More workers than there are have something to do. */
+  /** Called when more tasks wait than the present workers can run. */
   virtual void tasks_wait() = 0;
 };
 
 class Engine;
 
-/** One thread's share: nothing here is seen by another. */
+/** One worker on one thread. No other thread sees its members. */
 class Worker {
  public:
   Worker(Engine& engine_, Host& host);
@@ -59,22 +61,28 @@ class Worker {
 
   void count(Count what, uint64_t amount = 1) { counted_[static_cast<size_t>(what)] += amount; }
 
-  /** To be asked between entries: is it time to go? Looks at the clock now and then. */
+  /**
+   * Returns whether the worker must leave. Called between entries. Looks at the clock only now and
+   * then.
+   */
   bool must_leave();
 
-  /** The same, to be asked after what takes milliseconds, like a chunk of a large file. */
+  /**
+   * Does the same as must_leave(). Called after work of milliseconds, such as a chunk of a large
+   * file.
+   */
   bool must_leave_now();
 
-  /** Engine::fail() */
+  /** Calls Engine::fail(). */
   bool fail(const Directory& directory, Names names, int error, const char* operation);
 
-  /** Engine::note() */
+  /** Calls Engine::note(). */
   void note(const Directory& directory, Names names, Action action, platform::Kind kind);
 
-  /** Has the host bring back a worker that left for want of a task, where tasks wait now. */
+  /** Asks the host to bring back a worker that left because it had no task, if tasks wait now. */
   void call_back();
 
-  /** Calls `open` again while it finds no free descriptor and other workers may free some. */
+  /** Calls `open` again while it finds no free file descriptor and other workers may free one. */
   template <class Open>
   int with_descriptor(Open open) {
     for (int tries = 0;; tries++) {
@@ -83,7 +91,7 @@ class Worker {
     }
   }
 
-  /** Says that questions wait. */
+  /** Tells the host that questions wait. */
   void tell_host() { host_.questions_wait(); }
 
   char* listing() { return listing_.get(); }
@@ -114,40 +122,47 @@ class Engine : private DirectoryOwner {
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
-  /** Works on the calling thread until nothing is left, stop(), or the host wants the thread. */
+  /**
+   * Works on the calling thread until no task is left, stop() is called, or the host wants the
+   * thread back.
+   */
   void work(Host& host);
 
-  /** Ends the copy soon: workers look between entries, and between chunks of 32 MiB. */
+  /** Ends the copy soon. Workers look for this between entries, and between chunks of 32 MiB. */
   void stop();
   bool stopped() const { return stopped_.load(std::memory_order_relaxed); }
 
   /**
-   * True when no worker is active, nothing is left and no question is open: then all descriptors
-   * are closed.
+   * Returns true if no worker is active, no task is left and no question is open. Then all file
+   * descriptors are closed.
    */
   bool finished();
 
-  /** To be called before the end is reported: what others change in DEST from now on is seen by the next run. */
+  /**
+   * Call it before the end is reported. Changes that others make in DEST afterwards are visible to
+   * the next run.
+   */
   void settle();
 
-  /** For the thread that stops a copy that has no worker: lets go of all that is left. */
+  /** Drops all remaining tasks. For the thread that stops a copy that has no worker. */
   void abandon();
 
   /**
-   * Reports an error with an entry of a directory, or with the directory where there are no names, and stops the copy
-   * where it is final. Returns false, for `return fail(…)`.
+   * Reports an error with an entry of a directory, or with the directory itself if there are no
+   * names. Stops the copy if the error is final. Returns false, for `return fail(…)`.
    */
   bool fail(const Directory& directory, Names names, int error, const char* operation) {
     return fail({error < 0 ? -error : error, operation, directory.src_path(names.src),
                  directory.dst_path(names.dst)},
                 &directory);
   }
-  /** `where`: the directory that it happened in, if it happened in one. */
+  /** `where`: the directory in which the problem occurred, or null. */
   bool fail(Problem problem, const Directory* where);
 
   /**
-   * Something of an entry could not be preserved. True, and a warning, where that is because it may not
-   * be or DEST cannot, unless the user is strict; otherwise fails.
+   * Reports that metadata of an entry could not be preserved. Gives a warning and returns true if
+   * DEST cannot hold it or permission is missing. Otherwise, or if the user is strict, calls
+   * fail().
    */
   bool lose(const Directory& directory, Names names, Loss loss, int error, const char* operation);
 
@@ -155,22 +170,25 @@ class Engine : private DirectoryOwner {
     counters_[static_cast<size_t>(what)].fetch_add(amount, std::memory_order_relaxed);
   }
 
-  /** Puts into the journal, if one is kept, what was done with an entry. */
+  /** Adds an action to the journal, if the user wants one. */
   void note(const Directory& directory, Names names, Action action, platform::Kind kind);
 
-  /** Done so far; a few milliseconds behind while workers are active. */
+  /** Returns the counters so far. They are a few milliseconds behind while workers are active. */
   Counters counters() const;
 
   /**
-   * How many workers would help now, by what was observed since the last call; at most `limit`. To
-   * be called by one thread, every 20 ms or so.
+   * Returns how many workers would help now, at most `limit`. Measures from its last call to this
+   * one. One thread must call it, every 20 ms or so.
    */
   unsigned useful_workers(unsigned limit);
 
-  /** What is known of copying from a device to that of `dst`, any handle there. */
+  /** Returns the route from a device to the device of `dst`, any handle there. */
   Route& route(uint64_t src_dev, uint64_t dst_dev, const platform::Handle& dst);
 
-  /** DEST's own directories. The walk may meet one by a mount that no comparison of paths shows. */
+  /**
+   * Registers a directory of DEST. The walk may meet it through a mount that no comparison of paths
+   * shows.
+   */
   void add_target(const platform::Stat& directory);
   bool is_target(const platform::Stat& directory);
 
@@ -183,18 +201,18 @@ class Engine : private DirectoryOwner {
   Questions questions;
   DirectoryTable directories;
   HardLinks hard_links{stack, options.traversal.dereference};
-  /** When somebody had waited for a descriptor for a second, and got none. */
+  /** The last time that a worker waited a second for a free file descriptor, and got none. */
   std::atomic<Clock::time_point> waited_in_vain{Clock::time_point{} - std::chrono::hours(1)};
-  /** platform::attribute_view(), in a copy that preserves attributes. */
+  /** platform::attribute_view(), if the copy preserves attributes. */
   const uint32_t attribute_view;
   /** An xattr, ACL or capability could not be preserved. */
   std::atomic<bool> has_lost_attributes{false};
-  /** A directory of DEST was marked. */
+  /** The copy marked a directory of DEST. */
   std::atomic<bool> has_marked{false};
-  /** The most workers that the descriptor limit allows. */
+  /** The most workers that the limit of file descriptors allows. */
   unsigned most_workers = 1;
   uint64_t next_temporary() { return temporary_++; }
-  /** Workers in work(), and those that would be useful there. */
+  /** Returns the workers in work(), or the useful number if that is higher. */
   unsigned workers() const { return std::max(active_.load(), useful_.load()); }
 
  private:
@@ -207,11 +225,11 @@ class Engine : private DirectoryOwner {
   const std::vector<std::string> destinations_;  // whole paths
   std::atomic<bool> stopped_{false};
   std::atomic<unsigned> active_{0};
-  std::atomic<unsigned> useful_{1};  // by the last useful_workers()
+  std::atomic<unsigned> useful_{1};  // result of the last useful_workers()
   std::array<std::atomic<uint64_t>, kCounts> counters_{};
-  std::atomic<uint64_t> temporary_;  // starts at random, so that processes do not meet
-  // What useful_workers() goes by: time on the clock and on the processor, and reads from a device,
-  // of all workers together.
+  std::atomic<uint64_t> temporary_;  // starts at random, so that processes use different names
+  // Input of useful_workers(), summed over all workers: wall time, processor time, and reads from a
+  // device.
   std::atomic<uint64_t> wall_ns_{0}, cpu_ns_{0}, blocks_read_{0};
   uint64_t seen_wall_ns_ = 0, seen_cpu_ns_ = 0, seen_blocks_ = 0;  // at its last call
   const unsigned cores_ = platform::processor_count();

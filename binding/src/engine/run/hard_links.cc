@@ -40,7 +40,7 @@ void HardLinks::settle(const Key& key, Place* place) {
   {
     const std::lock_guard lock(mutex_);
     const auto at = files_.find(key);
-    if (at == files_.end()) return;  // cleared: the copy was stopped
+    if (at == files_.end()) return;  // cleared, because the copy was stopped
     waiting = std::exchange(at->second.waiting, {});
     if (place == nullptr) {
       files_.erase(at);
@@ -53,7 +53,7 @@ void HardLinks::settle(const Key& key, Place* place) {
 }
 
 void HardLinks::clear() {
-  // Destroyed without the lock: what a directory is owed is done then.
+  // Destroyed without the lock, because this may end directories.
   std::unordered_map<Key, Known, Hash> files;
   const std::lock_guard lock(mutex_);
   files.swap(files_);

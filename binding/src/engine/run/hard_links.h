@@ -1,11 +1,14 @@
-// Which files of SRC that have several names were copied already, so that their other names become
-// names of the copy. Grows only with such files, and forgets one when its last name was met. If symlinks
-// are followed, each of them is one more name of its file, and nobody knows how many there are: then each
-// file is remembered until the end, as GNU cp does.
+// Finds hard links to files that were copied already, so that they become hard links to the copy.
 //
-//   take():  first name ── Claim ── copied ──> placed: later names are linked to it
-//            later, while that goes on: kept aside, and pushed as a task when it ended; nobody waits
-//            first one failed: whichever name comes next is the first
+// Called by entry/copy_other.cc and unchanged.cc, by any worker. The table has only files with several hard links, and
+// forgets each when its last name was met. If symlinks are followed, each symlink to a file counts as one more hard
+// link, and the number of names is unknown. Then the table has every file until the end, as GNU cp does.
+//
+//   take():  first name ── Claim ── copied ──> placed: later names become hard links to it
+//            a later name meanwhile: kept aside, and pushed as a task when the claim ends; no worker waits
+//            the first name failed: the next name is the first
+//
+// mutex_ guards both tables. No system call is made while it is held.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +24,7 @@
 namespace fastcp {
 
 class HardLinks {
-  /** In SRC. */
+  /** Of a file in SRC. */
   struct Key {
     uint64_t dev, ino;
     bool operator==(const Key&) const = default;
@@ -31,12 +34,12 @@ class HardLinks {
   HardLinks(TaskStack& stack, bool follows_symlinks)
       : stack_(stack), follows_symlinks_(follows_symlinks) {}
 
-  /** Whether a file may be met under another name. */
+  /** Returns whether a file may be met again under another name. */
   [[nodiscard]] bool may_recur(const platform::Stat& src) const {
     return follows_symlinks_ || src.link_count > 1;
   }
 
-  /** Held by whoever copies the first name; ends the others' waiting. */
+  /** Held by the worker that copies the first name. Its end releases the names that wait. */
   class Claim {
    public:
     Claim() = default;
@@ -53,9 +56,9 @@ class HardLinks {
 
     explicit operator bool() const { return owner_ != nullptr; }
 
-    /** The copy has its name. `made` is what it was before, and tells it from others. */
+    /** The copy has its name. `made` is the copy's state before that, and identifies the copy. */
     void placed(Directory& directory, const char* name, const platform::Stat& made);
-    /** It has none: the next name is the first. */
+    /** The copy failed: the next name becomes the first. */
     void release();
 
    private:
@@ -64,7 +67,7 @@ class HardLinks {
     Key key_{};
   };
 
-  /** Where the copy of a file is. */
+  /** The location and identity of a file's copy. */
   struct Place {
     DirectoryKeep directory{};
     std::string name{};
@@ -72,23 +75,23 @@ class HardLinks {
   };
 
   enum class Turn : uint8_t {
-    first,  // the caller copies it, and has the claim
-    later,  // the caller makes one more name for what is at `place`
-    wait,   // nothing is to be done; the name is a task when its turn comes
-    // The caller copies it for itself: since the first name was met the file was changed, or removed and its
-    // inode used again, which nobody can tell apart.
+    first,  // the caller copies the file, and holds the claim
+    later,  // the caller creates a hard link to the copy at `place`
+    wait,   // the caller does nothing; the name becomes a task when its turn comes
+    // The caller makes a separate copy. The file was changed since the first name was met, or it
+    // was removed and its inode number used again. fastcp cannot tell these cases apart.
     changed,
   };
-  /** `again`: the task that is pushed when the caller's turn comes. */
+  /** Decides the caller's turn. `again` is the task that is pushed when the caller's turn comes. */
   Turn take(const platform::Stat& src, TaskPtr again, Claim& claim, Place& place);
 
   /**
-   * Whether a file of DEST was met under another name already, as the copy of another file of SRC: then the two
-   * may not stay one. Remembers each file that it is asked about.
+   * Returns whether a file of DEST was already met under another name, as the copy of another file
+   * of SRC. Then the two names must be separated. The table keeps each file that is passed here.
    */
   bool joins_others(const platform::Stat& src, const platform::Stat& dst);
 
-  /** Lets go of all directories. */
+  /** Releases all directories. */
   void clear();
 
  private:
@@ -96,7 +99,7 @@ class HardLinks {
     Place place{};
     bool placed = false;
     platform::Time ctime{};   // of the first name
-    uint64_t names_left = 0;  // that were not met yet, where that is known
+    uint64_t names_left = 0;  // not met yet; only used if the number is known
     std::vector<TaskPtr> waiting{};
   };
   struct Hash {
@@ -105,14 +108,14 @@ class HardLinks {
     }
   };
 
-  /** Ends a claim, and pushes those who waited for it. */
+  /** Ends a claim, and pushes the tasks that waited for it. */
   void settle(const Key& key, Place* place);
 
   TaskStack& stack_;
   const bool follows_symlinks_;
   std::mutex mutex_;  // guards files_ and sources_
   std::unordered_map<Key, Known, Hash> files_;
-  std::unordered_map<Key, Key, Hash> sources_;  // of files that DEST has, by what these are
+  std::unordered_map<Key, Key, Hash> sources_;  // from a file of DEST to its file of SRC
 };
 
 }  // namespace fastcp

@@ -72,7 +72,8 @@ bool Questions::remove(uint32_t id, Question& out) {
 }
 
 void Questions::clear() {
-  // Destroyed after the lock is gone: the end of a directory's last use takes locks of its own.
+  // Destroyed after the lock is released, because the end of a directory's last use takes other
+  // locks.
   std::vector<Question> waiting;
   std::unordered_map<uint32_t, Question> asked;
   const std::lock_guard lock(mutex_);

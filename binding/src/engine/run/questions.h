@@ -1,7 +1,9 @@
-// Directories of which the host decides what is copied. Workers ask and go on with something else; they
-// never wait for an answer, which comes on another thread and brings the tasks.
+// Directories whose entries the host selects. Workers ask and continue with other tasks; they never wait for an answer.
+// The answer arrives on another thread and pushes the tasks.
 //
 //   ask() ──> waiting ── take() ──> asked ── answer() ──> PartTasks and DirectoryTasks
+//
+// tree/answers.cc adds questions on workers. addon.cc takes and removes them on JavaScript's thread. mutex_ guards all.
 #pragma once
 
 #include <atomic>
@@ -17,54 +19,58 @@
 
 namespace fastcp {
 
-/** An entry of DEST that SRC does not have, or only one of them is a directory. */
+/** An entry of DEST that SRC does not have, or that is a directory on only one side. */
 struct Extra {
   std::string name;
   platform::Kind kind;
-  bool conflicts;  // SRC has that name, too
+  bool conflicts;  // SRC has that name also
 };
 
 struct Question {
   DirectoryUse directory;
   Scope scope;
-  std::string records{};        // the whole listing, without '.' and '..'
+  std::string records{};        // the whole listing without '.' and '..'
   std::string kinds{};          // of each record, never unknown
-  std::vector<Extra> extras{};  // in a mirror, where DEST has the directory
+  std::vector<Extra> extras{};  // in a mirror, if DEST has the directory
 
-  /** What it takes in memory, about. */
+  /** Returns the approximate size in memory, in bytes. */
   [[nodiscard]] size_t size() const;
 };
 
 /** The questions of one copy that have no answer yet. */
 class Questions {
  public:
-  /** Bounded softly: workers leave while it is full, so that memory grows with neither tree. */
+  /** The bound is soft: workers leave while it is reached. So memory grows with neither tree. */
   static constexpr size_t kFull = 4 << 20;  // bytes
 
-  /** True where nothing waited before: the host has to be told. */
+  /** Adds a question. Returns true if none waited before: the caller must tell the host. */
   bool add(Question question);
 
   bool full() const { return bytes_.load(std::memory_order_relaxed) >= kFull; }
 
-  /** Some wait to be taken. */
+  /** Returns whether questions wait to be taken. */
   bool any_waiting();
 
-  /** Some have no answer, whether or not they were taken. */
+  /** Returns whether questions have no answer yet, taken or not. */
   bool any();
 
   /**
-   * Takes questions, the newest first so that the tree is walked depth first, until `limit` bytes
-   * are reached. Each is four little-endian 32-bit numbers: its id, the scope, how many entries,
-   * how many bytes of names; then a byte for each entry's kind, and the names, each ended by a NUL.
-   * Unless `extras_go` in any case they come after SRC's entries, their kinds with kExtraBit.
+   * Takes questions until `limit` bytes are reached. The newest is first, so that the tree is
+   * walked depth first.
+   *
+   * A question starts with four little-endian 32-bit numbers: id, scope, number of entries, bytes of names. Then follow
+   * one byte for each entry's kind, and the names, each ended by a NUL. Extra entries of DEST come after those of SRC,
+   * their kinds with kExtraBit. They are absent if `extras_go`: then they are deleted whatever the answer is.
    */
   std::string take(size_t limit, bool extras_go);
   static constexpr uint8_t kExtraBit = 0x80;
 
-  /** The question that was taken under this id. False where it is not asked any more. */
+  /**
+   * Removes the question that was taken under this id. Returns false if it is not open any more.
+   */
   bool remove(uint32_t id, Question& out);
 
-  /** Lets go of all. */
+  /** Drops all questions. */
   void clear();
 
  private:
@@ -72,7 +78,7 @@ class Questions {
   std::vector<Question> waiting_;
   std::unordered_map<uint32_t, Question> asked_;
   uint32_t last_id_ = 0;
-  std::atomic<size_t> bytes_{0};  // of all, whether or not they were taken
+  std::atomic<size_t> bytes_{0};  // of all questions, taken or not
 };
 
 }  // namespace fastcp

@@ -7,7 +7,7 @@
 namespace fastcp {
 namespace {
 
-/** How long a worker keeps its thread without a task. */
+/** The time that a worker keeps its thread without a task. */
 constexpr auto kPatience = std::chrono::milliseconds(10);
 
 }  // namespace

@@ -1,6 +1,8 @@
-// What is left to do: last in, first out, so that a tree is walked depth first and few directories are
-// open. Directories that were made early are for later: while not many wait, the oldest is next. One for
-// all workers of a copy.
+// The tasks that wait, last in first out. So a tree is walked depth first and few directories are
+// open. One stack serves all workers of a copy.
+//
+// Tasks of directories that were created early wait in a second list. While that list is short, its oldest task is
+// next. mutex_ guards all members. No task is created, run or deleted while mutex_ is held.
 #pragma once
 
 #include <atomic>
@@ -15,7 +17,7 @@ namespace fastcp {
 
 class Worker;
 
-/** A task knows what it does. Whatever it holds is given back when it ends. */
+/** A unit of work. Its destructor releases everything that it holds. */
 class Task {
  public:
   Task() = default;
@@ -28,7 +30,7 @@ class Task {
 
 using TaskPtr = std::unique_ptr<Task>;
 
-/** A task of data that has `void run(Worker&)`. */
+/** Creates a task from data that has `void run(Worker&)`. */
 template <class Work>
 TaskPtr make_task(Work work) {
   class WorkTask final : public Task {
@@ -44,46 +46,49 @@ TaskPtr make_task(Work work) {
 
 class TaskStack {
  public:
-  /** How many directories that were made early wait until the newest is next. */
+  /** Sets how many directories that were created early may wait before the newest is next. */
   void set_most_early(size_t count) { most_early_ = count; }
 
   void push(TaskPtr task) { push(std::move(task), tasks_); }
 
-  /** The same for a directory that was made before its turn. */
+  /** Pushes the task of a directory that was created before its turn. */
   void push_early(TaskPtr task) { push(std::move(task), early_); }
 
   /**
-   * Takes the next task; waits for other workers' pushes, at most `kPatience`. False where there is none, or
-   * after stop(): then the worker gives its thread back.
+   * Takes the next task. If there is none, waits for pushes of other workers, at most `kPatience`.
+   * Returns false if none came, or after stop(): then the worker gives its thread back.
    */
   bool take(TaskPtr& out);
 
   /**
-   * True once after a worker left for want of a task while others went on, and now tasks wait: the host is to
-   * be told, because it alone can bring the worker back.
+   * Returns true once if tasks wait now, and a worker left earlier because it had no task. The
+   * caller must then tell the host, because only the host can bring the worker back.
    */
   bool calls_back();
 
-  /** Every task that was taken is reported here, after what it pushed. */
+  /** Must be called for every task that was taken, after the pushes of that task. */
   void done();
 
-  /** Hands out nothing any more, and wakes those who wait. */
+  /** Ends take() for all workers, and wakes those that wait. */
   void stop();
 
-  /** Removes one task that nobody will run. */
+  /** Removes one task that no worker will run. */
   bool drop(TaskPtr& out);
 
-  /** Something waits to be taken. */
+  /** Returns whether a task waits. */
   bool has_task();
 
-  /** A worker waits, or has left, and there is nothing for it: whoever has much left should share it. */
+  /**
+   * Returns whether a worker waits or has left, and no task waits. Then a worker with much work
+   * should share it.
+   */
   bool is_starved();
 
-  /** Nothing waits, and nothing is being run. */
+  /** Returns whether no task waits and none is running. */
   bool finished();
 
  private:
-  // Nodes are moved under the lock, and made and ended outside.
+  // Nodes are moved under the lock, and created and deleted outside.
   using Tasks = std::list<TaskPtr>;
   void push(TaskPtr task, Tasks& kind);
   void pop_locked(Tasks& out);
@@ -93,9 +98,10 @@ class TaskStack {
   std::condition_variable changed_;
   Tasks tasks_, early_;  // the newest at the end
   size_t most_early_ = 0;
-  uint64_t unfinished_ = 0;            // pushed and not done
+  uint64_t unfinished_ = 0;            // tasks pushed and not done
   std::atomic<unsigned> waiting_ = 0;  // changed under the lock
-  std::atomic<bool> left_ = false;     // a worker, for want of a task; changed under the lock
+  // a worker left because it had no task; changed under the lock
+  std::atomic<bool> left_ = false;
   bool stopped_ = false;
 };
 

@@ -1,7 +1,9 @@
-// What changes DEST. There are two implementations, both stateless: entry/write.cc changes DEST, and
-// entry/dry_run.cc counts and reports what the first would do. Engine::writer is one of them, so that no other unit
-// has to know a dry run. What belongs to the making of one entry (its temporary name, its metadata, its backup) is
-// below this interface and never runs in a dry run.
+// The operations that change DEST. Two stateless implementations exist: entry/write.cc changes
+// DEST; entry/dry_run.cc counts and reports what write.cc would do. Engine::writer is one of them,
+// so no other unit knows whether this is a dry run.
+//
+// The parts of one entry's creation (temporary name, metadata, backup) are below this interface. They never run in a
+// dry run. Callers are entry/ and tree/. There are no locks here.
 #pragma once
 
 #include <cstdint>
@@ -18,56 +20,65 @@ struct EntryTask;
 /** Any worker may call any function at any time. */
 class Writer {
  public:
-  /** make_directory() would create the directory. There is nothing to open. */
+  /**
+   * Result of make_directory(): a real run would create the directory. There is nothing to open.
+   */
   static constexpr int kPlanned = 1;
 
   /**
-   * Copies an entry that is not a directory, or replaces the entry that DEST has. Counts and reports it.
-   * Called by entry/copy_entry.cc once for each entry that is not unchanged; `again`: what earlier tries know.
+   * Copies an entry that is not a directory, or replaces the entry that DEST has. Counts and
+   * reports it. entry/copy_entry.cc calls it once for each entry that is not unchanged. `again`
+   * holds the results of earlier tries.
    */
   virtual void copy(Worker& worker, const DirectoryUse& directory, Names names, platform::Kind kind,
                     const EntryTask& again) const = 0;
 
   /**
-   * Makes the entry a hard link to `copy`, the copy of another name of the same file. Counts and reports it. Returns
-   * false if that is impossible and the entry has to be copied by itself. `vacated`: this copy removed what had the
-   * name.
+   * Creates the entry as a hard link to `copy`, the copy of the same file. Counts and reports it.
+   * Returns false if that is impossible, and the entry has to be copied by itself. `vacated`: this
+   * copy removed the entry that had the name.
    */
   virtual bool link(Worker& worker, Directory& directory, Names names, platform::Kind kind,
                     const HardLinks::Place& copy, bool vacated) const = 0;
 
   /**
-   * Gives an unchanged entry of DEST, `present` when it was looked at, the metadata of `src`. Returns false if that
-   * failed, which is reported.
+   * Sets the metadata of `src` on an unchanged entry of DEST. `present` is the state of that entry
+   * when the caller looked at it. Returns false on failure, which is reported.
    */
   virtual bool settle(Engine& engine, const Directory& directory, Names names,
                       const platform::Stat& src, const platform::Stat& present) const = 0;
 
   /**
-   * Creates a directory. `vacated`: this copy removed what had the name. Returns 0, kPlanned or a negative errno:
-   * -EEXIST if DEST has the name.
+   * Creates a directory. `vacated`: this copy removed the entry that had the name. Returns 0,
+   * kPlanned or a negative errno; -EEXIST: DEST has the name.
    */
   virtual int make_directory(Engine& engine, Directory& parent, const char* name, uint32_t mode,
                              bool vacated) const = 0;
 
   /**
-   * Called when a directory's end in DEST is open, before another worker sees it: removes a mark that is not true any
-   * more, and notes what the directory is owed at its end. `passing_bits`: see begin_directory().
+   * Prepares an open directory of DEST, before another worker sees it. Removes a mark that would
+   * become wrong, and notes the work that is due when the directory is finished. `passing_bits`:
+   * see begin_directory().
    */
   virtual void begin_directory(Engine& engine, Directory& directory,
                                uint32_t passing_bits) const = 0;
 
-  /** Changes the mode of an existing directory that keeps its owner out. Returns 0 or a negative errno. */
+  /**
+   * Changes the mode of an existing directory that denies access to its owner. Returns 0 or a
+   * negative errno.
+   */
   virtual int open_up(const platform::Handle& directory, uint32_t mode) const = 0;
 
   /** Removes an entry that is not a directory. Returns 0 or a negative errno. */
   virtual int remove_file(Engine& engine, Directory& directory, const char* name) const = 0;
 
-  /** Removes a doomed directory. Returns 0 or a negative errno: -ENOTEMPTY if something in it stays. */
+  /**
+   * Removes a doomed directory. Returns 0 or a negative errno; -ENOTEMPTY: something in it stays.
+   */
   virtual int remove_directory(Engine& engine, Directory& directory) const = 0;
 
  protected:
-  ~Writer() = default;  // nobody owns one
+  ~Writer() = default;  // nobody owns a writer
 };
 
 }  // namespace fastcp

@@ -19,7 +19,10 @@ using platform::Stat;
 
 namespace {
 
-/** Reads all of a directory's listing. Reports what goes wrong: then nothing of it is copied. */
+/**
+ * Reads a directory's whole listing. Reports errors; after an error nothing of the directory is
+ * copied.
+ */
 bool list(Worker& worker, const Directory& directory, Question& question) {
   bool whole = true;
   const auto add = [&](const char* record, const Listed& entry) {
@@ -33,7 +36,7 @@ bool list(Worker& worker, const Directory& directory, Question& question) {
       }
       kind = stat.kind;
     }
-    // A link that leads nowhere is reported if it is taken.
+    // A symlink without a target is reported only if it is included.
     if (kind == Kind::symlink && worker.engine.options.traversal.dereference &&
         platform::stat_entry(directory.src(), entry.name, stat, platform::Follow::yes) == 0) {
       kind = stat.kind;
@@ -46,12 +49,12 @@ bool list(Worker& worker, const Directory& directory, Question& question) {
   if (error < 0) {
     return worker.fail(directory, {}, error, "getdents64");
   }
-  // What could not be looked at may be what DEST has.
+  // An entry whose stat failed may be one that DEST has.
   return !whole || !is_mirrored(worker.engine, directory) ||
          list_extra(worker, directory, question.records, question.kinds, question.extras);
 }
 
-/** How many of the extras the host is asked about. */
+/** Returns how many of the extra entries the host is asked about. */
 size_t asked_extras(const Incremental& incremental, const Question& question) {
   return incremental.delete_excluded ? 0 : question.extras.size();
 }
@@ -80,7 +83,7 @@ bool has_scope(Kind kind, Choice choice) {
   return kind == Kind::directory && (choice == Choice::look || choice == Choice::take);
 }
 
-/** One answer on its way to tasks. */
+/** Turns one answer into tasks. */
 class Answer {
  public:
   Answer(Engine& engine, const Question& question, const uint8_t* choices, const Scope* scopes)
@@ -104,7 +107,7 @@ class Answer {
 
   [[nodiscard]] Kind kind(size_t index) const { return static_cast<Kind>(question_.kinds[index]); }
 
-  /** What becomes of DEST's own entries, by which what has the same name in SRC goes. */
+  /** Decides about DEST's own entries. The choice for SRC's entry of the same name counts. */
   void judge_extras() {
     const size_t entries = question_.kinds.size();
     const bool asked =
@@ -123,7 +126,7 @@ class Answer {
   }
 
   void push_taken() {
-    // Small enough that a wide directory keeps every worker busy.
+    // bytes; small enough that a wide directory keeps every worker busy
     constexpr size_t kPart = 8 << 10;  // bytes
     const DirectoryUse& directory = question_.directory;
     std::string part;
@@ -161,7 +164,7 @@ class Answer {
     push_part();
   }
 
-  /** Last, so that they are taken first: what goes makes room. */
+  /** Pushed last, so that workers take them first: removals free names and space. */
   void push_removals() {
     for (size_t i = 0; i < removals_.size(); i++) {
       const Extra& extra = question_.extras[i];
@@ -188,9 +191,10 @@ class Answer {
   const Question& question_;
   const uint8_t* const choices_;
   const Scope* scopes_;
-  std::vector<Removal> removals_{};                           // of each extra
-  std::unordered_map<std::string_view, size_t> conflicts_{};  // extras that SRC has, too
-  std::string names_{};                                       // to be removed
+  std::vector<Removal> removals_{};  // for each extra entry
+  // extra entries whose name SRC also has
+  std::unordered_map<std::string_view, size_t> conflicts_{};
+  std::string names_{};  // to be removed
 };
 
 }  // namespace

@@ -1,4 +1,6 @@
-// Asks the host what is copied of a directory, and turns its answer into tasks. questions.h has the drawing.
+// Asks the host which entries of a directory are copied, and turns its answer into tasks.
+// questions.h has the drawing. Workers call ask(), JavaScript's thread calls answer(). The mutex of
+// Questions guards open questions.
 #pragma once
 
 #include <cstdint>
@@ -7,25 +9,25 @@
 
 namespace fastcp {
 
-/** What becomes of an entry. The order is known to lib/selection/verdict.ts. */
+/** The host's decision about an entry. lib/selection/verdict.ts knows the order. */
 enum class Choice : uint8_t {
   leave,
-  look,      // a directory: asked about, and made only for something taken
-  take,      // copied; a directory is made, and asked about
-  take_all,  // a directory: copied with all that is in it
+  look,      // a directory: asked about, and created only if an entry in it is included
+  take,      // copied; a directory is created, and asked about
+  take_all,  // a directory: copied with everything in it
 };
 
-/** Lists a directory for the host to judge; without a scope all of it is taken. */
+/** Lists a directory and asks the host about it. Without a scope everything is included. */
 void ask(Worker& worker, DirectoryUse directory, Scope scope);
 
 /**
- * Whether an answer has a choice for each entry that its kind can have, and a scope for each directory
- * that is to be asked about.
+ * Returns whether an answer fits its question. It needs a choice for each entry that the entry's
+ * kind allows, and a scope for each directory that will be asked about.
  */
 bool fits(const Engine& engine, const Question& question, const uint8_t* choices, size_t count,
           size_t scopes);
 
-/** Pushes the tasks of an answer that fits; without choices all is taken. */
+/** Pushes the tasks of an answer that fits. Without choices everything is included. */
 void answer(Engine& engine, const Question& question, const uint8_t* choices, const Scope* scopes);
 
 }  // namespace fastcp

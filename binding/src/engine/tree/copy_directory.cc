@@ -21,13 +21,13 @@ using platform::Handle;
 using platform::Kind;
 using platform::Stat;
 
-/** Less of a listing, in bytes, is copied before another worker is awake. */
+/** Bytes of a listing. A worker copies less than this before another worker is awake. */
 constexpr size_t kShared = 512;
 
-/** Makes an empty directory for a task to come, where that pays and nothing is in the way. */
+/** Creates an empty directory before its task, if that pays and the name is free. */
 bool make_early(Worker& worker, Directory& parent, Names names) {
-  // What fails is for the task, which says so. One of several shards lists directories that are not made
-  // yet: nothing of their ends in DEST may be read here.
+  // The task reports failures. One of several shards lists directories that do not exist yet, so
+  // their ends in DEST must not be read here.
   const Options& options = worker.engine.options;
   if (options.traversal.shards > 1 || !parent.fresh || !parent.route->directories_early)
     return false;
@@ -38,7 +38,7 @@ bool make_early(Worker& worker, Directory& parent, Names names) {
                                   directory_creation_mode(options.preserve, src)) == 0;
 }
 
-/** Copies an entry that a listing or the user named; a directory is pushed as a task. */
+/** Copies an entry that a listing or the user named. Pushes a task for a directory. */
 void copy_listed(Worker& worker, const DirectoryUse& use, Names names, Kind kind) {
   Directory& directory = *use;
   const Options& options = worker.engine.options;
@@ -67,7 +67,10 @@ void copy_listed(Worker& worker, const DirectoryUse& use, Names names, Kind kind
   copy_entry(worker, use, names, kind);
 }
 
-/** Copies what a part of a listing names, half of it left to a worker that has nothing. False where the worker has to leave; the rest is pushed. */
+/**
+ * Copies the entries of a part of a listing. Leaves half of them to a worker that has no task.
+ * Returns false if the worker must leave; the rest is pushed then.
+ */
 bool copy_records(Worker& worker, const DirectoryUse& use, const char* records, size_t size) {
   for (size_t at = 0; at < size;) {
     if (worker.must_leave()) {
@@ -94,7 +97,10 @@ bool copy_records(Worker& worker, const DirectoryUse& use, const char* records, 
   return true;
 }
 
-/** A link has led back to a directory that is being copied: it would go on for ever. */
+/**
+ * Returns whether a symlink has led back to a directory that is being copied, which would be
+ * endless.
+ */
 bool is_above(const Directory& directory, const Stat& src) {
   for (const Directory* at = &directory; !at->is_base(); at = &at->parent()) {
     if (at->src_stat.dev == src.dev && at->src_stat.ino == src.ino) return true;
@@ -106,13 +112,13 @@ struct Target {
   Handle handle;
   Stat stat{};
   bool made = false;
-  uint32_t passing_bits = 0;  // of those asked for when it was made
+  uint32_t passing_bits = 0;  // of those requested when it was created
   std::optional<uint32_t> owed_mode{};
 };
 
 /**
- * Frees the place of a directory. False if there is a directory already, a special entry, which stays, or the entry
- * cannot be removed.
+ * Frees the name of a directory. Returns false if a directory has the name, a special entry stays,
+ * or the entry cannot be removed.
  */
 bool remove_in_place(Worker& worker, Directory& parent, Names names) {
   Engine& engine = worker.engine;
@@ -128,17 +134,18 @@ bool remove_in_place(Worker& worker, Directory& parent, Names names) {
 }
 
 /**
- * Makes the directory in DEST unless that was done early, or opens the one that is there. Reports what
- * goes wrong.
+ * Creates the directory in DEST, unless that was done early, or opens the existing one. Reports
+ * errors.
  */
 bool make_target(Worker& worker, Directory& parent, Names names, const Stat& src, bool replaces,
                  Target& target) {
   const Options& options = worker.engine.options;
   const uint32_t mode = directory_creation_mode(options.preserve, src);
-  const Follow follow = parent.is_base() ? Follow::yes : Follow::no;  // DEST itself may be a link
+  // DEST itself may be a symlink
+  const Follow follow = parent.is_base() ? Follow::yes : Follow::no;
   const auto open = [&] {
     return worker.with_descriptor([&] {
-      // One that is to be listed, if that is allowed: list_extra().
+      // Opens it for listing if permitted: list_extra().
       const int error =
           options.incremental.mirror
               ? platform::open_source_directory(parent.dst(), names.dst, follow, target.handle)
@@ -147,7 +154,8 @@ bool make_target(Worker& worker, Directory& parent, Names names, const Stat& src
       return platform::open_target_directory(parent.dst(), names.dst, follow, target.handle);
     });
   };
-  // Most are there when it is done again; making them would be refused, and take the parent's lock.
+  // In an incremental copy most directories exist. Creating them would fail, and take the parent's
+  // lock.
   const bool found = options.incremental.sync && !parent.fresh && parent.has_dst() && open() == 0;
   if (!found && !target.made) {
     const auto make = [&](bool vacated) {
@@ -174,7 +182,7 @@ bool make_target(Worker& worker, Directory& parent, Names names, const Stat& src
   int failed = platform::stat_handle(target.handle, target.stat);
   if (target.made) target.passing_bits = mode & target.stat.mode;
   if (failed == 0 && target.made && (target.stat.mode & kOwner) != kOwner) {
-    // umask or a default ACL keeps us out of our own directory.
+    // umask or a default ACL denies access to the new directory.
     operation = "fchmod";
     if (!options.preserve.mode) target.owed_mode = target.stat.mode;
     target.stat.mode |= kOwner;
@@ -184,21 +192,22 @@ bool make_target(Worker& worker, Directory& parent, Names names, const Stat& src
 }
 
 /**
- * Opens up a directory of DEST whose mode keeps its owner from what is in it: otherwise all in it would look
- * absent, or could not be listed. What only keeps new names away is opened up when there are any.
+ * Opens up a directory of DEST whose mode denies access to its entries. Otherwise all entries would
+ * look absent, or could not be listed. A mode that only forbids new names is changed when there are
+ * new names.
  */
 void let_in(Engine& engine, Directory& directory) {
   const uint32_t needed = engine.options.incremental.mirror ? 0500 : 0100;
   if (!engine.options.incremental.sync || directory.fresh ||
       (directory.dst_stat.mode & needed) == needed)
     return;
-  Handle probe;  // root gets in all the same
+  Handle probe;  // root has access anyway
   if (platform::open_source_directory(directory.dst(), ".", Follow::no, probe) == -EACCES) {
     open_up(engine, directory);
   }
 }
 
-/** What is known of a directory's end in DEST once that is there. */
+/** Sets the facts about a directory's end in DEST when that end exists. */
 void set_target(Engine& engine, Directory& directory, const Target& target) {
   if (!directory.has_dst()) return;
   directory.route = &engine.route(directory.src_stat.dev, target.stat.dev, directory.dst());
@@ -211,14 +220,15 @@ void set_target(Engine& engine, Directory& directory, const Target& target) {
 
 enum class Found : uint8_t { yes, no, failed };
 
-/** Opens a directory's counterpart in DEST if it is there. make_target() reports anything else of that name. */
+/** Opens a directory's counterpart in DEST if it exists. make_target() reports a non-directory. */
 Found find_target(Worker& worker, Directory& parent, Names names, Target& target) {
   if (parent.made != Made::yes || !parent.has_dst()) return Found::no;
   int error = worker.with_descriptor([&] {
     return platform::open_target_directory(parent.dst(), names.dst, Follow::no, target.handle);
   });
   if (error == -ENOENT || error == -ENOTDIR || error == -ELOOP) return Found::no;
-  // Where nothing is removed it matters only to something that is taken in it, and making it says so.
+  // Without a mirror the directory is needed only for included entries, and then its creation
+  // reports this.
   if (error == -EACCES && !worker.engine.options.incremental.mirror) return Found::no;
   const char* operation = "open";
   if (error == 0) {
@@ -230,7 +240,10 @@ Found find_target(Worker& worker, Directory& parent, Names names, Target& target
   return Found::failed;
 }
 
-/** Makes one that had to wait, in a parent that is there. Whoever needs it as well waits for that. */
+/**
+ * Creates a directory that waited, in an existing parent. Other workers that need the directory
+ * wait for this.
+ */
 bool make_waiting(Worker& worker, Directory& directory) {
   const std::lock_guard lock(directory.changing);
   if (directory.made != Made::when_needed) return directory.made == Made::yes;
@@ -271,7 +284,7 @@ bool make_needed(Worker& worker, Directory& directory) {
 
 namespace {
 
-/** Opens a directory of SRC, which must not be one that would have no end. Reports what goes wrong. */
+/** Opens a directory of SRC, which must not lead into itself. Reports errors. */
 bool open_source(Worker& worker, Directory& parent, Names names, Follow follow, Handle& src,
                  Stat& stat) {
   int error = worker.with_descriptor(
@@ -285,14 +298,14 @@ bool open_source(Worker& worker, Directory& parent, Names names, Follow follow, 
   return !worker.engine.is_target(stat) || worker.fail(parent, names, EINVAL, kRefused);
 }
 
-/** Both ends of the directory, open; empty where that failed, and was reported. */
+/** Opens both ends of a directory. Returns an empty use on failure, which is reported. */
 DirectoryUse open_directory(Worker& worker, DirectoryTask task, Follow follow_src) {
   const Names names{task.src_name.c_str(), task.dst_name.c_str()};
   Directory& parent = *task.parent;
   Engine& engine = worker.engine;
   const Options& options = engine.options;
   const uint64_t hash = path_hash(parent, names.src);
-  // Another shard makes what is not ours, unless we need it for something below.
+  // Each shard creates its own directories, and others only if it needs them for an entry below.
   const bool lazily =
       task.for_taken || (!parent.is_base() && !is_mine(options.traversal, parent, names.src));
   if (!lazily) worker.count(Count::scanned);
@@ -378,14 +391,14 @@ void DirectoryTask::run(Worker& worker) {
   if (!directory) return;
   if (worker.engine.options.traversal.one_file_system && !from_base &&
       directory->src_stat.dev != parent_dev) {
-    worker.count(Count::skipped);  // what is mounted here
+    worker.count(Count::skipped);  // another file system is mounted here
     return;
   }
   copy_open_directory(worker, std::move(directory), scope);
 }
 
 void ListingTask::run(Worker& worker) {
-  // A listing that fills so much of the buffer probably goes on.
+  // A listing that fills this much of the buffer probably continues.
   constexpr int64_t kWide = Worker::kListing / 4;
   for (;;) {
     Directory& listed = *directory;
@@ -396,7 +409,7 @@ void ListingTask::run(Worker& worker) {
     if (size <= 0) return;
 
     if (size > kWide) {
-      // Whoever is free reads on, while this worker copies what it has read.
+      // A free worker reads on, while this worker copies the entries that it has read.
       ListingTask rest{directory.again(), DirectoryPin()};
       if (const int error = rest.pin.pin(listed); error < 0) {
         worker.fail(listed, {}, error, "open");

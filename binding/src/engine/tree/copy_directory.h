@@ -1,4 +1,5 @@
-// Directories, from the one that the user named to the last: made, opened and listed, task by task.
+// The tasks that create, open and list directories, from the roots down. Pushed by host/job.cc and
+// by each other, run by any worker. A directory's own mutexes are in run/directory.h.
 #pragma once
 
 #include <string>
@@ -8,10 +9,10 @@
 
 namespace fastcp {
 
-/** Gives an engine what it is to copy. */
+/** Pushes the tasks of the roots. */
 void start(Engine& engine, const std::vector<Root>& roots);
 
-/** An entry named by the user, of the base. */
+/** Copies an entry that the user named; its parent is the base. */
 struct RootTask {
   DirectoryUse base;
   Root root;
@@ -19,19 +20,21 @@ struct RootTask {
   void run(Worker& worker);
 };
 
-/** Make and list the directory `name`, in `parent`. In the base `dst_name` differs. */
+/** Creates and lists the directory `name` in `parent`. In the base `dst_name` differs. */
 struct DirectoryTask {
   DirectoryUse parent;
   std::string src_name, dst_name;
-  Scope scope = 0;         // of the host, who decides about what is in it
-  bool for_taken = false;  // made only for something taken in it
-  bool replaces = false;   // what DEST has in its place, a directory apart, is removed
-  bool made = false;       // while its parent was listed
+  Scope scope = 0;         // the host's number of the directory, or 0
+  bool for_taken = false;  // created only when an entry in it is included
+  bool replaces = false;   // first removes DEST's entry of that name, unless it is a directory
+  bool made = false;       // already created, while its parent was listed
 
   void run(Worker& worker);
 };
 
-/** Read the next part of a directory's listing and copy what it names. Keeps the directory open. */
+/**
+ * Reads the next part of a directory's listing and copies its entries. Keeps the directory open.
+ */
 struct ListingTask {
   DirectoryUse directory;
   DirectoryPin pin;
@@ -39,7 +42,7 @@ struct ListingTask {
   void run(Worker& worker);
 };
 
-/** Copy a part of a directory's listing that was read already. */
+/** Copies a part of a directory's listing that was read already. */
 struct PartTask {
   DirectoryUse directory;
   std::string records;
@@ -48,8 +51,8 @@ struct PartTask {
 };
 
 /**
- * Something is taken in the directory: it and those above it are made, where they waited for that. False where
- * that failed, and was reported.
+ * Creates a directory because an entry in it is included, and first its parents that waited for
+ * that. Returns false on failure, which is reported.
  */
 bool make_needed(Worker& worker, Directory& directory);
 

@@ -21,14 +21,17 @@ using platform::Handle;
 using platform::Kind;
 using platform::Stat;
 
-/** Where DEST alone is concerned its path is the one to show. */
+/** Reports an error of an entry that only DEST has: with DEST's path. */
 bool fail(Engine& engine, const Directory& directory, const char* name, int error,
           const char* operation) {
   return engine.fail({error < 0 ? -error : error, operation, directory.dst_path(name), {}},
                      &directory);
 }
 
-/** A name, and what it names; one that is gone meanwhile is left out. */
+/**
+ * Finds the kind of an entry. Returns false if the entry has disappeared, or its kind cannot be
+ * found.
+ */
 bool find_kind(const Handle& directory, const char* name, Kind& kind) {
   Stat stat;
   if (platform::stat_entry(directory, name, stat) < 0) return false;
@@ -41,14 +44,15 @@ void note_removal(Engine& engine, const Directory& directory, const char* name, 
   engine.note(directory, {name, name}, Action::erase, kind);
 }
 
-/** A directory of DEST that is to go. */
+/** A directory of DEST that has to be removed. */
 struct Doomed {
   Handle readable, target;
   Stat stat{};
-  std::optional<uint32_t> owed_mode{};  // that it had, and gets back if it stays
+  // the mode that it had, which is restored if the directory stays
+  std::optional<uint32_t> owed_mode{};
 };
 
-/** Opens both ends of a directory of DEST that is to go. Reports what goes wrong. */
+/** Opens both ends of a directory of DEST that has to be removed. Reports errors. */
 bool open_doomed(Worker& worker, const Directory& parent, const char* name, Doomed& doomed) {
   Handle &readable = doomed.readable, &target = doomed.target;
   Stat& stat = doomed.stat;
@@ -65,7 +69,8 @@ bool open_doomed(Worker& worker, const Directory& parent, const char* name, Doom
         [&] { return platform::open_source_directory(parent.dst(), name, Follow::no, readable); });
   };
   error = open();
-  if (error == 0 && (stat.mode & 0100) == 0) {  // it can be listed, and nothing in it looked at
+  // it can be listed, but its entries cannot be looked at
+  if (error == 0 && (stat.mode & 0100) == 0) {
     Stat itself;
     error = platform::stat_entry(readable, ".", itself);
   }
@@ -78,8 +83,8 @@ bool open_doomed(Worker& worker, const Directory& parent, const char* name, Doom
 }
 
 /**
- * What is still to be removed is forgotten where memory is short, which is the error to report: then a directory
- * that is not empty is none.
+ * Drops the remaining removals if memory is short, which is the error to report. A directory that
+ * is not empty is then no error.
  */
 class KeptOnThrow {
  public:
@@ -95,7 +100,7 @@ class KeptOnThrow {
   const int exceptions_ = std::uncaught_exceptions();
 };
 
-/** Has the host say what of a doomed directory may go. */
+/** Asks the host which entries of a doomed directory may be removed. */
 void ask_about(Worker& worker, DirectoryUse directory, Scope scope) {
   Question question{std::move(directory), scope};
   const int error = list_entries(
@@ -117,10 +122,10 @@ void ask_about(Worker& worker, DirectoryUse directory, Scope scope) {
   }
 }
 
-/** The end of a doomed directory: it is removed itself, unless something in it stays. */
+/** The end of a doomed directory: removes the directory itself, unless something in it stays. */
 class Removal final : public DirectoryEnd {
  public:
-  /** `kind_to_copy_after_removal`: of what SRC has in its place, or unknown. */
+  /** `kind_to_copy_after_removal`: the kind of SRC's entry of that name, or unknown. */
   explicit Removal(Kind kind_to_copy_after_removal)
       : kind_to_copy_after_removal_(kind_to_copy_after_removal) {}
 
@@ -148,7 +153,7 @@ class Removal final : public DirectoryEnd {
       parent.kept = true;
       if (!stays) fail(engine, parent, name, error, operation);
     }
-    // Where the place is not free, making the entry says so.
+    // If the name is not free, creating the entry reports that.
     if (kind_to_copy_after_removal_ != Kind::unknown) {
       EntryTask entry{parent.use(), name, name, kind_to_copy_after_removal_};
       entry.vacated = !stays;
@@ -194,7 +199,7 @@ bool list_extra(Worker& worker, const Directory& directory, const std::string& r
     return true;
   };
   int error = list_entries(directory.dst(), worker.listing(), Worker::kListing, compare);
-  if (error == -EBADF) {  // it was closed meanwhile, and opened to make entries in only
+  if (error == -EBADF) {  // it was closed meanwhile, and reopened only to create entries
     Handle listing;
     error = worker.with_descriptor(
         [&] { return platform::open_source_directory(directory.dst(), ".", Follow::no, listing); });
@@ -228,7 +233,7 @@ void remove_entry(Worker& worker, const DirectoryUse& use, const char* name) {
 }
 
 void RemoveTask::run(Worker& worker) {
-  const DirectoryUse use = directory.again();  // outlives what may throw
+  const DirectoryUse use = directory.again();  // outlives code that may throw
   const KeptOnThrow kept(*use);
   DirectoryPin pin;
   if (const int error = pin.pin(*directory); error < 0) {
@@ -251,7 +256,7 @@ void RemoveTask::run(Worker& worker) {
 
 void RemoveDirectoryTask::run(Worker& worker) {
   Engine& engine = worker.engine;
-  const DirectoryUse above = parent.again();  // outlives what may throw
+  const DirectoryUse above = parent.again();  // outlives code that may throw
   const KeptOnThrow above_kept(*above);
   DirectoryPin pin;
   if (const int error = pin.pin(*parent); error < 0) {
@@ -282,12 +287,13 @@ void RemoveDirectoryTask::run(Worker& worker) {
     if (!part.empty())
       engine.stack.push(make_task(RemoveTask{directory.again(), std::exchange(part, {})}));
   };
-  DirectoryPin own;  // gone before the directory is
+  DirectoryPin own;  // released before the directory
   if (const int error = own.pin(*directory); error < 0) {
     fail(engine, *directory, nullptr, error, "open");
     return;
   }
-  // All of it before the first is removed: some file systems lose their place in a listing then.
+  // Lists everything before the first removal, because some file systems lose their place in a
+  // listing otherwise.
   const int error = list_entries(directory->src(), worker.listing(), Worker::kListing,
                                  [&](const char*, const platform::Listed& entry) {
                                    part.append(entry.name, std::strlen(entry.name) + 1);

@@ -11,7 +11,7 @@ uint64_t add(uint64_t hash, const char* text) {
   return hash;
 }
 
-/** MurmurHash3's last step: the low bits of FNV-1a alone say little. */
+/** The last step of MurmurHash3, because the low bits of FNV-1a alone are not random enough. */
 uint64_t mix(uint64_t hash) {
   hash = (hash ^ hash >> 33) * 0xff51afd7ed558ccd;
   hash = (hash ^ hash >> 33) * 0xc4ceb9fe1a85ec53;
@@ -26,8 +26,8 @@ uint64_t path_hash(const Directory& directory, const char* name) {
 
 bool is_mine(const Traversal& traversal, const Directory& directory, const char* name) {
   if (traversal.shards == 1) return true;
-  // Directory by directory, so that few shards make the same one; the widest would outweigh a whole shard
-  // if they were not divided.
+  // Divides by directory, so that few shards create the same one. The widest directories are
+  // divided, because one could outweigh a whole shard.
   constexpr uint64_t kSlices = 16;
   const uint64_t slice = mix(add(kBasis, name)) % kSlices;
   const uint64_t hash = mix(directory.path_hash + slice * 0x9e3779b97f4a7c15);

@@ -1,15 +1,17 @@
-// Which part of a tree is whose, when several copies share it: a matter of paths alone, so that all
-// agree without a word, on every machine.
+// Divides a tree among several copies. The division depends on paths alone, so all copies agree
+// without communication, on every machine. Called by tree/ on any worker. Stateless: no locks.
 #pragma once
 
 #include "engine/run/engine.h"
 
 namespace fastcp {
 
-/** Of the path of an entry of `directory`, below SRC; SRC's own in the base. */
+/** Returns the hash of an entry's path below SRC; in the base, of SRC itself. */
 uint64_t path_hash(const Directory& directory, const char* name);
 
-/** Whether an entry of a directory, or a SRC that is no directory, belongs to this copy's shard. */
+/**
+ * Returns whether this copy's shard has an entry of a directory, or a SRC that is not a directory.
+ */
 bool is_mine(const Traversal& traversal, const Directory& directory, const char* name);
 
 }  // namespace fastcp

@@ -1,5 +1,6 @@
-// macOS: extended attributes, and access control lists as if they were attributes, in the form that
-// acl_copy_ext() gives them. A list says itself what of it directories hand on, so there is no second one.
+// macOS: extended attributes. ACLs are handled as if they were attributes, in the form of
+// acl_copy_ext(). An ACL itself says which of its entries a directory hands on, so there is no
+// second list.
 
 #include <sys/acl.h>
 #include <sys/types.h>
@@ -13,7 +14,7 @@
 
 #include "platform/posix/posix.h"
 
-// <sys/xattr.h> and <xattr_flags.h>, which the cross compiler does not bring.
+// From <sys/xattr.h> and <xattr_flags.h>, which the cross compiler lacks.
 extern "C" {
 ssize_t fgetxattr(int, const char*, void*, size_t, uint32_t position, int options);
 int fsetxattr(int, const char*, const void*, size_t, uint32_t position, int options);
@@ -30,22 +31,22 @@ struct FreeList {
 };
 using List = std::unique_ptr<std::remove_pointer_t<acl_t>, FreeList>;
 
-/** Empty, with ENOENT, where an entry has none. */
+/** Returns an empty list, with ENOENT, if an entry has none. */
 List list_of(const Handle& entry) { return List(acl_get_fd_np(fd(entry), ACL_TYPE_EXTENDED)); }
 
 int set_list(const Handle& entry, acl_t list) {
   return check([&] { return acl_set_fd_np(fd(entry), list, ACL_TYPE_EXTENDED); });
 }
 
-/** POSIX's name where macOS has one of its own, or says that there is no such entry. */
+/** Returns POSIX's errno where macOS has another, or reports that there is no such attribute. */
 int attribute_failure() { return errno == ENOATTR || errno == ENOENT ? -ENODATA : failure(); }
 
 bool is_list(std::string_view name) { return name == kAccessList || name == kDefaultList; }
 
-/** Whether the system's own copies keep it. */
+/** Returns whether the system's own copies preserve the attribute. */
 bool is_kept(const char* name) {
   constexpr unsigned kCopy = 1;  // XATTR_OPERATION_INTENT_COPY
-  // Who wrote a file last: the system's to give, and nobody else's.
+  // The program that wrote a file last. Only the system may set it.
   return std::strcmp(name, "com.apple.provenance") != 0 &&
          xattr_preserve_for_intent(name, kCopy) != 0;
 }
@@ -81,7 +82,7 @@ int64_t list_attributes(const Handle& entry, char* names, size_t size) {
 
 int64_t get_attribute(const Handle& entry, const char* name, char* value, size_t size) {
   if (is_list(name)) return get_list(entry, value, size);
-  // Of a resource fork a part is given where there is not room for all.
+  // If a resource fork does not fit, a part of it is returned.
   const ssize_t length = retry([&] { return fgetxattr(fd(entry), name, nullptr, 0, 0, 0); });
   if (length < 0) return attribute_failure();
   if (value == nullptr || length == 0) return length;
@@ -109,7 +110,7 @@ int remove_attribute(const Handle& entry, const char* name) {
 }
 
 uint32_t group_permissions(const char* /*list*/, size_t /*size*/) {
-  return 7;  // lists stand beside modes, and change nothing in them
+  return 7;  // ACLs are independent of modes, and change nothing in them
 }
 
 }  // namespace fastcp::platform

@@ -1,5 +1,5 @@
-// macOS: what posix.cc has not. Clones are made as new files, there is no O_PATH, so entries are opened for
-// reading, and there is no way into the kernel for a part of a file.
+// macOS: the functions that posix.cc lacks. Clones are created as new files. There is no O_PATH, so
+// entries are opened for reading. No system call copies a part of a file.
 
 #include <copyfile.h>
 #include <dlfcn.h>
@@ -23,13 +23,13 @@ namespace fastcp::platform {
 int open_target_directory(const Handle& parent, const char* name, Follow follow, Handle& out) {
   const int error = open_source_directory(parent, name, follow, out);
   if (error != -EACCES) return error;
-  // A drop directory need not grant reading; systems that do not know the flag refuse once more.
+  // A drop directory may deny reading. Systems that do not know the flag fail once more.
   return open_at(parent, name, O_SEARCH | O_CLOEXEC | nofollow(follow), 0, out);
 }
 
 namespace {
 
-/** A field of what getattrlistbulk() wrote, which it packs to 4 bytes. */
+/** Reads a field that getattrlistbulk() wrote, which is packed to 4 bytes. */
 template <class Field>
 Field take(const char*& at) {
   Field field;
@@ -38,7 +38,7 @@ Field take(const char*& at) {
   return field;
 }
 
-/** `enum vtype` of <sys/vnode.h>, which the cross compiler does not bring. */
+/** `enum vtype` of <sys/vnode.h>, which the cross compiler lacks. */
 Kind kind_of_type(fsobj_type_t type) {
   switch (type) {
     case 1: return Kind::file;
@@ -66,11 +66,12 @@ int64_t read_listing(const Handle& directory, char* buffer, size_t size) {
 }
 
 Listed parse_listing(const char* record) {
-  // The order is the system's (getattrlist(2)): length, what is there, error, then by the bits' order.
+  // The order is the system's (getattrlist(2)): length, returned attributes, error, then in the
+  // order of the bits.
   const char* at = record;
   Listed entry{"", Kind::unknown, take<uint32_t>(at)};
   const attrgroup_t there = take<attribute_set_t>(at).commonattr;
-  if ((there & ATTR_CMN_ERROR) != 0) take<uint32_t>(at);  // whoever looks at the entry learns it
+  if ((there & ATTR_CMN_ERROR) != 0) take<uint32_t>(at);  // a later look at the entry reports it
   if ((there & ATTR_CMN_NAME) != 0) {
     const char* reference = at;
     entry.name = reference + take<attrreference_t>(at).attr_dataoffset;
@@ -99,7 +100,7 @@ bool is_append_only(const Handle& directory, const char* path) {
 
 bool has_own_clock(const Handle& directory) {
   struct statfs found;
-  // Others are served, or do not store a ctime at every change.
+  // Other file systems are on servers, or do not store a ctime at every change.
   return check([&] { return fstatfs(fd(directory), &found); }) == 0 &&
          (found.f_flags & MNT_LOCAL) != 0 && std::string_view(found.f_fstypename) == "apfs";
 }
@@ -121,7 +122,7 @@ int set_directory_mode(const Handle& directory, uint32_t mode) { return set_mode
 
 namespace {
 
-// O_NONBLOCK: a FIFO must not hold a worker.
+// O_NONBLOCK: a FIFO must not block a worker.
 constexpr int kReadFlags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
 
 }  // namespace
@@ -159,18 +160,18 @@ int open_entry(const Handle& directory, const char* name, Follow follow, Handle&
   Stat found;
   if (const int error = stat_entry(directory, name, found, follow); error < 0) return error;
   switch (found.kind) {
-    case Kind::character_device:  // to open one may do something
+    case Kind::character_device:  // opening one may have an effect
     case Kind::block_device:
     case Kind::socket: return -EOPNOTSUPP;
     default: break;
   }
-  // O_SYMLINK opens a link itself; with O_NOFOLLOW it would be refused.
+  // O_SYMLINK opens a symlink itself; with O_NOFOLLOW that would fail.
   return open_at(directory, name, kReadFlags | (follow == Follow::yes ? 0 : O_SYMLINK), 0, out);
 }
 
 int make_special(const Handle& directory, const char* name, const Stat& source, uint32_t mode) {
   if (source.kind != Kind::fifo) return -EOPNOTSUPP;
-  // macOS 13 has it; a plain use would keep the addon from being loaded before.
+  // macOS 13 has it. A plain reference would prevent loading the addon on older systems.
   using MakeFifo = int (*)(int, const char*, mode_t);
   static const auto make_fifo = reinterpret_cast<MakeFifo>(dlsym(RTLD_DEFAULT, "mkfifoat"));
   if (make_fifo == nullptr) return -EOPNOTSUPP;
@@ -178,7 +179,7 @@ int make_special(const Handle& directory, const char* name, const Stat& source, 
       [&] { return make_fifo(fd(directory), name, static_cast<mode_t>(mode & kPermissions)); });
 }
 
-// --- what an entry has beside its content -----------------------------------------------------
+// --- metadata of an entry ----------------------------------------------------------------------
 
 int set_mode(const Handle& entry, uint32_t mode) {
   return check([&] { return fchmod(fd(entry), static_cast<mode_t>(mode)); });
@@ -197,7 +198,7 @@ int touch(const Handle& entry) {
   return check([&] { return futimens(fd(entry), nullptr); });
 }
 
-// No F_FULLFSYNC, which waits for what a device has in its own memory, too, for seconds.
+// Not F_FULLFSYNC, which also waits for a device's own cache, for seconds.
 int sync(const Handle& file_or_directory) {
   return check([&] { return fsync(fd(file_or_directory)); });
 }
@@ -213,14 +214,18 @@ Attempt clone_file(const Handle& /*src*/, const Handle& /*dst*/) {
 
 namespace {
 
-/** Opens a clone that was just made. Negative errnos; -EBUSY: what is there is not ours. */
+/**
+ * Opens a clone that was just created. Returns 0 or a negative errno; -EBUSY: the entry there is
+ * not ours.
+ */
 int take_clone(const Handle& directory, const char* name, Handle& out) {
   if (const int error = open_at(directory, name, kReadFlags | O_NOFOLLOW, 0, out); error < 0) {
     return error;
   }
   struct stat made;
   if (const int error = check([&] { return fstat(fd(out), &made); }); error < 0) return error;
-  // Somebody may have put another name of a file that matters in its place, for us to open up.
+  // Another program may have put a hard link to an important file in its place, to have fastcp
+  // change its mode.
   if (!S_ISREG(made.st_mode) || made.st_nlink != 1) return -EBUSY;
   constexpr uint32_t kLocks = UF_IMMUTABLE | UF_APPEND;
   if ((made.st_flags & kLocks) != 0) {
@@ -249,11 +254,11 @@ int create_clone(const Handle& src, const Handle& directory, const char* name, H
   if (error == 0) return 0;
   out.close();
   if (error != -EBUSY) remove_file(directory, name);
-  return error == -EACCES ? -EOPNOTSUPP : error;  // its mode keeps us from reading it
+  return error == -EACCES ? -EOPNOTSUPP : error;  // its mode denies reading
 }
 
 Attempt copy_range(const Handle& src, const Handle& dst, uint64_t offset, uint64_t length) {
-  // fcopyfile() copies whole files, from where their descriptors stand.
+  // fcopyfile() copies whole files, from the positions of their file descriptors.
   Stat whole;
   if (offset != 0 || stat_handle(src, whole) < 0 || whole.size > length ||
       lseek(fd(src), 0, SEEK_SET) != 0 || lseek(fd(dst), 0, SEEK_SET) != 0) {
@@ -274,18 +279,18 @@ Attempt copy_range(const Handle& src, const Handle& dst, uint64_t offset, uint64
     case EIO:
     case ENOMEM: return {Attempt::failed, false, errno, 0};
     default:
-      // EINTR, too: where the descriptors stand now a second call would not begin at the start.
+      // EINTR also: the file descriptors have moved, so a second call would not begin at the start.
       return {Attempt::not_here, errno == ENOTSUP, errno, 0};
   }
 }
 
-// Nothing puts the pages of one file out of memory; at least they are on their way to the disk.
+// No call removes the pages of one file from memory. At least they are being written to the disk.
 void drop_cache(const Handle& file) { sync(file); }
 
 // --- the process -----------------------------------------------------------------------------
 
 ThreadUsage thread_usage() {
-  // Who read blocks is known of the whole process only.
+  // The system counts reads of blocks only for the whole process.
   timespec used{};
   if (clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used) != 0) return {};
   return {static_cast<uint64_t>(used.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(used.tv_nsec),
@@ -295,7 +300,7 @@ ThreadUsage thread_usage() {
 Time change_time_floor() { return time_of(CLOCK_REALTIME); }
 
 unsigned processor_count() {
-  // APFS makes one entry of a volume at a time: with more workers they take longer, not less.
+  // APFS creates one entry of a volume at a time. More workers take longer, not less.
   constexpr long kUseful = 2;
   return static_cast<unsigned>(std::clamp(sysconf(_SC_NPROCESSORS_ONLN), 1L, kUseful));
 }

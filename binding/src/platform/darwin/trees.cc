@@ -1,5 +1,5 @@
-// macOS: what is done with trees as a whole. A snapshot is a clone of a directory, which APFS makes in one
-// call; Apple advises against it for everyday use, so it is for those who ask for it.
+// macOS: operations on whole trees. A snapshot is a clone of a directory, which APFS creates in one
+// call. Apple advises against it for everyday use, so only an explicit option uses it.
 
 #include <sys/attr.h>
 #include <sys/clonefile.h>
@@ -37,7 +37,7 @@ bool can_clone(const Handle& directory) {
   return (bits & VOL_CAP_INT_CLONE) != 0;
 }
 
-/** Whether another volume is mounted below: its files would be left out. */
+/** Returns whether another volume is mounted below. The clone would lack its files. */
 bool has_mounts(const Handle& directory) {
   // Paths on the two volumes of the system have two forms.
   std::vector<std::string> paths;
@@ -46,12 +46,12 @@ bool has_mounts(const Handle& directory) {
     if (check([&] { return fcntl(fd(directory), form, path); }) == 0)
       paths.emplace_back(std::string(path) + '/');
   }
-  constexpr int kMore = 8;  // that are mounted between the two calls
+  constexpr int kMore = 8;  // volumes mounted between the two calls
   std::vector<struct statfs> mounts(
       static_cast<size_t>(std::max(0, getfsstat(nullptr, 0, MNT_NOWAIT)) + kMore));
   const int count =
       getfsstat(mounts.data(), static_cast<int>(mounts.size() * sizeof mounts[0]), MNT_NOWAIT);
-  if (count < 0 || paths.empty()) return true;  // nobody knows
+  if (count < 0 || paths.empty()) return true;  // unknown
   mounts.resize(static_cast<size_t>(count));
   for (const auto& mount : mounts) {
     const std::string_view where(mount.f_mntonname);
@@ -62,7 +62,7 @@ bool has_mounts(const Handle& directory) {
   return false;
 }
 
-/** As Linux says that a file system cannot do what was asked of a rename. */
+/** Converts errors to those of Linux for a rename that a file system does not support. */
 template <class Rename>
 int check_rename(Rename rename) {
   const int error = check(rename);

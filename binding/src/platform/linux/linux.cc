@@ -1,4 +1,4 @@
-// Linux: what posix.cc has not.
+// Linux: the functions that posix.cc lacks.
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -31,7 +31,7 @@ Attempt done(uint64_t bytes) { return {Attempt::done, false, 0, bytes}; }
 Attempt not_here(bool lasting) { return {Attempt::not_here, lasting, errno, 0}; }
 Attempt failed() { return {Attempt::failed, false, errno, 0}; }
 
-/** The kernel's record; libc's own headers name it only in newer versions. */
+/** The kernel's record. Only newer versions of libc's headers declare it. */
 struct Record {
   uint64_t ino;
   int64_t next;
@@ -40,7 +40,10 @@ struct Record {
   char name[1];
 };
 
-/** /proc's name of a descriptor: the way to reach what O_PATH holds without following a link. */
+/**
+ * The name in /proc of a file descriptor. It reaches an O_PATH file descriptor's entry without
+ * following a symlink.
+ */
 struct ProcName {
   char text[32];
   explicit ProcName(const Handle& handle) {
@@ -53,12 +56,12 @@ struct ProcName {
 // --- directories ---------------------------------------------------------------------------------
 
 int open_target_directory(const Handle& parent, const char* name, Follow follow, Handle& out) {
-  // O_PATH asks for no permission to read, which a drop directory need not grant.
+  // O_PATH needs no read permission, which a drop directory may deny.
   return open_at(parent, name, O_PATH | O_DIRECTORY | O_CLOEXEC | nofollow(follow), 0, out);
 }
 
 int64_t read_listing(const Handle& directory, char* buffer, size_t size) {
-  // glibc has a wrapper since 2.30 only.
+  // glibc has a wrapper only since 2.30.
   return retry([&] { return syscall(SYS_getdents64, fd(directory), buffer, size); });
 }
 
@@ -78,7 +81,7 @@ bool is_mount_point(const Handle& parent, const Handle& directory) {
     return (known.stx_attributes & STATX_ATTR_MOUNT_ROOT) != 0;
   }
 #endif
-  // Before Linux 5.8: subvolumes of btrfs look the same, and are spared with what is mounted.
+  // Before Linux 5.8 subvolumes of btrfs look the same, and are treated as mounts.
   return check([&] { return fstat(fd(parent), &above); }) == 0 &&
          check([&] { return fstat(fd(directory), &found); }) == 0 && above.st_dev != found.st_dev;
 }
@@ -104,14 +107,14 @@ namespace {
 constexpr uint32_t kExt = 0x0000ef53, kXfs = 0x58465342, kBtrfs = 0x9123683e, kTmpfs = 0x01021994,
                    kRamfs = 0x858458f6, kOverlayfs = 0x794c7630;
 
-/** f_type of statfs(2), or 0. */
+/** Returns f_type of statfs(2), or 0. */
 uint32_t type_of(const Handle& handle) {
   struct statfs found;
   const int error = check([&] { return fstatfs(fd(handle), &found); });
   return error < 0 ? 0 : static_cast<uint32_t>(found.f_type);
 }
 
-/** This boot of the kernel; 0 where nobody says. */
+/** Returns the number of this boot of the kernel; 0 if unknown. */
 uint64_t boot() {
   static const uint64_t id = [] {
     std::array<char, 36> text{};
@@ -124,7 +127,7 @@ uint64_t boot() {
   return id;
 }
 
-/** A number that no other mount has or had, since Linux 6.8; else 0. */
+/** Returns a number that no other mount has or had, since Linux 6.8; otherwise 0. */
 uint64_t mount_number(const Handle& handle) {
 #ifdef STATX_BTIME
   constexpr unsigned kMountIdUnique = 0x4000;  // STATX_MNT_ID_UNIQUE, which older headers lack
@@ -143,8 +146,9 @@ uint64_t mount_number(const Handle& handle) {
 }  // namespace
 
 bool has_own_clock(const Handle& directory) {
-  // Only those that are known. Others may be served, with ctimes of another host's clock (NFS, SMB, FUSE, GPFS …),
-  // store no ctime (FAT, squashfs …), or not renew it in rename() (HFS+). linux/magic.h does not have all.
+  // Only the file systems that are known to renew ctimes by this host's clock. Others may be on a
+  // server with its own clock (NFS, SMB, FUSE, GPFS …). Some store no ctime (FAT, squashfs …), or
+  // do not renew it in rename() (HFS+). linux/magic.h does not have all numbers.
   constexpr std::array<uint32_t, 9> kLocal = {
       kExt,       kXfs, kBtrfs, kTmpfs, kRamfs,
       0xf2f52010,  // F2FS
@@ -158,7 +162,7 @@ bool has_own_clock(const Handle& directory) {
 }
 
 bool exchange_renews_ctime(const Handle& directory) {
-  // XFS does not, nor does overlayfs above it. Others were not tried.
+  // XFS does not, nor does overlayfs above it. Other file systems were not tried.
   constexpr std::array<uint32_t, 4> kKnown = {kExt, kBtrfs, kTmpfs, kRamfs};
   return std::find(kKnown.begin(), kKnown.end(), type_of(directory)) != kKnown.end();
 }
@@ -168,9 +172,11 @@ uint64_t time_step(const Handle& directory) {
   struct statfs found;
   if (check([&] { return fstatfs(fd(directory), &found); }) < 0) return 1;
   switch (static_cast<uint32_t>(found.f_type)) {
-    case 0x00004d44: return 2 * kSecond;    // FAT
-    case 0x2011bab0: return kSecond / 100;  // exFAT
-    case 0x0000ef53: {  // ext2, ext3, ext4: inodes of 128 bytes have no room for nanoseconds, nor for a birth
+    case 0x00004d44: return 2 * kSecond;  // FAT
+    case 0x2011bab0:
+      return kSecond / 100;  // exFAT
+    // ext2, ext3, ext4: inodes of 128 bytes have no room for nanoseconds or birth time
+    case 0x0000ef53: {
       Identity inode{};
       return identify(directory, inode) == 0 && inode.birth == Time{} ? kSecond : 1;
     }
@@ -181,7 +187,7 @@ uint64_t time_step(const Handle& directory) {
     case 0x0000138f:
     case 0x00002468:
     case 0x00002478: return kSecond;
-    case 0x65735546:  // FUSE: NTFS, mostly
+    case 0x65735546:  // FUSE: mostly NTFS
     case 0x7366746e:  // NTFS
     case 0x0000517b:  // SMB
     case 0xff534d42:  // CIFS
@@ -192,10 +198,10 @@ uint64_t time_step(const Handle& directory) {
 }
 
 int set_directory_mode(const Handle& directory, uint32_t mode) {
-  Handle readable;  // fchmod() takes no O_PATH
+  Handle readable;  // fchmod() does not accept O_PATH
   const int error = open_source_directory(directory, ".", Follow::no, readable);
   if (error == 0) return check([&] { return fchmod(fd(readable), mode); });
-  // Its mode keeps even its owner out.
+  // The mode denies access even to the owner.
   if (error == -EACCES) return check([&] { return chmod(ProcName(directory).text, mode); });
   return error;
 }
@@ -228,7 +234,7 @@ int identify(const Handle& handle, Identity& out) {
     return 0;
   }
 #endif
-  // Before Linux 4.11, and where seccomp does not know it.
+  // Before Linux 4.11, and where seccomp does not know statx().
   struct stat known;
   if (const int error = check([&] { return fstat(fd(handle), &known); }); error < 0) return error;
   out = {out.file_system, static_cast<uint64_t>(known.st_dev), known.st_ino, Time{}};
@@ -252,12 +258,12 @@ int open_unnamed(const Handle& file, Handle& out) {
 
 int open_source_file(const Handle& directory, const char* name, Follow follow, bool& without_atime,
                      Handle& out) {
-  // O_NONBLOCK: a FIFO that took the file's place must not hold a worker.
+  // O_NONBLOCK: a FIFO that replaced the file must not block a worker.
   const int flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | nofollow(follow);
   if (without_atime) {
     const int error = open_at(directory, name, flags | O_NOATIME, 0, out);
     if (error != -EPERM) return error;
-    without_atime = false;  // somebody else's file
+    without_atime = false;  // another user's file
   }
   return open_at(directory, name, flags, 0, out);
 }
@@ -279,17 +285,17 @@ int make_special(const Handle& directory, const char* name, const Stat& source, 
 }
 
 int rename_new(const Handle& directory, const char* from, const char* to) {
-  // glibc has a wrapper since 2.28 only.
+  // glibc has a wrapper only since 2.28.
   return check([&] {
     return syscall(SYS_renameat2, fd(directory), from, fd(directory), to, RENAME_NOREPLACE);
   });
 }
 
-// --- what an entry has beside its content -----------------------------------------------------
+// --- metadata of an entry ----------------------------------------------------------------------
 
 namespace {
 
-/** Calls by descriptor or, for one that is good for nothing else (O_PATH), by /proc's name of it. */
+/** Calls by file descriptor. If the file descriptor is O_PATH, calls by its name in /proc. */
 template <class ByDescriptor, class ByName>
 int64_t on_entry(const Handle& entry, ByDescriptor by_descriptor, ByName by_name) {
   const int64_t result = retry([&] { return by_descriptor(fd(entry)); });
@@ -310,7 +316,7 @@ int set_owner(const Handle& entry, uint32_t uid, uint32_t gid) {
 
 namespace {
 
-/** Null: now. */
+/** Null means now. */
 int give_times(const Handle& entry, const timespec* times) {
   return static_cast<int>(on_entry(
       entry, [&](int opened) { return futimens(opened, times); },
@@ -339,7 +345,8 @@ int64_t get_attribute(const Handle& entry, const char* name, char* value, size_t
 }
 
 uint32_t attribute_view() {
-  // Only who may administer the system itself sees `trusted.*`, and only who has rights in it `security.*`.
+  // Only processes that may administer the system itself see `trusted.*`. Only processes with
+  // rights in it see `security.*`.
   __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
   std::array<__user_cap_data_struct, _LINUX_CAPABILITY_U32S_3> rights{};
   if (syscall(SYS_capget, &header, rights.data()) != 0) rights = {};
@@ -381,7 +388,7 @@ uint32_t group_permissions(const char* list, size_t size) {
 int sync(const Handle& file_or_directory) {
   const int synced = check([&] { return fsync(fd(file_or_directory)); });
   if (synced != -EBADF) return synced;
-  Handle readable;  // a directory's handle that is good for nothing else
+  Handle readable;  // for a directory's handle opened with O_PATH
   if (const int error = open_source_directory(file_or_directory, ".", Follow::no, readable);
       error < 0) {
     return error;
@@ -395,10 +402,10 @@ Attempt clone_file(const Handle& src, const Handle& dst) {
   if (retry([&] { return ioctl(fd(dst), FICLONE, fd(src)); }) == 0) return done(0);
   switch (errno) {
     case EOPNOTSUPP:  // the file system has no clones
-    case ENOTTY:      // it knows no such ioctl
+    case ENOTTY:      // the file system has no such ioctl
     case EXDEV:       // two file systems
     case ENOSYS: return not_here(true);
-    case EINVAL:   // this file: other flags, a real-time device, not aligned
+    case EINVAL:   // this file: other flags, a real-time device, or not aligned
     case ETXTBSY:  // a swap file
     case EPERM:    // immutable, or a policy for this file
     case EACCES:
@@ -426,7 +433,7 @@ Attempt copy_range(const Handle& src, const Handle& dst, uint64_t offset, uint64
   });
   if (copied >= 0) return done(static_cast<uint64_t>(copied));
   switch (errno) {
-    case EXDEV:       // two file systems, and none has a way across
+    case EXDEV:       // two file systems, and neither supports that
     case ENOSYS:      // no such call
     case EOPNOTSUPP:  // the file system refuses
     case EPERM:       // CIFS, and seccomp profiles
@@ -437,14 +444,14 @@ Attempt copy_range(const Handle& src, const Handle& dst, uint64_t offset, uint64
     case EROFS:
     case ENOMEM: return failed();
     default:
-      // EINVAL, EIO, EACCES, ENOENT, EBADF, ETXTBSY …: methods of network and stacked file systems
-      // report these where a plain read works. Where it does not, reading says so itself.
+      // EINVAL, EIO, EACCES, ENOENT, EBADF, ETXTBSY …: network and stacked file systems return
+      // these although a plain read works. If a plain read fails, it reports that itself.
       return not_here(false);
   }
 }
 
 void drop_cache(const Handle& file) {
-  // Both say what they may, and what they cannot do there is nobody's error: fsync() is for that.
+  // Both calls are only advice, and a failure is no error. fsync() ensures that data is stored.
   constexpr unsigned kWritten =
       SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER;
   if (check([&] { return sync_file_range(fd(file), 0, 0, kWritten); }) == 0) {
@@ -464,7 +471,7 @@ ThreadUsage thread_usage() {
   return {ns(usage.ru_utime) + ns(usage.ru_stime), static_cast<uint64_t>(usage.ru_inblock)};
 }
 
-// What the kernel stamps changes with unless a finer time is asked for, which is a later one.
+// The clock of the kernel's timestamps, unless a finer time is asked for, which is later.
 Time change_time_floor() { return time_of(CLOCK_REALTIME_COARSE); }
 
 }  // namespace fastcp::platform

@@ -15,7 +15,7 @@ namespace fastcp::platform {
 namespace {
 
 unsigned allowed_processors() {
-  // The kernel says EINVAL where its own set has more bits than ours.
+  // The kernel returns EINVAL if its own set has more bits than this one.
   constexpr int kMost = 1 << 20;
   for (int bits = 1024; bits <= kMost; bits *= 2) {
     const size_t size = CPU_ALLOC_SIZE(bits);
@@ -30,14 +30,14 @@ unsigned allowed_processors() {
   return 1;
 }
 
-/** The text of a small file; empty where there is none. */
+/** Returns the text of a small file; empty if there is none. */
 std::string read_file(const std::string& path) {
   const std::unique_ptr<FILE, int (*)(FILE*)> file(std::fopen(path.c_str(), "re"), std::fclose);
   std::array<char, 4096> text;
   return file ? std::string(text.data(), std::fread(text.data(), 1, text.size(), file.get())) : "";
 }
 
-/** What one group may use, in processors. */
+/** Returns the quota of one control group, in processors. */
 double read_quota(const std::string& directory) {
   const std::string both = read_file(directory + "/cpu.max");  // version 2: `max` is no number
   const std::string text = both.empty() ? read_file(directory + "/cpu.cfs_quota_us") + " " +
@@ -48,7 +48,7 @@ double read_quota(const std::string& directory) {
   return known && quota > 0 && period > 0 ? quota / period : HUGE_VAL;
 }
 
-/** The least that a group and those above it may use, up to where the hierarchy is mounted. */
+/** Returns the least quota of a group and those above it, up to the mount of the hierarchy. */
 double least_quota(const std::string& mount, std::string path) {
   double least = read_quota(mount + path);
   while (!path.empty()) {
@@ -59,8 +59,9 @@ double least_quota(const std::string& mount, std::string path) {
 }
 
 double group_quota(const std::string& root) {
-  // Lines are `number:controllers:path`; version 2 has no controllers there. In a container the path may be
-  // the host's: then only the mount itself is found, which is the container's own group.
+  // Lines are `number:controllers:path`; version 2 has no controllers there. In a container the
+  // path may be the host's. Then only the mount itself is found, which is the container's own
+  // group.
   const std::string mounts = root + "/sys/fs/cgroup/";
   double least = HUGE_VAL;
   const std::string groups = read_file(root + "/proc/self/cgroup");
@@ -84,7 +85,7 @@ double group_quota(const std::string& root) {
 
 unsigned count_processors(const std::string& root) {
   const unsigned allowed = allowed_processors();
-  // Of one and a half the second worker uses a half.
+  // With a quota of one and a half the second worker uses a half.
   const double quota = std::ceil(group_quota(root));
   return quota < allowed ? static_cast<unsigned>(std::max(1.0, quota)) : allowed;
 }

@@ -1,4 +1,5 @@
-// Linux: how many processors a process may keep busy.
+// Linux: the number of processors that a process may keep busy. Called by linux.cc and tests.
+// Stateless: no locks.
 #pragma once
 
 #include <string>
@@ -6,8 +7,8 @@
 namespace fastcp::platform {
 
 /**
- * The processors that the process may run on, or fewer where its control groups leave it less time than those
- * have. /proc and /sys are looked for below `root`, which is empty but in tests.
+ * Returns the processors that the process may run on, or fewer if its control groups give it less
+ * time. Looks for /proc and /sys below `root`, which is empty except in tests.
  */
 unsigned count_processors(const std::string& root);
 

@@ -1,4 +1,4 @@
-// Linux: what is done with trees as a whole. Snapshots are those of btrfs, of subvolumes.
+// Linux: operations on whole trees. Snapshots are those of btrfs subvolumes.
 
 #include <fcntl.h>
 #include <linux/btrfs.h>
@@ -24,7 +24,7 @@ bool is_btrfs(const Handle& directory) {
          found.f_type == BTRFS_SUPER_MAGIC;
 }
 
-/** Subvolumes look like file systems of their own, but for this. */
+/** Subvolumes look like separate file systems. Only this call shows that they are one. */
 int check_same(const Handle& one, const Handle& other) {
   if (!is_btrfs(other)) return -EXDEV;
   btrfs_ioctl_fs_info_args first{}, second{};
@@ -34,7 +34,7 @@ int check_same(const Handle& one, const Handle& other) {
   return std::memcmp(first.fsid, second.fsid, sizeof first.fsid) == 0 ? 0 : -EXDEV;
 }
 
-/** False where the name is too long. */
+/** Returns false if the name is too long. */
 template <size_t size>
 bool set_name(char (&to)[size], const char* name) {
   const size_t length = std::strlen(name);
@@ -48,7 +48,7 @@ bool set_name(char (&to)[size], const char* name) {
 bool wants_directories_early(const Handle& directory) { return is_btrfs(directory); }
 
 int exchange(const Handle& directory, const char* one, const char* other) {
-  // glibc has a wrapper since 2.28 only.
+  // glibc has a wrapper only since 2.28.
   return check([&] {
     return syscall(SYS_renameat2, fd(directory), one, fd(directory), other, RENAME_EXCHANGE);
   });
@@ -56,14 +56,15 @@ int exchange(const Handle& directory, const char* one, const char* other) {
 
 int check_snapshot(const Handle& source, const Handle& directory) {
   if (!is_btrfs(source)) return -EOPNOTSUPP;
-  constexpr ino_t kSubvolume = 256;  // BTRFS_FIRST_FREE_OBJECTID: the root of each has this number
+  // BTRFS_FIRST_FREE_OBJECTID: the inode of each subvolume's root
+  constexpr ino_t kSubvolume = 256;
   struct stat found;
   int error = check([&] { return fstat(fd(source), &found); });
   if (error < 0) return error;
   if (found.st_ino != kSubvolume) return -EINVAL;
   btrfs_ioctl_get_subvol_rootref_args nested{};
   error = check([&] { return ioctl(fd(source), BTRFS_IOC_GET_SUBVOL_ROOTREF, &nested); });
-  if (error == -EOVERFLOW) return -ENOTEMPTY;  // more than one call can tell
+  if (error == -EOVERFLOW) return -ENOTEMPTY;  // more than one call can return
   if (error == 0 && nested.num_items > 0) return -ENOTEMPTY;
   return error == 0 ? check_same(source, directory) : error;
 }

@@ -1,6 +1,6 @@
-// What Linux and macOS have in common. Every path is one name relative to an open directory, and no link is
-// followed but where the caller says so, so long paths need no room and nobody can lead a copy astray by a
-// link.
+// Code that Linux and macOS share. Every path is one name relative to an open directory, and
+// symlinks are followed only if the caller says so. So long paths need no room, and nobody can lead
+// a copy astray by a symlink.
 
 #include "platform/posix/posix.h"
 
@@ -76,7 +76,7 @@ Handle Handle::working_directory() { return Handle(AT_FDCWD); }
 
 int Handle::close() {
   const auto raw = static_cast<int>(std::exchange(raw_, kNone));
-  // Not repeated on EINTR: the descriptor is gone by then.
+  // Not repeated on EINTR: the file descriptor is closed by then.
   return raw >= 0 && ::close(raw) != 0 ? failure() : 0;
 }
 
@@ -193,7 +193,7 @@ int set_size(const Handle& file, uint64_t size) {
   return check([&] { return ftruncate(fd(file), static_cast<off_t>(size)); });
 }
 
-void allow_holes(const Handle& /*file*/) {}  // they always are
+void allow_holes(const Handle& /*file*/) {}  // they are always allowed
 
 // --- the rest --------------------------------------------------------------------------------
 
@@ -206,7 +206,7 @@ Time change_time_ceiling() { return time_of(CLOCK_REALTIME); }
 int64_t free_descriptors() {
   struct rlimit limit;
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return 64;
-  int64_t open = 32;  // a guess, where neither is mounted
+  int64_t open = 32;  // a guess, if neither is mounted
   for (const char* path : {"/proc/self/fd", "/dev/fd"}) {
     const std::unique_ptr<DIR, int (*)(DIR*)> listing(opendir(path), closedir);
     if (!listing) continue;
@@ -214,7 +214,7 @@ int64_t free_descriptors() {
     while (readdir(listing.get()) != nullptr) open++;
     break;
   }
-  constexpr rlim_t kPlenty = 1 << 20;  // also what RLIM_INFINITY is taken for
+  constexpr rlim_t kPlenty = 1 << 20;  // also used for RLIM_INFINITY
   return static_cast<int64_t>(std::min(limit.rlim_cur, kPlenty)) - open;
 }
 

@@ -1,4 +1,5 @@
-// What the systems of POSIX share below platform.h: posix.cc, linux*.cc and darwin*.cc include it.
+// Declarations below platform.h that POSIX systems share. Included by posix.cc, linux/ and darwin/.
+// Stateless: no locks.
 #pragma once
 
 #include <fcntl.h>
@@ -15,13 +16,15 @@ inline int fd(const Handle& handle) { return static_cast<int>(handle.raw()); }
 
 inline int nofollow(Follow follow) { return follow == Follow::yes ? 0 : O_NOFOLLOW; }
 
-/** What the last call failed with. Linux has one number for ENOTSUP and EOPNOTSUPP, macOS two. */
+/**
+ * Returns the error of the last call. Linux has one number for ENOTSUP and EOPNOTSUPP, macOS two.
+ */
 inline int failure() { return errno == ENOTSUP ? -EOPNOTSUPP : -errno; }
 
 /**
- * Calls again where a signal interrupted; the result is the call's, or a negative errno. Every call
- * goes through this, as network and FUSE file systems let signals interrupt any: but close(), and what says
- * how to go on otherwise.
+ * Calls again if a signal interrupted the call. Returns the call's result or a negative errno.
+ * Network and FUSE file systems let signals interrupt any call, so every call goes through this.
+ * Exceptions are close() and calls that continue in another way.
  */
 template <class Call>
 auto retry(Call call) -> decltype(call()) {
@@ -32,7 +35,7 @@ auto retry(Call call) -> decltype(call()) {
   }
 }
 
-/** The same for calls that return 0: 0 or a negative errno. */
+/** Does the same for calls that return 0. Returns 0 or a negative errno. */
 template <class Call>
 int check(Call call) {
   return static_cast<int>(retry(call));

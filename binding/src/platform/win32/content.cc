@@ -1,5 +1,6 @@
-// Windows: the content of files. Everything goes by handles: CopyFile2 takes paths, which somebody may lead
-// elsewhere meanwhile, and copies a file's alternate streams, attributes and times with it.
+// Windows: the content of files. All calls use handles. CopyFile2 takes paths, which another
+// program may redirect meanwhile. It also copies a file's alternate streams, attributes and
+// timestamps.
 
 #include <algorithm>
 #include <array>
@@ -19,7 +20,7 @@ template <class Information>
 bool query_volume(const Handle& handle, FS_INFORMATION_CLASS what, Information& out) {
   IO_STATUS_BLOCK io;
   const NTSTATUS status = NtQueryVolumeInformationFile(raw(handle), &io, &out, sizeof out, what);
-  return NT_SUCCESS(status) || status == STATUS_BUFFER_OVERFLOW;  // its name has no room
+  return NT_SUCCESS(status) || status == STATUS_BUFFER_OVERFLOW;  // the name has no room
 }
 
 bool shares_blocks(const Handle& file) {
@@ -29,13 +30,13 @@ bool shares_blocks(const Handle& file) {
 }
 
 NTSTATUS share_blocks(const Handle& src, const Handle& dst, uint64_t size, uint64_t cluster) {
-  constexpr uint64_t kMost = 1ULL << 30;  // bytes a call; less than 4 GiB are allowed
+  constexpr uint64_t kMost = 1ULL << 30;  // bytes per call; less than 4 GiB is allowed
   for (uint64_t offset = 0; offset < size; offset += kMost) {
     DUPLICATE_EXTENTS_DATA range{};
     range.FileHandle = raw(src);
     range.SourceFileOffset.QuadPart = static_cast<LONGLONG>(offset);
     range.TargetFileOffset.QuadPart = static_cast<LONGLONG>(offset);
-    // Whole clusters, beyond the end, too.
+    // Whole clusters, also beyond the end.
     const uint64_t rest = (size - offset + cluster - 1) / cluster * cluster;
     range.ByteCount.QuadPart = static_cast<LONGLONG>(std::min(rest, kMost));
     const NTSTATUS status = control(dst, FSCTL_DUPLICATE_EXTENTS_TO_FILE, &range, sizeof range);
@@ -70,8 +71,8 @@ Attempt clone_file(const Handle& src, const Handle& dst) {
   set_size(dst, 0);
   switch (-error) {
     case EXDEV: return not_here(true, EXDEV);  // two volumes
-    case EOPNOTSUPP:  // the server, or one file keeps sums and one does not
-    case EINVAL:      // one is sparse and one is not
+    case EOPNOTSUPP:                           // the server, or only one file has checksums
+    case EINVAL:                               // only one is sparse
     case EPERM: return not_here(false, -error);
     default: return failed(-error);
   }
@@ -134,12 +135,12 @@ int set_size(const Handle& file, uint64_t size) {
 }
 
 void allow_holes(const Handle& file) {
-  // Where there can be none they are filled with zeros, which is the same content.
+  // If holes are impossible, the ranges are filled with zeros, which is the same content.
   control(file, FSCTL_SET_SPARSE, nullptr, 0);
 }
 
 void drop_cache(const Handle& file) {
-  // Out of memory nobody can send it.
+  // No call removes one file from memory.
   sync(file);
 }
 
@@ -149,7 +150,7 @@ int sync(const Handle& file_or_directory) {
   FILE_STANDARD_INFORMATION found;
   const bool is_directory = NT_SUCCESS(query(file_or_directory, FileStandardInformation, found)) &&
                             found.Directory != FALSE;
-  // Names are on disk when the journal is: there is no other promise.
+  // Names are on disk when the journal is. Windows promises nothing else.
   return is_directory ? 0 : error_of(status);
 }
 

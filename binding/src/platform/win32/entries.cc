@@ -1,4 +1,4 @@
-// Windows: entries by their names, and what they have beside their content.
+// Windows: names of entries, and their metadata.
 
 #include <algorithm>
 #include <bit>
@@ -26,7 +26,10 @@ LARGE_INTEGER ticks_of(Time time) {
   return ticks;
 }
 
-/** Sets times that are not zero, and attributes unless they are; by another handle if this one may not. */
+/**
+ * Sets timestamps that are not zero, and attributes if they are not zero. Uses another handle if
+ * this one lacks the right.
+ */
 int set_basic(const Handle& entry, FILE_BASIC_INFORMATION& wanted) {
   NTSTATUS status = set(entry, FileBasicInformation, wanted);
   if (status != STATUS_ACCESS_DENIED) return error_of(status);
@@ -36,26 +39,26 @@ int set_basic(const Handle& entry, FILE_BASIC_INFORMATION& wanted) {
   return error < 0 ? error : error_of(set(own, FileBasicInformation, wanted));
 }
 
-/** Replaces those attributes that are in `mask`. */
+/** Replaces the attributes in `mask`. */
 int set_attributes(const Handle& entry, ULONG mask, ULONG attributes) {
   FILE_BASIC_INFORMATION now;
   if (const NTSTATUS status = query(entry, FileBasicInformation, now); !NT_SUCCESS(status)) {
     return error_of(status);
   }
   FILE_BASIC_INFORMATION wanted{};
-  // Zero would leave all of them.
+  // Zero would change nothing.
   wanted.FileAttributes = ((now.FileAttributes & ~mask) | attributes) | FILE_ATTRIBUTE_NORMAL;
   if (wanted.FileAttributes != FILE_ATTRIBUTE_NORMAL)
     wanted.FileAttributes &= ~static_cast<ULONG>(FILE_ATTRIBUTE_NORMAL);
   return set_basic(entry, wanted);
 }
 
-// --- names that come and go ------------------------------------------------------------------
+// --- creating and removing names -------------------------------------------------------------
 
 constexpr ULONG kReplace = 1, kPosix = 2, kRenameReadOnly = 0x40;  // FILE_RENAME_…
 constexpr ULONG kDelete = 1, kDeleteReadOnly = 0x10;               // FILE_DISPOSITION_…
 
-/** This Windows or file system does not know a newer way. */
+/** Returns whether this Windows or file system does not know a newer call. */
 bool is_unknown(NTSTATUS status) {
   switch (status) {
     case STATUS_INVALID_INFO_CLASS:
@@ -67,7 +70,7 @@ bool is_unknown(NTSTATUS status) {
   }
 }
 
-/** FILE_RENAME_INFORMATION and FILE_LINK_INFORMATION: they are one. */
+/** FILE_RENAME_INFORMATION and FILE_LINK_INFORMATION have the same layout. */
 NTSTATUS give_name(const Handle& entry, FILE_INFORMATION_CLASS what, ULONG flags,
                    const Name& name) {
   struct Head {
@@ -77,7 +80,7 @@ NTSTATUS give_name(const Handle& entry, FILE_INFORMATION_CLASS what, ULONG flags
   };
   constexpr size_t kName = offsetof(Head, length) + sizeof(ULONG);
   const size_t length = name.text.size() * sizeof(char16_t);
-  // At least the size of what winternl.h declares.
+  // At least the size of the declaration in winternl.h.
   const size_t size = std::max(sizeof(FILE_RENAME_INFORMATION), kName + length);
   const auto buffer = std::make_unique<uint64_t[]>(size / sizeof(uint64_t) + 1);
   auto* head = reinterpret_cast<Head*>(buffer.get());
@@ -88,7 +91,7 @@ NTSTATUS give_name(const Handle& entry, FILE_INFORMATION_CLASS what, ULONG flags
       [&] { return NtSetInformationFile(raw(entry), &io, head, static_cast<ULONG>(size), what); });
 }
 
-/** Takes away what keeps an entry from being replaced or removed; true if it was that. */
+/** Removes attributes that forbid to replace or remove an entry. Returns true if there were any. */
 bool make_writable(const Handle& directory, const char* name) {
   Handle entry;
   const How how{kLook | FILE_WRITE_ATTRIBUTES, FILE_OPEN_REPARSE_POINT};
@@ -106,7 +109,7 @@ int rename(const Handle& directory, const char* from, const char* to, bool repla
   int error = open_name(directory, from, how, entry);
   if (error == 0) error = name.set(directory, to);
   if (error < 0) return error;
-  // What is replaced may be open, be read-only, and is gone at once.
+  // The replaced file may be open or read-only, and disappears at once.
   const ULONG flags = kPosix | (replaces ? kReplace | kRenameReadOnly : 0);
   NTSTATUS status = give_name(entry, kRenameEx, flags, name);
   if (!is_unknown(status)) return error_of(status);
@@ -176,7 +179,8 @@ int make_symlink(const Handle& directory, const char* name, const char* target, 
     return control(made, FSCTL_SET_REPARSE_POINT, data.data(), data.size());
   };
   NTSTATUS status = make();
-  // An administrator has the right, and has to claim it. Without it, and Developer Mode, this is -EPERM.
+  // An administrator has the privilege, and must enable it. Without it and without Developer Mode
+  // the call returns -EPERM.
   constexpr ULONG kMakeLinks = 35;  // SE_CREATE_SYMBOLIC_LINK_PRIVILEGE
   BOOLEAN before = FALSE;
   if (status == STATUS_PRIVILEGE_NOT_HELD &&
@@ -220,14 +224,14 @@ int remove_directory(const Handle& directory, const char* name) {
   return remove(directory, name, true);
 }
 
-// --- what an entry has beside its content -----------------------------------------------------
+// --- metadata of an entry ----------------------------------------------------------------------
 
 int set_mode(const Handle& entry, uint32_t mode) {
   FILE_STANDARD_INFORMATION found;
   const NTSTATUS status = query(entry, FileStandardInformation, found);
   if (!NT_SUCCESS(status)) return error_of(status);
   const bool is_directory = found.Directory != FALSE;
-  // A directory's "read-only" says that its icon is not the usual one.
+  // The read-only bit of a directory means that its icon is not the usual one.
   const ULONG mask = is_directory ? kModeAttributes & ~static_cast<ULONG>(FILE_ATTRIBUTE_READONLY)
                                   : kModeAttributes;
   return set_attributes(entry, mask, attributes_of(mode, is_directory));
@@ -249,8 +253,8 @@ int touch(const Handle& entry) {
   return set_basic(entry, wanted);
 }
 
-// Windows' access lists are a directory's to hand down, and its extended attributes are for old programs and WSL:
-// neither is copied, and of what is listed there is nothing.
+// Windows' ACLs are inherited from directories. Its extended attributes are for old programs and
+// WSL. Neither is copied, so the list is empty.
 int64_t list_attributes(const Handle& /*entry*/, char* /*names*/, size_t /*size*/) {
   return -EOPNOTSUPP;
 }

@@ -1,5 +1,6 @@
-// Read before every source file on Windows (see CMakeLists.txt): errors that its C library has no number
-// for. They get macOS's, which it leaves free; lib/errors.ts knows them.
+// Included before every source file on Windows (see CMakeLists.txt). Defines errors that its C
+// library has no number for. They get the numbers of macOS, which are unused there; lib/errors.ts
+// knows them.
 #pragma once
 
 #include <errno.h>  // NOLINT(modernize-deprecated-headers): the macros below belong to it

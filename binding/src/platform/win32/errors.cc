@@ -1,5 +1,5 @@
-// Windows: what its kernel's codes are as errno. Where Node (libuv) translates the Win32 error that belongs
-// to one, this agrees with it.
+// Windows: converts the kernel's codes to errno. If Node (libuv) converts the Win32 error of the
+// same code, the results are equal.
 
 #include <algorithm>
 #include <cerrno>
@@ -23,7 +23,7 @@ constexpr Translation kTranslations[] = {
     {STATUS_BAD_NETWORK_PATH, ENOENT},
     {STATUS_BAD_NETWORK_NAME, ENOENT},
     {STATUS_OBJECT_PATH_INVALID, ENOENT},
-    // Node says ENOENT; but it is the name that cannot be, as `a?b`.
+    // Node reports ENOENT, but the name is impossible, as `a?b` is.
     {STATUS_OBJECT_NAME_INVALID, EINVAL},
     {STATUS_OBJECT_PATH_SYNTAX_BAD, EINVAL},
     {STATUS_NAME_TOO_LONG, ENAMETOOLONG},

@@ -1,9 +1,9 @@
-// Windows: the functions of Node-API belong to the program that has loaded us, whatever its file is called:
-// node.exe, electron.exe, a name of the user's. An import library would bind us to one name. The headers
-// declare every function as imported, so the compiler calls each through a pointer called __imp_NAME: here
-// these are variables of ours, set before anything of ours runs.
+// Windows: finds the functions of Node-API in the program that has loaded the addon. Its file may have any name:
+// node.exe, electron.exe, a name of the user's. An import library would bind the addon to one name. The headers declare
+// every function as imported, so the compiler calls each through a pointer called __imp_NAME. Here these are
+// variables of the addon, set before any other code of the addon runs.
 //
-// CMake makes host_functions.inc of node-api-headers' list.
+// CMake creates host_functions.inc from node-api-headers' list.
 
 #include <cerrno>
 
@@ -23,7 +23,7 @@ bool find_functions() {
   constexpr const char* kAny = "napi_create_function";
   if (GetProcAddress(host, kAny) == nullptr) host = GetModuleHandleW(L"libnode.dll");
   if (host == nullptr || GetProcAddress(host, kAny) == nullptr) return false;
-    // Those that this host does not have are not for NAPI_VERSION, and nothing calls them.
+    // Functions that this host lacks are not in NAPI_VERSION, and nothing calls them.
 #define FUNCTION(name) __imp_##name = reinterpret_cast<void*>(GetProcAddress(host, #name));
 #include "host_functions.inc"
 #undef FUNCTION
@@ -35,7 +35,8 @@ bool find_functions() {
 namespace fastcp::platform {
 
 int try_lock(intptr_t descriptor) {
-  // Descriptors are numbers of the host's C library, which libuv, a part of it, translates.
+  // File descriptors are numbers of the host's C library. libuv, which is part of the host,
+  // translates them.
   using HandleOf = HANDLE (*)(int);
   const auto handle_of = reinterpret_cast<HandleOf>(
       reinterpret_cast<void*>(GetProcAddress(GetModuleHandleW(nullptr), "uv_get_osfhandle")));
@@ -52,10 +53,11 @@ int try_lock(intptr_t descriptor) {
 // NOLINTNEXTLINE(misc-use-internal-linkage): the loader's
 extern "C" BOOL WINAPI DllMain(HINSTANCE module, DWORD reason, void* /*reserved*/) {
   if (reason != DLL_PROCESS_ATTACH) return TRUE;
-  // It stays loaded when the worker thread that loaded it ends: others may still use it.
+  // The addon stays loaded when the worker thread that loaded it ends, because other threads may
+  // still use it.
   constexpr DWORD kFlags = GET_MODULE_HANDLE_EX_FLAG_PIN | GET_MODULE_HANDLE_EX_FLAG_FROM_ADDRESS;
   HMODULE pinned = nullptr;
   GetModuleHandleExW(kFlags, reinterpret_cast<LPCWSTR>(module), &pinned);
-  // False: what loads us is no host of Node-API, and is told so.
+  // False: the loading program is no host of Node-API, and gets an error.
   return find_functions() ? TRUE : FALSE;
 }

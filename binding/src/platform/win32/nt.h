@@ -1,5 +1,6 @@
-// What the files for Windows share: the calls of its kernel. Beneath Win32's they open a name relative to a
-// directory's handle, take paths of any length, and say in NTSTATUS what happened.
+// Declarations that the files for Windows share: calls of its kernel. Unlike Win32 calls, they open
+// a name relative to a directory's handle, accept paths of any length, and return an NTSTATUS.
+// Called by win32/ alone. Stateless: no locks.
 #pragma once
 
 #define WIN32_LEAN_AND_MEAN
@@ -32,13 +33,13 @@ NTSTATUS NTAPI RtlAdjustPrivilege(ULONG, BOOLEAN, BOOLEAN, PBOOLEAN);
 
 namespace fastcp::platform {
 
-/** 0, or what a status says as a negative errno. */
+/** Returns 0, or a negative errno for a status that is an error. */
 int error_of(NTSTATUS status);
 
 // NOLINTNEXTLINE(performance-no-int-to-ptr): it is one
 inline HANDLE raw(const Handle& handle) { return reinterpret_cast<HANDLE>(handle.raw()); }
 
-/** Information on what a handle stands for, as a struct of winternl.h. */
+/** Reads information about a handle's entry, as a struct of winternl.h. */
 template <class Information>
 NTSTATUS query(const Handle& handle, FILE_INFORMATION_CLASS what, Information& out) {
   IO_STATUS_BLOCK io;
@@ -51,15 +52,15 @@ NTSTATUS set(const Handle& handle, FILE_INFORMATION_CLASS what, Information& inf
   return NtSetInformationFile(raw(handle), &io, &information, sizeof information, what);
 }
 
-/** Stands for the working directory; Windows has small negative numbers of its own. */
+/** Stands for the working directory. Windows uses small negative numbers itself. */
 inline constexpr intptr_t kWorkingDirectory = -100;
 
-/** A name as the kernel takes it: relative to `root`, which is null where it is a whole path. */
+/** A name in the form of the kernel: relative to `root`, or a whole path if `root` is null. */
 struct Name {
   std::u16string text;
   HANDLE root = nullptr;
 
-  /** 0 or a negative errno. */
+  /** Returns 0 or a negative errno. */
   int set(const Handle& directory, const char* name);
 
   [[nodiscard]] UNICODE_STRING string() {
@@ -68,7 +69,10 @@ struct Name {
   }
 };
 
-/** What others hold for a moment, as virus scanners do with what is new, is tried again for some time. */
+/**
+ * Repeats a call for some time if other programs hold an entry for a moment, as virus scanners do
+ * with new files.
+ */
 template <class Call>
 NTSTATUS patiently(Call call) {
   NTSTATUS status = call();
@@ -79,10 +83,10 @@ NTSTATUS patiently(Call call) {
   return status;
 }
 
-/** To know of an entry what there is to know. */
+/** The access needed to read metadata. */
 inline constexpr ACCESS_MASK kLook = FILE_READ_ATTRIBUTES | SYNCHRONIZE;
 
-/** How something is opened or made. */
+/** How an entry is opened or created. */
 struct How {
   ACCESS_MASK access;
   ULONG options = 0;
@@ -92,15 +96,18 @@ struct How {
 
 int open_name(const Handle& directory, const char* name, const How& how, Handle& out);
 
-/** What a reparse tag makes of an entry that Windows lists as a file or directory. */
+/** Returns the kind that a reparse tag gives to an entry listed as a file or directory. */
 Kind kind_of(ULONG attributes, ULONG tag);
 NTSTATUS tag_of(const Handle& handle, FILE_ATTRIBUTE_TAG_INFORMATION& out);
 
-/** Modes: whether a file is read-only, and in bits of their own what is hidden or the system's. */
+/**
+ * Returns a mode: whether a file is read-only, and in separate bits whether it is hidden or a
+ * system file.
+ */
 uint32_t mode_of(ULONG attributes, Kind kind);
 ULONG attributes_of(uint32_t mode, bool is_directory);
 
-/** A call to the file system by its code. `got`: how many bytes it gave. */
+/** Calls the file system by a code. `got`: the number of bytes returned. */
 NTSTATUS control(const Handle& handle, ULONG code, const void* in, size_t in_size,
                  void* out = nullptr, size_t out_size = 0, size_t* got = nullptr);
 

@@ -1,4 +1,4 @@
-// Windows: how names are opened, and what they are.
+// Windows: opens names, and finds the kinds of entries.
 
 #include <cerrno>
 #include <cstring>
@@ -11,7 +11,7 @@
 namespace fastcp::platform {
 namespace {
 
-/** Others may do to it what they like, as elsewhere. */
+/** Other programs may do everything with the file, as on other systems. */
 constexpr ULONG kShareAll = FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE;
 constexpr ULONG kOptions = FILE_SYNCHRONOUS_IO_NONALERT | FILE_OPEN_FOR_BACKUP_INTENT;
 
@@ -26,7 +26,7 @@ int Name::set(const Handle& directory, const char* name) {
     if (!to_path(name, text)) return -EILSEQ;
   } else {
     root = raw(directory);
-    if (std::strcmp(name, ".") == 0) return 0;  // the directory once more
+    if (std::strcmp(name, ".") == 0) return 0;  // the directory itself, opened once more
     if (!to_name(name, text)) return -EINVAL;
   }
   constexpr size_t kMost = 0x7fff;  // UNICODE_STRING counts bytes in 16 bits
@@ -50,7 +50,7 @@ int open_name(const Handle& directory, const char* name, const How& how, Handle&
   return 0;
 }
 
-/** What a reparse tag makes of an entry that Windows lists as a file or directory. */
+/** Returns the kind that a reparse tag gives to an entry listed as a file or directory. */
 Kind kind_of(ULONG attributes, ULONG tag) {
   const Kind plain = (attributes & FILE_ATTRIBUTE_DIRECTORY) != 0 ? Kind::directory : Kind::file;
   if ((attributes & FILE_ATTRIBUTE_REPARSE_POINT) == 0) return plain;
@@ -61,7 +61,8 @@ Kind kind_of(ULONG attributes, ULONG tag) {
     case kFifoTag: return Kind::fifo;
     case kCharacterDeviceTag: return Kind::character_device;
     case kBlockDeviceTag: return Kind::block_device;
-    // What a server keeps for later, compresses or has once for many looks like what it is.
+    // An entry that a server stores, or that is compressed or deduplicated, keeps the kind that it
+    // shows.
     default: return (tag & kSurrogateBit) != 0 ? Kind::unknown : plain;
   }
 }
@@ -75,7 +76,7 @@ uint32_t mode_of(ULONG attributes, Kind kind) {
   if ((attributes & FILE_ATTRIBUTE_HIDDEN) != 0) mode |= kHidden;
   if ((attributes & FILE_ATTRIBUTE_SYSTEM) != 0) mode |= kSystem;
   if (kind == Kind::directory)
-    return mode | kPermissions;  // of directories "read-only" means nothing
+    return mode | kPermissions;  // for directories "read-only" means nothing
   return mode | ((attributes & FILE_ATTRIBUTE_READONLY) != 0 ? 0444 : 0666);
 }
 

@@ -7,10 +7,10 @@
 namespace fastcp::platform {
 namespace {
 
-//                  junction                          link
-//   u32 tag, u16 length of what follows, u16 0
+//                  junction                          symlink
+//   u32 tag, u16 length of the rest, u16 0
 //   u16 offset and length of the name in use, u16 offset and length of the name to show
-//                                                    u32 1 where it is relative
+//                                                    u32 1 if it is relative
 //   names
 constexpr size_t kHead = 8, kOffsets = 8, kFlags = 4;
 constexpr uint32_t kRelative = 1;
@@ -42,8 +42,7 @@ uint32_t number_32(std::string_view data, size_t at) {
 
 std::string reparse_data(std::string_view text, LinkKind kind) {
   const bool junction = kind == LinkKind::junction;
-  const bool relative =
-      root_length(text) < 2;  // `/directory` is one of the drive that the link is on
+  const bool relative = root_length(text) < 2;  // `/directory` is on the drive of the symlink
   std::u16string used, shown;
   if (text.empty() || (junction && relative)) return {};
   if (relative) {
@@ -52,9 +51,9 @@ std::string reparse_data(std::string_view text, LinkKind kind) {
     shown = used;
   } else {
     if (!to_path(text, used)) return {};
-    // Without what the kernel has in front.
+    // Without the kernel's prefix.
     shown = used.starts_with(u"\\??\\UNC\\") ? u"\\" + used.substr(7) : used.substr(4);
-    // A volume by its number has no other name, and needs its slash.
+    // A volume given by its number has no other name, and needs its slash.
     if (text.ends_with('/') && !used.ends_with(u'\\')) used += u'\\';
   }
   // A junction's names end in a zero that is not counted.

@@ -1,5 +1,5 @@
-// Windows: what a link and a junction hold on disk (MS-FSCC 2.1.2, reparse data buffers). Knows no system
-// header, so that it can be tried anywhere.
+// Windows: the data of symlinks and junctions on disk (MS-FSCC 2.1.2, reparse data buffers).
+// Includes no system header, so that tests run on any system. Stateless: no locks.
 #pragma once
 
 #include <cstdint>
@@ -16,16 +16,16 @@ inline constexpr uint32_t kSocketTag = 0x80000023;
 inline constexpr uint32_t kFifoTag = 0x80000024;
 inline constexpr uint32_t kCharacterDeviceTag = 0x80000025;
 inline constexpr uint32_t kBlockDeviceTag = 0x80000026;
-/** Such a tag is of what stands for something else. */
+/** Set in tags of entries that stand for another entry. */
 inline constexpr uint32_t kSurrogateBit = 0x20000000;
 
-/** The most that the kernel takes. */
+/** The most bytes that the kernel accepts. */
 inline constexpr size_t kMostReparseData = 16 << 10;  // bytes
 
-/** What a link with this text holds; empty where there can be none. */
+/** Returns the reparse data of a symlink with this target; empty if there cannot be one. */
 std::string reparse_data(std::string_view text, LinkKind kind);
 
-/** The text of a link. False where it is none, or damaged. */
+/** Finds the target of a symlink. Returns false if the data is of another kind or damaged. */
 bool link_target(std::string_view data, std::string& text);
 
 }  // namespace fastcp::platform

@@ -11,7 +11,9 @@ constexpr std::u16string_view kLocal = u"\\??\\", kServer = u"\\??\\UNC\\";
 bool is_high(uint32_t unit) { return unit >= 0xd800 && unit < 0xdc00; }
 bool is_low(uint32_t unit) { return unit >= 0xdc00 && unit < 0xe000; }
 
-/** The bytes that a character takes whose first one this is; 0 where none begins so. */
+/**
+ * Returns the length in bytes of a character that begins with this byte; 0 if no character does.
+ */
 size_t length_of(uint8_t first) {
   if (first < 0x80) return 1;
   if (first < 0xc2) return 0;
@@ -20,7 +22,7 @@ size_t length_of(uint8_t first) {
   return first < 0xf5 ? 4 : 0;
 }
 
-/** One character at the beginning of `text`, and its length; 0 where it is none. */
+/** Decodes one character at the beginning of `text` and returns its length; 0 if it is invalid. */
 size_t decode(std::string_view text, uint32_t& code) {
   const auto byte = [&](size_t at) { return static_cast<uint8_t>(text[at]); };
   const size_t length = length_of(byte(0));
@@ -31,7 +33,7 @@ size_t decode(std::string_view text, uint32_t& code) {
     if ((byte(at) & 0xc0) != 0x80) return 0;
     code = code << 6 | (byte(at) & 0x3f);
   }
-  // Too long for what it holds, or too large.
+  // Longer than necessary for its value, or too large.
   constexpr uint32_t kLeast[] = {0, 0, 0x80, 0x800, 0x10000};
   return code < kLeast[length] || code > 0x10ffff ? 0 : length;
 }
@@ -101,7 +103,7 @@ bool to_path(std::string_view path, std::u16string& out) {
   } else {
     out = kLocal;
   }
-  // Of a drive's root the slash is part: without it it is the device.
+  // The slash is part of a drive's root. Without it the path names the device.
   while (path.size() > 3 && path.back() == '/') path.remove_suffix(1);
   if (!to_utf16(path, out)) return false;
   turn_slashes(out);
@@ -116,7 +118,7 @@ std::string from_path(std::u16string_view path) {
   } else if (path.starts_with(kLocal)) {
     path.remove_prefix(kLocal.size());
     const bool drive = path.size() >= 2 && path[1] == u':';
-    if (!drive) result = "//?/";  // a volume by its number, say
+    if (!drive) result = "//?/";  // for example a volume given by its number
   }
   append_utf8(result, path);
   std::replace(result.begin(), result.end(), '\\', '/');

@@ -1,8 +1,7 @@
-// Windows: names and paths as its kernel takes them. Knows no system header, so that it can be tried
-// anywhere.
+// Windows: names and paths in the form of its kernel. Includes no system header, so that tests run on any system.
 //
-// The engine's paths have slashes only (`C:/directory`, `//server/share`): lib/paths.ts turns them around.
-// Its names are UTF-8, in which half of a surrogate pair is kept as if it were a character (WTF-8).
+// The engine's paths have slashes only (`C:/directory`, `//server/share`); lib/walk/paths.ts converts them. Its names
+// are UTF-8, in which half of a surrogate pair is stored as if it were a character (WTF-8). Stateless: no locks.
 #pragma once
 
 #include <string>
@@ -12,19 +11,31 @@ namespace fastcp::platform {
 
 void append_utf8(std::string& to, std::u16string_view text);
 
-/** False where it is not UTF-8. */
+/** Returns false if the text is not UTF-8. */
 bool to_utf16(std::string_view text, std::u16string& out);
 
-/** One name in a directory. False where Windows would read more into it: a path, or a stream of a file. */
+/**
+ * Converts one name in a directory. Returns false if Windows would read more into it: a path, or a
+ * stream of a file.
+ */
 bool to_name(std::string_view name, std::u16string& out);
 
-/** A whole path: `C:/directory` is `\??\C:\directory`, which has no limit of 260 characters. */
+/**
+ * Converts a whole path: `C:/directory` is `\??\C:\directory`, which has no limit of 260
+ * characters.
+ */
 bool to_path(std::string_view path, std::u16string& out);
 
-/** The other way: `\??\UNC\server\share` is `//server/share`. Others only have their slashes turned. */
+/**
+ * Converts back: `\??\UNC\server\share` is `//server/share`. In other paths only the slashes
+ * change.
+ */
 std::string from_path(std::u16string_view path);
 
-/** How much of a path names its root: 3 of `C:/directory`, 1 of `/directory`; 0 where it is relative. */
+/**
+ * Returns the length of a path's root: 3 in `C:/directory`, 1 in `/directory`; 0 if the path is
+ * relative.
+ */
 size_t root_length(std::string_view path);
 
 }  // namespace fastcp::platform

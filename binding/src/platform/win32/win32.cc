@@ -1,9 +1,8 @@
-// Windows. Every path is one name relative to an open directory's handle, and no link is followed but where the
-// caller says so, as on Linux: nobody can lead a copy astray by a link, and no path is too long. A junction
-// is a link, too, whatever it leads to.
+// Windows. Every path is one name relative to an open directory's handle. Symlinks are followed only if the caller says
+// so, as on Linux. So nobody can lead a copy astray by a symlink, and no path is too long. A junction counts as a
+// symlink, whatever its target is.
 //
-// Modes are what Windows keeps of them: whether a file is read-only, and whether an entry is hidden or one of
-// the system's.
+// Modes are the part that Windows stores: whether a file is read-only, and whether an entry is hidden or a system file.
 
 #include <algorithm>
 #include <array>
@@ -35,7 +34,7 @@ bool is_same_entry(const Handle& one, const Handle& other) {
          first.dev == second.dev && first.ino == second.ino;
 }
 
-/** Opens something for its content. A link is -ELOOP unless it may be followed. */
+/** Opens an entry for its content. Returns -ELOOP for a symlink, unless it may be followed. */
 int open_content(const Handle& directory, const char* name, Follow follow, const How& how,
                  Handle& out) {
   if (follow == Follow::yes) return open_name(directory, name, how, out);
@@ -43,11 +42,11 @@ int open_content(const Handle& directory, const char* name, Follow follow, const
   itself.options |= FILE_OPEN_REPARSE_POINT;
   if (const int error = open_name(directory, name, itself, out); error < 0) return error;
   FILE_ATTRIBUTE_TAG_INFORMATION found;
-  if (!NT_SUCCESS(tag_of(out, found))) return 0;  // a file system that has no such thing
+  if (!NT_SUCCESS(tag_of(out, found))) return 0;  // a file system without reparse points
   if ((found.FileAttributes & FILE_ATTRIBUTE_REPARSE_POINT) == 0) return 0;
   const Kind kind = kind_of(found.FileAttributes, found.ReparseTag);
   if (kind != Kind::directory && kind != Kind::file) return -ELOOP;
-  // Its content is what a driver makes of it. Nobody may have put a link there meanwhile.
+  // A driver provides the content. Nobody may have put a symlink there meanwhile.
   const Handle looked = std::move(out);
   if (const int error = open_name(directory, name, how, out); error < 0) return error;
   return is_same_entry(looked, out) ? 0 : -ELOOP;
@@ -60,7 +59,7 @@ Time time_of(LARGE_INTEGER time) {
   return {seconds - kEpoch, static_cast<uint32_t>((ticks - seconds * kPerSecond) * 100)};
 }
 
-// --- listings: the kernel's records say too much, and not in UTF-8 ----------------------------
+// --- listings: the kernel's records have too much, and are not in UTF-8 ------------------------
 
 /** u16 size, u8 kind, the name and a zero. */
 constexpr size_t kRecordHead = 3;
@@ -105,17 +104,17 @@ int open_target_directory(const Handle& parent, const char* name, Follow follow,
   How how{kLook | FILE_WRITE_ATTRIBUTES, FILE_DIRECTORY_FILE};
   const int error = open_content(parent, name, follow, how, out);
   if (error != -EPERM) return error;
-  how.access = kLook;  // of somebody else's directory, in which something may be made all the same
+  how.access = kLook;  // another user's directory, which may allow new entries
   return open_content(parent, name, follow, how, out);
 }
 
-// Windows' kernel knows no '..'; the caller finds the directory from above.
+// Windows' kernel knows no '..'. The caller finds the directory from above.
 int open_source_parent(const Handle& /*directory*/, Handle& /*out*/) { return -EOPNOTSUPP; }
 int open_target_parent(const Handle& /*directory*/, Handle& /*out*/) { return -EOPNOTSUPP; }
 
 int64_t read_listing(const Handle& directory, char* buffer, size_t size) {
-  // A record of ours is less than half as long again as one of the kernel's, with the longest of names and
-  // three bytes for each character of it.
+  // The engine's record is less than half as long again as the kernel's. That holds for the longest
+  // of names with three bytes for each character.
   alignas(uint64_t) std::array<char, 16 << 10> found;
   const auto room = static_cast<ULONG>(std::min(found.size(), size / 3 * 2));
   IO_STATUS_BLOCK io{};
@@ -128,7 +127,8 @@ int64_t read_listing(const Handle& directory, char* buffer, size_t size) {
   for (size_t at = 0;;) {
     const auto* entry = reinterpret_cast<const FILE_FULL_DIR_INFORMATION*>(found.data() + at);
     const bool reparse = (entry->FileAttributes & FILE_ATTRIBUTE_REPARSE_POINT) != 0;
-    // There EaSize is the tag (MS-FSCC 2.4.14); where it is not set the entry is to be looked at.
+    // EaSize is the tag then (MS-FSCC 2.4.14). If it is not set, the engine has to look at the
+    // entry.
     const Kind kind = reparse && entry->EaSize == 0 ? Kind::unknown
                                                     : kind_of(entry->FileAttributes, entry->EaSize);
     const auto* name = reinterpret_cast<const char16_t*>(entry->FileName);
@@ -149,7 +149,7 @@ Listed parse_listing(const char* record) {
 // A volume is mounted on a directory by a junction, which is not followed.
 bool is_mount_point(const Handle& /*parent*/, const Handle& /*directory*/) { return false; }
 
-// A volume is that as a whole, and has a number of its own.
+// Only a whole volume is read-only, and it has a device number of its own.
 bool is_read_only(const Handle& /*directory*/) { return false; }
 
 bool is_append_only(const Handle& /*directory*/, const char* /*path*/) { return false; }
@@ -192,7 +192,7 @@ int set_directory_mode(const Handle& directory, uint32_t mode) { return set_mode
 int stat_handle(const Handle& handle, Stat& out) {
   FILE_ALL_INFORMATION all;
   const NTSTATUS status = query(handle, FileAllInformation, all);
-  // Its name has no room here.
+  // The name has no room here.
   if (!NT_SUCCESS(status) && status != STATUS_BUFFER_OVERFLOW) return error_of(status);
   const FILE_BASIC_INFORMATION& basic = all.BasicInformation;
   FILE_ATTRIBUTE_TAG_INFORMATION tag{};
@@ -200,7 +200,7 @@ int stat_handle(const Handle& handle, Stat& out) {
   IdInformation id;
   if (NT_SUCCESS(query(handle, kIdInformation, id))) {
     out.dev = id.volume;
-    out.ino = id.id[0] ^ id.id[1];  // the second is 0 but on ReFS
+    out.ino = id.id[0] ^ id.id[1];  // the second is 0 except on ReFS
   } else {
     FILE_FS_VOLUME_INFORMATION volume{};
     IO_STATUS_BLOCK io;
@@ -216,7 +216,7 @@ int stat_handle(const Handle& handle, Stat& out) {
   out.atime = time_of(basic.LastAccessTime);
   out.mtime = time_of(basic.LastWriteTime);
   out.ctime = time_of(basic.ChangeTime);
-  out.uid = out.gid = 0;  // Windows' owners are no numbers, and nobody's to give
+  out.uid = out.gid = 0;  // owners on Windows are not numbers, and cannot be set freely
   out.mode = mode_of(basic.FileAttributes, out.kind);
   return 0;
 }
@@ -253,7 +253,7 @@ int open_unnamed(const Handle& /*file*/, Handle& /*out*/) { return -EOPNOTSUPP; 
 
 int open_source_file(const Handle& directory, const char* name, Follow follow, bool& without_atime,
                      Handle& out) {
-  without_atime = false;  // Windows keeps them only where it was told to
+  without_atime = false;  // Windows records access times only if configured
   const How how{FILE_READ_DATA | kLook, FILE_NON_DIRECTORY_FILE | FILE_SEQUENTIAL_ONLY};
   return open_content(directory, name, follow, how, out);
 }
@@ -264,7 +264,7 @@ int open_entry(const Handle& directory, const char* name, Follow follow, Handle&
 }
 
 int create_file(const Handle& directory, const char* name, uint32_t mode, Handle& out) {
-  // Read-only from the beginning: that is for others, who open it later.
+  // Read-only from the beginning. That applies only to others, who open it later.
   const How how{FILE_WRITE_DATA | FILE_WRITE_ATTRIBUTES | kLook,
                 FILE_NON_DIRECTORY_FILE | FILE_OPEN_REPARSE_POINT, FILE_CREATE,
                 attributes_of(mode, false) | FILE_ATTRIBUTE_ARCHIVE};
@@ -279,7 +279,7 @@ ThreadUsage thread_usage() {
   const auto ns = [](FILETIME time) {
     return (static_cast<uint64_t>(time.dwHighDateTime) << 32 | time.dwLowDateTime) * 100;
   };
-  return {ns(kernel) + ns(user), 0};  // Windows does not tell what a thread had to wait for
+  return {ns(kernel) + ns(user), 0};  // Windows does not report the waits of a thread
 }
 
 namespace {
@@ -307,18 +307,18 @@ Time change_time_ceiling() {
 
 int64_t free_descriptors() {
   return 8192;
-}  // of 16 million handles; directories need not all be kept
+}  // of 16 million handles; directories need not all be open
 
 unsigned processor_count() {
   DWORD_PTR process = 0, system = 0;
   if (GetProcessAffinityMask(GetCurrentProcess(), &process, &system) == 0) return 1;
-  // No mask: more than 64.
+  // There is no mask: more than 64 processors.
   if (process == 0) return GetActiveProcessorCount(ALL_PROCESSOR_GROUPS);
   return std::max(1U, static_cast<unsigned>(std::popcount(uint64_t{process})));
 }
 
 std::string environment(const char* name) {
-  // Not getenv(): the C library's copy is older than what JavaScript has set.
+  // Not getenv(): the C library's copy is older than the changes that JavaScript has made.
   std::array<char, 256> value;
   const DWORD length = GetEnvironmentVariableA(name, value.data(), value.size());
   return length < value.size() ? std::string(value.data(), length) : "";
