@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
 import { findConflict, missingRequirements } from '../lib/request/conflicts.js';
 import { type Choice, groups, type Spelling, table } from '../lib/request/table.js';
@@ -83,10 +83,11 @@ export function parseArgs(argv: readonly string[]): Invocation {
   });
   const [only] = argv;
   if (argv.length === 1 && only === 'help' && !existsSync(only)) program.help();
+  const error = (text: string): never => program.error(`error: ${text}`);
+  refuseClusters(program, argv, error);
   program.parse(argv.map(withoutValue), { from: 'user' });
 
   const given = program.opts<Given>();
-  const error = (text: string): never => program.error(`error: ${text}`);
   const { sources, dest } = placesOf(program.args, given, error);
   const { compare = false, verbose = false, json = false, quiet = false } = given;
   if (compare && sources.length > 1) error('--compare takes two trees');
@@ -102,6 +103,32 @@ export function parseArgs(argv: readonly string[]): Invocation {
   };
 }
 
+/** Letters that mean something else in rsync, where they seldom stand alone. */
+const notInClusters: Record<string, string> = {
+  t: "rsync's -t is --preserve=timestamps; for cp's write --target-directory=DIR",
+  h: 'sizes are always human-readable; for the help write --help',
+};
+
+/** Refuses `-rt` and `-avh`: a reader of rsync's manual would not expect cp's -t, or the help. */
+function refuseClusters(
+  program: Command,
+  argv: readonly string[],
+  error: (text: string) => never,
+): void {
+  const longs = new Set<string | undefined>(program.options.map(({ long }) => long)).add('--help');
+  const end = argv.indexOf('--');
+  for (const word of end < 0 ? argv : argv.slice(0, end)) {
+    if (!/^-[A-Za-z]{2,}$/.test(word) || longs.has(`-${word}`)) continue;
+    for (const [letter, why] of Object.entries(notInClusters)) {
+      if (word.includes(letter)) error(`-${letter} in '${word}': ${why}`);
+    }
+  }
+}
+
+function isDirectory(word: string): boolean {
+  return statSync(pathOf(word), { throwIfNoEntry: false })?.isDirectory() === true;
+}
+
 /** Finds SRC and DEST among the words that are no options. */
 function placesOf(
   words: readonly string[],
@@ -112,6 +139,7 @@ function placesOf(
   if (into !== undefined) {
     if (exactly) error('-t cannot be combined with -T');
     if (sources.length === 0) error('missing argument SRC');
+    if (!isDirectory(into)) error(`-t: '${into}' is not a directory`);
     return { sources, dest: `${into}/` };
   }
   const dest = sources.pop();
@@ -289,7 +317,6 @@ const optionalValues = ['--atomic', '--snapshot', '--reflink', '--backup', '--pr
 /** The words of cp after --update=, as fastcp's options. */
 const updates: Record<string, string> = {
   '--update=older': '--update',
-  '--update=all': '--force',
   '--update=none': '--no-clobber',
   '--update=none-fail': '--error-on-exist',
 };
@@ -320,7 +347,7 @@ const commandOptions: Record<keyof typeof groups, Spelling[]> = {
     {
       group: 'metadata',
       flags: '-a, --archive',
-      help: 'preserve xattrs, ACLs and hard links as well',
+      help: '-p, and xattrs, ACLs and hard links',
       common: true,
     },
     { group: 'metadata', flags: '--no-preserve', help: 'do not even preserve modes' },
@@ -392,6 +419,7 @@ export function createProgram(all = false): Command {
     .configureHelp({
       visibleArguments: () => [],
       optionDescription: (option) => option.description,
+      optionTerm: (option) => option.flags.replace(' [=', '[='),
       // Without blank lines between groups it fits on a screen.
       formatItemList: (heading, items) => (items.length > 0 ? [heading, ...items] : []),
     })
@@ -464,16 +492,19 @@ function collectGlobs(value: string, previous?: string[]): string[] {
 /**
  * Parses words of cp, separated by commas. Without a value it returns the kinds that -p preserves, as in cp.
  */
-function preserveOf(list: string): true | PreserveKind[] {
-  if (list === '') return usual;
+function preserveOf(list: string, before?: unknown): true | PreserveKind[] {
+  const earlier = Array.isArray(before) ? (before as PreserveKind[]) : [];
+  if (before === true) return true;
+  if (list === '') return [...earlier, ...usual];
   const words = list.split(',');
   if (words.includes('all')) return true;
-  return words.map((word) => {
+  const added = words.map((word) => {
     const kind = Object.hasOwn(preserveWords, word) ? preserveWords[word] : undefined;
     if (kind) return kind;
     const known = Object.keys(preserveWords).join(', ');
     throw new InvalidArgumentError(`unknown attribute '${word}'; known are all, ${known}`);
   });
+  return [...earlier, ...added];
 }
 
 function choiceOf(

@@ -118,5 +118,5 @@ function directoryLines(directory: DirectoryDiagnosis): string[] {
 }
 
 function row(name: string, value: string): string {
-  return `  ${name.padEnd(22)}${escapeControls(value)}`;
+  return `  ${name.padEnd(24)}${escapeControls(value)}`;
 }

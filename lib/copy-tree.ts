@@ -63,6 +63,7 @@ export async function run(
       report.fail(error);
       events.push({ type: 'error', error });
     }
+    if (request.atomic) report.replaced = false;
     if (walk.roots.length > 0) await copyRoots(walk, answers, request, events, report);
     for (const warning of answers.unused(request)) {
       report.warn(warning);
@@ -99,7 +100,7 @@ async function copyRoots(
     if (await takeSnapshot(to, how, events, report)) return;
     await runEngine(to, answers, how, events, report);
   };
-  if (request.atomic && !request.dryRun) {
+  if (request.atomic) {
     // Loaded late, because it needs node:crypto, which takes 2 ms.
     const { replaceWhole } = await import('./atomic/index.js');
     await replaceWhole(walk, request, { events, report, copy });
@@ -137,6 +138,10 @@ class Job extends Promise<CopyResult> implements CopyJob {
     super((resolve) => resolve(copied));
     this.#events = events;
     this.#report = report;
+    // An iteration throws it; one that was left does not, and then nobody has handled it.
+    events.onFailure = () => {
+      this.catch(() => {});
+    };
   }
 
   get result(): CopyResult {
@@ -154,7 +159,6 @@ class Job extends Promise<CopyResult> implements CopyJob {
   }
 
   [Symbol.asyncIterator](): AsyncIterator<CopyEvent> {
-    this.catch(() => {}); // the iteration throws it
     this.#events.listen();
     return this.#events;
   }

@@ -62,7 +62,7 @@ export interface CopyOptions {
   quickCheck?: boolean | undefined;
   /**
    * Make DEST like SRC: `sync`, and delete from DEST what SRC does not have. Excluded entries of DEST stay. Rejects with
-   * `ERR_FASTCP_MIRROR` if DEST is the root directory, a home directory, a directory above SRC, or has a repository of
+   * `ERR_FASTCP_DEST_PROTECTED` if DEST is the root directory, a home directory, a directory above SRC, or has a repository of
    * its own. Default `false`.
    */
   mirror?: boolean | undefined;
@@ -303,7 +303,8 @@ export interface CopyResult extends CopyCounters {
  * - `ERR_FS_CP_SOCKET`: A socket; `fastcp/fs` only.
  * - `ERR_FS_CP_UNKNOWN`: An entry of no known kind.
  * - `ERR_FS_EISDIR`: SRC is a directory, and `recursive` is not set; `fastcp/fs` only.
- * - `ERR_FASTCP_MIRROR`: A mirror would empty a directory that nobody means, or delete a repository.
+ * - `ERR_FASTCP_DEST_PROTECTED`: A mirror or an atomic replacement would empty a directory that nobody means, or delete a
+ *   repository; or an atomic replacement selects nothing.
  * - `ERR_FASTCP_MOUNT_POINT`: A file system is mounted where fastcp would delete or replace a directory.
  * - `ERR_FASTCP_APPEND_ONLY`: The directory is append-only, so nothing in it can be replaced.
  * - `ERR_FASTCP_DEST_IS_LINK`: `atomic`: DEST is a symlink.
@@ -330,7 +331,7 @@ export type FastcpErrorCode =
   | 'ERR_FS_CP_SOCKET'
   | 'ERR_FS_CP_UNKNOWN'
   | 'ERR_FS_EISDIR'
-  | 'ERR_FASTCP_MIRROR'
+  | 'ERR_FASTCP_DEST_PROTECTED'
   | 'ERR_FASTCP_MOUNT_POINT'
   | 'ERR_FASTCP_APPEND_ONLY'
   | 'ERR_FASTCP_DEST_IS_LINK'

@@ -7,6 +7,7 @@
  *
  * The next copy to the same DEST removes the container of a killed process.
  */
+import { randomBytes } from 'node:crypto';
 import { constants } from 'node:os';
 import { unlessAborted } from '../engine/abort.js';
 import type { EventQueue } from '../engine/events.js';
@@ -14,10 +15,10 @@ import { copyTimes } from '../engine/native.js';
 import type { Report } from '../engine/result.js';
 import { CopyError, errorOf, lossWarning, refuse } from '../errors.js';
 import type { Request } from '../request/options.js';
-import type { CopyWarning } from '../types.js';
+import type { CopyResult, CopyWarning } from '../types.js';
 import { isWithin } from '../walk/mounts.js';
-import { showPath } from '../walk/paths.js';
-import type { Root, Walk } from '../walk/walk.js';
+import { directoryOf, join, showPath, trimSlashes } from '../walk/paths.js';
+import { type Root, selects, type Walk } from '../walk/walk.js';
 import { Container } from './container.js';
 import {
   canExchange,
@@ -53,6 +54,13 @@ export async function replaceWhole(
   };
   report.replaced = false;
   const root = walk.roots[0] as Root;
+  if (request.dryRun) {
+    // Planned as a new tree, as the real run makes one; DEST itself stays unread.
+    const name = Buffer.from(`.fastcp-${randomBytes(8).toString('hex')}`);
+    const tree = join(directoryOf(trimSlashes(root.dest)), name);
+    await copy(inContainer(walk, root, { tree }), request);
+    return;
+  }
   const { signal } = request;
   // Excludes errors of copy() and the reason of an abort: both are the user's.
   const own = <T>(step: Promise<T>): Promise<T> =>
@@ -65,6 +73,7 @@ export async function replaceWhole(
     const how = await own(reuseOld(target, container.tree, request));
     await copy(inContainer(walk, root, container), how);
     if (report.result.errorCount > 0) return;
+    if (selects(request) && isEmpty(report.result)) await refuseNothing(root, target, walk);
     report.replaced = await own(place(container, target, root, walk, request));
     if (!report.replaced) return;
     const lost = keepTimes(root, target, request, walk);
@@ -78,6 +87,18 @@ export async function replaceWhole(
     if (await exists(container.ready)) await container.release();
     else await remove(container, warn);
   }
+}
+
+function isEmpty(result: CopyResult): boolean {
+  const { files, directories, symlinks, hardLinks, special, unchanged } = result;
+  return directories <= 1 && files + symlinks + hardLinks + special + unchanged === 0;
+}
+
+/** A selection that selects nothing is a mistake: an empty tree must not take the place of DEST. */
+async function refuseNothing({ src, dest }: Root, target: Buffer, { shown }: Walk): Promise<void> {
+  if (!(await exists(target))) return;
+  const why = 'nothing is selected, so an empty tree would replace the destination';
+  throw refuse('ERR_FASTCP_DEST_PROTECTED', why, shown.src(src), shown.dest(dest));
 }
 
 async function prepare(
@@ -143,7 +164,7 @@ function noExchange({ src, dest }: Root, { shown }: Walk, why: string): CopyErro
 }
 
 /** Returns the walk with the container as its target. Messages still name DEST. */
-function inContainer(walk: Walk, root: Root, { tree }: Container): Walk {
+function inContainer(walk: Walk, root: Root, { tree }: Pick<Container, 'tree'>): Walk {
   const { src, dest } = walk.shown;
   const own = (path: Buffer): Buffer =>
     isWithin(path, tree) ? Buffer.concat([root.dest, path.subarray(tree.length)]) : path;

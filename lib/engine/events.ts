@@ -32,6 +32,9 @@ export class EventQueue implements AsyncIterator<CopyEvent> {
   /** Called when there is room again. */
   onRoom: () => void = () => {};
 
+  /** Called when the copy fails, if a reader will be told. */
+  onFailure: () => void = () => {};
+
   /** Called when a reader starts to listen. Earlier events are dropped. */
   listen(): void {
     this.#iterated = true;
@@ -91,6 +94,7 @@ export class EventQueue implements AsyncIterator<CopyEvent> {
 
   /** Called after the last event. `failure`: the rejection of the copy, which the reader gets once. */
   end(failure?: { thrown: unknown }): void {
+    if (failure && this.heard) this.onFailure();
     this.#ended = true;
     this.#failure = failure;
     clearTimeout(this.#watch);

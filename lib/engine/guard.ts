@@ -11,7 +11,7 @@ const repositories = ['.git', '.hg', '.svn'];
 
 /**
  * Rejects with `ERR_FS_CP_EINVAL` if a root's DEST lies within its SRC and is not excluded. Rejects
- * with `ERR_FASTCP_MIRROR` if a mirror would delete a repository that SRC does not have.
+ * with `ERR_FASTCP_DEST_PROTECTED` if a mirror would delete a repository that SRC does not have.
  */
 export async function refuseBySelection(
   { roots, shown }: Walk,
@@ -24,16 +24,19 @@ export async function refuseBySelection(
       const why = 'the destination is inside the source; exclude it to copy everything else';
       throw refuse('ERR_FS_CP_EINVAL', why, src, dest);
     }
-    if (!request.mirror || request.compares || root.kind !== 'directory') continue;
+    const deletes = request.mirror || request.atomic;
+    if (!deletes || request.compares || root.kind !== 'directory') continue;
     for (const name of repositories.map((one) => Buffer.from(one))) {
       if (
         !(await isThere(join(root.dest, name))) ||
         (await run(existing(join(root.src, name), false)))
       )
         continue;
-      if (!request.deleteExcluded && (await answers.isExcluded(root, [name]))) continue;
-      const why = `a mirror would delete the repository of the destination; exclude '${name}' to keep it`;
-      throw refuse('ERR_FASTCP_MIRROR', why, src, dest);
+      const keeps = request.mirror && !request.deleteExcluded;
+      if (keeps && (await answers.isExcluded(root, [name]))) continue;
+      const remedy = request.mirror ? `exclude '${name}' to keep it` : `remove '${name}' first`;
+      const why = `this would delete the repository of the destination; ${remedy}`;
+      throw refuse('ERR_FASTCP_DEST_PROTECTED', why, src, dest);
     }
   }
 }

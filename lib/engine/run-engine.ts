@@ -1,5 +1,6 @@
 /** Runs one copy in the engine, from its start to the end of its last worker. */
 
+import { isPromise } from 'node:util/types';
 import type { Request } from '../request/options.js';
 import { nativeFlags, reflinkModes } from '../request/table.js';
 import type { CopyResult, EntryEvent } from '../types.js';
@@ -77,7 +78,8 @@ export function runEngine(
         const complete = ended && (report.result.errorCount === 0 || request.onError !== 'stop');
         report.total = complete ? total && report.counters.scanned : total?.known();
         try {
-          onProgress(report.progress);
+          const answer: unknown = onProgress(report.progress);
+          if (isPromise(answer)) answer.catch(stop);
         } catch (thrown) {
           stop(thrown);
         }

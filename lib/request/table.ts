@@ -101,15 +101,15 @@ export const table = {
   }),
   checksum: flag({
     native: true,
-    cli: cli('existing', '--checksum', '--sync, and compare the content of every file'),
+    cli: cli('existing', '--checksum', 'like --sync, but compare every content'),
   }),
   quickCheck: flag({
     native: true,
-    cli: cli('existing', '--quick-check', '--sync, and trust equal size and mtime, as rsync does'),
+    cli: cli('existing', '--quick-check', 'like --sync, but trust equal size and mtime'),
   }),
   update: flag({
     native: true,
-    cli: cli('existing', '-u, --update', "replace a file only if SRC's is newer", 'common'),
+    cli: cli('existing', '-u, --update', 'only replace older files; preserve timestamps', 'common'),
   }),
   force: on({ native: true }),
   errorOnExist: flag({
@@ -119,7 +119,7 @@ export const table = {
   backup: choice(
     backupModes,
     undefined,
-    cli('existing', '--backup [=how]', 'rename what is replaced: numbered or existing'),
+    cli('existing', '--backup [=how]', 'keep replaced files: existing (f~) or numbered'),
   ),
   atomic: other(
     cli('existing', '--atomic [=two-step]', 'replace DEST as a whole, or not at all', 'common'),
@@ -127,11 +127,13 @@ export const table = {
   reuse: choice(
     reuseModes,
     undefined,
-    cli('existing', '--reuse <how>', 'with --atomic: take equal files over, by clone or hard-link'),
+    cli('existing', '--reuse <how>', 'with --atomic: reuse equal files of the old DEST'),
   ),
   parents: on({ cli: cli('existing', '--no-mkpath', 'fail if a parent of DEST is missing') }),
 
-  preserve: other(cli('metadata', '--preserve [=list]', 'preserve the listed kinds')),
+  preserve: other(
+    cli('metadata', '--preserve [=list]', 'mode,timestamps,ownership,xattr,links or all'),
+  ),
   preserveTimestamps: flag(),
   strict: flag({
     native: true,
@@ -161,7 +163,7 @@ export const table = {
   snapshot: choice(
     snapshotModes,
     'never',
-    cli('content', '--snapshot [=when]', 'copy by one snapshot: always, auto or never'),
+    cli('content', '--snapshot [=when]', 'copy the tree as one btrfs or APFS snapshot'),
   ),
   fsync: flag({
     native: true,

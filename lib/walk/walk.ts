@@ -42,8 +42,8 @@ export function* findRoots(request: Request): Steps<Walk> {
   const into = several || endsInSlash(dest);
 
   if (request.mirror && !request.compares && isRoot(dest)) {
-    const why = 'a mirror would empty the root directory';
-    throw refuse('ERR_FASTCP_MIRROR', why, shown.src(sources[0] ?? dest), shown.dest(dest));
+    const why = 'this would delete everything else in the root directory';
+    throw refuse('ERR_FASTCP_DEST_PROTECTED', why, shown.src(sources[0] ?? dest), shown.dest(dest));
   }
   const roots: Root[] = [];
   const errors: CopyError[] = [];
@@ -67,7 +67,7 @@ export function* findRoots(request: Request): Steps<Walk> {
     for (const one of request.compares ? [] : subjects) {
       inside = yield* refuseIntoItself(one, target, shown.src(src), shown.dest(target), request);
     }
-    if (request.mirror && !request.compares) {
+    if ((request.mirror || request.atomic) && !request.compares) {
       yield* refuseToEmpty(src, target, shown.src(src), shown.dest(target));
     }
     const kind = kindOf(found);
@@ -246,7 +246,12 @@ function* refuseToEmpty(
   const there = yield* existing(target, true);
   if (!there?.isDirectory()) return;
   const refuseAs = (what: string): never => {
-    throw refuse('ERR_FASTCP_MIRROR', `a mirror would empty ${what}`, srcPath, destPath);
+    throw refuse(
+      'ERR_FASTCP_DEST_PROTECTED',
+      `this would delete everything else in ${what}`,
+      srcPath,
+      destPath,
+    );
   };
   const real = yield* realpath(target);
   if (isRoot(real)) refuseAs('the root directory');

@@ -19,6 +19,7 @@ export function comingFrom(): string {
     .concat('\n');
 }
 
-function line({ habit, fastcp, does }: Habit): string {
-  return `| \`${cell(habit)}\` | \`${cell(fastcp)}\` | ${cell(does)} |`;
+function line({ habit, fastcp, does, refused }: Habit): string {
+  const result = does === 'refused' && refused ? `refused: ${refused}` : does;
+  return `| \`${cell(habit)}\` | \`${cell(fastcp)}\` | ${cell(result)} |`;
 }

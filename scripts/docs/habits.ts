@@ -37,6 +37,12 @@ export const habits: readonly Section[] = [
         does: "the same, but a replaced file gets SRC's mode: `cp` writes into the old file, fastcp replaces it",
       },
       {
+        habit: 'cp -r a/. b/',
+        fastcp: 'fastcp a b',
+        like: 'cp -r --remove-destination a/. b/',
+        does: 'the same, without the slash: `fastcp a/. b/` would create `b/a`',
+      },
+      {
         habit: 'cp -rT a b',
         fastcp: 'fastcp -rT a b',
         like: 'cp -rT --remove-destination a b',
@@ -308,7 +314,7 @@ export const habits: readonly Section[] = [
         habit: 'rsync -a --delete a/ b',
         fastcp: 'fastcp -a --delete a b',
         refused: '--delete requires --sync; --mirror stands for both',
-        does: 'refused: `--mirror` says it in one word',
+        does: 'refused: `--delete` needs `--sync`; write `--mirror`',
       },
       {
         habit: 'rsync -a --delete --exclude node_modules --exclude /extra a/ b',

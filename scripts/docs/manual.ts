@@ -68,7 +68,7 @@ const others: Section[] = [
     items: [
       ['0', 'done; with `--compare`: no difference'],
       ['1', 'something failed, and the rest was copied; with `--compare`: there are differences'],
-      ['2', 'wrong usage: nothing was done'],
+      ['2', 'wrong usage: nothing was done; with --compare also: something could not be read'],
       [
         '129, 130, 143, 152',
         'interrupted by SIGHUP (a closed terminal), SIGINT (Ctrl-C), SIGTERM or SIGXCPU; another signal, a second later, kills. Under `nohup` SIGHUP still interrupts: use `setsid` instead',

@@ -76,7 +76,7 @@ describe('what becomes of paths', () => {
     ['--preserve a dest', ['a'], 'dest'],
     ['--backup a dest', ['a'], 'dest'],
     ['--update a dest', ['a'], 'dest'],
-    ['-t dir a b', ['a', 'b'], 'dir/'],
+    ['-t / a b', ['a', 'b'], '//'],
     ['-aT a dir//', ['a'], 'dir'],
     ['-T a /', ['a'], '/'],
     ['-- --atomic --snapshot', ['--atomic'], '--snapshot'],

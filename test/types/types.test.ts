@@ -77,7 +77,7 @@ describe('an editor', () => {
   });
 
   test.each([
-    ['error', ['ENOENT', 'ERR_FS_CP_EINVAL', 'ERR_FASTCP_MIRROR']],
+    ['error', ['ENOENT', 'ERR_FS_CP_EINVAL', 'ERR_FASTCP_DEST_PROTECTED']],
     ['warning', ['SOCKET_SKIPPED', 'HARD_LINKS_NOT_PRESERVED']],
   ])('completes codes of an %s', (name, wanted) => {
     const at = text.indexOf(`${name}.code === '`) + `${name}.code === '`.length;

@@ -144,7 +144,7 @@ describe.runIf(hasWine).each(versions)('Node %s', (version: Version) => {
     ['errors', 'errors\\directory\\x', {}, { code: 'ERR_FS_CP_EINVAL' }],
     ['errors', 'plain', {}, { code: 'ERR_FS_CP_DIR_TO_NON_DIR' }],
     ['plain', 'errors\\directory', {}, { code: 'ERR_FS_CP_NON_DIR_TO_DIR', errno: -4068 }],
-    ['errors', 'C:\\', { mirror: true }, { code: 'ERR_FASTCP_MIRROR' }],
+    ['errors', 'C:\\', { mirror: true }, { code: 'ERR_FASTCP_DEST_PROTECTED' }],
     ['plain', 'x', { reflink: 'always' }, { code: 'ENOTSUP', errno: -4049 }],
     ['errors', 'x', { snapshot: 'always' }, { code: 'ERR_FASTCP_NO_SNAPSHOT' }],
     ['errors', 'x', { atomic: true }, { code: 'ERR_FASTCP_NO_EXCHANGE' }],

@@ -137,7 +137,7 @@ const name: { [K in WarningCode]?: string } = { SOCKET_SKIPPED: 'socket' };
 export const warned = (warning: CopyWarning): string => name[warning.code] ?? warning.message;
 // @ts-expect-error a code that there is not
 const wrong: WarningCode = 'SOCKET_SKIPED';
-const known: ErrorCode[] = ['ENOENT', 'ERR_FS_CP_EINVAL', 'ERR_FASTCP_MIRROR'];
+const known: ErrorCode[] = ['ENOENT', 'ERR_FS_CP_EINVAL', 'ERR_FASTCP_DEST_PROTECTED'];
 // @ts-expect-error a code that there is not
 known.push('ERR_FASTCP_MIROR');
 // @ts-expect-error a code of warnings
@@ -147,7 +147,7 @@ try {
 } catch (error) {
   if (!(error instanceof CopyError)) throw error;
   sure<Same<typeof error.path, string | undefined>>(true);
-  if (error.code === 'ERR_FASTCP_MIRROR' || error.code === 'EOWNERDEAD')
+  if (error.code === 'ERR_FASTCP_DEST_PROTECTED' || error.code === 'EOWNERDEAD')
     console.log(error.result?.files, wrong);
 }
 
