@@ -99,7 +99,7 @@ const exercises = {
     assert.strictEqual(one.ino, other.ino);
   },
   async 'rules and a filter'({ src, dest }) {
-    const filter = async (entry) =>
+    const filter = async (_src, _dest, entry) =>
       entry.kind !== 'directory' || !entry.path.includes('directory 3');
     await copyTree(src, dest, { gitignore: true, filter });
     const names = Object.keys(picture(dest)).filter((name) => name.endsWith('.txt'));

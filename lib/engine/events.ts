@@ -134,11 +134,16 @@ export class EventQueue implements AsyncIterator<CopyEvent> {
     });
   }
 
-  /** The loop was left: the job continues without a reader. */
+  /**
+   * The loop was left: the job continues without a reader. If the job has failed already and the reader has not come to
+   * that, leaving the loop throws it.
+   */
   return(): Promise<IteratorResult<CopyEvent>> {
+    const failure = this.#failure;
     this.#events = [];
     this.end();
     this.onRoom();
+    if (failure) return Promise.reject(failure.thrown);
     return Promise.resolve({ value: undefined, done: true });
   }
 }

@@ -13,7 +13,7 @@ import {
 import { join } from 'node:path';
 import { beforeEach, describe, expect, test, vi } from 'vitest';
 import { copyTree } from '../../lib/index.js';
-import type { CopyEvent } from '../../lib/types.js';
+import type { CopyEvent, CopyOptions } from '../../lib/types.js';
 import { containers, digest, makeUniform } from '../support/atomic.js';
 import { COMMAND, copyInChild, type Ended, run } from '../support/child.js';
 import { differences, readTree } from '../support/compare.js';
@@ -416,8 +416,12 @@ describe('refuses', () => {
     ['a link to a directory', 'mkdir x; ln -s x dest', 'ERR_FASTCP_DEST_IS_LINK'],
     ['a link to nothing', 'ln -s x dest', 'ERR_FASTCP_DEST_IS_LINK'],
     ['a file', 'echo x > dest', 'ERR_FS_CP_DIR_TO_NON_DIR'],
-    ['a directory that SRC is in', 'mkdir dest; mv src dest/src', 'ERR_FS_CP_EINVAL'],
-    ['one that SRC is deep in', 'mkdir -p dest/x/y; mv src dest/x/y/src', 'ERR_FS_CP_EINVAL'],
+    ['a directory that SRC is in', 'mkdir dest; mv src dest/src', 'ERR_FASTCP_DEST_PROTECTED'],
+    [
+      'one that SRC is deep in',
+      'mkdir -p dest/x/y; mv src dest/x/y/src',
+      'ERR_FASTCP_DEST_PROTECTED',
+    ],
   ])('%s', async (_, command, code) => {
     execFileSync('sh', ['-ec', command], { cwd: at });
     const before = [...readTree(at)];
@@ -426,12 +430,39 @@ describe('refuses', () => {
     expect([...readTree(at)]).toEqual(before);
   });
 
+  test.each<[string, CopyOptions]>([
+    ['include', { include: 'nothing-has-this-name' }],
+    ['exclude', { exclude: '*' }],
+    ['filter', { filter: (_src, _dest, { path }) => path === '' }],
+  ])('a selection that selects nothing: %s', async (_, options) => {
+    makeFiles(dest, { precious: 'old' });
+    const before = [...readTree(at)];
+    const copying = copyTree(src, dest, { atomic: true, ...options });
+    await expect(copying).rejects.toMatchObject(refusal('ERR_FASTCP_DEST_PROTECTED'));
+    expect([...readTree(at)]).toEqual(before);
+  });
+
+  test.each(['.git', '.hg', '.svn'])(
+    'a repository in DEST that SRC does not have: %s',
+    async (name) => {
+      makeFiles(dest, { [`${name}/HEAD`]: 'x', file: 'old' });
+      const before = [...readTree(at)];
+      for (const dryRun of [true, false]) {
+        const copying = copyTree(src, dest, { atomic: true, dryRun });
+        await expect(copying).rejects.toMatchObject({ code: 'ERR_FASTCP_DEST_PROTECTED' });
+      }
+      expect([...readTree(at)]).toEqual(before);
+      makeFiles(src, { [`${name}/HEAD`]: 'y' });
+      expect(await copyTree(src, dest, { atomic: true })).toMatchObject({ replaced: true });
+    },
+  );
+
   test('SRC in DEST by a bind mount', async (context) => {
     needRoot(context);
     execFileSync('sh', ['-ec', 'mkdir -p dest/a/b; mkdir mounted'], { cwd: at });
     await whileMounted(['--bind', dest], join(at, 'mounted'), async () => {
       const copy = copyTree(join(at, 'mounted/a/b'), dest, { atomic: true });
-      await expect(copy).rejects.toMatchObject(refusal('ERR_FS_CP_EINVAL'));
+      await expect(copy).rejects.toMatchObject(refusal('ERR_FASTCP_DEST_PROTECTED'));
     });
     expect(existsSync(join(dest, 'a/b'))).toBe(true);
   });

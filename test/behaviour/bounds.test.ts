@@ -29,7 +29,7 @@ test.each(nodes)(
     const code = `
       let go;
       const held = new Promise((resolve) => { go = resolve; });
-      const filter = ({ kind }) => kind === 'directory' || held.then(() => true);
+      const filter = (_src, _dest, { kind }) => kind === 'directory' || held.then(() => true);
       const job = copyTree(given.src, given.dest, { mirror: true, filter });
       const size = () => fs.statSync(given.log).size;
       let seen = -1;
@@ -37,7 +37,7 @@ test.each(nodes)(
       const listed = new Set(fs.readFileSync(given.log, 'utf8').match(/^getdents64 .*dest.*$/gm)).size;
       go();
       const { deleted, errorCount } = await job;
-      answer({ listed, removed, errorCount });`;
+      answer({ listed, deleted, errorCount });`;
     const env = { LD_PRELOAD: buildShim(work), FAULT_ROOT: work, FAULT_LOG: log, FAULT_TRACE: '1' };
     const ended = await runChild<{ listed: number }>(node, code, { src, dest, log }, env);
     expect(ended).toMatchObject({

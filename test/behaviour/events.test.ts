@@ -1,3 +1,4 @@
+import { cpSync, mkdirSync, writeFileSync } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -177,6 +178,20 @@ describe('for await', () => {
       caught.push(error);
     }
     expect(caught).toEqual([expected]);
+  });
+
+  test('left by a break does not hide that the job fails', async () => {
+    const code = `
+      process.on('unhandledRejection', (error) => { answer(error.code); });
+      const job = copyTree(given.src, given.dest, { entries: true });
+      try { for await (const event of job) break; } catch (error) { answer(error.code); }
+      await sleep(2000);`;
+    mkdirSync(join(dest, 'in the way'), { recursive: true });
+    const conflict = join(cwd, `conflict-${made}`);
+    cpSync(small, conflict, { recursive: true });
+    writeFileSync(join(conflict, 'in the way'), '');
+    const ended = await runChild(nodes[0]?.path ?? '', code, { src: conflict, dest });
+    expect(ended.answer).toBe('ERR_FS_CP_NON_DIR_TO_DIR');
   });
 
   test('of errors that do not end the job ends', async () => {

@@ -684,7 +684,7 @@ describe('refused', () => {
         (e) => e,
       );
       expect(error).toMatchObject({ code: 'ERR_FASTCP_DEST_PROTECTED' });
-      expect(error.message).toMatch(/would empty (the root|a home|your home)/);
+      expect(error.message).toMatch(/would delete everything else in (the root|a home|your home)/);
     }
   });
 

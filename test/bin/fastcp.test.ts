@@ -41,8 +41,8 @@ test('--help-all has what --help has, and the rest', async () => {
       '--fail-fast',
       '--no-preserve',
       '--fsync',
-      '--atomic [=two-step]',
-      '--snapshot [=when]',
+      '--atomic[=two-step]',
+      '--snapshot[=when]',
       '--doctor',
     ]),
   );

@@ -37,12 +37,14 @@ test('a warning is flat', () => {
 
 test('progress comes at most every 100 ms', async () => {
   const times = [5, 50, 104, 105, 190, 400, 450].map(progressAt);
-  const lines = await linesOf({ entries: false }, times);
+  const lines = await linesOf({ entries: false, progress: true }, times);
   expect(lines.map((line) => line.durationMs)).toEqual([5, 105, 400, 0]);
 });
 
-test('progress can be left out', async () => {
-  expect(await linesOf({ entries: false, progress: false }, [progressAt(5)])).toHaveLength(1);
+test('progress comes only if it is asked for', async () => {
+  for (const asked of [{}, { progress: false }]) {
+    expect(await linesOf({ entries: false, ...asked }, [progressAt(5)])).toHaveLength(1);
+  }
 });
 
 test('entries come where they are asked for', async () => {
@@ -52,7 +54,7 @@ test('entries come where they are asked for', async () => {
 
 test('the result comes last, its errors whole', async () => {
   const [result] = await linesOf({ entries: false }, []);
-  expect(result).toMatchObject({ type: 'result', files: 3, interrupted: true });
+  expect(result).toMatchObject({ type: 'result', files: 3, outcome: 'interrupted', exitCode: 130 });
   expect(result?.errors).toMatchObject([{ code: 'EACCES', message: 'EACCES: permission denied' }]);
 });
 

@@ -22,5 +22,5 @@ test('man shows it', async (context) => {
   expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
   expect(stdout).toMatch(/^ +fastcp - copies directory trees/m);
   expect(stdout).toMatch(/^ +--sync\s+skip unchanged files, and preserve timestamps$/m);
-  expect(stdout).toMatch(/^ +--backup \[=how\]\n +rename what is replaced/m);
+  expect(stdout).toMatch(/^ +--backup \[=how\]\n +keep replaced files/m);
 });
