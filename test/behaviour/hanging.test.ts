@@ -56,7 +56,7 @@ describe.each(nodes)('$name', ({ path: node }) => {
       let asked = 0;
       let begin;
       const begun = new Promise((resolve) => { begin = resolve; });
-      const filter = ({ kind }) => {
+      const filter = (_src, _dest, { kind }) => {
         if (kind === 'directory') return true;
         if (++asked === ${DIRECTORIES}) begin();
         return begun.then(() => true);
