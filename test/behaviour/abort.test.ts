@@ -215,10 +215,13 @@ describe('a signal that aborts', () => {
     const controller = new AbortController();
     const job = copyTree(src, newDest(), { signal: controller.signal });
     let events = 0;
-    for await (const event of job) {
-      events++;
-      if (event.type === 'progress' && event.files > 1000) controller.abort('enough');
-    }
+    const iterating = (async () => {
+      for await (const event of job) {
+        events++;
+        if (event.type === 'progress' && event.files > 1000) controller.abort('enough');
+      }
+    })();
+    await expect(iterating).rejects.toBe('enough');
     expect(events).toBeGreaterThan(0);
     await expect(job).rejects.toBe('enough');
   });
