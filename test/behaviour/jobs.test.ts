@@ -252,7 +252,8 @@ describe.each(nodes)('$name', ({ path: node }) => {
         fs.readFileSync('/proc/self/task/' + task + '/syscall', 'latin1').startsWith('257 ');
       let held = [];
       let goOn;
-      const filter = () => {
+      const filter = (_src, _dest, { path }) => {
+        if (path === '') return true;
         if (held.length === 0) held = [0, 1].map(() => fs.promises.open(fifo, 'r'));
         return new Promise((resolve) => { goOn = () => resolve(true); });
       };
