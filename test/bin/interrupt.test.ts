@@ -56,7 +56,7 @@ describe.skipIf(process.platform === 'win32')('a signal', () => {
     expect({ exitCode, stderr }).toEqual({ exitCode: 130, stderr: '' });
     const lines = stdout.trimEnd().split('\n');
     const events = lines.map((line) => JSON.parse(line));
-    expect(events.at(-1)).toMatchObject({ type: 'result', interrupted: true });
+    expect(events.at(-1)).toMatchObject({ type: 'result', outcome: 'interrupted', exitCode: 130 });
     expect(events.at(-1).files).toBeLessThan(30_000);
   });
 

@@ -96,10 +96,10 @@ async function copyInTurns() {
   const random = randomNumbers(seed);
   const filters = {
     none: undefined,
-    now: ({ name }) => !name.endsWith('7'),
-    later: async ({ name }) => {
+    now: (_src, _dest, { path }) => path === '' || !path.endsWith('7'),
+    later: async (_src, _dest, { path }) => {
       if (random() < 0.5) await sleep(random() * 40);
-      return !name.endsWith('7');
+      return path === '' || !path.endsWith('7');
     },
   };
   const names = Object.keys(filters);
