@@ -77,7 +77,7 @@ describe('bash', () => {
     screen.type('a\\ ');
     screen.press('Tab');
     await screen.until(
-      /^\$ fastcp --only-ignored --sparse always a-directory\/file {1,2}--snapshot=auto a\\ file/,
+      /^\$ fastcp --only-ignored --sparse always a-directory\/file {1,2}--snapshot=auto a\\ fil/,
     );
   });
 });
