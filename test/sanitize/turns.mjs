@@ -114,7 +114,11 @@ async function copyInTurns() {
     const job = copyTree(src, to, { filter, signal, entries, mirror: random() < 0.2 });
     const aborts = random() < 0.2;
     if (aborts) setTimeout(() => controller.abort(), random() * 10);
-    if (entries) for await (const _ of job) if (random() < 0.1) break;
+    const read = async () => {
+      for await (const _ of job) if (random() < 0.1) break;
+    };
+    // An abort is thrown to the reader as well.
+    if (entries) await read().catch((reason) => assert.equal(reason, signal.reason));
     const { errors } = await job.catch((reason) => {
       assert.equal(reason, signal.reason);
       return { errors: [] };
