@@ -83,7 +83,7 @@ const kinds = {
     assert.deepEqual(readdirSync(dest).sort(), readdirSync(src).sort());
   },
   async 'with answers'(src, dest, round) {
-    const filter = async ({ name }) => {
+    const filter = async (_src, _dest, { name }) => {
       if (name.endsWith('7')) await sleep(1);
       return !name.endsWith('3');
     };
