@@ -21,6 +21,12 @@ export function readArguments(): string[] {
   );
 }
 
+/** Returns the words in which options are looked for: all words before `--`. */
+export function beforeDashes(words: readonly string[]): readonly string[] {
+  const end = words.indexOf('--');
+  return end < 0 ? words : words.slice(0, end);
+}
+
 /** Returns the path that a word stands for. */
 export function pathOf(word: string): string | Buffer {
   return escaped.test(word) ? encode(word) : word;

@@ -26,7 +26,7 @@ const pages = readdirSync(join(root, 'docs'))
   .map((name) => `docs/${name}`);
 const files = [
   ...['README.md', 'SECURITY.md', 'CONTRIBUTING.md', 'CHANGELOG.md', ...pages.sort()],
-  ...['lib/types.ts', 'lib/request/table.ts', 'bin/args.ts'],
+  ...['lib/types.ts', 'lib/request/table.ts', 'bin/program.ts'],
 ];
 
 const faults = [];

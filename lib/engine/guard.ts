@@ -24,16 +24,15 @@ export async function refuseBySelection(
       const why = 'the destination is inside the source; exclude it to copy everything else';
       throw refuse('ERR_FS_CP_EINVAL', why, src, dest);
     }
-    const deletes = request.mirror || request.atomic;
-    if (!deletes || request.compares || root.kind !== 'directory') continue;
+    const deletes = (request.mirror || request.atomic) && !request.compares;
+    if (!deletes || root.kind !== 'directory') continue;
+    const keepsExcluded = request.mirror && !request.deleteExcluded;
     for (const name of repositories.map((one) => Buffer.from(one))) {
-      if (
-        !(await isThere(join(root.dest, name))) ||
-        (await run(existing(join(root.src, name), false)))
-      )
-        continue;
-      const keeps = request.mirror && !request.deleteExcluded;
-      if (keeps && (await answers.isExcluded(root, [name]))) continue;
+      const isLost =
+        (await isThere(join(root.dest, name))) &&
+        !(await run(existing(join(root.src, name), false))) &&
+        !(keepsExcluded && (await answers.isExcluded(root, [name])));
+      if (!isLost) continue;
       const remedy = request.mirror ? `exclude '${name}' to keep it` : `remove '${name}' first`;
       const why = `this would delete the repository of the destination; ${remedy}`;
       throw refuse('ERR_FASTCP_DEST_PROTECTED', why, src, dest);

@@ -89,7 +89,6 @@ const otherNames: Record<string, keyof CopyOptions> = {
   ignoreFiles: 'ignoreFileNames',
   delete: 'mirror',
   hardlink: 'hardLink',
-  verify: 'verify',
   timestamps: 'preserveTimestamps',
   progress: 'onProgress',
   mode: 'preserve',

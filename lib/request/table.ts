@@ -32,8 +32,6 @@ export interface Spelling {
 export interface Flag {
   type: 'flag';
   default: boolean;
-  /** The engine has a flag of the same name. */
-  native?: true;
   cli?: Spelling;
 }
 
@@ -51,11 +49,9 @@ export interface Other {
   cli?: Spelling;
 }
 
-type Common = Omit<Flag, 'type' | 'default'>;
-
-const flag = (more: Common = {}): Flag => ({ type: 'flag', default: false, ...more });
+const flag = (cli?: Spelling): Flag => ({ type: 'flag', default: false, ...(cli && { cli }) });
 /** An option that is true unless it is switched off. */
-const on = (more: Common = {}): Flag => ({ type: 'flag', default: true, ...more });
+const on = (cli?: Spelling): Flag => ({ type: 'flag', default: true, ...(cli && { cli }) });
 const choice = <T extends string>(
   choices: readonly [T, ...T[]],
   fallback: T | undefined,
@@ -64,58 +60,43 @@ const choice = <T extends string>(
 const other = (cli?: Spelling): Other => ({ type: 'other', ...(cli && { cli }) });
 
 /** Creates a spelling: group, flags, help, and whether the option is common. */
-function cli(group: keyof typeof groups, flags: string, help: string, common?: 'common'): Spelling {
+export function cli(
+  group: keyof typeof groups,
+  flags: string,
+  help: string,
+  common?: 'common',
+): Spelling {
   return { group, flags, help, ...(common && { common: true as const }) };
 }
 
 export const table = {
-  gitignore: flag({
-    cli: cli('select', '--gitignore', 'exclude .git and everything that git ignores', 'common'),
-  }),
-  onlyIgnored: flag({
-    cli: cli('select', '--only-ignored', 'copy only what git ignores'),
-  }),
+  gitignore: flag(
+    cli('select', '--gitignore', 'exclude .git and everything that git ignores', 'common'),
+  ),
+  onlyIgnored: flag(cli('select', '--only-ignored', 'copy only what git ignores')),
   include: other(cli('select', '--include <glob>', 'copy only matches (repeatable)', 'common')),
   exclude: other(cli('select', '--exclude <glob>', 'exclude matches (repeatable)', 'common')),
   ignoreFileNames: other(
     cli('select', '--ignore-file-name <name>', 'also read rules from files of this name'),
   ),
   filter: other(),
-  oneFileSystem: flag({
-    native: true,
-    cli: cli('select', '-x, --one-file-system', 'do not enter mount points in SRC'),
-  }),
+  oneFileSystem: flag(cli('select', '-x, --one-file-system', 'do not enter mount points in SRC')),
   shard: other(cli('select', '--shard <i/n>', 'copy only part i of n, counted from 1')),
 
-  sync: flag({
-    native: true,
-    cli: cli('existing', '--sync', 'skip unchanged files, and preserve timestamps', 'common'),
-  }),
-  mirror: flag({
-    native: true,
-    cli: cli('existing', '--mirror', '--sync, and delete what SRC does not have', 'common'),
-  }),
-  deleteExcluded: flag({
-    native: true,
-    cli: cli('existing', '--delete-excluded', 'with --mirror: also delete excluded entries'),
-  }),
-  checksum: flag({
-    native: true,
-    cli: cli('existing', '--checksum', 'like --sync, but compare every content'),
-  }),
-  quickCheck: flag({
-    native: true,
-    cli: cli('existing', '--quick-check', 'like --sync, but trust equal size and mtime'),
-  }),
-  update: flag({
-    native: true,
-    cli: cli('existing', '-u, --update', 'only replace older files; preserve timestamps', 'common'),
-  }),
-  force: on({ native: true }),
-  errorOnExist: flag({
-    native: true,
-    cli: cli('existing', '--error-on-exist', 'keep existing entries, and fail if there are any'),
-  }),
+  sync: flag(cli('existing', '--sync', 'skip unchanged files, and preserve timestamps', 'common')),
+  mirror: flag(cli('existing', '--mirror', '--sync, and delete what SRC does not have', 'common')),
+  deleteExcluded: flag(
+    cli('existing', '--delete-excluded', 'with --mirror: also delete excluded entries'),
+  ),
+  checksum: flag(cli('existing', '--checksum', 'like --sync, but compare every content')),
+  quickCheck: flag(cli('existing', '--quick-check', 'like --sync, but trust equal size and mtime')),
+  update: flag(
+    cli('existing', '-u, --update', 'only replace older files; preserve timestamps', 'common'),
+  ),
+  force: on(),
+  errorOnExist: flag(
+    cli('existing', '--error-on-exist', 'keep existing entries, and fail if there are any'),
+  ),
   backup: choice(
     backupModes,
     undefined,
@@ -129,26 +110,18 @@ export const table = {
     undefined,
     cli('existing', '--reuse <how>', 'with --atomic: reuse equal files of the old DEST'),
   ),
-  parents: on({ cli: cli('existing', '--no-mkpath', 'fail if a parent of DEST is missing') }),
+  parents: on(cli('existing', '--no-mkpath', 'fail if a parent of DEST is missing')),
 
   preserve: other(
     cli('metadata', '--preserve [=list]', 'mode,timestamps,ownership,xattr,links or all'),
   ),
   preserveTimestamps: flag(),
-  strict: flag({
-    native: true,
-    cli: cli('metadata', '--strict', 'fail if metadata cannot be preserved'),
-  }),
-  dereference: flag({
-    native: true,
-    cli: cli('metadata', '-L, --dereference', 'copy the targets of symlinks'),
-  }),
+  strict: flag(cli('metadata', '--strict', 'fail if metadata cannot be preserved')),
+  dereference: flag(cli('metadata', '-L, --dereference', 'copy the targets of symlinks')),
   verbatimSymlinks: on(),
   recursive: on(),
-  hardLink: flag({ cli: cli('metadata', '-l, --link', 'create hard links instead of copies') }),
-  symlink: flag({
-    cli: cli('metadata', '-s, --symbolic-link', 'create symlinks instead of copies'),
-  }),
+  hardLink: flag(cli('metadata', '-l, --link', 'create hard links instead of copies')),
+  symlink: flag(cli('metadata', '-s, --symbolic-link', 'create symlinks instead of copies')),
 
   reflink: choice(
     reflinkModes,
@@ -165,22 +138,13 @@ export const table = {
     'never',
     cli('content', '--snapshot [=when]', 'copy the tree as one btrfs or APFS snapshot'),
   ),
-  fsync: flag({
-    native: true,
-    cli: cli('content', '--fsync', 'wait until everything is on disk'),
-  }),
-  verify: flag({
-    native: true,
-    cli: cli('content', '--verify', 'read back what was written, and compare'),
-  }),
+  fsync: flag(cli('content', '--fsync', 'wait until everything is on disk')),
+  verify: flag(cli('content', '--verify', 'read back what was written, and compare')),
   concurrency: other(cli('content', '-j, --jobs <n>', 'use at most n threads')),
   onError: choice(onErrorModes, 'stop'),
   signal: other(),
-  dryRun: flag({
-    native: true,
-    cli: cli('output', '--dry-run', 'print what would be done, and write nothing', 'common'),
-  }),
-  entries: flag({ native: true }),
+  dryRun: flag(cli('output', '--dry-run', 'print what would be done, and write nothing', 'common')),
+  entries: flag(),
   onProgress: other(),
 } satisfies { [K in keyof Required<CopyOptions>]: Flag | Choice<string> | Other };
 

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { createProgram } from '../../bin/args.js';
+import { createProgram } from '../../bin/program.js';
 import { createDoctorProgram } from '../../bin/doctor.js';
 import manifest from '../../package.json' with { type: 'json' };
 

@@ -4,7 +4,7 @@ import type { Manual, Section } from './manual.js';
 export function toMarkdown({ synopsis, description, sections }: Manual): string {
   return [
     '# Command line',
-    '<!-- written by `npm run docs` from bin/args.ts and scripts/docs/manual.ts -->',
+    '<!-- written by `npm run docs` from bin/program.ts and scripts/docs/manual.ts -->',
     `\`\`\`\n${synopsis.join('\n')}\n\`\`\``,
     ...description.map((text) => text.replace(/\n/g, ' ')),
     'Options may stand anywhere; after `--` everything is a path. [again.md](again.md), ' +

@@ -29,7 +29,7 @@ test.for([
   ['docs/errors.md', '| a link | |', "'link': write symlink or hard link"],
   ['README.md', 'It works, too.', "', too': write also"],
   ['lib/types.ts', '/** Follows\n * links. */', "'links': write symlink or hard link"],
-  ['bin/args.ts', "const help = 'of a folder';", "'folder': write directory"],
+  ['bin/program.ts', "const help = 'of a folder';", "'folder': write directory"],
 ])('in %s: %s', ([file = '', text = '', fault = '']) => {
   appendFileSync(join(work, file), `\n${text}\n`);
   const { status, stderr } = lint();

@@ -1,0 +1,90 @@
+/** Declares the options of the command line: those of the library's table, and its own. */
+import { Command, Option } from 'commander';
+import { type Choice, cli, groups, type Spelling, table } from '../lib/request/table.js';
+import type { CopyOptions } from '../lib/types.js';
+import { insteadOf } from './habits.js';
+import { withParser } from './values.js';
+
+/** Options that only the command line has. */
+const commandOptions: readonly Spelling[] = [
+  cli('select', '--include-from <file>', 'read globs to include from a file'),
+  cli('select', '--exclude-from <file>', 'read globs to exclude from a file'),
+  cli('existing', '--delete', 'with --sync: the same as --mirror'),
+  cli('existing', '-n, --no-clobber', 'keep existing entries', 'common'),
+  cli('existing', '-b', 'the same as --backup'),
+  cli('existing', '-t, --target-directory <dir>', 'copy every SRC into this directory'),
+  cli('metadata', '-p', 'preserve modes, timestamps and owners', 'common'),
+  cli('metadata', '-a, --archive', '-p, and xattrs, ACLs and hard links', 'common'),
+  cli('metadata', '--no-preserve', 'do not even preserve modes'),
+  cli('metadata', '-d', 'preserve hard links'),
+  cli('content', '--fail-fast', 'stop at the first error'),
+  cli('output', '--compare', 'copy nothing, print how SRC and DEST differ', 'common'),
+  cli('output', '-v, --verbose', 'print every entry, and why it is excluded', 'common'),
+  cli('output', '-q, --quiet', 'print errors only'),
+  cli('output', '--json', 'print JSON, one object per line', 'common'),
+  cli('output', '--progress', 'show progress, also in CI and in pipes'),
+  cli('output', '--no-progress', 'show no progress'),
+  cli('output', '--doctor', 'with DIR [DIR2]: show what the file systems support'),
+  cli('output', '--completions <shell>', 'print completions for a shell'),
+  cli('output', '-V, --version', 'print the version', 'common'),
+];
+
+/** Options of cp and rsync that name fastcp's default. */
+const habits = ['-r, --recursive', '-R', '-P, --no-dereference', '--mkpath', '-f, --force'];
+
+/**
+ * Creates the parser. With `all` the help also has the options that few people need. The others fit on a
+ * screen.
+ */
+export function createProgram(all = false): Command {
+  const program = new Command('fastcp')
+    .usage('[options] SRC... DEST')
+    .description(
+      "Copies directory trees. SRC's content lands at DEST's own path, merged with\n" +
+        'what is there. With DEST/ (a slash) or several SRCs, each lands inside.',
+    )
+    .argument('[paths...]');
+  for (const group of Object.keys(groups) as (keyof typeof groups)[]) {
+    program.optionsGroup(all ? groups[group] : 'Options:');
+    for (const [name, { cli, ...spec }] of Object.entries(table)) {
+      if (cli?.group !== group) continue;
+      const option = new Option(cli.flags, cli.help).hideHelp(!all && !cli.common);
+      const choices = spec.type === 'choice' ? (spec as Choice<string>).choices : undefined;
+      program.addOption(withParser(option, name as keyof CopyOptions, choices));
+    }
+    for (const { flags, help, common } of commandOptions.filter((one) => one.group === group)) {
+      const option = new Option(flags, help).hideHelp(!all && !common);
+      program.addOption(withParser(option, option.attributeName()));
+    }
+  }
+  program.optionsGroup(all ? groups.output : 'Options:');
+  for (const flags of habits) program.addOption(named(flags, `habit${flags}`));
+  return program
+    .addOption(named('-T, --no-target-directory', 'noTargetDirectory'))
+    .addOption(new Option('--help-all', 'print this help with all options').hideHelp(!all))
+    .helpOption('-h, --help', 'print this help; --help-all prints all options')
+    .addHelpText('after', '\nExample: fastcp node_modules /cache/node_modules')
+    .configureHelp({
+      visibleArguments: () => [],
+      optionDescription: (option) => option.description,
+      optionTerm: (option) => option.flags.replace(' [=', '[='),
+      // Without blank lines between groups it fits on a screen.
+      formatItemList: (heading, items) => (items.length > 0 ? [heading, ...items] : []),
+    })
+    .configureOutput({
+      outputError: (text, write) => {
+        const known = program.options.map(({ long }) => long ?? '');
+        write(insteadOf(text, known).replace(/^error:/, 'fastcp:'));
+      },
+    })
+    .showHelpAfterError("Try 'fastcp --help'.")
+    .exitOverride();
+}
+
+/** Creates a flag that no help shows. Commander would treat a flag with `no-` as the negation of another. */
+function named(flags: string, name: string): Option {
+  const option = new Option(flags).hideHelp();
+  option.attributeName = () => name;
+  option.negate = false;
+  return option;
+}

@@ -1,0 +1,93 @@
+/** Refuses options that contradict each other, in the user's spelling. */
+import type { Command, Option } from 'commander';
+import { findConflict, missingRequirements } from '../lib/request/conflicts.js';
+import type { CopyOptions } from '../lib/types.js';
+import { beforeDashes } from './arguments.js';
+
+/** Spellings of options whose names differ from the library's, or that only the command line has. */
+const spelledFor: Partial<Record<keyof CopyOptions, string[]>> = {
+  force: ['clobber', 'errorOnExist'],
+  preserve: ['preserve', 'archive', 'p', 'd'],
+  hardLink: ['link'],
+  symlink: ['symbolicLink'],
+  backup: ['backup', 'b'],
+  mirror: ['mirror', 'delete'],
+  sync: ['sync', 'checksum', 'quickCheck'],
+  ignoreFileNames: ['ignoreFileName'],
+  concurrency: ['jobs'],
+  onError: ['failFast'],
+  parents: ['mkpath'],
+};
+
+/** Options that have a meaning for `--compare`, as commander names them. */
+const meantToCompare = [
+  'compare',
+  ...['gitignore', 'onlyIgnored', 'ignoreFileName', 'include', 'exclude', 'oneFileSystem'],
+  ...['includeFrom', 'excludeFrom', 'progress'],
+  ...['p', 'd', 'archive', 'preserve', 'dereference', 'jobs', 'failFast', 'json', 'quiet'],
+];
+
+/** Letters that mean something else in rsync, where they seldom stand alone. */
+const notInClusters: Record<string, string> = {
+  t: "rsync's -t is --preserve=timestamps; for cp's write --target-directory=DIR",
+  h: 'sizes are always human-readable; for the help write --help',
+};
+
+/** Refuses `-rt` and `-avh`: a reader of rsync's manual would not expect cp's -t, or the help. */
+export function refuseClusters(
+  program: Command,
+  argv: readonly string[],
+  error: (text: string) => never,
+): void {
+  const longs = new Set<string | undefined>(program.options.map(({ long }) => long)).add('--help');
+  for (const word of beforeDashes(argv)) {
+    if (!/^-[A-Za-z]{2,}$/.test(word) || longs.has(`-${word}`)) continue;
+    for (const [letter, why] of Object.entries(notInClusters)) {
+      if (word.includes(letter)) error(`-${letter} in '${word}': ${why}`);
+    }
+  }
+}
+
+/** Refuses options that exclude each other, and those that need another one. */
+export function refuseConflicts(
+  program: Command,
+  argv: readonly string[],
+  copy: CopyOptions,
+  compare: boolean,
+): void {
+  const given = program.options.filter(
+    (one) => program.getOptionValueSource(one.attributeName()) === 'cli',
+  );
+  const find = (...attributes: string[]): Option | undefined =>
+    given.find((one) => attributes.includes(one.attributeName()));
+  const error = (text: string): never => program.error(`error: ${text}`);
+  /** The spelling of a library option that the user gave. */
+  const typed = (name: keyof CopyOptions): string => {
+    const option = find(...(spelledFor[name] ?? [name]));
+    return option ? typedAs(option, argv) : `--${name}`;
+  };
+
+  const [quiet, loud] = [find('quiet'), find('verbose', 'json')];
+  if (quiet && loud) {
+    error(`${typedAs(quiet, argv)} cannot be combined with ${typedAs(loud, argv)}`);
+  }
+  const other = given.find((one) => !meantToCompare.includes(one.attributeName()));
+  if (compare && other) error(`--compare cannot be combined with ${typedAs(other, argv)}`);
+  const conflict = findConflict(copy);
+  if (conflict) {
+    const because = conflict.why && `: ${conflict.why}`;
+    error(`${typed(conflict.name)} cannot be combined with ${typed(conflict.other)}${because}`);
+  }
+  for (const [name, needed] of missingRequirements(copy)) {
+    const { long } = program.options.find((one) => one.attributeName() === needed) ?? {};
+    error(`${typed(name)} requires ${long}`);
+  }
+}
+
+/** Returns the short or the long form, whichever was typed. */
+function typedAs({ short, long }: Option, argv: readonly string[]): string {
+  const isLong = beforeDashes(argv).some(
+    (word) => long && (word === long || word.startsWith(`${long}=`)),
+  );
+  return isLong || !short ? (long ?? short ?? '') : short;
+}
