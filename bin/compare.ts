@@ -19,14 +19,13 @@ export async function runCompare(invocation: Invocation): Promise<number> {
   const release = abortOnSignals(abort);
   try {
     const result = await compare(invocation, abort.signal);
-    for (const error of result.errors) await err.line(`fastcp: ${errorText(error, 'compare')}`);
-    await (invocation.output.json ? printJson(result, out) : print(result, invocation, out));
+    await (invocation.output.json ? printJson(result, out) : print(result, invocation, out, err));
     return exitCodeOf(result);
   } catch (error) {
     if (error instanceof Interruption) return error.exitCode;
-    const text = usageError(error) ?? `fastcp: ${errorText(error as Error, 'compare')}`;
-    await err.line(text);
-    if (invocation.output.json && error instanceof CopyError) await printJson(failed(error), out);
+    const { json } = invocation.output;
+    if (json && error instanceof CopyError) await printJson(failed(error), out);
+    else await err.line(usageError(error) ?? complaint(error as Error));
     return 2;
   } finally {
     release();
@@ -65,7 +64,15 @@ const words: Record<Difference['type'], string> = {
   metadata: 'differ in metadata:',
 };
 
-async function print(result: CompareResult, { output }: Invocation, out: Output): Promise<void> {
+const complaint = (error: Error): string => `fastcp: ${errorText(error, 'compare')}`;
+
+async function print(
+  result: CompareResult,
+  { output }: Invocation,
+  out: Output,
+  err: Output,
+): Promise<void> {
+  for (const error of result.errors) await err.line(complaint(error));
   if (output.quiet) return;
   for (const { type, a, b } of result.differences) {
     const paths = type === 'onlyInA' ? [a] : type === 'onlyInB' ? [b] : [a, b];
@@ -81,6 +88,7 @@ async function printJson(result: CompareResult, out: Output): Promise<void> {
     await out.line(toJsonLine({ type: 'difference', difference: type, ...one }));
   }
   const errors = result.errors.map(serializeError);
+  for (const error of errors) await out.line(toJsonLine({ type: 'error', ...error }));
   const exitCode = exitCodeOf(result);
   const outcome = exitCode === 2 ? 'failed' : 'done';
   const end = { type: 'result', version: jsonVersion, outcome, exitCode };

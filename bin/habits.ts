@@ -45,7 +45,7 @@ const instead: Record<string, string> = {
   '--max-delete': 'use --mirror --dry-run to see what would be deleted',
   '--ignore-errors': `${always}: only directories that cannot be read protect their copies`,
   '--link-dest --copy-dest --compare-dest': 'use --atomic --reuse=hard-link or --reuse=clone',
-  '--files-from': 'use --include-from',
+  '--files-from': 'use --include-from, which reads globs',
   '--filter --cvs-exclude -C -F': 'use --gitignore, --ignore-file-name, --include and --exclude',
   '--relative': 'write the path in DEST',
   '--dirs --no-recursive': 'fastcp copies directories with everything in them; use --exclude',

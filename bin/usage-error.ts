@@ -11,16 +11,22 @@ export function usageError(error: unknown): string | undefined {
 
 /** `"options.onlyIgnored" property` becomes `--only-ignored`, `"src" argument` becomes SRC. */
 export function asOptions(message: string): string {
-  const named = message.replace(
-    /The "options\.(\w+?)s?(?:\[\d+\])?" property/g,
-    (_, name: string) => {
-      return `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
-    },
-  );
-  return named
+  return message
+    .replace(/The "options\.(\w+?)s?(?:\[\d+\])?" property/g, (_, name: string) => optionOf(name))
     .replace(/The "(src|dest)(?:\[\d+\])?" argument/, (_, name: string) => name.toUpperCase())
     .replace(
       / must be (?:'auto' or 'never'|false) with (.*)\. Received .*/,
-      ' cannot be combined with $1',
+      (_, other: string) => ` cannot be combined with ${obstacleOf(other)}`,
     );
+}
+
+function optionOf(name: string): string {
+  return `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
+}
+
+/** `sparse 'always', why` becomes `--sparse=always: why`. */
+function obstacleOf(text: string): string {
+  const [, name, value, why] = /^(\w+)(?: '(\w+)')?(?:, which (.*))?$/.exec(text) ?? [];
+  if (name === undefined) return text;
+  return `${optionOf(name)}${value ? `=${value}` : ''}${why ? `: it ${why}` : ''}`;
 }

@@ -54,11 +54,18 @@ export function withParser(option: Option, name: string, choices?: readonly stri
       return option.choices(['all', ...Object.keys(preserveWords)]).argParser(preserveOf);
     case 'concurrency':
       return option.argParser(parseJobs);
+    case 'targetDirectory':
+      return option.argParser(once);
     case 'completions':
       return option.choices([...shells]);
     default:
       return option;
   }
+}
+
+function once(value: string, previous?: string): string {
+  if (previous === undefined) return value;
+  throw new InvalidArgumentError(`'${previous}' and '${value}': only one directory is possible`);
 }
 
 function collect(value: string, previous: string[] = []): string[] {

@@ -197,6 +197,8 @@ export const conflicts: readonly [keyof CopyOptions, keyof CopyOptions, why?: st
   ['sync', 'errorOnExist', 'a sync replaces what differs'],
   ['update', 'force', 'it would replace nothing'],
   ['update', 'errorOnExist', 'it would replace nothing'],
+  ['backup', 'force', 'nothing would be replaced'],
+  ['backup', 'errorOnExist', 'nothing would be replaced'],
   ['atomic', 'force', 'nothing of the old DEST stays'],
   ['atomic', 'errorOnExist', 'nothing of the old DEST stays'],
   ['atomic', 'update', 'nothing of the old DEST stays'],

@@ -455,7 +455,7 @@ export const habits: readonly Section[] = [
       {
         habit: 'rsync -a --files-from=wanted a/ new',
         fastcp: 'fastcp -p --files-from=wanted a new',
-        refused: 'use --include-from',
+        refused: 'use --include-from, which reads globs',
         does: 'refused',
       },
     ],
