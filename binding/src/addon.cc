@@ -393,17 +393,19 @@ Napi::Value slots_taken(const Napi::CallbackInfo& info) {
 /**
  * In a worker, Engine::run() turns an exception into an error of the copy. Elsewhere an exception
  * reaches a noexcept function or Node-API, and so this handler. The handler says why the process
- * ends.
+ * ends. Without an exception there was no memory even for one.
  */
 std::terminate_handler handle_before = nullptr;
 [[noreturn]] void end_out_of_memory() {
+  bool out_of_memory = true;
   try {
     if (const auto thrown = std::current_exception()) std::rethrow_exception(thrown);
   } catch (const std::bad_alloc&) {
-    std::fputs("fastcp: out of memory\n", stderr);
   } catch (...) {
-    if (handle_before != nullptr) handle_before();
+    out_of_memory = false;
   }
+  if (out_of_memory) std::fputs("fastcp: out of memory\n", stderr);
+  if (!out_of_memory && handle_before != nullptr) handle_before();
   std::abort();
 }
 
