@@ -6,6 +6,7 @@
 #include <system_error>
 #include <utility>
 
+#include "engine/base/listing.h"
 #include "platform/platform.h"
 
 namespace fastcp {
@@ -28,9 +29,8 @@ constexpr size_t kListing = 32 << 10;
 struct Level {
   Handle directory;
   Stat stat{};
-  std::string names{};  // of subdirectories in the listed part, each ended by a NUL
+  std::string names{};  // of subdirectories, each ended by a NUL
   size_t next = 0;      // in `names`: the next one to enter
-  bool listed = false;  // to the end
 };
 
 class Walk {
@@ -53,8 +53,6 @@ class Walk {
         const std::string name = level.names.c_str() + level.next;
         level.next += name.size() + 1;
         if (!enter(name, Follow::no)) return false;
-      } else if (!level.listed) {
-        list(level);
       } else if (!leave()) {
         return false;
       }
@@ -76,17 +74,14 @@ class Walk {
       if (!levels_.empty() && level.stat.dev != levels_.back().stat.dev) return true;
     }
     if (error < 0) return true;  // the copy cannot list it either, and reports that
+    list(level);
     levels_.push_back(std::move(level));
     return levels_.size() <= kOpen || suspend(levels_[levels_.size() - 1 - kOpen]);
   }
 
-  /**
-   * Closes a directory that leave() will reopen. First reads all its names, because the position in
-   * the listing is lost.
-   */
-  bool suspend(Level& level) {
+  /** Closes a directory that leave() will reopen. */
+  static bool suspend(Level& level) {
     if (!level.directory.is_open()) return true;
-    while (!level.listed && !stopped_) list(level);
     const bool known = platform::stat_handle(level.directory, level.stat) == 0;
     level.directory.close();
     return known;
@@ -104,24 +99,15 @@ class Walk {
            found.ino == parent.stat.ino;
   }
 
-  /** Reads the next part of a listing. */
   void list(Level& level) {
     char* buffer = reinterpret_cast<char*>(buffer_.data());
-    const int64_t size = platform::read_listing(level.directory, buffer, kListing);
-    level.listed = size <= 0;
-    if (level.next == level.names.size()) {
-      level.names.clear();
-      level.next = 0;
-    }
-    for (int64_t at = 0; at < size;) {
-      const Listed entry = platform::parse_listing(buffer + at);
-      at += static_cast<int64_t>(entry.size);
-      if (std::strcmp(entry.name, ".") == 0 || std::strcmp(entry.name, "..") == 0) continue;
+    list_entries(level.directory, buffer, kListing, [&](const char*, const Listed& entry) {
       entries_++;
       if (is_directory(level.directory, entry)) {
         level.names.append(entry.name, std::strlen(entry.name) + 1);
       }
-    }
+      return !stopped_;
+    });
   }
 
   static bool is_directory(const Handle& parent, const Listed& entry) {
