@@ -40,8 +40,8 @@ export function createProgram(all = false): Command {
   const program = new Command('fastcp')
     .usage('[options] SRC... DEST')
     .description(
-      "Copies directory trees. SRC's content lands at DEST's own path, merged with\n" +
-        'what is there. With DEST/ (a slash) or several SRCs, each lands inside.',
+      "Copies directory trees. SRC's content is merged into DEST itself.\n" +
+        'With DEST/ (a slash) or several SRCs, each SRC lands inside DEST.',
     )
     .argument('[paths...]');
   for (const group of Object.keys(groups) as (keyof typeof groups)[]) {

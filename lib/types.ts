@@ -5,7 +5,7 @@
 export type PathLike = string | Buffer | URL;
 
 /**
- * What a copy can preserve of an entry besides its content: permission bits; mtime and atime; owner and group; extended
+ * Metadata of an entry that a copy can preserve: permission bits; mtime and atime; owner and group; extended
  * attributes, ACLs and capabilities; hard links between files of SRC.
  */
 export type PreserveKind = 'mode' | 'timestamps' | 'ownership' | 'xattrs' | 'hardLinks';
@@ -61,7 +61,7 @@ export interface CopyOptions {
    */
   quickCheck?: boolean | undefined;
   /**
-   * Make DEST like SRC: `sync`, and delete from DEST what SRC does not have. Excluded entries of DEST stay. Rejects with
+   * Make DEST like SRC: `sync`, and delete entries of DEST that SRC does not have. Excluded entries of DEST stay. Rejects with
    * `ERR_FASTCP_DEST_PROTECTED` if DEST is the root directory, a home directory, a directory above SRC, or has a repository of
    * its own. Default `false`.
    */
@@ -87,7 +87,7 @@ export interface CopyOptions {
   /** With `force: false`: report an existing entry as an error instead of skipping it. Default `false`. */
   errorOnExist?: boolean | undefined;
   /**
-   * Whether files may share blocks with their source. `auto`: clone where that is faster. `always`: fail if a file
+   * Sharing blocks between a file and its source. `auto`: clone where that is faster. `always`: fail if a file
    * cannot be cloned. `never`: write every block anew. Default `auto`.
    */
   reflink?: 'auto' | 'always' | 'never' | undefined;
@@ -97,13 +97,13 @@ export interface CopyOptions {
    */
   concurrency?: number | undefined;
   /**
-   * What to do after an error. `stop`: reject with the first error. `continue`: copy everything else, and resolve with
+   * The reaction to an error. `stop`: reject with the first error. `continue`: copy everything else, and resolve with
    * all errors in `result.errors`. Default `stop`.
    */
   onError?: 'stop' | 'continue' | undefined;
   /** Aborts the copy. The job then rejects with `signal.reason`. */
   signal?: AbortSignal | undefined;
-  /** Report what would be copied, and write nothing. Default `false`. */
+  /** Report each change that a copy would make, and write nothing. Default `false`. */
   dryRun?: boolean | undefined;
   /**
    * Replace DEST as a whole: the copy is created beside DEST and exchanged with it in one step. After an error DEST is
@@ -120,11 +120,11 @@ export interface CopyOptions {
   /** Create missing parents of DEST. Default `true`, as in `fs.cp`. */
   parents?: boolean | undefined;
   /**
-   * Exclude what git ignores, and `.git` itself. Rules come from every `.gitignore` up to the repository's root, from
+   * Exclude everything that git ignores, and `.git` itself. Rules come from every `.gitignore` up to the repository's root, from
    * `.git/info/exclude` and from `core.excludesFile`. Tracked files are never excluded. Default `false`.
    */
   gitignore?: boolean | undefined;
-  /** Copy only what git ignores, such as `node_modules` and `.env`. Default `false`. */
+  /** Copy only entries that git ignores, such as `node_modules` and `.env`. Default `false`. */
   onlyIgnored?: boolean | undefined;
   /** Names of further rule files in the syntax of `.gitignore`; they rank above `.gitignore`. Default: none. */
   ignoreFileNames?: readonly string[] | undefined;
@@ -151,7 +151,7 @@ export interface CopyOptions {
   onProgress?: ((progress: CopyProgress) => void) | undefined;
 }
 
-/** What selects, what is looked at, and how; see CopyOptions. */
+/** Options that select entries or decide how they are compared; see CopyOptions. */
 export type CompareOptions = Pick<
   CopyOptions,
   | 'preserve'
@@ -170,8 +170,8 @@ export type CompareOptions = Pick<
 
 export interface Difference {
   /**
-   * Only one tree has it, a directory with all in it; `content`: also other symlink targets, or another kind;
-   * `metadata`: mode, times, owner, extended attributes, or which names are hard links to one file.
+   * `onlyInA`, `onlyInB`: one tree has the entry; a directory stands for everything in it. `content`: the content, the
+   * symlink target or the kind differs. `metadata`: mode, timestamps, owner, extended attributes or hard links differ.
    */
   type: 'onlyInA' | 'onlyInB' | 'content' | 'metadata';
   kind: EntryKind;
@@ -183,7 +183,7 @@ export interface Difference {
 export interface CompareResult {
   /** By path. */
   differences: Difference[];
-  /** Entries of A that were looked at. */
+  /** The number of entries of A that were compared. */
   scanned: number;
   /** The first 1,000 errors. */
   errors: CopyErrorLike[];
@@ -220,23 +220,23 @@ export type EntryKind =
   | 'blockDevice'
   | 'socket';
 
-/** What has been done so far. Counts entries unless it says otherwise. */
+/** The work done so far. The numbers count entries unless it says otherwise. */
 export interface CopyCounters {
-  /** Entries seen in SRC so far, whatever became of them. */
+  /** Entries found in SRC, including those that were not copied. */
   scanned: number;
   /** Regular files copied. */
   files: number;
-  /** Directories made. */
+  /** Directories created. */
   directories: number;
   /** Symlinks created. */
   symlinks: number;
   /** Hard links created instead of copies. */
   hardLinks: number;
-  /** FIFOs and devices made. */
+  /** FIFOs and devices created. */
   special: number;
   /**
-   * Bytes of content of finished files, holes not counted. During a copy also those of large files that are
-   * not finished yet: the number gets smaller when one of these fails.
+   * Bytes of content of finished files, without holes. During a copy also the bytes of large files that are not
+   * finished yet, so the number gets smaller when one of these fails.
    */
   bytes: number;
   /** How the content of `files` was copied; the three numbers add up to `files`. */
@@ -266,8 +266,8 @@ export interface CopyMethods {
 export interface CopyProgress extends CopyCounters {
   /**
    * The number of entries in SRC, SRC itself included; `scanned` ends there. Entries that a mirror deletes from DEST are
-   * not among them, and bytes are not counted ahead. Absent until SRC has been counted, and always with `dereference`,
-   * `shard` or a selection (`include`, `exclude`, `filter`, …), because a listing does not tell what these will scan.
+   * not among them, and bytes are not counted ahead. Absent until SRC has been counted. Always absent with `dereference`,
+   * `shard` or a selection (`include`, `exclude`, `filter`, …), because these scan fewer or more entries than SRC has.
    */
   total?: number;
   durationMs: number;
@@ -277,11 +277,11 @@ export interface CopyProgress extends CopyCounters {
 export interface CopyResult extends CopyCounters {
   /** Trees copied as a whole, in one call; their entries are not counted. */
   snapshots: number;
-  /** With `atomic` only: whether DEST is the copy now. Otherwise it is what it was. */
+  /** With `atomic` only. `true`: DEST is the new copy. `false`: DEST was not changed. */
   replaced?: boolean;
   /** The first 1,000 errors. */
   errors: CopyErrorLike[];
-  /** All errors, those beyond the first 1,000 too. */
+  /** The number of all errors, also beyond the first 1,000. */
   errorCount: number;
   /** The first 1,000 warnings. */
   warnings: CopyWarning[];
@@ -303,8 +303,8 @@ export interface CopyResult extends CopyCounters {
  * - `ERR_FS_CP_SOCKET`: A socket; `fastcp/fs` only.
  * - `ERR_FS_CP_UNKNOWN`: An entry of no known kind.
  * - `ERR_FS_EISDIR`: SRC is a directory, and `recursive` is not set; `fastcp/fs` only.
- * - `ERR_FASTCP_DEST_PROTECTED`: A mirror or an atomic replacement would empty a directory that nobody means, or delete a
- *   repository; or an atomic replacement selects nothing.
+ * - `ERR_FASTCP_DEST_PROTECTED`: A mirror or an atomic replacement would empty the root, a home directory or a
+ *   directory above SRC, or delete a repository; or an atomic replacement selects nothing.
  * - `ERR_FASTCP_MOUNT_POINT`: A file system is mounted where fastcp would delete or replace a directory.
  * - `ERR_FASTCP_APPEND_ONLY`: The directory is append-only, so nothing in it can be replaced.
  * - `ERR_FASTCP_DEST_IS_LINK`: `atomic`: DEST is a symlink.
@@ -314,7 +314,7 @@ export interface CopyResult extends CopyCounters {
  * - `ERR_FASTCP_SOURCE_CHANGED`: The source changed while it was copied.
  * - `ERR_FASTCP_SOURCE_IS_STREAM`: SRC is a file descriptor that is open on a pipe, a socket or a device.
  * - `ERR_FASTCP_NAME_COLLISION`: Two names of SRC are one name in DEST, which ignores case or normalizes.
- * - `ERR_FASTCP_VERIFY`: `verify`: what was written differs from the source, at `offset`.
+ * - `ERR_FASTCP_VERIFY`: `verify`: the written file differs from the source, at `offset`.
  * - `ERR_FASTCP_NO_EXCHANGE`: `atomic`: the file system cannot exchange directories; `two-step` works there.
  * - `ERR_FASTCP_NO_REUSE`: `reuse`: the file system cannot share files between the old and the new DEST.
  * - `ERR_FASTCP_NO_SNAPSHOT`: `snapshot` is `always`, and a snapshot of SRC is not possible.
@@ -418,7 +418,7 @@ export interface CopyErrorLike extends Error {
   syscall?: string;
   path?: string;
   dest?: string;
-  /** Where what was written differs from the source, in bytes. */
+  /** The first byte in which the written file differs from the source, counted from 0. */
   offset?: number;
 }
 
@@ -468,6 +468,6 @@ export interface EntryEvent {
  * warning `ENTRIES_DROPPED` counts them.
  */
 export interface CopyJob extends Promise<CopyResult>, AsyncIterable<CopyEvent> {
-  /** What has been done so far; final, whatever the outcome, once the promise has settled. */
+  /** The work done so far. Final for every outcome once the promise has settled. */
   readonly result: CopyResult;
 }

@@ -25,7 +25,7 @@ test('--help fits a screen', async () => {
   expect(lines.length).toBeLessThan(24);
   expect(Math.max(...lines.map((line) => line.length))).toBeLessThanOrEqual(80);
   expect(stdout).toMatch(/Example: fastcp /);
-  expect(stdout).toMatch(/each lands inside/);
+  expect(stdout).toMatch(/each SRC lands inside DEST/);
 });
 
 test('--help-all has what --help has, and the rest', async () => {
