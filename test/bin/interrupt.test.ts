@@ -50,7 +50,7 @@ describe.skipIf(process.platform === 'win32')('a signal', () => {
 
   test('leaves --json whole, its result included', async () => {
     const { exitCode, stdout, stderr } = await fastcp(
-      ['--json', src, 'json'],
+      ['--json', '--progress', src, 'json'],
       onFirst('stdout', (child) => child.kill('SIGINT')),
     );
     expect({ exitCode, stderr }).toEqual({ exitCode: 130, stderr: '' });

@@ -14,6 +14,7 @@ import {
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { type Entry, readTree } from '../support/compare.js';
+import { buildPrebuilds } from '../support/prebuilds.js';
 import { makeFiles } from '../support/trees.js';
 import { workDirectory } from '../support/work.js';
 import {
@@ -58,8 +59,7 @@ describe.runIf(hasWine).each(versions)('Node %s', (version: Version) => {
 
   beforeAll(() => {
     prepareWine();
-    const build = ['run', 'build:prebuilds', '--', '--if-stale', 'win32-x64'];
-    execFileSync('npm', build, { cwd: root, stdio: ['ignore', 2, 2] });
+    buildPrebuilds('win32-x64');
   }, 10 * minutes);
 
   const command = (...args: string[]) =>

@@ -12,6 +12,7 @@ import {
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { afterAll, expect } from 'vitest';
+import { buildPrebuilds } from '../../support/prebuilds.js';
 
 export const root = join(import.meta.dirname, '../../..');
 export const minutes = 60_000;
@@ -30,7 +31,7 @@ export function workplace() {
 
 /** Packs fastcp as it would be published; returns the tarball. */
 export function packFastcp(directory: string): string {
-  run('npm', ['run', 'build:prebuilds', '--', '--if-stale'], root, process.env.PATH);
+  buildPrebuilds();
   return pack(directory, root);
 }
 

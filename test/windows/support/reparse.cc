@@ -54,7 +54,7 @@ int main() {
     std::u16string wide;
     std::string link;
     if (command == "make") print_hex(reparse_data(text, kind));
-    if (command == "read") print_hex(link_text(text, link) ? link : "");
+    if (command == "read") print_hex(link_target(text, link) ? link : "");
     if (command == "path") print(to_path(text, wide), wide);
     if (command == "name") print(to_name(text, wide), wide);
   }
