@@ -11,7 +11,7 @@ import type { CopyResult } from '../types.js';
 import { mountOf } from '../walk/mounts.js';
 import { absolute, pathBytes } from '../walk/paths.js';
 import { copyFile, longestName, tries } from './tries.js';
-import type { Ability, CopyDiagnosis, Diagnosis, DirectoryDiagnosis, CopyMethod } from './types.js';
+import type { Ability, CopyDiagnosis, CopyMethod, Diagnosis, DirectoryDiagnosis } from './types.js';
 
 export interface DoctorOptions {
   /** Ends the tries when it is aborted. Their files are removed first. */

@@ -17,6 +17,7 @@ import {
   type Listed,
   type Selection,
   unusedGlobs,
+  type Verdict,
   verdicts,
 } from '../selection/index.js';
 import type { CopyWarning, EntryKind, FilterEntry } from '../types.js';
@@ -113,24 +114,26 @@ export class Answers {
   }
 
   /**
-   * Returns whether the selection excludes an entry below a root, or a directory above that entry. `names` are
-   * the names on the way to it. The path itself counts as a directory, whether or not it exists.
+   * Judges an entry below a root, whether or not it exists. `names` are the names on the way to it; all but the
+   * last are directories.
    */
-  async isExcluded(root: Root, names: readonly Buffer[]): Promise<boolean> {
+  async verdictOn(root: Root, names: readonly Buffer[], kind: EntryKind): Promise<Verdict> {
     const asked = this.#scopes.get(root.scope);
-    if (!asked) return false;
+    if (!asked) return verdicts.takeAll;
+    let verdict: Verdict = verdicts.take;
     let scope: DirectoryScope | undefined = asked.scope;
     let at = root.src;
-    for (const bytes of names) {
-      if (!scope) return false;
+    for (const [index, bytes] of names.entries()) {
+      if (!scope) return verdict;
       const name = bytes.toString('latin1');
       const entered: DirectoryScope = await asked.selection.enter(scope, await listed(at));
-      const judged: Judged = await asked.selection.judge(entered, [{ name, kind: 'directory' }]);
-      if (judged.verdicts[0] === verdicts.leave) return true;
-      scope = judged.scopes[0];
+      const entry: Listed = { name, kind: index === names.length - 1 ? kind : 'directory' };
+      const judged: Judged = await asked.selection.judge(entered, [entry]);
+      verdict = judged.verdicts[0] as Verdict;
+      [scope] = judged.scopes;
       at = joinBytes(at, bytes);
     }
-    return false;
+    return verdict;
   }
 
   /**

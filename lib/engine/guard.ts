@@ -1,6 +1,8 @@
 /** Checks that need the selection: DEST within SRC, and a mirror of another repository. */
+import { promises, type BigIntStats as Stats } from 'node:fs';
 import { refuse } from '../errors.js';
 import type { Request } from '../request/options.js';
+import { verdicts } from '../selection/index.js';
 import { join } from '../walk/paths.js';
 import { run } from '../walk/steps.js';
 import { existing, type Walk } from '../walk/walk.js';
@@ -11,7 +13,7 @@ const repositories = ['.git', '.hg', '.svn'];
 
 /**
  * Rejects with `ERR_FS_CP_EINVAL` if a root's DEST lies within its SRC and is not excluded. Rejects
- * with `ERR_FASTCP_DEST_PROTECTED` if a mirror would delete a repository that SRC does not have.
+ * with `ERR_FASTCP_DEST_PROTECTED` if a mirror or an atomic replacement would delete a repository and not copy one.
  */
 export async function refuseBySelection(
   { roots, shown }: Walk,
@@ -20,19 +22,22 @@ export async function refuseBySelection(
 ): Promise<void> {
   for (const root of roots) {
     const [src, dest] = [shown.src(root.src), shown.dest(root.dest)];
-    if (root.inside && !(await answers.isExcluded(root, root.inside))) {
+    const verdict = root.inside && (await answers.verdictOn(root, root.inside, 'directory'));
+    if (verdict) {
       const why = 'the destination is inside the source; exclude it to copy everything else';
       throw refuse('ERR_FS_CP_EINVAL', why, src, dest);
     }
     const deletes = (request.mirror || request.atomic) && !request.compares;
     if (!deletes || root.kind !== 'directory') continue;
-    const keepsExcluded = request.mirror && !request.deleteExcluded;
     for (const name of repositories.map((one) => Buffer.from(one))) {
-      const isLost =
-        (await isThere(join(root.dest, name))) &&
-        !(await run(existing(join(root.src, name), false))) &&
-        !(keepsExcluded && (await answers.isExcluded(root, [name])));
-      if (!isLost) continue;
+      const there = await lookup(root.dest, name, request.dryRun);
+      if (!there) continue;
+      const kind = there.isDirectory() ? 'directory' : 'file';
+      const isCopied = (await answers.verdictOn(root, [name], kind)) >= verdicts.take;
+      const stays = isCopied
+        ? (await run(existing(join(root.src, name), false))) !== undefined
+        : request.mirror && !request.deleteExcluded;
+      if (stays) continue;
       const remedy = request.mirror ? `exclude '${name}' to keep it` : `remove '${name}' first`;
       const why = `this would delete the repository of the destination; ${remedy}`;
       throw refuse('ERR_FASTCP_DEST_PROTECTED', why, src, dest);
@@ -40,12 +45,24 @@ export async function refuseBySelection(
   }
 }
 
-/** A directory whose mode keeps its owner out is opened up later, if at all. */
-async function isThere(path: Buffer): Promise<boolean> {
+/** Looks for an entry of a directory, even if the mode keeps the owner out: the copy will also open it. */
+async function lookup(
+  directory: Buffer,
+  name: Buffer,
+  dryRun: boolean,
+): Promise<Stats | undefined> {
+  const look = (): Promise<Stats | undefined> => run(existing(join(directory, name), false));
   try {
-    return (await run(existing(path, false))) !== undefined;
+    return await look();
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'EACCES') return false;
-    throw error;
+    if ((error as NodeJS.ErrnoException).code !== 'EACCES') throw error;
+  }
+  if (dryRun) return undefined; // the dry run cannot look into it either
+  const { mode } = await promises.stat(directory);
+  await promises.chmod(directory, mode | 0o700);
+  try {
+    return await look();
+  } finally {
+    await promises.chmod(directory, mode & 0o7777);
   }
 }

@@ -1,6 +1,7 @@
 /** The only file that loads or types the addon. */
-import { packageRoot } from '../root.js';
+
 import type { nativeFlags } from '../request/table.js';
+import { packageRoot } from '../root.js';
 import type { EntryKind } from '../types.js';
 import { loadBinary } from './load-binary.js';
 

@@ -10,6 +10,7 @@ import { Gitignore, type GitignoreOptions, type GitignoreScope, reasonOf } from 
 import { type Glob, type GlobScope, globScope, judgeGlobs } from './globs.js';
 
 export { unusedGlobs } from './globs.js';
+
 import { type Listed, type SelectionWarning, textOf, type Verdict, verdicts } from './verdict.js';
 
 export type { EntryFilter } from './filter.js';

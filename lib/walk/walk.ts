@@ -8,8 +8,8 @@ import type { EntryKind } from '../types.js';
 import { namesDescriptor, openedPath } from './descriptor.js';
 import {
   baseName,
-  endsInSlash,
   directoryOf,
+  endsInSlash,
   isRoot,
   join,
   type Shown,

@@ -1,5 +1,5 @@
 // Doing it again: what is unchanged is left alone, what SRC does not have goes.
-import { byEntry } from '../support/filter.js';
+
 import { execFileSync } from 'node:child_process';
 import {
   chmodSync,
@@ -29,10 +29,11 @@ import { copyTree } from '../../lib/index.js';
 import type { CopyOptions, EntryEvent } from '../../lib/types.js';
 import { Random } from '../selection/support/random.js';
 import { copyInChild, limited } from '../support/child.js';
+import { byEntry } from '../support/filter.js';
 import { buildShim, faultLog, withFaults } from '../support/shim.js';
 import { makeFiles, makeZoo } from '../support/trees.js';
 import { asUser, needUser, USER } from '../support/user.js';
-import { needRoot, needTool, workDirectory } from '../support/work.js';
+import { isRoot, needRoot, needTool, workDirectory } from '../support/work.js';
 
 const work = workDirectory('mirror');
 let number = 0;
@@ -696,6 +697,55 @@ describe('refused', () => {
       expect(error).toMatchObject({ code: 'ERR_FASTCP_DEST_PROTECTED' });
     }
     expect(existsSync(join(src, 'file'))).toBe(true);
+  });
+});
+
+describe('a repository of DEST is kept or replaced by that of SRC, never just deleted', () => {
+  const kinds: CopyOptions[] = [
+    { mirror: true },
+    { mirror: true, deleteExcluded: true },
+    { atomic: true },
+  ];
+  const selections: CopyOptions[] = [
+    {},
+    { gitignore: true },
+    { exclude: ['.git', '.hg', '.svn'] },
+    { include: 'file' },
+    { filter: (_src, _dest, { name }) => name === 'file' },
+  ];
+  const cases = kinds.flatMap((kind) =>
+    selections.flatMap((selection) =>
+      [true, false].map((inSrc) => [{ ...kind, ...selection }, inSrc] as const),
+    ),
+  );
+
+  test.for(cases)('%o, one in SRC: %s', async ([options, inSrc]) => {
+    for (const name of ['.git', '.hg', '.svn']) {
+      rmSync(src, { recursive: true, force: true });
+      rmSync(dest, { recursive: true, force: true });
+      makeFiles(src, { file: '', ...(inSrc && { [`${name}/HEAD`]: 'new' }) });
+      makeFiles(dest, { [`${name}/HEAD`]: 'old' });
+      const refused = await copyTree(src, dest, options).then(
+        () => false,
+        ({ code }) => code === 'ERR_FASTCP_DEST_PROTECTED',
+      );
+      expect(readFileSync(join(dest, name, 'HEAD'), 'utf8')).toBeOneOf(
+        refused ? ['old'] : inSrc ? ['old', 'new'] : ['old'],
+      );
+    }
+  });
+
+  test.for(kinds)('%o where an ordinary user shut DEST', async (options, context) => {
+    needUser(context);
+    makeFiles(src, { file: '' });
+    makeFiles(dest, { '.git/HEAD': 'old' });
+    if (isRoot) execFileSync('chown', ['-R', `${USER}`, join(dest, '..')]);
+    chmodSync(dest, 0);
+    const { error } = await copyInChild({ src, dest, options }, asUser);
+    expect(error).toMatchObject({ code: 'ERR_FASTCP_DEST_PROTECTED' });
+    expect(lstatSync(dest).mode & 0o777).toBe(0);
+    chmodSync(dest, 0o755);
+    expect(readFileSync(join(dest, '.git/HEAD'), 'utf8')).toBe('old');
   });
 });
 
