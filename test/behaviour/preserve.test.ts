@@ -25,7 +25,7 @@ import { Random } from '../selection/support/random.js';
 import { attributeDifferences, changeAttributes, makeRandomTree } from '../support/attributes.js';
 import { copyInChild } from '../support/child.js';
 import { differences, readTree } from '../support/compare.js';
-import { useFileSystem } from '../support/filesystems.js';
+import { useFileSystem, whileMounted } from '../support/filesystems.js';
 import { makeFiles } from '../support/trees.js';
 import { asUser, needUser, USER } from '../support/user.js';
 import { needRoot, needTool, workDirectory } from '../support/work.js';
@@ -461,6 +461,45 @@ describe('hard links', () => {
     expect(result.warnings).toMatchObject([{ code: 'HARD_LINKS_NOT_PRESERVED', count: 2 }]);
     expect(readFileSync(join(dest, 'c'), 'utf8')).toBe('content');
   });
+
+  test.for<[string, CopyOptions]>([
+    ['new', {}],
+    ['replaced', {}],
+    ['replaced', { sync: true }],
+    ['replaced', { mirror: true }],
+  ])(
+    'one name is on another file system, the others are kept: %s, %o',
+    async ([how, more], context) => {
+      needRoot(context);
+      const names = ['1', '2', '3', '4', '5'];
+      let whole = 0;
+      for (const mounted of names) {
+        for (const root of [src, dest]) execFileSync('rm', ['-rf', root]);
+        makeFiles(src, { '1/a': 'new' });
+        for (const name of names.slice(1)) {
+          mkdirSync(join(src, name));
+          linkSync(join(src, '1/a'), join(src, name, 'a'));
+        }
+        mkdirSync(join(dest, mounted), { recursive: true });
+        await whileMounted(['-t', 'tmpfs', 'none'], join(dest, mounted), async () => {
+          if (how === 'replaced')
+            for (const name of names) makeFiles(dest, { [`${name}/a`]: name });
+          const options: CopyOptions = { preserve, concurrency: 1, ...more };
+          const { warnings } = await copyTree(src, dest, options);
+          const inodes = names.map((name) => statSync(join(dest, name, 'a')).ino);
+          const others = inodes.filter((_, index) => names[index] !== mounted);
+          const all = names.map((name) => readFileSync(join(dest, name, 'a'), 'utf8'));
+          expect(new Set(all)).toEqual(new Set(['new']));
+          // If the first name is there, no other name can be a hard link to it.
+          if (warnings[0]?.count === names.length - 1) return;
+          expect(warnings).toMatchObject([{ code: 'HARD_LINKS_NOT_PRESERVED', count: 1 }]);
+          expect(new Set(others).size).toBe(1);
+          whole++;
+        });
+      }
+      expect(whole).toBeGreaterThanOrEqual(names.length - 1);
+    },
+  );
 
   test('replaced, kept and reported', async () => {
     makeFiles(src, { a: 'new' });

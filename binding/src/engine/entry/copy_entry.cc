@@ -9,6 +9,7 @@
 #include "engine/entry/conflict.h"
 #include "engine/entry/copy_content.h"
 #include "engine/entry/copy_other.h"
+#include "engine/entry/hard_link.h"
 #include "engine/entry/metadata.h"
 #include "engine/entry/place.h"
 #include "engine/entry/unchanged.h"
@@ -80,7 +81,7 @@ int create(const Content& how, const Preserve& keep, OpenFile& file, const char*
 
 }  // namespace
 
-void copy_file(Worker& worker, const DirectoryUse& use, Names names, const EntryTask& again) {
+void copy_file(Worker& worker, const DirectoryUse& use, Names names, EntryTask& again) {
   Directory& directory = *use;
   OpenFile file(directory, names);
   file.tries = again.tries;
@@ -99,7 +100,8 @@ void copy_file(Worker& worker, const DirectoryUse& use, Names names, const Entry
   if (error = platform::stat_handle(file.src, file.stat); error < 0) return stop_at(error, "fstat");
   if (file.stat.kind != Kind::file) return stop_at(EBUSY, kRefused);  // the listing had a file
 
-  if (!is_first_name(worker, use, names, file.stat, file.claim)) return;
+  if (!claim_or_link(worker, use, names, file.stat, file.claim, again)) return;
+  file.separate = again.separate;
   if (options.preserve.xattrs &&
       !read_attributes(worker.engine, directory, names, file.src, file.attributes)) {
     return;
@@ -137,14 +139,13 @@ const char* refused_like_node(const Compatibility& compatibility, Kind kind) {
 }
 
 /** Copies an entry. The entry is not a directory, and it was not refused because of its kind. */
-void copy_known(Worker& worker, const DirectoryUse& use, Names names, Kind kind,
-                const EntryTask& again = {}) {
+void copy_known(Worker& worker, const DirectoryUse& use, Names names, Kind kind, EntryTask& again) {
   Directory& directory = *use;
   const Options& options = worker.engine.options;
   // An existing FIFO or device stays in any case, because it has no content that could differ.
   const bool keeps = options.incremental.sync ? options.content.instead == Instead::copy
                                               : options.existing.force && is_special(kind);
-  if (keeps && !directory.fresh && is_up_to_date(worker, use, names, kind, again)) {
+  if (keeps && !directory.fresh && needs_no_copy(worker, use, names, kind, again)) {
     return;
   }
   // If DEST's entry may not be replaced, the source need not even be opened.
@@ -183,7 +184,8 @@ void copy_entry(Worker& worker, const DirectoryUse& use, Names names, Kind kind)
     worker.note(directory, names, Action::skip, kind);
     return;
   }
-  copy_known(worker, use, names, kind);
+  EntryTask untried{};
+  copy_known(worker, use, names, kind, untried);
 }
 
 namespace {
@@ -207,8 +209,12 @@ bool changed_meanwhile(Worker& worker, OpenFile& file) {
   }
   file.discard();  // before the next try
   file.claim.release();
-  worker.engine.stack.push(make_task(EntryTask{directory.use(), file.names.src, file.names.dst,
-                                               Kind::file, static_cast<uint8_t>(file.tries + 1)}));
+  worker.engine.stack.push(make_task(EntryTask{.directory = directory.use(),
+                                               .src_name = file.names.src,
+                                               .dst_name = file.names.dst,
+                                               .kind = Kind::file,
+                                               .tries = static_cast<uint8_t>(file.tries + 1),
+                                               .separate = file.separate}));
   return true;
 }
 

@@ -14,7 +14,7 @@ void copy_entry(Worker& worker, const DirectoryUse& directory, Names names, plat
  * Copies a file: opens the source, creates the copy, and copies the content or passes it to
  * LargeFile. For entry/write.cc.
  */
-void copy_file(Worker& worker, const DirectoryUse& directory, Names names, const EntryTask& again);
+void copy_file(Worker& worker, const DirectoryUse& directory, Names names, EntryTask& again);
 
 struct CopiedContent;
 

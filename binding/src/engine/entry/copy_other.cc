@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "engine/base/link_target.h"
-#include "engine/entry/entry_task.h"
+#include "engine/entry/hard_link.h"
 #include "engine/entry/metadata.h"
 #include "engine/entry/place.h"
 
@@ -83,7 +83,7 @@ bool stat_source(Worker& worker, const Directory& directory, Names names, Stat& 
          worker.fail(directory, names, error, follow == Follow::yes ? "stat" : "lstat");
 }
 
-void copy_symlink(Worker& worker, const DirectoryUse& use, Names names) {
+void copy_symlink(Worker& worker, const DirectoryUse& use, Names names, EntryTask& again) {
   Directory& directory = *use;
   const Options& options = worker.engine.options;
   const Preserve& keep = options.preserve;
@@ -96,7 +96,7 @@ void copy_symlink(Worker& worker, const DirectoryUse& use, Names names) {
       worker.fail(directory, names, error, "lstat");
       return;
     }
-    if (!is_first_name(worker, use, names, stat, claim)) return;
+    if (!claim_or_link(worker, use, names, stat, claim, again)) return;
   }
   std::string text;
   LinkKind kind{};
@@ -124,13 +124,14 @@ void copy_symlink(Worker& worker, const DirectoryUse& use, Names names) {
   end_claim(worker, directory, names, std::move(claim));
 }
 
-void copy_special(Worker& worker, const DirectoryUse& use, Names names, Kind kind) {
+void copy_special(Worker& worker, const DirectoryUse& use, Names names, Kind kind,
+                  EntryTask& again) {
   Directory& directory = *use;
   const Options& options = worker.engine.options;
   Stat stat;
   if (!stat_source(worker, directory, names, stat)) return;
   HardLinks::Claim claim;
-  if (!is_first_name(worker, use, names, stat, claim)) return;
+  if (!claim_or_link(worker, use, names, stat, claim, again)) return;
   const uint32_t mode = file_creation_mode(options.preserve, directory, stat, {});
   const bool made = make_at_once(
       worker, directory, names, kind, "mknod",
@@ -171,97 +172,6 @@ void make_link_instead(Worker& worker, Directory& directory, Names names) {
       },
       [](const char*) { return Settled::yes; });
   if (made) worker.count(hard ? Count::hard_links : Count::symlinks);
-}
-
-namespace {
-
-/** Returns whether DEST's name is already a hard link to the copy. */
-bool is_linked(const Directory& directory, Names names, const HardLinks::Place& copy) {
-  Stat there;
-  return directory.has_dst() && platform::stat_entry(directory.dst(), names.dst, there) == 0 &&
-         there.dev == copy.dev && there.ino == copy.ino;
-}
-
-}  // namespace
-
-bool link_to_copy(Worker& worker, Directory& directory, Names names, Kind kind,
-                  const HardLinks::Place& copy) {
-  std::string temporary;
-  DirectoryPin pin;
-  int error = pin.pin(*copy.directory);
-  if (error == 0) {
-    error = place(worker, directory, names, kind, temporary, [&](const char* name) {
-      return platform::make_hard_link((*copy.directory).dst(), copy.name.c_str(), Follow::no,
-                                      directory.dst(), name);
-    });
-  }
-  if (error == kNotPlaced) return true;
-  const char* name = temporary.empty() ? names.dst : temporary.c_str();
-  const char* operation = "link";
-  if (error == 0) {
-    // Another program may have put another entry under the name of the copy.
-    Stat made;
-    error = platform::stat_entry(directory.dst(), name, made);
-    if (error < 0) operation = "lstat";
-    if (error == 0 && (made.dev != copy.dev || made.ino != copy.ino)) {
-      error = -ESTALE;
-      // Only the hard link that was just created, not another program's entry.
-      Stat linked;
-      const bool is_ours =
-          !temporary.empty() ||
-          (platform::stat_entry((*copy.directory).dst(), copy.name.c_str(), linked) == 0 &&
-           linked.dev == made.dev && linked.ino == made.ino);
-      if (is_ours) platform::remove_file(directory.dst(), name);
-    }
-  }
-  if (error < 0) return !worker.engine.lose(directory, names, Loss::hard_links, error, operation);
-  if (!commit(worker, directory, names, temporary)) {
-    platform::remove_file(directory.dst(), name);
-    return true;
-  }
-  worker.count(Count::hard_links);
-  worker.note(directory, names, Action::hard_link, kind);
-  return true;
-}
-
-bool is_first_name(Worker& worker, const DirectoryUse& use, Names names, const Stat& src,
-                   HardLinks::Claim& claim, bool vacated) {
-  const Options& options = worker.engine.options;
-  // A comparison looks at every name.
-  if (!options.preserve.hard_links || options.compares ||
-      !worker.engine.hard_links.may_recur(src)) {
-    return true;
-  }
-  HardLinks::Place copy;
-  TaskPtr again = make_task(EntryTask{.directory = use.again(),
-                                      .src_name = names.src,
-                                      .dst_name = names.dst,
-                                      .kind = src.kind,
-                                      .vacated = vacated});
-  switch (worker.engine.hard_links.take(src, std::move(again), claim, copy)) {
-    case HardLinks::Turn::first: return true;
-    case HardLinks::Turn::wait: return false;
-    case HardLinks::Turn::changed:
-      return worker.engine.lose(*use, names, Loss::hard_links, ESTALE, "link");
-    default: break;
-  }
-  if (is_linked(*use, names, copy)) {
-    worker.count(Count::unchanged);
-    worker.note(*use, names, Action::skip, src.kind);
-    return false;
-  }
-  return !worker.engine.writer.link(worker, *use, names, src.kind, copy, vacated);
-}
-
-void end_claim(Worker& worker, Directory& directory, Names names, HardLinks::Claim claim) {
-  if (!claim) return;
-  Stat made;
-  if (const int error = platform::stat_entry(directory.dst(), names.dst, made); error < 0) {
-    // The other names become a separate file.
-    worker.engine.lose(directory, names, Loss::hard_links, error, "lstat");
-  } else {
-    claim.placed(directory, names.dst, made);
-  }
 }
 
 }  // namespace fastcp

@@ -4,6 +4,7 @@
 #include "engine/entry/conflict.h"
 #include "engine/entry/copy_other.h"
 #include "engine/entry/entry_task.h"
+#include "engine/entry/hard_link.h"
 #include "engine/entry/metadata.h"
 #include "engine/entry/writers.h"
 
@@ -31,14 +32,14 @@ void count(Worker& worker, Kind kind, const Stat& src) {
 class DryRunWriter final : public Writer {
  public:
   void copy(Worker& worker, const DirectoryUse& use, Names names, Kind kind,
-            const EntryTask& again) const override {
+            EntryTask& again) const override {
     Directory& directory = *use;
     Stat src;
     if (!stat_source(worker, directory, names, src)) return;
     HardLinks::Claim claim;
     const bool copies =
         kind != Kind::file || worker.engine.options.content.instead == Instead::copy;
-    if (copies && !is_first_name(worker, use, names, src, claim, again.vacated)) return;
+    if (copies && !claim_or_link(worker, use, names, src, claim, again)) return;
     const bool taken = !again.vacated && exists(directory, names);
     if (taken && judge(worker, directory, names, kind) != Verdict::replace) return;
     count(worker, kind, src);

@@ -22,7 +22,8 @@ OpenFile::OpenFile(OpenFile&& other) noexcept
       unnamed(other.unnamed),
       cloned(other.cloned),
       claim(std::move(other.claim)),
-      tries(other.tries) {}
+      tries(other.tries),
+      separate(other.separate) {}
 
 int OpenFile::keep(const DirectoryUse& use) {
   src_name_ = names.src;
@@ -69,9 +70,9 @@ int open_to_read(Worker& worker, const platform::Handle& directory, const char* 
 void wait_for_lease(Worker& worker, const DirectoryUse& directory, Names names,
                     const EntryTask& again, Clock::time_point leased_since) {
   if (worker.engine.stopped()) return;
-  worker.engine.stack.push(
-      make_task(EntryTask{directory.again(), names.src, names.dst, platform::Kind::file,
-                          again.tries, again.compared, again.vacated, leased_since}));
+  worker.engine.stack.push(make_task(EntryTask{directory.again(), names.src, names.dst,
+                                               platform::Kind::file, again.tries, again.compared,
+                                               again.vacated, again.separate, leased_since}));
 }
 
 }  // namespace fastcp

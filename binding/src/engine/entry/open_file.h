@@ -48,7 +48,8 @@ class OpenFile {
   bool unnamed = false;     // nameless until complete, because its directory allows no removal
   bool cloned = false;      // created complete, as a clone
   HardLinks::Claim claim{};
-  uint8_t tries = 0;  // earlier tries that failed because the source changed meanwhile
+  uint8_t tries = 0;      // earlier tries that failed because the source changed meanwhile
+  bool separate = false;  // see EntryTask
 
  private:
   DirectoryUse use_{};

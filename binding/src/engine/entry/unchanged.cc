@@ -6,6 +6,7 @@
 #include "engine/entry/compare.h"
 #include "engine/entry/conflict.h"
 #include "engine/entry/copy_other.h"
+#include "engine/entry/hard_link.h"
 #include "engine/entry/mark.h"
 #include "engine/entry/metadata.h"
 #include "engine/entry/open_file.h"
@@ -121,8 +122,12 @@ Contents compare(const Pair& pair, const EntryTask& again) {
     case Comparison::stopped: return Contents::left;
     case Comparison::left:
       pair.worker.engine.stack.push(
-          make_task(EntryTask{pair.use.again(), pair.names.src, pair.names.dst, Kind::file, 0,
-                              Compared{found.offset, pair.src.ctime, pair.dst.ctime}}));
+          make_task(EntryTask{.directory = pair.use.again(),
+                              .src_name = pair.names.src,
+                              .dst_name = pair.names.dst,
+                              .kind = Kind::file,
+                              .compared = {found.offset, pair.src.ctime, pair.dst.ctime},
+                              .separate = again.separate}));
       return Contents::left;
     case Comparison::same: break;
   }
@@ -236,8 +241,8 @@ bool is_changed(const Stat& before, const Stat& now) {
          now.ino != before.ino || now.dev != before.dev;
 }
 
-bool is_up_to_date(Worker& worker, const DirectoryUse& use, Names names, Kind kind,
-                   const EntryTask& again) {
+bool needs_no_copy(Worker& worker, const DirectoryUse& use, Names names, Kind kind,
+                   EntryTask& again) {
   const Directory& directory = *use;
   Pair pair{worker, use, names};
   if (!directory.has_dst()) return false;
@@ -262,7 +267,7 @@ bool is_up_to_date(Worker& worker, const DirectoryUse& use, Names names, Kind ki
     return false;
   }
   HardLinks::Claim claim;
-  if (!is_first_name(worker, use, names, pair.src, claim, again.vacated)) return true;
+  if (!claim_or_link(worker, use, names, pair.src, claim, again)) return true;
   if (!is_current(pair, again)) return false;  // the worker that copies it claims it again
   // Otherwise it failed, or its comparison is not finished: then another name may become the first.
   if (claim && pair.stays) claim.placed(*use, names.dst, pair.dst);

@@ -12,8 +12,8 @@ namespace fastcp {
  * an error was reported, or the worker must leave during a comparison. `again` has the facts known
  * from earlier tries.
  */
-bool is_up_to_date(Worker& worker, const DirectoryUse& directory, Names names, platform::Kind kind,
-                   const EntryTask& again);
+bool needs_no_copy(Worker& worker, const DirectoryUse& directory, Names names, platform::Kind kind,
+                   EntryTask& again);
 
 /** Returns whether a source changed between two looks, as far as the results show. */
 bool is_changed(const platform::Stat& before, const platform::Stat& now);

@@ -1,6 +1,7 @@
 #include "engine/entry/access.h"
 #include "engine/entry/copy_entry.h"
 #include "engine/entry/copy_other.h"
+#include "engine/entry/hard_link.h"
 #include "engine/entry/mark.h"
 #include "engine/entry/metadata.h"
 #include "engine/entry/writers.h"
@@ -15,14 +16,14 @@ using platform::Stat;
 class RealWriter final : public Writer {
  public:
   void copy(Worker& worker, const DirectoryUse& use, Names names, Kind kind,
-            const EntryTask& again) const override {
+            EntryTask& again) const override {
     switch (kind) {
       case Kind::file:
         return worker.engine.options.content.instead == Instead::copy
                    ? copy_file(worker, use, names, again)
                    : make_link_instead(worker, *use, names);
-      case Kind::symlink: return copy_symlink(worker, use, names);
-      default: return copy_special(worker, use, names, kind);
+      case Kind::symlink: return copy_symlink(worker, use, names, again);
+      default: return copy_special(worker, use, names, kind, again);
     }
   }
 

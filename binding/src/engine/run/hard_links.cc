@@ -20,13 +20,18 @@ HardLinks::Turn HardLinks::take(const platform::Stat& src, TaskPtr again, Claim&
     known.waiting.push_back(std::move(again));
     return Turn::wait;
   }
-  if (!follows_symlinks_ && --known.names_left == 0) {
-    place = std::move(known.place);
-    files_.erase(at);
-  } else {
-    place = {known.place.directory.again(), known.place.name, known.place.dev, known.place.ino};
-  }
+  place = {known.place.directory.again(), known.place.name, known.place.dev, known.place.ino};
   return Turn::later;
+}
+
+void HardLinks::met(const platform::Stat& src) {
+  if (follows_symlinks_) return;
+  Place place;  // destroyed without the lock, because this may end a directory
+  const std::lock_guard lock(mutex_);
+  const auto at = files_.find({src.dev, src.ino});
+  if (at == files_.end() || --at->second.names_left > 0) return;
+  place = std::move(at->second.place);
+  files_.erase(at);
 }
 
 bool HardLinks::joins_others(const platform::Stat& src, const platform::Stat& dst) {

@@ -1,6 +1,6 @@
 // Finds hard links to files that were copied already, so that they become hard links to the copy.
 //
-// Called by entry/copy_other.cc and unchanged.cc, by any worker. The table has only files with several hard links, and
+// Called by entry/hard_link.cc and unchanged.cc, by any worker. The table has only files with several hard links, and
 // forgets each when its last name was met. If symlinks are followed, each symlink to a file counts as one more hard
 // link, and the number of names is unknown. Then the table has every file until the end, as GNU cp does.
 //
@@ -56,7 +56,7 @@ class HardLinks {
 
     explicit operator bool() const { return owner_ != nullptr; }
 
-    /** The copy has its name. `made` is the copy's state before that, and identifies the copy. */
+    /** The copy has its name. `made` identifies the copy. */
     void placed(Directory& directory, const char* name, const platform::Stat& made);
     /** The copy failed: the next name becomes the first. */
     void release();
@@ -85,6 +85,9 @@ class HardLinks {
   /** Decides the caller's turn. `again` is the task that is pushed when the caller's turn comes. */
   Turn take(const platform::Stat& src, TaskPtr again, Claim& claim, Place& place);
 
+  /** A later name has become a hard link. The table forgets a file after its last name. */
+  void met(const platform::Stat& src);
+
   /**
    * Returns whether a file of DEST was already met under another name, as the copy of another file
    * of SRC. Then the two names must be separated. The table keeps each file that is passed here.
@@ -99,7 +102,7 @@ class HardLinks {
     Place place{};
     bool placed = false;
     platform::Time ctime{};   // of the first name
-    uint64_t names_left = 0;  // not met yet; only used if the number is known
+    uint64_t names_left = 0;  // not hard links yet; only used if the number is known
     std::vector<TaskPtr> waiting{};
   };
   struct Hash {

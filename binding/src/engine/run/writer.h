@@ -27,37 +27,36 @@ class Writer {
 
   /**
    * Copies an entry that is not a directory, or replaces the entry that DEST has. Counts and
-   * reports it. entry/copy_entry.cc calls it once for each entry that is not unchanged. `again`
+   * reports it. entry/copy_entry.cc calls it for each try of an entry that has to be copied. `again`
    * holds the results of earlier tries.
    */
   virtual void copy(Worker& worker, const DirectoryUse& directory, Names names, platform::Kind kind,
-                    const EntryTask& again) const = 0;
+                    EntryTask& again) const = 0;
 
   /**
    * Creates the entry as a hard link to `copy`, the copy of the same file. Counts and reports it.
-   * Returns false if that is impossible, and the entry has to be copied by itself. `vacated`: this
-   * copy removed the entry that had the name.
+   * Returns false if that is impossible, and the entry has to be copied by itself. `vacated`: see
+   * EntryTask.
    */
   virtual bool link(Worker& worker, Directory& directory, Names names, platform::Kind kind,
                     const HardLinks::Place& copy, bool vacated) const = 0;
 
   /**
-   * Sets the metadata of `src` on an unchanged entry of DEST. `present` is the state of that entry
+   * Sets the metadata of `src` on an entry of DEST whose content is unchanged. `present` is the state of that entry
    * when the caller looked at it. Returns false on failure, which is reported.
    */
   virtual bool settle(Engine& engine, const Directory& directory, Names names,
                       const platform::Stat& src, const platform::Stat& present) const = 0;
 
   /**
-   * Creates a directory. `vacated`: this copy removed the entry that had the name. Returns 0,
-   * kPlanned or a negative errno; -EEXIST: DEST has the name.
+   * Creates a directory. `vacated`: see EntryTask. Returns 0, kPlanned or a negative errno; -EEXIST: DEST has the name.
    */
   virtual int make_directory(Engine& engine, Directory& parent, const char* name, uint32_t mode,
                              bool vacated) const = 0;
 
   /**
    * Prepares an open directory of DEST, before another worker sees it. Removes a mark that would
-   * become wrong, and notes the work that is due when the directory is finished. `passing_bits`:
+   * become wrong, and sets Directory::end. `passing_bits`:
    * see begin_directory().
    */
   virtual void begin_directory(Engine& engine, Directory& directory,

@@ -1,0 +1,111 @@
+#include "engine/entry/hard_link.h"
+
+#include <cerrno>
+#include <string>
+#include <utility>
+
+#include "engine/entry/entry_task.h"
+#include "engine/entry/place.h"
+
+namespace fastcp {
+
+using platform::Follow;
+using platform::Kind;
+using platform::Stat;
+
+namespace {
+
+/** Returns whether DEST's name is already a hard link to the copy. */
+bool is_linked(const Directory& directory, Names names, const HardLinks::Place& copy) {
+  Stat there;
+  return directory.has_dst() && platform::stat_entry(directory.dst(), names.dst, there) == 0 &&
+         there.dev == copy.dev && there.ino == copy.ino;
+}
+
+}  // namespace
+
+bool link_to_copy(Worker& worker, Directory& directory, Names names, Kind kind,
+                  const HardLinks::Place& copy) {
+  std::string temporary;
+  DirectoryPin pin;
+  int error = pin.pin(*copy.directory);
+  if (error == 0) {
+    error = place(worker, directory, names, kind, temporary, [&](const char* name) {
+      return platform::make_hard_link((*copy.directory).dst(), copy.name.c_str(), Follow::no,
+                                      directory.dst(), name);
+    });
+  }
+  if (error == kNotPlaced) return true;
+  const char* name = temporary.empty() ? names.dst : temporary.c_str();
+  const char* operation = "link";
+  if (error == 0) {
+    // Another program may have put another entry under the name of the copy.
+    Stat made;
+    error = platform::stat_entry(directory.dst(), name, made);
+    if (error < 0) operation = "lstat";
+    if (error == 0 && (made.dev != copy.dev || made.ino != copy.ino)) {
+      error = -ESTALE;
+      // Only the hard link that was just created, not another program's entry.
+      Stat linked;
+      const bool is_ours =
+          !temporary.empty() ||
+          (platform::stat_entry((*copy.directory).dst(), copy.name.c_str(), linked) == 0 &&
+           linked.dev == made.dev && linked.ino == made.ino);
+      if (is_ours) platform::remove_file(directory.dst(), name);
+    }
+  }
+  if (error < 0) return !worker.engine.lose(directory, names, Loss::hard_links, error, operation);
+  if (!commit(worker, directory, names, temporary)) {
+    platform::remove_file(directory.dst(), name);
+    return true;
+  }
+  worker.count(Count::hard_links);
+  worker.note(directory, names, Action::hard_link, kind);
+  return true;
+}
+
+bool claim_or_link(Worker& worker, const DirectoryUse& use, Names names, const Stat& src,
+                   HardLinks::Claim& claim, EntryTask& again) {
+  const Options& options = worker.engine.options;
+  // A comparison looks at every name.
+  if (!options.preserve.hard_links || options.compares || again.separate ||
+      !worker.engine.hard_links.may_recur(src)) {
+    return true;
+  }
+  HardLinks::Place copy;
+  TaskPtr later = make_task(EntryTask{.directory = use.again(),
+                                      .src_name = names.src,
+                                      .dst_name = names.dst,
+                                      .kind = src.kind,
+                                      .vacated = again.vacated});
+  switch (worker.engine.hard_links.take(src, std::move(later), claim, copy)) {
+    case HardLinks::Turn::first: return true;
+    case HardLinks::Turn::wait: return false;
+    case HardLinks::Turn::changed:
+      again.separate = true;
+      return worker.engine.lose(*use, names, Loss::hard_links, ESTALE, "link");
+    default: break;
+  }
+  if (is_linked(*use, names, copy)) {
+    worker.count(Count::unchanged);
+    worker.note(*use, names, Action::skip, src.kind);
+  } else if (!worker.engine.writer.link(worker, *use, names, src.kind, copy, again.vacated)) {
+    again.separate = true;
+    return true;
+  }
+  worker.engine.hard_links.met(src);
+  return false;
+}
+
+void end_claim(Worker& worker, Directory& directory, Names names, HardLinks::Claim claim) {
+  if (!claim) return;
+  Stat made;
+  if (const int error = platform::stat_entry(directory.dst(), names.dst, made); error < 0) {
+    // The other names become a separate file.
+    worker.engine.lose(directory, names, Loss::hard_links, error, "lstat");
+  } else {
+    claim.placed(directory, names.dst, made);
+  }
+}
+
+}  // namespace fastcp
