@@ -45,7 +45,10 @@ export interface CopyOptions {
    * where `name` has backups already, else to `name~`, like `cp --backup`. Default: it is replaced.
    */
   backup?: 'numbered' | 'existing' | undefined;
-  /** Flush every file and directory to disk before the job resolves, with fsync(2). Default `false`. */
+  /**
+   * Flush every file and directory that the copy wrote to disk before the job resolves, with fsync(2). Files that are
+   * unchanged since an earlier copy are not flushed. Default `false`.
+   */
   fsync?: boolean | undefined;
   /**
    * Skip files that are unchanged since the last copy, and preserve timestamps. If metadata does not prove that a file

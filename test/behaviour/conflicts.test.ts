@@ -7,6 +7,8 @@ import {
   readFileSync,
   readlinkSync,
   renameSync,
+  rmSync,
+  symlinkSync,
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
@@ -72,8 +74,8 @@ function expectedOutcome(kind: string, there: string, rule: keyof typeof rules):
   const special = there === 'a FIFO' || there === 'a socket';
   if (kind === 'directory' && special) return 'ERR_FASTCP_DEST_IS_SPECIAL';
   if (kind === 'directory') return directoryThere ? 'merged' : 'ERR_FS_CP_DIR_TO_NON_DIR';
-  if (directoryThere) return 'ERR_FS_CP_NON_DIR_TO_DIR';
   if (rule === 'no force') return 'skipped';
+  if (directoryThere) return 'ERR_FS_CP_NON_DIR_TO_DIR';
   if (rule === 'error on exist') return 'ERR_FS_CP_EEXIST';
   if (there === 'a FIFO' && kind === 'fifo') return 'kept';
   return special ? 'ERR_FASTCP_DEST_IS_SPECIAL' : 'replaced';
@@ -316,6 +318,29 @@ describe('two names that are one in DEST, which lists it in small letters', () =
     for (const [name, content] of Object.entries(files)) {
       expect(readFileSync(join(to, 'sub', name), 'utf8')).toBe(content);
     }
+  });
+});
+
+describe('symlinks to the files that they would replace: nothing is lost', () => {
+  const variants: CopyOptions[] = [
+    {},
+    { sync: true },
+    { mirror: true },
+    { backup: 'existing' },
+    { symlink: true },
+    { preserve: true, dryRun: true },
+  ];
+  test.for(variants)('%o', async (options) => {
+    const [originals, links] = [join(at, 'originals'), join(at, 'links')];
+    makeFiles(originals, { file: 'x', 'directory/inner': 'y', relative: 'z' });
+    await copyTree(originals, links, { symlink: true });
+    rmSync(join(links, 'relative'));
+    symlinkSync('../originals/relative', join(links, 'relative'));
+    const before = look(originals);
+    const { errors } = await copyTree(links, originals, { ...options, onError: 'continue' });
+    expect(errors.map(({ code }) => code)).toEqual(Array(3).fill('ERR_FS_CP_EINVAL'));
+    expect(errors[0]?.message).toContain('the symlink leads to the file that it would replace');
+    expect(look(originals)).toEqual(before);
   });
 });
 

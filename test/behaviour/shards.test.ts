@@ -100,6 +100,26 @@ test('a file is copied by one of them', async () => {
   expect(readFileSync(join(dest, '../copy'), 'utf8')).toBe('x');
 });
 
+test('files that are sources are divided, whatever directory they are in', async () => {
+  const names = Array.from({ length: 40 }, (_, index) => `file ${index}`);
+  makeFiles(src, Object.fromEntries(names.map((name) => [name, name])));
+  makeFiles(join(src, 'other place'), Object.fromEntries(names.map((name) => [name, name])));
+  const parts = async (from: string): Promise<string[][]> => {
+    const sources = names.map((name) => join(from, name));
+    const found: string[][] = [];
+    for (let part = 1; part <= 4; part++) {
+      const to = join(dest, `${part}`);
+      await copyTree(sources, to, { shard: `${part}/4` });
+      found.push(filesIn(to).toSorted());
+    }
+    return found;
+  };
+  const found = await parts(src);
+  expect(found.flat().toSorted()).toEqual(names.map((name) => `/${name}`).toSorted());
+  for (const part of found) expect(part.length).toBeGreaterThan(2);
+  expect(await parts(join(src, 'other place'))).toEqual(found);
+});
+
 test('with a selection: what is selected, once', async () => {
   makeTree();
   const all: string[] = [];

@@ -1,10 +1,11 @@
 import { execFileSync } from 'node:child_process';
 import {
+  chmodSync,
   existsSync,
   linkSync,
   mkdirSync,
-  readdirSync,
   readFileSync,
+  readdirSync,
   statSync,
   symlinkSync,
   writeFileSync,
@@ -167,7 +168,9 @@ describe('backup', () => {
   test('none where nothing is replaced', async () => {
     makeFiles(src, { file: 'new' });
     makeFiles(dest, { file: 'old' });
-    await copyTree(src, dest, { ...backup, force: false });
+    await expect(async () => copyTree(src, dest, { ...backup, force: false })).rejects.toThrow(
+      'cannot be combined with options.force false',
+    );
     await copyTree(src, dest, { ...backup, dryRun: true });
     expect(readdirSync(dest)).toEqual(['file']);
   });
@@ -218,6 +221,16 @@ describe('fsync', () => {
     const paths = await traced({ fsync: true, preserve: false });
     expect(paths).toContain(join(dest, 'directory'));
     expect(paths).toContain(dest);
+  });
+
+  test('files of which a sync sets the metadata alone', async (context) => {
+    needTool(context, 'strace');
+    makeFiles(src, { file: 'x', same: 'y' });
+    await copyTree(src, dest, { sync: true });
+    chmodSync(join(src, 'file'), 0o600);
+    const paths = await traced({ sync: true, fsync: true });
+    expect(paths).toContain(join(dest, 'file'));
+    expect(paths).not.toContain(join(dest, 'same'));
   });
 
   test('not otherwise', async (context) => {

@@ -279,6 +279,9 @@ uint32_t group_permissions(const char* list, size_t size);
 /** Waits until a file, or the names in a directory, are on disk. */
 int sync(const Handle& file_or_directory);
 
+/** Waits until the metadata of a file is on disk. */
+int sync_metadata(const Handle& directory, const char* name);
+
 // --- content ---------------------------------------------------------------------------------
 
 /** The result of one copy method. Only copy_content.cc decides which method is tried next. */

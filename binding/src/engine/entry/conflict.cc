@@ -185,8 +185,16 @@ namespace {
 bool is_newer(const Directory& directory, Names names, Follow follow, const Stat& existing) {
   Stat src;
   if (platform::stat_entry(directory.src(), names.src, src, follow) < 0) return true;
-  const uint64_t step = directory.route == nullptr ? 1 : directory.route->time_step;
-  return src.mtime > existing.mtime && !is_same_time(src.mtime, existing.mtime, step);
+  return src.mtime > existing.mtime &&
+         !is_same_time(src.mtime, existing.mtime, time_step(directory, names.dst));
+}
+
+/** Returns whether a symlink of SRC leads to the entry of DEST that it would replace. */
+bool leads_to(const Directory& directory, Names names, const Stat& existing) {
+  Stat target;
+  return existing.kind != Kind::symlink &&
+         platform::stat_entry(directory.src(), names.src, target, Follow::yes) == 0 &&
+         target.dev == existing.dev && target.ino == existing.ino;
 }
 
 }  // namespace
@@ -200,15 +208,26 @@ Verdict judge(Worker& worker, Directory& directory, Names names, Kind kind) {
   if (is_collision(worker, directory, names.dst)) return refuse(EEXIST, kCollision);
   Stat existing;
   const int error = stat_existing(options.compatibility, directory, names.dst, kind, existing);
-  if (error == 0 && existing.kind == Kind::directory) return refuse(EISDIR);
-  if (options.existing.update && error == 0 &&
-      !is_newer(directory, names, options.traversal.follow(), existing)) {
+  const auto skip = [&] {
     worker.count(Count::skipped);
     worker.note(directory, names, Action::skip, kind);
     return Verdict::skip;
+  };
+  if (error == 0 && existing.kind == Kind::directory) {
+    const bool stays = !options.existing.force && !options.existing.error_on_exist &&
+                       !options.compatibility.like_node && !directory.is_base();
+    return stays ? skip() : refuse(EISDIR);
+  }
+  if (options.existing.update && error == 0 &&
+      !is_newer(directory, names, options.traversal.follow(), existing)) {
+    return skip();
   }
   if (options.existing.force) {
     if (options.compares) return Verdict::replace;
+    // The content would be lost, and a symlink to itself would stay.
+    if (error == 0 && kind == Kind::symlink && leads_to(directory, names, existing)) {
+      return refuse(EINVAL, kSameFile);
+    }
     if (error == 0 && is_special(existing.kind) &&
         !is_same_special(options.traversal, directory, names, existing)) {
       return refuse(EEXIST, refusal_of(existing.kind));
@@ -216,10 +235,7 @@ Verdict judge(Worker& worker, Directory& directory, Names names, Kind kind) {
     if (is_append_only(directory, names.dst)) return refuse(EPERM, kAppendOnly);
     return Verdict::replace;
   }
-  if (options.existing.error_on_exist) return refuse(EEXIST);
-  worker.count(Count::skipped);
-  worker.note(directory, names, Action::skip, kind);
-  return Verdict::skip;
+  return options.existing.error_on_exist ? refuse(EEXIST) : skip();
 }
 
 int back_up(Directory& directory, const char* name, Backup how) {

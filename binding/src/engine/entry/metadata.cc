@@ -232,7 +232,12 @@ Settled settle_entry(Engine& engine, const Directory& directory, Names names, co
   const bool has_times =
       is_present && is_same_time(src.mtime, now.mtime, time_step(directory, dst));
   Settling settling{engine, directory, names, src, attributes, dst, now, is_present, has_times};
-  return settling.settle() ? Settled::yes : Settled::no;
+  if (!settling.settle()) return Settled::no;
+  if (is_present && src.kind == Kind::file && engine.options.content.fsync) {
+    error = platform::sync_metadata(directory.dst(), name);
+    if (error < 0) return fail(error, "fsync");
+  }
+  return Settled::yes;
 }
 
 }  // namespace
@@ -251,6 +256,13 @@ bool settle_present(Engine& engine, const Directory& directory, Names names, con
   return settle_entry(engine, directory, names, src, names.dst, true, [&](const Stat& now) {
            return now.dev == present.dev && now.ino == present.ino;
          }) == Settled::yes;
+}
+
+uint64_t time_step(const Directory& directory, const char* name) {
+  if (directory.route != nullptr) return directory.route->time_step;
+  Handle dst;
+  const int error = platform::open_entry(directory.dst(), name, Follow::no, dst);
+  return error < 0 ? 1 : platform::time_step(dst);
 }
 
 uint64_t time_step(const Directory& directory, const Handle& dst) {

@@ -79,10 +79,11 @@ bool settle_present(Engine& engine, const Directory& directory, Names names,
                     const platform::Stat& src, const platform::Stat& present);
 
 /**
- * Returns platform::time_step() of a directory of DEST; in the base, of the directory that has the
- * entry.
+ * Return platform::time_step() of a directory of DEST; in the base, of the file system that has the
+ * entry, which is open as `dst` or exists as `name`.
  */
 uint64_t time_step(const Directory& directory, const platform::Handle& dst);
+uint64_t time_step(const Directory& directory, const char* name);
 
 /**
  * Returns whether DEST's mtime equals SRC's in the granularity of DEST. `step`: see

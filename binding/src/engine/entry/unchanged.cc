@@ -171,11 +171,7 @@ bool settle(const Pair& pair, bool proven, uint64_t step) {
 
 uint64_t time_step_at(const Pair& pair) {
   if (pair.src.mtime == pair.dst.mtime) return 1;  // then nobody needs to know
-  Handle dst;
-  const Directory& directory = pair.directory();
-  if (directory.route != nullptr) return directory.route->time_step;
-  const int error = platform::open_entry(directory.dst(), pair.names.dst, Follow::no, dst);
-  return error < 0 ? 1 : platform::time_step(dst);
+  return time_step(pair.directory(), pair.names.dst);
 }
 
 bool is_current_file(const Pair& pair, const EntryTask& again) {

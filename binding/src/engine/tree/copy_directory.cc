@@ -375,7 +375,9 @@ void RootTask::run(Worker& worker) {
     return;
   }
   if (stat.kind != Kind::directory) {
-    if (is_mine(worker.engine.options.traversal, *base, ""))
+    const char* slash = std::strrchr(names.src, '/');  // names of the base are paths
+    const char* name = slash == nullptr ? names.src : slash + 1;
+    if (is_mine(worker.engine.options.traversal, *base, name))
       copy_listed(worker, base, names, stat.kind);
     return;
   }

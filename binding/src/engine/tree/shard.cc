@@ -29,7 +29,8 @@ bool is_mine(const Traversal& traversal, const Directory& directory, const char*
   // Divides by directory, so that few shards create the same one. The widest directories are
   // divided, because one could outweigh a whole shard.
   constexpr uint64_t kSlices = 16;
-  const uint64_t slice = mix(add(kBasis, name)) % kSlices;
+  const uint64_t own = mix(add(kBasis, name));
+  const uint64_t slice = directory.is_base() ? own : own % kSlices;
   const uint64_t hash = mix(directory.path_hash + slice * 0x9e3779b97f4a7c15);
   return hash % traversal.shards == traversal.shard;
 }

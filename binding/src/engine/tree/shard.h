@@ -6,11 +6,12 @@
 
 namespace fastcp {
 
-/** Returns the hash of an entry's path below SRC; in the base, of SRC itself. */
+/** Returns the hash of an entry's path below SRC. All entries of the base have the same. */
 uint64_t path_hash(const Directory& directory, const char* name);
 
 /**
- * Returns whether this copy's shard has an entry of a directory, or a SRC that is not a directory.
+ * Returns whether this copy's shard has an entry of a directory. In the base, `name` is the last
+ * name of a SRC that is not a directory.
  */
 bool is_mine(const Traversal& traversal, const Directory& directory, const char* name);
 
