@@ -3,10 +3,10 @@ import { CommanderError } from 'commander';
 import { table } from '../lib/request/table.js';
 import type { CopyOptions, PreserveKind } from '../lib/types.js';
 import manifest from '../package.json' with { type: 'json' };
-import { beforeDashes, isText, pathOf } from './arguments.js';
+import { isText, pathOf } from './arguments.js';
 import { completions, type Shell } from './completions.js';
 import { readPatterns } from './patterns.js';
-import { createProgram } from './program.js';
+import { areOptions, createProgram } from './program.js';
 import { refuseClusters, refuseConflicts } from './refusals.js';
 import { usual } from './values.js';
 
@@ -60,10 +60,12 @@ interface Given extends CopyOptions {
 
 /**
  * Throws a CommanderError after writing the usage error, the help or the version. Its exitCode is 0 for the
- * last two.
+ * last two. Returns 'doctor' if the user asked for that and not for a copy.
  */
-export function parseArgs(argv: readonly string[]): Invocation {
+export function parseArgs(argv: readonly string[]): Invocation | 'doctor' {
   const program = createProgram();
+  const isOption = areOptions(program, argv);
+  if (argv.some((word, index) => isOption[index] && word === '--doctor')) return 'doctor';
   program.on('option:help-all', () => createProgram(true).help());
   program.on('option:version', () => print(`${manifest.version}\n`));
   program.on('option:completions', (shell: Shell) => {
@@ -72,9 +74,9 @@ export function parseArgs(argv: readonly string[]): Invocation {
   const [only] = argv;
   if (argv.length === 1 && only === 'help' && !existsSync(only)) program.help();
   const error = (text: string): never => program.error(`error: ${text}`);
-  refuseClusters(program, argv, error);
-  const options = beforeDashes(argv);
-  const words = [...options.map(withoutValue), ...argv.slice(options.length)];
+  const options = argv.filter((_, index) => isOption[index]);
+  refuseClusters(program, options, error);
+  const words = argv.map((word, index) => (isOption[index] ? normalized(word) : word));
   program.parse(words, { from: 'user' });
 
   const given = program.opts<Given>();
@@ -83,7 +85,7 @@ export function parseArgs(argv: readonly string[]): Invocation {
   if (compare && sources.length > 1) error('--compare takes two trees');
   const copy = optionsOf(given, error);
   const entries = !quiet && Boolean(verbose || copy.dryRun);
-  refuseConflicts(program, argv, copy, compare);
+  refuseConflicts(program, options, copy, compare);
   return {
     sources: sources.map(pathOf),
     dest: pathOf(dest),
@@ -94,7 +96,11 @@ export function parseArgs(argv: readonly string[]): Invocation {
 }
 
 function isDirectory(word: string): boolean {
-  return statSync(pathOf(word), { throwIfNoEntry: false })?.isDirectory() === true;
+  try {
+    return statSync(pathOf(word)).isDirectory();
+  } catch {
+    return false;
+  }
 }
 
 /** Finds SRC and DEST among the words that are no options. */
@@ -107,7 +113,7 @@ function placesOf(
   if (into !== undefined) {
     if (exactly) error('-t cannot be combined with -T');
     if (sources.length === 0) error('missing argument SRC');
-    if (!isDirectory(into)) error(`-t: '${into}' is not a directory`);
+    if (!isDirectory(into)) error(`-t: '${into}' is not a directory, or cannot be reached`);
     return { sources, dest: `${into}/` };
   }
   const dest = sources.pop();
@@ -143,7 +149,8 @@ function optionsOf(given: Given, error: (text: string) => never): CopyOptions {
   return {
     ...options,
     ...(given.delete && { mirror: true }),
-    ...(include.length > 0 && { include }),
+    // An empty file includes nothing, as an empty list does.
+    ...((given.include ?? given.includeFrom) && { include }),
     ...(exclude.length > 0 && { exclude }),
     ...(preserve !== undefined && { preserve }),
     ...(b && !backup && { backup: 'existing' as const }),
@@ -181,13 +188,11 @@ function print(text: string): never {
   throw new CommanderError(0, 'fastcp.printed', text);
 }
 
-/** Returns whether the user asked for `--doctor` and not for a copy. */
-export function asksForDoctor(argv: readonly string[]): boolean {
-  return beforeDashes(argv).includes('--doctor');
-}
-
-/** An optional value comes only after '='. A word that follows is a path. */
-function withoutValue(word: string): string {
+/**
+ * Rewrites options for commander. An optional value comes only after '=', because a word that follows is a path.
+ * `--update=older` becomes `--update`.
+ */
+function normalized(word: string): string {
   if (optionalValues.includes(word)) return `${word}=`;
   return (Object.hasOwn(updates, word) && updates[word]) || word;
 }

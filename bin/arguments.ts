@@ -13,18 +13,12 @@ export function readArguments(): string[] {
   const words = process.argv.slice(2);
   if (!words.some((word) => word.includes(replaced))) return words;
   const bytes = commandLine().slice(-words.length);
-  if (words.every((word, index) => bytes[index]?.toString() === word)) return bytes.map(decode);
+  if (words.every((word, index) => bytes[index]?.toString() === word)) return bytes.map(wordOf);
   const unknown = words.find((word) => word.includes(replaced) && !existsSync(word));
   if (unknown === undefined) return words;
   throw new Error(
     `'${unknown}' is not valid UTF-8, and this system does not tell a program the bytes of its arguments; name a directory above it, or use the library with a Buffer`,
   );
-}
-
-/** Returns the words in which options are looked for: all words before `--`. */
-export function beforeDashes(words: readonly string[]): readonly string[] {
-  const end = words.indexOf('--');
-  return end < 0 ? words : words.slice(0, end);
 }
 
 /** Returns the path that a word stands for. */
@@ -55,7 +49,9 @@ function commandLine(): Buffer[] {
   }
 }
 
-function decode(bytes: Buffer): string {
+/** Returns the word that bytes stand for. */
+export function wordOf(bytes: Buffer): string {
+  if (isUtf8(bytes)) return bytes.toString();
   let text = '';
   for (let at = 0; at < bytes.length; ) {
     const lead = bytes[at] as number;

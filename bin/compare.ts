@@ -16,7 +16,7 @@ export async function runCompare(invocation: Invocation): Promise<number> {
   const abort = new AbortController();
   const out = new Output(process.stdout, abort.signal);
   const err = new Output(process.stderr, abort.signal);
-  const release = abortOnSignals(abort);
+  abortOnSignals(abort);
   try {
     const result = await compare(invocation, abort.signal);
     await (invocation.output.json ? printJson(result, out) : print(result, invocation, out, err));
@@ -28,7 +28,6 @@ export async function runCompare(invocation: Invocation): Promise<number> {
     else await err.line(usageError(error) ?? complaint(error as Error));
     return 2;
   } finally {
-    release();
     await out.flush();
     await err.flush();
   }

@@ -29,7 +29,7 @@ export async function runDoctor(argv: readonly string[]): Promise<number> {
   if (others.length > 0) return program.error('error: too many arguments: DIR and DIR2 at most');
 
   const abort = new AbortController();
-  const release = abortOnSignals(abort);
+  abortOnSignals(abort);
   try {
     const diagnosis = await doctor(dir, dir2, { signal: abort.signal });
     process.stdout.write(json ? `${toJsonLine(diagnosis)}\n` : text(diagnosis));
@@ -38,8 +38,6 @@ export async function runDoctor(argv: readonly string[]): Promise<number> {
     if (error instanceof Interruption) return error.exitCode;
     process.stderr.write(`fastcp: ${errorText(error as Error, 'examine')}\n`);
     return 1;
-  } finally {
-    release();
   }
 }
 

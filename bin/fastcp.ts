@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 import { CommanderError } from 'commander';
-import { asksForDoctor, parseArgs } from './args.js';
+import { parseArgs } from './args.js';
 import { readArguments } from './arguments.js';
 import { ignoreBrokenPipes, trouble } from './output.js';
 import { sizePool } from './pool.js';
@@ -22,11 +22,11 @@ main().then(
 async function main(): Promise<number> {
   try {
     const argv = readArguments();
-    if (asksForDoctor(argv)) {
+    const invocation = parseArgs(argv);
+    if (invocation === 'doctor') {
       const { runDoctor } = await import('./doctor.js');
       return await runDoctor(argv);
     }
-    const invocation = parseArgs(argv);
     if (invocation.compare) trouble.exitCode = 2;
     // Loaded late, together with the addon: help and usage errors do not need them.
     const { run } = await import('./run.js');

@@ -31,9 +31,10 @@ const sameSignal = 1000;
 
 /**
  * The first signal aborts. After a second the default action returns, so that another signal kills at once,
- * even if JavaScript is busy.
+ * even if JavaScript is busy. The handlers stay until the process ends: a signal that comes after the result must not
+ * change the exit code.
  */
-export function abortOnSignals(controller: AbortController): () => void {
+export function abortOnSignals(controller: AbortController): void {
   const onSignal = (signal: Signal) => {
     if (controller.signal.aborted) return;
     setTimeout(release, sameSignal).unref();
@@ -43,5 +44,4 @@ export function abortOnSignals(controller: AbortController): () => void {
     for (const signal of SIGNALS) process.off(signal, onSignal);
   };
   for (const signal of SIGNALS) process.on(signal, onSignal);
-  return release;
 }

@@ -1,9 +1,11 @@
 /** Reads the files of --include-from and --exclude-from, as rsync does. */
 import { readFileSync } from 'node:fs';
+import { globOf, wordOf } from './arguments.js';
 
 /** One glob per line. Ignores empty lines and lines that begin with `#` or `;`. `-` is standard input. */
 export function readPatterns(file: string, error: (text: string) => never): string[] {
-  const lines = read(file, error).split(/\r?\n/);
+  const text = wordOf(read(file, error)).replace(/^\ufeff/, '');
+  const lines = text.split(/\r?\n/).map(globOf);
   return lines.flatMap((line, index) => {
     if (/^\s*$|^[#;]/.test(line)) return [];
     if (/^[-+] |^!$/.test(line)) {
@@ -15,9 +17,9 @@ export function readPatterns(file: string, error: (text: string) => never): stri
   });
 }
 
-function read(file: string, error: (text: string) => never): string {
+function read(file: string, error: (text: string) => never): Buffer {
   try {
-    return readFileSync(file === '-' ? 0 : file, 'utf8');
+    return readFileSync(file === '-' ? 0 : file);
   } catch (failure) {
     const why = (failure as Error).message.replace(/^\w+: |, \w+( '.*')?$/g, '');
     return error(`cannot read the globs in '${file}': ${why}`);

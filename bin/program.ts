@@ -81,6 +81,24 @@ export function createProgram(all = false): Command {
     .exitOverride();
 }
 
+/** Returns for each word whether it is an option, and not a path or the value of the option before it. */
+export function areOptions(program: Command, argv: readonly string[]): boolean[] {
+  const takesValue = new Set(
+    program.options.flatMap(({ required, short, long }) => (required ? [short, long] : [])),
+  );
+  let isValue = false;
+  let isPath = false;
+  return argv.map((word) => {
+    isPath ||= word === '--' && !isValue;
+    const isOption = !isPath && !isValue && /^-./.test(word);
+    // Of several letters, the first that takes a value has the rest of the word, if there is any.
+    const letters = /^-[A-Za-z]+$/.test(word) ? [...word.slice(1)].map((one) => `-${one}`) : [word];
+    const at = letters.findIndex((one) => takesValue.has(one));
+    isValue = isOption && at >= 0 && at === letters.length - 1;
+    return isOption;
+  });
+}
+
 /** Creates a flag that no help shows. Commander would treat a flag with `no-` as the negation of another. */
 function named(flags: string, name: string): Option {
   const option = new Option(flags).hideHelp();

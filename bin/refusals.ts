@@ -1,8 +1,7 @@
-/** Refuses options that contradict each other, in the user's spelling. */
+/** Refuses options that contradict each other, in the user's spelling. `options` are the words that are options. */
 import type { Command, Option } from 'commander';
 import { findConflict, missingRequirements } from '../lib/request/conflicts.js';
 import type { CopyOptions } from '../lib/types.js';
-import { beforeDashes } from './arguments.js';
 
 /** Spellings of options whose names differ from the library's, or that only the command line has. */
 const spelledFor: Partial<Record<keyof CopyOptions, string[]>> = {
@@ -36,11 +35,11 @@ const notInClusters: Record<string, string> = {
 /** Refuses `-rt` and `-avh`: a reader of rsync's manual would not expect cp's -t, or the help. */
 export function refuseClusters(
   program: Command,
-  argv: readonly string[],
+  options: readonly string[],
   error: (text: string) => never,
 ): void {
   const longs = new Set<string | undefined>(program.options.map(({ long }) => long)).add('--help');
-  for (const word of beforeDashes(argv)) {
+  for (const word of options) {
     if (!/^-[A-Za-z]{2,}$/.test(word) || longs.has(`-${word}`)) continue;
     for (const [letter, why] of Object.entries(notInClusters)) {
       if (word.includes(letter)) error(`-${letter} in '${word}': ${why}`);
@@ -51,7 +50,7 @@ export function refuseClusters(
 /** Refuses options that exclude each other, and those that need another one. */
 export function refuseConflicts(
   program: Command,
-  argv: readonly string[],
+  options: readonly string[],
   copy: CopyOptions,
   compare: boolean,
 ): void {
@@ -64,15 +63,15 @@ export function refuseConflicts(
   /** The spelling of a library option that the user gave. */
   const typed = (name: keyof CopyOptions): string => {
     const option = find(...(spelledFor[name] ?? [name]));
-    return option ? typedAs(option, argv) : `--${name}`;
+    return option ? typedAs(option, options) : `--${name}`;
   };
 
   const [quiet, loud] = [find('quiet'), find('verbose', 'json')];
   if (quiet && loud) {
-    error(`${typedAs(quiet, argv)} cannot be combined with ${typedAs(loud, argv)}`);
+    error(`${typedAs(quiet, options)} cannot be combined with ${typedAs(loud, options)}`);
   }
   const other = given.find((one) => !meantToCompare.includes(one.attributeName()));
-  if (compare && other) error(`--compare cannot be combined with ${typedAs(other, argv)}`);
+  if (compare && other) error(`--compare cannot be combined with ${typedAs(other, options)}`);
   const conflict = findConflict(copy);
   if (conflict) {
     const because = conflict.why && `: ${conflict.why}`;
@@ -85,9 +84,7 @@ export function refuseConflicts(
 }
 
 /** Returns the short or the long form, whichever was typed. */
-function typedAs({ short, long }: Option, argv: readonly string[]): string {
-  const isLong = beforeDashes(argv).some(
-    (word) => long && (word === long || word.startsWith(`${long}=`)),
-  );
+function typedAs({ short, long }: Option, words: readonly string[]): string {
+  const isLong = words.some((word) => long && (word === long || word.startsWith(`${long}=`)));
   return isLong || !short ? (long ?? short ?? '') : short;
 }

@@ -61,7 +61,8 @@ export function createTextReport(
           `${count(result.errorCount, 'error')}, ${number(errorsShown)} of them shown`,
         );
       }
-      if (outcome !== 'done' && result.replaced !== undefined) {
+      const begun = outcome === 'interrupted' || result.replaced !== undefined;
+      if (outcome !== 'done' && copy.atomic && !copy.dryRun && begun) {
         const what = outcome === 'failed' ? 'not complete' : outcome;
         if (result.replaced) await complain(`${quoteName(dest)} was replaced`);
         // The error has already said where the old and the new tree are.
@@ -115,7 +116,9 @@ export function incomplete(
   dest: string | undefined,
 ): string | undefined {
   if (dest === undefined) return outcome === 'interrupted' ? outcome : undefined;
-  if (created(result) === 0 && outcome === 'failed') return undefined;
+  if (created(result) + result.deleted === 0) {
+    return outcome === 'failed' ? undefined : `${outcome}: nothing was copied`;
+  }
   const what = outcome === 'failed' ? 'stopped' : outcome;
   return `${what}: ${count(result.files, 'file')} copied, ${quoteName(dest)} is incomplete`;
 }

@@ -19,7 +19,7 @@ export async function run(invocation: Invocation): Promise<number> {
   const err = new Output(process.stderr, abort.signal);
 
   // Before the copy begins: the default action would leave half a file.
-  const release = abortOnSignals(abort);
+  abortOnSignals(abort);
   let job: CopyJob;
   let progress = silent;
   const shows = showsProgress(invocation.output);
@@ -27,7 +27,6 @@ export async function run(invocation: Invocation): Promise<number> {
   try {
     job = startCopy(invocation, { signal: abort.signal, ...(shows && { onProgress }) });
   } catch (error) {
-    release();
     const text = usageError(error);
     if (text === undefined && !(error instanceof CopyError)) throw error;
     await err.line(text ?? `fastcp: ${errorText(error as Error)}`);
@@ -44,7 +43,6 @@ export async function run(invocation: Invocation): Promise<number> {
     return await follow(job, report, progress);
   } finally {
     progress.stop();
-    release();
   }
 }
 

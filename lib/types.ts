@@ -133,8 +133,8 @@ export interface CopyOptions {
   ignoreFileNames?: readonly string[] | undefined;
   /**
    * Copy only entries that match one of these globs. A glob without a slash matches a name at any depth; one with a
-   * slash is relative to SRC. A glob that matches a directory includes everything in it. Dot files match.
-   * Default: everything.
+   * slash is relative to SRC. A glob that matches a directory includes everything in it. Dot files match. An empty
+   * array includes nothing. Default: everything.
    */
   include?: string | readonly string[] | undefined;
   /** Exclude entries that match one of these globs, even if `include` matches them. Globs as in `include`. Default: none. */
@@ -300,7 +300,8 @@ export interface CopyResult extends CopyCounters {
  * - `ERR_FS_CP_EEXIST`: The destination exists, and `errorOnExist` is set.
  * - `ERR_FS_CP_NON_DIR_TO_DIR`: A directory of DEST is in the way of a file.
  * - `ERR_FS_CP_DIR_TO_NON_DIR`: Something else of DEST is in the way of a directory.
- * - `ERR_FS_CP_EINVAL`: SRC and DEST are the same, or DEST is inside SRC and not excluded.
+ * - `ERR_FS_CP_EINVAL`: SRC and DEST are the same; DEST is inside SRC and not excluded; a symlink of SRC leads to the file
+ *   that it would replace; or two sources have the same last name.
  * - `ERR_FS_CP_SYMLINK_TO_SUBDIRECTORY`: A symlink to the source would be replaced by one to a directory in it.
  * - `ERR_FS_CP_FIFO_PIPE`: A FIFO; `fastcp/fs` only.
  * - `ERR_FS_CP_SOCKET`: A socket; `fastcp/fs` only.
@@ -385,7 +386,7 @@ export type ErrorCode = FastcpErrorCode | SystemErrorCode;
  * - `CONCURRENCY_CAPPED`: `concurrency` is above the size of libuv's pool.
  * - `GIT_UNAVAILABLE`: git could not be asked, so tracked files or its settings are unknown.
  * - `SOURCE_IGNORED`: git ignores SRC itself.
- * - `INCLUDE_UNMATCHED`: A glob of `include` matched nothing.
+ * - `INCLUDE_UNMATCHED`: A glob of `include` matched nothing, or `include` is empty.
  * - `IGNORE_FILE_NOT_FOUND`: SRC has no rule file of a name in `ignoreFileNames`.
  * - `STAGING_LEFT`: `atomic`: a temporary directory could not be removed.
  * - `ENTRIES_DROPPED`: `entries`: the iterator was not asked, and `count` events were dropped.
@@ -463,7 +464,7 @@ export interface EntryEvent {
 /**
  * A running copy: a promise of its result, and an async iterable of its events. A job runs whether or not it is
  * iterated. If the job rejects, an iteration throws the same value after the last event; then the promise counts as
- * handled.
+ * handled. A second reader at the same time throws a TypeError with `ERR_INVALID_STATE`.
  *
  * With `entries`, a slow reader holds up the copy, so that memory stays bounded. Awaiting the job never waits
  * for a reader that has stopped: if somebody awaits the job and its iterator was not asked for an event for

@@ -142,12 +142,11 @@ export class Answers {
    */
   unused({ include, ignoreFileNames }: Request): CopyWarning[] {
     if (this.#selections.length === 0) return [];
-    const globs = unusedGlobs(include).map(
-      (glob): CopyWarning => ({
-        code: 'INCLUDE_UNMATCHED',
-        message: `no entry of the source matches the included glob '${glob}'`,
-      }),
+    const unmatched = unusedGlobs(include ?? []).map(
+      (glob) => `no entry of the source matches the included glob '${glob}'`,
     );
+    if (include?.length === 0) unmatched.push('the list of globs to include is empty');
+    const globs = unmatched.map((message): CopyWarning => ({ code: 'INCLUDE_UNMATCHED', message }));
     const isMet = (name: string): boolean => this.#selections.some((one) => one.hasMet(name));
     const files = ignoreFileNames
       .filter((name) => !isMet(name))

@@ -1,5 +1,6 @@
 /** The events of a job, on their way to the reader that iterates the job. */
 import { clearTimeout, setTimeout } from 'node:timers';
+import { invalid } from '../errors.js';
 import type { CopyEvent, EntryEvent } from '../types.js';
 import type { Shown } from '../walk/paths.js';
 import { now, Turn } from './clock.js';
@@ -35,8 +36,12 @@ export class EventQueue implements AsyncIterator<CopyEvent> {
   /** Called when the copy fails, if a reader will be told. */
   onFailure: () => void = () => {};
 
-  /** Called when a reader starts to listen. Earlier events are dropped. */
+  /** Called when a reader starts to listen. Earlier events are dropped. Throws if there is a reader. */
   listen(): void {
+    if (this.heard) {
+      const why = 'The events of a job have one reader at a time, and another one is iterating';
+      throw invalid(TypeError, 'ERR_INVALID_STATE', why);
+    }
     this.#iterated = true;
   }
 

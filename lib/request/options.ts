@@ -44,7 +44,7 @@ export interface Request extends Checked {
   filter: Filter | undefined;
   onProgress: ((progress: CopyProgress) => void) | undefined;
   ignoreFileNames: string[];
-  include: Glob[];
+  include: Glob[] | undefined;
   exclude: Glob[];
   /** Nothing is copied: two trees are compared. */
   compares: boolean;
@@ -135,7 +135,10 @@ export function checkRequest(
   const shard = checkShard(options.shard);
   const lists = {
     ignoreFileNames: checkRuleFileNames(options.ignoreFileNames ?? [], 'options.ignoreFileNames'),
-    include: parseGlobs(listOf(options.include), 'options.include'),
+    include:
+      options.include === undefined
+        ? undefined
+        : parseGlobs(listOf(options.include), 'options.include'),
     exclude: parseGlobs(listOf(options.exclude), 'options.exclude'),
   };
   for (const name of ['recursive', 'verbatimSymlinks'] as const) {
@@ -336,7 +339,7 @@ export function snapshotObstacle(request: Request): string | undefined {
     shard: request.shards > 1,
     gitignore: request.gitignore,
     onlyIgnored: request.onlyIgnored,
-    include: include.length > 0,
+    include,
     exclude: exclude.length > 0,
     ignoreFileNames: ignoreFileNames.length > 0,
     filter: request.filter,

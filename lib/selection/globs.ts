@@ -162,15 +162,15 @@ function splitBraces(glob: string): string[] | undefined {
   return undefined;
 }
 
-/** Returns undefined if there are no globs. */
+/** Returns undefined if the globs exclude nothing. An `include` without globs excludes everything. */
 export function globScope(
-  include: readonly Glob[],
+  include: readonly Glob[] | undefined,
   exclude: readonly Glob[],
 ): GlobScope | undefined {
-  if (include.length + exclude.length === 0) return undefined;
+  if (!include && exclude.length === 0) return undefined;
   const begin = (glob: Glob): Active => ({ glob, at: glob.places[0] as readonly number[] });
   return {
-    include: include.length > 0 ? include.map(begin) : undefined,
+    include: include?.map(begin),
     exclude: exclude.map(begin),
   };
 }

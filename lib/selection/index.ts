@@ -17,7 +17,7 @@ export type { EntryFilter } from './filter.js';
 export { type Listed, type SelectionWarning, type Verdict, verdicts } from './verdict.js';
 
 export interface SelectionOptions extends GitignoreOptions {
-  include: readonly Glob[];
+  include: readonly Glob[] | undefined;
   exclude: readonly Glob[];
   filter?: EntryFilter | undefined;
   /** Also report why an entry is excluded. */

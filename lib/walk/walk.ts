@@ -2,7 +2,7 @@
 import type { BigIntStats } from 'node:fs';
 import { constants, homedir } from 'node:os';
 import type { NativeRoot } from '../engine/native.js';
-import { CopyError, errorOf, invalid, invalidValue, refuse } from '../errors.js';
+import { CopyError, errorOf, invalidValue, refuse } from '../errors.js';
 import type { Request } from '../request/options.js';
 import type { EntryKind } from '../types.js';
 import { namesDescriptor, openedPath } from './descriptor.js';
@@ -56,13 +56,13 @@ export function* findRoots(request: Request): Steps<Walk> {
     const other = roots.findIndex((root) => root.dest.equals(target));
     if (other >= 0) {
       const [one, two] = [sources[other] ?? source, source].map(shown.src);
-      const why = `must be paths with different last names, because each is copied into DEST by its name. Received '${one}' and '${two}'`;
-      throw invalid(TypeError, 'ERR_INVALID_ARG_VALUE', `The "src" argument ${why}`);
+      const why = `'${one}' and '${two}' have the same last name, so both would be copied to the same place`;
+      throw refuse('ERR_FS_CP_EINVAL', why, two ?? '', shown.dest(target));
     }
     // A symlink put in the place of its target would be all that is left.
     const leadsTo = found.isSymbolicLink() ? yield* reachable(src) : undefined;
     const subjects = leadsTo?.isFile() ? [found, leadsTo] : [found];
-    yield* refuseDirectory(found, target, into, request);
+    yield* refuseOtherKind(found, target, into, request);
     let inside: Buffer[] | undefined;
     for (const one of request.compares ? [] : subjects) {
       inside = yield* refuseIntoItself(one, target, shown.src(src), shown.dest(target), request);
@@ -217,20 +217,26 @@ function* refuseIntoItself(
 /** Returns whether something of SRC may be excluded. */
 export function selects(request: Request): boolean {
   const { gitignore, onlyIgnored, ignoreFileNames, include, exclude, filter } = request;
-  const lists = [...ignoreFileNames, ...include, ...exclude];
-  return gitignore || onlyIgnored || lists.length > 0 || filter !== undefined;
+  const lists = [...ignoreFileNames, ...exclude];
+  return gitignore || onlyIgnored || lists.length > 0 || (include ?? filter) !== undefined;
 }
 
-/** Refuses a file in the place of a directory. Usually the user forgot the slash. */
-function* refuseDirectory(
+/** Refuses a file in the place of a directory, where the user usually forgot the slash, and the reverse. */
+function* refuseOtherKind(
   src: BigIntStats,
   target: Buffer,
   into: boolean,
-  { shown, sources, likeNode, compares }: Request,
+  { shown, sources, likeNode, compares, atomic }: Request,
 ): Steps<void> {
-  if (src.isDirectory() || into || likeNode || compares) return;
-  if (!(yield* existing(target, false))?.isDirectory()) return;
+  if (into || likeNode || compares) return;
+  const there = yield* existing(target, false);
   const dest = shown.dest(target);
+  if (src.isDirectory()) {
+    if (atomic || !there?.isSymbolicLink() || (yield* existing(target, true))) return;
+    const why = 'the destination is a symlink to nothing';
+    throw refuse('ERR_FS_CP_DIR_TO_NON_DIR', why, shown.src(sources[0] ?? target), dest);
+  }
+  if (!there?.isDirectory()) return;
   const problem = { errno: -constants.errno.EISDIR, operation: 'cp' };
   const hint = `; to copy into it, write '${dest}/'`;
   throw errorOf(problem, shown.src(sources[0] ?? target), dest, hint);
@@ -306,6 +312,10 @@ export function* makeParents(walk: Walk, request: Request): Steps<Buffer> {
   if (found?.isDirectory()) return needed;
   if (found) {
     const why = `'${shown.dest(needed)}' is not a directory`;
+    throw refuse('ERR_FS_CP_DIR_TO_NON_DIR', why, src, shown.dest(request.dest));
+  }
+  if (yield* existing(needed, false)) {
+    const why = `'${shown.dest(needed)}' is a symlink to nothing`;
     throw refuse('ERR_FS_CP_DIR_TO_NON_DIR', why, src, shown.dest(request.dest));
   }
   if (!parents && !(yield* existing(parent, true))) {

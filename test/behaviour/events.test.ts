@@ -125,6 +125,19 @@ describe('for await', () => {
     expect(await job).toMatchObject({ files: FILES });
   });
 
+  test('by one reader at a time: a second one is an error', async () => {
+    const job = copyTree(src, dest, { entries: true });
+    const events = job[Symbol.asyncIterator]();
+    expect(() => job[Symbol.asyncIterator]()).toThrow(
+      expect.objectContaining({ name: 'TypeError', code: 'ERR_INVALID_STATE' }),
+    );
+    let seen = 0;
+    while (!(await events.next()).done) seen++;
+    expect(seen).toBeGreaterThan(0);
+    // After the end there is nothing to divide.
+    expect(await job[Symbol.asyncIterator]().next()).toEqual({ done: true, value: undefined });
+  });
+
   test('left early: the job goes on to its end', async () => {
     const job = copyTree(src, dest, { entries: true });
     let events = 0;

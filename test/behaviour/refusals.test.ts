@@ -166,11 +166,17 @@ describe('refused at once', () => {
 
   test('two sources with one name', async () => {
     make('mkdir a b; touch a/x b/x');
-    const error = await copyTree(['a/x', 'b/x'].map(absolute), absolute('dest')).catch((e) => e);
-    expect(error).toBeInstanceOf(TypeError);
-    expect(error).toMatchObject({ code: 'ERR_INVALID_ARG_VALUE' });
-    expect(error.message).toContain(`Received '${absolute('a/x')}' and '${absolute('b/x')}'`);
+    const where = `cp '@b/x' -> '@dest/x'`;
+    await expectRefusal(['a/x', 'b/x'], 'dest', { code: 'ERR_FS_CP_EINVAL', where });
     expect([...readTree(at).keys()].sort()).toEqual(['', 'a', 'a/x', 'b', 'b/x']);
+  });
+
+  test('a directory to a symlink to nothing', async () => {
+    make('mkdir a; ln -s nowhere b');
+    for (const dest of ['b', 'b/', 'b/new']) {
+      const code = 'ERR_FS_CP_DIR_TO_NON_DIR';
+      await expectRefusal('a', dest, { code, where: "cp '@a' -> '@b" });
+    }
   });
 
   test('one of several sources is missing', async () => {

@@ -1,6 +1,11 @@
 import { CommanderError } from 'commander';
 import { afterEach, describe, expect, test, vi } from 'vitest';
-import { parseArgs } from '../../bin/args.js';
+import { type Invocation, parseArgs as parse } from '../../bin/args.js';
+
+const parseArgs = (argv: string[]): Invocation => {
+  const parsed = parse(argv);
+  return parsed === 'doctor' ? expect.fail() : parsed;
+};
 
 describe('what becomes of options', () => {
   test.each<[string, object]>([
@@ -17,6 +22,11 @@ describe('what becomes of options', () => {
     ['-d', { preserve: ['mode', 'hardLinks'] }],
     ['-dp', { preserve: ['mode', 'timestamps', 'ownership', 'hardLinks'] }],
     ['-b', { backup: 'existing' }],
+    // Values that look like options.
+    ['--exclude --backup', { exclude: ['--backup'] }],
+    ['--exclude --doctor', { exclude: ['--doctor'] }],
+    ['--exclude -what --include -avh', { exclude: ['-what'], include: ['-avh'] }],
+    ['--exclude -- -n', { exclude: ['--'], force: false }],
     ['--backup=t', { backup: 'numbered' }],
     ['--backup', { backup: 'existing' }],
     ['--preserve', { preserve: ['mode', 'timestamps', 'ownership'] }],

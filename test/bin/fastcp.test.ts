@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
@@ -316,4 +316,41 @@ test('a file as SRC', async () => {
   writeFileSync(join(cwd, 'single'), 'one');
   expect(await inside('single single-copy')).toMatchObject(done);
   expect(readFileSync(join(cwd, 'single-copy'), 'utf8')).toBe('one');
+});
+
+describe('files of globs', () => {
+  const cwd = temporaryDirectory();
+  const src = join(cwd, 'globs');
+  const list = join(cwd, 'list');
+  const copied = async (round: string, ...options: string[]) => {
+    const { exitCode, stderr } = await fastcp([...options, src, round], { cwd });
+    expect(exitCode).toBe(0);
+    const names = readdirSync(join(cwd, round), { encoding: 'latin1' }).sort();
+    return { names, stderr };
+  };
+
+  test('a byte order mark, CRLF, comments and names that are not UTF-8', async () => {
+    mkdirSync(src);
+    for (const name of ['a.log', 'b', 'c', 'é', '\xe9.txt', '\xff']) {
+      const bytes = name === 'é' ? Buffer.from(name) : Buffer.from(name, 'latin1');
+      writeFileSync(Buffer.concat([Buffer.from(`${src}/`), bytes]), '');
+    }
+    writeFileSync(
+      list,
+      Buffer.from('\xef\xbb\xbf*.log\r\n# b\r\n\r\n\xe9.txt\n\xc3\xa9\n', 'latin1'),
+    );
+    const { names } = await copied('excluded', '--exclude-from', list);
+    expect(names).toEqual(['b', 'c', '\xff']);
+    const included = await copied('included', '--include-from', list);
+    expect(included).toEqual({ names: ['a.log', '\xc3\xa9', '\xe9.txt'], stderr: '' });
+  });
+
+  test('an empty one includes nothing, and says so', async () => {
+    writeFileSync(list, '# nothing\n');
+    expect(await copied('nothing', '--include-from', list)).toEqual({
+      names: [],
+      stderr: 'fastcp: warning: the list of globs to include is empty\n',
+    });
+    expect((await copied('one', '--include-from', list, '--include', 'b')).names).toEqual(['b']);
+  });
 });

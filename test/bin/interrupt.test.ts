@@ -1,4 +1,5 @@
 import type { ChildProcess } from 'node:child_process';
+import { existsSync, mkdirSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { fastcp, type Settings } from './support/fastcp.js';
@@ -58,6 +59,56 @@ describe.skipIf(process.platform === 'win32')('a signal', () => {
     const events = lines.map((line) => JSON.parse(line));
     expect(events.at(-1)).toMatchObject({ type: 'result', outcome: 'interrupted', exitCode: 130 });
     expect(events.at(-1).files).toBeLessThan(30_000);
+  });
+
+  test('after the result changes nothing', async () => {
+    for (let round = 0; round < 5; round++) {
+      let sent = false;
+      const { exitCode, signal, stdout } = await fastcp(['--json', src, `late ${round}`], {
+        cwd,
+        onOutput(child, _, sofar) {
+          if (!sent && sofar.includes('"result"')) sent = child.kill('SIGTERM');
+        },
+      });
+      expect(sent).toBe(true);
+      const { outcome, exitCode: said } = JSON.parse(stdout.trimEnd().split('\n').at(-1) ?? '');
+      expect({ exitCode, signal, outcome, said }).toEqual({
+        exitCode: 0,
+        signal: undefined,
+        outcome: 'done',
+        said: 0,
+      });
+    }
+  });
+
+  test.each([
+    ['plain', []],
+    ['atomic', ['--atomic']],
+  ])('at any time says what is true of DEST: %s', { timeout: 120_000 }, async (_, options) => {
+    for (const [round, existed] of [true, false, true, false, true, false].entries()) {
+      const dest = join(cwd, `early ${options} ${round}`);
+      if (existed) mkdirSync(dest);
+      const started = Date.now();
+      const { exitCode, stderr } = await fastcp([...options, src, dest], {
+        cwd,
+        onSpawn: (child) => setTimeout(() => child.kill('SIGINT'), 60 + 25 * round),
+      });
+      if (exitCode === 0 || exitCode === undefined) continue; // it was done, or Node had not yet begun
+      expect({ exitCode, took: Date.now() - started < 20_000 }).toEqual({
+        exitCode: 130,
+        took: true,
+      });
+      const entries = existsSync(dest) ? readdirSync(dest, { recursive: true }).length : undefined;
+      if (stderr.includes('was not created')) expect(entries).toBeUndefined();
+      if (stderr.includes('was left as it was')) expect(entries).toBe(0);
+      if (stderr.includes('nothing was copied')) expect(entries ?? 0).toBe(0);
+      if (stderr.includes('is incomplete')) expect(entries).toBeGreaterThanOrEqual(0);
+      expect(stderr).toMatch(
+        options.length > 0
+          ? /was (not created|left as it was|replaced)/
+          : /is incomplete|nothing was copied/,
+      );
+    }
   });
 
   test('stops a dry run', async () => {

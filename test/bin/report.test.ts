@@ -56,7 +56,7 @@ test('a dry run says what would be', () => {
 describe('a copy that did not end', () => {
   test.each<[Outcome, number, string | undefined, string | undefined]>([
     ['interrupted', 1_234, 'dest', 'interrupted: 1,234 files copied, dest is incomplete'],
-    ['interrupted', 0, 'dest', 'interrupted: 0 files copied, dest is incomplete'],
+    ['interrupted', 0, 'dest', 'interrupted: nothing was copied'],
     ['interrupted', 5, undefined, 'interrupted'],
     ['failed', 1, 'de\nst', "stopped: 1 file copied, $'de\\nst' is incomplete"],
     ['failed', 0, 'dest', undefined],

@@ -15,6 +15,7 @@ export interface Outcome {
 export interface Settings {
   cwd?: string;
   env?: NodeJS.ProcessEnv;
+  onSpawn?: (child: ChildProcess) => void;
   /** Called with everything a stream has brought so far, at each piece of it. */
   onOutput?: (child: ChildProcess, stream: 'stdout' | 'stderr', sofar: string) => void;
 }
@@ -27,7 +28,7 @@ export function fastcp(args: readonly string[], settings: Settings = {}): Promis
 export function run(
   file: string,
   args: readonly string[],
-  { cwd, env, onOutput }: Settings = {},
+  { cwd, env, onSpawn, onOutput }: Settings = {},
 ): Promise<Outcome> {
   const child = spawn(file, args, {
     ...(cwd !== undefined && { cwd }),
@@ -37,6 +38,7 @@ export function run(
     timeout: 50_000,
     killSignal: 'SIGKILL',
   });
+  onSpawn?.(child);
   const output = { stdout: '', stderr: '' };
   for (const stream of ['stdout', 'stderr'] as const) {
     child[stream].setEncoding('utf8').on('data', (piece: string) => {

@@ -32,11 +32,11 @@ interface Given extends Omit<SelectionOptions, 'include' | 'exclude'> {
 
 export async function select(
   src: string,
-  { include = [], exclude = [], ...options }: Partial<Given>,
+  { include, exclude = [], ...options }: Partial<Given>,
   shown?: string,
 ): Promise<Selection | undefined> {
   const globs = {
-    include: parseGlobs(include, 'options.include'),
+    include: include && parseGlobs(include, 'options.include'),
     exclude: parseGlobs(exclude, 'options.exclude'),
   };
   const none = { gitignore: false, onlyIgnored: false, ignoreFileNames: [] };
