@@ -8,7 +8,7 @@ import { completions, type Shell } from './completions.js';
 import { readPatterns } from './patterns.js';
 import { areOptions, createProgram } from './program.js';
 import { refuseClusters, refuseConflicts } from './refusals.js';
-import { usual } from './values.js';
+import { kindsOfP } from './values.js';
 
 /** The parsed command line, in terms of the library if it has them. */
 export interface Invocation {
@@ -176,10 +176,10 @@ function preserveFor(
   if (preserve === false) return false;
   if (archive || preserve === true) return true;
   // As in cp, which copies modes in any case.
-  const kinds = new Set<PreserveKind>(preserve ? ['mode', ...preserve] : d ? ['mode'] : []);
-  if (p) for (const kind of usual) kinds.add(kind);
-  if (d) kinds.add('hardLinks');
-  return kinds.size > 0 || preserve ? [...kinds] : undefined;
+  if (!preserve && !p && !d) return undefined;
+  const kinds: PreserveKind[] = ['mode', ...(preserve ?? []), ...(p ? kindsOfP : [])];
+  if (d) kinds.push('hardLinks');
+  return [...new Set(kinds)];
 }
 
 /** Prints text that replaces a copy, such as the help, and exits. */

@@ -1,4 +1,5 @@
 import { CopyError, compareTrees } from '../lib/index.js';
+import { comparisonOptions } from '../lib/request/table.js';
 import type { CompareOptions, CompareResult, CopyErrorLike, Difference } from '../lib/types.js';
 import type { Invocation } from './args.js';
 import { errorText } from './error-text.js';
@@ -46,14 +47,11 @@ function exitCodeOf({ errorCount, differences }: CompareResult): number {
 function compare(invocation: Invocation, signal: AbortSignal): Promise<CompareResult> {
   const { sources, dest, copy } = invocation;
   const [a = ''] = sources;
-  const { preserve, dereference, concurrency, onError, oneFileSystem } = copy;
-  const { gitignore, onlyIgnored, ignoreFileNames, include, exclude } = copy;
-  const given = {
-    ...{ preserve, dereference, concurrency, onError, oneFileSystem },
-    ...{ gitignore, onlyIgnored, ignoreFileNames, include, exclude },
-  };
-  const options = Object.entries(given).filter(([, value]) => value !== undefined);
-  return compareTrees(a, dest, { ...(Object.fromEntries(options) as CompareOptions), signal });
+  const options = comparisonOptions.map((name) => [name, copy[name]] as const);
+  const given: CompareOptions = Object.fromEntries(
+    options.filter(([, value]) => value !== undefined),
+  );
+  return compareTrees(a, dest, { ...given, signal });
 }
 
 const words: Record<Difference['type'], string> = {

@@ -29,8 +29,8 @@ const commandOptions: readonly Spelling[] = [
   cli('output', '-V, --version', 'print the version', 'common'),
 ];
 
-/** Options of cp and rsync that name fastcp's default. */
-const habits = ['-r, --recursive', '-R', '-P, --no-dereference', '--mkpath', '-f, --force'];
+/** Options of cp and rsync that name fastcp's default. They are accepted; habits.ts has the others. */
+const accepted = ['-r, --recursive', '-R', '-P, --no-dereference', '--mkpath', '-f, --force'];
 
 /**
  * Creates the parser. With `all` the help also has the options that few people need. The others fit on a
@@ -58,7 +58,7 @@ export function createProgram(all = false): Command {
     }
   }
   program.optionsGroup(all ? groups.output : 'Options:');
-  for (const flags of habits) program.addOption(named(flags, `habit${flags}`));
+  for (const flags of accepted) program.addOption(named(flags, `habit${flags}`));
   return program
     .addOption(named('-T, --no-target-directory', 'noTargetDirectory'))
     .addOption(new Option('--help-all', 'print this help with all options').hideHelp(!all))

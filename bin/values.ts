@@ -5,7 +5,7 @@ import { globOf } from './arguments.js';
 import { shells } from './completions.js';
 
 /** The kinds that -p preserves. */
-export const usual: PreserveKind[] = ['mode', 'timestamps', 'ownership'];
+export const kindsOfP: PreserveKind[] = ['mode', 'timestamps', 'ownership'];
 
 /** The words of cp after --preserve. */
 const preserveWords: Record<string, PreserveKind> = {
@@ -37,7 +37,7 @@ export function withParser(option: Option, name: string, choices?: readonly stri
   if (option.negate) return option;
   const words = meanings[name as keyof CopyOptions];
   if (words) {
-    const shown = Object.keys(words).filter((word) => word.length > 3);
+    const shown = Object.keys(words).filter((word) => !['', 't', 'nil'].includes(word));
     return option.choices(shown).argParser(choiceOf(words, shown));
   }
   if (choices) return option.choices([...choices]);
@@ -82,7 +82,7 @@ function collectGlobs(value: string, previous?: string[]): string[] {
 function preserveOf(list: string, before?: unknown): true | PreserveKind[] {
   const earlier = Array.isArray(before) ? (before as PreserveKind[]) : [];
   if (before === true) return true;
-  if (list === '') return [...earlier, ...usual];
+  if (list === '') return [...earlier, ...kindsOfP];
   const words = list.split(',');
   if (words.includes('all')) return true;
   const added = words.map((word) => {

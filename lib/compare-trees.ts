@@ -6,27 +6,12 @@ import { EventQueue } from './engine/events.js';
 import { Report } from './engine/result.js';
 import { invalidValue } from './errors.js';
 import { checkObject, checkRequest, preserved, type Request } from './request/options.js';
-import { table } from './request/table.js';
+import { comparisonOptions, table } from './request/table.js';
 import type { CompareOptions, CompareResult, Difference, EntryEvent, PathLike } from './types.js';
 import { namesDescriptor, openedPath } from './walk/descriptor.js';
 import { trimSlashes } from './walk/paths.js';
 import { run as runSteps, type Steps } from './walk/steps.js';
 import { statEntry } from './walk/walk.js';
-
-const meant: ReadonlySet<string> = new Set<keyof CompareOptions>([
-  'preserve',
-  'dereference',
-  'concurrency',
-  'onError',
-  'signal',
-  'oneFileSystem',
-  'gitignore',
-  'onlyIgnored',
-  'ignoreFileNames',
-  'include',
-  'exclude',
-  'filter',
-]);
 
 /**
  * Finds the differences between two trees, and writes nothing. Compares entries, kinds, contents and symlink
@@ -70,7 +55,8 @@ function* openedAs(b: Buffer, shown: string): Steps<Buffer> {
 function compareRequest(a: PathLike, b: PathLike, options: CompareOptions): Request {
   checkObject(options);
   for (const [name, value] of Object.entries(options)) {
-    if (value === undefined || meant.has(name) || !Object.hasOwn(table, name)) continue;
+    const isMeant = (comparisonOptions as readonly string[]).includes(name);
+    if (value === undefined || isMeant || !Object.hasOwn(table, name)) continue;
     throw invalidValue(`options.${name}`, 'left out: it means nothing to a comparison', value);
   }
   const given = { preserve: ['mode'], ...options } as const;

@@ -55,7 +55,7 @@ export async function replaceWhole(
   report.replaced = false;
   const root = walk.roots[0] as Root;
   if (request.dryRun) {
-    // Planned as a new tree, as the real run makes one; DEST itself stays unread.
+    // Plans a new tree under a name that does not exist, because the real run also creates one.
     const name = Buffer.from(`.fastcp-${randomBytes(8).toString('hex')}`);
     const tree = join(directoryOf(trimSlashes(root.dest)), name);
     await copy(inContainer(walk, root, { tree }), request);

@@ -93,7 +93,7 @@ export async function finishSteps(container: Container, dest: Buffer): Promise<v
 /** Returns whether an abandoned container has a copy that still has to be placed. */
 export async function isHalfway(container: Container, dest: Buffer): Promise<boolean> {
   if (!(await exists(container.ready))) return false;
-  // The old DEST is in the container, so the present DEST is newer.
+  // If both exist, somebody has created a new DEST since. That one stays.
   return !((await container.hasOld()) && (await exists(dest)));
 }
 

@@ -177,9 +177,25 @@ export const nativeFlags = [
   'entries',
 ] as const satisfies readonly FlagName[];
 
+/** The options that have a meaning for compareTrees(). */
+export const comparisonOptions = [
+  'preserve',
+  'dereference',
+  'concurrency',
+  'onError',
+  'signal',
+  'oneFileSystem',
+  'gitignore',
+  'onlyIgnored',
+  'ignoreFileNames',
+  'include',
+  'exclude',
+  'filter',
+] as const satisfies readonly (keyof CopyOptions)[];
+
 /**
- * Options that exclude each other: the first, the second, and the reason. A pair is refused if both have a
- * value. `force` counts if it is false.
+ * Options that exclude each other: the first, the second, and the reason. A pair is refused if both are set, as
+ * isSet() in conflicts.ts says.
  */
 export const conflicts: readonly [keyof CopyOptions, keyof CopyOptions, why?: string][] = [
   ['onlyIgnored', 'gitignore'],

@@ -184,6 +184,22 @@ describe('backup', () => {
   });
 });
 
+describe('timestamps that are coarser in DEST', () => {
+  const disk = useFileSystem(work, 'ntfs', { size: '64M' });
+  test('are no reason to update a file, named or in a tree', async (context) => {
+    const to = join(disk(context), 'update');
+    makeFiles(src, { file: 'x' });
+    execFileSync('touch', ['-d', '2025-01-02 03:04:05.123456789', join(src, 'file')]);
+    for (const [from, into] of [
+      [src, to],
+      [join(src, 'file'), join(to, 'single')],
+    ] as const) {
+      expect(await copyTree(from, into, { update: true })).toMatchObject({ files: 1 });
+      expect(await copyTree(from, into, { update: true })).toMatchObject({ files: 0, skipped: 1 });
+    }
+  });
+});
+
 describe('fsync', () => {
   const traced = async (options: CopyOptions): Promise<string[]> => {
     const log = join(work, `log ${number}`);

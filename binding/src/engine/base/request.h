@@ -23,10 +23,7 @@ enum class Instead : uint8_t { copy, hard_link, symlink };
 /** The backup name of a replaced entry: a number, or as `cp --backup=existing` chooses. */
 enum class Backup : uint8_t { none, numbered, existing };
 
-/**
- * Metadata that is preserved. Read by entry/metadata.cc and entry/attributes.cc, which set it and
- * compare it.
- */
+/** Metadata that is preserved. */
 struct Preserve {
   /** Preserves the mode. Otherwise new entries get the mode that umask leaves. */
   bool mode = true;
@@ -47,7 +44,7 @@ struct Preserve {
   bool remove_existing_attributes = false;
 };
 
-/** How the content of a file is copied. Read by entry/copy_content.cc and entry/copy_entry.cc. */
+/** How the content of a file is copied. */
 struct Content {
   /** Clones files if that pays, always (otherwise it is an error), or never. */
   Reflink reflink = Reflink::automatic;
@@ -61,10 +58,7 @@ struct Content {
   Instead instead = Instead::copy;
 };
 
-/**
- * The rules for an entry of DEST, not a directory, whose name also exists in SRC. Read by
- * entry/conflict.cc and entry/place.cc.
- */
+/** The rules for an entry of DEST, not a directory, whose name also exists in SRC. */
 struct Existing {
   /** Replaces the entry. Otherwise the entry stays. */
   bool force = true;
@@ -80,22 +74,17 @@ struct Existing {
 struct Incremental {
   /** Skips unchanged entries (entry/unchanged.h), and marks directories of DEST (entry/mark.h). */
   bool sync = false;
-  /**
-   * With `sync`: only equal contents prove that a file is unchanged. Read by entry/unchanged.cc.
-   */
+  /** With `sync`: only equal contents prove that a file is unchanged. */
   bool checksum = false;
-  /** With `sync`: equal size and mtime are enough. Read by entry/unchanged.cc. */
+  /** With `sync`: equal size and mtime are enough. */
   bool quick_check = false;
   /** With `sync`: deletes entries that only DEST has (tree/mirror.h). */
   bool mirror = false;
-  /** With `mirror`: also deletes entries that the selection excludes. Read by tree/answers.cc. */
+  /** With `mirror`: also deletes entries that the selection excludes. */
   bool delete_excluded = false;
 };
 
-/**
- * Which entries of SRC are visited, and whether symlinks are followed. Read by tree/ and by each
- * look at SRC.
- */
+/** Which entries of SRC are visited, and whether symlinks are followed. */
 struct Traversal {
   /** A symlink in SRC stands for its target. */
   bool dereference = false;
@@ -112,15 +101,13 @@ struct Traversal {
 
 /** Rules of Node's fs.cp that differ from fastcp's. Set by fastcp/fs. */
 struct Compatibility {
-  /**
-   * FIFOs, sockets and some symlinks are errors: entry/copy_entry.cc, copy_other.cc, conflict.cc.
-   */
+  /** FIFOs, sockets and some symlinks are errors. */
   bool like_node = false;
-  /** Relative symlinks become absolute: entry/copy_other.cc. */
+  /** Relative symlinks become absolute. */
   bool absolute_symlinks = false;
 };
 
-/** What is reported, and which errors end the copy. Read by run/engine.cc alone. */
+/** What is reported, and which errors end the copy. */
 struct Reporting {
   /** The first error ends the copy. */
   bool stop_on_error = true;

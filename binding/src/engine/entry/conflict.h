@@ -1,7 +1,5 @@
-// The rules for entries whose name exists in DEST, and the names of backups. Called by
-// copy_entry.cc, place.cc,
-// dry_run.cc and tree/, by any worker. Facts learned per
-// directory are in run/directory.h, each with a once_flag.
+// The rules for entries whose name exists in DEST, and the names of backups. Called by any worker.
+// Facts learned per directory are in run/directory.h, each with a once_flag.
 #pragma once
 
 #include <string>

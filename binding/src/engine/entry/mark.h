@@ -18,7 +18,7 @@
 // since. A mark says nothing about an entry of DEST that the selection excluded, so a directory with such an entry gets
 // no mark.
 //
-// Called by tree/, metadata.cc and unchanged.cc. base/sync_state.h says which thread sets which member.
+// base/sync_state.h says which thread sets which member.
 #pragma once
 
 #include "engine/run/engine.h"

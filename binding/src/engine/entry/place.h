@@ -9,12 +9,11 @@
 
 #include "engine/entry/access.h"
 #include "engine/entry/conflict.h"
-#include "engine/entry/mark.h"
 #include "engine/run/engine.h"
 
 namespace fastcp {
 
-/** Result of place(): DEST's own entry stays, which was reported. */
+/** Result of place(): DEST's own entry stays. That was counted as skipped, or reported. */
 inline constexpr int kNotPlaced = 1;
 
 /** Returns an unused name beside `name`. In the base both are paths. */

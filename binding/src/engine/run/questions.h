@@ -3,7 +3,7 @@
 //
 //   ask() ──> waiting ── take() ──> asked ── answer() ──> PartTasks and DirectoryTasks
 //
-// tree/answers.cc adds questions on workers. addon.cc takes and removes them on JavaScript's thread. mutex_ guards all.
+// Workers add questions. addon.cc takes and removes them on JavaScript's thread. mutex_ guards all.
 #pragma once
 
 #include <atomic>

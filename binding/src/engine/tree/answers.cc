@@ -107,7 +107,7 @@ class Answer {
 
   [[nodiscard]] Kind kind(size_t index) const { return static_cast<Kind>(question_.kinds[index]); }
 
-  /** Decides about DEST's own entries. The choice for SRC's entry of the same name counts. */
+  /** Decides which entries of DEST are removed: each that the selection does not exclude. */
   void judge_extras() {
     const size_t entries = question_.kinds.size();
     const bool asked =

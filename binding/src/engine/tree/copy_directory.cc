@@ -307,7 +307,7 @@ DirectoryUse open_directory(Worker& worker, DirectoryTask task, Follow follow_sr
   const uint64_t hash = path_hash(parent, names.src);
   // Each shard creates its own directories, and others only if it needs them for an entry below.
   const bool lazily =
-      task.for_taken || (!parent.is_base() && !is_mine(options.traversal, parent, names.src));
+      task.when_needed || (!parent.is_base() && !is_mine(options.traversal, parent, names.src));
   if (!lazily) worker.count(Count::scanned);
   DirectoryPin pin;
   if (const int error = pin.pin(*task.parent); error < 0) {

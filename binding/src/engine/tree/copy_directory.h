@@ -24,10 +24,10 @@ struct RootTask {
 struct DirectoryTask {
   DirectoryUse parent;
   std::string src_name, dst_name;
-  Scope scope = 0;         // the host's number of the directory, or 0
-  bool for_taken = false;  // created only when an entry in it is included
-  bool replaces = false;   // first removes DEST's entry of that name, unless it is a directory
-  bool made = false;       // already created, while its parent was listed
+  Scope scope = 0;           // the host's number of the directory, or 0
+  bool when_needed = false;  // created only when an entry in it is included
+  bool replaces = false;     // first removes DEST's entry of that name, unless it is a directory
+  bool made = false;         // already created, while its parent was listed
 
   void run(Worker& worker);
 };
