@@ -37,9 +37,9 @@ export function runEngine(
     signal?.throwIfAborted();
     const job = createJob(roots, nativeOptions(request), request.concurrency);
     const total = onProgress && Total.of(roots, request);
-    let settle: () => void = resolve;
+    let failure: { thrown: unknown } | undefined;
     const stop = (thrown: unknown): void => {
-      if (settle === resolve) settle = () => reject(thrown);
+      failure ??= { thrown };
       job.stop();
     };
     const abort = (): void => stop(signal?.reason);
@@ -57,34 +57,41 @@ export function runEngine(
         taken = readEntries(records, shown);
       }
     };
-    const look = (ended: boolean): void => {
-      if (ended) {
-        signal?.removeEventListener('abort', abort);
-        forget(job);
-        total?.stop();
-      }
-      const news = report.read(job, shown);
-      if (ended) news.warnings.push(...report.readLosses(job, shown));
+    const tellNews = (ended: boolean): void => {
+      const { errors, warnings } = report.read(job, shown);
+      if (ended) warnings.push(...report.readLosses(job, shown));
       takeEntries(ended);
       const count = ended ? events.takeDropped() : 0;
       if (count > 0) {
         const message = `${count} entry events were dropped, because nobody read them`;
         listener.warning({ code: 'ENTRIES_DROPPED', message, count });
       }
-      for (const error of news.errors) events.push({ type: 'error', error });
-      for (const warning of news.warnings) events.push({ type: 'warning', warning });
+      for (const error of errors) events.push({ type: 'error', error });
+      for (const warning of warnings) events.push({ type: 'warning', warning });
       events.push({ type: 'progress', ...report.counters, durationMs: report.durationMs });
-      if (onProgress && settle === resolve) {
-        const complete = ended && (report.result.errorCount === 0 || request.onError !== 'stop');
-        report.total = complete ? total && report.counters.scanned : total?.known();
-        try {
-          const answer: unknown = onProgress(report.progress);
-          if (isPromise(answer)) answer.catch(stop);
-        } catch (thrown) {
-          stop(thrown);
-        }
+    };
+    const tellProgress = (ended: boolean): void => {
+      if (!onProgress || failure) return;
+      const complete = ended && (report.result.errorCount === 0 || request.onError !== 'stop');
+      report.total = complete ? total && report.counters.scanned : total?.known();
+      try {
+        const answer: unknown = onProgress(report.progress);
+        if (isPromise(answer)) answer.catch(stop);
+      } catch (thrown) {
+        stop(thrown);
       }
-      if (ended) settle();
+    };
+    const look = (ended: boolean): void => {
+      if (ended) {
+        signal?.removeEventListener('abort', abort);
+        forget(job);
+        total?.stop();
+      }
+      tellNews(ended);
+      tellProgress(ended);
+      if (!ended) return;
+      if (failure) reject(failure.thrown);
+      else resolve();
     };
     const listener: Listener = {
       isFull: () => entries && events.full,
