@@ -201,6 +201,7 @@ const optionalValues = ['--atomic', '--snapshot', '--reflink', '--backup', '--pr
 
 /** The words of cp after --update=, as fastcp's options. */
 const updates: Record<string, string> = {
+  '--update=all': '--force',
   '--update=older': '--update',
   '--update=none': '--no-clobber',
   '--update=none-fail': '--error-on-exist',

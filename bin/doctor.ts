@@ -116,5 +116,5 @@ function directoryLines(directory: DirectoryDiagnosis): string[] {
 }
 
 function row(name: string, value: string): string {
-  return `  ${name.padEnd(24)}${escapeControls(value)}`;
+  return `  ${name.padEnd(25)}${escapeControls(value)}`;
 }

@@ -16,7 +16,7 @@ const instead: Record<string, string> = {
   '-Z --context': 'use -a or --preserve=xattr, which preserve the SELinux context',
   // Known without a value.
   '--no-preserve': 'list the kinds to preserve after --preserve=, or use --no-preserve alone',
-  '--update': 'known are --update=older, none and none-fail',
+  '--update': 'known are --update=all, older, none and none-fail',
   '--copy-contents': 'fastcp copies FIFOs and devices as such',
   '--debug': 'set NODE_DEBUG=fastcp',
   '--keep-directory-symlink': 'name the directory itself as DEST',

@@ -111,6 +111,7 @@ const kindRefusals: Record<string, Refusal | undefined> = {
     'ERR_FASTCP_APPEND_ONLY',
     'the directory is append-only, so nothing in it can be replaced',
   ],
+  'source in dest': ['ERR_FS_CP_EINVAL', 'this directory of the destination is the source itself'],
   'same file': ['ERR_FS_CP_EINVAL', 'the symlink leads to the file that it would replace'],
   verify: ['ERR_FASTCP_VERIFY', 'what was written differs from the source'],
   subdirectory: [

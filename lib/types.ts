@@ -41,8 +41,8 @@ export interface CopyOptions {
    */
   sparse?: 'auto' | 'always' | undefined;
   /**
-   * Rename an existing entry before it is replaced. `numbered`: to `name.~1~`, `name.~2~`, … `existing`: to a number
-   * where `name` has backups already, else to `name~`, like `cp --backup`. Default: it is replaced.
+   * Rename an existing entry before it is replaced. `numbered`: to `name.~1~`, `name.~2~`, … `existing`: to `name~`, or
+   * to a number if `name` has a backup. Unlike cp, a backup is never overwritten. Default: it is replaced.
    */
   backup?: 'numbered' | 'existing' | undefined;
   /**

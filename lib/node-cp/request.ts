@@ -1,11 +1,12 @@
 /** Converts a call of fs.cp to a request to the engine. */
 import { constants } from 'node:fs';
+import { constants as osConstants } from 'node:os';
 import path from 'node:path';
 import { isPromise } from 'node:util/types';
-import { invalid, refuse } from '../errors.js';
+import { errorOf, invalid, refuse } from '../errors.js';
 import { checkRequest, type Request } from '../request/options.js';
 import type { PathLike } from '../types.js';
-import { trimSlashes } from '../walk/paths.js';
+import { endsInSlash, trimSlashes } from '../walk/paths.js';
 import type { Steps } from '../walk/steps.js';
 import { existing, findRoots, statEntry } from '../walk/walk.js';
 import { type Options, pathText } from './options.js';
@@ -22,7 +23,6 @@ export function nodeRequest(src: PathLike, dest: PathLike, options: Options): Re
   });
   return {
     ...request,
-    dest: trimSlashes(request.dest), // a slash does not mean "into" in fs.cp
     existingDirectories: false,
     likeNode: true,
     absoluteSymlinks: !options.verbatimSymlinks,
@@ -55,13 +55,25 @@ export function synchronous(
   };
 }
 
-/** Refuses what Node refuses before it looks inside, in the same order. The engine's own rules follow. */
+/**
+ * Refuses what Node refuses before it looks inside, in the same order. The engine's own rules follow. A slash at the end
+ * of DEST requires a directory.
+ */
 export function* checkEntries(request: Request, recursive: boolean): Steps<void> {
+  const slash = endsInSlash(request.dest);
+  request.dest = trimSlashes(request.dest); // a slash does not mean "into" in fs.cp
   const { dest, dereference, shown } = request;
   const [src = dest] = request.sources;
   const [from, to] = [shown.src(src), shown.dest(dest)];
   const found = yield* statEntry(src, dereference, from);
-  const there = yield* existing(dest, dereference);
+  const there = yield* existing(dest, dereference || slash);
+  if (slash && there && !there.isDirectory()) {
+    const operation = dereference ? 'stat' : 'lstat';
+    throw errorOf({ errno: -osConstants.errno.ENOTDIR, operation }, to, '');
+  }
+  if (slash && !there && !found.isDirectory()) {
+    throw errorOf({ errno: -osConstants.errno.EISDIR, operation: 'copyfile' }, from, to);
+  }
   if (there && found.isDirectory() && !there.isDirectory()) {
     const why = 'the destination is not a directory';
     throw refuse('ERR_FS_CP_DIR_TO_NON_DIR', why, from, to);

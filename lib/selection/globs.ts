@@ -78,6 +78,8 @@ function parseGlob(source: unknown, option: string): Glob[] {
     if (parts.join('') === '') throw refuse('a glob that is not empty');
     // As in .gitignore and rsync: a name, at any depth.
     if (parts.length === 1 && !/^\.?\//.test(expanded)) parts.unshift('**');
+    // As in .gitignore: everything in it, but not the directory itself.
+    if (parts.at(-1) === '**') parts.push('*');
     const segments = parts.map((part): Segment => {
       if (part === '**') return anyDirectories;
       if (part === '.' || part === '..') throw refuse("a glob without '.' and '..' as directories");

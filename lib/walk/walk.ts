@@ -314,7 +314,8 @@ export function* makeParents(walk: Walk, request: Request): Steps<Buffer> {
     const why = `'${shown.dest(needed)}' is not a directory`;
     throw refuse('ERR_FS_CP_DIR_TO_NON_DIR', why, src, shown.dest(request.dest));
   }
-  if (yield* existing(needed, false)) {
+  // Another job may have created the directory since the first look.
+  if ((yield* existing(needed, false))?.isSymbolicLink()) {
     const why = `'${shown.dest(needed)}' is a symlink to nothing`;
     throw refuse('ERR_FS_CP_DIR_TO_NON_DIR', why, src, shown.dest(request.dest));
   }

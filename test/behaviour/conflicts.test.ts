@@ -18,9 +18,9 @@ import { copyTree } from '../../lib/index.js';
 import type { CopyOptions } from '../../lib/types.js';
 import { copyInChild } from '../support/child.js';
 import { differences, leftovers, readTree, type Tree } from '../support/compare.js';
-import { useFileSystem } from '../support/filesystems.js';
+import { useFileSystem, whileMounted } from '../support/filesystems.js';
 import { makeFiles } from '../support/trees.js';
-import { needTool, workDirectory } from '../support/work.js';
+import { needRoot, needTool, workDirectory } from '../support/work.js';
 
 // What happens where DEST has an entry already: force, errorOnExist, and kind against kind.
 
@@ -319,6 +319,42 @@ describe('two names that are one in DEST, which lists it in small letters', () =
       expect(readFileSync(join(to, 'sub', name), 'utf8')).toBe(content);
     }
   });
+});
+
+describe('SRC that lies in DEST is neither replaced nor emptied', () => {
+  const inner = 'ERR_FS_CP_EINVAL';
+
+  test.for<CopyOptions>([
+    {},
+    { sync: true },
+    { concurrency: 1 },
+    { force: false },
+    { include: '**' },
+  ])('by a directory of its own name: %o', async (options) => {
+    const from = join(dest, 'x');
+    makeFiles(from, Object.fromEntries(Array.from({ length: 60 }, (_, i) => [`f${i}`, 'outer'])));
+    makeFiles(join(from, 'x'), { f1: 'inner', f2: 'inner', new: 'inner' });
+    const before = look(from);
+    const { errors } = await copyTree(from, dest, { ...options, onError: 'continue' });
+    expect(errors).toMatchObject([{ code: inner, path: join(from, 'x'), dest: from }]);
+    expect(look(from)).toEqual(before);
+    expect(readFileSync(join(dest, 'f1'), 'utf8')).toBe('outer');
+  });
+
+  test.for<CopyOptions>([{}, { mirror: true }, { mirror: true, deleteExcluded: true }])(
+    'by a mount of SRC in DEST: %o',
+    async (options, context) => {
+      needRoot(context);
+      makeFiles(src, { file: 'x', 'k/inner': 'y' });
+      mkdirSync(join(dest, 'k'), { recursive: true });
+      const before = look(src);
+      await whileMounted(['--bind', src], join(dest, 'k'), async () => {
+        const { errors } = await copyTree(src, dest, { ...options, onError: 'continue' });
+        expect(errors).toMatchObject([{ code: inner, dest: join(dest, 'k') }]);
+      });
+      expect(look(src)).toEqual(before);
+    },
+  );
 });
 
 describe('symlinks to the files that they would replace: nothing is lost', () => {

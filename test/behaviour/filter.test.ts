@@ -1,5 +1,5 @@
 // The user's own function under a running copy.
-import { byEntry } from '../support/filter.js';
+
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -8,6 +8,7 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import { copyTree } from '../../lib/index.js';
 import type { Filter, FilterEntry } from '../../lib/types.js';
 import { makeBigTree, openFiles, snapshot, walk, workDirectory } from '../support/big-tree.js';
+import { byEntry } from '../support/filter.js';
 import { nodes, runChild } from './support/child.js';
 
 const work = workDirectory();

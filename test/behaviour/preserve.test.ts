@@ -1,5 +1,4 @@
 import { execFileSync } from 'node:child_process';
-import { byEntry } from '../support/filter.js';
 import {
   chmodSync,
   chownSync,
@@ -26,6 +25,7 @@ import { attributeDifferences, changeAttributes, makeRandomTree } from '../suppo
 import { copyInChild } from '../support/child.js';
 import { differences, readTree } from '../support/compare.js';
 import { useFileSystem, whileMounted } from '../support/filesystems.js';
+import { byEntry } from '../support/filter.js';
 import { makeFiles } from '../support/trees.js';
 import { asUser, needUser, USER } from '../support/user.js';
 import { needRoot, needTool, workDirectory } from '../support/work.js';
@@ -311,6 +311,23 @@ test('labels of security modules that only DEST has stay, other attributes do no
   await copyTree(src, dest, { sync: true, preserve: true });
   const all = run('getfattr', '--absolute-names', '-m', '-', join(dest, 'file'));
   expect(all.split('\n').slice(1).filter(Boolean)).toEqual(['security.label']);
+});
+
+describe('attributes that DEST cannot hold', () => {
+  const small = useFileSystem(work, 'ext4', { size: '16M' }); // a block for the attributes of a file
+  test('are counted once for each entry that loses some', async (context) => {
+    dest = join(small(context), 'dest');
+    makeFiles(src, { one: '', two: '', none: '' });
+    for (const name of ['one', 'two']) {
+      for (const attribute of ['a', 'b', 'c']) {
+        run('setfattr', '-n', `user.${attribute}`, '-v', 'x'.repeat(3900), join(src, name));
+      }
+    }
+    for (const more of [{}, { sync: true }]) {
+      const { warnings } = await copyTree(src, dest, { preserve: ['xattrs'], ...more });
+      expect(warnings).toMatchObject([{ code: 'XATTRS_NOT_PRESERVED', count: 2 }]);
+    }
+  });
 });
 
 describe('hard links', () => {

@@ -1,6 +1,5 @@
 // What the engine does with a selection. What is selected is test/selection's matter.
-import type { EntryFilter } from '../../lib/selection/filter.js';
-import { byEntry } from '../support/filter.js';
+
 import { execFileSync, spawnSync } from 'node:child_process';
 import {
   chmodSync,
@@ -14,12 +13,14 @@ import {
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { copyTree } from '../../lib/index.js';
+import type { EntryFilter } from '../../lib/selection/filter.js';
 import type { CopyOptions, EntryEvent } from '../../lib/types.js';
 import { makeRepository, track } from '../selection/support/git.js';
 import { Random, randomCase, writeCase } from '../selection/support/random.js';
 import { walk } from '../selection/support/walk.js';
 import { limited } from '../support/child.js';
 import { readTree } from '../support/compare.js';
+import { byEntry } from '../support/filter.js';
 import { makeFiles } from '../support/trees.js';
 import { asUser, needUser } from '../support/user.js';
 import { needTool, workDirectory } from '../support/work.js';

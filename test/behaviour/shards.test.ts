@@ -1,5 +1,5 @@
 // Parts of one tree, by several processes at once or one after another.
-import { byEntry } from '../support/filter.js';
+
 import { execFileSync } from 'node:child_process';
 import {
   chmodSync,
@@ -14,6 +14,7 @@ import { beforeEach, describe, expect, test } from 'vitest';
 import { copyTree } from '../../lib/index.js';
 import { copyInChild } from '../support/child.js';
 import { differences } from '../support/compare.js';
+import { byEntry } from '../support/filter.js';
 import { makeFiles } from '../support/trees.js';
 import { asUser, needUser, USER } from '../support/user.js';
 import { workDirectory } from '../support/work.js';

@@ -44,6 +44,33 @@ const names = (root: string): string[] =>
   (fs.readdirSync(root, { recursive: true }) as string[]).sort();
 
 describe.each(forms)('%s', (form, copy) => {
+  describe('a slash at the end of DEST asks for a directory, as in Node', () => {
+    const cases = ['file', 'directory', 'missing'].flatMap((from) =>
+      ['file', 'other', 'new', 'directory', 'link', 'dangling'].map((to) => [from, to] as const),
+    );
+    // Both fail for a directory to `dangling/`: Node's mkdir() says EEXIST, fastcp ENOENT.
+    const alike = cases.filter(([from, to]) => from !== 'directory' || to !== 'dangling');
+    test.each(alike)('%s to %s/', async (from, to) => {
+      const outcomes: unknown[] = [];
+      for (const cpOf of [fs.promises.cp, copy]) {
+        fs.rmSync(directory, { recursive: true, force: true });
+        makeFiles(directory, { file: 'content', other: 'other', 'directory/inner': '' });
+        fs.symlinkSync('directory', join(directory, 'link'));
+        fs.symlinkSync('nowhere', join(directory, 'dangling'));
+        const dest = `${join(directory, to)}/`;
+        const outcome = await cpOf(join(directory, from), dest, recursive).then(
+          () => 'copied',
+          ({ code }) => (code as string).replace(/^ERR_FS_CP_DIR_TO_NON_DIR$/, 'ENOTDIR'),
+        );
+        const tree = names(directory).filter(
+          (name) => !fs.lstatSync(join(directory, name)).isDirectory(),
+        );
+        outcomes.push({ outcome, tree, other: read(directory, 'other') });
+      }
+      expect(outcomes[1]).toEqual(outcomes[0]);
+    });
+  });
+
   describe('errors are Node’s', () => {
     const socket = (path: string): void => {
       execFileSync('python3', [

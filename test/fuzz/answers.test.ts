@@ -1,5 +1,4 @@
 import { existsSync, readdirSync, writeFileSync } from 'node:fs';
-import { byEntry } from '../support/filter.js';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -10,6 +9,7 @@ import { checkRequest } from '../../lib/request/options.js';
 import { textOf } from '../../lib/selection/verdict.js';
 import type { FilterEntry } from '../../lib/types.js';
 import type { Random } from '../selection/support/random.js';
+import { byEntry } from '../support/filter.js';
 import { removeTree, workDirectory } from '../support/work.js';
 import { fuzz, seed, several, times } from './support/fuzz.js';
 

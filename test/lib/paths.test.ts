@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import {
   baseName,
-  endsInSlash,
   directoryOf,
+  endsInSlash,
   isAbsolute,
   join,
   pathBytes,

@@ -129,7 +129,13 @@ describe('what is asked', () => {
 
   const { leave, look, take, takeAll } = verdicts;
   test.each<[globs: Partial<Globs>, directory: string, verdict: number]>([
-    [{ include: ['a/**'] }, 'a', takeAll],
+    // A directory is not in itself, as for git.
+    [{ include: ['a/**'] }, 'a', look],
+    [{ include: ['a/**'] }, 'a/b', takeAll],
+    [{ exclude: ['a/**'] }, 'a', take],
+    [{ exclude: ['a/**'] }, 'a/b', leave],
+    [{ exclude: ['/a/**/'] }, 'a', take],
+    [{ exclude: ['**'] }, 'a', leave],
     [{ include: ['a/**'] }, 'b', leave],
     [{ include: ['a/*.ts'] }, 'a', look],
     [{ include: ['a/*.ts'] }, 'a/b', leave],

@@ -1,5 +1,5 @@
 // What people write with the package's types, as an ES module.
-import { cp as nodeCp, type CopyOptions as NodeCopyOptions } from 'node:fs';
+import { type CopyOptions as NodeCopyOptions, cp as nodeCp } from 'node:fs';
 import {
   CopyError,
   type CopyEvent,

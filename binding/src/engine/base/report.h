@@ -70,6 +70,8 @@ inline constexpr const char* kAppendOnly = "append-only";
 inline constexpr const char* kVerify = "verify";
 /** A symlink in DEST leads to SRC, where Node's fs.cp would not put one into SRC. */
 inline constexpr const char* kSubdirectory = "subdirectory";
+/** A directory of DEST is SRC itself. */
+inline constexpr const char* kSourceInDest = "source in dest";
 /** A symlink of SRC leads to the entry of DEST that it would replace. */
 inline constexpr const char* kSameFile = "same file";
 /**

@@ -165,12 +165,22 @@ int remove(const Handle& entry, const Attribute& attribute, Given& given) {
 
 bool read_attributes(Engine& engine, const Directory& directory, Names names, const Handle& src,
                      Attributes& out) {
+  bool told = false;
   return read(src, out, [&](int error, const char* operation) {
-    return engine.lose(directory, names, Loss::xattrs, error, operation);
+    return std::exchange(told, true) ||
+           engine.lose(directory, names, Loss::xattrs, error, operation);
   });
 }
 
 namespace {
+
+/** Counts an entry once for each kind of attribute that it loses. */
+bool lose_once(Engine& engine, const Directory& directory, Names names, const Attribute& attribute,
+               int error, const char* operation, Given& given) {
+  const Loss loss = loss_of(attribute);
+  bool& told = loss == Loss::acls ? given.told_acls : given.told_xattrs;
+  return std::exchange(told, true) || engine.lose(directory, names, loss, error, operation);
+}
 
 /**
  * Sets one attribute on the copy by `set(attribute)`. Returns false on failure, which is reported.
@@ -185,7 +195,7 @@ bool give(Engine& engine, const Directory& directory, Names names, const Attribu
     return true;
   }
   if (has_already(dst, attribute)) return true;
-  if (!engine.lose(directory, names, loss_of(attribute), error, "setxattr")) return false;
+  if (!lose_once(engine, directory, names, attribute, error, "setxattr", given)) return false;
   if (access) {
     given.lost_list = true;
     given.group = group_of(attribute);
@@ -239,7 +249,7 @@ bool make_changes(Engine& engine, const Directory& directory, Names names,
   for (const Attribute& attribute : changes.extra) {
     const int error =
         with_write_access(dst, attribute, [&] { return remove(dst, attribute, given); });
-    if (error < 0 && !engine.lose(directory, names, loss_of(attribute), error, "removexattr")) {
+    if (error < 0 && !lose_once(engine, directory, names, attribute, error, "removexattr", given)) {
       return false;
     }
   }

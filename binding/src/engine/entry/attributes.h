@@ -24,6 +24,7 @@ struct Given {
   bool mode_changed = false;  // by an ACL that was set or removed
   bool lost_list = false;     // SRC has an ACL that DEST does not
   uint32_t group = 0;         // with lost_list: the rights of the owning group in that ACL
+  bool told_acls = false, told_xattrs = false;  // the entry was counted among those that lost some
 };
 
 /** Sets attributes on a new copy. Returns false on failure, which is reported. */

@@ -294,6 +294,16 @@ Route& Engine::route(uint64_t src_dev, uint64_t dst_dev, const platform::Handle&
   return *routes_.back();
 }
 
+namespace {
+
+bool has(const std::vector<std::pair<uint64_t, uint64_t>>& directories,
+         const platform::Stat& directory) {
+  return std::find(directories.begin(), directories.end(),
+                   std::pair(directory.dev, directory.ino)) != directories.end();
+}
+
+}  // namespace
+
 void Engine::add_target(const platform::Stat& directory) {
   const std::lock_guard lock(devices_mutex_);
   targets_.emplace_back(directory.dev, directory.ino);
@@ -301,8 +311,17 @@ void Engine::add_target(const platform::Stat& directory) {
 
 bool Engine::is_target(const platform::Stat& directory) {
   const std::lock_guard lock(devices_mutex_);
-  return std::find(targets_.begin(), targets_.end(), std::pair(directory.dev, directory.ino)) !=
-         targets_.end();
+  return has(targets_, directory);
+}
+
+void Engine::add_source(const platform::Stat& directory) {
+  const std::lock_guard lock(devices_mutex_);
+  sources_.emplace_back(directory.dev, directory.ino);
+}
+
+bool Engine::is_source(const platform::Stat& directory) {
+  const std::lock_guard lock(devices_mutex_);
+  return has(sources_, directory);
 }
 
 void Engine::finish(Directory& directory) {

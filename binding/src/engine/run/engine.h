@@ -192,6 +192,10 @@ class Engine : private DirectoryOwner {
   void add_target(const platform::Stat& directory);
   bool is_target(const platform::Stat& directory);
 
+  /** The same for a directory that is a SRC, which the copy may meet in DEST. */
+  void add_source(const platform::Stat& directory);
+  bool is_source(const platform::Stat& directory);
+
   const Options options;
   const Writer& writer;
   Problems errors, warnings;
@@ -233,9 +237,9 @@ class Engine : private DirectoryOwner {
   std::atomic<uint64_t> wall_ns_{0}, cpu_ns_{0}, blocks_read_{0};
   uint64_t seen_wall_ns_ = 0, seen_cpu_ns_ = 0, seen_blocks_ = 0;  // at its last call
   const unsigned cores_ = platform::processor_count();
-  std::mutex devices_mutex_;  // guards routes_ and targets_
+  std::mutex devices_mutex_;  // guards routes_, targets_ and sources_
   std::vector<std::unique_ptr<Route>> routes_;
-  std::vector<std::pair<uint64_t, uint64_t>> targets_;  // dev and ino
+  std::vector<std::pair<uint64_t, uint64_t>> targets_, sources_;  // dev and ino
 };
 
 }  // namespace fastcp

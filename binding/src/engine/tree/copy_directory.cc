@@ -134,6 +134,14 @@ bool remove_in_place(Worker& worker, Directory& parent, Names names) {
 }
 
 /**
+ * Returns whether a directory of DEST is SRC itself, which lies in DEST. Entries of SRC would be
+ * replaced or deleted before they are read.
+ */
+bool is_source(Worker& worker, const Target& target) {
+  return !target.made && !worker.engine.options.compares && worker.engine.is_source(target.stat);
+}
+
+/**
  * Creates the directory in DEST, unless that was done early, or opens the existing one. Reports
  * errors.
  */
@@ -188,7 +196,8 @@ bool make_target(Worker& worker, Directory& parent, Names names, const Stat& src
     target.stat.mode |= kOwner;
     failed = platform::set_directory_mode(target.handle, target.stat.mode);
   }
-  return failed == 0 || worker.fail(parent, names, failed, operation);
+  if (failed < 0) return worker.fail(parent, names, failed, operation);
+  return !is_source(worker, target) || worker.fail(parent, names, EINVAL, kSourceInDest);
 }
 
 /**
@@ -235,8 +244,11 @@ Found find_target(Worker& worker, Directory& parent, Names names, Target& target
     error = platform::stat_handle(target.handle, target.stat);
     operation = "fstat";
   }
-  if (error == 0) return Found::yes;
-  worker.fail(parent, names, error, operation);
+  if (error == 0 && !is_source(worker, target)) return Found::yes;
+  if (error == 0)
+    worker.fail(parent, names, EINVAL, kSourceInDest);
+  else
+    worker.fail(parent, names, error, operation);
   return Found::failed;
 }
 
@@ -322,6 +334,8 @@ DirectoryUse open_directory(Worker& worker, DirectoryTask task, Follow follow_sr
     if (task.made) platform::remove_directory(parent.dst(), names.dst);
     return {};
   }
+  const bool from_base = parent.is_base();
+  if (from_base) engine.add_source(src_stat);
   Target target;
   target.made = task.made;
   const Found there = lazily ? find_target(worker, parent, names, target) : Found::yes;
@@ -334,7 +348,6 @@ DirectoryUse open_directory(Worker& worker, DirectoryTask task, Follow follow_sr
   if (target.made) worker.count(Count::directories);
   if (target.made) worker.note(parent, names, Action::create, Kind::directory);
 
-  const bool from_base = parent.is_base();
   if (from_base && target.handle.is_open()) engine.add_target(target.stat);
   pin.release();
   DirectoryUse directory =
