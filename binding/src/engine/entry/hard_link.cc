@@ -48,13 +48,15 @@ bool link_to_copy(Worker& worker, Directory& directory, Names names, Kind kind,
       // Only the hard link that was just created, not another program's entry.
       Stat linked;
       const bool is_ours =
-          !temporary.empty() ||
-          (platform::stat_entry((*copy.directory).dst(), copy.name.c_str(), linked) == 0 &&
-           linked.dev == made.dev && linked.ino == made.ino);
-      if (is_ours) platform::remove_file(directory.dst(), name);
+          platform::stat_entry((*copy.directory).dst(), copy.name.c_str(), linked) == 0 &&
+          linked.dev == made.dev && linked.ino == made.ino;
+      if (temporary.empty() && is_ours) platform::remove_file(directory.dst(), name);
     }
   }
-  if (error < 0) return !worker.engine.lose(directory, names, Loss::hard_links, error, operation);
+  if (error < 0) {
+    if (!temporary.empty()) platform::remove_file(directory.dst(), name);
+    return !worker.engine.lose(directory, names, Loss::hard_links, error, operation);
+  }
   if (!commit(worker, directory, names, temporary)) {
     platform::remove_file(directory.dst(), name);
     return true;
