@@ -15,7 +15,7 @@ import { copyTimes } from '../engine/native.js';
 import type { Report } from '../engine/result.js';
 import { CopyError, errorOf, lossWarning, refuse } from '../errors.js';
 import type { Request } from '../request/options.js';
-import type { CopyResult, CopyWarning } from '../types.js';
+import type { CopyWarning } from '../types.js';
 import { isWithin } from '../walk/mounts.js';
 import { directoryOf, join, showPath, trimSlashes } from '../walk/paths.js';
 import { type Root, selects, type Walk } from '../walk/walk.js';
@@ -73,7 +73,7 @@ export async function replaceWhole(
     const how = await own(reuseOld(target, container.tree, request));
     await copy(inContainer(walk, root, container), how);
     if (report.result.errorCount > 0) return;
-    if (selects(request) && isEmpty(report.result)) await refuseNothing(root, target, walk);
+    if (selects(request) && report.isEmpty) await refuseNothing(root, target, walk);
     report.replaced = await own(place(container, target, root, walk, request));
     if (!report.replaced) return;
     const lost = keepTimes(root, target, request, walk);
@@ -87,11 +87,6 @@ export async function replaceWhole(
     if (await exists(container.ready)) await container.release();
     else await remove(container, warn);
   }
-}
-
-function isEmpty(result: CopyResult): boolean {
-  const { files, directories, symlinks, hardLinks, special, unchanged } = result;
-  return directories <= 1 && files + symlinks + hardLinks + special + unchanged === 0;
 }
 
 /** A selection that selects nothing is a mistake: an empty tree must not take the place of DEST. */

@@ -3,10 +3,13 @@ import { promises, type BigIntStats as Stats } from 'node:fs';
 import { refuse } from '../errors.js';
 import type { Request } from '../request/options.js';
 import { verdicts } from '../selection/index.js';
-import { join } from '../walk/paths.js';
+import { join, trimSlashes } from '../walk/paths.js';
 import { run } from '../walk/steps.js';
-import { existing, type Walk } from '../walk/walk.js';
-import type { Answers } from './answers.js';
+import { existing, selects, type Walk } from '../walk/walk.js';
+import { Answers } from './answers.js';
+import { EventQueue } from './events.js';
+import { Report } from './result.js';
+import { runEngine } from './run-engine.js';
 
 /** The directories of version control in the root of a repository. */
 const repositories = ['.git', '.hg', '.svn'];
@@ -16,10 +19,11 @@ const repositories = ['.git', '.hg', '.svn'];
  * with `ERR_FASTCP_DEST_PROTECTED` if a mirror or an atomic replacement would delete a repository and not copy one.
  */
 export async function refuseBySelection(
-  { roots, shown }: Walk,
+  walk: Walk,
   answers: Answers,
   request: Request,
 ): Promise<void> {
+  const { roots, shown } = walk;
   for (const root of roots) {
     const [src, dest] = [shown.src(root.src), shown.dest(root.dest)];
     const verdict = root.inside && (await answers.verdictOn(root, root.inside, 'directory'));
@@ -42,6 +46,36 @@ export async function refuseBySelection(
       const why = `this would delete the repository of the destination; ${remedy}`;
       throw refuse('ERR_FASTCP_DEST_PROTECTED', why, src, dest);
     }
+  }
+  await refuseEmptySelection(walk, request);
+}
+
+/**
+ * Rejects with `ERR_FASTCP_DEST_PROTECTED` if a mirror would delete everything in DEST because nothing is selected. Plans
+ * the copy first to know. A filter is not called twice, so it is trusted.
+ */
+async function refuseEmptySelection(walk: Walk, request: Request): Promise<void> {
+  if (!request.deleteExcluded || !selects(request) || request.filter) return;
+  for (const root of walk.roots) {
+    if (root.kind !== 'directory' || !(await run(existing(root.dest, true)))) continue;
+    // A name that does not exist, so that every selected entry counts.
+    const dest = Buffer.concat([
+      trimSlashes(root.dest),
+      Buffer.from(`.fastcp-${process.hrtime.bigint()}`),
+    ]);
+    const plan = { ...request, mirror: false, deleteExcluded: false, dryRun: true, entries: false };
+    const alone = { ...walk, roots: [{ ...root, dest }] };
+    const report = new Report([]);
+    const answers = await Answers.prepare(alone, plan);
+    await runEngine(alone, answers, { ...plan, onProgress: undefined }, new EventQueue(), report);
+    if (!report.isEmpty) continue;
+    const why = 'nothing is selected, so everything in the destination would be deleted';
+    throw refuse(
+      'ERR_FASTCP_DEST_PROTECTED',
+      why,
+      walk.shown.src(root.src),
+      walk.shown.dest(root.dest),
+    );
   }
 }
 

@@ -118,6 +118,12 @@ export class Report {
     return this.#counters;
   }
 
+  /** Nothing but the directory itself was copied. */
+  get isEmpty(): boolean {
+    const { files, directories, symlinks, hardLinks, special, unchanged } = this.#counters;
+    return directories <= 1 && files + symlinks + hardLinks + special + unchanged === 0;
+  }
+
   get durationMs(): number {
     const ms = (this.#ended ?? now()) - this.#began;
     return Math.round(ms * 1000) / 1000;

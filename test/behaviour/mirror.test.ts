@@ -700,6 +700,34 @@ describe('refused', () => {
   });
 });
 
+describe('a mirror that selects nothing deletes nothing', () => {
+  test.for<[CopyOptions, boolean]>([
+    [{ include: 'no such name' }, true],
+    [{ include: [] }, true],
+    [{ exclude: '*' }, true],
+    [{ exclude: '/*' }, true],
+    [{ include: 'deep' }, false],
+    [{ onlyIgnored: true }, true],
+    [{}, false],
+  ])('%o', async ([options, refused]) => {
+    makeFiles(src, { file: 'x', 'directory/deep': 'y' });
+    for (const dryRun of [true, false]) {
+      makeFiles(dest, { precious: 'old' });
+      const copying = copyTree(src, dest, {
+        mirror: true,
+        deleteExcluded: true,
+        dryRun,
+        ...options,
+      });
+      const code = 'ERR_FASTCP_DEST_PROTECTED';
+      if (refused) await expect(copying).rejects.toMatchObject({ code });
+      else expect(await copying).toMatchObject({ deleted: 1, files: options.include ? 1 : 2 });
+      expect(existsSync(join(dest, 'precious'))).toBe(refused || dryRun);
+      expect(readdirSync(join(dest, '..')).sort()).toEqual(['dest', 'src']);
+    }
+  });
+});
+
 describe('a repository of DEST is kept or replaced by that of SRC, never just deleted', () => {
   const kinds: CopyOptions[] = [
     { mirror: true },
