@@ -190,7 +190,7 @@ function print(text: string): never {
 
 /**
  * Rewrites options for commander. An optional value comes only after '=', because a word that follows is a path.
- * `--update=older` becomes `--update`.
+ * cp's `--update=…` becomes fastcp's option.
  */
 function normalized(word: string): string {
   if (optionalValues.includes(word)) return `${word}=`;

@@ -20,6 +20,9 @@ export async function runCompare(invocation: Invocation): Promise<number> {
   abortOnSignals(abort);
   try {
     const result = await compare(invocation, abort.signal);
+    if (invocation.copy.include?.length === 0) {
+      await err.line('fastcp: warning: the list of globs to include is empty');
+    }
     await (invocation.output.json ? printJson(result, out) : print(result, invocation, out, err));
     return exitCodeOf(result);
   } catch (error) {

@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs';
+import { lstatSync } from 'node:fs';
 import type { CopyEvent, CopyResult, EntryEvent } from '../lib/types.js';
 import type { Invocation, OutputOptions } from './args.js';
 import type { Progress } from './bar.js';
@@ -79,7 +79,8 @@ export function createTextReport(
 }
 
 function unreplaced(dest: string): string {
-  return existsSync(dest) ? 'was left as it was' : 'was not created';
+  const there = lstatSync(dest, { throwIfNoEntry: false });
+  return there ? 'was left as it was' : 'was not created';
 }
 
 /** If nothing was scanned, the error has said everything. */

@@ -1,3 +1,5 @@
+import { type Spelling, table } from '../lib/request/table.js';
+
 const CODES = ['ERR_INVALID_ARG_TYPE', 'ERR_INVALID_ARG_VALUE', 'ERR_OUT_OF_RANGE'];
 
 /**
@@ -12,7 +14,7 @@ export function usageError(error: unknown): string | undefined {
 /** `"options.onlyIgnored" property` becomes `--only-ignored`, `"src" argument` becomes SRC. */
 export function asOptions(message: string): string {
   return message
-    .replace(/The "options\.(\w+?)s?(?:\[\d+\])?" property/g, (_, name: string) => optionOf(name))
+    .replace(/The "options\.(\w+)(?:\[\d+\])?" property/g, (_, name: string) => optionOf(name))
     .replace(/The "(src|dest)(?:\[\d+\])?" argument/, (_, name: string) => name.toUpperCase())
     .replace(
       / must be (?:'auto' or 'never'|false) with (.*)\. Received .*/,
@@ -20,8 +22,11 @@ export function asOptions(message: string): string {
     );
 }
 
+/** Returns the name of a library's option on the command line. */
 function optionOf(name: string): string {
-  return `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
+  const { cli } = (table as Record<string, { cli?: Spelling }>)[name] ?? {};
+  const [long] = /--(?!no-)[\w-]+/.exec(cli?.flags ?? '') ?? [];
+  return long ?? `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
 }
 
 /** `sparse 'always', why` becomes `--sparse=always: why`. */

@@ -7,7 +7,7 @@ import { EventQueue } from './engine/events.js';
 import { refuseBySelection } from './engine/guard.js';
 import { Report } from './engine/result.js';
 import { runEngine, runEngineNow } from './engine/run-engine.js';
-import { CopyError } from './errors.js';
+import { CopyError, withResult } from './errors.js';
 import { checkRequest, type Request } from './request/options.js';
 import type {
   CopyEvent,
@@ -74,14 +74,14 @@ export async function run(
     const { result } = report;
     debug('result %o', result);
     const [error] = result.errors;
-    if (error && request.onError === 'stop') throw Object.assign(error, { result });
+    if (error && request.onError === 'stop') throw withResult(error, result);
     events.end();
     return result;
   } catch (error) {
     report.end();
     if (error instanceof CopyError) {
       report.failOnce(error);
-      error.result ??= report.result;
+      withResult(error, report.result);
     }
     events.end({ thrown: error });
     throw error;
@@ -121,7 +121,7 @@ export function runNow(request: Request): CopyResult {
   report.end();
   const { result } = report;
   const [error] = result.errors;
-  if (error && request.onError === 'stop') throw Object.assign(error, { result });
+  if (error && request.onError === 'stop') throw withResult(error, result);
   return result;
 }
 

@@ -57,6 +57,19 @@ function nameOf(errno: number): string {
   return name === 'EOPNOTSUPP' ? 'ENOTSUP' : name;
 }
 
+/**
+ * Adds the result of the job to its error, unless it has one. Not enumerable: the result has the error, and
+ * JSON.stringify() throws for circles.
+ */
+export function withResult<E extends Error>(error: E, result: CopyResult): E {
+  if ('result' in error) return error;
+  return Object.defineProperty(error, 'result', {
+    value: result,
+    configurable: true,
+    writable: true,
+  });
+}
+
 /** The numbers of binding/src/platform/win32/errno.h. */
 const unknownToWindows = process.platform === 'win32' ? { EDQUOT: 69, ESTALE: 70 } : {};
 
@@ -112,7 +125,7 @@ const kindRefusals: Record<string, Refusal | undefined> = {
     'the directory is append-only, so nothing in it can be replaced',
   ],
   'source in dest': ['ERR_FS_CP_EINVAL', 'this directory of the destination is the source itself'],
-  'same file': ['ERR_FS_CP_EINVAL', 'the symlink leads to the file that it would replace'],
+  'same file': ['ERR_FS_CP_EINVAL', 'the symlink leads to the entry that it would replace'],
   verify: ['ERR_FASTCP_VERIFY', 'what was written differs from the source'],
   subdirectory: [
     'ERR_FS_CP_SYMLINK_TO_SUBDIRECTORY',

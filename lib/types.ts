@@ -46,8 +46,8 @@ export interface CopyOptions {
    */
   backup?: 'numbered' | 'existing' | undefined;
   /**
-   * Flush every file and directory that the copy wrote to disk before the job resolves, with fsync(2). Files that are
-   * unchanged since an earlier copy are not flushed. Default `false`.
+   * Before the job resolves, flush every file and directory that the copy created or changed, with fsync(2). Files that
+   * are unchanged since an earlier copy are not flushed. Default `false`.
    */
   fsync?: boolean | undefined;
   /**
@@ -90,7 +90,7 @@ export interface CopyOptions {
   /** With `force: false`: report an existing entry as an error instead of skipping it. Default `false`. */
   errorOnExist?: boolean | undefined;
   /**
-   * Sharing blocks between a file and its source. `auto`: clone where that is faster. `always`: fail if a file
+   * Whether a copy shares blocks with its source. `auto`: clone where that is faster. `always`: fail if a file
    * cannot be cloned. `never`: write every block anew. Default `auto`.
    */
   reflink?: 'auto' | 'always' | 'never' | undefined;
@@ -280,7 +280,7 @@ export interface CopyProgress extends CopyCounters {
 export interface CopyResult extends CopyCounters {
   /** Trees copied as a whole, in one call; their entries are not counted. */
   snapshots: number;
-  /** With `atomic` only. `true`: DEST is the new copy. `false`: DEST was not changed. */
+  /** With `atomic` only. `true`: DEST is the new copy. `false`: it is not; unless the error says otherwise, DEST was not changed. */
   replaced?: boolean;
   /** The first 1,000 errors. */
   errors: CopyErrorLike[];
@@ -300,8 +300,8 @@ export interface CopyResult extends CopyCounters {
  * - `ERR_FS_CP_EEXIST`: The destination exists, and `errorOnExist` is set.
  * - `ERR_FS_CP_NON_DIR_TO_DIR`: A directory of DEST is in the way of a file.
  * - `ERR_FS_CP_DIR_TO_NON_DIR`: Something else of DEST is in the way of a directory.
- * - `ERR_FS_CP_EINVAL`: SRC and DEST are the same; DEST is inside SRC and not excluded; a symlink of SRC leads to the file
- *   that it would replace; or two sources have the same last name.
+ * - `ERR_FS_CP_EINVAL`: SRC and DEST are the same; DEST is inside SRC and not excluded; a directory of DEST is SRC; a symlink
+ *   of SRC leads to the entry that it would replace; or two sources have the same last name.
  * - `ERR_FS_CP_SYMLINK_TO_SUBDIRECTORY`: A symlink to the source would be replaced by one to a directory in it.
  * - `ERR_FS_CP_FIFO_PIPE`: A FIFO; `fastcp/fs` only.
  * - `ERR_FS_CP_SOCKET`: A socket; `fastcp/fs` only.

@@ -36,11 +36,15 @@ export async function refuseBySelection(
     for (const name of repositories.map((one) => Buffer.from(one))) {
       const there = await lookup(root.dest, name, request.dryRun);
       if (!there) continue;
+      const own = await run(existing(join(root.src, name), false));
       const kind = there.isDirectory() ? 'directory' : 'file';
-      const isCopied = (await answers.verdictOn(root, [name], kind)) >= verdicts.take;
-      const stays = isCopied
-        ? (await run(existing(join(root.src, name), false))) !== undefined
-        : request.mirror && !request.deleteExcluded;
+      const verdict = await answers.verdictOn(root, [name], kind);
+      const keepsExcluded = request.mirror && !request.deleteExcluded;
+      const isReplaced = own?.isDirectory() === there.isDirectory();
+      const stays =
+        verdict === verdicts.leave
+          ? keepsExcluded
+          : isReplaced && (verdict >= verdicts.take || keepsExcluded);
       if (stays) continue;
       const remedy = request.mirror ? `exclude '${name}' to keep it` : `remove '${name}' first`;
       const why = `this would delete the repository of the destination; ${remedy}`;
@@ -93,7 +97,11 @@ async function lookup(
   }
   if (dryRun) return undefined; // the dry run cannot look into it either
   const { mode } = await promises.stat(directory);
-  await promises.chmod(directory, mode | 0o700);
+  try {
+    await promises.chmod(directory, mode | 0o700);
+  } catch {
+    return undefined; // nor can the copy
+  }
   try {
     return await look();
   } finally {

@@ -3,7 +3,7 @@
  * the checks (options.ts), the engine's flags (run-engine.ts), the help, the completions and the man page. A
  * leaf: it loads nothing, so that `--help` needs no addon.
  */
-import type { CopyOptions } from '../types.js';
+import type { CompareOptions, CopyOptions } from '../types.js';
 
 export const reflinkModes = ['auto', 'always', 'never'] as const;
 const sparseModes = ['auto', 'always'] as const;
@@ -191,7 +191,7 @@ export const comparisonOptions = [
   'include',
   'exclude',
   'filter',
-] as const satisfies readonly (keyof CopyOptions)[];
+] as const satisfies readonly (keyof CompareOptions)[];
 
 /**
  * Options that exclude each other: the first, the second, and the reason. A pair is refused if both are set, as

@@ -314,7 +314,7 @@ export function* makeParents(walk: Walk, request: Request): Steps<Buffer> {
     const why = `'${shown.dest(needed)}' is not a directory`;
     throw refuse('ERR_FS_CP_DIR_TO_NON_DIR', why, src, shown.dest(request.dest));
   }
-  // Another job may have created the directory since the first look.
+  // Not any entry: another job may have created the directory since the first look.
   if ((yield* existing(needed, false))?.isSymbolicLink()) {
     const why = `'${shown.dest(needed)}' is a symlink to nothing`;
     throw refuse('ERR_FS_CP_DIR_TO_NON_DIR', why, src, shown.dest(request.dest));

@@ -322,6 +322,27 @@ describe('two names that are one in DEST, which lists it in small letters', () =
 });
 
 describe('SRC that lies in DEST is neither replaced nor emptied', () => {
+  test.for<[CopyOptions, boolean]>([
+    [{}, true],
+    [{ mirror: true }, true],
+    [{ mirror: true }, false],
+  ])('one of several: %o, named in the other: %s', async ([options, named]) => {
+    for (let round = 0; round < 5; round++) {
+      for (const root of [src, dest]) rmSync(root, { recursive: true, force: true });
+      const [one, two] = [join(src, 'a'), join(dest, 'a/foo')];
+      makeFiles(one, named ? { 'foo/0': 'other', 'foo/extra': '' } : { beside: '' });
+      makeFiles(two, Object.fromEntries(Array.from({ length: 50 }, (_, i) => [`${i}`, `${i}`])));
+      const before = look(two);
+      const { errors } = await copyTree([one, two], `${dest}/`, {
+        ...options,
+        onError: 'continue',
+      });
+      expect(errors.map(({ code }) => code)).toContain('ERR_FS_CP_EINVAL');
+      expect(look(two)).toEqual(before);
+      expect(differences(two, join(dest, 'foo'))).toEqual([]);
+    }
+  });
+
   const inner = 'ERR_FS_CP_EINVAL';
 
   test.for<CopyOptions>([
@@ -358,6 +379,20 @@ describe('SRC that lies in DEST is neither replaced nor emptied', () => {
 });
 
 describe('symlinks to the files that they would replace: nothing is lost', () => {
+  test.for(['../dest/k', '../dest/k/f', '../dest/k/deep/../deep'])(
+    'to the directory that a mirror would replace: %s',
+    async (target) => {
+      makeFiles(dest, { 'k/f': 'x', 'k/deep/g': 'y' });
+      symlinkSync(target, join(src, 'k'));
+      const before = look(join(dest, 'k'));
+      for (const dryRun of [true, false]) {
+        const { errors } = await copyTree(src, dest, { mirror: true, dryRun, onError: 'continue' });
+        expect(errors.map(({ code }) => code)).toEqual(['ERR_FS_CP_EINVAL']);
+      }
+      expect(look(join(dest, 'k'))).toEqual(before);
+    },
+  );
+
   const variants: CopyOptions[] = [
     {},
     { sync: true },
@@ -375,7 +410,7 @@ describe('symlinks to the files that they would replace: nothing is lost', () =>
     const before = look(originals);
     const { errors } = await copyTree(links, originals, { ...options, onError: 'continue' });
     expect(errors.map(({ code }) => code)).toEqual(Array(3).fill('ERR_FS_CP_EINVAL'));
-    expect(errors[0]?.message).toContain('the symlink leads to the file that it would replace');
+    expect(errors[0]?.message).toContain('the symlink leads to the entry that it would replace');
     expect(look(originals)).toEqual(before);
   });
 });

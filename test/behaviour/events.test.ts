@@ -125,6 +125,15 @@ describe('for await', () => {
     expect(await job).toMatchObject({ files: FILES });
   });
 
+  test('an error, its result and the result of its job can be written as JSON', async () => {
+    const job = copyTree(join(src, 'missing'), dest);
+    const error = await job.catch((thrown) => thrown);
+    expect(error.result.errors[0]).toBe(error);
+    for (const value of [error, error.result, job.result]) {
+      expect(JSON.stringify({ value })).toContain('ENOENT');
+    }
+  });
+
   test('by one reader at a time: a second one is an error', async () => {
     const job = copyTree(src, dest, { entries: true });
     const events = job[Symbol.asyncIterator]();

@@ -739,7 +739,7 @@ describe('a repository of DEST is kept or replaced by that of SRC, never just de
     { gitignore: true },
     { exclude: ['.git', '.hg', '.svn'] },
     { include: 'file' },
-    { filter: (_src, _dest, { name }) => name === 'file' },
+    { filter: (_src, _dest, { path }) => path === '' || path === 'file' },
   ];
   const cases = kinds.flatMap((kind) =>
     selections.flatMap((selection) =>
@@ -747,19 +747,47 @@ describe('a repository of DEST is kept or replaced by that of SRC, never just de
     ),
   );
 
+  /** Whether DEST's repository has SRC's content afterwards, its own, or the copy is refused. */
+  const outcomeOf = (options: CopyOptions, inSrc: boolean): 'old' | 'new' | 'refused' => {
+    const keepsExcluded = options.mirror === true && options.deleteExcluded !== true;
+    const { gitignore, exclude, filter, include } = options;
+    // `file`, a name at any depth, does not exclude the directory itself.
+    if (include) return inSrc && keepsExcluded ? 'old' : 'refused';
+    if (gitignore || exclude || filter) return keepsExcluded ? 'old' : 'refused';
+    return inSrc ? 'new' : 'refused';
+  };
+
   test.for(cases)('%o, one in SRC: %s', async ([options, inSrc]) => {
-    for (const name of ['.git', '.hg', '.svn']) {
+    // git ignores only its own directory.
+    for (const name of options.gitignore ? ['.git'] : ['.git', '.hg', '.svn']) {
       rmSync(src, { recursive: true, force: true });
       rmSync(dest, { recursive: true, force: true });
       makeFiles(src, { file: '', ...(inSrc && { [`${name}/HEAD`]: 'new' }) });
       makeFiles(dest, { [`${name}/HEAD`]: 'old' });
-      const refused = await copyTree(src, dest, options).then(
-        () => false,
-        ({ code }) => code === 'ERR_FASTCP_DEST_PROTECTED',
+      const outcome = await copyTree(src, dest, options).then(
+        () => readFileSync(join(dest, name, 'HEAD'), 'utf8'),
+        ({ code }) => (code === 'ERR_FASTCP_DEST_PROTECTED' ? 'refused' : code),
       );
-      expect(readFileSync(join(dest, name, 'HEAD'), 'utf8')).toBeOneOf(
-        refused ? ['old'] : inSrc ? ['old', 'new'] : ['old'],
-      );
+      expect([name, outcome]).toEqual([name, outcomeOf(options, inSrc)]);
+      if (outcome === 'refused') expect(existsSync(join(dest, name, 'HEAD'))).toBe(true);
+    }
+  });
+
+  test.for<[string, string, CopyOptions]>([
+    ['directory', 'none', { include: ['file', '.git/**'] }],
+    ['directory', 'file', {}],
+    ['file', 'directory', {}],
+    ['file', 'directory', { exclude: '.git/' }],
+  ])('a %s in DEST, a %s in SRC, %o: refused', async ([there, own, options]) => {
+    const repository = (kind: string): Record<string, string> =>
+      kind === 'directory' ? { '.git/HEAD': kind } : kind === 'file' ? { '.git': kind } : {};
+    makeFiles(src, { file: '', ...repository(own) });
+    makeFiles(dest, repository(there));
+    const before = stateOf(dest);
+    for (const kind of kinds) {
+      const copying = copyTree(src, dest, { ...kind, ...options });
+      await expect(copying).rejects.toMatchObject({ code: 'ERR_FASTCP_DEST_PROTECTED' });
+      expect(stateOf(dest)).toEqual(before);
     }
   });
 

@@ -279,8 +279,11 @@ uint32_t group_permissions(const char* list, size_t size);
 /** Waits until a file, or the names in a directory, are on disk. */
 int sync(const Handle& file_or_directory);
 
-/** Waits until the metadata of a file is on disk. */
-int sync_metadata(const Handle& directory, const char* name);
+/**
+ * Opens a file for sync(), so that its metadata can be flushed after it was set. Returns -EOPNOTSUPP
+ * if the system cannot flush metadata.
+ */
+int open_to_sync(const Handle& directory, const char* name, Handle& out);
 
 // --- content ---------------------------------------------------------------------------------
 

@@ -9,7 +9,9 @@
 #include <string>
 #include <string_view>
 
+#include "engine/base/link_target.h"
 #include "engine/base/listing.h"
+#include "engine/entry/copy_other.h"
 #include "engine/entry/metadata.h"
 #include "engine/entry/place.h"
 
@@ -253,6 +255,19 @@ int back_up(Directory& directory, const char* name, Backup how) {
     error = keep_as(std::string(name) + ".~" + std::to_string(number) + '~');
   }
   return error;
+}
+
+bool leads_into(const Directory& directory, Names names) {
+  Stat existing;
+  std::string text;
+  platform::LinkKind kind{};
+  if (platform::stat_entry(directory.dst(), names.dst, existing) < 0 ||
+      read_link_target(directory.src(), names.src, text, kind) < 0) {
+    return false;
+  }
+  const std::string replaced = resolve(directory.dst_path(names.dst), "");
+  const std::string above(directory_of(directory.src_path(names.src)));
+  return leads_to(directory, names, existing) || is_below(resolve(above, text), replaced);
 }
 
 bool exists(const Directory& directory, Names names) {

@@ -34,6 +34,12 @@ bool is_append_only(Directory& directory, const std::string& name);
  */
 int back_up(Directory& directory, const char* name, Backup how);
 
+/**
+ * Returns whether a symlink of SRC leads to the directory of DEST that it would replace, or into
+ * that directory.
+ */
+bool leads_into(const Directory& directory, Names names);
+
 /** Returns whether DEST has an entry of that name. */
 bool exists(const Directory& directory, Names names);
 

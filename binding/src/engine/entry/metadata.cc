@@ -232,12 +232,16 @@ Settled settle_entry(Engine& engine, const Directory& directory, Names names, co
   const bool has_times =
       is_present && is_same_time(src.mtime, now.mtime, time_step(directory, dst));
   Settling settling{engine, directory, names, src, attributes, dst, now, is_present, has_times};
+  const bool flushes = is_present && src.kind == Kind::file && engine.options.content.fsync;
+  Handle file;
+  // Before the mode that it gets may deny that, or after the mode that it had did.
+  int opened = flushes ? platform::open_to_sync(directory.dst(), name, file) : -EOPNOTSUPP;
   if (!settling.settle()) return Settled::no;
-  if (is_present && src.kind == Kind::file && engine.options.content.fsync) {
-    error = platform::sync_metadata(directory.dst(), name);
-    if (error < 0) return fail(error, "fsync");
-  }
-  return Settled::yes;
+  if (opened == -EACCES) opened = platform::open_to_sync(directory.dst(), name, file);
+  if (opened == -EOPNOTSUPP) return Settled::yes;
+  if (opened < 0) return fail(opened, "open");
+  error = platform::sync(file);
+  return error < 0 ? fail(error, "fsync") : Settled::yes;
 }
 
 }  // namespace

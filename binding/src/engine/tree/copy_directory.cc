@@ -244,11 +244,12 @@ Found find_target(Worker& worker, Directory& parent, Names names, Target& target
     error = platform::stat_handle(target.handle, target.stat);
     operation = "fstat";
   }
-  if (error == 0 && !is_source(worker, target)) return Found::yes;
-  if (error == 0)
-    worker.fail(parent, names, EINVAL, kSourceInDest);
-  else
-    worker.fail(parent, names, error, operation);
+  if (error == 0 && is_source(worker, target)) {
+    error = -EINVAL;
+    operation = kSourceInDest;
+  }
+  if (error == 0) return Found::yes;
+  worker.fail(parent, names, error, operation);
   return Found::failed;
 }
 
@@ -335,7 +336,6 @@ DirectoryUse open_directory(Worker& worker, DirectoryTask task, Follow follow_sr
     return {};
   }
   const bool from_base = parent.is_base();
-  if (from_base) engine.add_source(src_stat);
   Target target;
   target.made = task.made;
   const Found there = lazily ? find_target(worker, parent, names, target) : Found::yes;
@@ -378,10 +378,33 @@ void copy_open_directory(Worker& worker, DirectoryUse directory, Scope scope) {
 
 }  // namespace
 
+namespace {
+
+Follow follow_root(const Engine& engine, const Root& root) {
+  return root.follow_src ? Follow::yes : engine.options.traversal.follow();
+}
+
+}  // namespace
+
+void RootsTask::run(Worker& worker) {
+  Engine& engine = worker.engine;
+  for (const Root& root : roots) {
+    Stat stat;
+    if (!root.remove &&
+        platform::stat_entry(base->src(), root.src.c_str(), stat, follow_root(engine, root)) == 0 &&
+        stat.kind == Kind::directory) {
+      engine.add_source(stat);
+    }
+  }
+  for (size_t i = roots.size(); i-- > 0;) {
+    engine.stack.push(make_task(RootTask{base.again(), std::move(roots[i])}));
+  }
+}
+
 void RootTask::run(Worker& worker) {
   const Names names{root.src.c_str(), root.dst.c_str()};
   if (root.remove) return RemoveDirectoryTask{std::move(base), root.dst}.run(worker);
-  const Follow follow = root.follow_src ? Follow::yes : worker.engine.options.traversal.follow();
+  const Follow follow = follow_root(worker.engine, root);
   Stat stat;
   if (const int error = platform::stat_entry(base->src(), names.src, stat, follow); error < 0) {
     worker.fail(*base, names, error, "lstat");
@@ -452,10 +475,7 @@ void PartTask::run(Worker& worker) {
 }
 
 void start(Engine& engine, const std::vector<Root>& roots) {
-  const DirectoryUse base = Directory::base(engine.directories);
-  for (size_t i = roots.size(); i-- > 0;) {
-    engine.stack.push(make_task(RootTask{base.again(), roots[i]}));
-  }
+  engine.stack.push(make_task(RootsTask{Directory::base(engine.directories), roots}));
 }
 
 }  // namespace fastcp

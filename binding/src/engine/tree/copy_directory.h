@@ -9,8 +9,16 @@
 
 namespace fastcp {
 
-/** Pushes the tasks of the roots. */
+/** Pushes the first task. */
 void start(Engine& engine, const std::vector<Root>& roots);
+
+/** Registers every SRC, before DEST is changed, and pushes the tasks of the roots. */
+struct RootsTask {
+  DirectoryUse base;
+  std::vector<Root> roots;
+
+  void run(Worker& worker);
+};
 
 /** Copies an entry that the user named; its parent is the base. */
 struct RootTask {

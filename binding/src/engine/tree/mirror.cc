@@ -10,6 +10,7 @@
 
 #include "engine/base/listing.h"
 #include "engine/entry/access.h"
+#include "engine/entry/conflict.h"
 #include "engine/entry/entry_task.h"
 #include "engine/entry/metadata.h"
 
@@ -64,6 +65,7 @@ bool open_doomed(Worker& worker, const Directory& parent, const char* name, Doom
   if (error < 0) return fail(engine, parent, name, error, "fstat");
   if (platform::is_mount_point(parent.dst(), target))
     return fail(engine, parent, name, EXDEV, kRefused);
+  if (engine.is_source(stat)) return fail(engine, parent, name, EINVAL, kSourceInDest);
   const auto open = [&] {
     return worker.with_descriptor(
         [&] { return platform::open_source_directory(parent.dst(), name, Follow::no, readable); });
@@ -262,6 +264,12 @@ void RemoveDirectoryTask::run(Worker& worker) {
   if (const int error = pin.pin(*parent); error < 0) {
     parent->kept = true;
     fail(engine, *parent, name.c_str(), error, "open");
+    return;
+  }
+  const Names names{name.c_str(), name.c_str()};
+  if (kind_to_copy_after_removal == Kind::symlink && leads_into(*parent, names)) {
+    parent->kept = true;
+    worker.fail(*parent, names, EINVAL, kSameFile);
     return;
   }
   engine.directories.make_room();

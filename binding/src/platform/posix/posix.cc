@@ -227,11 +227,9 @@ std::string environment(const char* name) {
 
 size_t root_length(std::string_view path) { return path.starts_with('/') ? 1 : 0; }
 
-int sync_metadata(const Handle& directory, const char* name) {
-  Handle file;
+int open_to_sync(const Handle& directory, const char* name, Handle& out) {
   bool without_atime = true;
-  const int error = open_source_file(directory, name, Follow::no, without_atime, file);
-  return error < 0 ? error : sync(file);
+  return open_source_file(directory, name, Follow::no, without_atime, out);
 }
 
 }  // namespace fastcp::platform

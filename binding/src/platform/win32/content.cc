@@ -154,8 +154,8 @@ int sync(const Handle& file_or_directory) {
   return is_directory ? 0 : error_of(status);
 }
 
-int sync_metadata(const Handle& /*directory*/, const char* /*name*/) {
-  return 0;  // it is on disk when the journal is
+int open_to_sync(const Handle& /*directory*/, const char* /*name*/, Handle& /*out*/) {
+  return -EOPNOTSUPP;  // metadata is on disk when the journal is
 }
 
 }  // namespace fastcp::platform
