@@ -61,27 +61,6 @@ describe.skipIf(process.platform === 'win32')('a signal', () => {
     expect(events.at(-1).files).toBeLessThan(30_000);
   });
 
-  test('after the result changes nothing', async () => {
-    let exited = 0;
-    for (let round = 0; round < 8; round++) {
-      let sent = false;
-      const { exitCode, signal, stdout } = await fastcp(['--json', src, `late ${round}`], {
-        cwd,
-        onOutput(child, _, sofar) {
-          if (!sent && sofar.includes('"result"')) sent = child.kill('SIGTERM');
-        },
-      });
-      expect(sent).toBe(true);
-      const { outcome, exitCode: said } = JSON.parse(stdout.trimEnd().split('\n').at(-1) ?? '');
-      expect({ outcome, said }).toEqual({ outcome: 'done', said: 0 });
-      // In its last milliseconds Node has taken back all handlers, and the signal has its default action.
-      if (signal === 'SIGTERM') continue;
-      expect({ exitCode, signal }).toEqual({ exitCode: 0, signal: undefined });
-      exited++;
-    }
-    expect(exited).toBeGreaterThan(3);
-  });
-
   test.each([
     ['plain', []],
     ['atomic', ['--atomic']],
