@@ -31,8 +31,8 @@ const sameSignal = 1000;
 
 /**
  * The first signal aborts. After a second the default action returns, so that another signal kills at once,
- * even if JavaScript is busy. The handlers stay until the process ends: a signal that comes after the result must not
- * change the exit code.
+ * even if JavaScript is busy. The handlers stay after the result, so that a late signal does not change the exit code.
+ * Node takes them back in the last milliseconds of the process.
  */
 export function abortOnSignals(controller: AbortController): void {
   const onSignal = (signal: Signal) => {

@@ -404,8 +404,11 @@ std::terminate_handler handle_before = nullptr;
   } catch (...) {
     out_of_memory = false;
   }
-  if (out_of_memory) std::fputs("fastcp: out of memory\n", stderr);
-  if (!out_of_memory && handle_before != nullptr) handle_before();
+  if (out_of_memory) {
+    std::fputs("fastcp: out of memory\n", stderr);
+  } else if (handle_before != nullptr) {
+    handle_before();
+  }
   std::abort();
 }
 

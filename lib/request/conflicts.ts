@@ -1,8 +1,44 @@
 /** Options that cannot be combined, for the library and the command line alike. A leaf, as table.ts is. */
 import type { CopyOptions } from '../types.js';
-import { conflicts, requirements } from './table.js';
 
 type Name = keyof CopyOptions;
+
+/**
+ * Options that exclude each other: the first, the second, and the reason. A pair is refused if both are set, as
+ * isSet() says.
+ */
+const conflicts: readonly [Name, Name, why?: string][] = [
+  ['onlyIgnored', 'gitignore'],
+  ['quickCheck', 'checksum'],
+  ['hardLink', 'symlink'],
+  ['mirror', 'shard', 'a shard does not know what the others copy'],
+  ['mirror', 'backup', 'the next run would delete the backups'],
+  ['mirror', 'force', 'a mirror replaces what differs'],
+  ['mirror', 'update', 'a mirror replaces newer entries as well'],
+  ['mirror', 'symlink', 'symlinks to SRC are always up to date'],
+  ['mirror', 'errorOnExist', 'a mirror replaces what differs'],
+  ['sync', 'force', 'a sync replaces what differs'],
+  ['sync', 'update', 'a sync replaces newer entries as well'],
+  ['sync', 'symlink', 'symlinks to SRC are always up to date'],
+  ['sync', 'errorOnExist', 'a sync replaces what differs'],
+  ['update', 'force', 'it would replace nothing'],
+  ['update', 'errorOnExist', 'it would replace nothing'],
+  ['backup', 'force', 'nothing would be replaced'],
+  ['backup', 'errorOnExist', 'nothing would be replaced'],
+  ['atomic', 'force', 'nothing of the old DEST stays'],
+  ['atomic', 'errorOnExist', 'nothing of the old DEST stays'],
+  ['atomic', 'update', 'nothing of the old DEST stays'],
+  ['atomic', 'backup', 'nothing of the old DEST stays'],
+  ['atomic', 'mirror', 'everything is copied anew'],
+  ['atomic', 'sync', 'everything is copied anew'],
+  ['atomic', 'shard', 'a shard is not the whole tree'],
+];
+
+/** Options that have no effect without another one. */
+const requirements: readonly [Name, Name][] = [
+  ['deleteExcluded', 'mirror'],
+  ['reuse', 'atomic'],
+];
 
 export interface Conflict {
   name: Name;

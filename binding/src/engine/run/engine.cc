@@ -294,34 +294,15 @@ Route& Engine::route(uint64_t src_dev, uint64_t dst_dev, const platform::Handle&
   return *routes_.back();
 }
 
-namespace {
-
-bool has(const std::vector<std::pair<uint64_t, uint64_t>>& directories,
-         const platform::Stat& directory) {
-  return std::find(directories.begin(), directories.end(),
-                   std::pair(directory.dev, directory.ino)) != directories.end();
+void DirectorySet::add(const platform::Stat& directory) {
+  const std::lock_guard lock(mutex_);
+  directories_.emplace_back(directory.dev, directory.ino);
 }
 
-}  // namespace
-
-void Engine::add_target(const platform::Stat& directory) {
-  const std::lock_guard lock(devices_mutex_);
-  targets_.emplace_back(directory.dev, directory.ino);
-}
-
-bool Engine::is_target(const platform::Stat& directory) {
-  const std::lock_guard lock(devices_mutex_);
-  return has(targets_, directory);
-}
-
-void Engine::add_source(const platform::Stat& directory) {
-  const std::lock_guard lock(devices_mutex_);
-  sources_.emplace_back(directory.dev, directory.ino);
-}
-
-bool Engine::is_source(const platform::Stat& directory) {
-  const std::lock_guard lock(devices_mutex_);
-  return has(sources_, directory);
+bool DirectorySet::has(const platform::Stat& directory) {
+  const std::lock_guard lock(mutex_);
+  return std::find(directories_.begin(), directories_.end(),
+                   std::pair(directory.dev, directory.ino)) != directories_.end();
 }
 
 void Engine::finish(Directory& directory) {

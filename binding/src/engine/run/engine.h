@@ -9,7 +9,7 @@
 // A worker waits for other workers, never for its host. It leaves if it has found no task for 10 ms, if the copy is
 // stopped, or if the host wants its thread back. The remaining tasks then stay on the stack.
 //
-// Locks: each public member has its own. devices_mutex_ guards routes and targets. No lock is held while a task runs.
+// Locks: each public member has its own. devices_mutex_ guards routes. No lock is held while a task runs.
 #pragma once
 
 #include <algorithm>
@@ -115,6 +115,17 @@ class Worker {
   platform::ThreadUsage usage_;
 };
 
+/** Directories by their identity. Any worker may call any function. */
+class DirectorySet {
+ public:
+  void add(const platform::Stat& directory);
+  bool has(const platform::Stat& directory);
+
+ private:
+  std::mutex mutex_;                                          // guards directories_
+  std::vector<std::pair<uint64_t, uint64_t>> directories_{};  // dev and ino
+};
+
 class Engine : private DirectoryOwner {
  public:
   Engine(const Options& options, const Writer& writer, std::vector<std::string> destinations);
@@ -185,17 +196,6 @@ class Engine : private DirectoryOwner {
   /** Returns the route from a device to the device of `dst`, any handle there. */
   Route& route(uint64_t src_dev, uint64_t dst_dev, const platform::Handle& dst);
 
-  /**
-   * Registers a directory of DEST. The walk may meet it through a mount that no comparison of paths
-   * shows.
-   */
-  void add_target(const platform::Stat& directory);
-  bool is_target(const platform::Stat& directory);
-
-  /** The same for a directory that is a SRC, which the copy may meet in DEST. */
-  void add_source(const platform::Stat& directory);
-  bool is_source(const platform::Stat& directory);
-
   const Options options;
   const Writer& writer;
   Problems errors, warnings;
@@ -204,6 +204,11 @@ class Engine : private DirectoryOwner {
   TaskStack stack;
   Questions questions;
   DirectoryTable directories;
+  /**
+   * The directories that are a DEST or a SRC. The walk may meet one on the other side, even through
+   * a mount that no comparison of paths shows.
+   */
+  DirectorySet targets, sources;
   HardLinks hard_links{stack, options.traversal.dereference};
   /** The last time that a worker waited a second for a free file descriptor, and got none. */
   std::atomic<Clock::time_point> waited_in_vain{Clock::time_point{} - std::chrono::hours(1)};
@@ -237,9 +242,8 @@ class Engine : private DirectoryOwner {
   std::atomic<uint64_t> wall_ns_{0}, cpu_ns_{0}, blocks_read_{0};
   uint64_t seen_wall_ns_ = 0, seen_cpu_ns_ = 0, seen_blocks_ = 0;  // at its last call
   const unsigned cores_ = platform::processor_count();
-  std::mutex devices_mutex_;  // guards routes_, targets_ and sources_
+  std::mutex devices_mutex_;  // guards routes_
   std::vector<std::unique_ptr<Route>> routes_;
-  std::vector<std::pair<uint64_t, uint64_t>> targets_, sources_;  // dev and ino
 };
 
 }  // namespace fastcp

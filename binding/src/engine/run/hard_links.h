@@ -1,8 +1,8 @@
 // Finds hard links to files that were copied already, so that they become hard links to the copy.
 //
 // Called by entry/hard_link.cc and unchanged.cc, by any worker. The table has only files with several hard links, and
-// forgets each when all its later names are hard links. If symlinks are followed, each symlink to a file counts as one more hard
-// link, and the number of names is unknown. Then the table has every file until the end, as GNU cp does.
+// forgets each when all its later names are hard links. If symlinks are followed, each symlink to a file counts as one
+// more hard link, and the number of names is unknown. Then the table has every file until the end, as GNU cp does.
 //
 //   take():  first name ── Claim ── copied ──> placed: later names become hard links to it
 //            a later name meanwhile: kept aside, and pushed as a task when the claim ends; no worker waits

@@ -138,7 +138,7 @@ bool remove_in_place(Worker& worker, Directory& parent, Names names) {
  * replaced or deleted before they are read.
  */
 bool is_source(Worker& worker, const Target& target) {
-  return !target.made && !worker.engine.options.compares && worker.engine.is_source(target.stat);
+  return !target.made && !worker.engine.options.compares && worker.engine.sources.has(target.stat);
 }
 
 /**
@@ -308,7 +308,7 @@ bool open_source(Worker& worker, Directory& parent, Names names, Follow follow, 
   if (worker.engine.options.traversal.dereference && is_above(parent, stat)) {
     return worker.fail(parent, names, ELOOP, kRefused);
   }
-  return !worker.engine.is_target(stat) || worker.fail(parent, names, EINVAL, kRefused);
+  return !worker.engine.targets.has(stat) || worker.fail(parent, names, EINVAL, kRefused);
 }
 
 /** Opens both ends of a directory. Returns an empty use on failure, which is reported. */
@@ -348,7 +348,7 @@ DirectoryUse open_directory(Worker& worker, DirectoryTask task, Follow follow_sr
   if (target.made) worker.count(Count::directories);
   if (target.made) worker.note(parent, names, Action::create, Kind::directory);
 
-  if (from_base && target.handle.is_open()) engine.add_target(target.stat);
+  if (from_base && target.handle.is_open()) engine.targets.add(target.stat);
   pin.release();
   DirectoryUse directory =
       Directory::create(std::move(task.parent), std::move(task.src_name), std::move(task.dst_name),
@@ -393,7 +393,7 @@ void RootsTask::run(Worker& worker) {
     if (!root.remove &&
         platform::stat_entry(base->src(), root.src.c_str(), stat, follow_root(engine, root)) == 0 &&
         stat.kind == Kind::directory) {
-      engine.add_source(stat);
+      engine.sources.add(stat);
     }
   }
   for (size_t i = roots.size(); i-- > 0;) {
