@@ -82,6 +82,7 @@ Options options_of(const Napi::Object& from) {
                            .absolute_symlinks = on("absoluteSymlinks")};
   options.reporting = {
       .stop_on_error = on("stopOnError"), .strict = on("strict"), .journal = on("entries")};
+  options.replaces = bytes_of(from.Get("replaces"));
   options.dry_run = on("dryRun");
   options.compares = on("compares");
   return options;

@@ -58,7 +58,7 @@ export async function replaceWhole(
     // Plans a new tree under a name that does not exist, because the real run also creates one.
     const name = Buffer.from(`.fastcp-${randomBytes(8).toString('hex')}`);
     const tree = join(directoryOf(trimSlashes(root.dest)), name);
-    await copy(inContainer(walk, root, { tree }), request);
+    await copy(inContainer(walk, root, { tree }), { ...request, replaces: trimSlashes(root.dest) });
     return;
   }
   const { signal } = request;
@@ -71,7 +71,7 @@ export async function replaceWhole(
   const container = await own(prepare(target, root, walk, request, warn));
   try {
     const how = await own(reuseOld(target, container.tree, request));
-    await copy(inContainer(walk, root, container), how);
+    await copy(inContainer(walk, root, container), { ...how, replaces: target });
     if (report.result.errorCount > 0) return;
     if (selects(request) && report.isEmpty) await refuseNothing(root, target, walk);
     report.replaced = await own(place(container, target, root, walk, request));

@@ -29,6 +29,8 @@ export interface NativeOptions extends Record<(typeof nativeFlags)[number], bool
   bare: boolean;
   /** Relative symlinks become absolute. */
   absoluteSymlinks: boolean;
+  /** The path of the entry whose place the copy will take; empty if none. */
+  replaces: Buffer;
   /** FIFOs, sockets and some symlinks are errors, as in Node's fs.cp. */
   likeNode: boolean;
   /** Ranges of zeros become holes. */

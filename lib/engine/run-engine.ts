@@ -157,6 +157,7 @@ export function nativeOptions(request: Request): NativeOptions {
   return {
     ...(flags as Record<(typeof nativeFlags)[number], boolean>),
     ...{ existingDirectories, absoluteSymlinks, likeNode, compares, shard, shards },
+    replaces: request.replaces ?? Buffer.alloc(0),
     bare: stripAttributes,
     preserve: preserve.reduce((bits, kind) => bits | (1 << lossKinds.indexOf(kind)), 0),
     findHoles: request.sparse === 'always',

@@ -30,6 +30,8 @@ export interface Request extends Checked {
   existingDirectories: boolean;
   /** Removes attributes that are not preserved from existing entries. */
   stripAttributes: boolean;
+  /** With `atomic`, in the engine: the old DEST, whose place the copy will take. */
+  replaces: Buffer | undefined;
   /** What is created for a file. */
   instead: 'copy' | 'hardLink' | 'symlink';
   /** As in Node's fs.cp: relative symlinks become absolute; FIFOs and sockets are errors. */
@@ -175,6 +177,7 @@ export function checkRequest(
     preserve: keepsTimes ? withTimes(preserve) : preserve,
     existingDirectories: existingDirectories || sync || shard.shards > 1,
     stripAttributes: false,
+    replaces: undefined,
     compares: false,
     instead: checked.hardLink ? 'hardLink' : checked.symlink ? 'symlink' : 'copy',
     absoluteSymlinks: false,

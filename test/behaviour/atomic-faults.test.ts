@@ -3,7 +3,7 @@
  * its seed; FASTCP_FAULTS and FASTCP_SEED ask for more of each, or for the same again.
  */
 import { spawn } from 'node:child_process';
-import { EventEmitter, once } from 'node:events';
+import { once } from 'node:events';
 import {
   mkdirSync,
   readdirSync,
@@ -16,7 +16,6 @@ import {
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { copyTree } from '../../lib/index.js';
 import { Random } from '../selection/support/random.js';
 import { containers, digest, makeUniform } from '../support/atomic.js';
 import { COMMAND, run } from '../support/child.js';
@@ -154,32 +153,6 @@ test('two at once both succeed, and the last one wins', { timeout }, async () =>
     expect(digests).toContain(digest(dest));
     expect(readdirSync(at).sort()).toEqual(['dest', 'old', 'other']);
   }
-});
-
-test('one that starts amid another leaves what that one has copied', async () => {
-  const at = join(work, 'amid');
-  const { old, other, dest } = makeTrees(at, 20);
-  const steps = new EventEmitter();
-  const [waits, goesOn] = [once(steps, 'waits'), once(steps, 'goes on')];
-  const first = copyTree(old, dest, {
-    atomic: true,
-    filter: async (_src, _dest, { path }) => {
-      if (path === '') return true;
-      steps.emit('waits');
-      await goesOn;
-      return true;
-    },
-  });
-  await waits;
-  const begun = containers(at);
-  expect(begun).toHaveLength(1);
-  expect(await run(command(other, dest))).toMatchObject({ status: 0, stdout: '', stderr: '' });
-  expect(digest(dest)).toBe(digest(other));
-  expect(containers(at)).toEqual(begun);
-  steps.emit('goes on');
-  expect((await first).replaced).toBe(true);
-  expect(digest(dest)).toBe(digest(old));
-  expect(containers(at)).toEqual([]);
 });
 
 test('readers find one of them at every moment', { timeout }, async () => {

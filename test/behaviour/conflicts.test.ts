@@ -379,14 +379,16 @@ describe('SRC that lies in DEST is neither replaced nor emptied', () => {
 });
 
 describe('symlinks to the files that they would replace: nothing is lost', () => {
-  test.for(['../dest/k', '../dest/k/f', '../dest/k/deep/../deep'])(
-    'to the directory that a mirror would replace: %s',
-    async (target) => {
+  const targets = ['../dest/k', '../dest/k/f', '../dest/k/deep/../deep'];
+  const whole: CopyOptions[] = [{ mirror: true }, { atomic: true }];
+  test.for(targets.flatMap((target) => whole.map((options) => ({ target, ...options }))))(
+    'to a directory that would be replaced or deleted: %o',
+    async ({ target, ...options }) => {
       makeFiles(dest, { 'k/f': 'x', 'k/deep/g': 'y' });
       symlinkSync(target, join(src, 'k'));
       const before = look(join(dest, 'k'));
       for (const dryRun of [true, false]) {
-        const { errors } = await copyTree(src, dest, { mirror: true, dryRun, onError: 'continue' });
+        const { errors } = await copyTree(src, dest, { ...options, dryRun, onError: 'continue' });
         expect(errors.map(({ code }) => code)).toEqual(['ERR_FS_CP_EINVAL']);
       }
       expect(look(join(dest, 'k'))).toEqual(before);
@@ -400,6 +402,9 @@ describe('symlinks to the files that they would replace: nothing is lost', () =>
     { backup: 'existing' },
     { symlink: true },
     { preserve: true, dryRun: true },
+    { atomic: true },
+    { atomic: true, dryRun: true },
+    { atomic: true, reuse: 'hardLink' },
   ];
   test.for(variants)('%o', async (options) => {
     const [originals, links] = [join(at, 'originals'), join(at, 'links')];

@@ -126,6 +126,8 @@ struct Options {
   Traversal traversal{};
   Compatibility compatibility{};
   Reporting reporting{};
+  /** Atomic replacement: the path of the old DEST, whose place the copy will take. Else empty. */
+  std::string replaces{};
   /** Nothing in DEST changes. Counters and journal are those of a real copy. */
   bool dry_run = false;
   /**

@@ -257,17 +257,20 @@ int back_up(Directory& directory, const char* name, Backup how) {
   return error;
 }
 
-bool leads_into(const Directory& directory, Names names) {
+bool leads_into(const Engine& engine, const Directory& directory, Names names) {
+  const bool staged = !engine.options.replaces.empty();
+  const std::string replaced =
+      staged ? engine.replaced_path(directory, names.dst) : directory.dst_path(names.dst);
   Stat existing;
+  const int error =
+      staged ? platform::stat_entry(Handle::working_directory(), replaced.c_str(), existing)
+             : platform::stat_entry(directory.dst(), names.dst, existing);
   std::string text;
   platform::LinkKind kind{};
-  if (platform::stat_entry(directory.dst(), names.dst, existing) < 0 ||
-      read_link_target(directory.src(), names.src, text, kind) < 0) {
-    return false;
-  }
-  const std::string replaced = resolve(directory.dst_path(names.dst), "");
+  if (error < 0 || read_link_target(directory.src(), names.src, text, kind) < 0) return false;
   const std::string above(directory_of(directory.src_path(names.src)));
-  return leads_to(directory, names, existing) || is_below(resolve(above, text), replaced);
+  return leads_to(directory, names, existing) ||
+         is_below(resolve(above, text), resolve(replaced, ""));
 }
 
 bool exists(const Directory& directory, Names names) {

@@ -35,10 +35,10 @@ bool is_append_only(Directory& directory, const std::string& name);
 int back_up(Directory& directory, const char* name, Backup how);
 
 /**
- * Returns whether a symlink of SRC leads to the directory of DEST that it would replace, or into
- * that directory.
+ * Returns whether a symlink of SRC leads to the entry that it would replace, or into that directory: the content would
+ * be lost. With Options::replaces that entry is the one in the old DEST.
  */
-bool leads_into(const Directory& directory, Names names);
+bool leads_into(const Engine& engine, const Directory& directory, Names names);
 
 /** Returns whether DEST has an entry of that name. */
 bool exists(const Directory& directory, Names names);

@@ -142,6 +142,11 @@ const char* refused_like_node(const Compatibility& compatibility, Kind kind) {
 void copy_known(Worker& worker, const DirectoryUse& use, Names names, Kind kind, EntryTask& again) {
   Directory& directory = *use;
   const Options& options = worker.engine.options;
+  if (kind == Kind::symlink && !options.replaces.empty() &&
+      leads_into(worker.engine, directory, names)) {
+    worker.fail(directory, names, EINVAL, kSameFile);
+    return;
+  }
   // An existing FIFO or device stays in any case, because it has no content that could differ.
   const bool keeps = options.incremental.sync ? options.content.instead == Instead::copy
                                               : options.existing.force && is_special(kind);

@@ -193,6 +193,11 @@ class Engine : private DirectoryOwner {
    */
   unsigned useful_workers(unsigned limit);
 
+  /** With Options::replaces: returns the path whose place an entry of DEST will take. */
+  std::string replaced_path(const Directory& directory, const char* name) const {
+    return options.replaces + directory.dst_path(name).substr(destinations_.front().size());
+  }
+
   /** Returns the route from a device to the device of `dst`, any handle there. */
   Route& route(uint64_t src_dev, uint64_t dst_dev, const platform::Handle& dst);
 

@@ -267,7 +267,7 @@ void RemoveDirectoryTask::run(Worker& worker) {
     return;
   }
   const Names names{name.c_str(), name.c_str()};
-  if (kind_to_copy_after_removal == Kind::symlink && leads_into(*parent, names)) {
+  if (kind_to_copy_after_removal == Kind::symlink && leads_into(engine, *parent, names)) {
     parent->kept = true;
     worker.fail(*parent, names, EINVAL, kSameFile);
     return;
