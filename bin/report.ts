@@ -61,12 +61,11 @@ export function createTextReport(
           `${count(result.errorCount, 'error')}, ${number(errorsShown)} of them shown`,
         );
       }
-      const begun = outcome === 'interrupted' || result.replaced !== undefined;
-      if (outcome !== 'done' && copy.atomic && !copy.dryRun && begun) {
-        const what = outcome === 'failed' ? 'not complete' : outcome;
-        if (result.replaced) await complain(`${quoteName(dest)} was replaced`);
-        // The error has already said where the old and the new tree are.
-        else if (!halfway) await complain(`${what}: ${quoteName(dest)} ${unreplaced(dest)}`);
+      const replaces = copy.atomic && !copy.dryRun;
+      const state = replaces ? stateAfterAtomic(result, outcome, dest) : undefined;
+      if (state !== undefined) {
+        // ERR_FASTCP_HALFWAY has already said where the old and the new tree are.
+        if (!halfway) await complain(state);
       } else if (outcome === 'interrupted' || (outcome === 'failed' && stops)) {
         const left = incomplete(result, outcome, copy.dryRun ? undefined : dest);
         if (left !== undefined) await complain(left);
@@ -78,9 +77,18 @@ export function createTextReport(
   };
 }
 
-function unreplaced(dest: string): string {
+/** Returns undefined if an atomic copy is done, or failed before it began: then the error has said everything. */
+export function stateAfterAtomic(
+  result: CopyResult,
+  outcome: Outcome,
+  dest: string,
+): string | undefined {
+  if (outcome === 'done') return undefined;
+  if (result.replaced) return `${quoteName(dest)} was replaced`;
+  if (outcome === 'failed' && result.replaced === undefined) return undefined;
+  const what = outcome === 'failed' ? 'not complete' : outcome;
   const there = lstatSync(dest, { throwIfNoEntry: false });
-  return there ? 'was left as it was' : 'was not created';
+  return `${what}: ${quoteName(dest)} ${there ? 'was left as it was' : 'was not created'}`;
 }
 
 /** If nothing was scanned, the error has said everything. */

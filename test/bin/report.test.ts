@@ -1,5 +1,11 @@
 import { describe, expect, test } from 'vitest';
-import { incomplete, type Outcome, summary, wouldCopy } from '../../bin/report.js';
+import {
+  incomplete,
+  type Outcome,
+  stateAfterAtomic,
+  summary,
+  wouldCopy,
+} from '../../bin/report.js';
 import { resultWith } from './support/result.js';
 
 const monorepo = resultWith({
@@ -63,5 +69,23 @@ describe('a copy that did not end', () => {
     ['failed', 5, undefined, undefined],
   ])('%s after %d files, DEST %s', (outcome, files, dest, expected) => {
     expect(incomplete(resultWith({ files }), outcome, dest)).toBe(expected);
+  });
+});
+
+describe('an atomic copy that did not end as it should', () => {
+  const here = import.meta.dirname;
+  test.each<[Outcome, boolean | undefined, string, string | undefined]>([
+    ['done', true, here, undefined],
+    ['failed', undefined, here, undefined],
+    ['failed', false, here, `not complete: ${here} was left as it was`],
+    ['failed', false, '/nowhere', 'not complete: /nowhere was not created'],
+    ['failed', true, here, `${here} was replaced`],
+    ['interrupted', undefined, here, `interrupted: ${here} was left as it was`],
+    ['interrupted', undefined, '/nowhere', 'interrupted: /nowhere was not created'],
+    ['interrupted', false, here, `interrupted: ${here} was left as it was`],
+    ['interrupted', true, here, `${here} was replaced`],
+  ])('%s, replaced: %s, DEST %s', (outcome, replaced, dest, expected) => {
+    const result = { ...resultWith({}), ...(replaced !== undefined && { replaced }) };
+    expect(stateAfterAtomic(result, outcome, dest)).toBe(expected);
   });
 });
