@@ -1,6 +1,6 @@
 // Runs before `npm pack`: a package without its built files would install, and then fail to load. What is
 // published has the binaries of all targets; to try a package those that CI builds will do.
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { targets } from './targets.mjs';
 
@@ -19,10 +19,25 @@ const needed = {
 };
 
 const root = join(import.meta.dirname, '..');
+const read = (file) => readFileSync(join(root, file), 'utf8');
+const fail = (why) => {
+  console.error(why);
+  process.exitCode = 1;
+};
 for (const [command, files] of Object.entries(needed)) {
   for (const file of files) {
     if (existsSync(join(root, file))) continue;
-    console.error(`${file} is missing: run \`${command}\` before packing`);
-    process.exitCode = 1;
+    fail(`${file} is missing: run \`${command}\` before packing`);
   }
+}
+
+// npm shows the README with its links and images at the address of the repository, from which it also derives
+// `homepage` and `bugs`.
+const { url } = JSON.parse(read('package.json')).repository;
+if (publishing && url.includes('/OWNER/')) {
+  fail(`package.json: "repository" still has the placeholder OWNER: ${url}`);
+}
+for (const [, target] of read('README.md').matchAll(/\]\(([^)#]+)[^)]*\)/g)) {
+  if (/^https?:/.test(target) || existsSync(join(root, target))) continue;
+  fail(`README.md leads to ${target}, which does not exist`);
 }

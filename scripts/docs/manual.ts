@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
-import { createProgram } from '../../bin/program.js';
 import { createDoctorProgram } from '../../bin/doctor.js';
+import { createProgram } from '../../bin/program.js';
 import manifest from '../../package.json' with { type: 'json' };
 
 /** What the man page and docs/command-line.md say; `code` stands in backticks. */

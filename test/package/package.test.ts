@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
@@ -32,12 +33,22 @@ describe('the npm package', () => {
       .split('\n')
       .map((file) => file.replace('package/', ''));
     const meant =
-      /^(dist\/.+\.(js|cjs|d\.ts|d\.cts)|prebuilds\/.+\.node|man\/fastcp\.1|package\.json|(README|CHANGELOG|THIRD-PARTY)\.md|LICENSE)$/;
+      /^(dist\/.+\.(js|cjs|d\.ts|d\.cts)|prebuilds\/.+\.node|man\/fastcp\.1|package\.json|(README|CHANGELOG|SECURITY|THIRD-PARTY)\.md|LICENSE)$/;
     expect(files.filter((file) => !meant.test(file))).toEqual([]);
     const built = targets.filter(({ ci }) => ci).map(({ file }) => file);
     expect(built).toContain('prebuilds/linux-x64/fastcp.glibc.node');
     expect(files).toEqual(expect.arrayContaining(built));
-    expect(files).toContain('man/fastcp.1');
+    expect(files).toEqual(expect.arrayContaining(['man/fastcp.1', 'SECURITY.md']));
+  });
+
+  it('is not published while the address of the repository is a placeholder', () => {
+    const { repository } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+    const env = { ...process.env, npm_command: 'publish' };
+    const check = join(root, 'scripts/check-pack.mjs');
+    const { stderr, status } = spawnSync('node', [check], { env, encoding: 'utf8' });
+    const isPlaceholder = repository.url.includes('/OWNER/');
+    expect(stderr.includes('placeholder OWNER')).toBe(isPlaceholder);
+    if (isPlaceholder) expect(status).toBe(1);
   });
 
   it('has no script that an install would run', () => {
