@@ -46,11 +46,11 @@ export function createDoctorProgram(): Command {
     .usage('--doctor DIR [DIR2]\n       fastcp --doctor --make-source DIR')
     .description(
       'Tries what the file systems of DIR and DIR2 can do, and how files would be copied\n' +
-        'from one to the other. What it makes there is removed.',
+        'from one to the other. Its test files are removed.',
     )
     .argument('[dirs...]')
     .option('--doctor', 'this')
-    .option('--make-source <dir>', 'make a directory of which --snapshot can copy the whole')
+    .option('--make-source <dir>', 'create a directory that --snapshot can copy')
     .option('--json', 'print one JSON object')
     .helpOption('-h, --help', 'print this help')
     .configureHelp({ visibleArguments: () => [] })

@@ -6,7 +6,8 @@ export type PathLike = string | Buffer | URL;
 
 /**
  * Metadata of an entry that a copy can preserve: permission bits; mtime and atime; owner and group; extended
- * attributes, ACLs and capabilities; hard links between files of SRC.
+ * attributes, ACLs and capabilities; hard links between files of SRC. `--preserve` has the names of cp: `mode`,
+ * `timestamps`, `ownership`, `xattr`, `links`.
  */
 export type PreserveKind = 'mode' | 'timestamps' | 'ownership' | 'xattrs' | 'hardLinks';
 
@@ -140,7 +141,7 @@ export interface CopyOptions {
   /** Exclude entries that match one of these globs, even if `include` matches them. Globs as in `include`. Default: none. */
   exclude?: string | readonly string[] | undefined;
   /**
-   * Called for every entry below SRC that no other option excludes, before the entry is read. A falsy result excludes
+   * Called for SRC and for every entry below it that no other option excludes, before the entry is read. A falsy result excludes
    * the entry; for a directory, everything in it. At most 64 promises are pending at a time. The job rejects with
    * exactly the value that the function throws.
    */
@@ -210,7 +211,7 @@ export interface FilterEntry {
   path: string;
   name: string;
   kind: EntryKind;
-  /** The directory that it is in; absent for SRC's own entries. */
+  /** The directory above; absent for SRC itself and for the entries directly in it. */
   parent?: FilterEntry;
 }
 
@@ -321,7 +322,7 @@ export interface CopyResult extends CopyCounters {
  * - `ERR_FASTCP_NAME_COLLISION`: Two names of SRC are one name in DEST, which ignores case or normalizes.
  * - `ERR_FASTCP_VERIFY`: `verify`: the written file differs from the source, at `offset`.
  * - `ERR_FASTCP_NO_EXCHANGE`: `atomic`: the file system cannot exchange directories; `two-step` works there.
- * - `ERR_FASTCP_NO_REUSE`: `reuse`: the file system cannot share files between the old and the new DEST.
+ * - `ERR_FASTCP_NO_REUSE`: `reuse`: no file of the old DEST can be reused, for example because the file system has no clones.
  * - `ERR_FASTCP_NO_SNAPSHOT`: `snapshot` is `always`, and a snapshot of SRC is not possible.
  * - `ERR_FASTCP_HALFWAY`: `atomic`: the replacement in two steps stopped between them; the message says where
  *   the trees are.
@@ -384,7 +385,7 @@ export type ErrorCode = FastcpErrorCode | SystemErrorCode;
  * Codes of a {@link CopyWarning}.
  *
  * - `SOCKET_SKIPPED`: A socket was not copied.
- * - `CONCURRENCY_CAPPED`: `concurrency` is above the size of libuv's pool.
+ * - `CONCURRENCY_CAPPED`: `concurrency` is above the size of libuv's pool less one.
  * - `GIT_UNAVAILABLE`: git could not be asked, so tracked files or its settings are unknown.
  * - `SOURCE_IGNORED`: git ignores SRC itself.
  * - `INCLUDE_UNMATCHED`: A glob of `include` matched nothing, or `include` is empty.
@@ -467,10 +468,9 @@ export interface EntryEvent {
  * iterated. If the job rejects, an iteration throws the same value after the last event; then the promise counts as
  * handled. A second reader at the same time throws a TypeError with `ERR_INVALID_STATE`.
  *
- * With `entries`, a slow reader holds up the copy, so that memory stays bounded. Awaiting the job never waits
- * for a reader that has stopped: if somebody awaits the job and its iterator was not asked for an event for
- * five seconds, the copy goes on. Further entry events are dropped until the iterator is asked again, and the
- * warning `ENTRIES_DROPPED` counts them.
+ * With `entries`, a slow reader holds up the copy, so that memory stays bounded. If the job is also
+ * awaited, a reader that asks for no event for five seconds no longer holds it up: further entry events are dropped
+ * until it asks again, and the warning `ENTRIES_DROPPED` counts them.
  */
 export interface CopyJob extends Promise<CopyResult>, AsyncIterable<CopyEvent> {
   /** The work done so far. Final for every outcome once the promise has settled. */

@@ -95,7 +95,7 @@ export const table = {
   ),
   force: on(),
   errorOnExist: flag(
-    cli('existing', '--error-on-exist', 'keep existing entries, and fail if there are any'),
+    cli('existing', '--error-on-exist', 'keep existing files, and report each as an error'),
   ),
   backup: choice(
     backupModes,

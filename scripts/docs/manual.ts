@@ -23,7 +23,7 @@ export interface Section {
 export function manual(): Manual {
   return {
     version: manifest.version,
-    summary: 'copies directory trees, fast and right',
+    summary: 'copy directory trees',
     synopsis: [
       'fastcp [options] SRC... DEST',
       'fastcp --compare [options] A B',
@@ -33,9 +33,12 @@ export function manual(): Manual {
     ],
     description: [
       createProgram().description(),
-      'Files that DEST has are replaced, and the old content stays until the new is whole. Links are ' +
-        'copied as links; SRC given as a link, too, unless it ends in a slash. Modes are kept. After an ' +
-        'error the rest is copied. What fails or is interrupted leaves no half file.',
+      'Existing files are replaced. The old content stays until the new file is complete. Symlinks are ' +
+        'copied as symlinks, also SRC itself, unless it ends in a slash. Modes are preserved. After an ' +
+        'error everything else is copied, unless the disk is full. An error or an interruption leaves no ' +
+        'partial file.',
+      'The options of cp that describe this behaviour are accepted as well, and change nothing: `-r`, `-R`, ' +
+        '`-f`, `-T`, `-P`, `--recursive`, `--force`, `--no-target-directory`, `--no-dereference`.',
     ],
     sections: [...groups(createProgram(true)), doctor(), ...others],
   };
@@ -46,7 +49,7 @@ function groups(program: Command): Section[] {
   for (const option of program.createHelp().visibleOptions(program)) {
     const title = (option.helpGroupHeading ?? 'Output:').replace(/:$/, '');
     const section = sections.get(title) ?? { title, items: [] };
-    section.items.push([option.flags, option.description]);
+    section.items.push([option.flags.replace(' [=', '[='), option.description]);
     sections.set(title, section);
   }
   return [...sections.values()];
@@ -66,22 +69,22 @@ const others: Section[] = [
   {
     title: 'Exit status',
     items: [
-      ['0', 'done; with `--compare`: no difference'],
-      ['1', 'something failed, and the rest was copied; with `--compare`: there are differences'],
-      ['2', 'wrong usage: nothing was done; with --compare also: something could not be read'],
+      ['0', 'success; with `--compare`: no differences'],
+      ['1', 'at least one error; with `--compare`: differences'],
+      ['2', 'wrong usage, nothing was done; with `--compare` also: something could not be read'],
       [
         '129, 130, 143, 152',
-        'interrupted by SIGHUP (a closed terminal), SIGINT (Ctrl-C), SIGTERM or SIGXCPU; another signal, a second later, kills. Under `nohup` SIGHUP still interrupts: use `setsid` instead',
+        'interrupted by SIGHUP (a closed terminal), SIGINT (Ctrl-C), SIGTERM or SIGXCPU. Another signal, a second later, kills. `nohup` does not prevent SIGHUP: use `setsid` instead',
       ],
     ],
   },
   {
     title: 'JSON',
-    text: 'With `--json` each line on standard output is an object; `type` says which.',
+    text: 'With `--json` each line on standard output is an object. Its `type` is one of these:',
     items: [
-      ['progress', 'what has been done so far, every 100 ms'],
-      ['entry', 'with `--verbose` or `--dry-run`: what became of an entry'],
-      ['warning', '`code`, `message` and, where there is one, `path`'],
+      ['progress', 'the counters so far, every 100 ms; only with `--progress`'],
+      ['entry', 'with `--verbose` or `--dry-run`: an entry, and the action'],
+      ['warning', '`code`, `message` and, if there is one, `path`'],
       ['error', '`code`, `errno`, `syscall`, `path`, `dest`, `message`'],
       ['result', 'the last line, whatever the outcome'],
       ['difference', 'with `--compare`: an entry that differs'],
@@ -90,24 +93,43 @@ const others: Section[] = [
   {
     title: 'Environment',
     items: [
-      ['CI', 'set, and neither `0` nor `false`: no progress bar unless `--progress` is given'],
-      ['NO_COLOR', 'nothing changes: there are no colours'],
-      ['TERM', '`dumb`: no progress bar'],
-      ['UV_THREADPOOL_SIZE', 'threads; one of them copies nothing. Default: as many as pay'],
-      ['NODE_DEBUG', '`fastcp`: print the options as they were understood, and the result'],
-      ['FASTCP_DEBUG', 'print where an unexpected error comes from'],
+      ['CI', 'if set, and neither `0` nor `false`: show no progress bar without `--progress`'],
+      ['NO_COLOR', 'has no effect: the output has no colours'],
+      ['TERM', '`dumb`: show no progress bar'],
+      [
+        'UV_THREADPOOL_SIZE',
+        'number of threads in the pool, of which one stays free; default: as many as help',
+      ],
+      ['NODE_DEBUG', '`fastcp`: print the resolved options and the result'],
+      ['FASTCP_DEBUG', 'print the stack of an unexpected error'],
     ],
   },
   {
     title: 'Examples',
     items: [
       ['fastcp node_modules /cache/node_modules', 'copy a directory to exactly that path'],
-      ['fastcp a b backup/', 'make backup/a and backup/b'],
-      ['fastcp --mirror src dest', 'make dest what src is, and change only what changed'],
-      ['fastcp --gitignore --dry-run -v . ../clean', 'see what would be copied, and why not'],
+      ['fastcp a b backup/', 'create backup/a and backup/b'],
+      ['fastcp --mirror src dest', 'copy changes, and delete what only dest has'],
+      [
+        'fastcp --gitignore --dry-run -v . ../clean',
+        'print what would be copied or excluded, and why',
+      ],
       ['fastcp --atomic dist /srv/app/current', 'replace a directory in one step'],
-      ['source <(fastcp --completions bash)', 'complete options in bash; so in zsh'],
-      ['fastcp --completions fish | source', 'in fish'],
+      ['source <(fastcp --completions bash)', 'enable completions in bash; zsh works alike'],
+      ['fastcp --completions fish | source', 'enable completions in fish'],
+    ],
+  },
+  {
+    title: 'See also',
+    items: [
+      [
+        'cp(1), rsync(1), gitignore(5), copy_file_range(2), ioctl_ficlone(2)',
+        'similar commands, the rules of `--gitignore`, and the system calls',
+      ],
+      [
+        'docs/coming-from.md',
+        'in the repository: options of cp and rsync, and what fastcp has for them',
+      ],
     ],
   },
 ];
