@@ -261,7 +261,7 @@ describe('command', () => {
   const bash = (script: string) => {
     const { status, stdout, stderr } = spawnSync(
       'bash',
-      ['-c', script, 'bash', process.execPath, COMMAND, '--compare'],
+      ['--norc', '-c', script, 'bash', process.execPath, COMMAND, '--compare'],
       { cwd: a, encoding: 'utf8' },
     );
     return { status, stdout, stderr };

@@ -199,7 +199,7 @@ describe('names of descriptors', () => {
   const bash = (script: string) => {
     const { status, stdout, stderr } = spawnSync(
       'bash',
-      ['-c', script, 'bash', process.execPath, COMMAND],
+      ['--norc', '-c', script, 'bash', process.execPath, COMMAND],
       { cwd: at, encoding: 'utf8' },
     );
     return { status, stdout, stderr };

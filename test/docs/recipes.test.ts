@@ -165,7 +165,7 @@ function blocks(heading: string, language: string): string[] {
 
 function shell(script: string | undefined, cwd: string, env: Record<string, string> = {}): string {
   if (!script) throw new Error('docs/recipes.md lacks it');
-  return execFileSync('bash', ['-euo', 'pipefail', '-c', script], {
+  return execFileSync('bash', ['--norc', '-euo', 'pipefail', '-c', script], {
     cwd,
     env: { ...process.env, ...env, PATH: `${bin}${delimiter}${process.env.PATH}` },
     encoding: 'utf8',

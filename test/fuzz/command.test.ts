@@ -31,7 +31,7 @@ function run(
   const quote = (word: string): string =>
     `$'${[...Buffer.from(word, 'latin1')].map((byte) => `\\x${byte.toString(16).padStart(2, '0')}`).join('')}'`;
   const line = ['exec', ...[process.execPath, COMMAND, ...words].map(quote)].join(' ');
-  const child = spawn('bash', ['-c', line], {
+  const child = spawn('bash', ['--norc', '-c', line], {
     cwd,
     stdio: ['ignore', 'pipe', 'pipe'],
     timeout: 30_000,
