@@ -20,6 +20,8 @@ const makers: Partial<Record<FileSystemName, string[]>> = {
 
 export interface MountSettings {
   size?: string;
+  /** The size of a block, in bytes; on ext4 and XFS. */
+  block?: number;
   /** Fills the lower layer of an overlay. */
   lower?: (directory: string) => void;
 }
@@ -33,7 +35,7 @@ export function useFileSystem(
   name: FileSystemName,
   settings: MountSettings = {},
 ): (context: TestContext) => string {
-  const directory = join(work, `${name}-${settings.size ?? 'mount'}`);
+  const directory = join(work, `${name}-${settings.size ?? 'mount'}-${settings.block ?? ''}`);
   let obstacle = obstacleTo(name);
   beforeAll(() => {
     if (obstacle) return;
@@ -60,7 +62,11 @@ function obstacleTo(name: FileSystemName): string | undefined {
   return maker && !hasTool(maker) ? `${maker} is not installed` : undefined;
 }
 
-function mount(name: FileSystemName, directory: string, { size = '768M', lower }: MountSettings) {
+function mount(
+  name: FileSystemName,
+  directory: string,
+  { size = '768M', block, lower }: MountSettings,
+) {
   const run = (file: string, ...args: string[]) => execFileSync(file, args, { stdio: 'pipe' });
   const [maker, ...flags] = makers[name] ?? [];
   if (maker) {
@@ -68,7 +74,8 @@ function mount(name: FileSystemName, directory: string, { size = '768M', lower }
     writeFileSync(image, '');
     const unit = size.endsWith('M') ? 2 ** 20 : 2 ** 10;
     truncateSync(image, Number.parseInt(size, 10) * unit);
-    run(maker, ...flags, image);
+    const blocks = block ? ['-b', name === 'xfs' ? `size=${block}` : `${block}`] : [];
+    run(maker, ...flags, ...blocks, image);
     const type = name === 'ntfs' ? ['-t', 'lowntfs-3g', '-o', 'ignore_case'] : [];
     run('mount', ...type, '-o', 'loop', image, directory);
   } else if (name === 'tmpfs') {

@@ -215,7 +215,7 @@ int64_t read_symlink(const Handle& directory, const char* name, char* target, si
                      LinkKind& kind);
 int make_symlink(const Handle& directory, const char* name, const char* target, LinkKind kind);
 
-/** Creates a FIFO or device node like `source`. `mode` is subject to umask and default ACLs. */
+/** Creates a FIFO or device node like `source`, or an empty file. `mode` is subject to umask and default ACLs. */
 int make_special(const Handle& directory, const char* name, const Stat& source, uint32_t mode);
 
 /**
@@ -333,7 +333,7 @@ int write_at(const Handle& file, const char* buffer, size_t size, uint64_t offse
 
 /**
  * Finds the next range of data at or after `offset`. `start` and `end` are both `size` if only a
- * hole is left. If the file system cannot tell, everything is data.
+ * hole is left. If the file system cannot tell, everything is data. No other range is empty.
  */
 int next_data(const Handle& file, uint64_t offset, uint64_t size, uint64_t& start, uint64_t& end);
 

@@ -153,9 +153,9 @@ bool copy_data(Worker& worker, const OpenFile& file, uint64_t offset, uint64_t l
       content.operation = "lseek";
       return false;
     }
-    if (start < end && !copy_extent(worker, file, start, end - start, content)) return false;
-    offset = std::max(end, start);
     if (start == end) break;
+    if (!copy_extent(worker, file, start, end - start, content)) return false;
+    offset = end;
     if (end == file.stat.size) return true;
   }
   content.ends_in_hole |= limit == file.stat.size;

@@ -182,10 +182,11 @@ int next_data(const Handle& file, uint64_t offset, uint64_t size, uint64_t& star
     return 0;
   }
   const off_t hole = retry([&] { return lseek(fd(file), data, SEEK_HOLE); });
-  if (hole < 0 && hole != -ENXIO)
-    return static_cast<int>(hole);  // ENXIO: the file shrank in between
+  if (hole < 0 && hole != -ENXIO) return static_cast<int>(hole);
   start = std::min(static_cast<uint64_t>(data), size);
-  end = hole < 0 ? start : std::min(static_cast<uint64_t>(hole), size);
+  // No range of data is empty, but Linux says so of preallocated blocks that were just written and
+  // are smaller than a page. ENXIO: the file shrank in between. In both cases only reading tells.
+  if (hole > data) end = std::min(static_cast<uint64_t>(hole), size);
   return 0;
 }
 
