@@ -41,10 +41,16 @@ const noChildProcess = {
 export default defineConfig([
   {
     ...shared,
-    entry: { index: 'lib/index.ts', fs: 'lib/fs.ts' },
+    entry: {
+      index: 'lib/index.ts',
+      fs: 'lib/fs.ts',
+      'fs-promises': 'lib/fs-promises.ts',
+      'fs-extra': 'lib/fs-extra.ts',
+    },
     format: ['esm', 'cjs'],
     fixedExtension: false,
     dts: true,
+    outputOptions: { exports: 'named' },
   },
   {
     ...shared,

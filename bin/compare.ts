@@ -3,7 +3,7 @@ import { comparisonOptions } from '../lib/request/table.js';
 import type { CompareOptions, CompareResult, CopyErrorLike, Difference } from '../lib/types.js';
 import type { Invocation } from './args.js';
 import { errorText } from './error-text.js';
-import { count, quoteName, toJsonLine } from './format.js';
+import { count, escapeControls, quoteName, toJsonLine } from './format.js';
 import { abortOnSignals, Interruption } from './interrupt.js';
 import { Output } from './output.js';
 import { jsonVersion, serializeError } from './report-json.js';
@@ -20,9 +20,6 @@ export async function runCompare(invocation: Invocation): Promise<number> {
   abortOnSignals(abort);
   try {
     const result = await compare(invocation, abort.signal);
-    if (invocation.copy.include?.length === 0) {
-      await err.line('fastcp: warning: the list of globs to include is empty');
-    }
     await (invocation.output.json ? printJson(result, out) : print(result, invocation, out, err));
     return exitCodeOf(result);
   } catch (error) {
@@ -39,7 +36,10 @@ export async function runCompare(invocation: Invocation): Promise<number> {
 
 /** Of a comparison that could not begin. */
 function failed(error: CopyErrorLike): CompareResult {
-  return { differences: [], scanned: 0, errors: [error], errorCount: 1, durationMs: 0 };
+  return {
+    ...{ differences: [], scanned: 0, durationMs: 0 },
+    ...{ errors: [error], errorCount: 1, warnings: [] },
+  };
 }
 
 function exitCodeOf({ errorCount, differences }: CompareResult): number {
@@ -74,6 +74,9 @@ async function print(
 ): Promise<void> {
   for (const error of result.errors) await err.line(complaint(error));
   if (output.quiet) return;
+  for (const { message } of result.warnings) {
+    await err.line(`fastcp: warning: ${escapeControls(message)}`);
+  }
   for (const { type, a, b } of result.differences) {
     const paths = type === 'onlyInA' ? [a] : type === 'onlyInB' ? [b] : [a, b];
     await out.line(`${words[type]} ${paths.map(quoteName).join(' and ')}`);
@@ -89,6 +92,9 @@ async function printJson(result: CompareResult, out: Output): Promise<void> {
   }
   const errors = result.errors.map(serializeError);
   for (const error of errors) await out.line(toJsonLine({ type: 'error', ...error }));
+  for (const warning of result.warnings) {
+    await out.line(toJsonLine({ type: 'warning', ...warning }));
+  }
   const exitCode = exitCodeOf(result);
   const outcome = exitCode === 2 ? 'failed' : 'done';
   const end = { type: 'result', version: jsonVersion, outcome, exitCode };

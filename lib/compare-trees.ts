@@ -39,8 +39,9 @@ export async function compareTrees(
       if (event.type === 'entry') differences.add(event);
     }
   })();
-  const [{ errors, errorCount, scanned, durationMs }] = await Promise.all([running, reading]);
-  return { differences: differences.list(), scanned, errors, errorCount, durationMs };
+  const [result] = await Promise.all([running, reading]);
+  const { errors, errorCount, warnings, scanned, durationMs } = result;
+  return { differences: differences.list(), scanned, errors, errorCount, warnings, durationMs };
 }
 
 /**

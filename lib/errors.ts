@@ -25,7 +25,15 @@ export class CopyError extends Error implements CopyErrorLike {
   ) {
     super(message);
     this.code = code;
-    Object.assign(this, fields);
+    const { reason, ...shown } = fields;
+    Object.assign(this, shown);
+    if (reason !== undefined) Object.defineProperty(this, 'reason', { value: reason });
+  }
+
+  /** The fields of an Error are inherited or hidden, so that JSON.stringify() would omit them. */
+  toJSON(): object {
+    const { code, errno, syscall, path, dest, offset, message } = this;
+    return { code, errno, syscall, path, dest, offset, message };
   }
 }
 
@@ -127,9 +135,12 @@ const kindRefusals: Record<string, Refusal | undefined> = {
   'source in dest': ['ERR_FS_CP_EINVAL', 'this directory of the destination is the source itself'],
   'same file': ['ERR_FS_CP_EINVAL', 'the symlink leads to the entry that it would replace'],
   verify: ['ERR_FASTCP_VERIFY', 'what was written differs from the source'],
+  // Of fastcp/fs and fastcp/fs-extra, which say it in the words of others: lib/node-cp/errors.ts.
+  'same entry': ['ERR_FS_CP_EINVAL', 'source and destination are the same'],
+  'above old': ['ERR_FS_CP_EINVAL', 'a symlink is above the one that it would replace'],
   subdirectory: [
     'ERR_FS_CP_SYMLINK_TO_SUBDIRECTORY',
-    'a symlink to the source cannot be replaced by one to a directory in it',
+    'a symlink is below the one that it would replace',
   ],
 };
 

@@ -1,16 +1,12 @@
 /**
- * `fastcp/fs`: cp, cpSync and promises.cp of node:fs, with fastcp's engine. Signatures, options and error codes
+ * `fastcp/fs`: cp, cpSync and promises.cp of node:fs, with fastcp's engine. Signatures, options and errors
  * are Node's. docs/fs.md lists the differences.
  */
 import type { CopyOptions, CopySyncOptions } from 'node:fs';
-import { run, runNow } from './copy-tree.js';
-import { EventQueue } from './engine/events.js';
-import { Report } from './engine/result.js';
+import { type Call, checkCall, copyLike, copyLikeNow } from './node-cp/copy.js';
 import { nodeError } from './node-cp/errors.js';
-import { checkCallback, checkOptions, type Options, pathText } from './node-cp/options.js';
-import { checkEntries, filterBelow, nodeRequest, synchronous } from './node-cp/request.js';
+import { checkCallback, checkOptions, rulesOf } from './node-cp/options.js';
 import type { PathLike } from './types.js';
-import { run as runSteps, runNow as runStepsNow } from './walk/steps.js';
 
 export type { CopyOptions, CopySyncOptions } from 'node:fs';
 
@@ -32,49 +28,40 @@ export function cp(
 ): void {
   const [given, done] = typeof options === 'function' ? [undefined, options] : [options, callback];
   checkCallback(done);
-  const checked = checkOptions(given);
-  nodeRequest(source, destination, checked); // throws for wrong paths
-  copy(source, destination, checked).then(
-    () => process.nextTick(done, null),
+  copy(callOf(source, destination, given)).then(
+    () => process.nextTick(done, null, undefined),
     (error: unknown) => process.nextTick(done, error),
   );
 }
 
 /** fs.cpSync(): copies on the calling thread, and calls `filter` there. `filter` must not return a promise. */
 export function cpSync(source: PathLike, destination: PathLike, options?: CopySyncOptions): void {
-  const checked = checkOptions(options);
-  const request = nodeRequest(source, destination, checked);
-  if (checked.filter) {
-    const filter = synchronous(checked.filter);
-    if (!filter(pathText(source), pathText(destination))) return;
-    request.filter = filterBelow(filter, source, destination);
-  }
+  const call = callOf(source, destination, options);
   try {
-    runStepsNow(checkEntries(request, checked.recursive));
-    runNow(request);
+    copyLikeNow(call);
   } catch (error) {
-    throw nodeError(error);
-  }
-}
-
-async function copy(source: PathLike, destination: PathLike, options: Options): Promise<void> {
-  const request = nodeRequest(source, destination, options);
-  const { filter, recursive } = options;
-  if (filter) {
-    if (!(await filter(pathText(source), pathText(destination)))) return;
-    request.filter = filterBelow(filter, source, destination);
-  }
-  try {
-    await runSteps(checkEntries(request, recursive));
-    await run(request, new EventQueue(), new Report(request.warnings));
-  } catch (error) {
-    throw nodeError(error);
+    throw nodeError(error, 'sync');
   }
 }
 
 export const promises = {
   /** fs.promises.cp() */
   async cp(source: PathLike, destination: PathLike, options?: CopyOptions): Promise<void> {
-    await copy(source, destination, checkOptions(options));
+    await copy(callOf(source, destination, options));
   },
 };
+
+export default { cp, cpSync, promises };
+
+function callOf(source: PathLike, destination: PathLike, given: unknown): Call {
+  const options = checkOptions(given);
+  return checkCall(source, destination, rulesOf(options), options.filter);
+}
+
+async function copy(call: Call): Promise<void> {
+  try {
+    await copyLike(call);
+  } catch (error) {
+    throw nodeError(error, 'async');
+  }
+}

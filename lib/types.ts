@@ -192,6 +192,8 @@ export interface CompareResult {
   /** The first 1,000 errors. */
   errors: CopyErrorLike[];
   errorCount: number;
+  /** `INCLUDE_UNMATCHED` and `IGNORE_FILE_NOT_FOUND`. */
+  warnings: CopyWarning[];
   durationMs: number;
 }
 

@@ -78,8 +78,9 @@ Options options_of(const Napi::Object& from) {
                        .one_file_system = on("oneFileSystem"),
                        .shard = number("shard"),
                        .shards = number("shards")};
-  options.compatibility = {.like_node = on("likeNode"),
-                           .absolute_symlinks = on("absoluteSymlinks")};
+  options.compatibility = {.like = static_cast<Like>(number("like")),
+                           .absolute_symlinks = on("absoluteSymlinks"),
+                           .working_directory = bytes_of(from.Get("workingDirectory"))};
   options.reporting = {
       .stop_on_error = on("stopOnError"), .strict = on("strict"), .journal = on("entries")};
   options.replaces = bytes_of(from.Get("replaces"));

@@ -87,7 +87,7 @@ export class Answers {
     const answers = new Answers();
     for (const root of [...roots]) {
       const filter = filterOf(root, shown, request);
-      if (filter && !request.likeNode && !(await filter(rootEntry(root)))) {
+      if (filter && request.like === 'fastcp' && !(await filter(rootEntry(root)))) {
         roots.splice(roots.indexOf(root), 1);
         continue;
       }

@@ -31,8 +31,10 @@ export interface NativeOptions extends Record<(typeof nativeFlags)[number], bool
   absoluteSymlinks: boolean;
   /** The path of the entry whose place the copy will take; empty if none. */
   replaces: Buffer;
-  /** FIFOs, sockets and some symlinks are errors, as in Node's fs.cp. */
-  likeNode: boolean;
+  /** Index into `likes`. */
+  like: number;
+  /** Empty unless another program's rules apply. */
+  workingDirectory: Buffer;
   /** Ranges of zeros become holes. */
   findHoles: boolean;
   /** Index into `backupModes`. */
@@ -144,6 +146,9 @@ export const entryKinds = [
 ] as const satisfies EntryKind[];
 
 /** In the order of Instead in binding/src/engine/base/request.h. */
+/** In the order of the engine's enum Like. */
+export const likes = ['fastcp', 'node', 'fs-extra'] as const;
+export type Like = (typeof likes)[number];
 export const insteadModes = ['copy', 'hardLink', 'symlink'] as const;
 
 /** In the order of Backup in the same file. */

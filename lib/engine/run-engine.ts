@@ -14,6 +14,7 @@ import {
   createJobHere,
   forget,
   insteadModes,
+  likes,
   lossKinds,
   type NativeOptions,
 } from './native.js';
@@ -151,12 +152,14 @@ export function runEngineNow(
 }
 
 export function nativeOptions(request: Request): NativeOptions {
-  const { existingDirectories, stripAttributes, absoluteSymlinks, likeNode } = request;
+  const { existingDirectories, stripAttributes, absoluteSymlinks, like } = request;
   const { compares, shard, shards, preserve } = request;
   const flags = Object.fromEntries(nativeFlags.map((name) => [name, request[name]]));
   return {
     ...(flags as Record<(typeof nativeFlags)[number], boolean>),
-    ...{ existingDirectories, absoluteSymlinks, likeNode, compares, shard, shards },
+    ...{ existingDirectories, absoluteSymlinks, compares, shard, shards },
+    like: likes.indexOf(like),
+    workingDirectory: Buffer.from(like === 'fastcp' ? '' : process.cwd()),
     replaces: request.replaces ?? Buffer.alloc(0),
     bare: stripAttributes,
     preserve: preserve.reduce((bits, kind) => bits | (1 << lossKinds.indexOf(kind)), 0),

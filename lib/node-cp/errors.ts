@@ -1,32 +1,131 @@
-/** Converts errors of a copy to those of Node's fs.cp. */
+/** Converts errors of a copy to those of Node's fs.cp and of fs-extra's copy. */
+import { lstatSync, readlinkSync } from 'node:fs';
 import { constants } from 'node:os';
+import path from 'node:path';
+import { getSystemErrorMap } from 'node:util';
 import { CopyError } from '../errors.js';
 
-/** The beginning of Node's message, and its errno. */
-const known: Record<string, [text: string, errno: keyof typeof constants.errno] | undefined> = {
-  ERR_FS_CP_DIR_TO_NON_DIR: ['Cannot overwrite non-directory with directory', 'EISDIR'],
-  ERR_FS_CP_EEXIST: ['Target already exists', 'EEXIST'],
-  ERR_FS_CP_EINVAL: ['Invalid src or dest', 'EINVAL'],
-  ERR_FS_CP_FIFO_PIPE: ['Cannot copy a FIFO pipe', 'EINVAL'],
-  ERR_FS_CP_NON_DIR_TO_DIR: ['Cannot overwrite directory with non-directory', 'ENOTDIR'],
-  ERR_FS_CP_SOCKET: ['Cannot copy a socket file', 'EINVAL'],
-  ERR_FS_CP_SYMLINK_TO_SUBDIRECTORY: ['Cannot overwrite symlink in subdirectory of self', 'EINVAL'],
-  ERR_FS_CP_UNKNOWN: ['Cannot copy an unknown file type', 'EINVAL'],
-  ERR_FS_EISDIR: ['Path is a directory', 'EISDIR'],
+/** Says why a copy was refused. */
+type Say = (src: string, dest: string) => string;
+
+interface Refusal {
+  /** The beginning of the message of `cp` and `promises.cp`. */
+  title: string;
+  errno: 'EEXIST' | 'EINVAL' | 'EISDIR' | 'ENOTDIR';
+  node: Say;
+  /** cpSync() has messages of its own, without the other properties. */
+  nodeSync?: Say;
+  fsExtra: Say;
+}
+
+/** Codes that have one reason. */
+const refusals: Record<string, Refusal | undefined> = {
+  ERR_FS_CP_DIR_TO_NON_DIR: {
+    title: 'Cannot overwrite non-directory with directory',
+    errno: 'EISDIR',
+    node: (src, dest) => `cannot overwrite non-directory ${dest} with directory ${src}`,
+    nodeSync: (src, dest) => `Cannot overwrite non-directory ${dest} with directory ${src}`,
+    fsExtra: (src, dest) => `Cannot overwrite non-directory '${dest}' with directory '${src}'.`,
+  },
+  ERR_FS_CP_NON_DIR_TO_DIR: {
+    title: 'Cannot overwrite directory with non-directory',
+    errno: 'ENOTDIR',
+    node: (src, dest) => `cannot overwrite directory ${dest} with non-directory ${src}`,
+    nodeSync: (src, dest) => `Cannot overwrite directory ${dest} with non-directory ${src}`,
+    fsExtra: (src, dest) => `Cannot overwrite directory '${dest}' with non-directory '${src}'.`,
+  },
+  ERR_FS_CP_EEXIST: {
+    title: 'Target already exists',
+    errno: 'EEXIST',
+    node: (_src, dest) => `${dest} already exists`,
+    fsExtra: (_src, dest) => `'${dest}' already exists`,
+  },
+  ERR_FS_CP_FIFO_PIPE: {
+    title: 'Cannot copy a FIFO pipe',
+    errno: 'EINVAL',
+    node: (_src, dest) => `cannot copy a FIFO pipe: ${dest}`,
+    nodeSync: (_src, dest) => `Cannot copy a FIFO pipe: ${dest}`,
+    fsExtra: (src) => `Cannot copy a FIFO pipe: ${src}`,
+  },
+  ERR_FS_CP_SOCKET: {
+    title: 'Cannot copy a socket file',
+    errno: 'EINVAL',
+    node: (_src, dest) => `cannot copy a socket file: ${dest}`,
+    nodeSync: (_src, dest) => `Cannot copy a socket file: ${dest}`,
+    fsExtra: (src) => `Cannot copy a socket file: ${src}`,
+  },
+  ERR_FS_CP_UNKNOWN: {
+    title: 'Cannot copy an unknown file type',
+    errno: 'EINVAL',
+    node: (_src, dest) => `cannot copy an unknown file type: ${dest}`,
+    nodeSync: (_src, dest) => `Cannot copy an unknown file type: ${dest}`,
+    fsExtra: (src) => `Unknown file: ${src}`,
+  },
+  ERR_FS_EISDIR: {
+    title: 'Path is a directory',
+    errno: 'EISDIR',
+    node: (src) => `${src} is a directory (not copied)`,
+    nodeSync: (src) => `Recursive option not enabled, cannot copy a directory: ${src}`,
+    fsExtra: (src) => `${src} is a directory (not copied)`, // fs-extra always copies it
+  },
+  ERR_FS_CP_SYMLINK_TO_SUBDIRECTORY: {
+    title: 'Cannot overwrite symlink in subdirectory of self',
+    errno: 'EINVAL',
+    node: (src, dest) => `cannot overwrite ${targetOf(dest)} with ${targetOf(src)}`,
+    nodeSync: (src, dest) => `cannot overwrite ${targetOf(dest)} with ${targetOf(src)}`,
+    fsExtra: (src, dest) => `Cannot overwrite '${readlinkSync(dest)}' with '${readlinkSync(src)}'.`,
+  },
 };
+
+/** The reasons of ERR_FS_CP_EINVAL. */
+export const reasons = {
+  same: 'source and destination are the same',
+  inside: 'the destination is inside the source',
+  aboveOld: 'a symlink is above the one that it would replace',
+} as const;
+
+const invalid = { title: 'Invalid src or dest', errno: 'EINVAL' } as const;
+const invalidRefusals: Record<string, Refusal | undefined> = {
+  [reasons.same]: {
+    ...invalid,
+    node: () => 'src and dest cannot be the same',
+    nodeSync: (_src, dest) => `src and dest cannot be the same ${dest}`,
+    fsExtra: () => 'Source and destination must not be the same.',
+  },
+  [reasons.inside]: {
+    ...invalid,
+    node: (src, dest) => `cannot copy ${src} to a subdirectory of self ${dest}`,
+    nodeSync: (src, dest) => `Cannot copy ${src} to a subdirectory of self ${dest}`,
+    fsExtra: (src, dest) => `Cannot copy '${src}' to a subdirectory of itself, '${dest}'.`,
+  },
+  [reasons.aboveOld]: {
+    ...invalid,
+    node: (src, dest) => `cannot copy ${targetOf(src)} to a subdirectory of self ${targetOf(dest)}`,
+    fsExtra: (src, dest) =>
+      `Cannot copy '${readlinkSync(src)}' to a subdirectory of itself, '${readlinkSync(dest)}'.`,
+  },
+};
+
+function refusalOf({ code, reason = '' }: CopyError): Refusal | undefined {
+  return code === 'ERR_FS_CP_EINVAL' ? invalidRefusals[reason] : refusals[code];
+}
+
+/** Returns a symlink's target as an absolute path. */
+function targetOf(symlink: string): string {
+  return path.resolve(path.dirname(symlink), readlinkSync(symlink));
+}
 
 /** Node's SystemError, whose `errno` is positive. */
 class SystemError extends Error {
   override name = 'SystemError';
   code: string;
-  info: { code: string; message: string; path: string; syscall: string; errno: number };
+  info: { message: string; path: string; syscall: string; errno: number; code: string };
 
-  constructor(from: CopyError, text: string, errno: keyof typeof constants.errno) {
-    const path = (from.code === 'ERR_FS_EISDIR' ? undefined : from.dest) ?? from.path ?? '';
-    const why = from.reason ?? from.message;
-    super(`${text}: cp returned ${errno} (${why}) ${path}`);
-    this.code = from.code;
-    this.info = { code: errno, message: why, path, syscall: 'cp', errno: constants.errno[errno] };
+  constructor(code: string, { title, errno }: Refusal, why: string, shown: string) {
+    super(`${title}: cp returned ${errno} (${why}) ${shown}`);
+    this.code = code;
+    const number = constants.errno[errno];
+    this.info = { message: why, path: shown, syscall: 'cp', errno: number, code: errno };
   }
 
   get errno(): number {
@@ -43,14 +142,61 @@ class SystemError extends Error {
 }
 
 /**
- * Converts an error. Errors of system calls already have Node's form. A value that a filter threw stays as it
- * is.
+ * Converts an error to that of fs.cp and fs.promises.cp, or of fs.cpSync. A value that a filter threw stays as it is.
  */
-export function nodeError(error: unknown): unknown {
+export function nodeError(error: unknown, form: 'async' | 'sync'): unknown {
   if (!(error instanceof CopyError)) return error;
-  const [text, errno] = known[error.code] ?? [];
-  if (text !== undefined && errno !== undefined) return new SystemError(error, text, errno);
+  const refusal = refusalOf(error);
+  if (!refusal)
+    return error.errno === undefined ? withoutExtras(error) : systemError(error, targetOf);
+  const { code, path: src = '', dest = '' } = error;
+  if (form === 'sync' && refusal.nodeSync) {
+    return Object.assign(new Error(refusal.nodeSync(src, dest)), { code });
+  }
+  const shown = code === 'ERR_FS_EISDIR' ? src : dest;
+  return new SystemError(code, refusal, refusal.node(src, dest), shown);
+}
+
+/** Converts an error to that of fs-extra, whose own errors have no code. */
+export function fsExtraError(error: unknown): unknown {
+  if (!(error instanceof CopyError)) return error;
+  const refusal = refusalOf(error);
+  if (refusal) return new Error(refusal.fsExtra(error.path ?? '', error.dest ?? ''));
+  return error.errno === undefined ? withoutExtras(error) : systemError(error, readlinkSync);
+}
+
+/** System calls of the engine that Node makes under another name, and calls that name one path. */
+const calls: Record<string, [name: string, operands: 'src' | 'dest' | 'both'] | undefined> = {
+  lstat: ['lstat', 'src'],
+  stat: ['stat', 'src'],
+  readlink: ['readlink', 'src'],
+  getdents64: ['scandir', 'src'],
+  mkdir: ['mkdir', 'dest'],
+  fchmod: ['chmod', 'dest'],
+  utimensat: ['utime', 'dest'],
+  symlink: ['symlink', 'both'],
+};
+
+/** Returns Node's error for a failed system call: that of the call which it would have made. */
+function systemError(error: CopyError, read: (symlink: string) => string): Error {
+  const { code, errno = 0, syscall = '', dest } = error;
+  const src = (syscall === 'symlink' ? read(error.path ?? '') : error.path) ?? '';
+  if (code.startsWith('ERR_')) return withoutExtras(error);
+  const isDirectory =
+    syscall === 'open' && lstatSync(src, { throwIfNoEntry: false })?.isDirectory();
+  const [call, operands] =
+    calls[syscall] ?? (isDirectory ? ['opendir', 'src'] : ['copyfile', 'both']);
+  const text = getSystemErrorMap().get(errno)?.[1] ?? error.reason ?? '';
+  const where =
+    operands === 'both' && dest !== undefined
+      ? { path: src, dest }
+      : { path: operands === 'dest' ? (dest ?? src) : src };
+  const shown = Object.values(where).map((one) => `'${one}'`);
+  const message = `${code}: ${text}, ${call} ${shown.join(' -> ')}`;
+  return Object.assign(new Error(message), { errno, code, syscall: call, ...where });
+}
+
+function withoutExtras(error: CopyError): CopyError {
   delete error.result;
-  delete error.reason;
   return error;
 }

@@ -1,8 +1,8 @@
 /** The options of Node's fs.cp, checked as Node checks them. */
 import type { CopyOptions } from 'node:fs';
 import { constants } from 'node:fs';
-import { fileURLToPath } from 'node:url';
 import { invalidType, outOfRange } from '../errors.js';
+import type { Rules } from './request.js';
 
 const defaults = {
   dereference: false,
@@ -16,6 +16,11 @@ const defaults = {
 
 /** All options with their defaults. `filter` may return a promise, which cpSync() refuses. */
 export type Options = typeof defaults & Pick<CopyOptions, 'filter'>;
+
+/** The options of fs.cp as rules of a copy. */
+export function rulesOf({ mode, filter: _, ...flags }: Options): Rules {
+  return { ...flags, like: 'node', clone: (mode & constants.COPYFILE_FICLONE_FORCE) !== 0 };
+}
 
 const flags = [
   'dereference',
@@ -59,11 +64,6 @@ function checkMode(mode: unknown): number {
   if (!Number.isInteger(mode)) throw outOfRange('mode', 'an integer', mode);
   if (mode < 0 || mode > allModes) throw outOfRange('mode', `>= 0 && <= ${allModes}`, mode);
   return mode;
-}
-
-/** Returns a path in the form that filters get. pathBytes() has checked it. */
-export function pathText(path: string | Buffer | URL): string {
-  return path instanceof URL ? fileURLToPath(path) : path.toString();
 }
 
 export function checkCallback(callback: unknown): asserts callback is (error: unknown) => void {

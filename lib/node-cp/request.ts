@@ -1,19 +1,33 @@
-/** Converts a call of fs.cp to a request to the engine. */
-import { constants } from 'node:fs';
-import { constants as osConstants } from 'node:os';
+/** Converts a call of fs.cp or of fs-extra's copy to a request to the engine. */
+import type { BigIntStats } from 'node:fs';
+import { constants } from 'node:os';
 import path from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { isPromise } from 'node:util/types';
-import { errorOf, invalid, refuse } from '../errors.js';
+import type { Like } from '../engine/native.js';
+import { type CopyError, errorOf, invalid, refuse } from '../errors.js';
 import { checkRequest, type Request } from '../request/options.js';
-import type { PathLike } from '../types.js';
-import { endsInSlash, trimSlashes } from '../walk/paths.js';
+import type { ErrorCode, PathLike } from '../types.js';
+import { directoryOf, endsInSlash, isRoot, showPath, trimSlashes } from '../walk/paths.js';
 import type { Steps } from '../walk/steps.js';
-import { existing, findRoots, statEntry } from '../walk/walk.js';
-import { type Options, pathText } from './options.js';
+import { existing, statEntry } from '../walk/walk.js';
+import { reasons } from './errors.js';
 
-export function nodeRequest(src: PathLike, dest: PathLike, options: Options): Request {
-  const { dereference, errorOnExist, force, mode, preserveTimestamps } = options;
-  const clone = (mode & constants.COPYFILE_FICLONE_FORCE) !== 0;
+/** The options that fs.cp and fs-extra have in common, all given. */
+export interface Rules {
+  like: Exclude<Like, 'fastcp'>;
+  recursive: boolean;
+  dereference: boolean;
+  errorOnExist: boolean;
+  force: boolean;
+  preserveTimestamps: boolean;
+  verbatimSymlinks: boolean;
+  /** Fails if a file cannot be cloned. */
+  clone: boolean;
+}
+
+export function foreignRequest(src: PathLike, dest: PathLike, rules: Rules): Request {
+  const { dereference, errorOnExist, force, preserveTimestamps, clone } = rules;
   const request = checkRequest(src, dest, {
     dereference,
     errorOnExist,
@@ -24,16 +38,22 @@ export function nodeRequest(src: PathLike, dest: PathLike, options: Options): Re
   return {
     ...request,
     existingDirectories: false,
-    likeNode: true,
-    absoluteSymlinks: !options.verbatimSymlinks,
+    like: rules.like,
+    absoluteSymlinks: !rules.verbatimSymlinks,
   };
 }
 
+/** Returns a path in the form that filters get. pathBytes() has checked it. */
+export function pathText(path: PathLike): string {
+  return path instanceof URL ? fileURLToPath(path) : path.toString();
+}
+
 type Answer = boolean | Promise<boolean>;
+export type PathFilter = (src: string, dest: string) => Answer;
 
 /** Returns the user's filter, which takes two paths, for every entry below the named one. */
 export function filterBelow(
-  filter: (src: string, dest: string) => Answer,
+  filter: PathFilter,
   src: PathLike,
   dest: PathLike,
 ): NonNullable<Request['filter']> {
@@ -42,9 +62,7 @@ export function filterBelow(
 }
 
 /** Returns a filter that throws if the user's filter returns a promise. */
-export function synchronous(
-  filter: (src: string, dest: string) => Answer,
-): (src: string, dest: string) => boolean {
+export function synchronous(filter: PathFilter): (src: string, dest: string) => boolean {
   return (src, dest) => {
     const answer = filter(src, dest);
     if (!isPromise(answer)) return answer;
@@ -56,33 +74,95 @@ export function synchronous(
 }
 
 /**
- * Refuses what Node refuses before it looks inside, in the same order. The engine's own rules follow. A slash at the end
- * of DEST requires a directory.
+ * Refuses what Node and fs-extra refuse before they look inside, in the same order. The engine's own rules follow. A
+ * slash at the end of DEST requires a directory.
  */
-export function* checkEntries(request: Request, recursive: boolean): Steps<void> {
+export function* checkEntries(request: Request, { like, recursive }: Rules): Steps<void> {
   const slash = endsInSlash(request.dest);
+  const { dereference, errorOnExist, force, shown } = request;
+  const to = shown.dest(request.dest);
   request.dest = trimSlashes(request.dest); // a slash does not mean "into" in fs.cp
-  const { dest, dereference, shown } = request;
+  const { dest } = request;
   const [src = dest] = request.sources;
-  const [from, to] = [shown.src(src), shown.dest(dest)];
+  const from = shown.src(src);
+  const no = (code: ErrorCode, why: string, where = to): CopyError =>
+    refuse(code, why, from, where);
+
   const found = yield* statEntry(src, dereference, from);
-  const there = yield* existing(dest, dereference || slash);
+  const there = yield* statIfThere(dest, dereference || slash, to);
   if (slash && there && !there.isDirectory()) {
     const operation = dereference ? 'stat' : 'lstat';
-    throw errorOf({ errno: -osConstants.errno.ENOTDIR, operation }, to, '');
+    throw errorOf({ errno: -constants.errno.ENOTDIR, operation }, to, '');
   }
   if (slash && !there && !found.isDirectory()) {
-    throw errorOf({ errno: -osConstants.errno.EISDIR, operation: 'copyfile' }, from, to);
+    throw errorOf({ errno: -constants.errno.EISDIR, operation: 'copyfile' }, from, to);
   }
+  if (there && isSame(found, there)) throw no('ERR_FS_CP_EINVAL', reasons.same);
   if (there && found.isDirectory() && !there.isDirectory()) {
-    const why = 'the destination is not a directory';
-    throw refuse('ERR_FS_CP_DIR_TO_NON_DIR', why, from, to);
+    throw no('ERR_FS_CP_DIR_TO_NON_DIR', 'the destination is not a directory');
   }
   if (there?.isDirectory() && !found.isDirectory()) {
-    const why = 'the destination is a directory';
-    throw refuse('ERR_FS_CP_NON_DIR_TO_DIR', why, from, to);
+    throw no('ERR_FS_CP_NON_DIR_TO_DIR', 'the destination is a directory');
   }
-  if (!found.isDirectory() || recursive) return;
-  yield* findRoots(request);
-  throw refuse('ERR_FS_EISDIR', 'the source is a directory, and recursive is not set', from);
+  if (there && found.isSymbolicLink() && !there.isSymbolicLink()) {
+    throw errorOf({ errno: -constants.errno.EEXIST, operation: 'symlink' }, from, to);
+  }
+  const inside = found.isDirectory() && (yield* findInside(found, from, dest, to));
+  if (inside) throw no('ERR_FS_CP_EINVAL', reasons.inside, inside);
+  if (found.isDirectory() && !recursive) {
+    throw no('ERR_FS_EISDIR', 'the source is a directory, and recursive is not set');
+  }
+  if (like === 'node' && found.isDirectory() && there && errorOnExist && !force) {
+    throw no('ERR_FS_CP_EEXIST', 'the destination exists');
+  }
+}
+
+/** Throws Node's error if something other than the entry is missing. */
+function* statIfThere(
+  entry: Buffer,
+  follow: boolean,
+  shown: string,
+): Steps<BigIntStats | undefined> {
+  try {
+    return yield* statEntry(entry, follow, shown);
+  } catch (error) {
+    if ((error as CopyError).code === 'ENOENT') return undefined;
+    throw error;
+  }
+}
+
+/** Returns DEST, or the parent of DEST, that lies directly in SRC; the text of the paths decides first. */
+function* findInside(
+  src: BigIntStats,
+  from: string,
+  dest: Buffer,
+  to: string,
+): Steps<string | undefined> {
+  const below = path.relative(from, to);
+  if (below !== '..' && !below.startsWith(`..${path.sep}`) && !path.isAbsolute(below)) return to;
+  for (let at = dest; !isRoot(at); at = directoryOf(at)) {
+    const parent = yield* existing(directoryOf(at), true);
+    if (parent && isSame(src, parent)) return at === dest ? to : showPath(at);
+  }
+  return undefined;
+}
+
+function isSame(a: BigIntStats, b: BigIntStats): boolean {
+  return a.dev === b.dev && a.ino === b.ino;
+}
+
+/** Throws the error of a call with an empty path, as the system would. */
+export function* refuseEmptyPath(
+  src: PathLike,
+  dest: PathLike,
+  { dereference, recursive }: Rules,
+): Steps<never> {
+  const [from, to] = [pathText(src), pathText(dest)];
+  const no = (operation: string): CopyError =>
+    errorOf({ errno: -constants.errno.ENOENT, operation }, from, to);
+  if (from === '') throw no(dereference ? 'stat' : 'lstat');
+  const found = yield* statEntry(Buffer.from(from), dereference, from);
+  if (!found.isDirectory()) throw no('copyfile');
+  if (recursive) throw no('mkdir');
+  throw refuse('ERR_FS_EISDIR', 'the source is a directory, and recursive is not set', from, to);
 }

@@ -1,6 +1,6 @@
 /** Checks options and arguments. After this file they have the values that their types allow. */
 
-import { mostWorkers } from '../engine/native.js';
+import { type Like, mostWorkers } from '../engine/native.js';
 import { invalid, invalidType, invalidValue, outOfRange } from '../errors.js';
 import { type Glob, parseGlobs } from '../selection/globs.js';
 import { checkRuleFileNames } from '../selection/index.js';
@@ -34,9 +34,10 @@ export interface Request extends Checked {
   replaces: Buffer | undefined;
   /** What is created for a file. */
   instead: 'copy' | 'hardLink' | 'symlink';
-  /** As in Node's fs.cp: relative symlinks become absolute; FIFOs and sockets are errors. */
+  /** Whose rules apply: see docs/fs.md. */
+  like: Like;
+  /** Relative symlinks become absolute, as in Node's fs.cp. */
   absoluteSymlinks: boolean;
-  likeNode: boolean;
   /** The number of shards, and this copy's, counted from 0. */
   shards: number;
   shard: number;
@@ -181,7 +182,7 @@ export function checkRequest(
     compares: false,
     instead: checked.hardLink ? 'hardLink' : checked.symlink ? 'symlink' : 'copy',
     absoluteSymlinks: false,
-    likeNode: false,
+    like: 'fastcp',
     concurrency: checkConcurrency(options.concurrency, warnings),
     signal: checkSignal(options.signal),
     filter: checkFunction(options.filter, 'filter'),

@@ -209,7 +209,8 @@ function* refuseIntoItself(
   const names = yield* namesBelow(yield* nearest(at), src);
   if (!names) return undefined;
   // Only the selection, with its rules, shows whether the walk reaches DEST.
-  if (selects(request) && !request.atomic && !request.likeNode) return [...names, ...missing];
+  if (selects(request) && !request.atomic && request.like === 'fastcp')
+    return [...names, ...missing];
   const why = 'the destination is inside the source; exclude it to copy everything else';
   throw refuse('ERR_FS_CP_EINVAL', why, srcPath, destPath);
 }
@@ -226,9 +227,9 @@ function* refuseOtherKind(
   src: BigIntStats,
   target: Buffer,
   into: boolean,
-  { shown, sources, likeNode, compares, atomic }: Request,
+  { shown, sources, like, compares, atomic }: Request,
 ): Steps<void> {
-  if (into || likeNode || compares) return;
+  if (into || like !== 'fastcp' || compares) return;
   const there = yield* existing(target, false);
   const dest = shown.dest(target);
   if (src.isDirectory()) {

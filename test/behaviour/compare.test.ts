@@ -46,7 +46,6 @@ test('equal trees, and one with itself', async () => {
   expect(await compare({ preserve: ['mode', 'timestamps', 'ownership'] })).toEqual([]);
   expect((await compareTrees(a, a)).differences).toEqual([]);
   makeZoo(join(a, 'zoo'), { wide: 100 });
-  rmSync(join(a, 'zoo/special/socket'));
   execFileSync('cp', ['-a', join(a, 'zoo'), join(b, 'zoo')]);
   expect(await compare()).toEqual([]);
 });
@@ -228,6 +227,26 @@ describe('hard links', () => {
   });
 });
 
+test('sockets differ from what is none, and from nothing', async () => {
+  const makeSocket = (path: string): void =>
+    void execFileSync('python3', [
+      ...['-c', 'import os, stat, sys; os.mknod(sys.argv[1], stat.S_IFSOCK)'],
+      path,
+    ]);
+  makeSocket(join(a, 'socket'));
+  expect(await compare()).toEqual(['onlyInA socket /socket']);
+  makeFiles(b, { socket: '' });
+  expect(await compare()).toEqual(['content socket /socket']);
+  rmSync(join(b, 'socket'));
+  makeSocket(join(b, 'socket'));
+  expect(await compare()).toEqual([]);
+});
+
+test('a glob that matches nothing is a warning', async () => {
+  const { warnings } = await compareTrees(a, b, { include: '*.tx' });
+  expect(warnings).toMatchObject([{ code: 'INCLUDE_UNMATCHED' }]);
+});
+
 describe('command', () => {
   const run = (...args: string[]) => {
     const { status, stdout, stderr } = spawnSync(process.execPath, [COMMAND, ...args], {
@@ -356,6 +375,8 @@ describe('command', () => {
   });
 
   test('all that means something to it', () => {
+    makeFiles(a, { '.x': '' });
+    execFileSync('cp', ['-aT', a, b]);
     for (const words of [
       '-a',
       '-p',

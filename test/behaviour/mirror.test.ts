@@ -657,6 +657,58 @@ describe('what SRC does not have', () => {
   });
 });
 
+describe('a directory of DEST stays if SRC has something of its name that is not copied', () => {
+  beforeEach(() => {
+    makeFiles(src, { other: '' });
+    makeFiles(dest, { 'name/inner': 'precious' });
+    chmodSync(dest, 0o777);
+  });
+  const stays = (): void => expect(readFileSync(join(dest, 'name/inner'), 'utf8')).toBe('precious');
+
+  test.for<[string, CopyOptions]>([
+    ['nowhere', {}],
+    ['nowhere', { gitignore: true }],
+    ['nowhere', { deleteExcluded: true, exclude: 'x' }],
+    ['name', {}],
+  ])('a symlink to %s, with dereference: %o', async ([target, options]) => {
+    symlinkSync(target, join(src, 'name'));
+    for (const dryRun of [true, false]) {
+      const { errors } = await mirror({
+        ...options,
+        dryRun,
+        dereference: true,
+        onError: 'continue',
+      });
+      expect(errors).toMatchObject([{ syscall: 'stat', path: join(src, 'name') }]);
+      stays();
+    }
+  });
+
+  test('a socket', async (context) => {
+    needRoot(context);
+    execFileSync('python3', [
+      ...['-c', 'import os, stat, sys; os.mknod(sys.argv[1], stat.S_IFSOCK)'],
+      join(src, 'name'),
+    ]);
+    for (const dryRun of [true, false]) {
+      const result = await mirror({ dryRun });
+      expect(result).toMatchObject({ deleted: 0, warnings: [{ code: 'SOCKET_SKIPPED' }] });
+      stays();
+    }
+  });
+
+  test('a file that cannot be read', async (context) => {
+    needUser(context);
+    makeFiles(src, { name: 'secret' });
+    chmodSync(join(src, 'name'), 0o000);
+    execFileSync('chown', ['-R', `${USER}`, src, dest]);
+    const options: CopyOptions = { mirror: true, onError: 'continue' };
+    const { result } = await copyInChild({ src, dest, options }, asUser);
+    expect(result.errors).toMatchObject([{ code: 'EACCES', path: join(src, 'name') }]);
+    stays();
+  });
+});
+
 test('with few descriptors, and directories that are empty', async () => {
   for (let i = 0; i < 60; i++) {
     makeFiles(src, { [`a${i % 4}/b${i % 9}/c${i}/file`]: `${i}` });

@@ -266,6 +266,19 @@ describe('what may not be kept', () => {
     expect(result).toMatchObject({ files: 0, warnings: [] });
   });
 
+  test('strict: an attribute for which DEST has no room is no full disk', async (context) => {
+    needRoot(context);
+    needTool(context, 'strace');
+    make();
+    run('setfattr', '-n', 'user.a', '-v', 'b', join(src, 'a'));
+    const options: CopyOptions = { preserve: true, strict: true, onError: 'continue' };
+    const words = ['strace', '-f', '-qq', '-o', join(work, 'log'), '-e'];
+    const inject = 'inject=fsetxattr:error=ENOSPC';
+    const { result } = await copyInChild({ src, dest, options }, [...words, inject]);
+    expect(result.errors).toMatchObject([{ code: 'ENOSPC', path: join(src, 'a') }]);
+    expect(result.files).toBe(2);
+  });
+
   test('attributes of read-only files are the user’s to give', async (context) => {
     needUser(context);
     needTool(context, 'setfattr');

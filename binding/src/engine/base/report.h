@@ -68,7 +68,9 @@ inline constexpr const char* kUnknownInDest = "unknown in dest";
 inline constexpr const char* kAppendOnly = "append-only";
 /** The content that was read back differs from the content that was written. */
 inline constexpr const char* kVerify = "verify";
-/** A symlink in DEST leads to SRC, where Node's fs.cp would not put one into SRC. */
+/** Rules of fs.cp and fs-extra: both entries are one file, or a symlink leads above or below the old one. */
+inline constexpr const char* kSameEntry = "same entry";
+inline constexpr const char* kAboveOld = "above old";
 inline constexpr const char* kSubdirectory = "subdirectory";
 /** A directory of DEST is SRC itself. */
 inline constexpr const char* kSourceInDest = "source in dest";

@@ -99,12 +99,16 @@ struct Traversal {
   }
 };
 
-/** Rules of Node's fs.cp that differ from fastcp's. Set by fastcp/fs. */
+/** The program whose rules apply: fastcp/fs and fastcp/fs-extra set another one than fastcp. */
+enum class Like : uint8_t { fastcp, node, fs_extra };
+
+/** Rules of other programs that differ from fastcp's: entry/foreign_rules.h. */
 struct Compatibility {
-  /** FIFOs, sockets and some symlinks are errors. */
-  bool like_node = false;
+  Like like = Like::fastcp;
   /** Relative symlinks become absolute. */
   bool absolute_symlinks = false;
+  /** Unless `like` is fastcp: the process's working directory. */
+  std::string working_directory{};
 };
 
 /** What is reported, and which errors end the copy. */

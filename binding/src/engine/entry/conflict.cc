@@ -110,7 +110,7 @@ int stat_existing(const Compatibility& compatibility, const Directory& directory
                   Kind kind, Stat& existing) {
   const int error = platform::stat_entry(directory.dst(), name, existing);
   if (error < 0 || existing.kind != Kind::symlink || !directory.is_base() ||
-      kind == Kind::symlink || compatibility.like_node) {
+      kind == Kind::symlink || compatibility.like != Like::fastcp) {
     return error;
   }
   // A symlink named by the user stands for its target, if that is a directory or a device.
@@ -217,7 +217,7 @@ Verdict judge(Worker& worker, Directory& directory, Names names, Kind kind) {
   };
   if (error == 0 && existing.kind == Kind::directory) {
     const bool stays = !options.existing.force && !options.existing.error_on_exist &&
-                       !options.compatibility.like_node && !directory.is_base();
+                       options.compatibility.like == Like::fastcp && !directory.is_base();
     return stays ? skip() : refuse(EISDIR);
   }
   if (options.existing.update && error == 0 &&

@@ -9,6 +9,7 @@
 #include "engine/entry/conflict.h"
 #include "engine/entry/copy_content.h"
 #include "engine/entry/copy_other.h"
+#include "engine/entry/foreign_rules.h"
 #include "engine/entry/hard_link.h"
 #include "engine/entry/metadata.h"
 #include "engine/entry/place.h"
@@ -127,17 +128,6 @@ void copy_file(Worker& worker, const DirectoryUse& use, Names names, EntryTask& 
 
 namespace {
 
-/** Returns the operation in the error if Node's fs.cp refuses an entry. */
-const char* refused_like_node(const Compatibility& compatibility, Kind kind) {
-  if (!compatibility.like_node) return nullptr;
-  switch (kind) {
-    case Kind::fifo: return kFifo;
-    case Kind::socket: return kSocket;
-    case Kind::unknown: return kUnknown;
-    default: return nullptr;
-  }
-}
-
 /** Copies an entry. The entry is not a directory, and it was not refused because of its kind. */
 void copy_known(Worker& worker, const DirectoryUse& use, Names names, Kind kind, EntryTask& again) {
   Directory& directory = *use;
@@ -177,12 +167,8 @@ void EntryTask::run(Worker& worker) {
 void copy_entry(Worker& worker, const DirectoryUse& use, Names names, Kind kind) {
   Directory& directory = *use;
   worker.count(Count::scanned);
-  if (const char* refusal = refused_like_node(worker.engine.options.compatibility, kind);
-      refusal != nullptr) {
-    worker.fail(directory, names, EINVAL, refusal);
-    return;
-  }
-  if (kind == Kind::socket) {
+  if (refuses_like_others(worker, directory, names, kind)) return;
+  if (kind == Kind::socket && !worker.engine.options.compares) {
     worker.engine.warnings.add(
         {EOPNOTSUPP, kSocket, directory.src_path(names.src), directory.dst_path(names.dst)});
     worker.count(Count::skipped);

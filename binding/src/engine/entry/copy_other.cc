@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "engine/base/link_target.h"
+#include "engine/entry/foreign_rules.h"
 #include "engine/entry/hard_link.h"
 #include "engine/entry/metadata.h"
 #include "engine/entry/place.h"
@@ -43,25 +44,6 @@ bool make_at_once(Worker& worker, Directory& directory, Names names, Kind kind,
 /** Returns a path to the directory that has an entry. */
 std::string directory_path(const std::string& entry_path) {
   return std::string(directory_of(entry_path));
-}
-
-/**
- * Node's rule: a symlink in DEST that leads to SRC itself may not be replaced by one that leads to
- * a directory in SRC.
- */
-bool leads_to_subdirectory(const Directory& directory, Names names, const std::string& text) {
-  std::string there;
-  LinkKind kind{};
-  if (directory.is_base() || read_link_target(directory.dst(), names.dst, there, kind) < 0)
-    return false;
-  const Directory* root = &directory;
-  while (!root->parent().is_base()) root = &root->parent();
-  const std::string src = resolve(root->src_path(), "");
-  Stat target;
-  return resolve(directory.dst_path(), there) == src &&
-         is_below(resolve(directory.src_path(), text), src) &&
-         platform::stat_entry(directory.src(), names.src, target, Follow::yes) == 0 &&
-         target.kind == Kind::directory;
 }
 
 }  // namespace
@@ -104,10 +86,6 @@ void copy_symlink(Worker& worker, const DirectoryUse& use, Names names, EntryTas
     worker.fail(directory, names, error, "readlink");
     return;
   }
-  if (options.compatibility.like_node && leads_to_subdirectory(directory, names, text)) {
-    worker.fail(directory, names, EINVAL, kSubdirectory);
-    return;
-  }
   if (options.compatibility.absolute_symlinks && platform::root_length(text) == 0) {
     text = resolve(directory_path(directory.src_path(names.src)), text);
   }
@@ -132,13 +110,17 @@ void copy_special(Worker& worker, const DirectoryUse& use, Names names, Kind kin
   if (!stat_source(worker, directory, names, stat)) return;
   HardLinks::Claim claim;
   if (!claim_or_link(worker, use, names, stat, claim, again)) return;
+  if (is_read_as_file(options.compatibility, kind)) {
+    stat.kind = kind = Kind::file;
+    stat.rdev = 0;
+  }
   const uint32_t mode = file_creation_mode(options.preserve, directory, stat, {});
   const bool made = make_at_once(
       worker, directory, names, kind, "mknod",
       [&](const char* name) { return platform::make_special(directory.dst(), name, stat, mode); },
       [&](const char* name) { return settle_other(worker.engine, directory, names, stat, name); });
   if (!made) return;
-  worker.count(Count::special);
+  worker.count(kind == Kind::file ? Count::files : Count::special);
   end_claim(worker, directory, names, std::move(claim));
 }
 

@@ -232,6 +232,13 @@ bool Engine::lose(const Directory& directory, Names names, Loss loss, int error,
   error = error < 0 ? -error : error;
   std::string path = directory.src_path(names.src), dest = directory.dst_path(names.dst);
   if (options.reporting.strict || !is_loss(loss, error)) {
+    // No room for an attribute does not mean that the disk is full.
+    const bool is_attribute = loss == Loss::xattrs || loss == Loss::acls;
+    if (is_attribute && is_loss(loss, error)) {
+      errors.add({error, operation, std::move(path), std::move(dest)});
+      if (options.reporting.stop_on_error) stop();
+      return false;
+    }
     return fail({error, operation, std::move(path), std::move(dest)}, &directory);
   }
   if (loss == Loss::xattrs || loss == Loss::acls) has_lost_attributes = true;

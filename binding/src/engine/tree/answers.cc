@@ -154,6 +154,10 @@ class Answer {
                                                    word == Choice::look, replaces}));
       } else if (removal != nullptr && removal->goes) {
         removal->goes = false;
+        if (!can_replace(kind(index))) {  // its own error or warning follows
+          part.append(record, entry.size);
+          continue;
+        }
         engine_.stack.push(make_task(
             RemoveDirectoryTask{directory.again(), entry.name, removal->scope, kind(index)}));
       } else {
@@ -162,6 +166,12 @@ class Answer {
       }
     }
     push_part();
+  }
+
+  /** Returns whether an entry that is not a directory would be copied to the place of a directory. */
+  [[nodiscard]] bool can_replace(Kind kind) const {
+    const bool leads_nowhere = kind == Kind::symlink && engine_.options.traversal.dereference;
+    return kind != Kind::socket && !leads_nowhere;
   }
 
   /** Pushed last, so that workers take them first: removals free names and space. */

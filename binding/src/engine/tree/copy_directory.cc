@@ -7,6 +7,7 @@
 #include "engine/entry/access.h"
 #include "engine/entry/conflict.h"
 #include "engine/entry/copy_entry.h"
+#include "engine/entry/foreign_rules.h"
 #include "engine/entry/mark.h"
 #include "engine/entry/metadata.h"
 #include "engine/tree/answers.h"
@@ -176,12 +177,16 @@ bool make_target(Worker& worker, Directory& parent, Names names, const Stat& src
     if (error == -EEXIST && is_collision(worker, parent, names.dst))
       return worker.fail(parent, names, EEXIST, kCollision);
     if (error < 0 && error != -EEXIST) return worker.fail(parent, names, error, "mkdir");
+    if (error == -EEXIST && refuses_directory(options)) {
+      return worker.fail(parent, names, EEXIST, kRefused);
+    }
   }
   const int error = found ? 0 : open();
   if (error == -ENOTDIR || error == -ELOOP) {
     Stat there;
     const bool is_known = platform::stat_entry(parent.dst(), names.dst, there, follow) == 0;
-    const bool is_refused = is_known && is_special(there.kind) && !options.compatibility.like_node;
+    const bool is_refused =
+        is_known && is_special(there.kind) && options.compatibility.like == Like::fastcp;
     return is_refused ? worker.fail(parent, names, EEXIST, refusal_of(there.kind))
                       : worker.fail(parent, names, ENOTDIR, kRefused);
   }

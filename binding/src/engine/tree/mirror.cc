@@ -272,6 +272,20 @@ void RemoveDirectoryTask::run(Worker& worker) {
     worker.fail(*parent, names, EINVAL, kSameFile);
     return;
   }
+  if (kind_to_copy_after_removal == Kind::file) {
+    // A file that cannot be read would leave nothing in the place of the directory.
+    Handle src;
+    bool without_atime = true;
+    const int error = worker.with_descriptor([&] {
+      return platform::open_source_file(parent->src(), name.c_str(),
+                                        engine.options.traversal.follow(), without_atime, src);
+    });
+    if (error < 0 && error != -EAGAIN) {  // EAGAIN: another process has a lease
+      parent->kept = true;
+      worker.fail(*parent, names, error, "open");
+      return;
+    }
+  }
   engine.directories.make_room();
   Doomed doomed;
   if (!open_doomed(worker, *parent, name.c_str(), doomed)) {

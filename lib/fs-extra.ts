@@ -1,0 +1,109 @@
+/**
+ * `fastcp/fs-extra`: copy and copySync of fs-extra 11, with fastcp's engine. Signatures, options and messages are
+ * fs-extra's. docs/fs-extra.md lists the differences.
+ */
+import { checkCall, copyLike, copyLikeNow } from './node-cp/copy.js';
+import { fsExtraError } from './node-cp/errors.js';
+import type { Rules } from './node-cp/request.js';
+import type { PathLike } from './types.js';
+
+/** Every option may be absent or `undefined`. */
+export interface CopyOptionsSync {
+  /** Copy the targets of symlinks. Default `false`. */
+  dereference?: boolean | undefined;
+  /** Replace existing files. Default `true`. */
+  overwrite?: boolean | undefined;
+  /** The older name of `overwrite`, which wins. */
+  clobber?: boolean | undefined;
+  /** With `overwrite: false`: an existing file is an error. Default `false`. */
+  errorOnExist?: boolean | undefined;
+  /** Preserve timestamps. Default `false`. */
+  preserveTimestamps?: boolean | undefined;
+  /** Called with both paths of every entry. A falsy result excludes the entry; for a directory, everything in it. */
+  filter?: CopyFilterSync | undefined;
+}
+export interface CopyOptions extends Omit<CopyOptionsSync, 'filter'> {
+  /** As in `copySync()`; it may return a promise. */
+  filter?: CopyFilterSync | CopyFilterAsync | undefined;
+}
+export type CopyFilterSync = (src: string, dest: string) => boolean;
+export type CopyFilterAsync = (src: string, dest: string) => Promise<boolean>;
+
+type Callback = (error: Error | null) => void;
+
+/**
+ * Copies a file or a directory with everything in it. With a function as last argument, calls it at the end and
+ * returns nothing. A function in place of the options, before a callback, is the filter.
+ */
+export function copy(src: PathLike, dest: PathLike, options?: CopyOptions): Promise<void>;
+export function copy(src: PathLike, dest: PathLike, callback: Callback): void;
+export function copy(
+  src: PathLike,
+  dest: PathLike,
+  options: CopyOptions | CopyFilterSync | CopyFilterAsync,
+  callback: Callback,
+): void;
+export function copy(
+  src: PathLike,
+  dest: PathLike,
+  ...rest: (CopyOptions | CopyFilterSync | CopyFilterAsync | Callback | undefined)[]
+): Promise<void> | undefined {
+  const last = rest.at(-1);
+  if (typeof last !== 'function') return copyAll(src, dest, rest[0] as CopyOptions | undefined);
+  const options = rest.length > 1 ? (rest[0] as CopyOptions | CopyFilterSync) : undefined;
+  const done = last as (error: unknown) => void;
+  copyAll(src, dest, options).then(
+    () => process.nextTick(done, null),
+    (error: unknown) => process.nextTick(done, error),
+  );
+  return undefined;
+}
+
+/** Does the same on the calling thread. A function in place of the options is the filter. */
+export function copySync(
+  src: PathLike,
+  dest: PathLike,
+  options?: CopyOptionsSync | CopyFilterSync,
+): void {
+  const { rules, filter } = checkOptions(options);
+  try {
+    copyLikeNow(checkCall(src, dest, rules, filter));
+  } catch (error) {
+    throw fsExtraError(error);
+  }
+}
+
+export default { copy, copySync };
+
+async function copyAll(
+  src: PathLike,
+  dest: PathLike,
+  options?: CopyOptions | CopyFilterSync,
+): Promise<void> {
+  const { rules, filter } = checkOptions(options);
+  try {
+    await copyLike(checkCall(src, dest, rules, filter));
+  } catch (error) {
+    throw fsExtraError(error);
+  }
+}
+
+/** fs-extra checks no types: what is truthy is set. */
+function checkOptions(given: CopyOptions | CopyFilterSync = {}): {
+  rules: Rules;
+  filter: NonNullable<Parameters<typeof checkCall>[3]> | undefined;
+} {
+  const options: CopyOptions = typeof given === 'function' ? { filter: given } : (given ?? {});
+  const clobber = 'clobber' in options ? Boolean(options.clobber) : true;
+  const rules: Rules = {
+    like: 'fs-extra',
+    recursive: true,
+    dereference: Boolean(options.dereference),
+    errorOnExist: Boolean(options.errorOnExist),
+    force: 'overwrite' in options ? Boolean(options.overwrite) : clobber,
+    preserveTimestamps: Boolean(options.preserveTimestamps),
+    verbatimSymlinks: true,
+    clone: false,
+  };
+  return { rules, filter: options.filter || undefined };
+}
