@@ -70,7 +70,9 @@ describe('the npm package', () => {
     const { analysis } = JSON.parse(run('node', args, temp)) as {
       analysis: { entrypoints: object; problems: { resolutionKind?: string }[] };
     };
-    expect(Object.keys(analysis.entrypoints)).toEqual(['.', './fs', './package.json']);
+    expect(Object.keys(analysis.entrypoints)).toEqual([
+      ...['.', './fs', './fs/promises', './fs-extra', './package.json'],
+    ]);
     const problems = analysis.problems.filter(({ resolutionKind }) => resolutionKind !== 'node10');
     expect(problems).toEqual([]);
   });
@@ -82,13 +84,20 @@ describe('the npm package', () => {
     expectCopy(dest, src);
   });
 
+  const args = 'process.argv[2], process.argv[3]';
+  const options = '{ recursive: true, verbatimSymlinks: true }';
   it.each([
-    ['fs.mjs', "import { cpSync } from 'fastcp/fs';"],
-    ['fs.cjs', "const { cpSync } = require('fastcp/fs');"],
-  ])('stands in for node:fs in %s', (file, load) => {
+    ['fs.mjs', `import { cpSync } from 'fastcp/fs'; cpSync(${args}, ${options});`],
+    ['fs.cjs', `const { cpSync } = require('fastcp/fs'); cpSync(${args}, ${options});`],
+    ['fs-default.mjs', `import fs from 'fastcp/fs'; fs.cpSync(${args}, ${options});`],
+    ['promises.mjs', `import { cp } from 'fastcp/fs/promises'; await cp(${args}, ${options});`],
+    ['promises.cjs', `require('fastcp/fs/promises').cp(${args}, ${options});`],
+    ['fs-extra.mjs', `import fs from 'fastcp/fs-extra'; await fs.copy(${args});`],
+    ['fs-extra-named.mjs', `import { copySync } from 'fastcp/fs-extra'; copySync(${args});`],
+    ['fs-extra.cjs', `require('fastcp/fs-extra').copySync(${args});`],
+  ])('stands in for node:fs or fs-extra in %s', (file, program) => {
     const dest = join(temp, file);
-    const use = 'cpSync(...process.argv.slice(2), { recursive: true, verbatimSymlinks: true });';
-    makeApp(app, { [file]: `${load}\n${use}\n` });
+    makeApp(app, { [file]: `${program}\n` });
     expect(run('node', [file, src, dest], app)).toBe('');
     expectCopy(dest, src);
   });

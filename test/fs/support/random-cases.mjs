@@ -1,11 +1,17 @@
-// Runs random calls of fs.cp by Node and by fastcp/fs, from the same state of the same paths, and prints what
-// came of each as JSON. Plain JavaScript: it is run by every Node that is compared.
+// Runs random calls of Node's fs.cp and of fastcp/fs, or of fs-extra's copy and of fastcp/fs-extra, from the same state of
+// the same paths, and prints the outcomes as JSON: random-cases.mjs WORK OURS THEIRS FIRST LAST. Plain JavaScript: it is
+// run by every Node that is compared.
 import { execFileSync } from 'node:child_process';
 import * as fs from 'node:fs';
 import path from 'node:path';
 
-const [, , work, ours, first, last] = process.argv;
-const { promises, cpSync } = await import(ours);
+const [, , work, ours, theirs, first, last] = process.argv;
+const own = await import(ours);
+const isNode = theirs === 'node:fs';
+const other = isNode ? fs : (await import(theirs)).default;
+const copiers = isNode
+  ? { theirs: other.promises.cp, asynchronous: own.promises.cp, synchronous: own.cpSync }
+  : { theirs: other.copy, asynchronous: own.copy, synchronous: own.copySync };
 const src = path.join(work, 'src');
 const dest = path.join(work, 'dest');
 
@@ -65,14 +71,15 @@ async function prepare(seed) {
   const { pick, maybe } = random;
   makeTree(src, random);
   const options = { recursive: maybe(0.97), force: maybe(0.8), errorOnExist: maybe(0.3) };
-  if (maybe(0.2)) options.dereference = true;
+  // In a loop fs-extra goes on in the background after its error, until there is no free descriptor.
+  if (maybe(0.2) && isNode) options.dereference = true;
   else options.verbatimSymlinks = maybe(0.5);
   if (maybe(0.2)) options.filter = (from) => !from.endsWith('/c');
   const state = pick(['none', 'again', 'changed', 'other']);
   if (state === 'other') makeTree(dest, random);
   if (state === 'again' || state === 'changed') {
     // By neither: what a whole copy looks like, whatever either makes of it.
-    copyPlainly(src, dest, options.verbatimSymlinks);
+    copyPlainly(src, dest, options.verbatimSymlinks || !isNode);
     if (state === 'changed') changeLinks(src, random);
   }
   return { options, state };
@@ -105,23 +112,38 @@ function snapshot(root, below = '', found = {}) {
 async function outcome(seed, copy) {
   const { options, state } = await prepare(seed);
   const before = { src: snapshot(src), dest: snapshot(dest) };
+  const { filter, force, recursive, verbatimSymlinks, ...rest } = options;
+  const passed = isNode ? options : { ...rest, overwrite: force, ...(filter && { filter }) };
   let code = 'ok';
+  let failed;
   try {
-    await copy(src, dest, options);
+    await copy(src, dest, passed);
   } catch (error) {
-    code = error.code ?? String(error);
+    code = error.code ?? `${error.message}`;
+    const at = [error.path, error.dest].find((one) => one?.startsWith(`${dest}/`)) ?? error.path;
+    if (at) failed = path.relative(at.startsWith(dest) ? dest : src, at);
   }
-  const { filter, ...shown } = options;
+  const shown = { ...rest, force, recursive, verbatimSymlinks };
   const given = { seed, state, options: { ...shown, filtered: filter !== undefined }, before };
-  return { given, code, tree: snapshot(dest), outside: snapshot(path.join(work, 'outside')) };
+  return {
+    given,
+    code,
+    failed,
+    tree: snapshot(dest),
+    outside: snapshot(path.join(work, 'outside')),
+  };
 }
 
 const results = [];
 for (let seed = Number(first); seed < Number(last); seed++) {
-  const { given, ...node } = await outcome(seed, fs.promises.cp);
-  const { given: _, ...asynchronous } = await outcome(seed, promises.cp);
-  const { given: __, ...synchronous } = await outcome(seed, async (...args) => cpSync(...args));
-  results.push({ ...given, node, asynchronous, synchronous });
+  const outcomes = {};
+  let call;
+  for (const [name, copy] of Object.entries(copiers)) {
+    const { given, ...one } = await outcome(seed, async (...args) => copy(...args));
+    call = given;
+    outcomes[name] = one;
+  }
+  results.push({ ...call, ...outcomes });
 }
 execFileSync('rm', ['-rf', work]);
 fs.writeSync(1, JSON.stringify(results));

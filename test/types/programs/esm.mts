@@ -14,7 +14,9 @@ import {
   type Filter,
   type WarningCode,
 } from 'fastcp';
-import { cp, cpSync, promises } from 'fastcp/fs';
+import fs, { cp, cpSync, promises } from 'fastcp/fs';
+import { cp as cpOfPromises } from 'fastcp/fs/promises';
+import extra, { copy, copySync } from 'fastcp/fs-extra';
 
 type Same<A, B> =
   (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false;
@@ -153,3 +155,16 @@ try {
 
 const { differences } = await compareTrees('a', 'b', { preserve: true, exclude: undefined });
 for (const { type, kind, a, b } of differences) console.log(type === 'onlyInA', kind, a, b);
+
+// Ways to import, and the forms of fs-extra.
+fs.cpSync('a', 'b', { recursive: true });
+// @ts-expect-error only the functions that copy
+fs.readFile;
+void cpOfPromises('a', 'b', { recursive: true }).then(() => {});
+extra.copySync('a', 'b', (src, dest) => src !== dest);
+copySync('a', 'b', { overwrite: false, errorOnExist: true, filter: undefined });
+void copy('a', 'b', { filter: async (src) => !src.endsWith('.log') }).then(() => {});
+void copy('a', 'b', (error) => error?.message);
+void copy('a', 'b', { preserveTimestamps: true }, (error) => error?.message);
+// @ts-expect-error the filter of copySync() returns no promise
+copySync('a', 'b', { filter: async () => true });

@@ -1,0 +1,17 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { cacheDirectory } from '../../../scripts/cache.mjs';
+import { nodes } from '../../behaviour/support/child.js';
+
+const installed = ['node-24', 'node-26']
+  .map((name) => join(cacheDirectory, 'installers/node_modules', name, 'bin/node'))
+  .filter((path) => existsSync(path));
+if (installed.length < 2) {
+  console.warn(
+    'SKIPPED: Node 24 and 26, which node scripts/install.mjs test/package/installers fetches',
+  );
+}
+
+/** The versions of Node with which fastcp/fs is compared. The newest decides what is right. */
+export const versions = [...nodes.map(({ path }) => path), ...installed];
+export const newest = installed.at(-1);
