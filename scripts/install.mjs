@@ -12,7 +12,7 @@ import {
   rmSync,
   writeFileSync,
 } from 'node:fs';
-import { basename, join } from 'node:path';
+import { basename, join, resolve } from 'node:path';
 import { cacheDirectory } from './cache.mjs';
 
 const [directory] = process.argv.slice(2);
@@ -21,7 +21,7 @@ if (!directory || !manifests.every((manifest) => existsSync(join(directory, mani
   console.error(`usage: node scripts/install.mjs DIRECTORY, one with ${manifests.join(' and ')}`);
   process.exit(2);
 }
-const name = basename(directory);
+const name = basename(resolve(directory));
 const target = join(cacheDirectory, name);
 const marker = join(target, 'installed.json');
 
