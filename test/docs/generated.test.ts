@@ -20,7 +20,7 @@ test('man shows it', async (context) => {
   needTool(context, 'man');
   const { status, stdout, stderr } = await run(['man', '--warnings', '-l', page]);
   expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
-  expect(stdout).toMatch(/^ +fastcp - copies directory trees/m);
+  expect(stdout).toMatch(/^ +fastcp - copy directory trees/m);
   expect(stdout).toMatch(/^ +--sync\s+skip unchanged files, and preserve timestamps$/m);
-  expect(stdout).toMatch(/^ +--backup \[=how\]\n +keep replaced files/m);
+  expect(stdout).toMatch(/^ +--backup\[=how\]\n +keep replaced files/m);
 });
