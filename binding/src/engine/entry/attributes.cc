@@ -146,17 +146,19 @@ int with_write_access(const Handle& entry, const Attribute& attribute, Change ch
 
 /**
  * Removes an attribute. Before an ACL is removed, the mode is narrowed. The group's bits, which are
- * the mask of the ACL, become the permissions of the group.
+ * the mask of the ACL, become the permissions of the group. `operation` gets the call that failed.
  */
-int remove(const Handle& entry, const Attribute& attribute, Given& given) {
+int remove(const Handle& entry, const Attribute& attribute, Given& given, const char*& operation) {
   if (attribute.name == platform::kAccessList) {
     constexpr uint32_t kGroup = 070;
     Stat now;
     if (const int error = platform::stat_handle(entry, now); error < 0) return error;
     const uint32_t narrow = (now.mode & ~kGroup) | (now.mode & group_of(attribute) << 3);
     given.mode_changed = true;
+    operation = "fchmod";
     if (const int error = platform::set_mode(entry, narrow); error < 0) return error;
   }
+  operation = "removexattr";
   const int error = platform::remove_attribute(entry, attribute.name.c_str());
   return error == -ENODATA ? 0 : error;
 }
@@ -247,9 +249,10 @@ bool find_changes(Engine& engine, const Directory& directory, Names names,
 bool make_changes(Engine& engine, const Directory& directory, Names names,
                   const AttributeChanges& changes, const Handle& dst, Given& given) {
   for (const Attribute& attribute : changes.extra) {
+    const char* operation = "removexattr";
     const int error =
-        with_write_access(dst, attribute, [&] { return remove(dst, attribute, given); });
-    if (error < 0 && !lose_once(engine, directory, names, attribute, error, "removexattr", given)) {
+        with_write_access(dst, attribute, [&] { return remove(dst, attribute, given, operation); });
+    if (error < 0 && !lose_once(engine, directory, names, attribute, error, operation, given)) {
       return false;
     }
   }
