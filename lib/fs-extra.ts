@@ -51,9 +51,9 @@ export function copy(
   const last = rest.at(-1);
   if (typeof last !== 'function') return copyAll(src, dest, rest[0] as CopyOptions | undefined);
   const options = rest.length > 1 ? (rest[0] as CopyOptions | CopyFilterSync) : undefined;
-  const done = last as (error: unknown) => void;
+  const done = last as (...args: unknown[]) => void;
   copyAll(src, dest, options).then(
-    () => process.nextTick(done, null),
+    () => process.nextTick(done, null, undefined),
     (error: unknown) => process.nextTick(done, error),
   );
   return undefined;

@@ -175,7 +175,8 @@ export type CompareOptions = Pick<
 export interface Difference {
   /**
    * `onlyInA`, `onlyInB`: one tree has the entry; a directory stands for everything in it. `content`: the content, the
-   * symlink target or the kind differs. `metadata`: mode, timestamps, owner, extended attributes or hard links differ.
+   * symlink target or the kind differs; if only one of them is a directory, they are two differences, `onlyInA` and
+   * `onlyInB`. `metadata`: mode, timestamps, owner, extended attributes or hard links differ.
    */
   type: 'onlyInA' | 'onlyInB' | 'content' | 'metadata';
   kind: EntryKind;
@@ -307,7 +308,7 @@ export interface CopyResult extends CopyCounters {
  *   of SRC leads to the entry that it would replace; or two sources have the same last name.
  * - `ERR_FS_CP_SYMLINK_TO_SUBDIRECTORY`: A symlink to the source would be replaced by one to a directory in it.
  * - `ERR_FS_CP_FIFO_PIPE`: A FIFO; `fastcp/fs` only.
- * - `ERR_FS_CP_SOCKET`: A socket; `fastcp/fs` only.
+ * - `ERR_FS_CP_SOCKET`: SRC itself is a socket; in `fastcp/fs` also a socket in SRC.
  * - `ERR_FS_CP_UNKNOWN`: An entry of no known kind.
  * - `ERR_FS_EISDIR`: SRC is a directory, and `recursive` is not set; `fastcp/fs` only.
  * - `ERR_FASTCP_DEST_PROTECTED`: A mirror or an atomic replacement would empty the root, a home directory or a

@@ -94,7 +94,8 @@ std::vector<Root> roots_of(const Napi::Array& from) {
   for (uint32_t i = 0; i < from.Length(); i++) {
     const auto root = from.Get(i).As<Napi::Object>();
     roots.push_back({bytes_of(root.Get("src")), bytes_of(root.Get("dest")), flag(root, "followSrc"),
-                     root.Get("scope").As<Napi::Number>().Uint32Value(), flag(root, "remove")});
+                     root.Get("scope").As<Napi::Number>().Uint32Value(), flag(root, "remove"),
+                     flag(root, "followDest")});
   }
   return roots;
 }

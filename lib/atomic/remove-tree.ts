@@ -14,6 +14,7 @@ export async function removeTree(path: Buffer, signal?: AbortSignal): Promise<vo
     src: path,
     dest: path,
     followSrc: false,
+    followDest: false,
     scope: 0,
     remove: true,
     kind: 'directory' as const,

@@ -11,6 +11,8 @@ export interface NativeRoot {
   dest: Buffer;
   /** A symlink at `src` stands for its target. */
   followSrc: boolean;
+  /** A symlink to a directory at `dest` is followed, because the user named it. */
+  followDest: boolean;
   /** The number by which the engine asks about a directory whose entries JavaScript selects; otherwise 0. */
   scope: number;
   /** Nothing is copied: the directory at `dest` is removed. */

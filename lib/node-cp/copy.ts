@@ -6,6 +6,7 @@ import type { Request } from '../request/options.js';
 import type { PathLike } from '../types.js';
 import { run, runNow } from '../walk/steps.js';
 import {
+  checkBeginning,
   checkEntries,
   filterBelow,
   foreignRequest,
@@ -50,8 +51,9 @@ export async function copyLike(call: Call): Promise<void> {
     await run(refuseEmptyPath(src, dest, rules));
     return;
   }
-  await run(checkEntries(request, rules));
+  const found = await run(checkEntries(request, rules));
   if (!asksFirst(call) && (await isRefused())) return;
+  await run(checkBeginning(request, found, rules));
   if (filter) request.filter = filterBelow(filter, src, dest);
   await runCopy(request, new EventQueue(), new Report(request.warnings));
 }
@@ -66,8 +68,9 @@ export function copyLikeNow(call: Call): void {
     runNow(refuseEmptyPath(src, dest, rules));
     return;
   }
-  runNow(checkEntries(request, rules));
+  const found = runNow(checkEntries(request, rules));
   if (!asksFirst(call) && isRefused()) return;
+  runNow(checkBeginning(request, found, rules));
   if (filter) request.filter = filterBelow(filter, src, dest);
   runCopyNow(request);
 }

@@ -35,8 +35,13 @@ export function foreignRequest(src: PathLike, dest: PathLike, rules: Rules): Req
     preserve: preserveTimestamps ? ['mode', 'timestamps'] : ['mode'],
     reflink: clone ? 'always' : 'auto',
   });
+  const [root = request.dest] = request.sources;
   return {
     ...request,
+    shown: {
+      src: shownBelow(request.shown.src, root),
+      dest: shownBelow(request.shown.dest, request.dest),
+    },
     existingDirectories: false,
     like: rules.like,
     absoluteSymlinks: !rules.verbatimSymlinks,
@@ -46,6 +51,11 @@ export function foreignRequest(src: PathLike, dest: PathLike, rules: Rules): Req
 /** Returns a path in the form that filters get. pathBytes() has checked it. */
 export function pathText(path: PathLike): string {
   return path instanceof URL ? fileURLToPath(path) : path.toString();
+}
+
+/** Returns the named path as it was passed, and paths below as path.join() makes them. */
+function shownBelow(show: (path: Buffer) => string, named: Buffer): (path: Buffer) => string {
+  return (at) => (at.equals(named) ? show(at) : path.normalize(show(at)));
 }
 
 type Answer = boolean | Promise<boolean>;
@@ -73,13 +83,22 @@ export function synchronous(filter: PathFilter): (src: string, dest: string) => 
   };
 }
 
+/** What was found at the two paths. */
+export interface Found {
+  src: BigIntStats;
+  dest: BigIntStats | undefined;
+  /** DEST ends in a slash, which requires a directory. */
+  slash: boolean;
+  from: string;
+  to: string;
+}
+
 /**
- * Refuses what Node and fs-extra refuse before they look inside, in the same order. The engine's own rules follow. A
- * slash at the end of DEST requires a directory.
+ * Refuses what Node and fs-extra refuse before they look inside, in the same order. The engine's own rules follow.
  */
-export function* checkEntries(request: Request, { like, recursive }: Rules): Steps<void> {
+export function* checkEntries(request: Request, { recursive }: Rules): Steps<Found> {
   const slash = endsInSlash(request.dest);
-  const { dereference, errorOnExist, force, shown } = request;
+  const { dereference, shown } = request;
   const to = shown.dest(request.dest);
   request.dest = trimSlashes(request.dest); // a slash does not mean "into" in fs.cp
   const { dest } = request;
@@ -94,9 +113,6 @@ export function* checkEntries(request: Request, { like, recursive }: Rules): Ste
     const operation = dereference ? 'stat' : 'lstat';
     throw errorOf({ errno: -constants.errno.ENOTDIR, operation }, to, '');
   }
-  if (slash && !there && !found.isDirectory()) {
-    throw errorOf({ errno: -constants.errno.EISDIR, operation: 'copyfile' }, from, to);
-  }
   if (there && isSame(found, there)) throw no('ERR_FS_CP_EINVAL', reasons.same);
   if (there && found.isDirectory() && !there.isDirectory()) {
     throw no('ERR_FS_CP_DIR_TO_NON_DIR', 'the destination is not a directory');
@@ -104,16 +120,33 @@ export function* checkEntries(request: Request, { like, recursive }: Rules): Ste
   if (there?.isDirectory() && !found.isDirectory()) {
     throw no('ERR_FS_CP_NON_DIR_TO_DIR', 'the destination is a directory');
   }
-  if (there && found.isSymbolicLink() && !there.isSymbolicLink()) {
-    throw errorOf({ errno: -constants.errno.EEXIST, operation: 'symlink' }, from, to);
-  }
   const inside = found.isDirectory() && (yield* findInside(found, from, dest, to));
   if (inside) throw no('ERR_FS_CP_EINVAL', reasons.inside, inside);
   if (found.isDirectory() && !recursive) {
     throw no('ERR_FS_EISDIR', 'the source is a directory, and recursive is not set');
   }
-  if (like === 'node' && found.isDirectory() && there && errorOnExist && !force) {
-    throw no('ERR_FS_CP_EEXIST', 'the destination exists');
+  return { src: found, dest: there, slash, from, to };
+}
+
+/** Refuses what Node and fs-extra refuse when they begin to copy, after the filter of fs-extra. */
+export function* checkBeginning(request: Request, found: Found, { like }: Rules): Steps<void> {
+  const { src, dest: there, slash, from, to } = found;
+  if (slash && !there && !src.isDirectory()) {
+    throw errorOf({ errno: -constants.errno.EISDIR, operation: 'copyfile' }, from, to);
+  }
+  for (let at = directoryOf(request.dest); !there && !isRoot(at); at = directoryOf(at)) {
+    if (yield* existing(at, true)) break;
+    if (!(yield* existing(at, false))) continue;
+    // A symlink to nothing, where a parent is to be created.
+    const shown = request.shown.dest(at);
+    throw errorOf({ errno: -constants.errno.ENOENT, operation: 'mkdir' }, shown, shown);
+  }
+  if (there && src.isSymbolicLink() && !there.isSymbolicLink()) {
+    throw errorOf({ errno: -constants.errno.EEXIST, operation: 'symlink' }, from, to);
+  }
+  const isError = like === 'node' && request.errorOnExist && !request.force;
+  if (isError && there && src.isDirectory()) {
+    throw refuse('ERR_FS_CP_EEXIST', 'the destination exists', from, to);
   }
 }
 

@@ -75,6 +75,7 @@ export function* findRoots(request: Request): Steps<Walk> {
       src,
       dest: target,
       followSrc,
+      followDest: !into,
       scope: 0,
       remove: false,
       kind,

@@ -432,3 +432,36 @@ test('hundreds of files at once, again and again', async () => {
   expect(differences(src, dest)).toEqual([]);
   expect(leftovers(dest)).toEqual([]);
 });
+
+describe('a symlink in the place where a directory lands', () => {
+  const outside = (): string => join(dest, '../outside');
+  beforeEach(() => {
+    makeFiles(src, { file: 'new' });
+    makeFiles(outside(), { file: 'precious', other: 'precious' });
+  });
+
+  test.for<CopyOptions>([{}, { mirror: true }, { sync: true }, { mirror: true, dryRun: true }])(
+    'in DEST it is not followed: %o',
+    async (options) => {
+      mkdirSync(dest, { recursive: true });
+      symlinkSync(outside(), join(dest, 'src'));
+      const before = look(outside());
+      for (const copy of [
+        () => copyTree(src, `${dest}/`, options),
+        () => copyTree([src], dest, options),
+      ]) {
+        await expect(copy()).rejects.toMatchObject({ code: 'ERR_FS_CP_DIR_TO_NON_DIR' });
+      }
+      expect(look(outside())).toEqual(before);
+    },
+  );
+
+  test('DEST itself is followed, with and without a slash', async () => {
+    rmSync(dest, { recursive: true, force: true });
+    symlinkSync(outside(), dest);
+    await copyTree(src, dest);
+    expect(readFileSync(join(outside(), 'file'), 'utf8')).toBe('new');
+    await copyTree(src, `${dest}/`);
+    expect(readFileSync(join(outside(), 'src/file'), 'utf8')).toBe('new');
+  });
+});

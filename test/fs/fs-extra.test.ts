@@ -132,6 +132,22 @@ const rows: Record<string, Row> = {
     paths: (src, dest) => [join(src, 'fifo'), dest],
   },
   'a device': { paths: (_src, dest) => ['/dev/null', dest] },
+  'filter of a symlink onto a file': {
+    make: (src, dest) => {
+      fs.symlinkSync('nowhere', join(src, 'symlink'));
+      fs.writeFileSync(dest, '');
+    },
+    options: { filter: () => false },
+    paths: (src, dest) => [join(src, 'symlink'), dest],
+  },
+  'a parent that is a symlink to nothing': {
+    make: (_src, dest) => fs.symlinkSync('nowhere', dest),
+    paths: (src, dest) => [join(src, 'file'), join(dest, 'x')],
+  },
+  'a path that is not normal': {
+    make: (src) => fifo(join(src, 'fifo')),
+    paths: (src, dest) => [`${src}/./directory/..`, dest],
+  },
   filter: { options: { filter: (from: string) => !from.endsWith('deep') } },
   'filter of SRC itself': { options: { filter: () => false } },
 };

@@ -125,6 +125,7 @@ test(`answers of anything, seed ${seed}`, { timeout: 600_000 }, async () => {
         src: Buffer.from(src),
         dest: Buffer.from(dest),
         followSrc: false,
+        followDest: true,
         remove: false,
       };
       const job = createJobHere([{ ...root, scope: 1 }], options);
@@ -157,7 +158,13 @@ test(`answers of anything, seed ${seed}`, { timeout: 600_000 }, async () => {
 test('a verdict of no meaning is refused, for a directory too', async () => {
   const [src, dest] = [join(work, 'one question'), join(work, `${made++}`)];
   await makeTree(src, ['d/']);
-  const root = { src: Buffer.from(src), dest: Buffer.from(dest), followSrc: false, remove: false };
+  const root = {
+    src: Buffer.from(src),
+    dest: Buffer.from(dest),
+    followSrc: false,
+    followDest: true,
+    remove: false,
+  };
   const options = nativeOptions(checkRequest(src, dest, {}));
   const job = createJobHere([{ ...root, scope: 1 }], options);
   job.work();

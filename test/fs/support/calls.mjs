@@ -449,6 +449,15 @@ const cases = {
     'b',
     {},
   ],
+  'parent is a dangling symlink': [
+    (d) => {
+      fs.symlinkSync('nope', `${d}/b`);
+      fs.writeFileSync(`${d}/a`, 'x');
+    },
+    'a',
+    'b/x',
+    {},
+  ],
   'bad mode': [(_d) => {}, 'a', 'b', { mode: 9 }],
   nul: [(_d) => {}, 'a\0', 'b', {}],
 };

@@ -147,6 +147,7 @@ struct Root {
   bool follow_src;  // SRC ends in a slash: a symlink there is followed
   Scope scope;      // 0 unless the host selects what is copied of the directory
   bool remove;      // nothing is copied: the directory at DEST is removed
+  bool follow_dst;  // DEST was named by the user: a symlink to a directory there is followed
 };
 
 }  // namespace fastcp

@@ -169,6 +169,10 @@ void copy_entry(Worker& worker, const DirectoryUse& use, Names names, Kind kind)
   worker.count(Count::scanned);
   if (refuses_like_others(worker, directory, names, kind)) return;
   if (kind == Kind::socket && !worker.engine.options.compares) {
+    if (directory.is_base()) {  // the user named it
+      worker.fail(directory, names, EINVAL, kSocket);
+      return;
+    }
     worker.engine.warnings.add(
         {EOPNOTSUPP, kSocket, directory.src_path(names.src), directory.dst_path(names.dst)});
     worker.count(Count::skipped);

@@ -115,6 +115,7 @@ struct Target {
   bool made = false;
   uint32_t passing_bits = 0;  // of those requested when it was created
   std::optional<uint32_t> owed_mode{};
+  Follow follow = Follow::no;  // a symlink in the place of the directory
 };
 
 /**
@@ -150,17 +151,15 @@ bool make_target(Worker& worker, Directory& parent, Names names, const Stat& src
                  Target& target) {
   const Options& options = worker.engine.options;
   const uint32_t mode = directory_creation_mode(options.preserve, src);
-  // DEST itself may be a symlink
-  const Follow follow = parent.is_base() ? Follow::yes : Follow::no;
   const auto open = [&] {
     return worker.with_descriptor([&] {
       // Opens it for listing if permitted: list_extra().
-      const int error =
-          options.incremental.mirror
-              ? platform::open_source_directory(parent.dst(), names.dst, follow, target.handle)
-              : -EACCES;
+      const int error = options.incremental.mirror
+                            ? platform::open_source_directory(parent.dst(), names.dst,
+                                                              target.follow, target.handle)
+                            : -EACCES;
       if (error != -EACCES) return error;
-      return platform::open_target_directory(parent.dst(), names.dst, follow, target.handle);
+      return platform::open_target_directory(parent.dst(), names.dst, target.follow, target.handle);
     });
   };
   // In an incremental copy most directories exist. Creating them would fail, and take the parent's
@@ -184,7 +183,7 @@ bool make_target(Worker& worker, Directory& parent, Names names, const Stat& src
   const int error = found ? 0 : open();
   if (error == -ENOTDIR || error == -ELOOP) {
     Stat there;
-    const bool is_known = platform::stat_entry(parent.dst(), names.dst, there, follow) == 0;
+    const bool is_known = platform::stat_entry(parent.dst(), names.dst, there, target.follow) == 0;
     const bool is_refused =
         is_known && is_special(there.kind) && options.compatibility.like == Like::fastcp;
     return is_refused ? worker.fail(parent, names, EEXIST, refusal_of(there.kind))
@@ -273,6 +272,7 @@ bool make_waiting(Worker& worker, Directory& directory) {
     return worker.fail(parent, names, error, "open");
   }
   Target target;
+  target.follow = directory.follow_dst;
   if (!make_target(worker, parent, names, directory.src_stat, false, target)) return false;
   worker.count(Count::scanned);
   if (target.made) worker.count(Count::directories);
@@ -343,6 +343,7 @@ DirectoryUse open_directory(Worker& worker, DirectoryTask task, Follow follow_sr
   const bool from_base = parent.is_base();
   Target target;
   target.made = task.made;
+  target.follow = task.follow_dst;
   const Found there = lazily ? find_target(worker, parent, names, target) : Found::yes;
   if (there == Found::failed) return {};
   const bool waits = there == Found::no;
@@ -362,7 +363,7 @@ DirectoryUse open_directory(Worker& worker, DirectoryTask task, Follow follow_sr
   directory->dst_stat = target.stat;
   directory->path_hash = hash;
   directory->follow_src = follow_src;
-  directory->follow_dst = from_base ? Follow::yes : Follow::no;
+  directory->follow_dst = target.follow;
   directory->made = waits ? Made::when_needed : Made::yes;
   begin_sync(engine, *directory, began);
   set_target(engine, *directory, target);
@@ -422,7 +423,9 @@ void RootTask::run(Worker& worker) {
       copy_listed(worker, base, names, stat.kind);
     return;
   }
-  DirectoryUse directory = open_directory(worker, {std::move(base), root.src, root.dst}, follow);
+  DirectoryTask task{.parent = std::move(base), .src_name = root.src, .dst_name = root.dst};
+  if (root.follow_dst) task.follow_dst = Follow::yes;
+  DirectoryUse directory = open_directory(worker, std::move(task), follow);
   if (directory) copy_open_directory(worker, std::move(directory), root.scope);
 }
 

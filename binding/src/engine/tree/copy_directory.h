@@ -36,6 +36,7 @@ struct DirectoryTask {
   bool when_needed = false;  // created only when an entry in it is included
   bool replaces = false;     // first removes DEST's entry of that name, unless it is a directory
   bool made = false;         // already created, while its parent was listed
+  platform::Follow follow_dst = platform::Follow::no;  // a symlink that is DEST itself
 
   void run(Worker& worker);
 };

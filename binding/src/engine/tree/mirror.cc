@@ -267,7 +267,10 @@ void RemoveDirectoryTask::run(Worker& worker) {
     return;
   }
   const Names names{name.c_str(), name.c_str()};
-  if (kind_to_copy_after_removal == Kind::symlink && leads_into(engine, *parent, names)) {
+  const bool may_lead = kind_to_copy_after_removal == Kind::symlink ||
+                        engine.options.traversal.dereference;  // the target is copied
+  if (kind_to_copy_after_removal != Kind::unknown && may_lead &&
+      leads_into(engine, *parent, names)) {
     parent->kept = true;
     worker.fail(*parent, names, EINVAL, kSameFile);
     return;
