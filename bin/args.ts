@@ -120,7 +120,9 @@ function placesOf(
   if (dest === undefined) return error('missing arguments SRC and DEST');
   if (sources.length === 0) {
     if (compare) return error('--compare takes two trees');
-    return error(`missing argument DEST after '${dest}'; to copy into the current directory, write './'`);
+    return error(
+      `missing argument DEST after '${dest}'; to copy into the current directory, write './'`,
+    );
   }
   if (!exactly) return { sources, dest };
   if (sources.length > 1) error('-T takes one SRC: several are copied into DEST');
