@@ -159,7 +159,7 @@ export function nativeOptions(request: Request): NativeOptions {
     ...(flags as Record<(typeof nativeFlags)[number], boolean>),
     ...{ existingDirectories, absoluteSymlinks, compares, shard, shards },
     like: likes.indexOf(like),
-    workingDirectory: Buffer.from(like === 'fastcp' ? '' : process.cwd()),
+    workingDirectory: request.workingDirectory,
     replaces: request.replaces ?? Buffer.alloc(0),
     bare: stripAttributes,
     preserve: preserve.reduce((bits, kind) => bits | (1 << lossKinds.indexOf(kind)), 0),

@@ -8,7 +8,14 @@ import type { Like } from '../engine/native.js';
 import { type CopyError, errorOf, invalid, refuse } from '../errors.js';
 import { checkRequest, type Request } from '../request/options.js';
 import type { ErrorCode, PathLike } from '../types.js';
-import { directoryOf, endsInSlash, isRoot, showPath, trimSlashes } from '../walk/paths.js';
+import {
+  absolute,
+  directoryOf,
+  endsInSlash,
+  isRoot,
+  showPath,
+  trimSlashes,
+} from '../walk/paths.js';
 import type { Steps } from '../walk/steps.js';
 import { existing, statEntry } from '../walk/walk.js';
 import { reasons } from './errors.js';
@@ -44,6 +51,7 @@ export function foreignRequest(src: PathLike, dest: PathLike, rules: Rules): Req
     },
     existingDirectories: false,
     like: rules.like,
+    workingDirectory: workingDirectory(),
     absoluteSymlinks: !rules.verbatimSymlinks,
   };
 }
@@ -51,6 +59,14 @@ export function foreignRequest(src: PathLike, dest: PathLike, rules: Rules): Req
 /** Returns a path in the form that filters get. pathBytes() has checked it. */
 export function pathText(path: PathLike): string {
   return path instanceof URL ? fileURLToPath(path) : path.toString();
+}
+
+function workingDirectory(): Buffer {
+  try {
+    return absolute(Buffer.from('.'));
+  } catch {
+    return Buffer.alloc(0); // it was removed, and the paths are absolute
+  }
 }
 
 /** Returns the named path as it was passed, and paths below as path.join() makes them. */

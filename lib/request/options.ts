@@ -36,6 +36,8 @@ export interface Request extends Checked {
   instead: 'copy' | 'hardLink' | 'symlink';
   /** Whose rules apply: see docs/fs.md. */
   like: Like;
+  /** Of the time of the call; empty unless `like` is another program, or if it was removed. */
+  workingDirectory: Buffer;
   /** Relative symlinks become absolute, as in Node's fs.cp. */
   absoluteSymlinks: boolean;
   /** The number of shards, and this copy's, counted from 0. */
@@ -183,6 +185,7 @@ export function checkRequest(
     instead: checked.hardLink ? 'hardLink' : checked.symlink ? 'symlink' : 'copy',
     absoluteSymlinks: false,
     like: 'fastcp',
+    workingDirectory: Buffer.alloc(0),
     concurrency: checkConcurrency(options.concurrency, warnings),
     signal: checkSignal(options.signal),
     filter: checkFunction(options.filter, 'filter'),
