@@ -80,6 +80,9 @@ export function parseArgs(argv: readonly string[]): Invocation | 'doctor' {
   program.parse(words, { from: 'user' });
 
   const given = program.opts<Given>();
+  // For commander a negative number is no option.
+  const number = options.find((word) => /^-[\d.]/.test(word));
+  if (number !== undefined) error(`unknown option '${number}'; for a path write './${number}'`);
   const { sources, dest } = placesOf(program.args, given, error);
   const { compare = false, verbose = false, json = false, quiet = false } = given;
   if (compare && sources.length > 1) error('--compare takes two trees');

@@ -18,7 +18,8 @@ export function ignoreBrokenPipes(): void {
     stream.on('error', (error: NodeJS.ErrnoException) => {
       if (error.code === 'EPIPE') return;
       process.exitCode = trouble.exitCode;
-      if (stream === process.stdout) process.stderr.write(`fastcp: ${error.message}\n`);
+      if (stream === process.stdout)
+        process.stderr.write(`fastcp: cannot write to standard output: ${error.message}\n`);
     });
   }
 }

@@ -70,6 +70,10 @@ export function refuseConflicts(
   if (quiet && loud) {
     error(`${typedAs(quiet, options)} cannot be combined with ${typedAs(loud, options)}`);
   }
+  const keeps = find('p', 'd', 'archive');
+  if (keeps && program.getOptionValue('preserve') === false) {
+    error(`--no-preserve cannot be combined with ${typedAs(keeps, options)}`);
+  }
   const other = given.find((one) => !meantToCompare.includes(one.attributeName()));
   if (compare && other) error(`--compare cannot be combined with ${typedAs(other, options)}`);
   const conflict = findConflict(copy);

@@ -108,7 +108,7 @@ const refusals: Record<string, Refusal | undefined> = {
 
 const special = (what: string): Refusal => [
   'ERR_FASTCP_DEST_IS_SPECIAL',
-  `the destination is ${what}, which fastcp does not replace: remove it first`,
+  `the destination is ${what}, which fastcp does not replace`,
 ];
 
 /** Refusals whose operation names the kind of the entry. */

@@ -46,7 +46,9 @@ export async function refuseBySelection(
           ? keepsExcluded
           : isReplaced && (verdict >= verdicts.take || keepsExcluded);
       if (stays) continue;
-      const remedy = request.mirror ? `exclude '${name}' to keep it` : `remove '${name}' first`;
+      const remedy = request.mirror
+        ? `exclude '${name}' to keep it`
+        : 'copy without atomic, which replaces everything';
       const why = `this would delete the repository of the destination; ${remedy}`;
       throw refuse('ERR_FASTCP_DEST_PROTECTED', why, src, dest);
     }
