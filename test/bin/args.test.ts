@@ -49,7 +49,6 @@ describe('what becomes of options', () => {
     ['-p', { preserve: ['mode', 'timestamps', 'ownership'] }],
     ['-a', { preserve: true }],
     ['-ap', { preserve: true }],
-    ['--archive --no-preserve', { preserve: false }],
     ['--preserve=links,xattr', { preserve: ['mode', 'hardLinks', 'xattrs'] }],
     ['--preserve=all --strict', { preserve: true, strict: true }],
     ['-L --fsync', { dereference: true, fsync: true }],
