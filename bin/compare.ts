@@ -1,3 +1,4 @@
+import { fieldsOf } from '../lib/errors.js';
 import { CopyError, compareTrees } from '../lib/index.js';
 import { comparisonOptions } from '../lib/request/table.js';
 import type { CompareOptions, CompareResult, CopyErrorLike, Difference } from '../lib/types.js';
@@ -6,7 +7,7 @@ import { errorText } from './error-text.js';
 import { count, escapeControls, quoteName, toJsonLine } from './format.js';
 import { abortOnSignals, Interruption } from './interrupt.js';
 import { Output } from './output.js';
-import { jsonVersion, serializeError } from './report-json.js';
+import { jsonVersion } from './report-json.js';
 import { usageError } from './usage-error.js';
 
 /**
@@ -36,10 +37,8 @@ export async function runCompare(invocation: Invocation): Promise<number> {
 
 /** Of a comparison that could not begin. */
 function failed(error: CopyErrorLike): CompareResult {
-  return {
-    ...{ differences: [], scanned: 0, durationMs: 0 },
-    ...{ errors: [error], errorCount: 1, warnings: [] },
-  };
+  const nothing = { differences: [], scanned: 0, durationMs: 0 };
+  return { ...nothing, errors: [error], errorCount: 1, warnings: [] };
 }
 
 function exitCodeOf({ errorCount, differences }: CompareResult): number {
@@ -90,7 +89,7 @@ async function printJson(result: CompareResult, out: Output): Promise<void> {
   for (const { type, ...one } of differences) {
     await out.line(toJsonLine({ type: 'difference', difference: type, ...one }));
   }
-  const errors = result.errors.map(serializeError);
+  const errors = result.errors.map(fieldsOf);
   for (const error of errors) await out.line(toJsonLine({ type: 'error', ...error }));
   for (const warning of result.warnings) {
     await out.line(toJsonLine({ type: 'warning', ...warning }));

@@ -1,4 +1,5 @@
-import type { CopyErrorLike, CopyEvent } from '../lib/types.js';
+import { fieldsOf } from '../lib/errors.js';
+import type { CopyEvent } from '../lib/types.js';
 import type { OutputOptions } from './args.js';
 import { toJsonLine } from './format.js';
 import type { Output } from './output.js';
@@ -28,7 +29,7 @@ export function createJsonReport(options: OutputOptions, out: Output): Report {
       if (isDue(event)) await out.line(toJsonLine(serializeEvent(event)));
     },
     async end(result, outcome, exitCode) {
-      const errors = result.errors.map(serializeError);
+      const errors = result.errors.map(fieldsOf);
       const end = { type: 'result', version: jsonVersion, outcome, exitCode };
       await out.line(toJsonLine({ ...end, ...result, errors }));
       await out.flush();
@@ -37,20 +38,7 @@ export function createJsonReport(options: OutputOptions, out: Output): Report {
 }
 
 export function serializeEvent(event: CopyEvent): object {
-  if (event.type === 'error') return { type: 'error', ...serializeError(event.error) };
+  if (event.type === 'error') return { type: 'error', ...fieldsOf(event.error) };
   if (event.type === 'warning') return { type: 'warning', ...event.warning };
   return event;
-}
-
-/** Returns fields that JSON.stringify would omit, because those of an Error are inherited or hidden. */
-export function serializeError({
-  code,
-  errno,
-  syscall,
-  path,
-  dest,
-  offset,
-  message,
-}: CopyErrorLike): object {
-  return { code, errno, syscall, path, dest, offset, message };
 }

@@ -30,11 +30,22 @@ export class CopyError extends Error implements CopyErrorLike {
     if (reason !== undefined) Object.defineProperty(this, 'reason', { value: reason });
   }
 
-  /** The fields of an Error are inherited or hidden, so that JSON.stringify() would omit them. */
   toJSON(): object {
-    const { code, errno, syscall, path, dest, offset, message } = this;
-    return { code, errno, syscall, path, dest, offset, message };
+    return fieldsOf(this);
   }
+}
+
+/** Reasons that several checks have, in lib and in the engine. */
+export const reasons = {
+  same: 'source and destination are the same',
+  inside: 'the destination is inside the source',
+  aboveOld: 'a symlink is above the one that it would replace',
+} as const;
+
+/** Returns the fields, also those of an Error, which JSON.stringify() omits because they are inherited or hidden. */
+export function fieldsOf(error: CopyErrorLike): object {
+  const { code, errno, syscall, path, dest, offset, message } = error;
+  return { code, errno, syscall, path, dest, offset, message };
 }
 
 type Named = [code: string, text: string];
@@ -100,7 +111,7 @@ const refusals: Record<string, Refusal | undefined> = {
   EEXIST: ['ERR_FS_CP_EEXIST', 'the destination exists'],
   EISDIR: ['ERR_FS_CP_NON_DIR_TO_DIR', 'the destination is a directory'],
   ENOTDIR: ['ERR_FS_CP_DIR_TO_NON_DIR', 'the destination is not a directory'],
-  EINVAL: ['ERR_FS_CP_EINVAL', 'the destination is inside the source'],
+  EINVAL: ['ERR_FS_CP_EINVAL', reasons.inside],
   ELOOP: ['ELOOP', 'the symlink leads to a directory above it'],
   EXDEV: ['ERR_FASTCP_MOUNT_POINT', 'a file system is mounted there, which fastcp does not delete'],
   EBUSY: ['ERR_FASTCP_SOURCE_CHANGED', 'the source changed while it was copied'],
@@ -136,8 +147,8 @@ const kindRefusals: Record<string, Refusal | undefined> = {
   'same file': ['ERR_FS_CP_EINVAL', 'the symlink leads to the entry that it would replace'],
   verify: ['ERR_FASTCP_VERIFY', 'what was written differs from the source'],
   // Of fastcp/fs and fastcp/fs-extra, which say it in the words of others: lib/node-cp/errors.ts.
-  'same entry': ['ERR_FS_CP_EINVAL', 'source and destination are the same'],
-  'above old': ['ERR_FS_CP_EINVAL', 'a symlink is above the one that it would replace'],
+  'same entry': ['ERR_FS_CP_EINVAL', reasons.same],
+  'above old': ['ERR_FS_CP_EINVAL', reasons.aboveOld],
   subdirectory: [
     'ERR_FS_CP_SYMLINK_TO_SUBDIRECTORY',
     'a symlink is below the one that it would replace',

@@ -2,7 +2,7 @@
  * `fastcp/fs-extra`: copy and copySync of fs-extra 11, with fastcp's engine. Signatures, options and messages are
  * fs-extra's. docs/fs-extra.md lists the differences.
  */
-import { checkCall, copyLike, copyLikeNow } from './node-cp/copy.js';
+import { type Call, callBack, checkCall, copyLike, copyLikeNow } from './node-cp/copy.js';
 import { fsExtraError } from './node-cp/errors.js';
 import type { Rules } from './node-cp/request.js';
 import type { PathLike } from './types.js';
@@ -51,11 +51,7 @@ export function copy(
   const last = rest.at(-1);
   if (typeof last !== 'function') return copyAll(src, dest, rest[0] as CopyOptions | undefined);
   const options = rest.length > 1 ? (rest[0] as CopyOptions | CopyFilterSync) : undefined;
-  const done = last as (...args: unknown[]) => void;
-  copyAll(src, dest, options).then(
-    () => process.nextTick(done, null, undefined),
-    (error: unknown) => process.nextTick(done, error),
-  );
+  callBack(copyAll(src, dest, options), last as (...args: unknown[]) => void);
   return undefined;
 }
 
@@ -65,9 +61,9 @@ export function copySync(
   dest: PathLike,
   options?: CopyOptionsSync | CopyFilterSync,
 ): void {
-  const { rules, filter } = checkOptions(options);
+  const call = callOf(src, dest, options);
   try {
-    copyLikeNow(checkCall(src, dest, rules, filter));
+    copyLikeNow(call);
   } catch (error) {
     throw fsExtraError(error);
   }
@@ -80,19 +76,20 @@ async function copyAll(
   dest: PathLike,
   options?: CopyOptions | CopyFilterSync,
 ): Promise<void> {
-  const { rules, filter } = checkOptions(options);
+  const call = callOf(src, dest, options);
   try {
-    await copyLike(checkCall(src, dest, rules, filter));
+    await copyLike(call);
   } catch (error) {
     throw fsExtraError(error);
   }
 }
 
-/** fs-extra checks no types: what is truthy is set. */
-function checkOptions(given: CopyOptions | CopyFilterSync = {}): {
-  rules: Rules;
-  filter: NonNullable<Parameters<typeof checkCall>[3]> | undefined;
-} {
+/** fs-extra checks no types of options: truthy values are set. */
+function callOf(
+  src: PathLike,
+  dest: PathLike,
+  given: CopyOptions | CopyFilterSync | undefined,
+): Call {
   const options: CopyOptions = typeof given === 'function' ? { filter: given } : (given ?? {});
   const clobber = 'clobber' in options ? Boolean(options.clobber) : true;
   const rules: Rules = {
@@ -105,5 +102,5 @@ function checkOptions(given: CopyOptions | CopyFilterSync = {}): {
     verbatimSymlinks: true,
     clone: false,
   };
-  return { rules, filter: options.filter || undefined };
+  return checkCall(src, dest, rules, options.filter || undefined);
 }

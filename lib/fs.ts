@@ -3,7 +3,7 @@
  * are Node's. docs/fs.md lists the differences.
  */
 import type { CopyOptions, CopySyncOptions } from 'node:fs';
-import { type Call, checkCall, copyLike, copyLikeNow } from './node-cp/copy.js';
+import { type Call, callBack, checkCall, copyLike, copyLikeNow } from './node-cp/copy.js';
 import { nodeError } from './node-cp/errors.js';
 import { checkCallback, checkOptions, rulesOf } from './node-cp/options.js';
 import type { PathLike } from './types.js';
@@ -28,10 +28,7 @@ export function cp(
 ): void {
   const [given, done] = typeof options === 'function' ? [undefined, options] : [options, callback];
   checkCallback(done);
-  copy(callOf(source, destination, given)).then(
-    () => process.nextTick(done, null, undefined),
-    (error: unknown) => process.nextTick(done, error),
-  );
+  callBack(copy(callOf(source, destination, given)), done);
 }
 
 /** fs.cpSync(): copies on the calling thread, and calls `filter` there. `filter` must not return a promise. */

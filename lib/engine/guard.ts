@@ -1,6 +1,6 @@
 /** Checks that need the selection: DEST within SRC, and a mirror of another repository. */
 import { promises, type BigIntStats as Stats } from 'node:fs';
-import { refuse } from '../errors.js';
+import { reasons, refuse } from '../errors.js';
 import type { Request } from '../request/options.js';
 import { verdicts } from '../selection/index.js';
 import { join, trimSlashes } from '../walk/paths.js';
@@ -28,7 +28,7 @@ export async function refuseBySelection(
     const [src, dest] = [shown.src(root.src), shown.dest(root.dest)];
     const verdict = root.inside && (await answers.verdictOn(root, root.inside, 'directory'));
     if (verdict) {
-      const why = 'the destination is inside the source; exclude it to copy everything else';
+      const why = `${reasons.inside}; exclude it to copy everything else`;
       throw refuse('ERR_FS_CP_EINVAL', why, src, dest);
     }
     const deletes = (request.mirror || request.atomic) && !request.compares;

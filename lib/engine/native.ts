@@ -147,10 +147,10 @@ export const entryKinds = [
   'socket',
 ] as const satisfies EntryKind[];
 
-/** In the order of Instead in binding/src/engine/base/request.h. */
 /** In the order of the engine's enum Like. */
 export const likes = ['fastcp', 'node', 'fs-extra'] as const;
 export type Like = (typeof likes)[number];
+/** In the order of Instead in binding/src/engine/base/request.h. */
 export const insteadModes = ['copy', 'hardLink', 'symlink'] as const;
 
 /** In the order of Backup in the same file. */

@@ -4,7 +4,7 @@ import { EventQueue } from '../engine/events.js';
 import { Report } from '../engine/result.js';
 import type { Request } from '../request/options.js';
 import type { PathLike } from '../types.js';
-import { run, runNow } from '../walk/steps.js';
+import { run, runNow, type Steps, step } from '../walk/steps.js';
 import {
   checkBeginning,
   checkEntries,
@@ -39,38 +39,39 @@ export function checkCall(
   return { src, dest, rules, filter, request: isEmpty ? undefined : request };
 }
 
-/** fs.cp asks the filter about SRC before it looks at SRC, fs-extra afterwards. */
-const asksFirst = ({ rules: { like } }: Call): boolean => like === 'node';
-
 export async function copyLike(call: Call): Promise<void> {
-  const { src, dest, rules, filter, request } = call;
-  const isRefused = async (): Promise<boolean> =>
-    filter !== undefined && !(await filter(pathText(src), pathText(dest)));
-  if (asksFirst(call) && (await isRefused())) return;
-  if (!request) {
-    await run(refuseEmptyPath(src, dest, rules));
-    return;
-  }
-  const found = await run(checkEntries(request, rules));
-  if (!asksFirst(call) && (await isRefused())) return;
-  await run(checkBeginning(request, found, rules));
-  if (filter) request.filter = filterBelow(filter, src, dest);
-  await runCopy(request, new EventQueue(), new Report(request.warnings));
+  const request = await run(prepare(call));
+  if (request) await runCopy(request, new EventQueue(), new Report(request.warnings));
 }
 
 /** Does the same on the calling thread. The filter must not return a promise. */
 export function copyLikeNow(call: Call): void {
-  const { src, dest, rules, request } = call;
-  const filter = call.filter && synchronous(call.filter);
-  const isRefused = (): boolean => filter !== undefined && !filter(pathText(src), pathText(dest));
-  if (asksFirst(call) && isRefused()) return;
-  if (!request) {
-    runNow(refuseEmptyPath(src, dest, rules));
-    return;
-  }
-  const found = runNow(checkEntries(request, rules));
-  if (!asksFirst(call) && isRefused()) return;
-  runNow(checkBeginning(request, found, rules));
+  const request = runNow(prepare({ ...call, filter: call.filter && synchronous(call.filter) }));
+  if (request) runCopyNow(request);
+}
+
+/** Returns undefined if the filter refuses SRC. fs.cp asks it before it looks at SRC, fs-extra afterwards. */
+function* prepare({ src, dest, rules, filter, request }: Call): Steps<Request | undefined> {
+  const ask = (): boolean | Promise<boolean> => !filter || filter(pathText(src), pathText(dest));
+  const isTaken = (): Steps<boolean> =>
+    step(
+      async () => ask(),
+      () => ask() as boolean,
+    );
+  const asksFirst = rules.like === 'node';
+  if (asksFirst && !(yield* isTaken())) return undefined;
+  if (!request) return yield* refuseEmptyPath(src, dest, rules);
+  const found = yield* checkEntries(request, rules);
+  if (!asksFirst && !(yield* isTaken())) return undefined;
+  yield* checkBeginning(request, found, rules);
   if (filter) request.filter = filterBelow(filter, src, dest);
-  runCopyNow(request);
+  return request;
+}
+
+/** Calls a callback of Node's form when a promise has settled, outside of the promise. */
+export function callBack(copied: Promise<void>, done: (...args: unknown[]) => void): void {
+  copied.then(
+    () => process.nextTick(done, null, undefined),
+    (error: unknown) => process.nextTick(done, error),
+  );
 }

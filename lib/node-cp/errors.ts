@@ -3,7 +3,7 @@ import { lstatSync, readlinkSync } from 'node:fs';
 import { constants } from 'node:os';
 import path from 'node:path';
 import { getSystemErrorMap } from 'node:util';
-import { CopyError } from '../errors.js';
+import { CopyError, reasons } from '../errors.js';
 
 /** Says why a copy was refused. */
 type Say = (src: string, dest: string) => string;
@@ -13,10 +13,12 @@ interface Refusal {
   title: string;
   errno: 'EEXIST' | 'EINVAL' | 'EISDIR' | 'ENOTDIR';
   node: Say;
-  /** cpSync() has messages of its own, without the other properties. */
-  nodeSync?: Say;
+  /** Makes cpSync()'s message of that of `cp`. Its errors have no other properties. Undefined: as `cp`. */
+  nodeSync?: (text: string, src: string, dest: string) => string;
   fsExtra: Say;
 }
+
+const capitalized = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
 
 /** Codes that have one reason. */
 const refusals: Record<string, Refusal | undefined> = {
@@ -24,14 +26,14 @@ const refusals: Record<string, Refusal | undefined> = {
     title: 'Cannot overwrite non-directory with directory',
     errno: 'EISDIR',
     node: (src, dest) => `cannot overwrite non-directory ${dest} with directory ${src}`,
-    nodeSync: (src, dest) => `Cannot overwrite non-directory ${dest} with directory ${src}`,
+    nodeSync: capitalized,
     fsExtra: (src, dest) => `Cannot overwrite non-directory '${dest}' with directory '${src}'.`,
   },
   ERR_FS_CP_NON_DIR_TO_DIR: {
     title: 'Cannot overwrite directory with non-directory',
     errno: 'ENOTDIR',
     node: (src, dest) => `cannot overwrite directory ${dest} with non-directory ${src}`,
-    nodeSync: (src, dest) => `Cannot overwrite directory ${dest} with non-directory ${src}`,
+    nodeSync: capitalized,
     fsExtra: (src, dest) => `Cannot overwrite directory '${dest}' with non-directory '${src}'.`,
   },
   ERR_FS_CP_EEXIST: {
@@ -44,58 +46,52 @@ const refusals: Record<string, Refusal | undefined> = {
     title: 'Cannot copy a FIFO pipe',
     errno: 'EINVAL',
     node: (_src, dest) => `cannot copy a FIFO pipe: ${dest}`,
-    nodeSync: (_src, dest) => `Cannot copy a FIFO pipe: ${dest}`,
+    nodeSync: capitalized,
     fsExtra: (src) => `Cannot copy a FIFO pipe: ${src}`,
   },
   ERR_FS_CP_SOCKET: {
     title: 'Cannot copy a socket file',
     errno: 'EINVAL',
     node: (_src, dest) => `cannot copy a socket file: ${dest}`,
-    nodeSync: (_src, dest) => `Cannot copy a socket file: ${dest}`,
+    nodeSync: capitalized,
     fsExtra: (src) => `Cannot copy a socket file: ${src}`,
   },
   ERR_FS_CP_UNKNOWN: {
     title: 'Cannot copy an unknown file type',
     errno: 'EINVAL',
     node: (_src, dest) => `cannot copy an unknown file type: ${dest}`,
-    nodeSync: (_src, dest) => `Cannot copy an unknown file type: ${dest}`,
+    nodeSync: capitalized,
     fsExtra: (src) => `Unknown file: ${src}`,
   },
   ERR_FS_EISDIR: {
     title: 'Path is a directory',
     errno: 'EISDIR',
     node: (src) => `${src} is a directory (not copied)`,
-    nodeSync: (src) => `Recursive option not enabled, cannot copy a directory: ${src}`,
+    nodeSync: (_text, src) => `Recursive option not enabled, cannot copy a directory: ${src}`,
     fsExtra: (src) => `${src} is a directory (not copied)`, // fs-extra always copies it
   },
   ERR_FS_CP_SYMLINK_TO_SUBDIRECTORY: {
     title: 'Cannot overwrite symlink in subdirectory of self',
     errno: 'EINVAL',
     node: (src, dest) => `cannot overwrite ${targetOf(dest)} with ${targetOf(src)}`,
-    nodeSync: (src, dest) => `cannot overwrite ${targetOf(dest)} with ${targetOf(src)}`,
+    nodeSync: (text) => text,
     fsExtra: (src, dest) => `Cannot overwrite '${readlinkSync(dest)}' with '${readlinkSync(src)}'.`,
   },
 };
 
-/** The reasons of ERR_FS_CP_EINVAL. */
-export const reasons = {
-  same: 'source and destination are the same',
-  inside: 'the destination is inside the source',
-  aboveOld: 'a symlink is above the one that it would replace',
-} as const;
-
 const invalid = { title: 'Invalid src or dest', errno: 'EINVAL' } as const;
+/** The same for the reasons of ERR_FS_CP_EINVAL. */
 const invalidRefusals: Record<string, Refusal | undefined> = {
   [reasons.same]: {
     ...invalid,
     node: () => 'src and dest cannot be the same',
-    nodeSync: (_src, dest) => `src and dest cannot be the same ${dest}`,
+    nodeSync: (text, _src, dest) => `${text} ${dest}`,
     fsExtra: () => 'Source and destination must not be the same.',
   },
   [reasons.inside]: {
     ...invalid,
     node: (src, dest) => `cannot copy ${src} to a subdirectory of self ${dest}`,
-    nodeSync: (src, dest) => `Cannot copy ${src} to a subdirectory of self ${dest}`,
+    nodeSync: capitalized,
     fsExtra: (src, dest) => `Cannot copy '${src}' to a subdirectory of itself, '${dest}'.`,
   },
   [reasons.aboveOld]: {
@@ -147,14 +143,13 @@ class SystemError extends Error {
 export function nodeError(error: unknown, form: 'async' | 'sync'): unknown {
   if (!(error instanceof CopyError)) return error;
   const refusal = refusalOf(error);
-  if (!refusal)
-    return error.errno === undefined ? withoutExtras(error) : systemError(error, targetOf);
+  if (!refusal) return systemError(error, targetOf);
   const { code, path: src = '', dest = '' } = error;
+  const why = refusal.node(src, dest);
   if (form === 'sync' && refusal.nodeSync) {
-    return Object.assign(new Error(refusal.nodeSync(src, dest)), { code });
+    return Object.assign(new Error(refusal.nodeSync(why, src, dest)), { code });
   }
-  const shown = code === 'ERR_FS_EISDIR' ? src : dest;
-  return new SystemError(code, refusal, refusal.node(src, dest), shown);
+  return new SystemError(code, refusal, why, code === 'ERR_FS_EISDIR' ? src : dest);
 }
 
 /** Converts an error to that of fs-extra, whose own errors have no code. */
@@ -162,7 +157,7 @@ export function fsExtraError(error: unknown): unknown {
   if (!(error instanceof CopyError)) return error;
   const refusal = refusalOf(error);
   if (refusal) return new Error(refusal.fsExtra(error.path ?? '', error.dest ?? ''));
-  return error.errno === undefined ? withoutExtras(error) : systemError(error, readlinkSync);
+  return systemError(error, readlinkSync);
 }
 
 /** System calls of the engine that Node makes under another name, and calls that name one path. */
@@ -177,11 +172,17 @@ const calls: Record<string, [name: string, operands: 'src' | 'dest' | 'both'] | 
   symlink: ['symlink', 'both'],
 };
 
-/** Returns Node's error for a failed system call: that of the call which it would have made. */
+/**
+ * Returns Node's error for a failed system call: that of the call which it would have made. `read` returns the target of a
+ * symlink as it would be written. Errors of fastcp's own stay.
+ */
 function systemError(error: CopyError, read: (symlink: string) => string): Error {
   const { code, errno = 0, syscall = '', dest } = error;
   const src = (syscall === 'symlink' ? read(error.path ?? '') : error.path) ?? '';
-  if (code.startsWith('ERR_')) return withoutExtras(error);
+  if (error.errno === undefined || code.startsWith('ERR_')) {
+    delete error.result; // a field of fastcp's own
+    return error;
+  }
   const isDirectory =
     syscall === 'open' && lstatSync(src, { throwIfNoEntry: false })?.isDirectory();
   const [call, operands] =
@@ -194,9 +195,4 @@ function systemError(error: CopyError, read: (symlink: string) => string): Error
   const shown = Object.values(where).map((one) => `'${one}'`);
   const message = `${code}: ${text}, ${call} ${shown.join(' -> ')}`;
   return Object.assign(new Error(message), { errno, code, syscall: call, ...where });
-}
-
-function withoutExtras(error: CopyError): CopyError {
-  delete error.result;
-  return error;
 }

@@ -5,7 +5,7 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { isPromise } from 'node:util/types';
 import type { Like } from '../engine/native.js';
-import { type CopyError, errorOf, invalid, refuse } from '../errors.js';
+import { type CopyError, errorOf, invalid, reasons, refuse } from '../errors.js';
 import { checkRequest, type Request } from '../request/options.js';
 import type { ErrorCode, PathLike } from '../types.js';
 import {
@@ -17,8 +17,7 @@ import {
   trimSlashes,
 } from '../walk/paths.js';
 import type { Steps } from '../walk/steps.js';
-import { existing, statEntry } from '../walk/walk.js';
-import { reasons } from './errors.js';
+import { existing, isSame, statEntry } from '../walk/walk.js';
 
 /** The options that fs.cp and fs-extra have in common, all given. */
 export interface Rules {
@@ -110,7 +109,7 @@ export interface Found {
 }
 
 /**
- * Refuses what Node and fs-extra refuse before they look inside, in the same order. The engine's own rules follow.
+ * Applies the rules of Node and fs-extra for the two paths, in the same order. The engine applies those for entries.
  */
 export function* checkEntries(request: Request, { recursive }: Rules): Steps<Found> {
   const slash = endsInSlash(request.dest);
@@ -138,13 +137,11 @@ export function* checkEntries(request: Request, { recursive }: Rules): Steps<Fou
   }
   const inside = found.isDirectory() && (yield* findInside(found, from, dest, to));
   if (inside) throw no('ERR_FS_CP_EINVAL', reasons.inside, inside);
-  if (found.isDirectory() && !recursive) {
-    throw no('ERR_FS_EISDIR', 'the source is a directory, and recursive is not set');
-  }
+  if (found.isDirectory() && !recursive) throw notRecursive(from, to);
   return { src: found, dest: there, slash, from, to };
 }
 
-/** Refuses what Node and fs-extra refuse when they begin to copy, after the filter of fs-extra. */
+/** Applies the rules for the beginning of the copy, which come after the filter of fs-extra. */
 export function* checkBeginning(request: Request, found: Found, { like }: Rules): Steps<void> {
   const { src, dest: there, slash, from, to } = found;
   if (slash && !there && !src.isDirectory()) {
@@ -196,10 +193,6 @@ function* findInside(
   return undefined;
 }
 
-function isSame(a: BigIntStats, b: BigIntStats): boolean {
-  return a.dev === b.dev && a.ino === b.ino;
-}
-
 /** Throws the error of a call with an empty path, as the system would. */
 export function* refuseEmptyPath(
   src: PathLike,
@@ -213,5 +206,9 @@ export function* refuseEmptyPath(
   const found = yield* statEntry(Buffer.from(from), dereference, from);
   if (!found.isDirectory()) throw no('copyfile');
   if (recursive) throw no('mkdir');
-  throw refuse('ERR_FS_EISDIR', 'the source is a directory, and recursive is not set', from, to);
+  throw notRecursive(from, to);
+}
+
+function notRecursive(from: string, to: string): CopyError {
+  return refuse('ERR_FS_EISDIR', 'the source is a directory, and recursive is not set', from, to);
 }

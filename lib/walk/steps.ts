@@ -41,7 +41,8 @@ export function runNow<T>(steps: Steps<T>): T {
   return next.value;
 }
 
-function* step<T>(wait: () => Promise<T>, now: () => T): Steps<T> {
+/** One step: `wait()` in the asynchronous form, `now()` in the other. */
+export function* step<T>(wait: () => Promise<T>, now: () => T): Steps<T> {
   return (yield { wait, now }) as T;
 }
 

@@ -2,7 +2,7 @@
 import type { BigIntStats } from 'node:fs';
 import { constants, homedir } from 'node:os';
 import type { NativeRoot } from '../engine/native.js';
-import { CopyError, errorOf, invalidValue, refuse } from '../errors.js';
+import { CopyError, errorOf, invalidValue, reasons, refuse } from '../errors.js';
 import type { Request } from '../request/options.js';
 import type { EntryKind } from '../types.js';
 import { namesDescriptor, openedPath } from './descriptor.js';
@@ -157,7 +157,7 @@ function* nameOf(src: Buffer, shown: Shown): Steps<Buffer> {
   throw invalidValue('src', 'a path with a name, to be copied into a directory', shown.src(src));
 }
 
-function isSame(a: BigIntStats, b: BigIntStats): boolean {
+export function isSame(a: BigIntStats, b: BigIntStats): boolean {
   return a.dev === b.dev && a.ino === b.ino;
 }
 
@@ -195,7 +195,7 @@ function* refuseIntoItself(
   const isDirectory = src.isDirectory();
   const there = yield* existing(target, isDirectory);
   if (there && isSame(src, there)) {
-    throw refuse('ERR_FS_CP_EINVAL', 'source and destination are the same', srcPath, destPath);
+    throw refuse('ERR_FS_CP_EINVAL', reasons.same, srcPath, destPath);
   }
   if (there?.isSymbolicLink() && (yield* namesDescriptor(target, false))) {
     const why = 'the destination names an open file descriptor, which fastcp does not replace';
@@ -212,7 +212,7 @@ function* refuseIntoItself(
   // Only the selection, with its rules, shows whether the walk reaches DEST.
   if (selects(request) && !request.atomic && request.like === 'fastcp')
     return [...names, ...missing];
-  const why = 'the destination is inside the source; exclude it to copy everything else';
+  const why = `${reasons.inside}; exclude it to copy everything else`;
   throw refuse('ERR_FS_CP_EINVAL', why, srcPath, destPath);
 }
 
@@ -316,7 +316,7 @@ export function* makeParents(walk: Walk, request: Request): Steps<Buffer> {
     const why = `'${shown.dest(needed)}' is not a directory`;
     throw refuse('ERR_FS_CP_DIR_TO_NON_DIR', why, src, shown.dest(request.dest));
   }
-  // Not any entry: another job may have created the directory since the first look.
+  // Only a symlink is refused: another job may have created a directory since the first look.
   if ((yield* existing(needed, false))?.isSymbolicLink()) {
     const why = `'${shown.dest(needed)}' is a symlink to nothing`;
     throw refuse('ERR_FS_CP_DIR_TO_NON_DIR', why, src, shown.dest(request.dest));

@@ -2,7 +2,7 @@ import { existsSync, readdirSync, writeFileSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { createJobHere, type NativeJob } from '../../lib/engine/native.js';
+import { createJobHere, type NativeJob, type NativeRoot } from '../../lib/engine/native.js';
 import { nativeOptions } from '../../lib/engine/run-engine.js';
 import { copyTree } from '../../lib/index.js';
 import { checkRequest } from '../../lib/request/options.js';
@@ -103,6 +103,12 @@ function randomAnswer(random: Random, entries: number): unknown[] {
   ];
 }
 
+/** A root about whose entries the engine asks. */
+const askedRoot = (src: string, dest: string): NativeRoot => ({
+  ...{ src: Buffer.from(src), dest: Buffer.from(dest), scope: 1 },
+  ...{ followSrc: false, followDest: true, remove: false },
+});
+
 function detached(size: number): Uint8Array {
   const array = new Uint8Array(size);
   structuredClone(array.buffer, { transfer: [array.buffer] });
@@ -121,14 +127,7 @@ test(`answers of anything, seed ${seed}`, { timeout: 600_000 }, async () => {
     (random) => several(random, 4, () => randomAnswer(random, names.length)),
     (answers) => {
       const dest = join(work, `${made++}`);
-      const root = {
-        src: Buffer.from(src),
-        dest: Buffer.from(dest),
-        followSrc: false,
-        followDest: true,
-        remove: false,
-      };
-      const job = createJobHere([{ ...root, scope: 1 }], options);
+      const job = createJobHere([askedRoot(src, dest)], options);
       job.work();
       expect(job.takeQuestions(1 << 20).readUInt32LE(8)).toBe(names.length);
       try {
@@ -158,15 +157,8 @@ test(`answers of anything, seed ${seed}`, { timeout: 600_000 }, async () => {
 test('a verdict of no meaning is refused, for a directory too', async () => {
   const [src, dest] = [join(work, 'one question'), join(work, `${made++}`)];
   await makeTree(src, ['d/']);
-  const root = {
-    src: Buffer.from(src),
-    dest: Buffer.from(dest),
-    followSrc: false,
-    followDest: true,
-    remove: false,
-  };
   const options = nativeOptions(checkRequest(src, dest, {}));
-  const job = createJobHere([{ ...root, scope: 1 }], options);
+  const job = createJobHere([askedRoot(src, dest)], options);
   job.work();
   const id = job.takeQuestions(1 << 20).readUInt32LE(0);
   expect(() => job.answer(id, Uint8Array.of(4), new Uint32Array())).toThrow('does not fit');

@@ -215,7 +215,7 @@ int64_t read_symlink(const Handle& directory, const char* name, char* target, si
                      LinkKind& kind);
 int make_symlink(const Handle& directory, const char* name, const char* target, LinkKind kind);
 
-/** Creates a FIFO or device node like `source`, or an empty file. `mode` is subject to umask and default ACLs. */
+/** Creates a FIFO or device node like `source`. `mode` is subject to umask and default ACLs. */
 int make_special(const Handle& directory, const char* name, const Stat& source, uint32_t mode);
 
 /**

@@ -68,9 +68,11 @@ inline constexpr const char* kUnknownInDest = "unknown in dest";
 inline constexpr const char* kAppendOnly = "append-only";
 /** The content that was read back differs from the content that was written. */
 inline constexpr const char* kVerify = "verify";
-/** Rules of fs.cp and fs-extra: both entries are one file, or a symlink leads above or below the old one. */
+/** Rule of fs.cp and fs-extra: both entries are one file. */
 inline constexpr const char* kSameEntry = "same entry";
+/** Rule of fs.cp and fs-extra: a symlink leads above the target of the symlink in DEST. */
 inline constexpr const char* kAboveOld = "above old";
+/** Rule of fs.cp and fs-extra: a symlink leads below the target of the symlink in DEST. */
 inline constexpr const char* kSubdirectory = "subdirectory";
 /** A directory of DEST is SRC itself. */
 inline constexpr const char* kSourceInDest = "source in dest";

@@ -117,7 +117,11 @@ void copy_special(Worker& worker, const DirectoryUse& use, Names names, Kind kin
   const uint32_t mode = file_creation_mode(options.preserve, directory, stat, {});
   const bool made = make_at_once(
       worker, directory, names, kind, "mknod",
-      [&](const char* name) { return platform::make_special(directory.dst(), name, stat, mode); },
+      [&](const char* name) {
+        platform::Handle file;
+        return kind == Kind::file ? platform::create_file(directory.dst(), name, mode, file)
+                                  : platform::make_special(directory.dst(), name, stat, mode);
+      },
       [&](const char* name) { return settle_other(worker.engine, directory, names, stat, name); });
   if (!made) return;
   worker.count(kind == Kind::file ? Count::files : Count::special);

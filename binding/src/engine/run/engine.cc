@@ -222,6 +222,10 @@ bool Engine::is_final(int error, const Directory* where) const {
 
 bool Engine::fail(Problem problem, const Directory* where) {
   const bool final = is_final(problem.error, where);
+  return add_error(std::move(problem), final);
+}
+
+bool Engine::add_error(Problem problem, bool final) {
   errors.add(std::move(problem));
   if (options.reporting.stop_on_error || final) stop();
   return false;
@@ -230,19 +234,12 @@ bool Engine::fail(Problem problem, const Directory* where) {
 bool Engine::lose(const Directory& directory, Names names, Loss loss, int error,
                   const char* operation) {
   error = error < 0 ? -error : error;
-  std::string path = directory.src_path(names.src), dest = directory.dst_path(names.dst);
-  if (options.reporting.strict || !is_loss(loss, error)) {
-    // No room for an attribute does not mean that the disk is full.
-    const bool is_attribute = loss == Loss::xattrs || loss == Loss::acls;
-    if (is_attribute && is_loss(loss, error)) {
-      errors.add({error, operation, std::move(path), std::move(dest)});
-      if (options.reporting.stop_on_error) stop();
-      return false;
-    }
-    return fail({error, operation, std::move(path), std::move(dest)}, &directory);
-  }
+  Problem problem{error, operation, directory.src_path(names.src), directory.dst_path(names.dst)};
+  if (!is_loss(loss, error)) return fail(std::move(problem), &directory);
+  // ENOSPC: no room for an attribute does not mean that the disk is full.
+  if (options.reporting.strict) return add_error(std::move(problem), false);
   if (loss == Loss::xattrs || loss == Loss::acls) has_lost_attributes = true;
-  losses.add(loss, {error, operation, std::move(path), std::move(dest)});
+  losses.add(loss, std::move(problem));
   return true;
 }
 

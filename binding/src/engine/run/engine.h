@@ -233,6 +233,7 @@ class Engine : private DirectoryOwner {
   friend class Worker;
 
   bool is_final(int error, const Directory* where) const;
+  bool add_error(Problem problem, bool final);
   void out_of_memory();
   void finish(Directory& directory) override;
 

@@ -382,10 +382,6 @@ void copy_open_directory(Worker& worker, DirectoryUse directory, Scope scope) {
   listing.run(worker);
 }
 
-}  // namespace
-
-namespace {
-
 Follow follow_root(const Engine& engine, const Root& root) {
   return root.follow_src ? Follow::yes : engine.options.traversal.follow();
 }

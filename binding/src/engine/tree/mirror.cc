@@ -174,6 +174,25 @@ class Removal final : public DirectoryEnd {
   const Kind kind_to_copy_after_removal_;
 };
 
+/**
+ * Looks whether the copy of SRC's entry would fail, before the directory of its name is removed.
+ * Otherwise nothing would be left there. Reports that and returns false.
+ */
+bool can_be_copied(Worker& worker, const Directory& parent, Names names, Kind kind) {
+  if (kind == Kind::unknown) return true;  // SRC has no entry of that name
+  Engine& engine = worker.engine;
+  if (leads_into(engine, parent, names)) return worker.fail(parent, names, EINVAL, kSameFile);
+  if (kind != Kind::file) return true;
+  Handle src;
+  bool without_atime = true;
+  const int error = worker.with_descriptor([&] {
+    return platform::open_source_file(parent.src(), names.src, engine.options.traversal.follow(),
+                                      without_atime, src);
+  });
+  // EAGAIN: another process has a lease
+  return error == 0 || error == -EAGAIN || worker.fail(parent, names, error, "open");
+}
+
 }  // namespace
 
 bool is_mirrored(const Engine& engine, const Directory& directory) {
@@ -266,28 +285,9 @@ void RemoveDirectoryTask::run(Worker& worker) {
     fail(engine, *parent, name.c_str(), error, "open");
     return;
   }
-  const Names names{name.c_str(), name.c_str()};
-  const bool may_lead = kind_to_copy_after_removal == Kind::symlink ||
-                        engine.options.traversal.dereference;  // the target is copied
-  if (kind_to_copy_after_removal != Kind::unknown && may_lead &&
-      leads_into(engine, *parent, names)) {
+  if (!can_be_copied(worker, *parent, {name.c_str(), name.c_str()}, kind_to_copy_after_removal)) {
     parent->kept = true;
-    worker.fail(*parent, names, EINVAL, kSameFile);
     return;
-  }
-  if (kind_to_copy_after_removal == Kind::file) {
-    // A file that cannot be read would leave nothing in the place of the directory.
-    Handle src;
-    bool without_atime = true;
-    const int error = worker.with_descriptor([&] {
-      return platform::open_source_file(parent->src(), name.c_str(),
-                                        engine.options.traversal.follow(), without_atime, src);
-    });
-    if (error < 0 && error != -EAGAIN) {  // EAGAIN: another process has a lease
-      parent->kept = true;
-      worker.fail(*parent, names, error, "open");
-      return;
-    }
   }
   engine.directories.make_room();
   Doomed doomed;

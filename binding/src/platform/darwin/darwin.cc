@@ -170,10 +170,6 @@ int open_entry(const Handle& directory, const char* name, Follow follow, Handle&
 }
 
 int make_special(const Handle& directory, const char* name, const Stat& source, uint32_t mode) {
-  if (source.kind == Kind::file) {
-    Handle file;
-    return create_file(directory, name, mode, file);
-  }
   if (source.kind != Kind::fifo) return -EOPNOTSUPP;
   // macOS 13 has it. A plain reference would prevent loading the addon on older systems.
   using MakeFifo = int (*)(int, const char*, mode_t);

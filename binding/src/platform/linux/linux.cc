@@ -278,7 +278,6 @@ int make_special(const Handle& directory, const char* name, const Stat& source, 
     case Kind::fifo: type = S_IFIFO; break;
     case Kind::character_device: type = S_IFCHR; break;
     case Kind::block_device: type = S_IFBLK; break;
-    case Kind::file: type = S_IFREG; break;
     default: return -EINVAL;
   }
   return check(
