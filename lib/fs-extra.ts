@@ -7,7 +7,7 @@ import { fsExtraError } from './node-cp/errors.js';
 import type { Rules } from './node-cp/request.js';
 import type { PathLike } from './types.js';
 
-/** Every option may be absent or `undefined`. */
+/** Every option may be absent. As in fs-extra, `undefined` counts as `false`. */
 export interface CopyOptionsSync {
   /** Copy the targets of symlinks. Default `false`. */
   dereference?: boolean | undefined;

@@ -306,7 +306,7 @@ export interface CopyResult extends CopyCounters {
  * - `ERR_FS_CP_DIR_TO_NON_DIR`: Something else of DEST is in the way of a directory.
  * - `ERR_FS_CP_EINVAL`: SRC and DEST are the same; DEST is inside SRC and not excluded; a directory of DEST is SRC; a symlink
  *   of SRC leads to the entry that it would replace; or two sources have the same last name.
- * - `ERR_FS_CP_SYMLINK_TO_SUBDIRECTORY`: A symlink to the source would be replaced by one to a directory in it.
+ * - `ERR_FS_CP_SYMLINK_TO_SUBDIRECTORY`: A symlink of DEST would be replaced by one to a directory below its target.
  * - `ERR_FS_CP_FIFO_PIPE`: A FIFO; `fastcp/fs` only.
  * - `ERR_FS_CP_SOCKET`: SRC itself is a socket; in `fastcp/fs` also a socket in SRC.
  * - `ERR_FS_CP_UNKNOWN`: An entry of no known kind.

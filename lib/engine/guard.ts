@@ -36,7 +36,7 @@ export async function refuseBySelection(
     for (const name of repositories.map((one) => Buffer.from(one))) {
       const there = await lookup(root.dest, name, request.dryRun);
       if (!there) continue;
-      const own = await run(existing(join(root.src, name), false));
+      const own = await run(existing(join(root.src, name), request.dereference));
       const kind = there.isDirectory() ? 'directory' : 'file';
       const verdict = await answers.verdictOn(root, [name], kind);
       const keepsExcluded = request.mirror && !request.deleteExcluded;
@@ -102,7 +102,7 @@ async function lookup(
   try {
     await promises.chmod(directory, mode | 0o700);
   } catch {
-    return undefined; // nor can the copy
+    return undefined; // the copy cannot look into it either
   }
   try {
     return await look();

@@ -135,7 +135,7 @@ export function* checkEntries(request: Request, { recursive }: Rules): Steps<Fou
   if (there?.isDirectory() && !found.isDirectory()) {
     throw no('ERR_FS_CP_NON_DIR_TO_DIR', 'the destination is a directory');
   }
-  const inside = found.isDirectory() && (yield* findInside(found, from, dest, to));
+  const inside = found.isDirectory() && (yield* findInside(found, src, dest, to));
   if (inside) throw no('ERR_FS_CP_EINVAL', reasons.inside, inside);
   if (found.isDirectory() && !recursive) throw notRecursive(from, to);
   return { src: found, dest: there, slash, from, to };
@@ -179,16 +179,16 @@ function* statIfThere(
 
 /** Returns DEST, or the parent of DEST, that lies directly in SRC; the text of the paths decides first. */
 function* findInside(
-  src: BigIntStats,
-  from: string,
+  found: BigIntStats,
+  src: Buffer,
   dest: Buffer,
   to: string,
 ): Steps<string | undefined> {
-  const below = path.relative(from, to);
+  const below = path.relative(src.toString('latin1'), dest.toString('latin1')); // as bytes
   if (below !== '..' && !below.startsWith(`..${path.sep}`) && !path.isAbsolute(below)) return to;
   for (let at = dest; !isRoot(at); at = directoryOf(at)) {
     const parent = yield* existing(directoryOf(at), true);
-    if (parent && isSame(src, parent)) return at === dest ? to : showPath(at);
+    if (parent && isSame(found, parent)) return at === dest ? to : showPath(at);
   }
   return undefined;
 }

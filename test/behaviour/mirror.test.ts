@@ -818,6 +818,15 @@ describe('a repository of DEST is kept or replaced by that of SRC, never just de
     return inSrc ? 'new' : 'refused';
   };
 
+  test('a symlink to a repository is one, with dereference', async () => {
+    makeFiles(src, { file: '' });
+    makeFiles(join(src, '../real'), { HEAD: 'new' });
+    symlinkSync('../real', join(src, '.git'));
+    makeFiles(dest, { '.git/HEAD': 'old' });
+    await mirror({ dereference: true });
+    expect(readFileSync(join(dest, '.git/HEAD'), 'utf8')).toBe('new');
+  });
+
   test.for(cases)('%o, one in SRC: %s', async ([options, inSrc]) => {
     // git ignores only its own directory.
     for (const name of options.gitignore ? ['.git'] : ['.git', '.hg', '.svn']) {

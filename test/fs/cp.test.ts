@@ -170,6 +170,15 @@ describe.each(forms)('%s', (form, copy) => {
     expect(fs.readdirSync(other)).toEqual([]);
   });
 
+  test('names that differ in a byte that is not UTF-8 are two directories', async () => {
+    const [one, two] = [0xff, 0xfe].map((byte) =>
+      Buffer.concat([Buffer.from(join(directory, 'a')), Buffer.from([byte])]),
+    ) as [Buffer, Buffer];
+    fs.renameSync(src, one);
+    await copy(one as unknown as string, two as unknown as string, recursive);
+    expect(fs.readdirSync(two).sort()).toEqual(['directory', 'file']);
+  });
+
   describe('wrong arguments', () => {
     const rows: [name: string, args: [unknown, unknown, unknown?]][] = [
       ['src', [undefined, 'dest']],
