@@ -28,7 +28,7 @@ const commandPackages = [
   'string-width',
   'strip-ansi',
 ];
-const runnerPackages = ['commander', 'echarts', 'tinybench', 'tslib', 'zrender'];
+const runnerPackages = ['commander', 'echarts', 'picomatch', 'tinybench', 'tslib', 'zrender'];
 
 /** Commander loads it for subcommands in files of their own, which we have not; it takes 5 ms. */
 const noChildProcess = {

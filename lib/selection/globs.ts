@@ -1,21 +1,13 @@
 /**
- * Matches globs relative to SRC, segment by segment on the way down. picomatch matches those with braces or
- * groups. A directory has only the globs that can still match below it, so only a name has to be matched.
+ * Matches globs relative to SRC, segment by segment on the way down. A directory has only the globs that can still match below it, so only a name has to be matched.
  */
-import { createRequire } from 'node:module';
-import type Picomatch from 'picomatch';
 import { invalidType, invalidValue } from '../errors.js';
+import { groupMatcher } from './groups.js';
 import { isSimple, simpleMatcher } from './stars.js';
 import { type Verdict, verdicts } from './verdict.js';
 
 const { leave, look, take, takeAll } = verdicts;
 
-/**
- * With more stars in one segment, picomatch takes too long on long names, because each star tries all places.
- */
-const mostStars = 3;
-/** The same for braces and groups. */
-const mostGroups = 8;
 /** The maximum number of paths from braces with slashes. */
 const mostPaths = 1000;
 
@@ -90,45 +82,18 @@ function parseGlob(source: unknown, option: string): Glob[] {
 }
 
 function parseSegment(segment: string, refuse: (expected: string) => Error): Segment {
-  if (!/[\\*?[\](){}!+@|^$]/.test(segment)) return (name) => name === segment;
-  if (isSimple(segment)) {
-    const matches = simpleMatcher(segment);
-    // Also matches the segment literally, because people use names such as `[id].ts`.
-    if (matches) return (name) => name === segment || matches(name);
-    throw refuse(
-      'a glob that parses: its brackets closed, without a slash in them and with known classes, and no backslash at its end',
-    );
-  }
-  const count = (what: RegExp): number => segment.replace(/\\./g, '').match(what)?.length ?? 0;
-  // A repeated group costs as much as a star.
-  if (count(/\*|\+\(/g) > mostStars || count(/[({]/g) > mostGroups) {
-    throw refuse(
-      `a glob with at most ${mostStars} stars and ${mostGroups} groups where there are braces or groups`,
-    );
-  }
-  try {
-    // With `s` names may contain line breaks. Without `posix` brackets would treat '!' as a character.
-    const options = { dot: true, strictBrackets: true, posix: true, flags: 's' };
-    const pattern = picomatch().makeRe(segment, options);
-    return (name) => name === segment || pattern.test(name);
-  } catch (error) {
-    const { message } = error as Error;
-    const why = message.charAt(0).toLowerCase() + message.slice(1);
-    throw refuse(`a glob that parses, its brackets closed and without a slash in them (${why})`);
-  }
-}
-
-let loaded: typeof Picomatch | undefined;
-
-/** Loaded by the first glob: it takes 5 ms, and most copies have no glob. */
-function picomatch(): typeof Picomatch {
-  loaded ??= createRequire(import.meta.url)('picomatch/posix.js') as typeof Picomatch;
-  return loaded;
+  if (!/[\\*?[({]/.test(segment)) return (name) => name === segment;
+  const matches = isSimple(segment) ? simpleMatcher(segment) : groupMatcher(segment);
+  // Also matches the segment literally, because people use names such as `[id].ts`.
+  if (matches) return (name) => name === segment || matches(name);
+  throw refuse(
+    'a glob that parses: its brackets, braces and groups closed, without a slash in brackets and groups, with known classes, ranges of at most 1000, at most 100 groups inside each other, and no backslash at its end',
+  );
 }
 
 /**
- * Expands `{a/b,c}/d` to `a/b/d` and `c/d`. picomatch handles braces without a slash. Returns undefined if
- * there are too many.
+ * Expands `{a/b,c}/d` to `a/b/d` and `c/d`. Braces without a slash stay: see groups.ts. Returns undefined if there are
+ * too many.
  */
 function withoutSlashesInBraces(glob: string): string[] | undefined {
   const paths: string[] = [];

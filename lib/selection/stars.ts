@@ -1,9 +1,9 @@
-/** Matches a segment of a glob that has only `*`, `?`, classes in brackets and escapes. */
+/** Matches a segment of a glob that has only `*`, `?`, classes in brackets and escapes. For others see groups.ts. */
 import { anyOne, matchesSegment, parseWildcard, type Segment, star } from './wildmatch.js';
 
-/** Returns whether a segment has no other syntax of picomatch: braces, groups, and `!` at the start. */
+/** Returns whether a segment has neither braces nor groups. */
 export function isSimple(segment: string): boolean {
-  return !/^!|[(){}|]/.test(segment);
+  return !/[({]/.test(segment);
 }
 
 /**

@@ -101,7 +101,7 @@ const classes: Record<string, RegExp> = {
 };
 
 /** A set of character codes. */
-class CharacterSet {
+export class CharacterSet {
   /** Those below 256, and ranges of the others. */
   #low = new Uint8Array(256);
   #ranges: [from: number, to: number][] = [];
@@ -126,7 +126,7 @@ class CharacterSet {
 }
 
 /** Parses the text between brackets, from behind the first one. */
-function parseClass(
+export function parseClass(
   pattern: string,
   start: number,
   fold: boolean,

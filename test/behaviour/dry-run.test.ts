@@ -13,7 +13,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { copyTree } from '../../lib/index.js';
+import { CopyError, copyTree } from '../../lib/index.js';
 import type { CopyOptions } from '../../lib/types.js';
 import { Random } from '../selection/support/random.js';
 import { workDirectory } from '../support/work.js';
@@ -76,9 +76,15 @@ async function outcomeOf(src: string, dest: string, options: CopyOptions) {
     entries: true,
   });
   const entries: string[] = [];
-  for await (const event of job) {
-    if (event.type !== 'entry') continue;
-    entries.push(`${event.action} ${event.kind} ${event.path} -> ${event.dest}`);
+  try {
+    for await (const event of job) {
+      if (event.type !== 'entry') continue;
+      entries.push(`${event.action} ${event.kind} ${event.path} -> ${event.dest}`);
+    }
+  } catch (error) {
+    // A selection that leaves nothing of SRC, while a mirror would delete.
+    if (!(error instanceof CopyError)) throw error;
+    return { entries, refused: error.message };
   }
   const { durationMs, methods, errors, ...counters } = await job;
   const failed = errors.map(({ code, path, dest: to }) => `${code} ${path} -> ${to}`);

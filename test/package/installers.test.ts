@@ -34,7 +34,7 @@ describe.skipIf(!installed)('installed by', () => {
 
   beforeAll(() => {
     tarball = packFastcp(temp);
-    const dependencies = ['node-gyp-build', 'picomatch'].map((name) => {
+    const dependencies = ['node-gyp-build'].map((name) => {
       return [name, `file:${pack(temp, join(root, 'node_modules', name))}`] as const;
     });
     overrides = Object.fromEntries(dependencies);
