@@ -5,10 +5,10 @@ import { execFileSync } from 'node:child_process';
 import * as fs from 'node:fs';
 import path from 'node:path';
 
-const [, , work, ours, theirs, first, last] = process.argv;
-const own = await import(ours);
-const isNode = theirs === 'node:fs';
-const other = isNode ? fs : (await import(theirs)).default;
+const [, , work, oursFile, theirsFile, first, last] = process.argv;
+const own = await import(oursFile);
+const isNode = theirsFile === 'node:fs';
+const other = isNode ? fs : (await import(theirsFile)).default;
 const copiers = isNode
   ? { theirs: other.promises.cp, asynchronous: own.promises.cp, synchronous: own.cpSync }
   : { theirs: other.copy, asynchronous: own.copy, synchronous: own.copySync };
@@ -109,19 +109,45 @@ function snapshot(root, below = '', found = {}) {
   return found;
 }
 
-async function outcome(seed, copy) {
+/** Returns whether an entry is `only`, in it, or on the way to it. */
+const isWithin = (only, below) =>
+  below === '' || `${only}/`.startsWith(`${below}/`) || below.startsWith(`${only}/`);
+
+/**
+ * The entry that an error names: by its paths, or as fs-extra does in its message, which has the targets of both
+ * symlinks if the entry is one.
+ */
+function entryOf({ path: from, dest: to, message }, before) {
+  const quoted = [...message.matchAll(/'([^']+)'/g)].map(([, one]) => one);
+  const targets = quoted.map((one) => `link ${one}`);
+  const symlink = Object.keys(before.src).find((at) => {
+    const [one, other] = [before.src[at], before.dest[at]];
+    return one !== other && targets.includes(one) && targets.includes(other);
+  });
+  if (symlink) return symlink;
+  for (const root of [dest, src]) {
+    const at = [to, from, ...quoted].find((one) => one === root || one?.startsWith(`${root}/`));
+    if (at) return path.relative(root, at);
+  }
+  return from && path.relative(src, from);
+}
+
+/** Copies all of SRC, or only the entry `only`. */
+async function outcome(seed, copy, only) {
   const { options, state } = await prepare(seed);
   const before = { src: snapshot(src), dest: snapshot(dest) };
   const { filter, force, recursive, verbatimSymlinks, ...rest } = options;
   const passed = isNode ? options : { ...rest, overwrite: force, ...(filter && { filter }) };
+  if (only !== undefined) {
+    passed.filter = (from) => (filter?.(from) ?? true) && isWithin(only, path.relative(src, from));
+  }
   let code = 'ok';
   let failed;
   try {
     await copy(src, dest, passed);
   } catch (error) {
     code = error.code ?? `${error.message}`;
-    const at = [error.path, error.dest].find((one) => one?.startsWith(`${dest}/`)) ?? error.path;
-    if (at) failed = path.relative(at.startsWith(dest) ? dest : src, at);
+    failed = entryOf(error, before);
   }
   const shown = { ...rest, force, recursive, verbatimSymlinks };
   const given = { seed, state, options: { ...shown, filtered: filter !== undefined }, before };
@@ -143,7 +169,18 @@ for (let seed = Number(first); seed < Number(last); seed++) {
     call = given;
     outcomes[name] = one;
   }
-  results.push({ ...call, ...outcomes });
+  const { theirs, asynchronous: ours } = outcomes;
+  if (theirs.code !== ours.code && ![theirs.code, ours.code].includes('ok')) {
+    // Which error is the first is a matter of order. But each has the other's for the other's entry.
+    const alone = async (copy, { failed }) => {
+      if (failed === undefined) return undefined;
+      const { given, ...one } = await outcome(seed, async (...args) => copy(...args), failed);
+      return one;
+    };
+    outcomes.theirsAlone = await alone(copiers.theirs, ours);
+    outcomes.oursAlone = await alone(copiers.asynchronous, theirs);
+  }
+  results.push({ ...call, src, ...outcomes });
 }
 execFileSync('rm', ['-rf', work]);
 fs.writeSync(1, JSON.stringify(results));
