@@ -103,6 +103,16 @@ const adopters = {
 
 const chosen = process.argv.length > 2 ? process.argv.slice(2) : Object.keys(adopters);
 const work = mkdtempSync(join(tmpdir(), 'fastcp-adopters-'));
+const copied = join(work, 'copied');
+const hook = join(work, 'hook.cjs');
+// The addon is loaded by the first copy.
+writeFileSync(
+  hook,
+  `const { readFileSync, writeFileSync } = require('node:fs');
+   process.on('exit', () => {
+     if (/fastcp\\.node/.test(readFileSync('/proc/self/maps'))) writeFileSync('${copied}', '');
+   });`,
+);
 try {
   const modules = { unmodified: installed, fastcp: swapAll() };
   console.log(`${'tool'.padEnd(26)}${'unmodified'.padStart(12)}${'with fastcp'.padStart(13)}`);
@@ -131,35 +141,41 @@ function swapAll() {
 function tryOne(name, modules) {
   const { make, command, out } = adopters[name];
   const times = { unmodified: [], fastcp: [] };
-  const projects = {};
+  const listings = new Set();
   for (let round = 0; round < ROUNDS; round++) {
     for (const [which, from] of Object.entries(modules)) {
       // The same path for both, because some tools write it into files.
       const project = join(work, 'project');
-      rmSync(project, { recursive: true, force: true });
+      for (const path of [project, copied]) rmSync(path, { recursive: true, force: true });
       makeProject(project, from);
       make(project);
+      const options = { CI: 'true', NO_COLOR: '1', CAPACITOR_TELEMETRY: '0' };
+      const env = { ...process.env, ...options, NODE_OPTIONS: `--require=${hook}` };
       const began = performance.now();
-      const env = { ...process.env, CI: 'true', NO_COLOR: '1', CAPACITOR_TELEMETRY: '0' };
       execFileSync(process.execPath, command, { cwd: project, env, stdio: ['ignore', 'pipe', 2] });
       times[which].push(performance.now() - began);
       if (!existsSync(join(project, out))) throw new Error(`${name} made no ${out}`);
-      projects[which] = join(work, which.concat('-', name.replace('/', '-')));
-      rmSync(projects[which], { recursive: true, force: true });
-      cpSync(join(project, out), projects[which], { recursive: true, verbatimSymlinks: true });
+      if (existsSync(copied) !== (which === 'fastcp')) {
+        throw new Error(
+          `${name}, ${which}: fastcp ${existsSync(copied) ? 'copied' : 'did not copy'}`,
+        );
+      }
+      listings.add(listingOf(join(project, out)));
     }
   }
-  const listing = 'find . -printf "%p %M %l\\n" | sort; find . -type f -exec cksum {} + | sort';
-  const [a, b] = Object.values(projects).map((cwd) =>
-    execFileSync('sh', ['-c', listing], { cwd, encoding: 'utf8', maxBuffer: 1 << 28 }),
-  );
-  if (a !== b) throw new Error(`${name}: the trees differ`);
+  if (listings.size !== 1) throw new Error(`${name}: the trees differ`);
+  const [a = ''] = listings;
   const entries = a.split('\n').filter((line) => line.startsWith('.')).length;
   const best = (list) => `${Math.round(Math.min(...list))} ms`;
   const [plain, own] = [best(times.unmodified), best(times.fastcp)];
   console.log(
     `${name.padEnd(26)}${plain.padStart(12)}${own.padStart(13)}   ${entries} entries, equal`,
   );
+}
+
+function listingOf(cwd) {
+  const listing = 'find . -printf "%p %M %l\\n" | sort; find . -type f -exec cksum {} + | sort';
+  return execFileSync('sh', ['-c', listing], { cwd, encoding: 'utf8', maxBuffer: 1 << 28 });
 }
 
 /** A project with 2,000 files in 100 directories, a mode, and names with a dot; symlinks only below one of them. */

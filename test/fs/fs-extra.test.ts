@@ -181,12 +181,18 @@ describe.each(forms)('%s', (_form, theirCopy, ourCopy) => {
 test('preserveTimestamps: to the nanosecond, and of symlinks and new directories as well', async () => {
   const directory = join(work, `${number++}`);
   const [src, dest] = [join(directory, 'src'), join(directory, 'dest')];
-  makeFiles(src, { file: 'content' });
-  execFileSync('touch', ['-d', '2001-01-01 00:00:00.123456789', join(src, 'file')]);
+  makeFiles(src, { file: 'content', 'directory/inner': '' });
+  fs.symlinkSync('file', join(src, 'symlink'));
+  const names = ['file', 'symlink', 'directory/inner', 'directory', ''];
+  for (const name of names) {
+    execFileSync('touch', ['-h', '-d', '2001-01-01 00:00:00.123456789', join(src, name)]);
+  }
   await ours.copy(src, dest, { preserveTimestamps: true });
   expect(differences(src, dest)).toEqual([]);
-  const { mtimeNs } = fs.statSync(join(dest, 'file'), { bigint: true });
-  expect(`${mtimeNs}`.slice(-9)).toBe('123456789');
+  for (const name of names) {
+    const { mtimeNs } = fs.lstatSync(join(dest, name), { bigint: true });
+    expect([name, `${mtimeNs}`.slice(-9)]).toEqual([name, '123456789']);
+  }
 });
 
 test('overwrite: false keeps symlinks, which fs-extra replaces', async () => {
