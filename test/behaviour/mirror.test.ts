@@ -716,6 +716,47 @@ describe('a directory of DEST stays if SRC has something of its name that is not
     expect(result.errors).toMatchObject([{ code: 'EACCES', path: join(src, 'name') }]);
     stays();
   });
+
+  test('a device, which an ordinary user may not create', async (context) => {
+    needUser(context);
+    execFileSync('mknod', [join(src, 'name'), 'c', '1', '3']);
+    execFileSync('chown', ['-R', `${USER}`, dest]);
+    const options: CopyOptions = { mirror: true, onError: 'continue' };
+    const { result } = await copyInChild({ src, dest, options }, asUser);
+    expect(result.errors).toMatchObject([{ code: 'EPERM', syscall: 'mknod' }]);
+    stays();
+    expect(readdirSync(dest).sort()).toEqual(['name', 'other']);
+  });
+
+  test('a hard link to a file of a user who does not let others link it', async (context) => {
+    needUser(context);
+    makeFiles(src, { name: 'theirs' });
+    chmodSync(join(src, 'name'), 0o600);
+    execFileSync('chown', ['-R', `${USER}`, dest]);
+    const options: CopyOptions = { mirror: true, hardLink: true, onError: 'continue' };
+    const { result } = await copyInChild({ src, dest, options }, asUser);
+    expect(result.errors[0]).toMatchObject({ code: 'EPERM', syscall: 'link' });
+    stays();
+  });
+});
+
+test.for<[kind: string, options: CopyOptions]>([
+  ['an unreadable file', { hardLink: true }],
+  ['a FIFO', {}],
+  ['a symlink', {}],
+])('%s takes the place of a directory: %o', async ([kind, options], context) => {
+  needUser(context);
+  mkdirSync(src);
+  makeFiles(dest, { 'name/inner': '' });
+  if (kind === 'an unreadable file') makeFiles(src, { name: '' });
+  if (kind === 'a FIFO') execFileSync('mkfifo', [join(src, 'name')]);
+  if (kind === 'a symlink') symlinkSync('nowhere', join(src, 'name'));
+  if (kind === 'an unreadable file') chmodSync(join(src, 'name'), 0o000);
+  execFileSync('chown', ['-hR', `${USER}`, src, dest]);
+  const { error } = await copyInChild({ src, dest, options: { mirror: true, ...options } }, asUser);
+  expect(error).toBeUndefined();
+  expect(readdirSync(dest)).toEqual(['name']);
+  expect(lstatSync(join(dest, 'name')).isDirectory()).toBe(false);
 });
 
 test('with few descriptors, and directories that are empty', async () => {
