@@ -1,0 +1,224 @@
+import { execFileSync } from 'node:child_process';
+import {
+  existsSync,
+  mkdirSync,
+  statSync,
+  symlinkSync,
+  truncateSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { copyTree, doctor } from '../../lib/index.js';
+import { makeFiles } from '../support/trees.js';
+import { hasTool, isRoot, skip, workDirectory } from '../support/work.js';
+
+// File systems on which a copy ends now and then: of other systems, of old disks, in user space, that nobody can write
+// to. docs/doctor.md has the table. The usual ones have tests of their own: filesystems.test.ts.
+
+const work = workDirectory('other-file-systems');
+const src = join(work, 'src');
+const run = (file: string, ...args: string[]): string =>
+  execFileSync(file, args, { stdio: 'pipe', encoding: 'utf8' });
+
+interface Row {
+  needs: string[];
+  /** Makes the image, which has 128 MiB if it exists, and mounts it. */
+  mount: (image: string, directory: string) => void;
+  /** What the file system lacks. */
+  lacks: ('exchange' | 'marks' | 'modes' | 'symlinks')[];
+}
+
+const onLoop =
+  (maker: string[], type: string[] = []) =>
+  (image: string, directory: string): void => {
+    writeFileSync(image, '');
+    truncateSync(image, 128 * 2 ** 20);
+    const [file = '', ...flags] = maker;
+    run(file, ...flags, image);
+    run('mount', ...type, '-o', 'loop', image, directory);
+  };
+
+const rows: Record<string, Row> = {
+  ext2: { needs: ['mkfs.ext2'], mount: onLoop(['mkfs.ext2', '-q', '-F']), lacks: [] },
+  // whole seconds
+  'ext4 with inodes of 128 bytes': {
+    needs: ['mkfs.ext4'],
+    mount: onLoop(['mkfs.ext4', '-q', '-F', '-I', '128']),
+    lacks: [],
+  },
+  'NTFS by ntfs-3g': {
+    needs: ['mkfs.ntfs', 'mount.ntfs-3g'],
+    mount: onLoop(['mkfs.ntfs', '-q', '-F'], ['-t', 'ntfs-3g']),
+    lacks: ['exchange', 'marks', 'modes'],
+  },
+  'exFAT by exfat-fuse': {
+    needs: ['mkfs.exfat', 'mount.exfat-fuse'],
+    mount: onLoop(['mkfs.exfat'], ['-t', 'exfat-fuse']),
+    lacks: ['exchange', 'marks', 'modes', 'symlinks'],
+  },
+  'FUSE without extended attributes': {
+    needs: ['bindfs'],
+    mount: (image, directory) => {
+      mkdirSync(image);
+      run('bindfs', '--xattr-none', image, directory);
+    },
+    lacks: ['exchange', 'marks'],
+  },
+};
+
+const readOnly: Record<string, Row> = {
+  squashfs: {
+    needs: ['mksquashfs'],
+    mount: (image, directory) => {
+      run('mksquashfs', src, image, '-quiet', '-no-progress');
+      run('mount', '-o', 'loop', image, directory);
+    },
+    lacks: [],
+  },
+  erofs: {
+    needs: ['mkfs.erofs'],
+    mount: (image, directory) => {
+      run('mkfs.erofs', image, src);
+      run('mount', '-o', 'loop', image, directory);
+    },
+    lacks: [],
+  },
+};
+
+beforeAll(() => {
+  makeFiles(src, {
+    'a file': 'x',
+    'one/two/three': 'y',
+    empty: '',
+    'large/300 KiB': 'z'.repeat(3e5),
+  });
+  for (let i = 0; i < 100; i++) writeFileSync(join(src, 'one', `${i}`), `${i}`);
+  writeFileSync(join(src, 'script'), '#!/bin/sh\n', { mode: 0o755 });
+  writeFileSync(join(src, 'holes'), 'begin');
+  truncateSync(join(src, 'holes'), 2 ** 20);
+  mkdirSync(join(src, 'nothing'));
+  // Not at a whole second, nor at an even one.
+  utimesSync(join(src, 'a file'), 1_000_000_001.123, 1_000_000_001.123);
+});
+
+/** Mounts a row for the tests of a block. The function that it returns gives the directory, or skips, aloud. */
+function useRow(
+  name: string,
+  { needs, mount }: Row,
+): (context: Parameters<typeof skip>[0]) => string {
+  const directory = join(work, name);
+  const missing = needs.find((tool) => !hasTool(tool));
+  let obstacle = isRoot ? missing && `${missing} is not installed` : 'mounting takes root';
+  beforeAll(() => {
+    if (obstacle) return;
+    mkdirSync(directory);
+    try {
+      mount(`${directory}.image`, directory);
+    } catch (error) {
+      obstacle = `${name} cannot be mounted: ${error}`;
+    }
+  });
+  afterAll(() => {
+    if (!obstacle) run('umount', '-l', directory);
+  });
+  return (context) => (obstacle ? skip(context, obstacle) : directory);
+}
+
+const expectSame = (one: string, other: string): void => {
+  expect(run('diff', '--recursive', '--no-dereference', one, other)).toBe('');
+};
+const listing = (directory: string, format: string): string[] =>
+  run('find', directory, '-printf', `%P ${format}\n`).split('\n').sort();
+
+describe.each(Object.entries(rows))('to %s', (name, row) => {
+  const directoryOf = useRow(name, row);
+  const lacks = (what: Row['lacks'][0]): boolean => row.lacks.includes(what);
+
+  test('what doctor says', async (context) => {
+    const [found] = (await doctor(directoryOf(context))).directories;
+    const works = (what: Row['lacks'][0]): unknown => (lacks(what) ? expect.any(String) : true);
+    expect(found?.can).toMatchObject({
+      exchange: works('exchange'),
+      symlinks: works('symlinks'),
+      marks: works('marks'),
+    });
+  });
+
+  test.for([{}, { preserve: true }])('a copy, twice, %o', async (options, context) => {
+    const dest = join(directoryOf(context), `copy ${Object.keys(options)}`);
+    for (const _ of [1, 2]) {
+      const { warnings } = await copyTree(src, dest, { ...options, verify: true });
+      expect(warnings).toEqual([]);
+      expectSame(src, dest);
+    }
+    if (!lacks('modes')) expect(listing(dest, '%m')).toEqual(listing(src, '%m'));
+    const seconds = '%Ts';
+    if ('preserve' in options) expect(listing(dest, seconds)).toEqual(listing(src, seconds));
+  });
+
+  test.for([{}, { preserve: true }])(
+    'a mirror, twice: nothing is copied again, %o',
+    async (options, context) => {
+      const dest = join(directoryOf(context), `mirror ${Object.keys(options)}`);
+      makeFiles(dest, { extra: '', 'one/extra': '' });
+      const { files } = await copyTree(src, dest, { mirror: true, ...options });
+      expect(await copyTree(src, dest, { mirror: true, ...options })).toMatchObject({
+        files: 0,
+        unchanged: files,
+      });
+      expectSame(src, dest);
+      // The same size, at the same time.
+      makeFiles(dest, { 'one/two/three': 'n' });
+      const { atime, mtime } = statSync(join(src, 'one/two/three'));
+      utimesSync(join(dest, 'one/two/three'), atime, mtime);
+      expect(await copyTree(src, dest, { mirror: true, ...options })).toMatchObject({ files: 1 });
+      expectSame(src, dest);
+    },
+  );
+
+  test('atomic', async (context) => {
+    const dest = join(directoryOf(context), 'atomic');
+    const atomic = lacks('exchange') ? 'two-step' : true;
+    if (lacks('exchange')) {
+      await expect(copyTree(src, dest, { atomic: true })).rejects.toThrow('cannot exchange');
+      expect(existsSync(dest)).toBe(false);
+    }
+    for (const _ of [1, 2]) {
+      await copyTree(src, dest, { atomic });
+      expectSame(src, dest);
+    }
+  });
+
+  test('symlinks', async (context) => {
+    const dest = join(directoryOf(context), 'symlinks');
+    const from = join(work, `symlinks to ${name}`);
+    makeFiles(from, { file: 'x' });
+    symlinkSync('file', join(from, 'symlink'));
+    const copying = copyTree(from, dest, { onError: 'continue' });
+    const { errors } = await copying;
+    if (lacks('symlinks'))
+      expect(errors).toMatchObject([{ syscall: 'symlink', path: join(from, 'symlink') }]);
+    else expectSame(from, dest);
+  });
+});
+
+describe.each(Object.entries(readOnly))('from %s', (name, row) => {
+  const directoryOf = useRow(name, row);
+
+  test.for([
+    { preserve: true },
+    { preserve: true, mirror: true },
+    { atomic: true },
+    { verify: true },
+  ])('%o, twice', async (options, context) => {
+    const from = directoryOf(context);
+    const dest = join(work, `from ${name} ${JSON.stringify(options)}`);
+    for (const _ of [1, 2]) {
+      await copyTree(from, dest, options);
+      expectSame(from, dest);
+      expect(listing(dest, '%m %l')).toEqual(listing(from, '%m %l'));
+    }
+  });
+});
