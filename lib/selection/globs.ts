@@ -100,9 +100,9 @@ function withoutSlashesInBraces(glob: string): string[] | undefined {
   for (const left = [glob]; left.length > 0; ) {
     const next = left.pop() as string;
     const split = splitBraces(next);
+    if (left.length + paths.length + (split?.length ?? 1) > mostPaths) return undefined;
     if (split) left.push(...split.reverse());
     else paths.push(next);
-    if (left.length + paths.length > mostPaths) return undefined;
   }
   return paths;
 }

@@ -14,14 +14,19 @@ type Kind = '@' | '?' | '*' | '+' | '!';
 interface Group {
   kind: Kind;
   alternatives: Sequence[];
+  /** All alternatives by their length, if they are literal: a long range is looked up, not tried. */
+  texts: Map<number, Set<string>> | undefined;
 }
 
 type Sequence = (string | typeof star | typeof anyOne | CharacterSet | Group)[];
 
-/** The places in a name that are reached: 1 before the character of that index, or at the end. */
+/**
+ * The places in a name at which the glob so far can end: `places[i]` is 1 if it can before character i. The last one is
+ * the end of the name.
+ */
 type Places = Uint8Array;
 
-/** How deep groups may be in each other. */
+/** The maximum nesting depth of groups. */
 const mostDepth = 100;
 /** The maximum number of alternatives that a range such as `{1..9}` stands for. */
 const mostInRange = 1000;
@@ -73,7 +78,7 @@ class Parser {
         this.#at += 1;
         const alternatives = this.#alternatives('|', ')');
         if (!alternatives) return undefined;
-        sequence.push({ kind: character as Kind, alternatives });
+        sequence.push(groupOf(character as Kind, alternatives));
       } else if (character === '*') {
         sequence.push(star);
       } else if (character === '?') {
@@ -101,6 +106,17 @@ class Parser {
   }
 }
 
+function groupOf(kind: Kind, alternatives: Sequence[]): Group {
+  const texts = new Map<number, Set<string>>();
+  for (const [text = '', ...more] of alternatives) {
+    if (typeof text !== 'string' || more.length > 0)
+      return { kind, alternatives, texts: undefined };
+    const alike = texts.get(text.length) ?? new Set();
+    texts.set(text.length, alike.add(text));
+  }
+  return { kind, alternatives, texts };
+}
+
 /** Joins the literal characters that follow one another. */
 function joined(sequence: Sequence): Sequence {
   const parts: Sequence = [];
@@ -114,31 +130,41 @@ function joined(sequence: Sequence): Sequence {
 
 /** Braces without a comma are a range or, as in bash, themselves. Returns undefined if a range is too long. */
 function braces(alternatives: Sequence[], inside: string): Sequence | undefined {
-  if (alternatives.length > 1) return [{ kind: '@', alternatives }];
+  if (alternatives.length > 1) return [groupOf('@', alternatives)];
   const range = rangeOf(inside);
   if (range.length > mostInRange) return undefined;
-  if (range.length > 0) return [{ kind: '@', alternatives: range.map((one) => [one]) }];
+  if (range.length > 0) {
+    return [
+      groupOf(
+        '@',
+        range.map((one) => [one]),
+      ),
+    ];
+  }
   return ['{', ...(alternatives[0] ?? []), '}'];
 }
 
 /** Parentheses without `|` are part of many names: `app/(group)/page.tsx`. */
 function parentheses(alternatives: Sequence[]): Sequence {
-  if (alternatives.length > 1) return [{ kind: '@', alternatives }];
+  if (alternatives.length > 1) return [groupOf('@', alternatives)];
   return ['(', ...(alternatives[0] ?? []), ')'];
 }
 
-/** Returns what `1..9`, `01..10` or `a..f` stands for, but not much more than may be. */
+/** Expands `1..9`, `01..10`, `a..f` or `1..9..2`; stops at one more than the maximum. */
 function rangeOf(text: string): string[] {
-  const [, from = '', to = ''] =
-    /^(-?\d{1,15})\.\.(-?\d{1,15})$/.exec(text) ?? /^([a-zA-Z])\.\.([a-zA-Z])$/.exec(text) ?? [];
+  const [, from = '', to = '', by = '1'] =
+    /^(-?\d{1,15})\.\.(-?\d{1,15})(?:\.\.(-?\d{1,15}))?$/.exec(text) ??
+    /^([a-zA-Z])\.\.([a-zA-Z])(?:\.\.(-?\d{1,15}))?$/.exec(text) ??
+    [];
   if (from === '') return [];
+  const step = Math.abs(+by) || 1;
   const isNumber = /\d/.test(from);
   const [first, last] = isNumber ? [+from, +to] : [from.charCodeAt(0), to.charCodeAt(0)];
-  const [least, most] = [Math.min(first, last), Math.max(first, last)];
+  const count = Math.floor(Math.abs(last - first) / step) + 1;
   const isPadded = [from, to].some((end) => /^-?0\d/.test(end));
   const width = isPadded ? Math.max(from.length, to.length) : 0;
-  return Array.from({ length: Math.min(most - least, mostInRange) + 1 }, (_, index) => {
-    const value = least + index;
+  return Array.from({ length: Math.min(count, mostInRange + 1) }, (_, index) => {
+    const value = first + (first < last ? 1 : -1) * step * index;
     if (!isNumber) return String.fromCharCode(value);
     const sign = value < 0 ? '-' : '';
     return sign + String(Math.abs(value)).padStart(width - sign.length, '0');
@@ -149,7 +175,7 @@ function rangeOf(text: string): string[] {
 class Matcher {
   #name: string;
   /** The places that the alternatives of a repeated or negated group lead to, by the place where one begins. */
-  #known: Map<Sequence[], Places[]> | undefined;
+  #known: Map<Group, Places[]> | undefined;
 
   constructor(name: string) {
     this.#name = name;
@@ -163,9 +189,9 @@ class Matcher {
         const least = reached.indexOf(1);
         if (least >= 0) reached.fill(1, least);
       } else if (typeof part === 'string') {
-        reached = this.#behind(part, reached);
+        reached = this.#behindText(part, reached);
       } else if (typeof part === 'object' && 'kind' in part) {
-        reached = this.#through(part, reached);
+        reached = this.#behindGroup(part, reached);
       } else {
         reached = this.#behindOne(part, reached);
       }
@@ -173,7 +199,7 @@ class Matcher {
     return reached;
   }
 
-  #behind(text: string, places: Places): Places {
+  #behindText(text: string, places: Places): Places {
     const reached = new Uint8Array(places.length);
     const name = this.#name;
     for (let at = name.indexOf(text); at >= 0; at = name.indexOf(text, at + 1)) {
@@ -191,27 +217,53 @@ class Matcher {
     return reached;
   }
 
-  #through({ kind, alternatives }: Group, places: Places): Places {
-    const isOptional = kind === '?' || kind === '*';
-    if (kind === '@' || kind === '?') return this.#once(alternatives, places, isOptional);
-    const reached = isOptional ? new Uint8Array(places) : new Uint8Array(places.length);
-    const repeats = kind !== '!';
-    const begun = repeats ? new Uint8Array(places) : places;
-    // No alternative leads back in the name, so that each place is begun from once.
-    for (let start = begun.indexOf(1); start >= 0; start = begun.indexOf(1, start + 1)) {
-      const once = this.#onceFrom(alternatives, start);
+  #behindGroup(group: Group, places: Places): Places {
+    switch (group.kind) {
+      case '@':
+        return this.#once(group, places, false);
+      case '?':
+        return this.#once(group, places, true);
+      case '!':
+        return this.#behindOthers(group, places);
+      default:
+        return this.#repeated(group, places);
+    }
+  }
+
+  #repeated(group: Group, places: Places): Places {
+    const pending = new Uint8Array(places);
+    const reached = group.kind === '*' ? new Uint8Array(places) : new Uint8Array(places.length);
+    // Matches never move left, so one pass from left to right is enough.
+    for (let start = pending.indexOf(1); start >= 0; start = pending.indexOf(1, start + 1)) {
+      const once = this.#onceFrom(group, start);
       for (let at = start; at < once.length; at++) {
-        if ((once[at] === 1) !== repeats) continue;
-        reached[at] = 1;
-        if (repeats) begun[at] = 1;
+        if (once[at] === 1) reached[at] = pending[at] = 1;
       }
     }
     return reached;
   }
 
+  /** Returns the places that text which no alternative matches leads to. */
+  #behindOthers(group: Group, places: Places): Places {
+    const reached = new Uint8Array(places.length);
+    for (let start = places.indexOf(1); start >= 0; start = places.indexOf(1, start + 1)) {
+      const once = this.#onceFrom(group, start);
+      for (let at = start; at < once.length; at++) if (once[at] !== 1) reached[at] = 1;
+    }
+    return reached;
+  }
+
   /** Returns the places that the alternatives lead to from `places`, and those themselves if it is `optional`. */
-  #once(alternatives: Sequence[], places: Places, optional: boolean): Places {
+  #once({ alternatives, texts }: Group, places: Places, optional: boolean): Places {
     const all = optional ? new Uint8Array(places) : new Uint8Array(places.length);
+    if (texts) {
+      for (let at = places.indexOf(1); at >= 0; at = places.indexOf(1, at + 1)) {
+        for (const [length, alike] of texts) {
+          if (alike.has(this.#name.slice(at, at + length))) all[at + length] = 1;
+        }
+      }
+      return all;
+    }
     for (const alternative of alternatives) {
       const reached = this.follow(alternative, new Uint8Array(places));
       for (let at = 0; at < all.length; at++) if (reached[at] === 1) all[at] = 1;
@@ -219,15 +271,15 @@ class Matcher {
     return all;
   }
 
-  #onceFrom(alternatives: Sequence[], start: number): Places {
+  #onceFrom(group: Group, start: number): Places {
     this.#known ??= new Map();
-    const known = this.#known.get(alternatives) ?? [];
-    this.#known.set(alternatives, known);
+    const known = this.#known.get(group) ?? [];
+    this.#known.set(group, known);
     const before = known[start];
     if (before) return before;
     const places = new Uint8Array(this.#name.length + 1);
     places[start] = 1;
-    const once = this.#once(alternatives, places, false);
+    const once = this.#once(group, places, false);
     known[start] = once;
     return once;
   }

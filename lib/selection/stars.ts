@@ -7,7 +7,7 @@ export function isSimple(segment: string): boolean {
 }
 
 /**
- * Returns a matcher that takes linear time, while a regular expression tries all places of each star. Brackets
+ * Returns a matcher that takes at most glob times name, while a regular expression tries all places of each star. Brackets
  * have the meaning of a shell and of git. Returns undefined if the segment is wrong: unclosed brackets, or an
  * unknown class.
  */

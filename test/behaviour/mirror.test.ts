@@ -753,7 +753,13 @@ test.for<[kind: string, options: CopyOptions]>([
   if (kind === 'a symlink') symlinkSync('nowhere', join(src, 'name'));
   if (kind === 'an unreadable file') chmodSync(join(src, 'name'), 0o000);
   execFileSync('chown', ['-hR', `${USER}`, src, dest]);
-  const { error } = await copyInChild({ src, dest, options: { mirror: true, ...options } }, asUser);
+  chmodSync(dest, 0o555);
+  const before = stateOf(dest);
+  const mirrored: CopyOptions = { mirror: true, ...options };
+  const planned = await copyInChild({ src, dest, options: { ...mirrored, dryRun: true } }, asUser);
+  expect(planned.error).toBeUndefined();
+  expect(stateOf(dest)).toEqual(before);
+  const { error } = await copyInChild({ src, dest, options: mirrored }, asUser);
   expect(error).toBeUndefined();
   expect(readdirSync(dest)).toEqual(['name']);
   expect(lstatSync(join(dest, 'name')).isDirectory()).toBe(false);

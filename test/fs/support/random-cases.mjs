@@ -1,19 +1,22 @@
 // Runs random calls of Node's fs.cp and of fastcp/fs, or of fs-extra's copy and of fastcp/fs-extra, from the same state of
-// the same paths, and prints the outcomes as JSON: random-cases.mjs WORK OURS THEIRS FIRST LAST. Plain JavaScript: it is
+// the same paths, and prints the outcomes as JSON: random-cases.mjs BASE OURS THEIRS FIRST LAST. Plain JavaScript: it is
 // run by every Node that is compared.
 import { execFileSync } from 'node:child_process';
 import * as fs from 'node:fs';
 import path from 'node:path';
 
-const [, , work, oursFile, theirsFile, first, last] = process.argv;
+const [, , base, oursFile, theirsFile, first, last] = process.argv;
 const own = await import(oursFile);
 const isNode = theirsFile === 'node:fs';
 const other = isNode ? fs : (await import(theirsFile)).default;
 const copiers = isNode
   ? { theirs: other.promises.cp, asynchronous: own.promises.cp, synchronous: own.cpSync }
   : { theirs: other.copy, asynchronous: own.copy, synchronous: own.copySync };
-const src = path.join(work, 'src');
-const dest = path.join(work, 'dest');
+// Each call has a directory of its own, because fs-extra goes on in the background after an error. It is shown as /W.
+let calls = 0;
+let work;
+let src;
+let dest;
 
 /** A generator of the same numbers for the same seed: mulberry32. */
 function randomOf(seed) {
@@ -63,8 +66,9 @@ function changeLinks(root, random) {
 }
 
 async function prepare(seed) {
-  // Node's own copy of a loop can be too deep for Node's own rm.
-  execFileSync('rm', ['-rf', work]);
+  work = path.join(base, `${calls++}`.padStart(8, '0'));
+  src = path.join(work, 'src');
+  dest = path.join(work, 'dest');
   fs.mkdirSync(path.join(work, 'outside'), { recursive: true });
   fs.writeFileSync(path.join(work, 'outside/file'), 'outside');
   const random = randomOf(seed);
@@ -151,13 +155,9 @@ async function outcome(seed, copy, only) {
   }
   const shown = { ...rest, force, recursive, verbatimSymlinks };
   const given = { seed, state, options: { ...shown, filtered: filter !== undefined }, before };
-  return {
-    given,
-    code,
-    failed,
-    tree: snapshot(dest),
-    outside: snapshot(path.join(work, 'outside')),
-  };
+  const outside = snapshot(path.join(work, 'outside'));
+  const all = { given, code, failed, tree: snapshot(dest), outside };
+  return JSON.parse(JSON.stringify(all).replaceAll(work, '/W'));
 }
 
 const results = [];
@@ -180,7 +180,8 @@ for (let seed = Number(first); seed < Number(last); seed++) {
     outcomes.theirsAlone = await alone(copiers.theirs, ours);
     outcomes.oursAlone = await alone(copiers.asynchronous, theirs);
   }
-  results.push({ ...call, src, ...outcomes });
+  results.push({ ...call, src: '/W/src', ...outcomes });
 }
-execFileSync('rm', ['-rf', work]);
+// Node's own copy of a loop can be too deep for Node's own rm.
+execFileSync('rm', ['-rf', base]);
 fs.writeSync(1, JSON.stringify(results));

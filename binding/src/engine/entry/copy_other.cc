@@ -128,6 +128,36 @@ void copy_special(Worker& worker, const DirectoryUse& use, Names names, Kind kin
   end_claim(worker, directory, names, std::move(claim));
 }
 
+bool can_create(Worker& worker, Directory& directory, Names names, Kind kind) {
+  const Follow follow = worker.engine.options.traversal.follow();
+  const char* operation = kind == Kind::file ? "link" : kind == Kind::symlink ? "symlink" : "mknod";
+  std::string text;
+  LinkKind link_kind{};
+  Stat stat;
+  int error = kind == Kind::symlink
+                  ? read_link_target(directory.src(), names.src, text, link_kind)
+                  : platform::stat_entry(directory.src(), names.src, stat, follow);
+  if (error < 0) return worker.fail(directory, names, error, "lstat");
+  std::string temporary;
+  do {
+    temporary = temporary_name(worker, names.dst);
+    const char* name = temporary.c_str();
+    error = with_access(worker.engine, directory, [&] {
+      switch (kind) {
+        case Kind::file:
+          return platform::make_hard_link(directory.src(), names.src, follow, directory.dst(),
+                                          name);
+        case Kind::symlink:
+          return platform::make_symlink(directory.dst(), name, text.c_str(), link_kind);
+        default: return platform::make_special(directory.dst(), name, stat, 0);
+      }
+    });
+  } while (error == -EEXIST);
+  if (error < 0) return worker.fail(directory, names, error, operation);
+  platform::remove_file(directory.dst(), temporary.c_str());
+  return true;
+}
+
 // --- hard links and symlinks to existing files ----------------------------------------------
 
 bool is_linked_already(Worker& worker, const Directory& directory, Names names) {

@@ -27,6 +27,13 @@ void copy_special(Worker& worker, const DirectoryUse& directory, Names names, pl
                   EntryTask& again);
 
 /**
+ * Returns whether an entry could be created: a symlink, a FIFO or device, a hard link to a file.
+ * Tries it under a temporary name. Not every file system has symlinks, not every process may create
+ * devices, and not every file may be linked. Reports the error.
+ */
+bool can_create(Worker& worker, Directory& directory, Names names, platform::Kind kind);
+
+/**
  * If files become hard links: returns whether DEST's entry is already SRC's file. Then counts and
  * reports it.
  */

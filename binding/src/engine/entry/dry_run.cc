@@ -69,6 +69,8 @@ class DryRunWriter final : public Writer {
     plan_directory(engine, directory);
   }
 
+  bool can_create(Worker&, Directory&, Names, Kind) const override { return true; }
+
   int open_up(const platform::Handle&, uint32_t) const override { return -EACCES; }
 
   int remove_file(Engine&, Directory&, const char*) const override { return 0; }

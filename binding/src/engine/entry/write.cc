@@ -32,6 +32,10 @@ class RealWriter final : public Writer {
     return link_to_copy(worker, directory, names, kind, copy);
   }
 
+  bool can_create(Worker& worker, Directory& directory, Names names, Kind kind) const override {
+    return fastcp::can_create(worker, directory, names, kind);
+  }
+
   bool settle(Engine& engine, const Directory& directory, Names names, const Stat& src,
               const Stat& present) const override {
     return settle_present(engine, directory, names, src, present);

@@ -42,6 +42,13 @@ class Writer {
                     const HardLinks::Place& copy, bool vacated) const = 0;
 
   /**
+   * Returns whether an entry can be created that is a symlink, special, or a hard link to a file;
+   * reports the error if not. A real run tries it under a temporary name.
+   */
+  virtual bool can_create(Worker& worker, Directory& directory, Names names,
+                          platform::Kind kind) const = 0;
+
+  /**
    * Sets the metadata of `src` on an entry of DEST whose content is unchanged. `present` is the state of that entry
    * when the caller looked at it. Returns false on failure, which is reported.
    */

@@ -12,9 +12,7 @@
 #include "engine/entry/access.h"
 #include "engine/entry/conflict.h"
 #include "engine/entry/entry_task.h"
-#include "engine/entry/foreign_rules.h"
 #include "engine/entry/metadata.h"
-#include "engine/entry/place.h"
 
 namespace fastcp {
 namespace {
@@ -177,47 +175,15 @@ class Removal final : public DirectoryEnd {
 };
 
 /**
- * Tries to create what is to take a directory's place, under a temporary name. Not every file
- * system has symlinks, not every process may create devices, and not every file may be linked. A
- * file here is one that becomes a hard link.
- */
-bool can_be_created(Worker& worker, Directory& parent, Names names, Kind kind) {
-  const Options& options = worker.engine.options;
-  const bool links = kind == Kind::file;
-  const bool is_symlink = kind == Kind::symlink;
-  const std::string temporary = temporary_name(worker, names.dst);
-  const Follow follow = options.traversal.follow();
-  const int error = with_access(worker.engine, parent, [&] {
-    if (links) {
-      return platform::make_hard_link(parent.src(), names.src, follow, parent.dst(),
-                                      temporary.c_str());
-    }
-    if (is_symlink) {
-      return platform::make_symlink(parent.dst(), temporary.c_str(), names.src,
-                                    platform::LinkKind::file);
-    }
-    Stat stat;
-    const int unknown = platform::stat_entry(parent.src(), names.src, stat, follow);
-    return unknown < 0 ? unknown : platform::make_special(parent.dst(), temporary.c_str(), stat, 0);
-  });
-  if (error < 0) {
-    return worker.fail(parent, names, error, links ? "link" : is_symlink ? "symlink" : "mknod");
-  }
-  platform::remove_file(parent.dst(), temporary.c_str());
-  return true;
-}
-
-/**
- * Looks whether the copy of SRC's entry would fail, before the directory of its name is removed.
- * Otherwise nothing would be left there. Reports that and returns false.
+ * Returns whether SRC's entry can be copied; reports the error if not. Called before the directory
+ * of its name is removed, so that DEST keeps one of the two.
  */
 bool can_be_copied(Worker& worker, Directory& parent, Names names, Kind kind) {
   if (kind == Kind::unknown) return true;  // SRC has no entry of that name
   Engine& engine = worker.engine;
   if (leads_into(engine, parent, names)) return worker.fail(parent, names, EINVAL, kSameFile);
-  if (is_read_as_file(engine.options.compatibility, kind)) return true;
   if (kind != Kind::file || engine.options.content.instead == Instead::hard_link) {
-    return can_be_created(worker, parent, names, kind);
+    return engine.writer.can_create(worker, parent, names, kind);
   }
   Handle src;
   bool without_atime = true;
