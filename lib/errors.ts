@@ -224,12 +224,15 @@ export function lossWarning(
   return { code, message, count, ...(path !== undefined && { path }) };
 }
 
+/** Creates an error that prints its code, as Node's errors do. */
 export function invalid(
-  Type: typeof TypeError | typeof RangeError,
+  Type: typeof Error | typeof TypeError | typeof RangeError,
   code: string,
   message: string,
 ): Error {
-  return Object.assign(new Type(message), { code });
+  const error = Object.assign(new Type(message), { code });
+  const print = (): string => `${error.name} [${code}]: ${error.message}`;
+  return Object.defineProperty(error, 'toString', { value: print });
 }
 
 function show(value: unknown): string {

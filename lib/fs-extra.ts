@@ -65,7 +65,7 @@ export function copySync(
   try {
     copyLikeNow(call);
   } catch (error) {
-    throw fsExtraError(error);
+    throw fsExtraError(error, call.base);
   }
 }
 
@@ -80,7 +80,7 @@ async function copyAll(
   try {
     await copyLike(call);
   } catch (error) {
-    throw fsExtraError(error);
+    throw fsExtraError(error, call.base);
   }
 }
 

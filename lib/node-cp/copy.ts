@@ -1,7 +1,9 @@
 /** Runs a copy with the rules of fs.cp or of fs-extra. Throws fastcp's errors, which the callers convert. */
+import { fileURLToPath } from 'node:url';
 import { run as runCopy, runNow as runCopyNow } from '../copy-tree.js';
 import { EventQueue } from '../engine/events.js';
 import { Report } from '../engine/result.js';
+import { invalid } from '../errors.js';
 import type { Request } from '../request/options.js';
 import type { PathLike } from '../types.js';
 import { run, runNow, type Steps, step } from '../walk/steps.js';
@@ -23,20 +25,31 @@ export interface Call {
   dest: PathLike;
   rules: Rules;
   filter: PathFilter | undefined;
+  /** The working directory. */
+  base: string;
   /** Undefined if a path is empty: a wrong argument for copyTree(), but an error of the system in fs.cp. */
   request: Request | undefined;
 }
 
 /** Throws for wrong arguments. */
 export function checkCall(
-  src: PathLike,
-  dest: PathLike,
+  source: PathLike,
+  destination: PathLike,
   rules: Rules,
   filter: PathFilter | undefined,
 ): Call {
+  const [src, dest] = [named(source), named(destination)];
   const request = foreignRequest(src === '' ? '.' : src, dest === '' ? '.' : dest, rules);
   const isEmpty = src === '' || dest === '';
-  return { src, dest, rules, filter, request: isEmpty ? undefined : request };
+  const base = request.workingDirectory.toString();
+  return { src, dest, rules, filter, base, request: isEmpty ? undefined : request };
+}
+
+/** Converts a path as Node does, with its errors for URLs. */
+function named(path: PathLike): PathLike {
+  if (path instanceof URL) return fileURLToPath(path);
+  if (!(path instanceof Uint8Array)) return path;
+  return path.length === 0 ? '' : Buffer.from(path);
 }
 
 export async function copyLike(call: Call): Promise<void> {
@@ -72,6 +85,12 @@ function* prepare({ src, dest, rules, filter, request }: Call): Steps<Request | 
 export function callBack(copied: Promise<void>, done: (...args: unknown[]) => void): void {
   copied.then(
     () => process.nextTick(done, null, undefined),
-    (error: unknown) => process.nextTick(done, error),
+    (error: unknown) => process.nextTick(done, error || falsy(error)),
   );
+}
+
+/** The error of util.callbackify(): without it a callback would take a filter's `throw undefined` for success. */
+function falsy(reason: unknown): Error {
+  const message = 'Promise was rejected with falsy value';
+  return Object.assign(invalid(Error, 'ERR_FALSY_VALUE_REJECTION', message), { reason });
 }

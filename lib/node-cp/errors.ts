@@ -5,15 +5,17 @@ import path from 'node:path';
 import { getSystemErrorMap } from 'node:util';
 import { CopyError, reasons } from '../errors.js';
 
+/** Returns the target of a symlink as the message has it. */
+type TargetOf = (symlink: string) => string;
 /** Says why a copy was refused. */
-type Say = (src: string, dest: string) => string;
+type Say = (src: string, dest: string, targetOf: TargetOf) => string;
 
 interface Refusal {
   /** The beginning of the message of `cp` and `promises.cp`. */
   title: string;
   errno: 'EEXIST' | 'EINVAL' | 'EISDIR' | 'ENOTDIR';
   node: Say;
-  /** Makes cpSync()'s message of that of `cp`. Its errors have no other properties. Undefined: as `cp`. */
+  /** Returns cpSync()'s message. Such an error has only `message` and `code`. Undefined: as `cp`. */
   nodeSync?: (text: string, src: string, dest: string) => string;
   fsExtra: Say;
 }
@@ -73,9 +75,10 @@ const refusals: Record<string, Refusal | undefined> = {
   ERR_FS_CP_SYMLINK_TO_SUBDIRECTORY: {
     title: 'Cannot overwrite symlink in subdirectory of self',
     errno: 'EINVAL',
-    node: (src, dest) => `cannot overwrite ${targetOf(dest)} with ${targetOf(src)}`,
+    node: (src, dest, targetOf) => `cannot overwrite ${targetOf(dest)} with ${targetOf(src)}`,
     nodeSync: (text) => text,
-    fsExtra: (src, dest) => `Cannot overwrite '${readlinkSync(dest)}' with '${readlinkSync(src)}'.`,
+    fsExtra: (src, dest, targetOf) =>
+      `Cannot overwrite '${targetOf(dest)}' with '${targetOf(src)}'.`,
   },
 };
 
@@ -96,9 +99,10 @@ const invalidRefusals: Record<string, Refusal | undefined> = {
   },
   [reasons.aboveOld]: {
     ...invalid,
-    node: (src, dest) => `cannot copy ${targetOf(src)} to a subdirectory of self ${targetOf(dest)}`,
-    fsExtra: (src, dest) =>
-      `Cannot copy '${readlinkSync(src)}' to a subdirectory of itself, '${readlinkSync(dest)}'.`,
+    node: (src, dest, targetOf) =>
+      `cannot copy ${targetOf(src)} to a subdirectory of self ${targetOf(dest)}`,
+    fsExtra: (src, dest, targetOf) =>
+      `Cannot copy '${targetOf(src)}' to a subdirectory of itself, '${targetOf(dest)}'.`,
   },
 };
 
@@ -106,46 +110,49 @@ function refusalOf({ code, reason = '' }: CopyError): Refusal | undefined {
   return code === 'ERR_FS_CP_EINVAL' ? invalidRefusals[reason] : refusals[code];
 }
 
-/** Returns a symlink's target as an absolute path. */
-function targetOf(symlink: string): string {
-  return path.resolve(path.dirname(symlink), readlinkSync(symlink));
+/** Reads a symlink again, whose relative path is one below `base`. It may have changed: then the path says enough. */
+function readAgain(symlink: string, base: string): string {
+  try {
+    return readlinkSync(path.resolve(base, symlink));
+  } catch {
+    return symlink;
+  }
 }
 
 /** Node's SystemError, whose `errno` is positive. */
 class SystemError extends Error {
-  override name = 'SystemError';
   code: string;
   info: { message: string; path: string; syscall: string; errno: number; code: string };
+  errno: number;
+  syscall = 'cp';
+  path: string;
 
   constructor(code: string, { title, errno }: Refusal, why: string, shown: string) {
     super(`${title}: cp returned ${errno} (${why}) ${shown}`);
     this.code = code;
-    const number = constants.errno[errno];
-    this.info = { message: why, path: shown, syscall: 'cp', errno: number, code: errno };
+    this.errno = constants.errno[errno];
+    this.path = shown;
+    this.info = { message: why, path: shown, syscall: 'cp', errno: this.errno, code: errno };
   }
 
-  get errno(): number {
-    return this.info.errno;
-  }
-
-  get syscall(): string {
-    return this.info.syscall;
-  }
-
-  get path(): string {
-    return this.info.path;
+  override toString(): string {
+    return `${this.name} [${this.code}]: ${this.message}`;
   }
 }
+Object.defineProperty(SystemError.prototype, 'name', { value: 'SystemError' });
 
 /**
  * Converts an error to that of fs.cp and fs.promises.cp, or of fs.cpSync. A value that a filter threw stays as it is.
+ * Relative paths in it are those of the working directory `base`.
  */
-export function nodeError(error: unknown, form: 'async' | 'sync'): unknown {
+export function nodeError(error: unknown, form: 'async' | 'sync', base: string): unknown {
   if (!(error instanceof CopyError)) return error;
   const refusal = refusalOf(error);
-  if (!refusal) return systemError(error, targetOf);
+  const targetOf = (symlink: string): string =>
+    path.resolve(base, path.dirname(symlink), readAgain(symlink, base));
+  if (!refusal) return systemError(error, targetOf, base);
   const { code, path: src = '', dest = '' } = error;
-  const why = refusal.node(src, dest);
+  const why = refusal.node(src, dest, targetOf);
   if (form === 'sync' && refusal.nodeSync) {
     return Object.assign(new Error(refusal.nodeSync(why, src, dest)), { code });
   }
@@ -153,11 +160,12 @@ export function nodeError(error: unknown, form: 'async' | 'sync'): unknown {
 }
 
 /** Converts an error to that of fs-extra, whose own errors have no code. */
-export function fsExtraError(error: unknown): unknown {
+export function fsExtraError(error: unknown, base: string): unknown {
   if (!(error instanceof CopyError)) return error;
   const refusal = refusalOf(error);
-  if (refusal) return new Error(refusal.fsExtra(error.path ?? '', error.dest ?? ''));
-  return systemError(error, readlinkSync);
+  const targetOf = (symlink: string): string => readAgain(symlink, base);
+  if (!refusal) return systemError(error, targetOf, base);
+  return new Error(refusal.fsExtra(error.path ?? '', error.dest ?? '', targetOf));
 }
 
 /** System calls of the engine that Node makes under another name, and calls that name one path. */
@@ -173,18 +181,19 @@ const calls: Record<string, [name: string, operands: 'src' | 'dest' | 'both'] | 
 };
 
 /**
- * Returns Node's error for a failed system call: that of the call which it would have made. `read` returns the target of a
- * symlink as it would be written. Errors of fastcp's own stay.
+ * Returns Node's error for a failed system call: it names the call that Node makes for this step. Errors of fastcp's own
+ * stay.
  */
-function systemError(error: CopyError, read: (symlink: string) => string): Error {
+function systemError(error: CopyError, targetOf: TargetOf, base: string): Error {
   const { code, errno = 0, syscall = '', dest } = error;
-  const src = (syscall === 'symlink' ? read(error.path ?? '') : error.path) ?? '';
+  const src = (syscall === 'symlink' ? targetOf(error.path ?? '') : error.path) ?? '';
   if (error.errno === undefined || code.startsWith('ERR_')) {
     delete error.result; // a field of fastcp's own
     return error;
   }
   const isDirectory =
-    syscall === 'open' && lstatSync(src, { throwIfNoEntry: false })?.isDirectory();
+    syscall === 'open' &&
+    lstatSync(path.resolve(base, src), { throwIfNoEntry: false })?.isDirectory();
   const [call, operands] =
     calls[syscall] ?? (isDirectory ? ['opendir', 'src'] : ['copyfile', 'both']);
   const text = getSystemErrorMap().get(errno)?.[1] ?? error.reason ?? '';

@@ -16,8 +16,8 @@ import {
   showPath,
   trimSlashes,
 } from '../walk/paths.js';
-import type { Steps } from '../walk/steps.js';
-import { existing, isSame, statEntry } from '../walk/walk.js';
+import { realpath, type Steps } from '../walk/steps.js';
+import { existing, isSame, nearest, statEntry } from '../walk/walk.js';
 
 /** The options that fs.cp and fs-extra have in common, all given. */
 export interface Rules {
@@ -90,7 +90,8 @@ export function filterBelow(
 export function synchronous(filter: PathFilter): (src: string, dest: string) => boolean {
   return (src, dest) => {
     const answer = filter(src, dest);
-    if (!isPromise(answer)) return answer;
+    // As for Node, what only has a then() is true.
+    if (!isPromise(answer)) return Boolean(answer);
     answer.catch(() => {}); // it was refused, so its result does not matter
     const message =
       'Expected boolean to be returned from the "filter" function but got an instance of Promise.';
@@ -186,12 +187,23 @@ function* findInside(
 ): Steps<string | undefined> {
   const below = path.relative(src.toString('latin1'), dest.toString('latin1')); // as bytes
   if (below !== '..' && !below.startsWith(`..${path.sep}`) && !path.isAbsolute(below)) return to;
-  for (let at = dest; !isRoot(at); at = directoryOf(at)) {
+  const place = yield* withoutDots(dest);
+  for (let at = place; !isRoot(at); at = directoryOf(at)) {
     const parent = yield* existing(directoryOf(at), true);
     if (parent && isSame(found, parent)) return at === dest ? to : showPath(at);
   }
   return undefined;
 }
+
+/** Returns the real path of an entry whose path has `..`, because the directory above it has another name. */
+function* withoutDots(entry: Buffer): Steps<Buffer> {
+  const names = showPath(entry).split(path.sep);
+  if (!names.some(isDots)) return entry;
+  const at = yield* nearest(isDots(names.at(-1) ?? '') ? entry : directoryOf(entry));
+  return Buffer.concat([yield* realpath(at), entry.subarray(at.length)]);
+}
+
+const isDots = (name: string): boolean => name === '.' || name === '..';
 
 /** Throws the error of a call with an empty path, as the system would. */
 export function* refuseEmptyPath(

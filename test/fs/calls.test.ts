@@ -53,6 +53,8 @@ const differentNow: Differences = {
     'ERR_FS_CP_EINVAL, b directory, b/f file x',
   ],
   'empty dest of dir': ['EINVAL', 'ENOENT'],
+  'beside by dots': ['ERR_FS_CP_EINVAL', 'ok, b directory, b/f file x'],
+  'beside by dots, new directories': ['ERR_FS_CP_EINVAL', 'ok, b directory, b/c directory'],
 };
 /** Only the message differs: which values a wrong argument has. */
 const otherWords = ['nul'];

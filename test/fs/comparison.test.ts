@@ -1,5 +1,5 @@
 import { createRequire } from 'node:module';
-import { join, resolve } from 'node:path';
+import { join, relative, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { run } from '../support/child.js';
@@ -79,8 +79,16 @@ function differOnlyAt(roots: string[], theirs: Outcome, ours: Outcome): boolean 
 }
 
 /** Returns whether a symlink of SRC, by its text, leads to DEST, into it, or to a directory above. */
-function leadsToDest({ src, before }: Case, path = ''): boolean {
-  if (!isSymlink(before.src[path])) return false;
+function leadsToDest(one: Case, path = '', depth = 0): boolean {
+  const { src, before } = one;
+  const parts = path.split('/');
+  const above = parts.map((_, index) => parts.slice(0, index + 1).join('/'));
+  const symlink = above.find((at) => isSymlink(before.src[at]));
+  if (symlink === undefined || depth > 40) return false;
+  if (symlink !== path) {
+    const through = relative(src, resolve(src, symlink, '..', targetOf(before.src[symlink])));
+    return leadsToDest(one, `${through}${path.slice(symlink.length)}`, depth + 1);
+  }
   const target = resolve(src, path, '..', targetOf(before.src[path]));
   const dest = join(src, '../dest');
   return isBelow(target, [dest]) || isBelow(dest, [target]);
@@ -94,8 +102,8 @@ const ontoSymlinks = ({ src, dest }: Case['before']): string[] =>
 type ReasonOf = (one: Case, theirs: Outcome, ours: Outcome) => string | undefined;
 
 /**
- * Returns why our outcome is not theirs. Of several errors in one tree any may be the first: then each entry that one
- * of them names must have the same error from both, or a reason.
+ * Returns why our outcome is not theirs. Either may report any of a tree's errors first. Both must give the same error for
+ * each reported entry, or have a reason.
  */
 function reasonFor(one: Case, reasonOf: ReasonOf): string | undefined {
   const { theirs, asynchronous: ours, theirsAlone, oursAlone } = one;

@@ -458,6 +458,38 @@ const cases = {
     'b/x',
     {},
   ],
+  'beside by dots': [
+    (d) => {
+      fs.mkdirSync(`${d}/a/s`, { recursive: true });
+      fs.writeFileSync(`${d}/a/s/f`, 'x');
+    },
+    'a/s',
+    'a/s/../../b',
+    { recursive: true },
+  ],
+  'beside by dots, new directories': [
+    (d) => fs.mkdirSync(`${d}/a`),
+    'a',
+    'a/../b/c',
+    { recursive: true },
+  ],
+  'inside by dots': [
+    (d) => fs.mkdirSync(`${d}/a/s`, { recursive: true }),
+    'a',
+    'a/s/../b',
+    { recursive: true },
+  ],
+  'filter that throws nothing': [
+    (d) => fs.mkdirSync(`${d}/a`),
+    'a',
+    'b',
+    {
+      recursive: true,
+      filter: () => {
+        throw undefined;
+      },
+    },
+  ],
   'bad mode': [(_d) => {}, 'a', 'b', { mode: 9 }],
   nul: [(_d) => {}, 'a\0', 'b', {}],
 };
@@ -478,8 +510,12 @@ function treeOf(root, below = '', found = {}) {
 }
 
 function show(error, root) {
-  const { name, code, errno, syscall, path: at, dest, message, info } = error;
-  const shown = JSON.stringify({ name, code, errno, syscall, path: at, dest, message, info });
+  if (!error) return { code: `thrown: ${error}` };
+  const { name, message } = error;
+  // Its own fields, in any order, and how it is printed.
+  const own = Object.entries(error).sort(([one], [other]) => (one < other ? -1 : 1));
+  const printed = `${error}`;
+  const shown = JSON.stringify({ ...Object.fromEntries(own), name, message, printed });
   return JSON.parse(shown.replaceAll(root, 'W'));
 }
 

@@ -14,4 +14,4 @@ if (installed.length < 2) {
 
 /** The versions of Node with which fastcp/fs is compared. The newest decides what is right. */
 export const versions = [...nodes.map(({ path }) => path), ...installed];
-export const newest = installed.at(-1);
+export const newest = installed.find((path) => path.includes('node-26'));

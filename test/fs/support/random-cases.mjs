@@ -12,7 +12,7 @@ const other = isNode ? fs : (await import(theirsFile)).default;
 const copiers = isNode
   ? { theirs: other.promises.cp, asynchronous: own.promises.cp, synchronous: own.cpSync }
   : { theirs: other.copy, asynchronous: own.copy, synchronous: own.copySync };
-// Each call has a directory of its own, because fs-extra goes on in the background after an error. It is shown as /W.
+// Each call has a directory of its own, because fs-extra goes on in the background after an error. It is shown as /B/W.
 let calls = 0;
 let work;
 let src;
@@ -157,7 +157,7 @@ async function outcome(seed, copy, only) {
   const given = { seed, state, options: { ...shown, filtered: filter !== undefined }, before };
   const outside = snapshot(path.join(work, 'outside'));
   const all = { given, code, failed, tree: snapshot(dest), outside };
-  return JSON.parse(JSON.stringify(all).replaceAll(work, '/W'));
+  return JSON.parse(JSON.stringify(all).replaceAll(work, '/B/W').replaceAll(base, '/B'));
 }
 
 const results = [];
@@ -180,7 +180,7 @@ for (let seed = Number(first); seed < Number(last); seed++) {
     outcomes.theirsAlone = await alone(copiers.theirs, ours);
     outcomes.oursAlone = await alone(copiers.asynchronous, theirs);
   }
-  results.push({ ...call, src: '/W/src', ...outcomes });
+  results.push({ ...call, src: '/B/W/src', ...outcomes });
 }
 // Node's own copy of a loop can be too deep for Node's own rm.
 execFileSync('rm', ['-rf', base]);

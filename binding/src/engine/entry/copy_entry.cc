@@ -167,7 +167,7 @@ void EntryTask::run(Worker& worker) {
 void copy_entry(Worker& worker, const DirectoryUse& use, Names names, Kind kind) {
   Directory& directory = *use;
   worker.count(Count::scanned);
-  if (refuses_like_others(worker, directory, names, kind)) return;
+  if (refuse_by_foreign_rules(worker, directory, names, kind)) return;
   if (kind == Kind::socket && !worker.engine.options.compares) {
     if (directory.is_base()) {  // the user named it
       worker.fail(directory, names, EINVAL, kSocket);

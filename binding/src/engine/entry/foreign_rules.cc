@@ -56,7 +56,7 @@ bool refuses_symlink(Worker& worker, const Directory& directory, Names names) {
 
 }  // namespace
 
-bool refuses_like_others(Worker& worker, const Directory& directory, Names names, Kind kind) {
+bool refuse_by_foreign_rules(Worker& worker, const Directory& directory, Names names, Kind kind) {
   const Options& options = worker.engine.options;
   if (options.compatibility.like == Like::fastcp) return false;
   const auto fail = [&](int error, const char* operation) {
