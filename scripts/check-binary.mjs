@@ -2,7 +2,7 @@
 import { execFileSync } from 'node:child_process';
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
-import { getTools } from './tools.mjs';
+import { getPython } from './python.mjs';
 
 // Of which the count ahead of the progress bar and the writer of a dry run are 17,000.
 const MAX_BYTES = 425_000;
@@ -46,7 +46,7 @@ export function checkBinary(path, { platform, arch, needs }) {
 
 function inspect(path) {
   const script = join(import.meta.dirname, 'inspect-binary.py');
-  return JSON.parse(execFileSync(getTools().python, [script, path], { encoding: 'utf8' }));
+  return JSON.parse(execFileSync(getPython(), [script, path], { encoding: 'utf8' }));
 }
 
 function compare(one, other) {

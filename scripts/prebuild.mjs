@@ -3,14 +3,14 @@
 //
 //   prebuild.mjs [--if-stale] [--ci | TARGET…]     all of targets.mjs, those with `ci`, or what is named
 //
-// Needs cmake, make or ninja, g++ (cmake-js insists) and Python 3 with venv, for what comes from PyPI.
+// Needs cmake, make or ninja, g++ (cmake-js insists), and Python 3 with venv for the check of the binaries.
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { checkBinary } from './check-binary.mjs';
 import { targets } from './targets.mjs';
-import { getTools } from './tools.mjs';
+import { program } from './wheels.mjs';
 
 const root = join(import.meta.dirname, '..');
 const { values, positionals: names } = parseArgs({
@@ -22,6 +22,7 @@ if (unknown) {
   fail(`unknown target ${unknown}; there is ${targets.map(({ name }) => name).join(', ')}`);
 }
 
+const zigPath = await program('ziglang');
 for (const target of targets) {
   if (values.ci && !target.ci) continue;
   if (names.length && !names.includes(target.name)) continue;
@@ -42,7 +43,7 @@ function build({ name, platform, arch, libc, system, zig }) {
   const how = ['--node-gyp', join(import.meta.dirname, 'prebuildify-cmake-js.sh')];
   execFileSync(join(root, 'node_modules/.bin/prebuildify'), [...where, ...what, ...how], {
     stdio: ['ignore', 'inherit', 'inherit'],
-    env: { ...process.env, ZIG: getTools().zig, ZIG_TARGET: zig, ZIG_SYSTEM: system },
+    env: { ...process.env, ZIG: zigPath, ZIG_TARGET: zig, ZIG_SYSTEM: system },
   });
 }
 

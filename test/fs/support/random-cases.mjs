@@ -101,6 +101,7 @@ function copyPlainly(from, to, verbatim) {
 
 function snapshot(root, below = '', found = {}) {
   const at = path.join(root, below);
+  if (at.length > 4000) return Object.assign(found, { [below]: 'too deep' });
   const stat = fs.lstatSync(at, { throwIfNoEntry: false });
   if (!stat) return found;
   const mode = (stat.mode & 0o7777).toString(8);
