@@ -130,15 +130,22 @@ function reasonOfNode(one: Case, theirs: Outcome, ours: Outcome): string | undef
     if (ours.code === 'ERR_FS_CP_EINVAL' && theirs.code !== 'ok') {
       if (theirs.code === 'ENAMETOOLONG' || leadsToDest(one, ours.failed)) return 'Loops';
     }
+    if (dependsOnOthers(one, theirs, ours)) return 'Order';
     const symlinks = Object.keys(before.dest).filter((path) => isSymlink(before.dest[path]));
-    return differOnlyAt(symlinks, theirs, ours) ? 'Symlinks in DEST' : undefined;
+    // Node writes through them.
+    const targets = symlinks.map((path) => join(path, '..', targetOf(before.dest[path])));
+    return differOnlyAt([...symlinks, ...targets], theirs, ours) ? 'Symlinks in DEST' : undefined;
   }
   if (theirs.code !== 'ok' && isSecondCopy(one, theirs.failed ?? '')) return 'A second copy';
   if (!options.force && differOnlyAt(ontoSymlinks(before), theirs, ours))
     return 'Symlinks and force';
-  // What it leads to depends on what was copied before.
+  return dependsOnOthers(one, theirs, ours) ? 'Order' : undefined;
+}
+
+/** Returns whether a symlink that failed leads to DEST: then its error depends on what was copied before. */
+function dependsOnOthers(one: Case, theirs: Outcome, ours: Outcome): boolean {
   const bothFailed = theirs.code !== 'ok' && ours.code !== 'ok';
-  return bothFailed && leadsToDest(one, ours.failed) ? 'Order' : undefined;
+  return bothFailed && [theirs, ours].some(({ failed }) => leadsToDest(one, failed));
 }
 
 /** Returns what docs/fs-extra.md has a row for. */
