@@ -1,5 +1,6 @@
 /**
- * Matches globs relative to SRC, segment by segment on the way down. A directory has only the globs that can still match below it, so only a name has to be matched.
+ * Matches globs relative to SRC, segment by segment on the way down. A directory has only the globs that can still
+ * match below it, so only a name has to be matched.
  */
 import { invalidType, invalidValue } from '../errors.js';
 import { groupMatcher } from './groups.js';

@@ -137,7 +137,9 @@ bool can_create(Worker& worker, Directory& directory, Names names, Kind kind) {
   int error = kind == Kind::symlink
                   ? read_link_target(directory.src(), names.src, text, link_kind)
                   : platform::stat_entry(directory.src(), names.src, stat, follow);
-  if (error < 0) return worker.fail(directory, names, error, "lstat");
+  if (error < 0) {
+    return worker.fail(directory, names, error, kind == Kind::symlink ? "readlink" : "lstat");
+  }
   std::string temporary;
   do {
     temporary = temporary_name(worker, names.dst);
