@@ -1,5 +1,6 @@
 /** Runs one copy in the engine, from its start to the end of its last worker. */
 
+import { AsyncResource } from 'node:async_hooks';
 import { isPromise } from 'node:util/types';
 import type { Request } from '../request/options.js';
 import { nativeFlags, reflinkModes } from '../request/table.js';
@@ -32,7 +33,8 @@ export function runEngine(
   events: EventQueue,
   report: Report,
 ): Promise<void> {
-  const { signal, entries, onProgress } = request;
+  const { signal, entries } = request;
+  const onProgress = request.onProgress && AsyncResource.bind(request.onProgress);
   return new Promise((resolve, reject) => {
     // A listener would never learn of an earlier abort.
     signal?.throwIfAborted();

@@ -1,4 +1,5 @@
 /** Calls the user's own function, after all other rules, for entries that they do not exclude. */
+import { AsyncResource } from 'node:async_hooks';
 import type { FilterEntry } from '../types.js';
 
 /** The user's function, bound to the paths of SRC and DEST. */
@@ -19,7 +20,8 @@ export class FilterAsker {
   #failed: { thrown: unknown } | undefined;
 
   constructor(filter: EntryFilter) {
-    this.#filter = filter;
+    // The engine wakes the thread, and the caller's AsyncLocalStorage would be lost.
+    this.#filter = AsyncResource.bind(filter);
   }
 
   /**

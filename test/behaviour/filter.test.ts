@@ -7,6 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { copyTree } from '../../lib/index.js';
 import type { Filter, FilterEntry } from '../../lib/types.js';
+import { versions } from '../fs/support/nodes.js';
 import { makeBigTree, openFiles, snapshot, walk, workDirectory } from '../support/big-tree.js';
 import { byEntry } from '../support/filter.js';
 import { nodes, runChild } from './support/child.js';
@@ -199,6 +200,24 @@ describe.each(nodes)('$name', ({ path: node }) => {
     expect(ended.answer.took).toBeLessThan(200);
     expect(ended.endedAt - ended.answer.at).toBeLessThan(200);
   });
+});
+
+// The engine wakes JavaScript's thread from outside of all contexts, which Node 24 and later show.
+test.each(versions)("functions of the user have the caller's AsyncLocalStorage: %s", (node) => {
+  const script = `
+    const { AsyncLocalStorage } = require('node:async_hooks');
+    const [, dist, src, dest] = process.argv;
+    const { copyTree } = require(dist + '/index.cjs');
+    const storage = new AsyncLocalStorage();
+    const seen = new Set();
+    const note = () => Boolean(seen.add(storage.getStore()));
+    storage.run('copyTree', () => copyTree(src, dest, { filter: note, onProgress: () => void note() })).then(() =>
+      storage.run('cp', () =>
+        require(dist + '/fs.cjs').cp(src, dest + ' 2', { recursive: true, filter: note }, () =>
+          process.stdout.write([...seen].join()))));`;
+  const dist = new URL('../../dist', import.meta.url).pathname;
+  const seen = execFileSync(node, ['-e', script, dist, src, newDest()], { encoding: 'utf8' });
+  expect(seen).toBe('copyTree,cp');
 });
 
 test('on the command line: verdicts in JSON', () => {
