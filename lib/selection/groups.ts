@@ -133,14 +133,8 @@ function braces(alternatives: Sequence[], inside: string): Sequence | undefined 
   if (alternatives.length > 1) return [groupOf('@', alternatives)];
   const range = rangeOf(inside);
   if (range.length > mostInRange) return undefined;
-  if (range.length > 0) {
-    return [
-      groupOf(
-        '@',
-        range.map((one) => [one]),
-      ),
-    ];
-  }
+  const each = range.map((one): Sequence => [one]);
+  if (each.length > 0) return [groupOf('@', each)];
   return ['{', ...(alternatives[0] ?? []), '}'];
 }
 

@@ -9,10 +9,11 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { copyTree, doctor } from '../../lib/index.js';
+import { useMount } from '../support/filesystems.js';
 import { makeFiles } from '../support/trees.js';
-import { hasTool, isRoot, skip, workDirectory } from '../support/work.js';
+import { workDirectory } from '../support/work.js';
 
 // File systems on which a copy ends now and then: of other systems, of old disks, in user space, that nobody can write
 // to. docs/doctor.md has the table. The usual ones have tests of their own: filesystems.test.ts.
@@ -103,27 +104,9 @@ beforeAll(() => {
   utimesSync(join(src, 'a file'), 1_000_000_001.123, 1_000_000_001.123);
 });
 
-/** Mounts a row for the tests of a block. The function that it returns gives the directory, or skips, aloud. */
-function useRow(
-  name: string,
-  { needs, mount }: Row,
-): (context: Parameters<typeof skip>[0]) => string {
+function useRow(name: string, { needs, mount }: Row): ReturnType<typeof useMount> {
   const directory = join(work, name);
-  const missing = needs.find((tool) => !hasTool(tool));
-  let obstacle = isRoot ? missing && `${missing} is not installed` : 'mounting takes root';
-  beforeAll(() => {
-    if (obstacle) return;
-    mkdirSync(directory);
-    try {
-      mount(`${directory}.image`, directory);
-    } catch (error) {
-      obstacle = `${name} cannot be mounted: ${error}`;
-    }
-  });
-  afterAll(() => {
-    if (!obstacle) run('umount', '-l', directory);
-  });
-  return (context) => (obstacle ? skip(context, obstacle) : directory);
+  return useMount(directory, needs, () => mount(`${directory}.image`, directory));
 }
 
 const expectSame = (one: string, other: string): void => {

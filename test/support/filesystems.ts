@@ -36,15 +36,26 @@ export function useFileSystem(
   settings: MountSettings = {},
 ): (context: TestContext) => string {
   const directory = join(work, `${name}-${settings.size ?? 'mount'}-${settings.block ?? ''}`);
-  let obstacle = obstacleTo(name);
+  return useMount(directory, makers[name]?.slice(0, 1) ?? [], () => {
+    mount(name, directory, settings);
+    chmodSync(directory, 0o1777);
+  });
+}
+
+/** Does the same for a file system that `mount` mounts, if the tools that it needs are installed. */
+export function useMount(
+  directory: string,
+  tools: string[],
+  mount: () => void,
+): (context: TestContext) => string {
+  let obstacle = obstacleTo(tools);
   beforeAll(() => {
     if (obstacle) return;
     mkdirSync(directory);
     try {
-      mount(name, directory, settings);
-      chmodSync(directory, 0o1777);
+      mount();
     } catch (error) {
-      obstacle = `${name} cannot be mounted: ${error}`;
+      obstacle = `${directory} cannot be mounted: ${error}`;
     }
   });
   afterAll(() => {
@@ -56,10 +67,10 @@ export function useFileSystem(
   };
 }
 
-function obstacleTo(name: FileSystemName): string | undefined {
+function obstacleTo(tools: string[]): string | undefined {
   if (!isRoot) return 'mounting takes root';
-  const [maker] = makers[name] ?? [];
-  return maker && !hasTool(maker) ? `${maker} is not installed` : undefined;
+  const missing = tools.find((tool) => !hasTool(tool));
+  return missing && `${missing} is not installed`;
 }
 
 function mount(
