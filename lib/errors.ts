@@ -230,9 +230,16 @@ export function invalid(
   code: string,
   message: string,
 ): Error {
-  const error = Object.assign(new Type(message), { code });
+  const error = codeInStack(Object.assign(new Type(message), { code }));
   const print = (): string => `${error.name} [${code}]: ${error.message}`;
   return Object.defineProperty(error, 'toString', { value: print });
+}
+
+/** Writes the code into the first line of the stack, where Node's errors have it. */
+export function codeInStack<E extends Error & { code: string }>(error: E): E {
+  const { name, code, stack } = error;
+  if (stack) error.stack = stack.replace(name, `${name} [${code}]`);
+  return error;
 }
 
 function show(value: unknown): string {

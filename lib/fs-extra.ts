@@ -43,15 +43,10 @@ export function copy(
   options: CopyOptions | CopyFilterSync | CopyFilterAsync,
   callback: Callback,
 ): void;
-export function copy(
-  src: PathLike,
-  dest: PathLike,
-  ...rest: (CopyOptions | CopyFilterSync | CopyFilterAsync | Callback | undefined)[]
-): Promise<void> | undefined {
-  const last = rest.at(-1);
-  if (typeof last !== 'function') return copyAll(src, dest, rest[0] as CopyOptions | undefined);
-  const options = rest.length > 1 ? (rest[0] as CopyOptions | CopyFilterSync) : undefined;
-  callBack(copyAll(src, dest, options), last as (...args: unknown[]) => void);
+export function copy(...args: unknown[]): Promise<void> | undefined {
+  const last = args.at(-1);
+  if (typeof last !== 'function') return copyAll(args);
+  callBack(copyAll(args.slice(0, -1)), last as (...args: unknown[]) => void);
   return undefined;
 }
 
@@ -71,12 +66,8 @@ export function copySync(
 
 export default { copy, copySync };
 
-async function copyAll(
-  src: PathLike,
-  dest: PathLike,
-  options?: CopyOptions | CopyFilterSync,
-): Promise<void> {
-  const call = callOf(src, dest, options);
+async function copyAll([src, dest, options]: unknown[]): Promise<void> {
+  const call = callOf(src as PathLike, dest as PathLike, options as CopyOptions | CopyFilterSync);
   try {
     await copyLike(call);
   } catch (error) {
@@ -90,7 +81,9 @@ function callOf(
   dest: PathLike,
   given: CopyOptions | CopyFilterSync | undefined,
 ): Call {
-  const options: CopyOptions = typeof given === 'function' ? { filter: given } : (given ?? {});
+  const options: CopyOptions = typeof given === 'function' ? { filter: given } : given || {};
+  const { filter } = options;
+  if (filter && typeof filter !== 'function') throw new TypeError('opts.filter is not a function');
   const clobber = 'clobber' in options ? Boolean(options.clobber) : true;
   const rules: Rules = {
     like: 'fs-extra',
@@ -102,5 +95,5 @@ function callOf(
     verbatimSymlinks: true,
     clone: false,
   };
-  return checkCall(src, dest, rules, options.filter || undefined);
+  return checkCall(src, dest, rules, filter ? filter.bind(options) : undefined);
 }

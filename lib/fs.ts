@@ -52,7 +52,7 @@ export default { cp, cpSync, promises };
 
 function callOf(source: PathLike, destination: PathLike, given: unknown): Call {
   const options = checkOptions(given);
-  return checkCall(source, destination, rulesOf(options), options.filter);
+  return checkCall(source, destination, rulesOf(options), options.filter?.bind(options));
 }
 
 async function copy(call: Call): Promise<void> {

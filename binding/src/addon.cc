@@ -81,6 +81,8 @@ Options options_of(const Napi::Object& from) {
   options.compatibility = {.like = static_cast<Like>(number("like")),
                            .absolute_symlinks = on("absoluteSymlinks"),
                            .working_directory = bytes_of(from.Get("workingDirectory"))};
+  options.preserve.existing_directory_times =
+      options.preserve.timestamps && options.compatibility.like == Like::node;
   options.reporting = {
       .stop_on_error = on("stopOnError"), .strict = on("strict"), .journal = on("entries")};
   options.replaces = bytes_of(from.Get("replaces"));
@@ -114,6 +116,7 @@ class JobHandle : public Napi::ObjectWrap<JobHandle> {
                            InstanceMethod<&JobHandle::losses>("losses"),
                            InstanceMethod<&JobHandle::take_entries>("takeEntries"),
                            InstanceMethod<&JobHandle::take_questions>("takeQuestions"),
+                           InstanceMethod<&JobHandle::take_entry>("takeEntry"),
                            InstanceMethod<&JobHandle::answer>("answer"),
                        });
   }
@@ -203,6 +206,11 @@ class JobHandle : public Napi::ObjectWrap<JobHandle> {
     const auto limit = info[0].As<Napi::Number>().Uint32Value();
     const bool extras_go = job_->engine().options.incremental.delete_excluded;
     return buffer_of(info.Env(), job_->engine().questions.take(limit, extras_go));
+  }
+
+  /** takeEntry(): see Questions::take_entry(). */
+  Napi::Value take_entry(const Napi::CallbackInfo& info) {
+    return buffer_of(info.Env(), job_->engine().questions.take_entry());
   }
 
   /**

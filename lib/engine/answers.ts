@@ -173,10 +173,13 @@ export class Answers {
     void this.#answerAll(job, listener);
   }
 
-  /** Answers the waiting questions. Returns false if there are none. Throws the filter's exceptions. */
+  /**
+   * Answers for one entry, which has to be copied before the next call, as cpSync() and copySync() do. Returns false if none
+   * waits. Throws the filter's exceptions.
+   */
   answerNow(job: NativeJob): boolean {
-    const batch = job.takeQuestions(batchSize);
-    for (const question of this.#read(batch)) {
+    const batch = job.takeEntry();
+    for (const question of this.#read(batch, true)) {
       const judged = question.selection.judge(question.scope, question.entries);
       if (judged instanceof Promise) throw new TypeError('fastcp: a promise in a synchronous copy');
       this.#send(job, question, judged);
@@ -280,8 +283,8 @@ export class Answers {
     listener.failed(thrown);
   }
 
-  /** Reads the format of Questions::take(). */
-  *#read(batch: Buffer): Generator<Question> {
+  /** Reads the format of Questions::take(). `again`: more questions about the same directory follow. */
+  *#read(batch: Buffer, again = false): Generator<Question> {
     for (let at = 0; at < batch.length; ) {
       const id = batch.readUInt32LE(at);
       const scope = batch.readUInt32LE(at + 4);
@@ -298,7 +301,7 @@ export class Answers {
         entries[i] = { name: entries[i] as string, kind };
       }
       const asked = this.#scopes.get(scope) as Asked;
-      this.#scopes.delete(scope); // a directory is asked about once
+      if (!again) this.#scopes.delete(scope); // a directory is asked about once
       yield { ...asked, id, entries: entries as Listed[], own };
     }
   }

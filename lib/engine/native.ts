@@ -97,6 +97,8 @@ export interface NativeJob {
   takeEntries(): Buffer;
   /** Calls Questions::take() in binding/src/engine/run/questions.h: about `limit` bytes, empty if none wait. */
   takeQuestions(limit: number): Buffer;
+  /** Calls Questions::take_entry(): one entry, empty if none waits. */
+  takeEntry(): Buffer;
   /**
    * Answers with a verdict for each entry of the question, and a scope for each directory that will be asked
    * about.

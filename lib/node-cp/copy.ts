@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url';
 import { run as runCopy, runNow as runCopyNow } from '../copy-tree.js';
 import { EventQueue } from '../engine/events.js';
 import { Report } from '../engine/result.js';
-import { invalid } from '../errors.js';
+import { invalid, invalidType } from '../errors.js';
 import type { Request } from '../request/options.js';
 import type { PathLike } from '../types.js';
 import { run, runNow, type Steps, step } from '../walk/steps.js';
@@ -38,7 +38,8 @@ export function checkCall(
   rules: Rules,
   filter: PathFilter | undefined,
 ): Call {
-  const [src, dest] = [named(source), named(destination)];
+  const nameOf = (name: string): string => (rules.like === 'node' ? name : 'path');
+  const [src, dest] = [named(source, nameOf('src')), named(destination, nameOf('dest'))];
   const request = foreignRequest(src === '' ? '.' : src, dest === '' ? '.' : dest, rules);
   const isEmpty = src === '' || dest === '';
   const base = request.workingDirectory.toString();
@@ -46,7 +47,10 @@ export function checkCall(
 }
 
 /** Converts a path as Node does, with its errors for URLs. */
-function named(path: PathLike): PathLike {
+function named(path: PathLike, name: string): PathLike {
+  if (Array.isArray(path)) {
+    throw invalidType(name, 'of type string or an instance of Buffer or URL', path); // copyTree() takes several
+  }
   if (path instanceof URL) return fileURLToPath(path);
   if (!(path instanceof Uint8Array)) return path;
   return path.length === 0 ? '' : Buffer.from(path);

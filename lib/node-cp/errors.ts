@@ -3,7 +3,7 @@ import { lstatSync, readlinkSync } from 'node:fs';
 import { constants } from 'node:os';
 import path from 'node:path';
 import { getSystemErrorMap } from 'node:util';
-import { CopyError, reasons } from '../errors.js';
+import { CopyError, codeInStack, reasons } from '../errors.js';
 
 /** Returns the target of a symlink as the message has it. */
 type TargetOf = (symlink: string) => string;
@@ -107,7 +107,10 @@ const invalidRefusals: Record<string, Refusal | undefined> = {
 };
 
 function refusalOf({ code, reason = '' }: CopyError): Refusal | undefined {
-  return code === 'ERR_FS_CP_EINVAL' ? invalidRefusals[reason] : refusals[code];
+  if (code !== 'ERR_FS_CP_EINVAL') return refusals[code];
+  // Node has no check for the other reasons, and no words.
+  const other = { ...invalid, node: () => reason, fsExtra: () => `${capitalized(reason)}.` };
+  return invalidRefusals[reason] ?? other;
 }
 
 /** Reads a symlink again, whose relative path is one below `base`. It may have changed: then the path says enough. */
@@ -130,6 +133,7 @@ class SystemError extends Error {
   constructor(code: string, { title, errno }: Refusal, why: string, shown: string) {
     super(`${title}: cp returned ${errno} (${why}) ${shown}`);
     this.code = code;
+    codeInStack(this);
     this.errno = constants.errno[errno];
     this.path = shown;
     this.info = { message: why, path: shown, syscall: 'cp', errno: this.errno, code: errno };

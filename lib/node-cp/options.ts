@@ -1,7 +1,7 @@
 /** The options of Node's fs.cp, checked as Node checks them. */
 import type { CopyOptions } from 'node:fs';
 import { constants } from 'node:fs';
-import { invalidType, outOfRange } from '../errors.js';
+import { invalid, invalidType, outOfRange } from '../errors.js';
 import type { Rules } from './request.js';
 
 const defaults = {
@@ -50,7 +50,7 @@ export function checkOptions(given: unknown): Options {
   if (options.dereference && options.verbatimSymlinks) {
     const message =
       'Option "dereference" cannot be used in combination with option "verbatimSymlinks"';
-    throw Object.assign(new TypeError(message), { code: 'ERR_INCOMPATIBLE_OPTION_PAIR' });
+    throw invalid(TypeError, 'ERR_INCOMPATIBLE_OPTION_PAIR', message);
   }
   if (options.filter !== undefined && typeof options.filter !== 'function') {
     throw invalidType('options.filter', 'of type function', options.filter);

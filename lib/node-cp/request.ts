@@ -145,6 +145,10 @@ export function* checkEntries(request: Request, { recursive }: Rules): Steps<Fou
 /** Applies the rules for the beginning of the copy, which come after the filter of fs-extra. */
 export function* checkBeginning(request: Request, found: Found, { like }: Rules): Steps<void> {
   const { src, dest: there, slash, from, to } = found;
+  const followed = request.dereference || slash;
+  if (!there && followed && src.isDirectory() && (yield* existing(request.dest, false))) {
+    throw errorOf({ errno: -constants.errno.EEXIST, operation: 'mkdir' }, to, to); // a symlink to nothing
+  }
   if (slash && !there && !src.isDirectory()) {
     throw errorOf({ errno: -constants.errno.EISDIR, operation: 'copyfile' }, from, to);
   }

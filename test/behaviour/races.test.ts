@@ -147,6 +147,26 @@ test('a file that somebody put in the place of a new symlink stays', async () =>
   expect(read(dest, 'link')).toBe('theirs');
 });
 
+describe('a small file changes just before the call that copies it', () => {
+  test.for([
+    ['grows', 'printf more >>', 'contentmore'],
+    ['shrinks', 'printf con >', 'con'],
+    ['is emptied', ': >', ''],
+    ['is written anew, as large as it was', 'printf tnetnoc >', 'tnetnoc'],
+    ['is written anew, larger', 'printf "all of it" >', 'all of it'],
+  ])('it %s: the copy has all that it is then', async ([, change, content]) => {
+    makeFiles(src, { file: 'content' });
+    const script = `${change} "${src}/file"`;
+    const { error, result } = await race(
+      { onError: 'continue' },
+      { faults: 'copy_file_range:run:1:1', script },
+    );
+    expect(error).toBeUndefined();
+    expect(result).toMatchObject({ files: 1, errorCount: 0, bytes: content?.length });
+    expect(read(dest, 'file')).toBe(content);
+  });
+});
+
 describe('somebody puts something else in the place of', () => {
   const everything: CopyOptions = { preserve: true, onError: 'continue' };
   /** All that metadata could change of what is somebody else's. */

@@ -189,8 +189,8 @@ async function runCases(
   const ours = new URL(`../../dist/${file}`, import.meta.url).href;
   const cases: Case[] = [];
   // Not in one process: where fs-extra fails, it leaves directories open.
-  for (let first = FIRST; first < FIRST + CASES; first += 50) {
-    const seeds = [first, Math.min(first + 50, FIRST + CASES)].map(String);
+  for (let first = FIRST; first < FIRST + CASES; first += 20) {
+    const seeds = [first, Math.min(first + 20, FIRST + CASES)].map(String);
     const { status, stdout, stderr } = await run([
       ...[node, '--no-warnings', script, directory, ours, theirs, ...seeds],
     ]);

@@ -281,6 +281,22 @@ describe.each(forms)('%s', (form, copy) => {
     }
   });
 
+  test('preserveTimestamps: existing directories, whose modes stay', async () => {
+    makeFiles(dest, { 'directory/other': '' });
+    for (const name of ['', 'directory']) {
+      fs.chmodSync(join(src, name), 0o700);
+      fs.chmodSync(join(dest, name), 0o755);
+      fs.utimesSync(join(src, name), 1, 2);
+    }
+    await copy(src, dest, { recursive: true });
+    expect(fs.statSync(dest).mtimeMs).not.toBe(2000);
+    await copy(src, dest, { recursive: true, preserveTimestamps: true });
+    for (const name of ['', 'directory']) {
+      const { mtimeMs, mode } = fs.statSync(join(dest, name));
+      expect([mtimeMs, mode & 0o777]).toEqual([2000, 0o755]);
+    }
+  });
+
   describe('where versions of Node go wrong by accident', () => {
     test('files of procfs have content', async () => {
       await copy('/proc/version', dest);
@@ -345,6 +361,18 @@ describe.each(forms)('%s', (form, copy) => {
       expect(names(dest)).toEqual(['file']);
     });
 
+    test('has the options as its this', async () => {
+      const options = {
+        recursive: true,
+        name: 'directory',
+        filter(this: { name: string }, from: string) {
+          return !from.endsWith(this.name);
+        },
+      };
+      await copy(src, dest, options);
+      expect(names(dest)).toEqual(['file']);
+    });
+
     test('false for SRC itself: nothing happens, not even to what is missing', async () => {
       await copy(join(src, 'missing'), dest, { recursive: true, filter: () => false });
       expect(fs.existsSync(dest)).toBe(false);
@@ -401,6 +429,32 @@ test('cp() throws at once without a callback, and calls it with null', async () 
     returned = true;
   });
   expect(given).toEqual([null, true]);
+});
+
+test('cpSync copies each entry before it asks about the next one, in the order of Node', () => {
+  const lines = 'one line\n';
+  const names = ['a', 'b', 'c', 'd/e', 'd/f', 'd/g/h', 'd/g/i', 'j', 'k/l'];
+  /** Empties each file when the copy should have it, and returns what was asked about. */
+  const move = (copy: typeof fs.cpSync, root: string): string[] => {
+    makeFiles(join(root, 'src'), Object.fromEntries(names.map((name) => [name, lines])));
+    const asked: string[] = [];
+    copy(join(root, 'src'), join(root, 'dest'), {
+      recursive: true,
+      filter(path) {
+        const last = asked.at(-1);
+        if (last !== undefined && fs.statSync(last).isFile()) fs.truncateSync(last);
+        asked.push(path);
+        return !path.endsWith('l');
+      },
+    });
+    for (const name of names.filter((one) => one !== 'k/l')) {
+      expect(read(join(root, 'dest', name)), name).toBe(lines);
+    }
+    expect(fs.existsSync(join(root, 'dest/k/l'))).toBe(false);
+    return asked.map((path) => relative(root, path));
+  };
+  const [theirs, own] = [move(fs.cpSync, join(work, 'theirs')), move(cpSync, join(work, 'own'))];
+  expect(own).toEqual(theirs);
 });
 
 test('cpSync needs no thread of the pool, and a filter may copy', () => {

@@ -149,6 +149,16 @@ const rows: Record<string, Row> = {
     paths: (src, dest) => [`${src}/./directory/..`, dest],
   },
   filter: { options: { filter: (from: string) => !from.endsWith('deep') } },
+  'filter that uses its options': {
+    options: {
+      name: 'deep',
+      filter(this: { name: string }, from: string) {
+        return !from.endsWith(this.name);
+      },
+    },
+  },
+  'a filter that is no function': { options: { filter: 'x' } },
+  'an array of sources': { paths: (src, dest) => [[src] as never, dest] },
   'filter of SRC itself': { options: { filter: () => false } },
 };
 
@@ -225,6 +235,26 @@ test('a filter: each path once, SRC first; copySync() refuses a promise', async 
   expect(() => ours.copySync(src, dest, (async () => true) as never)).toThrow(
     expect.objectContaining({ code: 'ERR_INVALID_RETURN_VALUE' }),
   );
+});
+
+test('a callback in the place of any argument gets the error', async () => {
+  for (const args of [[], ['src'], [undefined, 'dest']]) {
+    const errorOf = (copy: (...args: unknown[]) => unknown): Promise<unknown> =>
+      new Promise((resolve) => void copy(...args, resolve));
+    const error = await errorOf(ours.copy as never);
+    expect(error).toBeInstanceOf(TypeError);
+    expect(error).toMatchObject({ code: 'ERR_INVALID_ARG_TYPE' });
+    expect(await errorOf(theirs.copy)).toMatchObject({ code: 'ERR_INVALID_ARG_TYPE' });
+  }
+});
+
+test('copySync takes every falsy value for no options, as fs-extra does', () => {
+  const [src, dest] = [join(work, 'falsy'), join(work, 'falsy copy')];
+  makeFiles(src, { file: '' });
+  for (const copySync of [ours.copySync, theirs.copySync]) {
+    for (const options of [false, 0, '', null, undefined]) copySync(src, dest, options as never);
+  }
+  expect(fs.readdirSync(dest)).toEqual(['file']);
 });
 
 test('the default export has both', () => {

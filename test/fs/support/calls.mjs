@@ -490,6 +490,16 @@ const cases = {
       },
     },
   ],
+  'deref dir onto a link to nothing': [
+    (d) => {
+      fs.mkdirSync(`${d}/a`);
+      fs.symlinkSync('nowhere', `${d}/b`);
+    },
+    'a',
+    'b',
+    { recursive: true, dereference: true },
+  ],
+  'array of sources': [(d) => fs.mkdirSync(`${d}/a`), ['a'], 'b', { recursive: true }],
   'bad mode': [(_d) => {}, 'a', 'b', { mode: 9 }],
   nul: [(_d) => {}, 'a\0', 'b', {}],
 };
@@ -514,7 +524,7 @@ function show(error, root) {
   const { name, message } = error;
   // Its own fields, in any order, and how it is printed.
   const own = Object.entries(error).sort(([one], [other]) => (one < other ? -1 : 1));
-  const printed = `${error}`;
+  const printed = [`${error}`, error.stack.split('\n')[0]];
   const shown = JSON.stringify({ ...Object.fromEntries(own), name, message, printed });
   return JSON.parse(shown.replaceAll(root, 'W'));
 }
@@ -535,7 +545,8 @@ for (const [form, copy] of Object.entries(forms)) {
     const root = path.join(base, `${n++}`);
     fs.mkdirSync(root, { recursive: true });
     make(root);
-    const absolute = (at) => (at === '' || at.startsWith('/') ? at : `${root}/${at}`);
+    const absolute = (at) =>
+      Array.isArray(at) || at === '' || at.startsWith('/') ? at : `${root}/${at}`;
     const outcome = await copy(absolute(from), absolute(to), options).then(
       (given = []) => ({ passed: given.length }),
       (error) => show(error, root),

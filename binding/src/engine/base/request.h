@@ -40,6 +40,8 @@ struct Preserve {
    * directories get it.
    */
   bool existing_directories = false;
+  /** Also applies timestamps to directories that already exist in DEST, as fs.cp of Node 26 does. */
+  bool existing_directory_times = false;
   /** Without `xattrs`: removes the attributes of entries that DEST already has. */
   bool remove_existing_attributes = false;
 };

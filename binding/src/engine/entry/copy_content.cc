@@ -115,6 +115,20 @@ bool read_and_write(Worker& worker, const OpenFile& file, uint64_t offset, uint6
   return true;
 }
 
+/** Returns the bytes that copy_file_range copied. With 0 bytes and no error, reading is next. */
+uint64_t copy_range(const OpenFile& file, uint64_t offset, uint64_t length,
+                    CopiedContent& content) {
+  const Attempt attempt = platform::copy_range(file.src, file.dst, offset, length);
+  if (attempt.outcome == Attempt::done) return attempt.bytes;
+  if (attempt.outcome == Attempt::failed) {
+    content.operation = "copy_file_range";
+    content.error = -attempt.error;
+  } else if (attempt.lasting) {
+    file.route->copy_range = false;
+  }
+  return 0;
+}
+
 /**
  * Copies `length` bytes at `offset`, or fewer if the source ends before. Returns false on failure.
  */
@@ -122,21 +136,12 @@ bool copy_extent(Worker& worker, const OpenFile& file, uint64_t offset, uint64_t
                  CopiedContent& content) {
   Route& route = *file.route;
   while (length > 0 && route.copy_range && !worker.engine.options.content.find_holes) {
-    const Attempt attempt =
-        platform::copy_range(file.src, file.dst, offset, std::min(length, kChunk));
-    if (attempt.outcome == Attempt::failed) {
-      content.operation = "copy_file_range";
-      content.error = -attempt.error;
-      return false;
-    }
-    if (attempt.outcome == Attempt::not_here) {
-      if (attempt.lasting) route.copy_range = false;
-      break;
-    }
+    const uint64_t bytes = copy_range(file, offset, std::min(length, kChunk), content);
+    if (content.error < 0) return false;
     // the end, or a file with an unreliable size: only reading can tell
-    if (attempt.bytes == 0) break;
+    if (bytes == 0) break;
     content.method = CopyMethod::copy_file_range;
-    if (!moved(worker, attempt.bytes, offset, length, content)) return false;
+    if (!moved(worker, bytes, offset, length, content)) return false;
   }
   return read_and_write(worker, file, offset, length, content);
 }
@@ -162,6 +167,26 @@ bool copy_data(Worker& worker, const OpenFile& file, uint64_t offset, uint64_t l
   return true;
 }
 
+/**
+ * Copies a small file by one call that asks for a byte more than the file should have, or copies
+ * nothing of an empty one. Returns false if it has to be copied in another way, from the beginning.
+ */
+bool copy_at_once(const Content& how, const OpenFile& file, CopiedContent& content) {
+  const Route& route = *file.route;
+  const uint64_t size = file.stat.size;
+  if (!route.real_sizes || how.find_holes || may_have_holes(file.stat)) return false;
+  if (size > 0) {
+    if (!route.copy_range) return false;
+    const uint64_t bytes = copy_range(file, 0, size + 1, content);
+    // Fewer bytes than the file should have: it became shorter, or the call ended early.
+    if (content.error == 0 && bytes < size) return false;
+    content.method = CopyMethod::copy_file_range;
+    content.bytes = bytes;
+  }
+  content.at_once = true;
+  return true;
+}
+
 /** Sets the size of a copy that ends in a hole. Writing alone would leave it too short. */
 bool settle_size(const Content& how, const OpenFile& file, CopiedContent& content) {
   if ((!content.ends_in_hole && !how.find_holes) || content.method == CopyMethod::clone)
@@ -178,18 +203,20 @@ bool settle_size(const Content& how, const OpenFile& file, CopiedContent& conten
 
 CopiedContent copy_content(Worker& worker, const OpenFile& file) {
   CopiedContent content;
-  if (clone(worker.engine.options.content, file, content)) return content;
+  const Content& how = worker.engine.options.content;
+  if (clone(how, file, content) || copy_at_once(how, file, content)) return content;
   if (file.stat.size == 0) {
-    // An empty file, or a file of procfs and the like, which report no size.
+    // Perhaps a file of procfs and the like, which report no size.
     read_and_write(worker, file, 0, UINT64_MAX, content);
   } else if (copy_data(worker, file, 0, file.stat.size, content)) {
-    settle_size(worker.engine.options.content, file, content);
+    settle_size(how, file, content);
   }
   return content;
 }
 
 bool source_changed(const OpenFile& file, const CopiedContent& content) {
-  if (content.method == CopyMethod::clone) return false;  // a clone is a copy of one moment
+  if (content.method == CopyMethod::clone) return false;
+  if (content.at_once) return content.bytes != file.stat.size;
   platform::Stat now;
   if (platform::stat_handle(file.src, now) < 0) return true;
   return now.size != file.stat.size || now.mtime != file.stat.mtime;

@@ -25,6 +25,7 @@ struct CopiedContent {
   uint64_t counted = 0;       // those of `bytes` that Count::bytes already shows
   bool ended_early = false;   // the source had fewer bytes than its size
   bool ends_in_hole = false;  // writing alone does not give the copy its length
+  bool at_once = false;       // by one call, which has shown the size at that moment in `bytes`
 };
 
 inline bool has_holes(const platform::Stat& stat) { return stat.allocated < stat.size; }
@@ -43,8 +44,8 @@ inline bool may_have_holes(const platform::Stat& stat) {
 CopiedContent copy_content(Worker& worker, const OpenFile& file);
 
 /**
- * Returns whether the source changed since its copy began. A clone is a copy of one moment, and
- * needs no check.
+ * Returns whether the source changed since its copy began. A clone, or a file that was copied at
+ * once, is a copy of one moment and needs no further look at the source.
  */
 bool source_changed(const OpenFile& file, const CopiedContent& content);
 

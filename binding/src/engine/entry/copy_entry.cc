@@ -30,7 +30,7 @@ int choose_route(Worker& worker, OpenFile& file) {
   // The base, or a file that is a mount point itself.
   Stat dst;
   const int error = platform::stat_handle(file.dst, dst);
-  if (error == 0) file.route = &worker.engine.route(file.stat.dev, dst.dev, file.dst);
+  if (error == 0) file.route = &worker.engine.route(file.stat.dev, dst.dev, file.src, file.dst);
   return error;
 }
 

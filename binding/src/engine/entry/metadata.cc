@@ -291,7 +291,7 @@ int begin_directory(const Preserve& keep, const Content& content, Directory& dir
     directory.owed =
         (keep.mode && !has_mode) || keep.timestamps || keep.ownership || wants_attributes(keep);
   }
-  directory.owed |= content.fsync || directory.owed_mode;
+  directory.owed |= keep.existing_directory_times || content.fsync || directory.owed_mode;
   if (directory.fresh) {
     directory.passing_bits = passing_bits & kPermissions;
     // New entries in it have the same user. Their group is the process's, as this directory has it,
@@ -361,6 +361,10 @@ void settle_directory(Engine& engine, Directory& directory) {
         (settling.changes_attributes || had_other_stat(keep, directory))) {
       note_metadata(engine, directory);
     }
+  } else if (keep.existing_directory_times) {
+    const Stat& src = directory.src_stat;
+    const int error = platform::set_times(directory.dst(), src.atime, src.mtime);
+    if (error < 0 && !engine.lose(directory, none, Loss::timestamps, error, "utimensat")) return;
   }
   if (directory.owed_mode && !keep.mode) {
     const int error = platform::set_directory_mode(directory.dst(), *directory.owed_mode);

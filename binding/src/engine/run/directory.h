@@ -55,7 +55,8 @@ struct Route {
   std::atomic<bool> clone{true};
   std::atomic<bool> copy_range{true};
   std::atomic<Ctimes> ctimes{Ctimes::unknown};
-  uint64_t time_step;      // ns, granularity of mtimes in DEST
+  uint64_t time_step;  // ns, granularity of mtimes in DEST
+  bool real_sizes;     // SRC is not a procfs or a server, and its files have the size they report
   bool directories_early;  // a new directory's subdirectories are created while it is listed
 };
 

@@ -274,7 +274,8 @@ unsigned Engine::useful_workers(unsigned limit) {
   return useful_;
 }
 
-Route& Engine::route(uint64_t src_dev, uint64_t dst_dev, const platform::Handle& dst) {
+Route& Engine::route(uint64_t src_dev, uint64_t dst_dev, const platform::Handle& src,
+                     const platform::Handle& dst) {
   const auto find_locked = [&]() -> Route* {
     for (const auto& known : routes_) {
       if (known->src_dev == src_dev && known->dst_dev == dst_dev) return known.get();
@@ -291,6 +292,7 @@ Route& Engine::route(uint64_t src_dev, uint64_t dst_dev, const platform::Handle&
   added->clone = options.content.reflink != Reflink::never;
   added->copy_range = options.content.reflink != Reflink::never;
   added->time_step = platform::time_step(dst);
+  added->real_sizes = platform::has_own_clock(src);  // the file systems of this host
   added->directories_early = platform::wants_directories_early(dst);
   const std::lock_guard lock(devices_mutex_);
   if (Route* known = find_locked(); known != nullptr) return *known;

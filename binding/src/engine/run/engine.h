@@ -199,7 +199,8 @@ class Engine : private DirectoryOwner {
   }
 
   /** Returns the route from a device to the device of `dst`, any handle there. */
-  Route& route(uint64_t src_dev, uint64_t dst_dev, const platform::Handle& dst);
+  Route& route(uint64_t src_dev, uint64_t dst_dev, const platform::Handle& src,
+               const platform::Handle& dst);
 
   const Options options;
   const Writer& writer;

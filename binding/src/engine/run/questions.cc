@@ -38,27 +38,50 @@ std::string Questions::take(size_t limit, bool extras_go) {
   while (!waiting_.empty() && result.size() < limit) {
     Question question = std::move(waiting_.back());
     waiting_.pop_back();
-    std::string names;
-    for (size_t at = 0; at < question.records.size();) {
-      const Listed entry = platform::parse_listing(question.records.data() + at);
-      at += entry.size;
-      names.append(entry.name, std::strlen(entry.name) + 1);
-    }
-    std::string kinds = question.kinds;
-    for (const Extra& extra : question.extras) {
-      if (extras_go) break;
-      names.append(extra.name.c_str(), extra.name.size() + 1);
-      kinds += static_cast<char>(static_cast<uint8_t>(extra.kind) | kExtraBit);
-    }
-    append_number(result, ++last_id_);
-    append_number(result, question.scope);
-    append_number(result, static_cast<uint32_t>(kinds.size()));
-    append_number(result, static_cast<uint32_t>(names.size()));
-    result += kinds;
-    result += names;
-    asked_.emplace(last_id_, std::move(question));
+    pose_locked(std::move(question), extras_go, result);
   }
   return result;
+}
+
+std::string Questions::take_entry() {
+  std::string result;
+  const std::lock_guard lock(mutex_);
+  if (waiting_.empty()) return result;
+  Question& all = waiting_.back();
+  const char* record = all.records.data() + all.posed;
+  const Listed entry = platform::parse_listing(record);
+  Question one{all.directory.again(), all.scope, std::string(record, entry.size),
+               all.kinds.substr(all.posed_kinds++, 1)};
+  bytes_ += one.size();
+  all.posed += entry.size;
+  if (all.posed == all.records.size()) {
+    bytes_ -= all.size();
+    waiting_.pop_back();  // `one` has a use of the directory, so this was not the last
+  }
+  pose_locked(std::move(one), false, result);
+  return result;
+}
+
+void Questions::pose_locked(Question question, bool extras_go, std::string& out) {
+  std::string names;
+  for (size_t at = 0; at < question.records.size();) {
+    const Listed entry = platform::parse_listing(question.records.data() + at);
+    at += entry.size;
+    names.append(entry.name, std::strlen(entry.name) + 1);
+  }
+  std::string kinds = question.kinds;
+  for (const Extra& extra : question.extras) {
+    if (extras_go) break;
+    names.append(extra.name.c_str(), extra.name.size() + 1);
+    kinds += static_cast<char>(static_cast<uint8_t>(extra.kind) | kExtraBit);
+  }
+  append_number(out, ++last_id_);
+  append_number(out, question.scope);
+  append_number(out, static_cast<uint32_t>(kinds.size()));
+  append_number(out, static_cast<uint32_t>(names.size()));
+  out += kinds;
+  out += names;
+  asked_.emplace(last_id_, std::move(question));
 }
 
 bool Questions::remove(uint32_t id, Question& out) {

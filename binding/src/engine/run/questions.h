@@ -32,6 +32,8 @@ struct Question {
   std::string records{};        // the whole listing without '.' and '..'
   std::string kinds{};          // of each record, never unknown
   std::vector<Extra> extras{};  // in a mirror, if DEST has the directory
+  size_t posed = 0;             // bytes of `records` that take_entry() has posed
+  size_t posed_kinds = 0;
 
   /** Returns the approximate size in memory, in bytes. */
   [[nodiscard]] size_t size() const;
@@ -66,6 +68,12 @@ class Questions {
   static constexpr uint8_t kExtraBit = 0x80;
 
   /**
+   * Takes the next entry of the newest question, as a question of its own: for a host that wants it
+   * copied before it is asked again. Not for mirrors.
+   */
+  std::string take_entry();
+
+  /**
    * Removes the question that was taken under this id. Returns false if it is not open any more.
    */
   bool remove(uint32_t id, Question& out);
@@ -74,6 +82,9 @@ class Questions {
   void clear();
 
  private:
+  /** Writes a question to `out`, and stores it until its answer comes. */
+  void pose_locked(Question question, bool extras_go, std::string& out);
+
   std::mutex mutex_;  // guards all below
   std::vector<Question> waiting_;
   std::unordered_map<uint32_t, Question> asked_;

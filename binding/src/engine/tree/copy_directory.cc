@@ -223,7 +223,8 @@ void let_in(Engine& engine, Directory& directory) {
 /** Sets the facts about a directory's end in DEST when that end exists. */
 void set_target(Engine& engine, Directory& directory, const Target& target) {
   if (!directory.has_dst()) return;
-  directory.route = &engine.route(directory.src_stat.dev, target.stat.dev, directory.dst());
+  directory.route =
+      &engine.route(directory.src_stat.dev, target.stat.dev, directory.src(), directory.dst());
   directory.fresh = target.made;
   directory.owed_mode = target.owed_mode;
   read_mark(engine, directory);  // may open the directory up
