@@ -98,6 +98,12 @@ export function parseArgs(argv: readonly string[]): Invocation | 'doctor' {
   };
 }
 
+/** Returns the exit code of an error of parseArgs(), which has written its text. Undefined for other errors. */
+export function usageExitCode(error: unknown): number | undefined {
+  if (!(error instanceof CommanderError)) return undefined;
+  return error.exitCode === 0 ? 0 : 2;
+}
+
 function isDirectory(word: string): boolean {
   try {
     return statSync(pathOf(word)).isDirectory();

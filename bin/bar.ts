@@ -11,9 +11,6 @@ export interface Progress {
   stop(): void;
 }
 
-/** Shorter copies show no bar, because it would only flicker. */
-const QUIET_MS = 200;
-
 /** Creates a bar. `deletes`: the copy may delete entries, and the bar shows their number. */
 export function createBar(stream: NodeJS.WriteStream, deletes: boolean): Progress {
   const remaining = new RemainingTime();
@@ -34,7 +31,6 @@ export function createBar(stream: NodeJS.WriteStream, deletes: boolean): Progres
     update(state) {
       if (stopped) return;
       left = remaining.update(state);
-      if (state.durationMs < QUIET_MS) return;
       if (bar.isActive) bar.update({ ...state });
       else bar.start(1, 0, { ...state });
     },

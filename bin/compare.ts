@@ -1,5 +1,5 @@
-import { fieldsOf } from '../lib/errors.js';
-import { CopyError, compareTrees } from '../lib/index.js';
+import { compareTrees } from '../lib/compare-trees.js';
+import { CopyError, fieldsOf } from '../lib/errors.js';
 import { comparisonOptions } from '../lib/request/table.js';
 import type { CompareOptions, CompareResult, CopyErrorLike, Difference } from '../lib/types.js';
 import type { Invocation } from './args.js';
@@ -16,8 +16,8 @@ import { usageError } from './usage-error.js';
  */
 export async function runCompare(invocation: Invocation): Promise<number> {
   const abort = new AbortController();
-  const out = new Output(process.stdout, abort.signal);
-  const err = new Output(process.stderr, abort.signal);
+  const out = Output.to('stdout', abort.signal);
+  const err = Output.to('stderr', abort.signal);
   abortOnSignals(abort);
   try {
     const result = await compare(invocation, abort.signal);

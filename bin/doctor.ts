@@ -1,7 +1,8 @@
 /** `fastcp --doctor`: prints what the file systems of directories support, for people or as JSON. */
 import { Command } from 'commander';
+import { makeSnapshotSource } from '../lib/atomic/snapshot.js';
+import { doctor } from '../lib/doctor/index.js';
 import type { Diagnosis, DirectoryDiagnosis } from '../lib/doctor/types.js';
-import { doctor, makeSnapshotSource } from '../lib/index.js';
 import { isText, pathOf } from './arguments.js';
 import { errorText } from './error-text.js';
 import { bytes, escapeControls, number, quoteName, systemCopy, toJsonLine } from './format.js';

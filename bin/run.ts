@@ -1,29 +1,28 @@
-import { CopyError, copyTree } from '../lib/index.js';
+import { copyTree } from '../lib/copy-tree.js';
+import { CopyError } from '../lib/errors.js';
 import type { CopyErrorLike, CopyJob, CopyOptions } from '../lib/types.js';
 import type { Invocation } from './args.js';
 import type { Progress } from './bar.js';
-import { runCompare } from './compare.js';
 import { errorText } from './error-text.js';
 import { abortOnSignals, Interruption } from './interrupt.js';
 import { Output } from './output.js';
-import { createProgress, showsProgress, silent } from './progress.js';
+import { createProgress, showsProgress } from './progress.js';
 import { createTextReport, type Report } from './report.js';
-import { createJsonReport } from './report-json.js';
 import { usageError } from './usage-error.js';
 
 /** Copies, reports, and returns the exit code. */
 export async function run(invocation: Invocation): Promise<number> {
-  if (invocation.compare) return runCompare(invocation);
   const abort = new AbortController();
-  const out = new Output(process.stdout, abort.signal);
-  const err = new Output(process.stderr, abort.signal);
+  const out = Output.to('stdout', abort.signal);
+  const err = Output.to('stderr', abort.signal);
 
   // Before the copy begins: the default action would leave half a file.
   abortOnSignals(abort);
-  let job: CopyJob;
-  let progress = silent;
   const shows = showsProgress(invocation.output);
+  const progress = createProgress(invocation.copy.mirror === true);
   const onProgress: CopyOptions['onProgress'] = (sofar) => progress.update(sofar);
+  const report = await createReport(invocation, out, err, progress);
+  let job: CopyJob;
   try {
     job = startCopy(invocation, { signal: abort.signal, ...(shows && { onProgress }) });
   } catch (error) {
@@ -33,17 +32,25 @@ export async function run(invocation: Invocation): Promise<number> {
     return text === undefined ? 1 : 2;
   }
 
-  if (shows) progress = await createProgress(invocation.copy.mirror === true);
   // At once, because a second signal must find no bar on the terminal.
   abort.signal.addEventListener('abort', () => progress.stop());
-  const report = invocation.output.json
-    ? createJsonReport(invocation.output, out)
-    : createTextReport(invocation, out, err, progress);
   try {
     return await follow(job, report, progress);
   } finally {
     progress.stop();
   }
+}
+
+async function createReport(
+  invocation: Invocation,
+  out: Output,
+  err: Output,
+  progress: Progress,
+): Promise<Report> {
+  const { output } = invocation;
+  if (!output.json) return createTextReport(invocation, out, err, progress);
+  const { createJsonReport } = await import('./report-json.js');
+  return createJsonReport(output, out);
 }
 
 function startCopy({ sources, dest, copy }: Invocation, more: CopyOptions): CopyJob {

@@ -1,6 +1,6 @@
-import { readdirSync } from 'node:fs';
-import path from 'node:path';
-import load from 'node-gyp-build';
+import { existsSync, readdirSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
 
 /**
  * Loads the addon of the package in `root`: the one that was built there, or the prebuilt binary for this
@@ -8,10 +8,43 @@ import load from 'node-gyp-build';
  */
 export function loadBinary(root: string): unknown {
   try {
-    return load(root);
+    const usual = usualBinary(root);
+    return usual === undefined ? search(root) : createRequire(import.meta.url)(usual);
   } catch (error) {
     throw failure(root, error as NodeJS.ErrnoException);
   }
+}
+
+/** Tools that collect the files of a program find the package by this `require`, which only the built files have. */
+function search(root: string): unknown {
+  if (typeof require === 'function') return require('node-gyp-build')(root);
+  return createRequire(import.meta.url)('node-gyp-build')(root);
+}
+
+/** Variables that tell node-gyp-build to search elsewhere. */
+const searches = [
+  'FASTCP_PREBUILD',
+  'PREBUILDS_ONLY',
+  'LIBC',
+  'npm_config_arch',
+  'npm_config_platform',
+];
+
+/**
+ * Returns the binary that node-gyp-build nearly always finds. Its search takes as long as copying a small tree. Returns
+ * undefined where it has to search.
+ */
+function usualBinary(root: string): string | undefined {
+  if (searches.some((name) => process.env[name])) return undefined;
+  const { platform, arch } = process;
+  if (platform === 'linux' && existsSync('/etc/alpine-release')) return undefined;
+  const file = platform === 'linux' ? 'fastcp.glibc.node' : 'fastcp.node';
+  const places = [
+    'build/Release/fastcp.node',
+    'build/Debug/fastcp.node',
+    `prebuilds/${platform}-${arch}/${file}`,
+  ];
+  return places.map((place) => join(root, place)).find((place) => existsSync(place));
 }
 
 function failure(root: string, error: NodeJS.ErrnoException): Error {
@@ -35,9 +68,9 @@ function failure(root: string, error: NodeJS.ErrnoException): Error {
 
 /** Returns for example `linux-x64 (glibc, musl)`. */
 function prebuilds(root: string): string[] {
-  const directory = path.join(root, 'prebuilds');
+  const directory = join(root, 'prebuilds');
   return list(directory).flatMap((name) => {
-    const files = list(path.join(directory, name)).filter((file) => file.endsWith('.node'));
+    const files = list(join(directory, name)).filter((file) => file.endsWith('.node'));
     const libcs = files.map((file) => file.split('.').at(-2)).filter((tag) => tag !== 'fastcp');
     if (files.length === 0) return [];
     return libcs.length > 0 ? `${name} (${libcs.join(', ')})` : name;

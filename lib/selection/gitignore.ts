@@ -94,6 +94,11 @@ export class Gitignore {
     return this.#names.get(bytesOf(name))?.met === true;
   }
 
+  /** Returns why an entry is excluded. */
+  reasonOf({ match, reason }: Answer): string | undefined {
+    return match ? shownRule(match) : reason;
+  }
+
   /** Returns the scope of SRC, with its own rule files. */
   async start(): Promise<GitignoreScope> {
     const scope = this.#git ? await this.#startInRepository() : { rules: [] };
@@ -128,7 +133,7 @@ export class Gitignore {
 
   #warnIgnored(match: Match): void {
     if (this.#onlyIgnored) return;
-    const message = `'${this.#shown}' is ignored itself, by ${reasonOf(match)}: only tracked files are taken`;
+    const message = `'${this.#shown}' is ignored itself, by ${shownRule(match)}: only tracked files are taken`;
     this.warnings.push({ code: 'SOURCE_IGNORED', message, path: this.#shown });
   }
 
@@ -277,7 +282,7 @@ function isDotGit({ repository }: GitignoreScope, name: string): boolean {
 }
 
 /** Names a rule as `git check-ignore -v` does: file, line and pattern. */
-export function reasonOf({ rule, from }: Match): string {
+function shownRule({ rule, from }: Match): string {
   return `${from.file.shown}:${rule.line}:${textOf(rule.text)}`;
 }
 

@@ -6,7 +6,7 @@
 import { invalidType, invalidValue } from '../errors.js';
 import type { FilterEntry } from '../types.js';
 import { type EntryFilter, FilterAsker } from './filter.js';
-import { Gitignore, type GitignoreOptions, type GitignoreScope, reasonOf } from './gitignore.js';
+import type { Gitignore, GitignoreOptions, GitignoreScope } from './gitignore.js';
 import { type Glob, type GlobScope, globScope, judgeGlobs } from './globs.js';
 
 export { unusedGlobs } from './globs.js';
@@ -89,6 +89,7 @@ export async function createSelection(
   if (globs) root.globs = globs;
   let gitignore: Gitignore | undefined;
   if (options.gitignore || options.onlyIgnored || options.ignoreFileNames.length > 0) {
+    const { Gitignore } = await import('./gitignore.js'); // loaded late: most copies do without
     gitignore = new Gitignore(src, shown, options);
     root.rules = await gitignore.start();
   }
@@ -188,7 +189,7 @@ class TreeSelection implements Selection {
     if (scope.rules && this.#gitignore) {
       const answer = this.#gitignore.judge(scope.rules, entry);
       if (answer.verdict === leave) {
-        if (reasons) reasons[index] = answer.match ? reasonOf(answer.match) : answer.reason;
+        if (reasons) reasons[index] = this.#gitignore.reasonOf(answer);
         return leave;
       }
       if (below && answer.verdict !== takeAll) {

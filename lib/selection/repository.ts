@@ -1,14 +1,20 @@
 /** Asks git about a directory: its repository, its settings, and the tracked files. */
-import * as fs from 'node:fs';
-import os from 'node:os';
+import {
+  type BigIntStats,
+  constants,
+  access as systemAccess,
+  readFile as systemReadFile,
+  stat as systemStat,
+} from 'node:fs';
+import { homedir } from 'node:os';
 import { promisify } from 'node:util';
 import { directoryOf, fromSystem, isAbsolute, isRoot, join } from '../walk/paths.js';
 import { foldCase } from './wildmatch.js';
 
 // Not fs/promises: loading it takes longer than copying a small tree.
-const readFile = promisify(fs.readFile);
-const stat = promisify(fs.stat);
-const access = promisify(fs.access);
+const readFile = promisify(systemReadFile);
+const stat = promisify(systemStat);
+const access = promisify(systemAccess);
 
 export interface Repository {
   /** The work tree's root. */
@@ -55,7 +61,7 @@ export async function repositoryAround(directory: Buffer): Promise<Repository | 
   }
 }
 
-async function statOr(path: Buffer): Promise<fs.BigIntStats | undefined> {
+async function statOr(path: Buffer): Promise<BigIntStats | undefined> {
   return stat(path, { bigint: true }).catch(() => undefined);
 }
 
@@ -114,10 +120,10 @@ export async function readSettings(directory: Buffer, top: Buffer): Promise<GitS
 
 /** If HOME belongs to another user, as in many containers, it counts as absent. */
 async function defaultExcludesFile(top: Buffer): Promise<Buffer | undefined> {
-  const home = process.env.HOME ?? os.homedir();
+  const home = process.env.HOME ?? homedir();
   const config = process.env.XDG_CONFIG_HOME || (home && `${home}/.config`);
   const path = resolve(top, Buffer.from(`${config}/git/ignore`));
-  const isReadable = await access(path, fs.constants.R_OK).then(
+  const isReadable = await access(path, constants.R_OK).then(
     () => true,
     () => false,
   );

@@ -2,7 +2,26 @@
  * File system calls of a walk. One walk serves both forms: a generator yields the calls, and its caller makes
  * them at once or awaits them.
  */
-import * as fs from 'node:fs';
+// By name: in CommonJS `* as fs` calls every getter, also that of fs.promises, whose loading takes milliseconds.
+import {
+  type BigIntStats,
+  close,
+  closeSync,
+  fsync,
+  fsyncSync,
+  lstat,
+  lstatSync,
+  mkdirSync,
+  open,
+  openSync,
+  readlinkSync,
+  realpathSync,
+  statSync,
+  mkdir as systemMkdir,
+  readlink as systemReadlink,
+  realpath as systemRealpath,
+  stat as systemStat,
+} from 'node:fs';
 import { promisify } from 'node:util';
 import { fromSystem, textOrBytes } from './paths.js';
 
@@ -56,44 +75,44 @@ export function all<T>(walks: (() => Steps<T>)[]): Steps<T[]> {
 
 // Not fs/promises: loading it takes longer than copying a small tree.
 const calls = {
-  lstat: promisify(fs.lstat),
-  readlink: promisify(fs.readlink),
-  mkdir: promisify(fs.mkdir),
-  stat: promisify(fs.stat),
-  open: promisify(fs.open),
-  fsync: promisify(fs.fsync),
-  close: promisify(fs.close),
+  lstat: promisify(lstat),
+  readlink: promisify(systemReadlink),
+  mkdir: promisify(systemMkdir),
+  stat: promisify(systemStat),
+  open: promisify(open),
+  fsync: promisify(fsync),
+  close: promisify(close),
 };
 const bigint = { bigint: true } as const;
 
 /** Looks at a path. Looks at a symlink itself unless `follow` is set. */
-export function stat(path: Buffer, follow: boolean): Steps<fs.BigIntStats> {
+export function stat(path: Buffer, follow: boolean): Steps<BigIntStats> {
   return follow
     ? step(
         () => calls.stat(path, bigint),
-        () => fs.statSync(path, bigint),
+        () => statSync(path, bigint),
       )
     : step(
         () => calls.lstat(path, bigint),
-        () => fs.lstatSync(path, bigint),
+        () => lstatSync(path, bigint),
       );
 }
 
 export function readlink(path: Buffer): Steps<Buffer> {
   return step(
     () => calls.readlink(path, 'buffer'),
-    () => fs.readlinkSync(path, 'buffer'),
+    () => readlinkSync(path, 'buffer'),
   );
 }
 
 export function realpath(path: Buffer): Steps<Buffer> {
   const wait = (): Promise<Buffer> =>
     new Promise((resolve, reject) => {
-      fs.realpath.native(path, 'buffer', (error, real) =>
+      systemRealpath.native(path, 'buffer', (error, real) =>
         error ? reject(error) : resolve(asBytes(real)),
       );
     });
-  return step(wait, () => asBytes(fs.realpathSync.native(path, 'buffer')));
+  return step(wait, () => asBytes(realpathSync.native(path, 'buffer')));
 }
 
 /** Yarn's Plug'n'Play replaces fs, and always returns text. */
@@ -104,7 +123,7 @@ function asBytes(real: Buffer | string): Buffer {
 export function mkdir(path: Buffer, recursive: boolean): Steps<unknown> {
   return step<unknown>(
     () => calls.mkdir(textOrBytes(path), { recursive }),
-    () => fs.mkdirSync(textOrBytes(path), { recursive }),
+    () => mkdirSync(textOrBytes(path), { recursive }),
   );
 }
 
@@ -119,11 +138,11 @@ export function syncDirectory(path: Buffer): Steps<void> {
     }
   };
   const now = (): void => {
-    const directory = fs.openSync(path, 'r');
+    const directory = openSync(path, 'r');
     try {
-      fs.fsyncSync(directory);
+      fsyncSync(directory);
     } finally {
-      fs.closeSync(directory);
+      closeSync(directory);
     }
   };
   return step(wait, now);

@@ -1,11 +1,28 @@
 import { CommanderError } from 'commander';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { type Invocation, parseArgs as parse } from '../../bin/args.js';
+import { plainInvocation } from '../../bin/plain.js';
 
 const parseArgs = (argv: string[]): Invocation => {
   const parsed = parse(argv);
   return parsed === 'doctor' ? expect.fail() : parsed;
 };
+
+describe('paths alone need no parser', () => {
+  test.each([[['a', 'b']], [['a', 'b/', 'c']], [['', 'b']], [['a\udcff', 'help']]])(
+    '%j',
+    (words) => {
+      expect(plainInvocation(words)).toEqual(parseArgs(words));
+    },
+  );
+
+  test.each([[[]], [['a']], [['a', '-n', 'b']], [['--', 'a', 'b']], [['-', 'b']]])(
+    'but %j',
+    (words) => {
+      expect(plainInvocation(words)).toBeUndefined();
+    },
+  );
+});
 
 describe('what becomes of options', () => {
   test.each<[string, object]>([

@@ -1,5 +1,6 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { createBar } from '../../bin/bar.js';
+import { createProgress } from '../../bin/progress.js';
 import { entriesDone, progressLine } from '../../bin/progress-line.js';
 import { RemainingTime } from '../../bin/remaining-time.js';
 import type { CopyProgress } from '../../lib/types.js';
@@ -164,8 +165,6 @@ test('a bar draws one line over the other, and takes the last one away', () => {
   let written = '';
   const stream = { isTTY: true, columns: 80, write: (text: string) => (written += text) };
   const bar = createBar(stream as unknown as NodeJS.WriteStream, false);
-  bar.update(at(0.001));
-  expect(written).toBe(''); // a copy of 40 ms
   bar.update(at(0.5));
   bar.update(at(1));
   bar.stop();
@@ -174,4 +173,25 @@ test('a bar draws one line over the other, and takes the last one away', () => {
   expect(frames.at(-1)).toBe('');
   expect(frames[0]).toMatch(/^\[=+-+\] {3}50% /);
   expect(frames.at(-2)).toMatch(/^\[=+\] {2}100% /);
+});
+
+test('a bar is not shown for a copy of 40 ms, nor loaded', async () => {
+  const write = vi.spyOn(process.stderr, 'write').mockReturnValue(true);
+  try {
+    const progress = createProgress(false);
+    progress.update(at(0.001));
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    expect(write).not.toHaveBeenCalled();
+    progress.update(at(0.5));
+    await vi.waitFor(() => {
+      progress.update(at(0.6));
+      expect(write).toHaveBeenCalled();
+    });
+    progress.stop();
+    write.mockClear();
+    progress.update(at(0.7));
+    expect(write).not.toHaveBeenCalled();
+  } finally {
+    write.mockRestore();
+  }
 });

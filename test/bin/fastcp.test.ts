@@ -1,4 +1,17 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import {
+  closeSync,
+  constants,
+  existsSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  readSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
@@ -309,6 +322,79 @@ describe.skipIf(process.platform === 'win32')('a reader that goes', () => {
     const { exitCode, stderr } = await shell('"$NODE" "$FASTCP" -v src full > /dev/full');
     expect(exitCode).toBe(1);
     expect(stderr).toMatch(/^fastcp: cannot write to standard output: ENOSPC: /);
+  });
+
+  test.skipIf(!existsSync('/dev/full'))('a full disk for the only line', async () => {
+    for (const words of ['src full-2', '--version']) {
+      const { exitCode, stderr } = await shell(`"$NODE" "$FASTCP" ${words} > /dev/full`);
+      expect(exitCode).toBe(1);
+      expect(stderr).toMatch(/^fastcp: cannot write to standard output: ENOSPC: /);
+    }
+  });
+
+  test('a reader that has gone before the only line', async () => {
+    const { stderr } = await shell(
+      '{ sleep 0.2; "$NODE" "$FASTCP" src gone; echo $? > gone.code; } | true',
+    );
+    expect(stderr).toBe('');
+    expect(readFileSync(join(cwd, 'gone.code'), 'utf8')).toBe('0\n');
+  });
+
+  /** Opens a pipe whose writers have no room. */
+  function openFull(pipe: string): number {
+    execFileSync('mkfifo', [pipe]);
+    const fd = openSync(pipe, constants.O_RDWR | constants.O_NONBLOCK);
+    const dots = Buffer.alloc(4096, '.');
+    expect(() => {
+      for (;;) writeSync(fd, dots);
+    }).toThrow(/EAGAIN/);
+    return fd;
+  }
+
+  test.skipIf(process.platform === 'win32')(
+    'a full pipe, and nobody reads: signals end it',
+    async () => {
+      const fd = openFull(join(cwd, 'full pipe'));
+      try {
+        const child = spawn(
+          'sh',
+          ['-c', 'exec "$0" "$1" src unread > "full pipe"', process.execPath, FASTCP],
+          { cwd, stdio: 'ignore' },
+        );
+        const ended = once(child, 'exit');
+        const kill = setInterval(() => child.kill('SIGTERM'), 1200);
+        await ended;
+        clearInterval(kill);
+      } finally {
+        closeSync(fd);
+      }
+    },
+  );
+
+  test.skipIf(process.platform === 'win32')('a pipe that is full and does not block', async () => {
+    const fd = openFull(join(cwd, 'pipe'));
+    try {
+      const child = spawn(process.execPath, [FASTCP, 'src', 'slowly'], {
+        cwd,
+        stdio: ['ignore', fd, 'inherit'],
+      });
+      const ended = once(child, 'exit');
+      await new Promise((resolve) => setTimeout(resolve, 300));
+      let text = '';
+      while (!text.endsWith('\n')) {
+        const piece = Buffer.alloc(4096);
+        try {
+          text += piece.toString('utf8', 0, readSync(fd, piece));
+        } catch (error) {
+          expect(error).toMatchObject({ code: 'EAGAIN' });
+          await new Promise((resolve) => setTimeout(resolve, 10));
+        }
+      }
+      expect(text).toMatch(/^\.+Copied .*\n$/);
+      expect(await ended).toEqual([0, null]);
+    } finally {
+      closeSync(fd);
+    }
   });
 });
 

@@ -8,7 +8,7 @@ const full = () => new PassThrough({ encoding: 'utf8', highWaterMark: 4 });
 
 test('lines gather, and leave by themselves', async () => {
   const stream = new PassThrough({ encoding: 'utf8' });
-  const output = new Output(stream, never);
+  const output = new Output(() => stream, never);
   await output.line('one');
   await output.line('two');
   await once(stream, 'readable');
@@ -17,7 +17,7 @@ test('lines gather, and leave by themselves', async () => {
 
 test('a flush waits for the reader', async () => {
   const stream = full();
-  const output = new Output(stream, never);
+  const output = new Output(() => stream, never);
   let flushed = false;
   await output.line('more than four');
   const flushing = output.flush().then(() => {
@@ -31,7 +31,7 @@ test('a flush waits for the reader', async () => {
 
 test('many that wait at once listen once, and nothing is lost', async () => {
   const stream = full();
-  const output = new Output(stream, never);
+  const output = new Output(() => stream, never);
   const flushes = Array.from({ length: 20 }, async (_, index) => {
     await output.line(`line ${index}`);
     await output.flush();
@@ -48,7 +48,7 @@ test('many that wait at once listen once, and nothing is lost', async () => {
 
 test('nothing waits any more once it is called off', async () => {
   const controller = new AbortController();
-  const output = new Output(full(), controller.signal);
+  const output = new Output(full, controller.signal);
   await output.line('more than four');
   const flushing = output.flush();
   controller.abort();
@@ -59,7 +59,7 @@ test('nothing waits any more once it is called off', async () => {
 
 test('a reader that goes ends the wait, and silences the rest', async () => {
   const stream = full();
-  const output = new Output(stream, never);
+  const output = new Output(() => stream, never);
   await output.line('more than four');
   const flushing = output.flush();
   stream.destroy(Object.assign(new Error('write EPIPE'), { code: 'EPIPE' }));

@@ -69,7 +69,7 @@ async function linesOf(
   const stream = new PassThrough({ encoding: 'utf8' });
   const report = createJsonReport(
     { json: true, quiet: false, all: false, progress: undefined, ...options },
-    new Output(stream, new AbortController().signal),
+    new Output(() => stream, new AbortController().signal),
   );
   for (const event of events) await report.event(event);
   await report.end(resultWith({ files: 3, errors: [error], errorCount: 1 }), 'interrupted', 130);

@@ -549,9 +549,12 @@ describe('a rule file that cannot be read', () => {
       };
       return { ...fs, openSync };
     });
-    const { walk } = await import('./support/walk.js');
-    vi.doUnmock('node:fs');
-    return walk(src, { gitignore: true }, 'src');
+    try {
+      const { walk } = await import('./support/walk.js');
+      return await walk(src, { gitignore: true }, 'src');
+    } finally {
+      vi.doUnmock('node:fs');
+    }
   }
 
   test.each(['.gitignore', 'd/.gitignore'])('%s', async (file) => {
