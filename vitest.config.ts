@@ -19,6 +19,7 @@ export default defineConfig({
     // In memory where that can be: ext4 looks at every inode deleted in the last minutes before it creates
     // one, so suites that make and remove trees on it slow each other down tenfold.
     env: existsSync('/dev/shm') ? { TMPDIR: '/dev/shm' } : {},
+    globalSetup: 'test/support/tools.ts',
     testTimeout: 60_000,
     hookTimeout: 60_000,
     projects: [

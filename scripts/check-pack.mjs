@@ -1,10 +1,14 @@
-// Runs before `npm pack`: a package without its built files would install, and then fail to load. What is
-// published has the binaries of all targets; to try a package those that CI builds will do.
+// Runs before `npm pack` and `npm publish`: a package without its built files would install, and then fail to load. What
+// is published has the binaries of all targets; to try a package (--dry-run) those that CI builds will do.
+import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { targets } from './targets.mjs';
 
-const publishing = process.env.npm_command === 'publish';
+const { npm_command: command, npm_config_dry_run: dryRun } = process.env;
+const publishing = command === 'publish' && dryRun !== 'true';
+/** Of all files but the binaries, each of which has its own budget: check-binary.mjs. */
+const budget = 500_000; // bytes
 const prebuilds = publishing ? 'npm run prebuild:all' : 'npm run build:prebuilds';
 
 const needed = {
@@ -41,3 +45,13 @@ for (const [, target] of read('README.md').matchAll(/\]\(([^)#]+)[^)]*\)/g)) {
   if (/^https?:/.test(target) || existsSync(join(root, target))) continue;
   fail(`README.md leads to ${target}, which does not exist`);
 }
+
+const words = ['pack', '--dry-run', '--json', '--ignore-scripts'];
+const [{ files }] = JSON.parse(
+  execFileSync('npm', words, { cwd: root, stdio: ['ignore', 'pipe', 'ignore'] }),
+);
+const size = files
+  .filter(({ path }) => !path.endsWith('.node'))
+  .reduce((sum, file) => sum + file.size, 0);
+console.error(`${size} bytes without the binaries, of ${budget}`);
+if (size > budget) fail('the package has become too large');

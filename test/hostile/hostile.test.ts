@@ -125,6 +125,7 @@ const known = [
   ],
   ...['ERR_FS_CP_DIR_TO_NON_DIR', 'ERR_FS_CP_NON_DIR_TO_DIR', 'ERR_FASTCP_SOURCE_CHANGED'],
   'ERR_FASTCP_NAME_COLLISION',
+  'ERR_FASTCP_DEST_CHANGED',
   'ERR_FASTCP_DEST_IS_SPECIAL', // files are exchanged for FIFOs
 ];
 
