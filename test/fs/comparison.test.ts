@@ -51,13 +51,14 @@ interface Case {
 const isSymlink = (entry: string | undefined): boolean => entry?.startsWith('link ') ?? false;
 const targetOf = (entry = ''): string => entry.slice('link '.length);
 
-/** Returns whether both have the symlink that fs.cp would write. */
+/** Returns whether DEST has the symlink that fs.cp would write, or one with the text of SRC's. */
 function isSecondCopy({ options, before, src }: Case, path: string): boolean {
   const [from, to] = [before.src[path], before.dest[path]];
   if (!isSymlink(from) || !isSymlink(to)) return false;
   const above = join(src, path, '..');
   const resolved = resolve(above, targetOf(from));
   const written = options.verbatimSymlinks ? targetOf(from) : resolved;
+  if (from === to) return true;
   return [targetOf(to), resolve(join(src, '../dest', path, '..'), targetOf(to))].some((one) =>
     [written, resolved].includes(one),
   );
@@ -78,7 +79,10 @@ function differOnlyAt(roots: string[], theirs: Outcome, ours: Outcome): boolean 
   return same(others(withoutSlashes(theirs.tree)), others(ours.tree));
 }
 
-/** Returns whether a symlink of SRC, by its text, leads to DEST, into it, or to a directory above. */
+/**
+ * Returns whether a symlink of SRC leads to DEST, into it, or to a directory above: by its text, and with `dereference`
+ * also by other symlinks.
+ */
 function leadsToDest(one: Case, path = '', depth = 0): boolean {
   const { src, before } = one;
   const parts = path.split('/');
@@ -91,7 +95,8 @@ function leadsToDest(one: Case, path = '', depth = 0): boolean {
   }
   const target = resolve(src, path, '..', targetOf(before.src[path]));
   const dest = join(src, '../dest');
-  return isBelow(target, [dest]) || isBelow(dest, [target]);
+  const leads = isBelow(target, [dest]) || isBelow(dest, [target]);
+  return leads || (!!one.options.dereference && leadsToDest(one, relative(src, target), depth + 1));
 }
 
 /** Entries that are a symlink both in SRC and in DEST. */

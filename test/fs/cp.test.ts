@@ -1,10 +1,11 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 import * as fs from 'node:fs';
 import { join, relative } from 'node:path';
-import { pathToFileURL } from 'node:url';
+import { fileURLToPath, pathToFileURL } from 'node:url';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { cp, cpSync, promises } from '../../lib/fs.js';
 import { makeFiles, makeSparseFile } from '../support/trees.js';
+import { asUser, needUser, USER } from '../support/user.js';
 import { needRoot, workDirectory } from '../support/work.js';
 
 // cp, cpSync and promises.cp: what Node documents, in every form.
@@ -329,12 +330,41 @@ describe.each(forms)('%s', (form, copy) => {
       });
     });
 
+    test('files keep their owner, group and setuid; directories and symlinks do not', async (context) => {
+      needRoot(context);
+      fs.symlinkSync('file', join(src, 'symlink'));
+      for (const name of ['', 'file', 'directory', 'directory/inner', 'symlink']) {
+        fs.lchownSync(join(src, name), 1234, 1235);
+      }
+      fs.chmodSync(join(src, 'file'), 0o6755);
+      makeFiles(dest, { 'directory/inner': 'existing' });
+      await copy(src, dest, recursive);
+      const ownerOf = (name: string): number[] => {
+        const { uid, gid, mode } = fs.lstatSync(join(dest, name));
+        return [uid, gid, mode & 0o7777];
+      };
+      expect(ownerOf('file')).toEqual([1234, 1235, 0o6755]);
+      expect(ownerOf('directory/inner')).toEqual([1234, 1235, 0o644]);
+      for (const name of ['', 'directory', 'symlink']) {
+        expect(ownerOf(name).slice(0, 2), name).toEqual([process.getuid?.(), process.getgid?.()]);
+      }
+    });
+
     test('setuid does not go to another owner', async (context) => {
       needRoot(context);
+      needUser(context);
       fs.chownSync(join(src, 'file'), 1234, 1234);
-      fs.chmodSync(join(src, 'file'), 0o4755);
-      await copy(src, dest, recursive);
-      expect(fs.statSync(join(dest, 'file')).mode & 0o7777).toBe(0o755);
+      fs.chmodSync(join(src, 'file'), 0o6755);
+      fs.chmodSync(directory, 0o777);
+      const { status, stderr } = spawnSync(asUser[0] ?? '', [
+        ...[...asUser.slice(1), process.execPath, '-e'],
+        'require(process.argv[1]).cpSync(...process.argv.slice(2), { recursive: true })',
+        ...[fileURLToPath(new URL('../../dist/fs.cjs', import.meta.url)), src, dest],
+      ]);
+      expect(`${stderr}`).toBe('');
+      expect(status).toBe(0);
+      const { uid, mode } = fs.statSync(join(dest, 'file'));
+      expect([uid, mode & 0o7777]).toEqual([USER, 0o755]);
     });
 
     test('a loop of links ends', async () => {

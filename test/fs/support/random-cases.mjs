@@ -32,17 +32,25 @@ function randomOf(seed) {
 }
 
 const names = ['a', 'b', 'c'];
+// Node 20 and root alone differ here: the one does not preserve owners, the other may set them.
+const setsOwners = process.getuid() === 0 && Number.parseInt(process.versions.node, 10) >= 22;
 
 function makeTree(root, { pick, maybe }, depth = 0) {
   fs.mkdirSync(root, { recursive: true });
   for (const name of names) {
     const at = path.join(root, name);
     const kind = pick(['none', 'file', 'file', 'directory', 'link', 'link', 'link']);
-    if (kind === 'file')
-      fs.writeFileSync(at, pick(['x', 'longer']), { mode: pick([0o644, 0o755]) });
+    if (kind === 'file') makeFile(at, pick(['x', 'longer']), pick([0o644, 0o755]));
     if (kind === 'directory' && depth < 2) makeTree(at, { pick, maybe }, depth + 1);
     if (kind === 'link') makeLink(at, { pick, maybe });
   }
+}
+
+function makeFile(at, content, mode) {
+  fs.writeFileSync(at, content, { mode });
+  if (!setsOwners || content !== 'longer') return;
+  fs.chownSync(at, 1, 2);
+  if (mode === 0o755) fs.chmodSync(at, 0o6755); // the owner has changed, which removed these bits
 }
 
 function makeLink(at, { pick }) {
@@ -104,7 +112,8 @@ function snapshot(root, below = '', found = {}) {
   if (at.length > 4000) return Object.assign(found, { [below]: 'too deep' });
   const stat = fs.lstatSync(at, { throwIfNoEntry: false });
   if (!stat) return found;
-  const mode = (stat.mode & 0o7777).toString(8);
+  const owner = stat.uid === process.getuid() ? '' : `${stat.uid}:${stat.gid} `;
+  const mode = `${owner}${(stat.mode & 0o7777).toString(8)}`;
   if (stat.isSymbolicLink()) found[below] = `link ${fs.readlinkSync(at)}`;
   else if (stat.isFile()) found[below] = `file ${mode} ${fs.readFileSync(at, 'utf8')}`;
   else {

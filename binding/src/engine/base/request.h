@@ -31,6 +31,8 @@ struct Preserve {
   bool timestamps = false;
   /** Preserves user and group. */
   bool ownership = false;
+  /** Preserves those of files if the user may set them, as libuv's uv_fs_copyfile() does. */
+  bool file_owners = false;
   /** Preserves extended attributes, ACLs and capabilities. */
   bool xattrs = false;
   /** Hard links to one file stay hard links to one file (run/hard_links.h). */

@@ -20,6 +20,10 @@ constexpr uint32_t kUnknownMode = UINT32_MAX;
 
 Owner owner_of(const Stat& stat) { return {stat.uid, stat.gid}; }
 
+bool keeps_owner(const Preserve& keep, Kind kind) {
+  return keep.ownership || (keep.file_owners && kind == Kind::file);
+}
+
 /** Removes ACLs that the source does not have. Returns false on failure, which is reported. */
 bool take_lists(Engine& engine, const Directory& directory, Names names, const Handle& dst,
                 Kind kind) {
@@ -70,13 +74,14 @@ struct Settling {
    * Also sets the group alone: the user may set the group even if setting the owner is forbidden.
    */
   bool settle_owner() {
-    if (!engine.options.preserve.ownership || owner_of(now) == owner_of(src)) return true;
+    const Preserve& keep = engine.options.preserve;
+    if (!keeps_owner(keep, src.kind) || owner_of(now) == owner_of(src)) return true;
     if (!narrow()) return false;
     const int error = platform::set_owner(dst, src.uid, src.gid);
     if (error == 0) {
       now.uid = src.uid;
       now.gid = src.gid;
-    } else {
+    } else if (keep.ownership) {
       if (!lose(Loss::ownership, error, "fchown")) return false;
       if (now.gid != src.gid && platform::set_owner(dst, platform::kSameId, src.gid) == 0) {
         now.gid = src.gid;
@@ -162,8 +167,8 @@ uint32_t file_creation_mode(const Preserve& keep, const Directory& directory, co
   // An ACL inherited from DEST's directory stays until the content is complete. Until then it must
   // give access to nobody.
   if (keep.xattrs && directory.inherits) return mode & kOwner;
-  const bool owned =
-      !keep.ownership || directory.new_owner.load(std::memory_order_relaxed) == owner_of(src);
+  const bool owned = !keeps_owner(keep, src.kind) ||
+                     directory.new_owner.load(std::memory_order_relaxed) == owner_of(src);
   return owned ? mode : mode & kOwner;
 }
 
@@ -177,8 +182,8 @@ bool settle_file(Engine& engine, OpenFile& file) {
   const bool has_mode =
       !file.cloned && (!keep.mode || ((file.stat.mode & ~passing) == 0 &&
                                       file.creation_mode == (file.stat.mode & kPermissions)));
-  const bool has_owner =
-      !keep.ownership || directory.new_owner.load(std::memory_order_relaxed) == owner_of(file.stat);
+  const bool has_owner = !keeps_owner(keep, file.stat.kind) ||
+                         directory.new_owner.load(std::memory_order_relaxed) == owner_of(file.stat);
   const bool has_attributes = !keep.xattrs || (file.attributes.empty() && !directory.inherits);
   if (!has_mode || !has_owner || !has_attributes) {
     Stat& made = settling.now;
