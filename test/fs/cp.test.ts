@@ -337,15 +337,15 @@ describe.each(forms)('%s', (form, copy) => {
         fs.lchownSync(join(src, name), 1234, 1235);
       }
       fs.chmodSync(join(src, 'file'), 0o6755);
-      makeFiles(dest, { 'directory/inner': 'existing' });
-      await copy(src, dest, recursive);
+      makeFiles(dest, { file: 'existing' });
+      await copy(src, dest, { recursive: true, preserveTimestamps: true });
       const ownerOf = (name: string): number[] => {
         const { uid, gid, mode } = fs.lstatSync(join(dest, name));
         return [uid, gid, mode & 0o7777];
       };
       expect(ownerOf('file')).toEqual([1234, 1235, 0o6755]);
       expect(ownerOf('directory/inner')).toEqual([1234, 1235, 0o644]);
-      for (const name of ['', 'directory', 'symlink']) {
+      for (const name of ['directory', 'symlink']) {
         expect(ownerOf(name).slice(0, 2), name).toEqual([process.getuid?.(), process.getgid?.()]);
       }
     });
