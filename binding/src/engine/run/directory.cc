@@ -41,7 +41,7 @@ DirectoryUse Directory::base(DirectoryTable& table) {
 }
 
 DirectoryUse Directory::create(DirectoryUse parent, std::string src_name, std::string dst_name,
-                               Handle src, Handle dst) {
+                               Handle src, Handle dst, DirectoryPin& pin) {
   DirectoryTable& table = parent->table_;
   auto* directory = new Directory(table, parent.directory_);
   parent.directory_ = nullptr;  // the directory has taken over the use
@@ -52,10 +52,13 @@ DirectoryUse Directory::create(DirectoryUse parent, std::string src_name, std::s
   directory->src_ = std::move(src);
   directory->dst_ = std::move(dst);
   directory->without_atime = directory->parent_->without_atime.load(std::memory_order_relaxed);
+  pin.release();
+  pin.directory_ = directory;
   DirectoryTable::open_pairs_++;
   const std::lock_guard lock(table.mutex_);
   auto& siblings = directory->parent_->children_;
   siblings.splice(siblings.end(), directory->sibling_node_);
+  table.open_.splice(table.open_.end(), directory->open_node_);
   return DirectoryUse(directory);
 }
 
@@ -68,7 +71,7 @@ void Directory::set_dst(Handle dst, const Stat& stat) {
   const std::lock_guard lock(table_.mutex_);
   has_dst_ = true;
   dst_stat = stat;
-  if (src_.is_open()) dst_ = std::move(dst);  // otherwise both ends are opened when they are needed
+  if (is_open()) dst_ = std::move(dst);  // otherwise both ends are opened when they are needed
 }
 
 std::string Directory::path(const std::string& (*name_of)(const Directory&),
@@ -126,29 +129,48 @@ DirectoryKeep DirectoryKeep::try_keep(Directory& directory) {
 
 int DirectoryPin::pin(Directory& directory) {
   release();
-  return directory.table_.pin(directory, *this);
+  return try_pin(directory) ? 0 : directory.table_.reopen(directory, *this);
+}
+
+/** Returns false if the directory is closed. */
+bool DirectoryPin::try_pin(Directory& directory) {
+  int pins = directory.pins_.load(std::memory_order_relaxed);
+  while (pins >= 0) {
+    if (!directory.pins_.compare_exchange_weak(pins, pins + 1, std::memory_order_acquire,
+                                               std::memory_order_relaxed)) {
+      continue;
+    }
+    directory.used_.store(true, std::memory_order_relaxed);
+    directory_ = &directory;
+    return true;
+  }
+  return false;
 }
 
 void DirectoryPin::release() {
   if (directory_ == nullptr) return;
-  Directory& directory = *std::exchange(directory_, nullptr);
-  if (directory.is_base()) return;
-  DirectoryTable& table = directory.table_;
-  const std::lock_guard lock(table.mutex_);
-  if (--directory.pins_ == 0) table.idle_.splice(table.idle_.end(), directory.idle_node_);
+  std::exchange(directory_, nullptr)->pins_.fetch_sub(1, std::memory_order_release);
 }
 
 // --- DirectoryTable -----------------------------------------------------------------------------
 
 bool DirectoryTable::close_oldest_locked(Closing& closing) {
-  if (idle_.empty()) return false;
   closing.reserve(closing.size() + 2);
-  Directory& directory = *idle_.front();
-  directory.idle_node_.splice(directory.idle_node_.begin(), idle_, directory.idle_at_);
-  closing.push_back(std::move(directory.src_));
-  closing.push_back(std::move(directory.dst_));
-  open_pairs_--;
-  return true;
+  // Twice around at most: the first time, what was used meanwhile gets a second chance.
+  for (size_t left = 2 * open_.size(); left > 0; left--) {
+    Directory& directory = *open_.front();
+    int pins = 0;
+    if (!directory.used_.exchange(false, std::memory_order_relaxed) &&
+        directory.pins_.compare_exchange_strong(pins, Directory::kClosed)) {
+      directory.open_node_.splice(directory.open_node_.begin(), open_, directory.open_at_);
+      closing.push_back(std::move(directory.src_));
+      closing.push_back(std::move(directory.dst_));
+      open_pairs_--;
+      return true;
+    }
+    open_.splice(open_.end(), open_, open_.begin());
+  }
+  return false;
 }
 
 void DirectoryTable::make_room() {
@@ -165,23 +187,15 @@ bool DirectoryTable::close_one() {
   return close_oldest_locked(closing);
 }
 
-void DirectoryTable::pin_locked(Directory& directory, DirectoryPin& out) {
-  out.directory_ = &directory;
-  if (directory.is_base() || directory.pins_++ > 0) return;
-  // Idle, unless it was just opened.
-  if (directory.idle_node_.empty()) {
-    directory.idle_node_.splice(directory.idle_node_.begin(), directory.table_.idle_,
-                                directory.idle_at_);
-  }
-}
-
 /** Finishes every reopening. Other directories may have to be closed for it. */
 void DirectoryTable::install_locked(Directory& directory, Handle src, Handle dst, Closing& closing,
                                     DirectoryPin& out) {
   directory.src_ = std::move(src);
   directory.dst_ = std::move(dst);
   open_pairs_++;
-  pin_locked(directory, out);
+  open_.splice(open_.end(), directory.open_node_);
+  directory.pins_.store(1, std::memory_order_release);
+  out.directory_ = &directory;
   while (open_pairs_ > budget_ && close_oldest_locked(closing)) {
   }
 }
@@ -191,7 +205,7 @@ DirectoryKeep DirectoryTable::open_below_locked(Directory& directory, size_t mos
   std::vector<Directory*> seen{&directory};
   for (size_t i = 0; i < seen.size() && i < most; i++) {
     for (Directory* child : seen[i]->children_) {
-      if (child->src_.is_open()) return DirectoryKeep::try_keep(*child);
+      if (child->is_open()) return DirectoryKeep::try_keep(*child);
       if (seen.size() < most) seen.push_back(child);
     }
   }
@@ -236,14 +250,7 @@ int DirectoryTable::open_downwards(const Directory& from, const std::vector<Step
   return 0;
 }
 
-int DirectoryTable::pin(Directory& directory, DirectoryPin& out) {
-  {
-    const std::lock_guard lock(mutex_);
-    if (directory.src_.is_open()) {
-      pin_locked(directory, out);
-      return 0;
-    }
-  }
+int DirectoryTable::reopen(Directory& directory, DirectoryPin& out) {
   const std::lock_guard opening(directory.opening_);
   int result = kMadeMeanwhile;
   while (result == kMadeMeanwhile) result = open(directory, out);
@@ -267,18 +274,17 @@ int DirectoryTable::open(Directory& directory, DirectoryPin& out) {
     const std::lock_guard lock(mutex_);
     has_dst = directory.has_dst_;
     Directory* at = &directory;
-    for (; !at->src_.is_open(); at = at->parent_) down.push_back({at, at->has_dst_});
+    // What is open now stays open while mutex_ is held.
+    for (; !above.try_pin(*at); at = at->parent_) down.push_back({at, at->has_dst_});
     if (down.empty()) {
-      pin_locked(directory, out);
+      out = std::move(above);
       return 0;
     }
     std::reverse(down.begin(), down.end());
-    pin_locked(*at, above);
     ancestor = at;
     // Upwards is nearer when a worker leaves a deep tree while another is still further down.
     kept = open_below_locked(directory, down.size());
-    if (kept) {
-      pin_locked(*kept, below);
+    if (kept && below.try_pin(*kept)) {
       for (at = &*kept; at != &directory; at = at->parent_) {
         up.push_back({at->parent_, at->parent_->has_dst_});
       }
@@ -305,12 +311,12 @@ void DirectoryTable::open_parent(Directory& directory) {
   Closing closing;
   std::unique_lock<std::mutex> opening;
   std::vector<Step> up;
+  if (parent.is_open()) return;
   {
     const std::lock_guard lock(mutex_);
-    if (parent.src_.is_open() || !directory.src_.is_open()) return;
+    if (parent.is_open() || !from.try_pin(directory)) return;
     opening = std::unique_lock(parent.opening_, std::try_to_lock);
     if (!opening) return;  // another thread is opening it
-    pin_locked(directory, from);
     up.push_back({&parent, parent.has_dst_});
   }
   Handle src, dst;
@@ -345,10 +351,10 @@ void DirectoryTable::forget(Directory* directory) {
       const std::lock_guard lock(mutex_);
       directory->sibling_node_.splice(directory->sibling_node_.begin(), parent->children_,
                                       directory->among_siblings_);
-      if (directory->idle_node_.empty()) {
-        directory->idle_node_.splice(directory->idle_node_.begin(), idle_, directory->idle_at_);
+      if (directory->is_open()) {
+        directory->open_node_.splice(directory->open_node_.begin(), open_, directory->open_at_);
+        open_pairs_--;
       }
-      if (directory->src_.is_open()) open_pairs_--;
     }
     delete directory;
     directory = parent;

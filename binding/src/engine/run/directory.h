@@ -6,12 +6,13 @@
 // Tasks (tree/) and the functions of entry/ hold DirectoryUses. They hold a DirectoryPin while they need open ends.
 //
 // The order of work (task_stack.h) bounds the number of open directories. If the budget of file descriptors is used
-// up, the table closes the idle directory that was unused for longest. It is reopened when its turn comes: by '..'
-// from an open child, or down from the nearest open ancestor. Device and inode must be the same as before.
+// up, the table closes a directory that is not pinned and was not used lately. It is reopened when its turn comes: by
+// '..' from an open child, or down from the nearest open ancestor. Device and inode must be the same as before.
 //
-// Locks: DirectoryTable::mutex_ guards the list of idle directories, and which handles are open. System calls may
-// block for ever if a network does not answer, so no thread makes one while it holds that mutex. The directories
-// that a system call needs are pinned meanwhile. A thread that opens a directory holds that directory's own mutex.
+// Locks: a pin is a counter and takes no lock. DirectoryTable::mutex_ is held to open and to close: it guards the list
+// of open directories, and which handles are open. System calls may block for ever if a network does not answer, so no
+// thread makes one while it holds that mutex. The directories that a system call needs are pinned meanwhile. A thread
+// that reopens a directory holds that directory's own mutex.
 #pragma once
 
 #include <atomic>
@@ -105,12 +106,12 @@ class DirectoryTable {
   /** Sets how many pairs of ends may be open. Other copies in the process count as well. */
   void set_budget(int64_t pairs) { budget_ = pairs; }
 
-  /** Closes idle directories until one more pair fits the budget. */
+  /** Closes directories until one more pair fits the budget. Those that are pinned stay open. */
   void make_room();
 
   /**
-   * Closes one idle directory, for a caller that found no free file descriptor. Returns false if
-   * none is idle.
+   * Closes one directory, for a caller that found no free file descriptor. Returns false if all are
+   * pinned.
    */
   bool close_one();
 
@@ -129,7 +130,7 @@ class DirectoryTable {
 
   static constexpr int kMadeMeanwhile = 1;
 
-  int pin(Directory& directory, DirectoryPin& out);
+  int reopen(Directory& directory, DirectoryPin& out);
   int open(Directory& directory, DirectoryPin& out);
   void open_parent(Directory& directory);
   static int open_upwards(const Directory& from, const std::vector<Step>& steps,
@@ -137,7 +138,6 @@ class DirectoryTable {
   static int open_downwards(const Directory& from, const std::vector<Step>& steps,
                             platform::Handle& src, platform::Handle& dst);
   static DirectoryKeep open_below_locked(Directory& directory, size_t most);
-  static void pin_locked(Directory& directory, DirectoryPin& out);
   void install_locked(Directory& directory, platform::Handle src, platform::Handle dst,
                       Closing& closing, DirectoryPin& out);
   bool close_oldest_locked(Closing& closing);
@@ -145,10 +145,10 @@ class DirectoryTable {
   void forget(Directory* directory);
 
   DirectoryOwner& owner_;
-  // Guards idle_ and, for every directory, has_dst_, pins_, children_ and whether its handles are open.
+  // Guards open_ and, for every directory, has_dst_, children_ and whether its handles are open.
   // Lock order: a directory's opening_ or changing first, then mutex_. Never the other way round.
   std::mutex mutex_;
-  std::list<Directory*> idle_;  // open and not pinned, the longest unused first
+  std::list<Directory*> open_;  // open, the first candidate for closing first; not the base
   int64_t budget_ = 16;
 
   /** Pairs that all copies of the process have open: one of the addon's two globals. */
@@ -229,11 +229,11 @@ class Directory {
   static DirectoryUse base(DirectoryTable& table);
 
   /**
-   * Creates a directory in `parent` with both ends open. `dst` is closed if the copy writes nothing
-   * there. The directory stays open at least until its first pin is released.
+   * Creates a directory in `parent` with both ends open, and pins it. `dst` is closed if the copy
+   * writes nothing there.
    */
   static DirectoryUse create(DirectoryUse parent, std::string src_name, std::string dst_name,
-                             platform::Handle src, platform::Handle dst);
+                             platform::Handle src, platform::Handle dst, DirectoryPin& pin);
 
   [[nodiscard]] bool is_base() const { return parent_ == nullptr; }
   [[nodiscard]] const platform::Handle& src() const { return src_; }
@@ -315,6 +315,7 @@ class Directory {
   ~Directory();
 
   std::string path(const std::string& (*name_of)(const Directory&), const char* name) const;
+  [[nodiscard]] bool is_open() const { return pins_.load(std::memory_order_relaxed) >= 0; }
 
   DirectoryTable& table_;
   Directory* const parent_;  // used until the last use of this ends, kept until this is deleted
@@ -323,11 +324,17 @@ class Directory {
   std::atomic<bool> has_dst_{false};  // set before made becomes Made::yes
   std::mutex opening_;                // held by a thread that reopens the directory
   std::list<Directory*> children_;    // only children in memory
-  // List nodes that are spliced into the parent's children_ and the table's idle_, and back.
-  std::list<Directory*> sibling_node_{this}, idle_node_{this};
+  // List nodes that are spliced into the parent's children_ and the table's open_, and back.
+  std::list<Directory*> sibling_node_{this}, open_node_{this};
   const std::list<Directory*>::iterator among_siblings_{sibling_node_.begin()};
-  const std::list<Directory*>::iterator idle_at_{idle_node_.begin()};
-  int pins_ = 0;
+  const std::list<Directory*>::iterator open_at_{open_node_.begin()};
+  /**
+   * Who has a pin may read the handles. From 0 to kClosed, and from there to 1, only while the table's
+   * mutex_ is held.
+   */
+  std::atomic<int> pins_{1};
+  static constexpr int kClosed = -1;
+  std::atomic<bool> used_{false};  // pinned since the table last looked for one to close
   std::atomic<int> uses_{1};
   std::atomic<int> keeps_{1};  // one for all uses, one per child, one per DirectoryKeep
 };
@@ -353,7 +360,10 @@ class DirectoryPin {
   void release();
 
  private:
+  friend class Directory;
   friend class DirectoryTable;
+  bool try_pin(Directory& directory);
+
   Directory* directory_ = nullptr;
 };
 

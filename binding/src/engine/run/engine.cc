@@ -300,15 +300,21 @@ Route& Engine::route(uint64_t src_dev, uint64_t dst_dev, const platform::Handle&
   return *routes_.back();
 }
 
-void DirectorySet::add(const platform::Stat& directory) {
-  const std::lock_guard lock(mutex_);
-  directories_.emplace_back(directory.dev, directory.ino);
+DirectorySet::~DirectorySet() {
+  for (const Node* node = first_; node != nullptr;) delete std::exchange(node, node->next);
 }
 
-bool DirectorySet::has(const platform::Stat& directory) {
-  const std::lock_guard lock(mutex_);
-  return std::find(directories_.begin(), directories_.end(),
-                   std::pair(directory.dev, directory.ino)) != directories_.end();
+void DirectorySet::add(const platform::Stat& directory) {
+  auto* added = new Node{directory.dev, directory.ino, first_};
+  while (!first_.compare_exchange_weak(added->next, added)) {
+  }
+}
+
+bool DirectorySet::has(const platform::Stat& directory) const {
+  for (const Node* node = first_; node != nullptr; node = node->next) {
+    if (node->dev == directory.dev && node->ino == directory.ino) return true;
+  }
+  return false;
 }
 
 void Engine::finish(Directory& directory) {

@@ -115,15 +115,26 @@ class Worker {
   platform::ThreadUsage usage_;
 };
 
-/** Directories by their identity. Any worker may call any function. */
+/**
+ * A few directories by their identity. Any worker may call any function. Without a lock, because
+ * has() is called for every directory of the tree.
+ */
 class DirectorySet {
  public:
+  DirectorySet() = default;
+  ~DirectorySet();
+  DirectorySet(const DirectorySet&) = delete;
+  DirectorySet& operator=(const DirectorySet&) = delete;
+
   void add(const platform::Stat& directory);
-  bool has(const platform::Stat& directory);
+  [[nodiscard]] bool has(const platform::Stat& directory) const;
 
  private:
-  std::mutex mutex_;                                          // guards directories_
-  std::vector<std::pair<uint64_t, uint64_t>> directories_{};  // dev and ino
+  struct Node {
+    uint64_t dev, ino;
+    const Node* next;
+  };
+  std::atomic<const Node*> first_{nullptr};
 };
 
 class Engine : private DirectoryOwner {

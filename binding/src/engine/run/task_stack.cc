@@ -12,17 +12,29 @@ constexpr auto kPatience = std::chrono::milliseconds(10);
 
 }  // namespace
 
-void TaskStack::push(TaskPtr task, Tasks& kind) {
-  Tasks node;
-  node.push_back(std::move(task));
+void TaskStack::push(TaskPtr task) {
+  Batch one;
+  one.add(std::move(task), false);
+  push(one);
+}
+
+void TaskStack::push(Batch& batch) {
+  const size_t count = batch.tasks_.size() + batch.early_.size();
+  if (count == 0) return;
   bool wake = false;
   {
     const std::lock_guard lock(mutex_);
-    kind.splice(kind.end(), node);
-    unfinished_++;
+    tasks_.splice(tasks_.end(), batch.tasks_);
+    early_.splice(early_.end(), batch.early_);
+    unfinished_ += count;
     wake = waiting_ > 0;
   }
-  if (wake) changed_.notify_one();
+  if (!wake) return;
+  if (count == 1) {
+    changed_.notify_one();
+  } else {
+    changed_.notify_all();
+  }
 }
 
 void TaskStack::pop_locked(Tasks& out) {
@@ -37,9 +49,12 @@ bool TaskStack::take(TaskPtr& out) {
   {
     std::unique_lock lock(mutex_);
     const auto settled = [this] { return stopped_ || any_locked() || unfinished_ == 0; };
-    waiting_++;
-    const bool in_time = changed_.wait_for(lock, kPatience, settled);
-    waiting_--;
+    bool in_time = settled();
+    if (!in_time) {
+      waiting_++;
+      in_time = changed_.wait_for(lock, kPatience, settled);
+      waiting_--;
+    }
     if (!in_time) left_ = true;
     if (in_time && !stopped_) pop_locked(node);
   }
@@ -55,12 +70,10 @@ bool TaskStack::calls_back() {
 }
 
 void TaskStack::done() {
-  bool last = false;
-  {
-    const std::lock_guard lock(mutex_);
-    last = --unfinished_ == 0;
-  }
-  if (last) changed_.notify_all();
+  if (unfinished_.fetch_sub(1) > 1) return;
+  // So that no worker is between its look at the number and its wait.
+  { const std::lock_guard lock(mutex_); }
+  changed_.notify_all();
 }
 
 void TaskStack::stop() {
@@ -89,17 +102,11 @@ bool TaskStack::has_task() {
 }
 
 bool TaskStack::is_starved() {
-  const auto hungry = [this] {
-    return waiting_.load(std::memory_order_relaxed) > 0 || left_.load(std::memory_order_relaxed);
-  };
-  if (!hungry()) return false;
+  if (!is_hungry()) return false;
   const std::lock_guard lock(mutex_);
-  return hungry() && !any_locked();
+  return is_hungry() && !any_locked();
 }
 
-bool TaskStack::finished() {
-  const std::lock_guard lock(mutex_);
-  return unfinished_ == 0;
-}
+bool TaskStack::finished() { return unfinished_ == 0; }
 
 }  // namespace fastcp

@@ -49,10 +49,21 @@ class TaskStack {
   /** Sets how many directories that were created early may wait before the newest is next. */
   void set_most_early(size_t count) { most_early_ = count; }
 
-  void push(TaskPtr task) { push(std::move(task), tasks_); }
+  void push(TaskPtr task);
 
-  /** Pushes the task of a directory that was created before its turn. */
-  void push_early(TaskPtr task) { push(std::move(task), early_); }
+  /** Tasks that are pushed together, so that the lock is taken once for them. */
+  class Batch {
+   public:
+    /** `early`: the task of a directory that was created before its turn. */
+    void add(TaskPtr task, bool early) { (early ? early_ : tasks_).push_back(std::move(task)); }
+
+   private:
+    friend class TaskStack;
+    std::list<TaskPtr> tasks_, early_;
+  };
+
+  /** Pushes all tasks of a batch, which is empty then. */
+  void push(Batch& batch);
 
   /**
    * Takes the next task. If there is none, waits for pushes of other workers, at most `kPatience`.
@@ -78,10 +89,12 @@ class TaskStack {
   /** Returns whether a task waits. */
   bool has_task();
 
-  /**
-   * Returns whether a worker waits or has left, and no task waits. Then a worker with much work
-   * should share it.
-   */
+  /** Returns whether a worker waits or has left. */
+  [[nodiscard]] bool is_hungry() const {
+    return waiting_.load(std::memory_order_relaxed) > 0 || left_.load(std::memory_order_relaxed);
+  }
+
+  /** Returns whether one is, and no task waits. Then a worker with much work should share it. */
   bool is_starved();
 
   /** Returns whether no task waits and none is running. */
@@ -90,7 +103,6 @@ class TaskStack {
  private:
   // Nodes are moved under the lock, and created and deleted outside.
   using Tasks = std::list<TaskPtr>;
-  void push(TaskPtr task, Tasks& kind);
   void pop_locked(Tasks& out);
   bool any_locked() const { return !tasks_.empty() || !early_.empty(); }
 
@@ -98,8 +110,8 @@ class TaskStack {
   std::condition_variable changed_;
   Tasks tasks_, early_;  // the newest at the end
   size_t most_early_ = 0;
-  uint64_t unfinished_ = 0;            // tasks pushed and not done
-  std::atomic<unsigned> waiting_ = 0;  // changed under the lock
+  std::atomic<uint64_t> unfinished_ = 0;  // tasks pushed and not done; grows under the lock
+  std::atomic<unsigned> waiting_ = 0;     // changed under the lock
   // a worker left because it had no task; changed under the lock
   std::atomic<bool> left_ = false;
   bool stopped_ = false;

@@ -39,8 +39,9 @@ bool make_early(Worker& worker, Directory& parent, Names names) {
                                   directory_creation_mode(options.preserve, src)) == 0;
 }
 
-/** Copies an entry that a listing or the user named. Pushes a task for a directory. */
-void copy_listed(Worker& worker, const DirectoryUse& use, Names names, Kind kind) {
+/** Copies an entry that a listing or the user named. Adds a task for a directory to `found`. */
+void copy_listed(Worker& worker, const DirectoryUse& use, Names names, Kind kind,
+                 TaskStack::Batch& found) {
   Directory& directory = *use;
   const Options& options = worker.engine.options;
   if (kind == Kind::unknown || (kind == Kind::symlink && options.traversal.dereference)) {
@@ -58,8 +59,7 @@ void copy_listed(Worker& worker, const DirectoryUse& use, Names names, Kind kind
     const bool made = make_early(worker, directory, names);
     TaskPtr task = make_task(DirectoryTask{
         .parent = use.again(), .src_name = names.src, .dst_name = names.dst, .made = made});
-    return made ? worker.engine.stack.push_early(std::move(task))
-                : worker.engine.stack.push(std::move(task));
+    return found.add(std::move(task), made);
   }
   if (options.traversal.shards > 1 && !directory.is_base() &&
       (!is_mine(options.traversal, directory, names.src) || !make_needed(worker, directory))) {
@@ -73,28 +73,31 @@ void copy_listed(Worker& worker, const DirectoryUse& use, Names names, Kind kind
  * Returns false if the worker must leave; the rest is pushed then.
  */
 bool copy_records(Worker& worker, const DirectoryUse& use, const char* records, size_t size) {
+  TaskStack& stack = worker.engine.stack;
+  TaskStack::Batch found;
   for (size_t at = 0; at < size;) {
+    if (stack.is_hungry()) stack.push(found);
     if (worker.must_leave()) {
+      stack.push(found);
       if (!worker.engine.stopped()) {
-        worker.engine.stack.push(
-            make_task(PartTask{use.again(), std::string(records + at, size - at)}));
+        stack.push(make_task(PartTask{use.again(), std::string(records + at, size - at)}));
       }
       return false;
     }
-    if (size - at >= kShared && worker.engine.stack.is_starved()) {
+    if (size - at >= kShared && stack.is_starved()) {
       size_t middle = at;
       while (middle - at < (size - at) / 2) {
         middle += platform::parse_listing(records + middle).size;
       }
-      worker.engine.stack.push(
-          make_task(PartTask{use.again(), std::string(records + middle, size - middle)}));
+      stack.push(make_task(PartTask{use.again(), std::string(records + middle, size - middle)}));
       size = middle;
     }
     const platform::Listed entry = platform::parse_listing(records + at);
     at += entry.size;
     if (std::strcmp(entry.name, ".") == 0 || std::strcmp(entry.name, "..") == 0) continue;
-    copy_listed(worker, use, {entry.name, entry.name}, entry.kind);
+    copy_listed(worker, use, {entry.name, entry.name}, entry.kind, found);
   }
+  stack.push(found);
   return true;
 }
 
@@ -223,8 +226,11 @@ void let_in(Engine& engine, Directory& directory) {
 /** Sets the facts about a directory's end in DEST when that end exists. */
 void set_target(Engine& engine, Directory& directory, const Target& target) {
   if (!directory.has_dst()) return;
+  const uint64_t src_dev = directory.src_stat.dev, dst_dev = target.stat.dev;
+  Route* above = directory.parent().route;  // nearly always the same
+  const bool is_same = above != nullptr && above->src_dev == src_dev && above->dst_dev == dst_dev;
   directory.route =
-      &engine.route(directory.src_stat.dev, target.stat.dev, directory.src(), directory.dst());
+      is_same ? above : &engine.route(src_dev, dst_dev, directory.src(), directory.dst());
   directory.fresh = target.made;
   directory.owed_mode = target.owed_mode;
   read_mark(engine, directory);  // may open the directory up
@@ -317,8 +323,11 @@ bool open_source(Worker& worker, Directory& parent, Names names, Follow follow, 
   return !worker.engine.targets.has(stat) || worker.fail(parent, names, EINVAL, kRefused);
 }
 
-/** Opens both ends of a directory. Returns an empty use on failure, which is reported. */
-DirectoryUse open_directory(Worker& worker, DirectoryTask task, Follow follow_src) {
+/**
+ * Opens both ends of a directory, and returns the task that lists it. There is no directory in it on
+ * failure, which is reported.
+ */
+ListingTask open_directory(Worker& worker, DirectoryTask task, Follow follow_src) {
   const Names names{task.src_name.c_str(), task.dst_name.c_str()};
   Directory& parent = *task.parent;
   Engine& engine = worker.engine;
@@ -357,9 +366,11 @@ DirectoryUse open_directory(Worker& worker, DirectoryTask task, Follow follow_sr
 
   if (from_base && target.handle.is_open()) engine.targets.add(target.stat);
   pin.release();
-  DirectoryUse directory =
+  ListingTask opened;
+  opened.directory =
       Directory::create(std::move(task.parent), std::move(task.src_name), std::move(task.dst_name),
-                        std::move(src), std::move(target.handle));
+                        std::move(src), std::move(target.handle), opened.pin);
+  const DirectoryUse& directory = opened.directory;
   directory->src_stat = src_stat;
   directory->dst_stat = target.stat;
   directory->path_hash = hash;
@@ -368,19 +379,13 @@ DirectoryUse open_directory(Worker& worker, DirectoryTask task, Follow follow_sr
   directory->made = waits ? Made::when_needed : Made::yes;
   begin_sync(engine, *directory, began);
   set_target(engine, *directory, target);
-  return directory;
+  return opened;
 }
 
-void copy_open_directory(Worker& worker, DirectoryUse directory, Scope scope) {
-  if (scope != 0 || is_mirrored(worker.engine, *directory)) {
-    return ask(worker, std::move(directory), scope);
-  }
-  ListingTask listing{std::move(directory), DirectoryPin()};
-  if (const int error = listing.pin.pin(*listing.directory); error < 0) {
-    worker.fail(*listing.directory, {}, error, "open");
-    return;
-  }
-  listing.run(worker);
+void copy_open_directory(Worker& worker, ListingTask listing, Scope scope) {
+  if (scope == 0 && !is_mirrored(worker.engine, *listing.directory)) return listing.run(worker);
+  listing.pin.release();
+  ask(worker, std::move(listing.directory), scope);
 }
 
 Follow follow_root(const Engine& engine, const Root& root) {
@@ -416,28 +421,30 @@ void RootTask::run(Worker& worker) {
   if (stat.kind != Kind::directory) {
     const char* slash = std::strrchr(names.src, '/');  // names of the base are paths
     const char* name = slash == nullptr ? names.src : slash + 1;
+    TaskStack::Batch found;
     if (is_mine(worker.engine.options.traversal, *base, name))
-      copy_listed(worker, base, names, stat.kind);
+      copy_listed(worker, base, names, stat.kind, found);
+    worker.engine.stack.push(found);
     return;
   }
   DirectoryTask task{.parent = std::move(base), .src_name = root.src, .dst_name = root.dst};
   if (root.follow_dst) task.follow_dst = Follow::yes;
-  DirectoryUse directory = open_directory(worker, std::move(task), follow);
-  if (directory) copy_open_directory(worker, std::move(directory), root.scope);
+  ListingTask opened = open_directory(worker, std::move(task), follow);
+  if (opened.directory) copy_open_directory(worker, std::move(opened), root.scope);
 }
 
 void DirectoryTask::run(Worker& worker) {
   const bool from_base = parent->is_base();
   const uint64_t parent_dev = parent->src_stat.dev;
-  DirectoryUse directory =
+  ListingTask opened =
       open_directory(worker, std::move(*this), worker.engine.options.traversal.follow());
-  if (!directory) return;
+  if (!opened.directory) return;
   if (worker.engine.options.traversal.one_file_system && !from_base &&
-      directory->src_stat.dev != parent_dev) {
+      opened.directory->src_stat.dev != parent_dev) {
     worker.count(Count::skipped);  // another file system is mounted here
     return;
   }
-  copy_open_directory(worker, std::move(directory), scope);
+  copy_open_directory(worker, std::move(opened), scope);
 }
 
 void ListingTask::run(Worker& worker) {

@@ -298,15 +298,20 @@ void RemoveDirectoryTask::run(Worker& worker) {
     return;
   }
   pin.release();
-  DirectoryUse directory = Directory::create(std::move(parent), name, name,
-                                             std::move(doomed.readable), std::move(doomed.target));
+  DirectoryUse directory;
+  DirectoryPin own;  // released before the directory
+  directory = Directory::create(std::move(parent), name, name, std::move(doomed.readable),
+                                std::move(doomed.target), own);
   directory->src_stat = directory->dst_stat = doomed.stat;
   directory->owed_mode = doomed.owed_mode;
   directory->doomed = true;
   directory->end = std::make_unique<Removal>(kind_to_copy_after_removal);
   const DirectoryUse own_use = directory.again();
   const KeptOnThrow kept(*own_use);
-  if (scope != 0) return ask_about(worker, std::move(directory), scope);
+  if (scope != 0) {
+    own.release();
+    return ask_about(worker, std::move(directory), scope);
+  }
 
   constexpr size_t kPart = 8 << 10;  // bytes
   std::string part;
@@ -314,11 +319,6 @@ void RemoveDirectoryTask::run(Worker& worker) {
     if (!part.empty())
       engine.stack.push(make_task(RemoveTask{directory.again(), std::exchange(part, {})}));
   };
-  DirectoryPin own;  // released before the directory
-  if (const int error = own.pin(*directory); error < 0) {
-    fail(engine, *directory, nullptr, error, "open");
-    return;
-  }
   // Lists everything before the first removal, because some file systems lose their place in a
   // listing otherwise.
   const int error = list_entries(directory->src(), worker.listing(), Worker::kListing,
