@@ -1,8 +1,9 @@
 // Looks for bugs that tests do not see: sanitize.mjs [--quick | --turns] [TEST…]
 //
 //   no sanitizer                                                     copies that take turns
-//   AddressSanitizer, UndefinedBehaviorSanitizer and LeakSanitizer   these, the stress script, the behaviour tests
-//   ThreadSanitizer                                                  these, the stress script
+//   AddressSanitizer, UndefinedBehaviorSanitizer and LeakSanitizer   these, the stress script (once with few file
+//                                                                    descriptors), the behaviour tests
+//   ThreadSanitizer                                                  these, the stress script (both)
 //
 // Copies that take turns (test/sanitize/turns.mjs) pause at locks at random. --turns runs nothing else, and of them
 // 20,000 with each; --quick leaves out the behaviour tests; others may be named instead of them. The addon is built
@@ -25,6 +26,8 @@ const turnsOnly = process.argv.includes('--turns');
 const turns = turnsOnly ? 20_000 : 600;
 const seconds = quick || named.length > 0 ? '10' : '60';
 const STRESS = [process.execPath, 'test/sanitize/stress.mjs'];
+/** Directories are closed and opened again all the time. */
+const FEW_DESCRIPTORS = ['prlimit', '--nofile=128', ...STRESS];
 const TURNS = [process.execPath, 'test/sanitize/turns.mjs'];
 const TESTS = [bin('vitest'), 'run', '--config', 'test/sanitize/vitest.config.ts'];
 /** How soon something comes is another matter here, and what is freed is kept for a while. */
@@ -60,6 +63,7 @@ for (const sanitizer of [pauses, asan, tsan]) {
   if (turnsOnly || sanitizer === pauses) continue;
   for (const bug of sanitizer.bugs) await mustFind(sanitizer, bug, [...STRESS, '0']);
   await mustBeClean(sanitizer, [...STRESS, seconds]);
+  await mustBeClean(sanitizer, [...FEW_DESCRIPTORS, seconds]);
 }
 if (!quick && !turnsOnly) {
   await mustFind(asan, 'leak', [...TESTS, 'test/behaviour/verify.test.ts']);
