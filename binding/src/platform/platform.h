@@ -9,6 +9,7 @@
 #include <compare>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -321,10 +322,11 @@ extern const bool clones_are_created;
 int create_clone(const Handle& src, const Handle& directory, const char* name, Handle& out);
 
 /**
- * Makes the system copy up to `length` bytes at `offset` of both files. The files may share blocks
- * afterwards.
+ * Makes the system copy up to `length` bytes at `offset` of both files; without it, at their
+ * beginning, for files that were just opened. The files may share blocks afterwards.
  */
-Attempt copy_range(const Handle& src, const Handle& dst, uint64_t offset, uint64_t length);
+Attempt copy_range(const Handle& src, const Handle& dst, std::optional<uint64_t> offset,
+                   uint64_t length);
 
 int64_t read_at(const Handle& file, char* buffer, size_t size, uint64_t offset);
 

@@ -116,7 +116,7 @@ bool read_and_write(Worker& worker, const OpenFile& file, uint64_t offset, uint6
 }
 
 /** Returns the bytes that copy_file_range copied. With 0 bytes and no error, reading is next. */
-uint64_t copy_range(const OpenFile& file, uint64_t offset, uint64_t length,
+uint64_t copy_range(const OpenFile& file, std::optional<uint64_t> offset, uint64_t length,
                     CopiedContent& content) {
   const Attempt attempt = platform::copy_range(file.src, file.dst, offset, length);
   if (attempt.outcome == Attempt::done) return attempt.bytes;
@@ -177,7 +177,8 @@ bool copy_at_once(const Content& how, const OpenFile& file, CopiedContent& conte
   if (!route.real_sizes || how.find_holes || may_have_holes(file.stat)) return false;
   if (size > 0) {
     if (!route.copy_range) return false;
-    const uint64_t bytes = copy_range(file, 0, size + 1, content);
+    // Both were just opened. The kernel need not read and write the offset.
+    const uint64_t bytes = copy_range(file, std::nullopt, size + 1, content);
     // Fewer bytes than the file should have: it became shorter, or the call ended early.
     if (content.error == 0 && bytes < size) return false;
     content.method = CopyMethod::copy_file_range;

@@ -32,12 +32,14 @@ inline bool has_holes(const platform::Stat& stat) { return stat.allocated < stat
 
 /**
  * Returns whether it pays to ask where a file's data is. Blocks preallocated past the end of a file
- * hide its holes from has_holes(). Two system calls find these holes, which is too much for a small
- * file.
+ * hide its holes from has_holes(). Two system calls find these holes, and tmpfs looks at each page
+ * for them: too much for a small file, and for one of less than 1 MiB that has only the blocks that
+ * it needs.
  */
 inline bool may_have_holes(const platform::Stat& stat) {
-  constexpr uint64_t kWorthIt = 64 << 10;  // bytes
-  return has_holes(stat) || stat.size >= kWorthIt;
+  if (has_holes(stat)) return true;
+  constexpr uint64_t kSmall = 64 << 10, kLarge = 1 << 20, kBlock = 4096;  // bytes
+  return stat.size >= (stat.allocated - stat.size < kBlock ? kLarge : kSmall);
 }
 
 /** Copies the whole content of a file that is smaller than kLargeFile. */

@@ -69,9 +69,9 @@ DirectoryUse Directory::use() {
 
 void Directory::set_dst(Handle dst, const Stat& stat) {
   const std::lock_guard lock(table_.mutex_);
-  has_dst_ = true;
   dst_stat = stat;
   if (is_open()) dst_ = std::move(dst);  // otherwise both ends are opened when they are needed
+  has_dst_ = true;                       // last: it says that the others are set
 }
 
 std::string Directory::path(const std::string& (*name_of)(const Directory&),
@@ -140,7 +140,6 @@ bool DirectoryPin::try_pin(Directory& directory) {
                                                std::memory_order_relaxed)) {
       continue;
     }
-    directory.used_.store(true, std::memory_order_relaxed);
     directory_ = &directory;
     return true;
   }
@@ -149,14 +148,16 @@ bool DirectoryPin::try_pin(Directory& directory) {
 
 void DirectoryPin::release() {
   if (directory_ == nullptr) return;
-  std::exchange(directory_, nullptr)->pins_.fetch_sub(1, std::memory_order_release);
+  Directory& directory = *std::exchange(directory_, nullptr);
+  directory.used_.store(true, std::memory_order_relaxed);
+  directory.pins_.fetch_sub(1, std::memory_order_release);
 }
 
 // --- DirectoryTable -----------------------------------------------------------------------------
 
-bool DirectoryTable::close_oldest_locked(Closing& closing) {
+bool DirectoryTable::close_one_locked(Closing& closing) {
   closing.reserve(closing.size() + 2);
-  // Twice around at most: the first time, what was used meanwhile gets a second chance.
+  // A directory that was used since the last search gets a second chance, so twice around at most.
   for (size_t left = 2 * open_.size(); left > 0; left--) {
     Directory& directory = *open_.front();
     int pins = 0;
@@ -177,14 +178,14 @@ void DirectoryTable::make_room() {
   if (open_pairs_ < budget_) return;
   Closing closing;
   const std::lock_guard lock(mutex_);
-  while (open_pairs_ >= budget_ && close_oldest_locked(closing)) {
+  while (open_pairs_ >= budget_ && close_one_locked(closing)) {
   }
 }
 
 bool DirectoryTable::close_one() {
   Closing closing;
   const std::lock_guard lock(mutex_);
-  return close_oldest_locked(closing);
+  return close_one_locked(closing);
 }
 
 /** Finishes every reopening. Other directories may have to be closed for it. */
@@ -196,16 +197,21 @@ void DirectoryTable::install_locked(Directory& directory, Handle src, Handle dst
   open_.splice(open_.end(), directory.open_node_);
   directory.pins_.store(1, std::memory_order_release);
   out.directory_ = &directory;
-  while (open_pairs_ > budget_ && close_oldest_locked(closing)) {
+  while (open_pairs_ > budget_ && close_one_locked(closing)) {
   }
 }
 
-/** Returns an open directory below a closed one: the nearest among the first `most` candidates. */
+/**
+ * Returns an open directory below a closed one: the nearest among the first `most` candidates. It
+ * has an end in DEST if the closed one has; otherwise set_dst() could change it meanwhile.
+ */
 DirectoryKeep DirectoryTable::open_below_locked(Directory& directory, size_t most) {
   std::vector<Directory*> seen{&directory};
   for (size_t i = 0; i < seen.size() && i < most; i++) {
     for (Directory* child : seen[i]->children_) {
-      if (child->is_open()) return DirectoryKeep::try_keep(*child);
+      if (child->is_open() && (child->has_dst_ || !directory.has_dst_)) {
+        return DirectoryKeep::try_keep(*child);
+      }
       if (seen.size() < most) seen.push_back(child);
     }
   }
@@ -269,7 +275,7 @@ int DirectoryTable::open(Directory& directory, DirectoryPin& out) {
   DirectoryPin above, below;
   Closing closing;
   const Directory* ancestor = &directory;
-  bool has_dst = false;
+  bool has_dst = false, upwards = false;
   {
     const std::lock_guard lock(mutex_);
     has_dst = directory.has_dst_;
@@ -284,14 +290,15 @@ int DirectoryTable::open(Directory& directory, DirectoryPin& out) {
     ancestor = at;
     // Upwards is nearer when a worker leaves a deep tree while another is still further down.
     kept = open_below_locked(directory, down.size());
-    if (kept && below.try_pin(*kept)) {
+    upwards = kept && below.try_pin(*kept);
+    if (upwards) {
       for (at = &*kept; at != &directory; at = at->parent_) {
         up.push_back({at->parent_, at->parent_->has_dst_});
       }
     }
   }
   Handle src, dst;
-  int error = kept ? open_upwards(*kept, up, src, dst) : -ESTALE;
+  int error = upwards ? open_upwards(*kept, up, src, dst) : -ESTALE;
   if (error < 0) {
     src.close();
     dst.close();
@@ -314,7 +321,8 @@ void DirectoryTable::open_parent(Directory& directory) {
   if (parent.is_open()) return;
   {
     const std::lock_guard lock(mutex_);
-    if (parent.is_open() || !from.try_pin(directory)) return;
+    if (parent.is_open() || (parent.has_dst_ && !directory.has_dst_) || !from.try_pin(directory))
+      return;
     opening = std::unique_lock(parent.opening_, std::try_to_lock);
     if (!opening) return;  // another thread is opening it
     up.push_back({&parent, parent.has_dst_});

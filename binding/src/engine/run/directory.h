@@ -110,8 +110,8 @@ class DirectoryTable {
   void make_room();
 
   /**
-   * Closes one directory, for a caller that found no free file descriptor. Returns false if all are
-   * pinned.
+   * Closes one directory, for a caller that found no free file descriptor. Returns false if it found
+   * none to close.
    */
   bool close_one();
 
@@ -140,7 +140,7 @@ class DirectoryTable {
   static DirectoryKeep open_below_locked(Directory& directory, size_t most);
   void install_locked(Directory& directory, platform::Handle src, platform::Handle dst,
                       Closing& closing, DirectoryPin& out);
-  bool close_oldest_locked(Closing& closing);
+  bool close_one_locked(Closing& closing);
   void leave(Directory* directory);
   void forget(Directory* directory);
 
@@ -329,12 +329,12 @@ class Directory {
   const std::list<Directory*>::iterator among_siblings_{sibling_node_.begin()};
   const std::list<Directory*>::iterator open_at_{open_node_.begin()};
   /**
-   * Who has a pin may read the handles. From 0 to kClosed, and from there to 1, only while the table's
-   * mutex_ is held.
+   * A caller with a pin may read the handles. The value changes from 0 to kClosed, and from kClosed
+   * to 1, only under the table's mutex_.
    */
   std::atomic<int> pins_{1};
   static constexpr int kClosed = -1;
-  std::atomic<bool> used_{false};  // pinned since the table last looked for one to close
+  std::atomic<bool> used_{false};  // a pin ended since the table last looked for one to close
   std::atomic<int> uses_{1};
   std::atomic<int> keeps_{1};  // one for all uses, one per child, one per DirectoryKeep
 };

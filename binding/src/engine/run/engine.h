@@ -9,7 +9,7 @@
 // A worker waits for other workers, never for its host. It leaves if it has found no task for 10 ms, if the copy is
 // stopped, or if the host wants its thread back. The remaining tasks then stay on the stack.
 //
-// Locks: each public member has its own. devices_mutex_ guards routes. No lock is held while a task runs.
+// Locks: each public member has its own, or needs none. devices_mutex_ guards routes. No lock is held while a task runs.
 #pragma once
 
 #include <algorithm>

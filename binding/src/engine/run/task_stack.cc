@@ -1,5 +1,6 @@
 #include "engine/run/task_stack.h"
 
+#include <algorithm>
 #include <chrono>
 #include <iterator>
 #include <utility>
@@ -21,34 +22,31 @@ void TaskStack::push(TaskPtr task) {
 void TaskStack::push(Batch& batch) {
   const size_t count = batch.tasks_.size() + batch.early_.size();
   if (count == 0) return;
-  bool wake = false;
+  size_t wake = 0;
   {
     const std::lock_guard lock(mutex_);
     tasks_.splice(tasks_.end(), batch.tasks_);
     early_.splice(early_.end(), batch.early_);
     unfinished_ += count;
-    wake = waiting_ > 0;
+    ready_ += count;
+    wake = std::min<size_t>(waiting_, count);
   }
-  if (!wake) return;
-  if (count == 1) {
-    changed_.notify_one();
-  } else {
-    changed_.notify_all();
-  }
+  for (; wake > 0; wake--) changed_.notify_one();
 }
 
 void TaskStack::pop_locked(Tasks& out) {
-  if (!any_locked()) return;
+  if (ready_ == 0) return;
   Tasks& from = tasks_.empty() ? early_ : tasks_;
   const bool oldest = tasks_.empty() && early_.size() <= most_early_;
   out.splice(out.end(), from, oldest ? from.begin() : std::prev(from.end()));
+  ready_--;
 }
 
 bool TaskStack::take(TaskPtr& out) {
   Tasks node;
   {
     std::unique_lock lock(mutex_);
-    const auto settled = [this] { return stopped_ || any_locked() || unfinished_ == 0; };
+    const auto settled = [this] { return stopped_ || has_task() || unfinished_ == 0; };
     bool in_time = settled();
     if (!in_time) {
       waiting_++;
@@ -66,7 +64,7 @@ bool TaskStack::take(TaskPtr& out) {
 bool TaskStack::calls_back() {
   if (!left_.load(std::memory_order_relaxed)) return false;
   const std::lock_guard lock(mutex_);
-  return any_locked() && left_.exchange(false);
+  return has_task() && left_.exchange(false);
 }
 
 void TaskStack::done() {
@@ -96,15 +94,10 @@ bool TaskStack::drop(TaskPtr& out) {
   return true;
 }
 
-bool TaskStack::has_task() {
-  const std::lock_guard lock(mutex_);
-  return any_locked();
-}
-
-bool TaskStack::is_starved() {
-  if (!is_hungry()) return false;
-  const std::lock_guard lock(mutex_);
-  return is_hungry() && !any_locked();
+bool TaskStack::is_starved() const {
+  const bool hungry =
+      waiting_.load(std::memory_order_relaxed) > 0 || left_.load(std::memory_order_relaxed);
+  return hungry && !has_task();
 }
 
 bool TaskStack::finished() { return unfinished_ == 0; }

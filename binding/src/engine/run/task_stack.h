@@ -2,7 +2,7 @@
 // open. One stack serves all workers of a copy.
 //
 // Tasks of directories that were created early wait in a second list. While that list is short, its oldest task is
-// next. mutex_ guards all members. No task is created, run or deleted while mutex_ is held.
+// next. Tasks are added and taken under mutex_. No task is created, run or deleted while it is held.
 #pragma once
 
 #include <atomic>
@@ -62,7 +62,7 @@ class TaskStack {
     std::list<TaskPtr> tasks_, early_;
   };
 
-  /** Pushes all tasks of a batch, which is empty then. */
+  /** Pushes all tasks of a batch, and empties it. */
   void push(Batch& batch);
 
   /**
@@ -87,15 +87,16 @@ class TaskStack {
   bool drop(TaskPtr& out);
 
   /** Returns whether a task waits. */
-  bool has_task();
+  [[nodiscard]] bool has_task() const { return ready_ > 0; }
 
-  /** Returns whether a worker waits or has left. */
-  [[nodiscard]] bool is_hungry() const {
-    return waiting_.load(std::memory_order_relaxed) > 0 || left_.load(std::memory_order_relaxed);
-  }
+  /** Returns whether so few tasks wait that none should be held back. */
+  [[nodiscard]] bool is_short() const { return ready_.load(std::memory_order_relaxed) < kShort; }
 
-  /** Returns whether one is, and no task waits. Then a worker with much work should share it. */
-  bool is_starved();
+  /**
+   * Returns whether a worker waits or has left, and no task waits. Then a worker with much work
+   * should share it.
+   */
+  [[nodiscard]] bool is_starved() const;
 
   /** Returns whether no task waits and none is running. */
   bool finished();
@@ -104,17 +105,19 @@ class TaskStack {
   // Nodes are moved under the lock, and created and deleted outside.
   using Tasks = std::list<TaskPtr>;
   void pop_locked(Tasks& out);
-  bool any_locked() const { return !tasks_.empty() || !early_.empty(); }
 
-  std::mutex mutex_;  // guards all below
+  static constexpr size_t kShort = 16;  // tasks
+
+  std::mutex mutex_;  // guards tasks_, early_ and stopped_
   std::condition_variable changed_;
   Tasks tasks_, early_;  // the newest at the end
-  size_t most_early_ = 0;
-  std::atomic<uint64_t> unfinished_ = 0;  // tasks pushed and not done; grows under the lock
-  std::atomic<unsigned> waiting_ = 0;     // changed under the lock
-  // a worker left because it had no task; changed under the lock
-  std::atomic<bool> left_ = false;
   bool stopped_ = false;
+  size_t most_early_ = 0;
+  // Read without the lock. All but unfinished_, which falls in done(), change under it.
+  std::atomic<size_t> ready_ = 0;         // tasks that wait
+  std::atomic<uint64_t> unfinished_ = 0;  // tasks pushed and not done
+  std::atomic<unsigned> waiting_ = 0;     // workers that wait for a task
+  std::atomic<bool> left_ = false;        // a worker left because it had no task
 };
 
 }  // namespace fastcp

@@ -76,7 +76,7 @@ bool copy_records(Worker& worker, const DirectoryUse& use, const char* records, 
   TaskStack& stack = worker.engine.stack;
   TaskStack::Batch found;
   for (size_t at = 0; at < size;) {
-    if (stack.is_hungry()) stack.push(found);
+    if (stack.is_short()) stack.push(found);
     if (worker.must_leave()) {
       stack.push(found);
       if (!worker.engine.stopped()) {
@@ -324,8 +324,8 @@ bool open_source(Worker& worker, Directory& parent, Names names, Follow follow, 
 }
 
 /**
- * Opens both ends of a directory, and returns the task that lists it. There is no directory in it on
- * failure, which is reported.
+ * Opens both ends of a directory, and returns the task that lists it. Reports errors; then the
+ * task's `directory` is empty.
  */
 ListingTask open_directory(Worker& worker, DirectoryTask task, Follow follow_src) {
   const Names names{task.src_name.c_str(), task.dst_name.c_str()};

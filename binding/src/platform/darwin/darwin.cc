@@ -257,10 +257,11 @@ int create_clone(const Handle& src, const Handle& directory, const char* name, H
   return error == -EACCES ? -EOPNOTSUPP : error;  // its mode denies reading
 }
 
-Attempt copy_range(const Handle& src, const Handle& dst, uint64_t offset, uint64_t length) {
+Attempt copy_range(const Handle& src, const Handle& dst, std::optional<uint64_t> offset,
+                   uint64_t length) {
   // fcopyfile() copies whole files, from the positions of their file descriptors.
   Stat whole;
-  if (offset != 0 || stat_handle(src, whole) < 0 || whole.size > length ||
+  if (offset.value_or(0) != 0 || stat_handle(src, whole) < 0 || whole.size > length ||
       lseek(fd(src), 0, SEEK_SET) != 0 || lseek(fd(dst), 0, SEEK_SET) != 0) {
     return {Attempt::not_here, false, EOPNOTSUPP, 0};
   }

@@ -425,11 +425,13 @@ int create_clone(const Handle& /*src*/, const Handle& /*directory*/, const char*
   return -EOPNOTSUPP;
 }
 
-Attempt copy_range(const Handle& src, const Handle& dst, uint64_t offset, uint64_t length) {
-  auto from = static_cast<off_t>(offset);
-  auto to = static_cast<off_t>(offset);
+Attempt copy_range(const Handle& src, const Handle& dst, std::optional<uint64_t> offset,
+                   uint64_t length) {
+  auto from = static_cast<off_t>(offset.value_or(0));
+  auto to = from;
   const ssize_t copied = retry([&] {
-    return copy_file_range(fd(src), &from, fd(dst), &to, static_cast<size_t>(length), 0);
+    return copy_file_range(fd(src), offset ? &from : nullptr, fd(dst), offset ? &to : nullptr,
+                           static_cast<size_t>(length), 0);
   });
   if (copied >= 0) return done(static_cast<uint64_t>(copied));
   switch (errno) {

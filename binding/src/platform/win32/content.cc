@@ -78,7 +78,7 @@ Attempt clone_file(const Handle& src, const Handle& dst) {
   }
 }
 
-Attempt copy_range(const Handle& /*src*/, const Handle& /*dst*/, uint64_t /*offset*/,
+Attempt copy_range(const Handle& /*src*/, const Handle& /*dst*/, std::optional<uint64_t> /*offset*/,
                    uint64_t /*length*/) {
   return not_here(true, ENOSYS);
 }
