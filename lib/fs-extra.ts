@@ -13,7 +13,7 @@ export interface CopyOptionsSync {
   dereference?: boolean | undefined;
   /** Replace existing files. Default `true`. */
   overwrite?: boolean | undefined;
-  /** The older name of `overwrite`, which wins. */
+  /** Older name of `overwrite`. Ignored if `overwrite` is present. */
   clobber?: boolean | undefined;
   /** With `overwrite: false`: an existing file is an error. Default `false`. */
   errorOnExist?: boolean | undefined;
@@ -32,8 +32,8 @@ export type CopyFilterAsync = (src: string, dest: string) => Promise<boolean>;
 type Callback = (error: Error | null) => void;
 
 /**
- * Copies a file or a directory with everything in it. With a function as last argument, calls it at the end and
- * returns nothing. A function in place of the options, before a callback, is the filter.
+ * Copies a file or a directory with everything in it. If the last argument is a function, calls it when the copy has
+ * ended, and returns undefined. A function in place of the options is the filter if a callback follows it.
  */
 export function copy(src: PathLike, dest: PathLike, options?: CopyOptions): Promise<void>;
 export function copy(src: PathLike, dest: PathLike, callback: Callback): void;
@@ -50,7 +50,7 @@ export function copy(...args: unknown[]): Promise<void> | undefined {
   return undefined;
 }
 
-/** Does the same on the calling thread. A function in place of the options is the filter. */
+/** Does the same as copy(), on the calling thread. A function in place of the options is the filter. */
 export function copySync(
   src: PathLike,
   dest: PathLike,

@@ -28,16 +28,16 @@ import { entryKinds, type NativeJob } from './native.js';
 
 /** The same as Questions::kExtraBit in binding/src/engine/run/questions.h. */
 const extraBit = 0x80;
-/** Bytes of questions that are taken at a time. */
+/** Bytes of questions that are read at a time. */
 const batchSize = 64 << 10;
 /** Entries that are judged before the clock is read. */
 const slice = 512;
-/** Directories whose answers are awaited at a time. Beyond that, no more questions are taken. */
+/** If the answers of so many directories are awaited, no further batch of questions is read. */
 const mostOpen = 64;
 
 /** Receives everything that is not an answer. */
 export interface Listener {
-  /** No more questions are taken while this returns true. */
+  /** No more questions are read while this returns true. */
   isFull(): boolean;
   warning(warning: CopyWarning): void;
   /** The rules of a directory cannot be read. Nothing in it is copied. */
@@ -101,7 +101,7 @@ export class Answers {
     return answers;
   }
 
-  /** Does the same if only the filter selects. The filter must not return a promise. */
+  /** Does the same as prepare(), if only the filter selects. The filter must not return a promise. */
   static prepareNow({ roots, shown }: Walk, request: Request): Answers {
     const answers = new Answers();
     for (const root of roots) {

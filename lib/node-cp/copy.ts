@@ -27,8 +27,9 @@ export interface Call {
   filter: PathFilter | undefined;
   /** The working directory. */
   base: string;
-  /** Undefined if a path is empty: a wrong argument for copyTree(), but an error of the system in fs.cp. */
-  request: Request | undefined;
+  request: Request;
+  /** A path is empty: a wrong argument for copyTree(), but an error of the system in fs.cp. */
+  isEmpty: boolean;
 }
 
 /** Throws for wrong arguments. */
@@ -43,7 +44,7 @@ export function checkCall(
   const request = foreignRequest(src === '' ? '.' : src, dest === '' ? '.' : dest, rules);
   const isEmpty = src === '' || dest === '';
   const base = request.workingDirectory.toString();
-  return { src, dest, rules, filter, base, request: isEmpty ? undefined : request };
+  return { src, dest, rules, filter, base, request, isEmpty };
 }
 
 /** Converts a path as Node does, with its errors for URLs. */
@@ -61,25 +62,32 @@ export async function copyLike(call: Call): Promise<void> {
   if (request) await runCopy(request, new EventQueue(), new Report(request.warnings));
 }
 
-/** Does the same on the calling thread. The filter must not return a promise. */
+/** Does the same as copyLike(), on the calling thread. The filter must not return a promise. */
 export function copyLikeNow(call: Call): void {
   const request = runNow(prepare({ ...call, filter: call.filter && synchronous(call.filter) }));
   if (request) runCopyNow(request);
 }
 
 /** Returns undefined if the filter refuses SRC. fs.cp asks it before it looks at SRC, fs-extra afterwards. */
-function* prepare({ src, dest, rules, filter, request }: Call): Steps<Request | undefined> {
+function* prepare({
+  src,
+  dest,
+  rules,
+  filter,
+  request,
+  isEmpty,
+}: Call): Steps<Request | undefined> {
   const ask = (): boolean | Promise<boolean> => !filter || filter(pathText(src), pathText(dest));
-  const isTaken = (): Steps<boolean> =>
+  const isIncluded = (): Steps<boolean> =>
     step(
       async () => ask(),
       () => ask() as boolean,
     );
   const asksFirst = rules.like === 'node';
-  if (asksFirst && !(yield* isTaken())) return undefined;
-  if (!request) return yield* refuseEmptyPath(src, dest, rules);
+  if (asksFirst && !(yield* isIncluded())) return undefined;
+  if (isEmpty) return yield* refuseEmptyPath(request, pathText(src), pathText(dest), rules);
   const found = yield* checkEntries(request, rules);
-  if (!asksFirst && !(yield* isTaken())) return undefined;
+  if (!asksFirst && !(yield* isIncluded())) return undefined;
   yield* checkBeginning(request, found, rules);
   if (filter) request.filter = filterBelow(filter, src, dest);
   return request;

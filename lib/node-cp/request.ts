@@ -90,7 +90,7 @@ export function filterBelow(
 export function synchronous(filter: PathFilter): (src: string, dest: string) => boolean {
   return (src, dest) => {
     const answer = filter(src, dest);
-    // As for Node, what only has a then() is true.
+    // As for Node, a thenable that is not a promise counts as true.
     if (!isPromise(answer)) return Boolean(answer);
     answer.catch(() => {}); // it was refused, so its result does not matter
     const message =
@@ -182,7 +182,7 @@ function* statIfThere(
   }
 }
 
-/** Returns DEST, or the parent of DEST, that lies directly in SRC; the text of the paths decides first. */
+/** Returns DEST, or the parent of DEST, that lies directly in SRC. Compares the paths as text first. */
 function* findInside(
   found: BigIntStats,
   src: Buffer,
@@ -211,15 +211,15 @@ const isDots = (name: string): boolean => name === '.' || name === '..';
 
 /** Throws the error of a call with an empty path, as the system would. */
 export function* refuseEmptyPath(
-  src: PathLike,
-  dest: PathLike,
+  { sources: [src], dest }: Request,
+  from: string,
+  to: string,
   { dereference, recursive }: Rules,
 ): Steps<never> {
-  const [from, to] = [pathText(src), pathText(dest)];
   const no = (operation: string): CopyError =>
     errorOf({ errno: -constants.errno.ENOENT, operation }, from, to);
   if (from === '') throw no(dereference ? 'stat' : 'lstat');
-  const found = yield* statEntry(Buffer.from(from), dereference, from);
+  const found = yield* statEntry(src ?? dest, dereference, from);
   if (!found.isDirectory()) throw no('copyfile');
   if (recursive) throw no('mkdir');
   throw notRecursive(from, to);

@@ -22,7 +22,9 @@ interface Outcome {
   code: string;
   /** The entry that the error names. */
   failed?: string;
+  /** Afterwards: DEST, SRC, and a directory beside them. */
   tree: Tree;
+  src: Tree;
   outside: Tree;
 }
 
@@ -242,9 +244,11 @@ function expectSameForms(cases: Case[]): void {
 }
 
 function expectOutsideUntouched(cases: Case[]): void {
-  for (const { seed, asynchronous, synchronous } of cases) {
-    expect(asynchronous.outside, `seed ${seed}`).toEqual(untouched);
-    expect(synchronous.outside, `seed ${seed}`).toEqual(untouched);
+  for (const { seed, before, asynchronous, synchronous } of cases) {
+    for (const { src, outside } of [asynchronous, synchronous]) {
+      expect(outside, `seed ${seed}`).toEqual(untouched);
+      expect(src, `seed ${seed}`).toEqual(before.src);
+    }
   }
 }
 

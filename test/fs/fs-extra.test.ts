@@ -249,12 +249,15 @@ test('a callback in the place of any argument gets the error', async () => {
 });
 
 test('copySync takes every falsy value for no options, as fs-extra does', () => {
-  const [src, dest] = [join(work, 'falsy'), join(work, 'falsy copy')];
+  const src = join(work, 'falsy');
   makeFiles(src, { file: '' });
-  for (const copySync of [ours.copySync, theirs.copySync]) {
-    for (const options of [false, 0, '', null, undefined]) copySync(src, dest, options as never);
+  for (const [name, copySync] of Object.entries({ ours: ours.copySync, theirs: theirs.copySync })) {
+    for (const options of [false, 0, '', null, undefined]) {
+      const dest = join(work, `falsy ${options} ${name}`);
+      copySync(src, dest, options as never);
+      expect(fs.readdirSync(dest), `${options} ${name}`).toEqual(['file']);
+    }
   }
-  expect(fs.readdirSync(dest)).toEqual(['file']);
 });
 
 test('the default export has both', () => {

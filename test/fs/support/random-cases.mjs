@@ -166,7 +166,8 @@ async function outcome(seed, copy, only) {
   const shown = { ...rest, force, recursive, verbatimSymlinks };
   const given = { seed, state, options: { ...shown, filtered: filter !== undefined }, before };
   const outside = snapshot(path.join(work, 'outside'));
-  const all = { given, code, failed, tree: snapshot(dest), outside };
+  const after = { src: snapshot(src), tree: snapshot(dest), outside };
+  const all = { given, code, failed, ...after };
   return JSON.parse(JSON.stringify(all).replaceAll(work, '/B/W').replaceAll(base, '/B'));
 }
 
