@@ -37,7 +37,7 @@ export function cpSync(source: PathLike, destination: PathLike, options?: CopySy
   try {
     copyLikeNow(call);
   } catch (error) {
-    throw nodeError(error, 'sync', call.base);
+    throw nodeError(error, 'sync', call);
   }
 }
 
@@ -59,6 +59,6 @@ async function copy(call: Call): Promise<void> {
   try {
     await copyLike(call);
   } catch (error) {
-    throw nodeError(error, 'async', call.base);
+    throw nodeError(error, 'async', call);
   }
 }

@@ -83,7 +83,7 @@ Options options_of(const Napi::Object& from) {
                            .working_directory = bytes_of(from.Get("workingDirectory"))};
   options.preserve.existing_directory_times =
       options.preserve.timestamps && options.compatibility.like == Like::node;
-  options.preserve.file_owners = options.compatibility.like != Like::fastcp;
+  options.preserve.as_node = options.compatibility.like != Like::fastcp;
   options.reporting = {
       .stop_on_error = on("stopOnError"), .strict = on("strict"), .journal = on("entries")};
   options.replaces = bytes_of(from.Get("replaces"));

@@ -4,6 +4,7 @@ import { constants } from 'node:os';
 import path from 'node:path';
 import { getSystemErrorMap } from 'node:util';
 import { CopyError, codeInStack, reasons } from '../errors.js';
+import type { Call } from './copy.js';
 
 /** Returns the target of a symlink as the message has it. */
 type TargetOf = (symlink: string) => string;
@@ -147,13 +148,16 @@ Object.defineProperty(SystemError.prototype, 'name', { value: 'SystemError' });
 
 /**
  * Converts an error to that of fs.cp and fs.promises.cp, or of fs.cpSync. A value that a filter threw stays as it is.
- * Relative paths in it are those of the working directory `base`.
+ * Relative paths in it are those of the call's working directory.
  */
-export function nodeError(error: unknown, form: 'async' | 'sync', base: string): unknown {
+export function nodeError(error: unknown, form: 'async' | 'sync', { base, rules }: Call): unknown {
   if (!(error instanceof CopyError)) return error;
   const refusal = refusalOf(error);
-  const targetOf = (symlink: string): string =>
-    path.resolve(base, path.dirname(symlink), readAgain(symlink, base));
+  const targetOf = (symlink: string): string => {
+    const target = readAgain(symlink, base);
+    const isVerbatim = rules.verbatimSymlinks && symlink === error.path;
+    return isVerbatim ? target : path.resolve(base, path.dirname(symlink), target);
+  };
   if (!refusal) return systemError(error, targetOf, base);
   const { code, path: src = '', dest = '' } = error;
   const why = refusal.node(src, dest, targetOf);

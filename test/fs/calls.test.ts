@@ -37,6 +37,8 @@ const differentNow: Differences = {
   'dev null within': ['ok, b directory', 'ok, b directory, b/n file '],
   'link onto file': ['ENOENT, b file y', 'EEXIST, b file y'],
   'link onto file no force': ['ENOENT, b file y', 'EEXIST, b file y'],
+  'link onto file, verbatim': ['ENOENT, b file y', 'EEXIST, b file y'],
+  'link to a directory above, verbatim': ['ERR_FS_CP_DIR_TO_NON_DIR, b -> t/u', 'ok, b -> t'],
   'link to dir above': ['ERR_FS_CP_DIR_TO_NON_DIR, b -> t/u', 'ERR_FS_CP_EINVAL, b -> t/u'],
   'link to dir below': [
     'ERR_FS_CP_DIR_TO_NON_DIR, b -> t',

@@ -334,13 +334,14 @@ describe.each(forms)('%s', (form, copy) => {
       });
     });
 
-    test('files keep their owner, group and setuid; directories and symlinks do not', async (context) => {
+    test('files keep their owner, group and setuid; directories only setgid', async (context) => {
       needRoot(context);
       fs.symlinkSync('file', join(src, 'symlink'));
       for (const name of ['', 'file', 'directory', 'directory/inner', 'symlink']) {
         fs.lchownSync(join(src, name), 1234, 1235);
       }
       fs.chmodSync(join(src, 'file'), 0o6755);
+      fs.chmodSync(join(src, 'directory'), 0o2775);
       makeFiles(dest, { file: 'existing' });
       await copy(src, dest, { recursive: true, preserveTimestamps: true });
       const ownerOf = (name: string): number[] => {
@@ -349,6 +350,7 @@ describe.each(forms)('%s', (form, copy) => {
       };
       expect(ownerOf('file')).toEqual([1234, 1235, 0o6755]);
       expect(ownerOf('directory/inner')).toEqual([1234, 1235, 0o644]);
+      expect(ownerOf('directory')[2]).toBe(0o2775);
       for (const name of ['directory', 'symlink']) {
         expect(ownerOf(name).slice(0, 2), name).toEqual([process.getuid?.(), process.getgid?.()]);
       }

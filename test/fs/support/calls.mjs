@@ -124,6 +124,25 @@ const cases = {
     'b',
     {},
   ],
+  'link onto file, verbatim': [
+    (d) => {
+      fs.symlinkSync('x', `${d}/a`);
+      fs.writeFileSync(`${d}/b`, 'y');
+    },
+    'a',
+    'b',
+    { verbatimSymlinks: true },
+  ],
+  'link to a directory above, verbatim': [
+    (d) => {
+      fs.mkdirSync(`${d}/t/u`, { recursive: true });
+      fs.symlinkSync('t', `${d}/a`);
+      fs.symlinkSync('t/u', `${d}/b`);
+    },
+    'a',
+    'b',
+    { verbatimSymlinks: true },
+  ],
   'link onto file within': [
     (d) => {
       fs.mkdirSync(`${d}/a`);

@@ -31,8 +31,11 @@ struct Preserve {
   bool timestamps = false;
   /** Preserves user and group. */
   bool ownership = false;
-  /** Preserves those of files if the user may set them, as libuv's uv_fs_copyfile() does. */
-  bool file_owners = false;
+  /**
+   * As fs.cp: preserves user and group of files if the process may set them (libuv's
+   * uv_fs_copyfile()), and setuid and setgid of directories for any owner (fs.chmod()).
+   */
+  bool as_node = false;
   /** Preserves extended attributes, ACLs and capabilities. */
   bool xattrs = false;
   /** Hard links to one file stay hard links to one file (run/hard_links.h). */

@@ -21,7 +21,7 @@ constexpr uint32_t kUnknownMode = UINT32_MAX;
 Owner owner_of(const Stat& stat) { return {stat.uid, stat.gid}; }
 
 bool keeps_owner(const Preserve& keep, Kind kind) {
-  return keep.ownership || (keep.file_owners && kind == Kind::file);
+  return keep.ownership || (keep.as_node && kind == Kind::file);
 }
 
 /** Removes ACLs that the source does not have. Returns false on failure, which is reported. */
@@ -111,7 +111,7 @@ struct Settling {
 
   bool settle_mode() {
     if (!engine.options.preserve.mode || src.kind == Kind::symlink) return true;
-    uint32_t mode = final_mode(src, now);
+    uint32_t mode = final_mode(engine.options.preserve, src, now);
     // With an ACL the mode shows the ACL's mask in the group bits. The group itself may have fewer
     // rights.
     if (given.lost_list) mode = (mode & ~070U) | (mode & given.group << 3);
@@ -130,15 +130,17 @@ struct Settling {
 
 }  // namespace
 
-uint32_t final_mode(const Stat& src, const Stat& dst) {
+uint32_t final_mode(const Preserve& keep, const Stat& src, const Stat& dst) {
   uint32_t mode = src.mode;
+  if (keep.as_node && src.kind == Kind::directory) return mode;
   if (src.uid != dst.uid) mode &= ~kSetUid;
   if (src.gid != dst.gid) mode &= ~kSetGid;
   return mode;
 }
 
 bool is_settled(const Preserve& keep, const Stat& src, const Stat& dst, uint64_t time_step) {
-  const bool has_mode = !keep.mode || src.kind == Kind::symlink || dst.mode == final_mode(src, dst);
+  const bool has_mode =
+      !keep.mode || src.kind == Kind::symlink || dst.mode == final_mode(keep, src, dst);
   return has_mode && (!keep.timestamps || is_same_time(src.mtime, dst.mtime, time_step)) &&
          (!keep.ownership || owner_of(src) == owner_of(dst));
 }
@@ -292,7 +294,7 @@ int begin_directory(const Preserve& keep, const Content& content, Directory& dir
                     uint32_t passing_bits) {
   if (directory.fresh || keep.existing_directories) {
     const bool has_mode =
-        directory.dst_stat.mode == final_mode(directory.src_stat, directory.dst_stat);
+        directory.dst_stat.mode == final_mode(keep, directory.src_stat, directory.dst_stat);
     directory.owed =
         (keep.mode && !has_mode) || keep.timestamps || keep.ownership || wants_attributes(keep);
   }

@@ -19,7 +19,7 @@ class OpenFile;
  * Returns the mode of the copy of `src`. It is the same mode, but setuid needs the same owner and
  * setgid the same group. Otherwise the copy would grant privileges.
  */
-uint32_t final_mode(const platform::Stat& src, const platform::Stat& dst);
+uint32_t final_mode(const Preserve& keep, const platform::Stat& src, const platform::Stat& dst);
 
 /**
  * Returns whether `dst` has all metadata of `keep` that a stat shows. Attributes are not included:
