@@ -25,18 +25,21 @@ import {
 import { promisify } from 'node:util';
 import { fromSystem, textOrBytes } from './paths.js';
 
+/** What one asynchronous walk has looked at, by call and path. A second look finds what the first one did. */
+type Looks = Map<string, Promise<unknown>>;
+
 interface Step {
-  wait(): Promise<unknown>;
+  wait(looks: Looks): Promise<unknown>;
   now(): unknown;
 }
 
 /** A walk that ends with a T. */
 export type Steps<T> = Generator<Step, T, unknown>;
 
-export async function run<T>(steps: Steps<T>): Promise<T> {
+export async function run<T>(steps: Steps<T>, looks: Looks = new Map()): Promise<T> {
   let next = steps.next();
   while (!next.done) {
-    const outcome = await next.value.wait().then(
+    const outcome = await next.value.wait(looks).then(
       (value) => ({ value }),
       (thrown: unknown) => ({ thrown }),
     );
@@ -61,16 +64,38 @@ export function runNow<T>(steps: Steps<T>): T {
 }
 
 /** One step: `wait()` in the asynchronous form, `now()` in the other. */
-export function* step<T>(wait: () => Promise<T>, now: () => T): Steps<T> {
+export function* step<T>(wait: (looks: Looks) => Promise<T>, now: () => T): Steps<T> {
   return (yield { wait, now }) as T;
+}
+
+/** A step that an asynchronous walk makes once. */
+function look<T>(call: string, path: Buffer, wait: () => Promise<T>, now: () => T): Steps<T> {
+  const once = (looks: Looks): Promise<T> => {
+    const key = `${call} ${path.toString('latin1')}`;
+    const found = (looks.get(key) as Promise<T> | undefined) ?? wait();
+    looks.set(key, found);
+    return found;
+  };
+  return step(once, now);
 }
 
 /** Runs walks that need not wait for one another. */
 export function all<T>(walks: (() => Steps<T>)[]): Steps<T[]> {
   return step(
-    () => Promise.all(walks.map((walk) => run(walk()))),
+    (looks) => Promise.all(walks.map((walk) => run(walk(), looks))),
     () => walks.map((walk) => runNow(walk())),
   );
+}
+
+/**
+ * Begins looks that will probably be needed, all at once: one after the other would take longer than copying a small
+ * tree. Does nothing in a walk that is not asynchronous.
+ */
+export function ahead(walks: Steps<unknown>[]): Steps<void> {
+  const begin = async (looks: Looks): Promise<void> => {
+    for (const walk of walks) run(walk, looks).catch(() => {}); // who needs it gets the error
+  };
+  return step(begin, () => {});
 }
 
 // Not fs/promises: loading it takes longer than copying a small tree.
@@ -88,11 +113,15 @@ const bigint = { bigint: true } as const;
 /** Looks at a path. Looks at a symlink itself unless `follow` is set. */
 export function stat(path: Buffer, follow: boolean): Steps<BigIntStats> {
   return follow
-    ? step(
+    ? look(
+        'stat',
+        path,
         () => calls.stat(path, bigint),
         () => statSync(path, bigint),
       )
-    : step(
+    : look(
+        'lstat',
+        path,
         () => calls.lstat(path, bigint),
         () => lstatSync(path, bigint),
       );
@@ -112,7 +141,7 @@ export function realpath(path: Buffer): Steps<Buffer> {
         error ? reject(error) : resolve(asBytes(real)),
       );
     });
-  return step(wait, () => asBytes(realpathSync.native(path, 'buffer')));
+  return look('realpath', path, wait, () => asBytes(realpathSync.native(path, 'buffer')));
 }
 
 /** Yarn's Plug'n'Play replaces fs, and always returns text. */

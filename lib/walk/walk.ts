@@ -16,7 +16,7 @@ import {
   showPath,
   trimSlashes,
 } from './paths.js';
-import { all, mkdir, realpath, type Steps, stat, syncDirectory } from './steps.js';
+import { ahead, all, mkdir, realpath, type Steps, stat, syncDirectory } from './steps.js';
 
 export interface Root extends NativeRoot {
   kind: EntryKind;
@@ -47,6 +47,7 @@ export function* findRoots(request: Request): Steps<Walk> {
   }
   const roots: Root[] = [];
   const errors: CopyError[] = [];
+  yield* lookAhead(sources[0] ?? dest, dest, request.dereference);
   for (const source of sources) {
     const followSrc = endsInSlash(source) || request.dereference;
     const subject = yield* findUnlessMissing(source, followSrc, request, errors);
@@ -85,6 +86,14 @@ export function* findRoots(request: Request): Steps<Walk> {
   const [first] = errors;
   if (first && roots.length === 0) throw first;
   return { roots, into, shown, errors };
+}
+
+/** Begins the looks that a copy of one SRC to a DEST that is not there needs. */
+export function lookAhead(source: Buffer, dest: Buffer, dereference: boolean): Steps<void> {
+  const at = trimSlashes(dest);
+  const above = directoryOf(at);
+  const looks = [stat(source, endsInSlash(source) || dereference), stat(at, false), stat(at, true)];
+  return ahead([...looks, stat(above, true), realpath(above)]);
 }
 
 /** If the copy continues after errors, a missing source among several is one error. */

@@ -223,7 +223,8 @@ bool Job::queue(napi_env env, Slot slot) {
 
 void Job::completed(napi_env env) {
   pump(env);
-  if (!ended_) notify(env, false);
+  // If all have ended, the completion of the last one follows at once, and tells everything.
+  if (!ended_ && !engine_.finished()) notify(env, false);
 }
 
 void Job::notify(napi_env env, bool ended) {

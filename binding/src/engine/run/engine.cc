@@ -76,6 +76,7 @@ bool Worker::must_leave_now() {
   const auto now = Clock::now();
   if (now - looked_ < kLookEvery) return false;
   flush();
+  if (!engine.knows_quota_.test_and_set()) engine.cores_ = platform::processor_count();
   return leaving_ = host_.wants_thread_back(now);
 }
 
@@ -270,7 +271,8 @@ unsigned Engine::useful_workers(unsigned limit) {
   // only contend.
   constexpr uint64_t kReading = 64;  // blocks of 512 bytes
   const bool waiting = blocks >= kReading && cpu < wall / 4 * 3;
-  useful_ = std::min({limit, most_workers, waiting ? std::max(8U, cores_ * 2) : cores_});
+  const unsigned cores = cores_;
+  useful_ = std::min({limit, most_workers, waiting ? std::max(8U, cores * 2) : cores});
   return useful_;
 }
 

@@ -19,6 +19,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -259,7 +260,10 @@ class Engine : private DirectoryOwner {
   // device.
   std::atomic<uint64_t> wall_ns_{0}, cpu_ns_{0}, blocks_read_{0};
   uint64_t seen_wall_ns_ = 0, seen_cpu_ns_ = 0, seen_blocks_ = 0;  // at its last call
-  const unsigned cores_ = platform::processor_count();
+  // All of the machine's at first. Quotas are in files, whose reading takes as long as copying ten
+  // small ones: a worker that has worked for a while does that.
+  std::atomic<unsigned> cores_{std::max(1U, std::thread::hardware_concurrency())};
+  std::atomic_flag knows_quota_{};
   std::mutex devices_mutex_;  // guards routes_
   std::vector<std::unique_ptr<Route>> routes_;
 };
