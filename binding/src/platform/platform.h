@@ -315,6 +315,12 @@ extern const char* const clone_call;
 extern const bool clones_are_created;
 
 /**
+ * Tells whether the parts of a new file should be written in their order. True if file systems
+ * fill the range before a part with zeros, which would be written twice.
+ */
+extern const bool writes_in_order;
+
+/**
  * Creates `name`, which must be free, as a clone of all of `src`, and opens it to set metadata. The
  * clone has the mode of `src` and the present time as mtime. Returns -EXDEV if no file can be
  * cloned there, -EOPNOTSUPP if this file cannot.

@@ -236,7 +236,7 @@ void LargeFile::begin(Worker& worker, const DirectoryUse& use, OpenFile opened) 
     self->method_ = content.method;
     self->count(content.bytes);
   } else {
-    const uint64_t parts = self->file_.stat.size / kChunk;
+    const uint64_t parts = platform::writes_in_order ? 0 : self->file_.stat.size / kChunk;
     const auto others = std::min<uint64_t>(worker.engine.workers() - 1, parts);
     for (uint64_t i = 0; i < others; i++)
       worker.engine.stack.push(make_task(LargeFileTask{self, false}));

@@ -419,6 +419,7 @@ Attempt clone_file(const Handle& src, const Handle& dst) {
 
 const char* const clone_call = "ioctl(FICLONE)";
 const bool clones_are_created = false;
+const bool writes_in_order = false;
 
 int create_clone(const Handle& /*src*/, const Handle& /*directory*/, const char* /*name*/,
                  Handle& /*out*/) {

@@ -49,6 +49,8 @@ NTSTATUS share_blocks(const Handle& src, const Handle& dst, uint64_t size, uint6
 
 const char* const clone_call = "FSCTL_DUPLICATE_EXTENTS_TO_FILE";
 const bool clones_are_created = false;
+// NTFS fills the range before a new part with zeros (Microsoft: "SetFileValidData").
+const bool writes_in_order = true;
 
 int create_clone(const Handle& /*src*/, const Handle& /*directory*/, const char* /*name*/,
                  Handle& /*out*/) {
