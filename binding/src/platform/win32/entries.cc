@@ -1,13 +1,15 @@
 // Windows: names of entries, and their metadata.
 
-#include <algorithm>
+#include <array>
 #include <bit>
 #include <cerrno>
 #include <cstring>
 #include <memory>
+#include <string_view>
 
 #include "platform/platform.h"
 #include "platform/win32/nt.h"
+#include "platform/win32/numbers.h"
 #include "platform/win32/reparse.h"
 
 namespace fastcp::platform {
@@ -19,12 +21,6 @@ constexpr auto kRenameEx = std::bit_cast<FILE_INFORMATION_CLASS>(65);
 
 constexpr ULONG kModeAttributes =
     FILE_ATTRIBUTE_READONLY | FILE_ATTRIBUTE_HIDDEN | FILE_ATTRIBUTE_SYSTEM;
-
-LARGE_INTEGER ticks_of(Time time) {
-  LARGE_INTEGER ticks;
-  ticks.QuadPart = (time.seconds + 11'644'473'600) * 10'000'000 + time.nanoseconds / 100;
-  return ticks;
-}
 
 /**
  * Sets timestamps that are not zero, and attributes if they are not zero. Uses another handle if
@@ -241,8 +237,9 @@ int set_owner(const Handle& /*entry*/, uint32_t /*uid*/, uint32_t /*gid*/) { ret
 
 int set_times(const Handle& entry, Time accessed, Time modified) {
   FILE_BASIC_INFORMATION wanted{};
-  wanted.LastAccessTime = ticks_of(accessed);
-  wanted.LastWriteTime = ticks_of(modified);
+  // 0 stays 0: the source's file system does not record the time of access.
+  wanted.LastAccessTime.QuadPart = ticks_of(accessed, 0);
+  wanted.LastWriteTime.QuadPart = ticks_of(modified, 1);
   return set_basic(entry, wanted);
 }
 

@@ -17,6 +17,7 @@
 #include <utility>
 
 #include "platform/platform.h"
+#include "platform/win32/status.h"
 
 // Not in winternl.h.
 extern "C" {
@@ -28,13 +29,12 @@ NTSTATUS NTAPI NtFlushBuffersFile(HANDLE, PIO_STATUS_BLOCK);
 NTSTATUS NTAPI NtQueryDirectoryFile(HANDLE, HANDLE, PIO_APC_ROUTINE, PVOID, PIO_STATUS_BLOCK, PVOID,
                                     ULONG, FILE_INFORMATION_CLASS, BOOLEAN, PUNICODE_STRING,
                                     BOOLEAN);
+NTSTATUS NTAPI NtOpenThreadToken(HANDLE, ACCESS_MASK, BOOLEAN, PHANDLE);
+NTSTATUS NTAPI RtlImpersonateSelf(SECURITY_IMPERSONATION_LEVEL);
 NTSTATUS NTAPI RtlAdjustPrivilege(ULONG, BOOLEAN, BOOLEAN, PBOOLEAN);
 }
 
 namespace fastcp::platform {
-
-/** Returns 0, or a negative errno for a status that is an error. */
-int error_of(NTSTATUS status);
 
 // NOLINTNEXTLINE(performance-no-int-to-ptr): it is one
 inline HANDLE raw(const Handle& handle) { return reinterpret_cast<HANDLE>(handle.raw()); }
@@ -96,8 +96,6 @@ struct How {
 
 int open_name(const Handle& directory, const char* name, const How& how, Handle& out);
 
-/** Returns the kind that a reparse tag gives to an entry listed as a file or directory. */
-Kind kind_of(ULONG attributes, ULONG tag);
 NTSTATUS tag_of(const Handle& handle, FILE_ATTRIBUTE_TAG_INFORMATION& out);
 
 /**

@@ -50,23 +50,6 @@ int open_name(const Handle& directory, const char* name, const How& how, Handle&
   return 0;
 }
 
-/** Returns the kind that a reparse tag gives to an entry listed as a file or directory. */
-Kind kind_of(ULONG attributes, ULONG tag) {
-  const Kind plain = (attributes & FILE_ATTRIBUTE_DIRECTORY) != 0 ? Kind::directory : Kind::file;
-  if ((attributes & FILE_ATTRIBUTE_REPARSE_POINT) == 0) return plain;
-  switch (tag) {
-    case kSymlinkTag:
-    case kMountPointTag: return Kind::symlink;
-    case kSocketTag: return Kind::socket;
-    case kFifoTag: return Kind::fifo;
-    case kCharacterDeviceTag: return Kind::character_device;
-    case kBlockDeviceTag: return Kind::block_device;
-    // An entry that a server stores, or that is compressed or deduplicated, keeps the kind that it
-    // shows.
-    default: return (tag & kSurrogateBit) != 0 ? Kind::unknown : plain;
-  }
-}
-
 NTSTATUS tag_of(const Handle& handle, FILE_ATTRIBUTE_TAG_INFORMATION& out) {
   return query(handle, FileAttributeTagInformation, out);
 }

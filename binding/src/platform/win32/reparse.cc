@@ -40,6 +40,24 @@ uint32_t number_32(std::string_view data, size_t at) {
 
 }  // namespace
 
+Kind kind_of(uint32_t attributes, uint32_t tag) {
+  const Kind plain = (attributes & kDirectoryAttribute) != 0 ? Kind::directory : Kind::file;
+  if ((attributes & kReparseAttribute) == 0) return plain;
+  switch (tag) {
+    case kSymlinkTag:
+    case kMountPointTag: return Kind::symlink;
+    case kSocketTag: return Kind::socket;
+    case kFifoTag: return Kind::fifo;
+    case kCharacterDeviceTag: return Kind::character_device;
+    case kBlockDeviceTag: return Kind::block_device;
+    case kAppTag:
+    case kNfsTag: return Kind::unknown;
+    // An entry that a server stores, or that is compressed or deduplicated, keeps the kind that it
+    // shows.
+    default: return (tag & kSurrogateBit) != 0 ? Kind::unknown : plain;
+  }
+}
+
 std::string reparse_data(std::string_view text, LinkKind kind) {
   const bool junction = kind == LinkKind::junction;
   const bool relative = root_length(text) < 2;  // `/directory` is on the drive of the symlink

@@ -16,8 +16,18 @@ inline constexpr uint32_t kSocketTag = 0x80000023;
 inline constexpr uint32_t kFifoTag = 0x80000024;
 inline constexpr uint32_t kCharacterDeviceTag = 0x80000025;
 inline constexpr uint32_t kBlockDeviceTag = 0x80000026;
+/** Entries without content: an alias of an installed app, a symlink or device of an NFS server. */
+inline constexpr uint32_t kAppTag = 0x8000001b;
+inline constexpr uint32_t kNfsTag = 0x80000014;
 /** Set in tags of entries that stand for another entry. */
 inline constexpr uint32_t kSurrogateBit = 0x20000000;
+
+/** FILE_ATTRIBUTE_… */
+inline constexpr uint32_t kDirectoryAttribute = 0x10;
+inline constexpr uint32_t kReparseAttribute = 0x400;
+
+/** Returns the kind that a reparse tag gives to an entry listed as a file or directory. */
+Kind kind_of(uint32_t attributes, uint32_t tag);
 
 /** The most bytes that the kernel accepts. */
 inline constexpr size_t kMostReparseData = 16 << 10;  // bytes

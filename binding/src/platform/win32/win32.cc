@@ -15,6 +15,7 @@
 
 #include "platform/platform.h"
 #include "platform/win32/nt.h"
+#include "platform/win32/numbers.h"
 #include "platform/win32/reparse.h"
 #include "platform/win32/text.h"
 
@@ -25,7 +26,7 @@ namespace {
 constexpr auto kIdInformation = std::bit_cast<FILE_INFORMATION_CLASS>(59);
 struct IdInformation {
   uint64_t volume;
-  uint64_t id[2];
+  FileId id;
 };
 
 bool is_same_entry(const Handle& one, const Handle& other) {
@@ -52,13 +53,6 @@ int open_content(const Handle& directory, const char* name, Follow follow, const
   return is_same_entry(looked, out) ? 0 : -ELOOP;
 }
 
-Time time_of(LARGE_INTEGER time) {
-  constexpr int64_t kPerSecond = 10'000'000, kEpoch = 11'644'473'600;  // since 1601, by 100 ns
-  const int64_t ticks = time.QuadPart;
-  const int64_t seconds = ticks / kPerSecond - (ticks % kPerSecond < 0 ? 1 : 0);
-  return {seconds - kEpoch, static_cast<uint32_t>((ticks - seconds * kPerSecond) * 100)};
-}
-
 // --- listings: the kernel's records have too much, and are not in UTF-8 ------------------------
 
 /** u16 size, u8 kind, the name and a zero. */
@@ -71,6 +65,22 @@ void append_record(std::string& to, std::u16string_view name, Kind kind) {
   to += '\0';
   const auto size = static_cast<uint16_t>(to.size() - at);
   std::memcpy(to.data() + at, &size, sizeof size);
+}
+
+/** Appends the records that the kernel has written. */
+void append_records(std::string& to, const char* found) {
+  for (;;) {
+    const auto* entry = reinterpret_cast<const FILE_FULL_DIR_INFORMATION*>(found);
+    const bool reparse = (entry->FileAttributes & FILE_ATTRIBUTE_REPARSE_POINT) != 0;
+    // EaSize is the tag then (MS-FSCC 2.4.14). If it is not set, the engine has to look at the
+    // entry.
+    const Kind kind = reparse && entry->EaSize == 0 ? Kind::unknown
+                                                    : kind_of(entry->FileAttributes, entry->EaSize);
+    const auto* name = reinterpret_cast<const char16_t*>(entry->FileName);
+    append_record(to, {name, entry->FileNameLength / sizeof(char16_t)}, kind);
+    if (entry->NextEntryOffset == 0) return;
+    found += entry->NextEntryOffset;
+  }
 }
 
 }  // namespace
@@ -113,28 +123,28 @@ int open_source_parent(const Handle& /*directory*/, Handle& /*out*/) { return -E
 int open_target_parent(const Handle& /*directory*/, Handle& /*out*/) { return -EOPNOTSUPP; }
 
 int64_t read_listing(const Handle& directory, char* buffer, size_t size) {
+  alignas(uint64_t) std::array<char, 16 << 10> found;
   // The engine's record is less than half as long again as the kernel's. That holds for the longest
   // of names with three bytes for each character.
-  alignas(uint64_t) std::array<char, 16 << 10> found;
-  const auto room = static_cast<ULONG>(std::min(found.size(), size / 3 * 2));
-  IO_STATUS_BLOCK io{};
-  const NTSTATUS status =
-      NtQueryDirectoryFile(raw(directory), nullptr, nullptr, nullptr, &io, found.data(), room,
-                           FileFullDirectoryInformation, FALSE, nullptr, FALSE);
-  if (status == STATUS_NO_MORE_FILES || status == STATUS_NO_SUCH_FILE) return 0;
-  if (!NT_SUCCESS(status)) return error_of(status);
+  const auto room = [](size_t bytes) { return std::min(sizeof found, bytes / 3 * 2); };
+  constexpr size_t kLongest = sizeof(FILE_FULL_DIR_INFORMATION) + 255 * sizeof(char16_t);
   std::string records;
-  for (size_t at = 0;;) {
-    const auto* entry = reinterpret_cast<const FILE_FULL_DIR_INFORMATION*>(found.data() + at);
-    const bool reparse = (entry->FileAttributes & FILE_ATTRIBUTE_REPARSE_POINT) != 0;
-    // EaSize is the tag then (MS-FSCC 2.4.14). If it is not set, the engine has to look at the
-    // entry.
-    const Kind kind = reparse && entry->EaSize == 0 ? Kind::unknown
-                                                    : kind_of(entry->FileAttributes, entry->EaSize);
-    const auto* name = reinterpret_cast<const char16_t*>(entry->FileName);
-    append_record(records, {name, entry->FileNameLength / sizeof(char16_t)}, kind);
-    if (entry->NextEntryOffset == 0) break;
-    at += entry->NextEntryOffset;
+  // Mostly the engine's records are much shorter. By the part of the buffer that is filled, the
+  // engine sees whether a directory is large, so the kernel is asked until that part is full.
+  for (size_t got = sizeof found; got + kLongest > sizeof found;) {
+    const size_t asked = room(size - records.size());
+    if (!records.empty() && asked < sizeof found) break;
+    IO_STATUS_BLOCK io{};
+    const NTSTATUS status = NtQueryDirectoryFile(
+        raw(directory), nullptr, nullptr, nullptr, &io, found.data(), static_cast<ULONG>(asked),
+        FileFullDirectoryInformation, FALSE, nullptr, FALSE);
+    if (status == STATUS_NO_MORE_FILES || status == STATUS_NO_SUCH_FILE) break;
+    if (!NT_SUCCESS(status)) {
+      if (records.empty()) return error_of(status);
+      break;  // the next call reports it
+    }
+    append_records(records, found.data());
+    got = io.Information;
   }
   if (records.size() > size) return -EOVERFLOW;
   return static_cast<int64_t>(records.copy(buffer, size));
@@ -197,25 +207,26 @@ int stat_handle(const Handle& handle, Stat& out) {
   const FILE_BASIC_INFORMATION& basic = all.BasicInformation;
   FILE_ATTRIBUTE_TAG_INFORMATION tag{};
   if ((basic.FileAttributes & FILE_ATTRIBUTE_REPARSE_POINT) != 0) tag_of(handle, tag);
+  const auto short_id = static_cast<uint64_t>(all.InternalInformation.IndexNumber.QuadPart);
   IdInformation id;
   if (NT_SUCCESS(query(handle, kIdInformation, id))) {
     out.dev = id.volume;
-    out.ino = id.id[0] ^ id.id[1];  // the second is 0 except on ReFS
+    out.ino = number_of(id.id, short_id);
   } else {
     FILE_FS_VOLUME_INFORMATION volume{};
     IO_STATUS_BLOCK io;
     NtQueryVolumeInformationFile(raw(handle), &io, &volume, sizeof volume, FileFsVolumeInformation);
     out.dev = volume.VolumeSerialNumber;
-    out.ino = static_cast<uint64_t>(all.InternalInformation.IndexNumber.QuadPart);
+    out.ino = short_id;
   }
   out.kind = kind_of(basic.FileAttributes, tag.ReparseTag);
   out.size = static_cast<uint64_t>(all.StandardInformation.EndOfFile.QuadPart);
   out.allocated = static_cast<uint64_t>(all.StandardInformation.AllocationSize.QuadPart);
   out.rdev = 0;
   out.link_count = all.StandardInformation.NumberOfLinks;
-  out.atime = time_of(basic.LastAccessTime);
-  out.mtime = time_of(basic.LastWriteTime);
-  out.ctime = time_of(basic.ChangeTime);
+  out.atime = time_of(basic.LastAccessTime.QuadPart);
+  out.mtime = time_of(basic.LastWriteTime.QuadPart);
+  out.ctime = time_of(basic.ChangeTime.QuadPart);
   out.uid = out.gid = 0;  // owners on Windows are not numbers, and cannot be set freely
   out.mode = mode_of(basic.FileAttributes, out.kind);
   return 0;
@@ -226,7 +237,7 @@ int identify(const Handle& handle, Identity& out) {
   if (const int error = stat_handle(handle, found); error < 0) return error;
   FILE_BASIC_INFORMATION basic{};
   query(handle, FileBasicInformation, basic);
-  out = {out.file_system, found.dev, found.ino, time_of(basic.CreationTime)};
+  out = {out.file_system, found.dev, found.ino, time_of(basic.CreationTime.QuadPart)};
   return 0;
 }
 
@@ -288,7 +299,7 @@ Time to_time(FILETIME time) {
   LARGE_INTEGER both;
   both.LowPart = time.dwLowDateTime;
   both.HighPart = static_cast<LONG>(time.dwHighDateTime);
-  return time_of(both);
+  return time_of(both.QuadPart);
 }
 
 }  // namespace

@@ -1,0 +1,1 @@
+export function program(name: 'cmake' | 'ninja' | 'ziglang'): Promise<string>;
