@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstddef>
 
 #include "platform/platform.h"
 #include "platform/win32/nt.h"
@@ -27,6 +28,49 @@ bool shares_blocks(const Handle& file) {
   FILE_FS_ATTRIBUTE_INFORMATION found;
   return query_volume(file, FileFsAttributeInformation, found) &&
          (found.FileSystemAttributes & FILE_SUPPORTS_BLOCK_REFCOUNTING) != 0;
+}
+
+/** Returns whether two files are known to be on two volumes. */
+bool are_on_two_volumes(const Handle& one, const Handle& other) {
+  FILE_FS_VOLUME_INFORMATION first, second;
+  return query_volume(one, FileFsVolumeInformation, first) &&
+         query_volume(other, FileFsVolumeInformation, second) &&
+         first.VolumeSerialNumber != second.VolumeSerialNumber;
+}
+
+/** FSCTL_GET_INTEGRITY_INFORMATION_BUFFER. Its first 8 bytes are what the call to set it takes. */
+struct Integrity {
+  uint16_t checksum, reserved;
+  uint32_t flags, chunk, cluster;
+};
+constexpr size_t kSettable = offsetof(Integrity, chunk);
+static_assert(kSettable == 8 && sizeof(Integrity) == 16);
+
+bool read_integrity(const Handle& file, Integrity& out) {
+  return NT_SUCCESS(control(file, FSCTL_GET_INTEGRITY_INFORMATION, nullptr, 0, &out, sizeof out));
+}
+
+/**
+ * Prepares an empty file for a clone: both files must have checksums or neither, and a clone of a
+ * sparse file must be sparse (Microsoft: "Block Cloning"). Checksums that DEST's directory asks for
+ * stay. Then there is no clone.
+ */
+void make_alike(const Handle& src, const Handle& dst) {
+  FILE_BASIC_INFORMATION basic;
+  if (NT_SUCCESS(query(src, FileBasicInformation, basic)) &&
+      (basic.FileAttributes & FILE_ATTRIBUTE_SPARSE_FILE) != 0) {
+    allow_holes(dst);
+  }
+  Integrity wanted, present;
+  if (!read_integrity(src, wanted) || wanted.checksum == 0 || !read_integrity(dst, present) ||
+      present.checksum != 0) {
+    return;
+  }
+  Handle own;  // the call takes the right to read as well
+  const How how{FILE_READ_DATA | FILE_WRITE_DATA | SYNCHRONIZE, FILE_OPEN_REPARSE_POINT};
+  if (open_name(dst, ".", how, own) == 0) {
+    control(own, FSCTL_SET_INTEGRITY_INFORMATION, &wanted, kSettable);
+  }
 }
 
 NTSTATUS share_blocks(const Handle& src, const Handle& dst, uint64_t size, uint64_t cluster) {
@@ -67,14 +111,17 @@ Attempt clone_file(const Handle& src, const Handle& dst) {
   if (!query_volume(dst, FileFsSizeInformation, volume)) return not_here(true, EOPNOTSUPP);
   const auto size = static_cast<uint64_t>(file.EndOfFile.QuadPart);
   const uint64_t cluster = uint64_t{volume.SectorsPerAllocationUnit} * volume.BytesPerSector;
+  make_alike(src, dst);
   if (const int error = set_size(dst, size); error < 0) return failed(-error);
   const int error = error_of(share_blocks(src, dst, size, cluster));
   if (error == 0) return done(0);
   set_size(dst, 0);
   switch (-error) {
-    case EXDEV: return not_here(true, EXDEV);  // two volumes
-    case EOPNOTSUPP:                           // the server, or only one file has checksums
-    case EINVAL:                               // only one is sparse
+    case EXDEV: return not_here(true, EXDEV);
+    case EINVAL:  // two volumes (MS-FSCC, FSCTL_DUPLICATE_EXTENTS_TO_FILE), or these two files
+      return are_on_two_volumes(src, dst) ? not_here(true, EXDEV) : not_here(false, EINVAL);
+    case EMLINK:      // too many files share the blocks
+    case EOPNOTSUPP:  // the server, or only one file has checksums or is sparse
     case EPERM: return not_here(false, -error);
     default: return failed(-error);
   }

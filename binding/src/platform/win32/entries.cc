@@ -67,24 +67,61 @@ bool is_unknown(NTSTATUS status) {
 }
 
 /** FILE_RENAME_INFORMATION and FILE_LINK_INFORMATION have the same layout. */
-NTSTATUS give_name(const Handle& entry, FILE_INFORMATION_CLASS what, ULONG flags,
-                   const Name& name) {
-  struct Head {
-    ULONG flags;
-    HANDLE root;
-    ULONG length;
-  };
-  constexpr size_t kName = offsetof(Head, length) + sizeof(ULONG);
+struct NewName {
+  ULONG flags;
+  HANDLE root;
+  ULONG length;  // bytes
+  char16_t name[1];
+};
+static_assert(offsetof(NewName, root) == 8 && offsetof(NewName, length) == 16 &&
+              offsetof(NewName, name) == 20 && sizeof(NewName) == sizeof(FILE_RENAME_INFORMATION));
+
+/** Tells whether an entry gets a name in the directory that it is in. */
+enum class Where : bool { same_directory, other_directory };
+
+NTSTATUS give_name(const Handle& entry, FILE_INFORMATION_CLASS what, ULONG flags, const Name& name,
+                   Where where) {
   const size_t length = name.text.size() * sizeof(char16_t);
-  // At least the size of the declaration in winternl.h.
-  const size_t size = std::max(sizeof(FILE_RENAME_INFORMATION), kName + length);
+  const size_t size = sizeof(NewName) + length;
   const auto buffer = std::make_unique<uint64_t[]>(size / sizeof(uint64_t) + 1);
-  auto* head = reinterpret_cast<Head*>(buffer.get());
-  *head = {flags, name.root, static_cast<ULONG>(length)};
-  std::memcpy(reinterpret_cast<char*>(head) + kName, name.text.data(), length);
-  IO_STATUS_BLOCK io;
-  return patiently(
-      [&] { return NtSetInformationFile(raw(entry), &io, head, static_cast<ULONG>(size), what); });
+  auto* const wanted = reinterpret_cast<NewName*>(buffer.get());
+  wanted->flags = flags;
+  wanted->length = static_cast<ULONG>(length);
+  std::memcpy(wanted->name, name.text.data(), length);
+  const auto give = [&](HANDLE root) {
+    wanted->root = root;
+    IO_STATUS_BLOCK io;
+    return patiently([&] {
+      return NtSetInformationFile(raw(entry), &io, wanted, static_cast<ULONG>(size), what);
+    });
+  };
+  if (where == Where::other_directory) return give(name.root);
+  // There is no root in the same directory (FILE_RENAME_INFORMATION and FILE_LINK_INFORMATION,
+  // ntifs.h), and servers accept none at all (MS-FSCC, FileRenameInformation). wine asks for one.
+  const NTSTATUS status = give(nullptr);
+  return status == STATUS_OBJECT_PATH_SYNTAX_BAD ? give(name.root) : status;
+}
+
+/**
+ * Waits until other programs have closed entries of a directory that were deleted. Returns false if
+ * an entry stays.
+ */
+bool await_deletions(const Handle& parent, const char* name) {
+  Handle directory;
+  if (open_source_directory(parent, name, Follow::no, directory) < 0) return false;
+  std::array<char, 4096> records;
+  for (;;) {
+    const int64_t size = read_listing(directory, records.data(), records.size());
+    if (size <= 0) return size == 0;
+    for (const char* at = records.data(); at < records.data() + size;) {
+      const Listed entry = parse_listing(at);
+      at += entry.size;
+      const std::string_view listed = entry.name;
+      if (listed == "." || listed == "..") continue;
+      Handle there;
+      if (open_entry(directory, entry.name, Follow::no, there) != -ENOENT) return false;
+    }
+  }
 }
 
 /** Removes attributes that forbid to replace or remove an entry. Returns true if there were any. */
@@ -107,10 +144,11 @@ int rename(const Handle& directory, const char* from, const char* to, bool repla
   if (error < 0) return error;
   // The replaced file may be open or read-only, and disappears at once.
   const ULONG flags = kPosix | (replaces ? kReplace | kRenameReadOnly : 0);
-  NTSTATUS status = give_name(entry, kRenameEx, flags, name);
+  NTSTATUS status = give_name(entry, kRenameEx, flags, name, Where::same_directory);
   if (!is_unknown(status)) return error_of(status);
   const auto plain = [&] {
-    return give_name(entry, FileRenameInformation, replaces ? kReplace : 0, name);
+    return give_name(entry, FileRenameInformation, replaces ? kReplace : 0, name,
+                     Where::same_directory);
   };
   status = plain();
   if (status == STATUS_ACCESS_DENIED && replaces && make_writable(directory, to)) status = plain();
@@ -127,18 +165,40 @@ int remove(const Handle& directory, const char* name, bool is_directory) {
       kind_of(found.FileAttributes, found.ReparseTag) == Kind::directory) {
     return -EISDIR;
   }
-  ULONG flags = kDelete | kPosix | kDeleteReadOnly;
-  NTSTATUS status = set(entry, kDispositionEx, flags);
-  if (!is_unknown(status)) return error_of(status);
-  FILE_DISPOSITION_INFORMATION gone{TRUE};
-  status = set(entry, FileDispositionInformation, gone);
-  if (status == STATUS_CANNOT_DELETE && make_writable(directory, name)) {
+  const auto erase = [&] {
+    ULONG flags = kDelete | kPosix | kDeleteReadOnly;
+    NTSTATUS status = set(entry, kDispositionEx, flags);
+    if (!is_unknown(status)) return status;
+    FILE_DISPOSITION_INFORMATION gone{TRUE};
     status = set(entry, FileDispositionInformation, gone);
-  }
+    if (status == STATUS_CANNOT_DELETE && make_writable(directory, name)) {
+      status = set(entry, FileDispositionInformation, gone);
+    }
+    return status;
+  };
+  NTSTATUS status = erase();
+  if (status == STATUS_DIRECTORY_NOT_EMPTY && await_deletions(directory, name)) status = erase();
   return error_of(status);
 }
 
 }  // namespace
+
+ThreadPrivilege::ThreadPrivilege(ULONG privilege) {
+  // A token of the thread belongs to a user whom the host impersonates, with that user's rights.
+  HANDLE token = nullptr;
+  const NTSTATUS status = NtOpenThreadToken(GetCurrentThread(), TOKEN_QUERY, TRUE, &token);
+  if (NT_SUCCESS(status)) NtClose(token);
+  if (status != STATUS_NO_TOKEN) return;
+  impersonates_ = NT_SUCCESS(RtlImpersonateSelf(SecurityImpersonation));
+  BOOLEAN before = FALSE;
+  is_enabled_ = impersonates_ && NT_SUCCESS(RtlAdjustPrivilege(privilege, TRUE, TRUE, &before));
+}
+
+ThreadPrivilege::~ThreadPrivilege() {
+  if (!impersonates_) return;
+  HANDLE none = nullptr;
+  NtSetInformationThread(GetCurrentThread(), ThreadImpersonationToken, &none, sizeof none);
+}
 
 // --- entries ---------------------------------------------------------------------------------
 
@@ -175,13 +235,13 @@ int make_symlink(const Handle& directory, const char* name, const char* target, 
     return control(made, FSCTL_SET_REPARSE_POINT, data.data(), data.size());
   };
   NTSTATUS status = make();
-  // An administrator has the privilege, and must enable it. Without it and without Developer Mode
-  // the call returns -EPERM.
+  // Unlike CreateSymbolicLinkW() this call has no flag for Developer Mode: there the kernel alone
+  // decides. An administrator has the privilege, and must enable it. If neither helps, the call
+  // returns -EPERM.
   constexpr ULONG kMakeLinks = 35;  // SE_CREATE_SYMBOLIC_LINK_PRIVILEGE
-  BOOLEAN before = FALSE;
-  if (status == STATUS_PRIVILEGE_NOT_HELD &&
-      NT_SUCCESS(RtlAdjustPrivilege(kMakeLinks, TRUE, FALSE, &before))) {
-    status = make();
+  if (status == STATUS_PRIVILEGE_NOT_HELD) {
+    const ThreadPrivilege privilege(kMakeLinks);
+    if (privilege.is_enabled()) status = make();
   }
   if (NT_SUCCESS(status)) return 0;
   FILE_DISPOSITION_INFORMATION gone{TRUE};
@@ -202,7 +262,12 @@ int make_hard_link(const Handle& from_directory, const char* from, Follow follow
   Name given;
   int error = open_name(from_directory, from, how, entry);
   if (error == 0) error = given.set(directory, name);
-  return error < 0 ? error : error_of(give_name(entry, FileLinkInformation, 0, given));
+  if (error < 0) return error;
+  const Where where =
+      from_directory.raw() == directory.raw() ? Where::same_directory : Where::other_directory;
+  const NTSTATUS status = give_name(entry, FileLinkInformation, 0, given, where);
+  // This file system takes no root directory (MS-FSCC, FileLinkInformation). Servers take none.
+  return status == STATUS_INVALID_PARAMETER ? -EOPNOTSUPP : error_of(status);
 }
 
 int rename_over(const Handle& directory, const char* from, const char* to) {

@@ -71,12 +71,15 @@ struct Name {
 
 /**
  * Repeats a call for some time if other programs hold an entry for a moment, as virus scanners do
- * with new files.
+ * with new files. Such programs also keep a deleted entry until they close it.
  */
 template <class Call>
 NTSTATUS patiently(Call call) {
+  const auto is_passing = [](NTSTATUS status) {
+    return status == STATUS_SHARING_VIOLATION || status == STATUS_DELETE_PENDING;
+  };
   NTSTATUS status = call();
-  for (DWORD wait = 1; status == STATUS_SHARING_VIOLATION && wait < 64; wait *= 2) {
+  for (DWORD wait = 1; is_passing(status) && wait < 64; wait *= 2) {
     Sleep(wait);
     status = call();
   }
@@ -108,5 +111,22 @@ ULONG attributes_of(uint32_t mode, bool is_directory);
 /** Calls the file system by a code. `got`: the number of bytes returned. */
 NTSTATUS control(const Handle& handle, ULONG code, const void* in, size_t in_size,
                  void* out = nullptr, size_t out_size = 0, size_t* got = nullptr);
+
+/**
+ * Enables a privilege for the calling thread, and disables it again at its end. The process's
+ * token, which all threads of the host share, stays as it is.
+ */
+class ThreadPrivilege {
+ public:
+  explicit ThreadPrivilege(ULONG privilege);
+  ThreadPrivilege(const ThreadPrivilege&) = delete;
+  ThreadPrivilege& operator=(const ThreadPrivilege&) = delete;
+  ~ThreadPrivilege();
+
+  [[nodiscard]] bool is_enabled() const { return is_enabled_; }
+
+ private:
+  bool impersonates_ = false, is_enabled_ = false;
+};
 
 }  // namespace fastcp::platform
