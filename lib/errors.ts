@@ -190,15 +190,24 @@ export function errorOf(
       ...at,
     });
   }
-  return new CopyError(code, describe(code, text, where), {
-    ...where,
-    reason: text,
-    errno: number,
-  });
+  const advice = process.platform === 'win32' ? windowsAdvice[`${code} ${operation}`] : undefined;
+  const reason = advice ? `${text}: ${advice}` : text;
+  return new CopyError(code, describe(code, reason, where), { ...where, reason, errno: number });
 }
 
-export function warningOf(path: string): CopyWarning {
-  return { code: 'SOCKET_SKIPPED', message: `socket not copied: '${path}'`, path };
+/** What helps, by code and system call. */
+const windowsAdvice: Record<string, string | undefined> = {
+  'EPERM symlink': 'turn on Developer Mode, or run as administrator',
+};
+
+export function warningOf({ operation }: { operation: string }, path: string): CopyWarning {
+  return operation === 'socket'
+    ? { code: 'SOCKET_SKIPPED', message: `socket not copied: '${path}'`, path }
+    : {
+        code: 'UNKNOWN_KIND_SKIPPED',
+        message: `entry of no known kind not copied: '${path}'`,
+        path,
+      };
 }
 
 /** Warnings about entries whose mode, timestamps, … were not preserved. */

@@ -388,6 +388,7 @@ export type ErrorCode = FastcpErrorCode | SystemErrorCode;
  * Codes of a {@link CopyWarning}.
  *
  * - `SOCKET_SKIPPED`: A socket was not copied.
+ * - `UNKNOWN_KIND_SKIPPED`: An entry of no known kind was not copied, for example an alias of an app on Windows.
  * - `CONCURRENCY_CAPPED`: `concurrency` is above the size of libuv's pool less one.
  * - `GIT_UNAVAILABLE`: git could not be asked, so tracked files or its settings are unknown.
  * - `SOURCE_IGNORED`: git ignores SRC itself.
@@ -404,6 +405,7 @@ export type ErrorCode = FastcpErrorCode | SystemErrorCode;
  */
 export type WarningCode =
   | 'SOCKET_SKIPPED'
+  | 'UNKNOWN_KIND_SKIPPED'
   | 'CONCURRENCY_CAPPED'
   | 'GIT_UNAVAILABLE'
   | 'SOURCE_IGNORED'

@@ -139,7 +139,7 @@ interface Binding {
 
 /** In the order of Kind in binding/src/platform/platform.h. */
 export const entryKinds = [
-  'file', // unknown, which the engine never reports
+  'file', // unknown: an entry without content, which is skipped
   'file',
   'directory',
   'symlink',

@@ -91,7 +91,7 @@ export class Report {
       errors: errors.problems.map((problem) =>
         errorOf(problem, shown.src(problem.path), shown.dest(problem.dest)),
       ),
-      warnings: warnings.problems.map((problem) => warningOf(shown.src(problem.path))),
+      warnings: warnings.problems.map((problem) => warningOf(problem, shown.src(problem.path))),
     };
     this.#errors.push(...news.errors);
     this.#errorCount = errors.count + this.#ownErrors;

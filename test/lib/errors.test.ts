@@ -1,5 +1,5 @@
 import { getSystemErrorMap } from 'node:util';
-import { describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import {
   CopyError,
   errorOf,
@@ -86,11 +86,27 @@ test.each([
   for (const absent of ['errno', 'result']) expect(error).not.toHaveProperty(absent);
 });
 
-test('a warning', () => {
-  expect(warningOf('a/socket')).toEqual({
-    code: 'SOCKET_SKIPPED',
-    message: "socket not copied: 'a/socket'",
-    path: 'a/socket',
+test.each([
+  ['socket', 'SOCKET_SKIPPED', "socket not copied: 'a/entry'"],
+  ['unknown', 'UNKNOWN_KIND_SKIPPED', "entry of no known kind not copied: 'a/entry'"],
+])('a warning: %s', (operation, code, message) => {
+  expect(warningOf({ operation }, 'a/entry')).toEqual({ code, message, path: 'a/entry' });
+});
+
+describe('on Windows', () => {
+  const { platform } = process;
+  beforeEach(() => void Object.defineProperty(process, 'platform', { value: 'win32' }));
+  afterEach(() => void Object.defineProperty(process, 'platform', { value: platform }));
+
+  test.each([
+    [
+      'symlink',
+      'EPERM: operation not permitted: turn on Developer Mode, or run as administrator, symlink',
+    ],
+    ['open', 'EPERM: operation not permitted, open'],
+  ])('a symlink that may not be created, with advice: %s', (operation, message) => {
+    const error = errorOf(problem(errnoOf('EPERM'), operation), 'a', 'b');
+    expect(error.message).toBe(`${message} 'a' -> 'b'`);
   });
 });
 

@@ -16,7 +16,7 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import { type Entry, readTree } from '../support/compare.js';
 import { buildPrebuilds } from '../support/prebuilds.js';
 import { makeFiles } from '../support/trees.js';
-import { workDirectory } from '../support/work.js';
+import { needTool, workDirectory } from '../support/work.js';
 import {
   hasWine,
   nodePath,
@@ -111,6 +111,25 @@ describe.runIf(hasWine).each(versions)('Node %s', (version: Version) => {
     writeFileSync(at('large'), Buffer.alloc(70 << 20, 'what is in it'));
     expect((await call('copyTree', 'large', 'large copy')).result.methods.readWrite).toBe(1);
     expect(readFileSync(at('large copy')).equals(readFileSync(at('large')))).toBe(true);
+  });
+
+  test('a large file is written in order, so that NTFS fills no gap with zeros', async (context) => {
+    needTool(context, 'strace');
+    writeFileSync(at('ordered'), Buffer.alloc(160 << 20, 'what is in it'));
+    const trace = at('trace');
+    const under = ['strace', '-f', '-qq', '-e', 'trace=pwrite64', '-e', 'signal=none', '-o', trace];
+    const script = onZ(join(root, 'dist/fastcp.cjs'));
+    const { exitCode } = await wine(node, [script, 'ordered', 'ordered copy'], {
+      cwd: work,
+      under,
+    });
+    expect(exitCode).toBe(0);
+    // Each thread has its own number in front; another thread may write while a call waits.
+    const offsets = [
+      ...readFileSync(trace, 'utf8').matchAll(/pwrite64\(\d+, ".*, \d{5,}, (\d+)/g),
+    ].map(([, offset]) => Number(offset));
+    expect(offsets.length).toBeGreaterThan(100);
+    expect(offsets).toEqual(offsets.toSorted((a, b) => a - b));
   });
 
   test('paths: with a drive, with backslashes and slashes, into a directory, to missing parents', async () => {

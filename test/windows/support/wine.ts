@@ -77,16 +77,17 @@ export interface Outcome {
   stderr: string;
 }
 
-/** Runs a program of Windows. Its streams are files: Node in wine does not come to an end with pipes. */
+/** Runs a program of Windows, `under` another one. Its streams are files: Node in wine does not come to an end with pipes. */
 export async function wine(
   program: string,
   args: readonly string[],
-  { cwd, env = {} }: { cwd: string; env?: NodeJS.ProcessEnv },
+  { cwd, env = {}, under = [] }: { cwd: string; env?: NodeJS.ProcessEnv; under?: string[] },
 ): Promise<Outcome> {
   const directory = mkdtempSync(join(cwd, '.output-'));
   const names = ['stdout', 'stderr'].map((name) => join(directory, name));
   const [out, err] = names.map((name) => openSync(name, 'w')) as [number, number];
-  const child = spawn('wine', [program, ...args], {
+  const [command = '', ...rest] = [...under, 'wine', program, ...args];
+  const child = spawn(command, rest, {
     cwd,
     env: environment(env),
     stdio: ['ignore', out, err],

@@ -168,13 +168,16 @@ void copy_entry(Worker& worker, const DirectoryUse& use, Names names, Kind kind)
   Directory& directory = *use;
   worker.count(Count::scanned);
   if (refuse_by_foreign_rules(worker, directory, names, kind)) return;
-  if (kind == Kind::socket && !worker.engine.options.compares) {
+  // No copy can be created: of a socket, or of an alias of an app and the like on Windows.
+  const bool is_skipped = kind == Kind::socket || kind == Kind::unknown;
+  if (is_skipped && !worker.engine.options.compares) {
+    const char* what = kind == Kind::socket ? kSocket : kUnknown;
     if (directory.is_base()) {  // the user named it
-      worker.fail(directory, names, EINVAL, kSocket);
+      worker.fail(directory, names, EINVAL, what);
       return;
     }
     worker.engine.warnings.add(
-        {EOPNOTSUPP, kSocket, directory.src_path(names.src), directory.dst_path(names.dst)});
+        {EOPNOTSUPP, what, directory.src_path(names.src), directory.dst_path(names.dst)});
     worker.count(Count::skipped);
     worker.note(directory, names, Action::skip, kind);
     return;
