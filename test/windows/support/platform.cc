@@ -159,6 +159,7 @@ void try_names(Arguments arguments) {
   rename_over(directory, "file", "new name");
   rename_new(directory, "file", "new name");
   make_hard_link(directory, "file", Follow::no, directory, "link");
+  make_hard_link(directory, "file", Follow::yes, directory, "link");
   make_hard_link(directory, "file", Follow::no, other, "link");
   answer = STATUS_INVALID_PARAMETER;
   std::printf("%s\n", name_of(make_hard_link(directory, "file", Follow::no, other, "link")));

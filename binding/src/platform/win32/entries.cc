@@ -263,8 +263,9 @@ int make_hard_link(const Handle& from_directory, const char* from, Follow follow
   int error = open_name(from_directory, from, how, entry);
   if (error == 0) error = given.set(directory, name);
   if (error < 0) return error;
-  const Where where =
-      from_directory.raw() == directory.raw() ? Where::same_directory : Where::other_directory;
+  // A symlink that is followed may lead to another directory.
+  const bool is_same = follow == Follow::no && from_directory.raw() == directory.raw();
+  const Where where = is_same ? Where::same_directory : Where::other_directory;
   const NTSTATUS status = give_name(entry, FileLinkInformation, 0, given, where);
   // This file system takes no root directory (MS-FSCC, FileLinkInformation). Servers take none.
   return status == STATUS_INVALID_PARAMETER ? -EOPNOTSUPP : error_of(status);
