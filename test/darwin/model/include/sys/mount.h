@@ -1,0 +1,1 @@
+// Declared in model.h, which is included before every file.
