@@ -5,7 +5,7 @@ import { doctor } from '../lib/doctor/index.js';
 import type { Diagnosis, DirectoryDiagnosis } from '../lib/doctor/types.js';
 import { isText, pathOf } from './arguments.js';
 import { errorText } from './error-text.js';
-import { bytes, escapeControls, number, quoteName, systemCopy, toJsonLine } from './format.js';
+import { bytes, escapeControls, number, quoteName, toJsonLine } from './format.js';
 import { abortOnSignals, Interruption } from './interrupt.js';
 
 interface Given {
@@ -64,13 +64,13 @@ export function createDoctorProgram(): Command {
 
 const methods = {
   clone: 'cloned',
-  copyFileRange: `by ${systemCopy}`,
+  copyFileRange: 'by copy_file_range',
   readWrite: 'read and written',
 } as const;
 
 const abilities = {
   clone: 'clones of files',
-  copyFileRange: systemCopy,
+  copyFileRange: 'copy_file_range',
   holes: 'holes',
   xattrs: 'extended attributes',
   marks: 'marks (--sync, --mirror)',

@@ -1,6 +1,3 @@
-/** The system call that copies a file's content. */
-export const systemCopy = process.platform === 'darwin' ? 'fcopyfile' : 'copy_file_range';
-
 const UNITS = ['bytes', 'kB', 'MB', 'GB', 'TB', 'PB'];
 
 // Control characters, and those that reorder or break a line. A name must not steer a terminal.

@@ -11,7 +11,6 @@ import {
   number,
   perSecond,
   quoteName,
-  systemCopy,
 } from './format.js';
 import type { Output } from './output.js';
 
@@ -150,7 +149,7 @@ export function summary(result: CopyResult): string {
   const rate = `${number(perSecond(result.files, durationMs))} files/s`;
   const ways = [
     methods.clone && `${number(methods.clone)} cloned`,
-    methods.copyFileRange && `${number(methods.copyFileRange)} by ${systemCopy}`,
+    methods.copyFileRange && `${number(methods.copyFileRange)} by copy_file_range`,
     methods.readWrite && `${number(methods.readWrite)} read and written`,
   ];
   // A rate over a few milliseconds means nothing.

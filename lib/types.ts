@@ -263,7 +263,7 @@ export interface CopyCounters {
 export interface CopyMethods {
   /** Files whose blocks are shared with the source by a clone call, such as FICLONE or clonefile(). */
   clone: number;
-  /** Files copied by the kernel: copy_file_range(), on macOS fcopyfile(). Blocks may be shared with the source. */
+  /** Files copied by the kernel with copy_file_range(), on Linux. Blocks may be shared with the source. */
   copyFileRange: number;
   /** Files that were read and written, empty ones included. */
   readWrite: number;

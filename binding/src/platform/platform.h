@@ -314,6 +314,9 @@ extern const char* const clone_call;
  */
 extern const bool clones_are_created;
 
+/** Whether a clone keeps the attributes of its source that other copy methods can preserve. */
+enum class WithAttributes : bool { no, yes };
+
 /**
  * Tells whether the parts of a new file should be written in their order. True if file systems
  * fill the range before a part with zeros, which would be written twice.
@@ -325,7 +328,8 @@ extern const bool writes_in_order;
  * clone has the mode of `src` and the present time as mtime. Returns -EXDEV if no file can be
  * cloned there, -EOPNOTSUPP if this file cannot.
  */
-int create_clone(const Handle& src, const Handle& directory, const char* name, Handle& out);
+int create_clone(const Handle& src, const Handle& directory, const char* name,
+                 WithAttributes with_attributes, Handle& out);
 
 /**
  * Makes the system copy up to `length` bytes at `offset` of both files; without it, at their
@@ -350,8 +354,11 @@ int set_size(const Handle& file, uint64_t size);
 /** Makes unwritten ranges of a new file holes. Call it before anything is written. */
 void allow_holes(const Handle& file);
 
-/** Starts writing a file's content to its device, and frees its memory if possible. */
-void drop_cache(const Handle& file);
+/**
+ * Starts writing a file's content to its device, and frees its memory if possible. `reader` is the
+ * same file, opened by open_source_file() or open_unnamed().
+ */
+void drop_cache(const Handle& file, const Handle& reader);
 
 // --- whole trees -----------------------------------------------------------------------------
 
@@ -384,7 +391,8 @@ int make_snapshot_source(const Handle& directory, const char* name);
 
 struct ThreadUsage {
   uint64_t cpu_ns;
-  uint64_t blocks_read;  // from a device: the source was not cached
+  // From a device: the source was not cached. macOS knows it only for the whole process.
+  uint64_t blocks_read;
 };
 ThreadUsage thread_usage();
 
@@ -403,6 +411,9 @@ int64_t free_descriptors();
  * and quotas. May read files.
  */
 unsigned processor_count();
+
+/** The most workers that help while they wait for a device; a large number if none is known. */
+extern const unsigned most_waiting_workers;
 
 /** Returns an environment variable as it is now; empty if it is not set. */
 std::string environment(const char* name);

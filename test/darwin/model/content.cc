@@ -1,5 +1,6 @@
-// Content: holes, clones and fcopyfile().
+// Content: holes and clones.
 
+#include <ftw.h>
 #include <linux/fs.h>
 #include <sys/ioctl.h>
 
@@ -67,7 +68,8 @@ int copy_attributes(int from, int to, bool with_acl) {
     if (known == kUnflushed || (known == kAcl && !with_acl)) continue;
     const ssize_t size = ::getxattr(source.c_str(), name, value.data(), value.size());
     if (size < 0) return -1;
-    if (::setxattr(target.c_str(), name, value.data(), static_cast<size_t>(size), 0) != 0) return -1;
+    if (::setxattr(target.c_str(), name, value.data(), static_cast<size_t>(size), 0) != 0)
+      return -1;
   }
   return 0;
 }
@@ -80,7 +82,9 @@ bool has_clones() {
 /** Closes a file descriptor of the model. */
 struct File {
   int raw;
-  ~File() { ::close(raw); }
+  ~File() {
+    if (raw >= 0) ::close(raw);
+  }
 };
 
 int clone_file(int source, const struct ::stat& found, int directory, const char* name,
@@ -93,9 +97,7 @@ int clone_file(int source, const struct ::stat& found, int directory, const char
       ((flags & CLONE_NOOWNERCOPY) == 0 && geteuid() == 0 &&
        ::fchown(copy.raw, found.st_uid, found.st_gid) != 0) ||
       ::fchmod(copy.raw, found.st_mode & 01777) != 0 || ::futimens(copy.raw, times) != 0) {
-    const int error = errno;
-    ::unlinkat(directory, name, 0);
-    return fail(error);
+    return -1;
   }
   return 0;
 }
@@ -120,7 +122,9 @@ int clone_directory(int source, const struct ::stat& found, int directory, const
       }
       continue;
     }
-    const File item{::openat(source, entry->d_name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)};
+    const File item{
+        ::openat(source, entry->d_name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)};
+    if (item.raw < 0 && errno == ENXIO) return fail(ENOTSUP);  // a socket
     if (item.raw < 0 || clone_entry(item.raw, copy.raw, entry->d_name, flags) != 0) return -1;
   }
   const timespec times[2] = {found.st_atim, found.st_mtim};
@@ -136,6 +140,10 @@ int clone_entry(int source, int directory, const char* name, uint32_t flags) {
   return fail(ENOTSUP);
 }
 
+int remove_entry(const char* path, const struct ::stat*, int, struct FTW*) {
+  return ::remove(path);
+}
+
 }  // namespace
 
 // clonefile(2): the clone has the source's attributes and flags, without setuid and setgid; without
@@ -148,29 +156,12 @@ int fclonefileat(int source, int directory, const char* name, uint32_t flags) {
   }
   if (!has_clones() || get(path_of(source), kNoClone)) return fail(ENOTSUP);
   if (from.st_dev != to.st_dev) return fail(EXDEV);
-  return clone_entry(source, directory, name, flags);
-}
-
-// copyfile: copyfile.c, copyfile_data(): reads and writes until nothing comes, from the positions of
-// both file descriptors, then cuts the copy.
-struct _copyfile_state {
-  off_t copied = 0;
-};
-copyfile_state_t copyfile_state_alloc() { return new _copyfile_state; }
-int copyfile_state_free(copyfile_state_t state) {
-  delete state;
-  return 0;
-}
-int copyfile_state_get(copyfile_state_t state, uint32_t /*what*/, void* out) {
-  std::memcpy(out, &state->copied, sizeof state->copied);
-  return 0;
-}
-int fcopyfile(int from, int to, copyfile_state_t state, unsigned /*flags*/) {
-  std::vector<char> buffer(1 << 16);
-  for (ssize_t got; (got = ::read(from, buffer.data(), buffer.size())) != 0; state->copied += got) {
-    if (got < 0 || ::write(to, buffer.data(), static_cast<size_t>(got)) != got) return -1;
-  }
-  return ::ftruncate(to, state->copied);
+  if (::faccessat(directory, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0) return fail(EEXIST);
+  if (clone_entry(source, directory, name, flags) == 0) return 0;
+  // "the system call will result all new objects being created successfully or no new objects"
+  const int error = errno;
+  ::nftw(path_of(directory, name).c_str(), remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+  return fail(error);
 }
 
 // getattrlist(2) of a volume: only of its mount point.

@@ -52,9 +52,7 @@ bool takes_entries(int directory, const char* name) {
 
 }  // namespace
 
-int fstat(int file, struct stat* out) {
-  return look(file, "", AT_EMPTY_PATH, path_of(file), out);
-}
+int fstat(int file, struct stat* out) { return look(file, "", AT_EMPTY_PATH, path_of(file), out); }
 
 int fstatat(int directory, const char* name, struct stat* out, int flags) {
   return look(directory, name, flags, path_of(directory, name), out);
@@ -107,8 +105,8 @@ int renameat(int from_directory, const char* from, int directory, const char* to
 int renameatx_np(int from_directory, const char* from, int directory, const char* to,
                  unsigned flags) {
   if (is_fixed(from_directory, from) || is_fixed(directory, to)) return fail(EPERM);
-  const unsigned how = (flags & RENAME_SWAP) != 0   ? 2   // RENAME_EXCHANGE
-                       : (flags & RENAME_EXCL) != 0 ? 1   // RENAME_NOREPLACE
+  const unsigned how = (flags & RENAME_SWAP) != 0   ? 2  // RENAME_EXCHANGE
+                       : (flags & RENAME_EXCL) != 0 ? 1  // RENAME_NOREPLACE
                                                     : 0;
   const long result = syscall(SYS_renameat2, from_directory, from, directory, to, how);
   if (result != 0 && how != 0 && errno == EINVAL) errno = ENOTSUP;
@@ -140,7 +138,8 @@ int fchflags(int file, unsigned flags) {
     return fail(EPERM);
   }
   const std::string text = std::to_string(flags), path = path_of(file);
-  return as_owner(file, [&] { return setxattr(path.c_str(), kFlags, text.data(), text.size(), 0); });
+  return as_owner(file,
+                  [&] { return setxattr(path.c_str(), kFlags, text.data(), text.size(), 0); });
 }
 
 // Timestamps of macOS are those of the clock. Linux's may be a few milliseconds older, so this waits

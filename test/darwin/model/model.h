@@ -126,7 +126,6 @@ int xattr_preserve_for_intent(const char* name, unsigned intent);
 struct _acl;
 using acl_t = _acl*;
 enum acl_type_t { ACL_TYPE_EXTENDED = 0x100 };
-acl_t acl_init(int count);
 acl_t acl_get_fd_np(int file, acl_type_t type);
 int acl_set_fd_np(int file, acl_t list, acl_type_t type);
 ssize_t acl_size(acl_t list);
@@ -141,15 +140,6 @@ filesec_t filesec_init();
 int filesec_set_property(filesec_t security, filesec_property_t property, const void* value);
 int fchmodx_np(int file, filesec_t security);
 void filesec_free(filesec_t security);
-
-#define COPYFILE_DATA 8U
-#define COPYFILE_STATE_COPIED 8U
-struct _copyfile_state;
-using copyfile_state_t = _copyfile_state*;
-copyfile_state_t copyfile_state_alloc();
-int copyfile_state_free(copyfile_state_t state);
-int copyfile_state_get(copyfile_state_t state, uint32_t what, void* out);
-int fcopyfile(int from, int to, copyfile_state_t state, unsigned flags);
 
 int fclonefileat(int source, int directory, const char* name, uint32_t flags);
 
@@ -173,6 +163,13 @@ int getattrlistbulk(int directory, const attrlist* wanted, void* buffer, size_t 
                     uint64_t options);
 int getattrlist(const char* path, const attrlist* wanted, void* buffer, size_t size,
                 unsigned options);
+
+#define RUSAGE_INFO_V2 2
+using rusage_info_t = void*;
+struct rusage_info_v2 {
+  uint64_t ri_diskio_bytesread;
+};
+int proc_pid_rusage(int process, int flavor, rusage_info_t* out);
 
 struct statfs {
   uint32_t f_flags;

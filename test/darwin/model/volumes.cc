@@ -48,8 +48,8 @@ void put(std::string& group, const Field& field) {
  */
 std::string group_of(const Record& record) {
   const bool has_error = record.ino % 2 == 0;
-  const attrgroup_t returned = ATTR_CMN_RETURNED_ATTRS | ATTR_CMN_NAME | ATTR_CMN_OBJTYPE |
-                               (has_error ? ATTR_CMN_ERROR : 0);
+  const attrgroup_t returned =
+      ATTR_CMN_RETURNED_ATTRS | ATTR_CMN_NAME | ATTR_CMN_OBJTYPE | (has_error ? ATTR_CMN_ERROR : 0);
   std::string group(4, '\0');
   put(group, attribute_set_t{returned, 0, 0, 0, 0});
   if (has_error) put(group, uint32_t{0});
@@ -128,8 +128,8 @@ std::vector<Mount> mounts() {
 void describe(const Mount& mount, struct statfs* out) {
   constexpr std::string_view kLocal = " tmpfs ext4 xfs btrfs overlay ramfs ";
   const bool local = kLocal.find(' ' + mount.type + ' ') != kLocal.npos;
-  const std::string type = local                  ? "apfs"
-                           : mount.type == "vfat" ? "msdos"
+  const std::string type = local                     ? "apfs"
+                           : mount.type == "vfat"    ? "msdos"
                            : mount.type == "fuseblk" ? "ntfs"
                                                      : mount.type;
   *out = {};
@@ -157,6 +157,17 @@ int getfsstat(struct statfs* out, int size, int /*flags*/) {
   const auto count = std::min(all.size(), static_cast<size_t>(size) / sizeof *out);
   for (size_t i = 0; i < count; i++) describe(all[i], out + i);
   return static_cast<int>(count);
+}
+
+// libproc.h: bytes that the process has read from devices.
+int proc_pid_rusage(int process, int flavor, rusage_info_t* out) {
+  if (process != ::getpid() || flavor != RUSAGE_INFO_V2) return fail(EINVAL);
+  auto* usage = reinterpret_cast<rusage_info_v2*>(out);
+  std::ifstream counters("/proc/self/io");
+  for (std::string name; counters >> name >> usage->ri_diskio_bytesread;) {
+    if (name == "read_bytes:") return 0;
+  }
+  return fail(EPERM);
 }
 
 }  // namespace fastcp::platform

@@ -72,7 +72,8 @@ int create(const Content& how, const Preserve& keep, OpenFile& file, const char*
   const Handle& directory = file.directory->dst();
   if (const int error = create_unnamed(file, name); error <= 0) return error;
   if (may_create_clone(how, keep, file)) {
-    const int error = platform::create_clone(file.src, directory, name, file.dst);
+    const auto with = keep.xattrs ? platform::WithAttributes::yes : platform::WithAttributes::no;
+    const int error = platform::create_clone(file.src, directory, name, with, file.dst);
     file.cloned = error == 0;
     if (error == -EXDEV && file.directory->route != nullptr) file.directory->route->clone = false;
     if (error != -EXDEV && error != -EOPNOTSUPP) return error;

@@ -272,7 +272,9 @@ unsigned Engine::useful_workers(unsigned limit) {
   constexpr uint64_t kReading = 64;  // blocks of 512 bytes
   const bool waiting = blocks >= kReading && cpu < wall / 4 * 3;
   const unsigned cores = cores_;
-  useful_ = std::min({limit, most_workers, waiting ? std::max(8U, cores * 2) : cores});
+  const unsigned useful =
+      waiting ? std::min(platform::most_waiting_workers, std::max(8U, cores * 2)) : cores;
+  useful_ = std::min({limit, most_workers, useful});
   return useful_;
 }
 

@@ -2,17 +2,20 @@
 // acl_copy_ext(). An ACL itself says which of its entries a directory hands on, so there is no
 // second list.
 
+#include <fcntl.h>
 #include <sys/acl.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <memory>
 #include <string_view>
 #include <type_traits>
 
-#include "platform/posix/posix.h"
+#include "platform/darwin/darwin.h"
 
 // From <sys/xattr.h> and <xattr_flags.h>, which the cross compiler lacks.
 extern "C" {
@@ -33,10 +36,6 @@ using List = std::unique_ptr<std::remove_pointer_t<acl_t>, FreeList>;
 
 /** Returns an empty list, with ENOENT, if an entry has none. */
 List list_of(const Handle& entry) { return List(acl_get_fd_np(fd(entry), ACL_TYPE_EXTENDED)); }
-
-int set_list(const Handle& entry, acl_t list) {
-  return check([&] { return acl_set_fd_np(fd(entry), list, ACL_TYPE_EXTENDED); });
-}
 
 /** Returns POSIX's errno where macOS has another, or reports that there is no such attribute. */
 int attribute_failure() { return errno == ENOATTR || errno == ENOENT ? -ENODATA : failure(); }
@@ -96,7 +95,8 @@ uint32_t attribute_view() { return static_cast<uint32_t>(geteuid()) << 1 | 1; }
 int set_attribute(const Handle& entry, const char* name, const char* value, size_t size) {
   if (!is_list(name)) return check([&] { return fsetxattr(fd(entry), name, value, size, 0, 0); });
   const List list(acl_copy_int(value));
-  return list ? set_list(entry, list.get()) : failure();
+  if (!list) return failure();
+  return check([&] { return acl_set_fd_np(fd(entry), list.get(), ACL_TYPE_EXTENDED); });
 }
 
 int remove_attribute(const Handle& entry, const char* name) {
@@ -105,8 +105,26 @@ int remove_attribute(const Handle& entry, const char* name) {
     return error == 0 ? 0 : attribute_failure();
   }
   if (!list_of(entry)) return attribute_failure();
-  const List none(acl_init(1));
-  return none ? set_list(entry, none.get()) : failure();
+  // As chmod -N does it. An ACL without entries would stay one.
+  const std::unique_ptr<std::remove_pointer_t<filesec_t>, void (*)(filesec_t)> none(filesec_init(),
+                                                                                    filesec_free);
+  if (!none || filesec_set_property(none.get(), FILESEC_ACL, _FILESEC_REMOVE_ACL) != 0) {
+    return failure();
+  }
+  return check([&] { return fchmodx_np(fd(entry), none.get()); });
+}
+
+int remove_attributes_of_clone(const Handle& clone, WithAttributes keeps) {
+  std::array<char, 4096> names;
+  const ssize_t all = retry([&] { return flistxattr(fd(clone), names.data(), names.size(), 0); });
+  if (all < 0) return static_cast<int>(all);
+  for (const char* name = names.data(); name < names.data() + all; name += std::strlen(name) + 1) {
+    if (keeps == WithAttributes::yes && is_kept(name)) continue;
+    const int error = remove_attribute(clone, name);
+    // Only the system may remove some of its own.
+    if (error < 0 && error != -EPERM && error != -ENODATA) return error;
+  }
+  return 0;
 }
 
 uint32_t group_permissions(const char* /*list*/, size_t /*size*/) {

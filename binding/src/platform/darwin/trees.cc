@@ -13,12 +13,11 @@
 #include <string_view>
 #include <vector>
 
-#include "platform/posix/posix.h"
+#include "platform/darwin/darwin.h"
 
 namespace fastcp::platform {
-namespace {
 
-bool can_clone(const Handle& directory) {
+bool has_clones(const Handle& directory) {
   struct statfs found;
   if (check([&] { return fstatfs(fd(directory), &found); }) < 0) return false;
   attrlist wanted{};
@@ -36,6 +35,8 @@ bool can_clone(const Handle& directory) {
                     answer.capabilities.valid[VOL_CAPABILITIES_INTERFACES];
   return (bits & VOL_CAP_INT_CLONE) != 0;
 }
+
+namespace {
 
 /** Returns whether another volume is mounted below. The clone would lack its files. */
 bool has_mounts(const Handle& directory) {
@@ -84,7 +85,7 @@ int exchange(const Handle& directory, const char* one, const char* other) {
 }
 
 int check_snapshot(const Handle& source, const Handle& directory) {
-  if (!can_clone(source)) return -EOPNOTSUPP;
+  if (!has_clones(source)) return -EOPNOTSUPP;
   Stat from, to;
   if (const int error = stat_handle(source, from); error < 0) return error;
   if (const int error = stat_handle(directory, to); error < 0) return error;
@@ -101,7 +102,7 @@ int take_snapshot(const Handle& source, const Handle& directory, const char* nam
 }
 
 int make_snapshot_source(const Handle& directory, const char* name) {
-  return can_clone(directory) ? make_directory(directory, name, 0777) : -EOPNOTSUPP;
+  return has_clones(directory) ? make_directory(directory, name, 0777) : -EOPNOTSUPP;
 }
 
 }  // namespace fastcp::platform

@@ -422,7 +422,7 @@ const bool clones_are_created = false;
 const bool writes_in_order = false;
 
 int create_clone(const Handle& /*src*/, const Handle& /*directory*/, const char* /*name*/,
-                 Handle& /*out*/) {
+                 WithAttributes /*with_attributes*/, Handle& /*out*/) {
   return -EOPNOTSUPP;
 }
 
@@ -453,7 +453,9 @@ Attempt copy_range(const Handle& src, const Handle& dst, std::optional<uint64_t>
   }
 }
 
-void drop_cache(const Handle& file) {
+bool knows_holes(const Handle& /*file*/) { return true; }
+
+void drop_cache(const Handle& file, const Handle& /*reader*/) {
   // Both calls are only advice, and a failure is no error. fsync() ensures that data is stored.
   constexpr unsigned kWritten =
       SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <climits>
 #include <cmath>
 #include <cstdio>
 #include <memory>
@@ -91,5 +92,7 @@ unsigned count_processors(const std::string& root) {
 }
 
 unsigned processor_count() { return count_processors(""); }
+
+const unsigned most_waiting_workers = UINT_MAX;
 
 }  // namespace fastcp::platform

@@ -23,11 +23,18 @@
 namespace fastcp::platform {
 namespace {
 
+/** Returns whether the content is in an attribute: then there are no blocks, but no holes either. */
+#ifdef __APPLE__
+bool is_compressed(const struct stat& file) { return (file.st_flags & UF_COMPRESSED) != 0; }
+#else
+bool is_compressed(const struct stat& /*file*/) { return false; }
+#endif
+
 void convert(const struct stat& from, Stat& to) {
   to.dev = static_cast<uint64_t>(from.st_dev);
   to.ino = from.st_ino;
   to.size = static_cast<uint64_t>(from.st_size);
-  to.allocated = static_cast<uint64_t>(from.st_blocks) * 512;
+  to.allocated = is_compressed(from) ? to.size : static_cast<uint64_t>(from.st_blocks) * 512;
   to.rdev = static_cast<uint64_t>(from.st_rdev);
   to.link_count = from.st_nlink;
   to.atime = to_time(from.st_atim);
@@ -171,6 +178,10 @@ int write_at(const Handle& file, const char* buffer, size_t size, uint64_t offse
 
 int next_data(const Handle& file, uint64_t offset, uint64_t size, uint64_t& start, uint64_t& end) {
   start = end = size;
+  if (!knows_holes(file)) {
+    start = offset;
+    return 0;
+  }
   const off_t data = retry([&] { return lseek(fd(file), static_cast<off_t>(offset), SEEK_DATA); });
   if (data == -ENXIO) return 0;
   if (data < 0) {

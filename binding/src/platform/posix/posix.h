@@ -41,6 +41,12 @@ int check(Call call) {
   return static_cast<int>(retry(call));
 }
 
+/**
+ * Returns whether next_data() may ask where the holes of a file are. False if everything has to be
+ * read.
+ */
+bool knows_holes(const Handle& file);
+
 int open_at(const Handle& directory, const char* name, int flags, mode_t mode, Handle& out);
 
 Kind kind_of_mode(mode_t mode);

@@ -97,7 +97,7 @@ const bool clones_are_created = false;
 const bool writes_in_order = true;
 
 int create_clone(const Handle& /*src*/, const Handle& /*directory*/, const char* /*name*/,
-                 Handle& /*out*/) {
+                 WithAttributes /*with_attributes*/, Handle& /*out*/) {
   return -EOPNOTSUPP;
 }
 
@@ -188,7 +188,7 @@ void allow_holes(const Handle& file) {
   control(file, FSCTL_SET_SPARSE, nullptr, 0);
 }
 
-void drop_cache(const Handle& file) {
+void drop_cache(const Handle& file, const Handle& /*reader*/) {
   // No call removes one file from memory.
   sync(file);
 }

@@ -8,6 +8,7 @@
 #include <array>
 #include <bit>
 #include <cerrno>
+#include <climits>
 #include <cstring>
 #include <memory>
 #include <string_view>
@@ -327,6 +328,8 @@ unsigned processor_count() {
   if (process == 0) return GetActiveProcessorCount(ALL_PROCESSOR_GROUPS);
   return std::max(1U, static_cast<unsigned>(std::popcount(uint64_t{process})));
 }
+
+const unsigned most_waiting_workers = UINT_MAX;
 
 std::string environment(const char* name) {
   // Not getenv(): the C library's copy is older than the changes that JavaScript has made.
