@@ -125,6 +125,14 @@ uint32_t group_of(const Attribute& list) {
 }
 
 /**
+ * Returns whether changing an attribute needs write permission. Names on macOS have no namespace:
+ * all do there. ACLs change the mode.
+ */
+bool needs_write_permission(std::string_view name) {
+  return !is_list(name) && !name.starts_with("security.") && !name.starts_with("trusted.");
+}
+
+/**
  * Calls `change()` again if the mode of fastcp's own entry forbids to change an attribute. Restores
  * the mode afterwards.
  */
@@ -133,8 +141,7 @@ int with_write_access(const Handle& entry, const Attribute& attribute, Change ch
   constexpr uint32_t kOwnerWrites = 0200;
   const int error = change();
   Stat now;
-  // Other attributes need no write permission, and ACLs change the mode.
-  if (error != -EACCES || !attribute.name.starts_with("user.") ||
+  if (error != -EACCES || !needs_write_permission(attribute.name) ||
       platform::stat_handle(entry, now) < 0 || (now.mode & kOwnerWrites) != 0 ||
       platform::set_mode(entry, now.mode | kOwnerWrites) < 0) {
     return error;
