@@ -343,7 +343,8 @@ ListingTask open_directory(Worker& worker, DirectoryTask task, Follow follow_src
     return {};
   }
   engine.directories.make_room();
-  const platform::Time began = platform::change_time_floor();
+  // Only a mark needs it.
+  const auto began = options.incremental.sync ? platform::change_time_floor() : platform::Time{};
   Handle src;
   Stat src_stat;
   if (!open_source(worker, parent, names, follow_src, src, src_stat)) {
