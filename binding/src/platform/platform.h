@@ -354,11 +354,8 @@ int set_size(const Handle& file, uint64_t size);
 /** Makes unwritten ranges of a new file holes. Call it before anything is written. */
 void allow_holes(const Handle& file);
 
-/**
- * Starts writing a file's content to its device, and frees its memory if possible. `reader` is the
- * same file, opened by open_source_file() or open_unnamed().
- */
-void drop_cache(const Handle& file, const Handle& reader);
+/** Starts writing a file's content to its device, and frees its memory if possible. */
+void drop_cache(const Handle& file);
 
 // --- whole trees -----------------------------------------------------------------------------
 

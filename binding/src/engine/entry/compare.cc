@@ -71,6 +71,8 @@ Comparison compare_content(Worker& worker, const platform::Handle& a, const plat
 
 bool verify_file(Worker& worker, const OpenFile& file) {
   Directory& directory = *file.directory;
+  // Otherwise memory would be compared with memory.
+  platform::drop_cache(file.dst);
   const char* name = file.temporary.empty() ? file.names.dst : file.temporary.c_str();
   platform::Handle written;
   platform::Stat expected, opened;
@@ -87,8 +89,6 @@ bool verify_file(Worker& worker, const OpenFile& file) {
   if (expected.dev != opened.dev || expected.ino != opened.ino) {
     return worker.fail(directory, file.names, EBUSY, kReplaced);
   }
-  // Otherwise memory would be compared with memory.
-  platform::drop_cache(file.dst, written);
   const Comparison found = compare_content(worker, file.src, written, 0, expected.size, false);
   if (found.outcome == Comparison::same) return true;
   if (found.outcome == Comparison::failed) {

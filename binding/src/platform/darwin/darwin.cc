@@ -286,12 +286,12 @@ bool knows_holes(const Handle& file) {
   return stat_handle(file, found) == 0 && found.allocated < found.size && sync(file) == 0;
 }
 
-void drop_cache(const Handle& file, const Handle& reader) {
+void drop_cache(const Handle& file) {
   Stat found;
-  if (sync(file) < 0 || stat_handle(reader, found) < 0 || found.size == 0) return;
+  if (sync(file) < 0 || stat_handle(file, found) < 0 || found.size == 0) return;
   // F_NOCACHE would still read what is in memory. msync() can throw it away.
   const size_t size = found.size;
-  void* pages = mmap(nullptr, size, PROT_READ, MAP_SHARED, fd(reader), 0);
+  void* pages = mmap(nullptr, size, PROT_READ, MAP_SHARED, fd(file), 0);
   if (pages == MAP_FAILED) return;
   msync(pages, size, MS_SYNC | MS_INVALIDATE);
   munmap(pages, size);

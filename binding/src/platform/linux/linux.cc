@@ -455,7 +455,7 @@ Attempt copy_range(const Handle& src, const Handle& dst, std::optional<uint64_t>
 
 bool knows_holes(const Handle& /*file*/) { return true; }
 
-void drop_cache(const Handle& file, const Handle& /*reader*/) {
+void drop_cache(const Handle& file) {
   // Both calls are only advice, and a failure is no error. fsync() ensures that data is stored.
   constexpr unsigned kWritten =
       SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER;

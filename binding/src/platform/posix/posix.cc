@@ -23,10 +23,14 @@
 namespace fastcp::platform {
 namespace {
 
-/** Returns whether the content is in an attribute: then there are no blocks, but no holes either. */
 #ifdef __APPLE__
+constexpr int kWriteAccess = O_RDWR;  // drop_cache() maps the file
+
+/** Returns whether the content is in an attribute: then there are no blocks, but no holes either. */
 bool is_compressed(const struct stat& file) { return (file.st_flags & UF_COMPRESSED) != 0; }
 #else
+constexpr int kWriteAccess = O_WRONLY;
+
 bool is_compressed(const struct stat& /*file*/) { return false; }
 #endif
 
@@ -124,7 +128,7 @@ int stat_entry(const Handle& directory, const char* name, Stat& out, Follow foll
 }
 
 int create_file(const Handle& directory, const char* name, uint32_t mode, Handle& out) {
-  constexpr int kFlags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
+  constexpr int kFlags = kWriteAccess | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
   return open_at(directory, name, kFlags, static_cast<mode_t>(mode), out);
 }
 

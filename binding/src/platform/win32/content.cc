@@ -188,7 +188,7 @@ void allow_holes(const Handle& file) {
   control(file, FSCTL_SET_SPARSE, nullptr, 0);
 }
 
-void drop_cache(const Handle& file, const Handle& /*reader*/) {
+void drop_cache(const Handle& file) {
   // No call removes one file from memory.
   sync(file);
 }
