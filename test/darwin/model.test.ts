@@ -100,6 +100,27 @@ describe.runIf(canBuildModel && hasTool('setfattr'))('model of macOS', () => {
       expect(attributesOf(join(dest, 'file'))).toEqual({});
     });
 
+    test('a mirror gives attributes to a file that its owner may not write', async (context) => {
+      needRoot(context);
+      needUser(context);
+      makeFiles(src, { file: 'same' });
+      makeFiles(dest, { file: 'same' });
+      const name = 'user.com.apple.FinderInfo';
+      for (const [path, value] of [
+        [src, 'new'],
+        [dest, 'old'],
+      ] as const) {
+        setAttribute(join(path, 'file'), name, value);
+        execFileSync('chmod', ['444', join(path, 'file')]);
+      }
+      execFileSync('chown', ['-R', `${USER}:${USER}`, join(src, '..')]);
+      const options: CopyOptions = { mirror: true, preserve: ['mode', 'timestamps', 'xattrs'] };
+      const { result } = await copy(options, clones, asUser);
+      expect(result).toMatchObject({ errorCount: 0, warningCount: 0 });
+      expect(attributesOf(join(dest, 'file'))).toEqual({ [name]: 'new' });
+      expect(statSync(join(dest, 'file')).mode & 0o777).toBe(0o444);
+    });
+
     test.each(Object.entries(flags))('a file with %s', async (name, flag) => {
       makeFiles(src, { file: LARGE });
       setAttribute(join(src, 'file'), hidden.flags, `${flag}`);
@@ -194,6 +215,18 @@ describe.runIf(canBuildModel && hasTool('setfattr'))('model of macOS', () => {
       expect(steps.at(-1)).toBe('pread64');
       expect(readFileSync(join(src, '../strace'), 'utf8')).toMatch(/msync\(.*MS_INVALIDATE/);
     });
+  });
+
+  test('an append-only directory gets new entries, and nothing that could not be removed', async () => {
+    makeFiles(src, { 'directory/new': LARGE, 'directory/old': LARGE });
+    makeFiles(dest, { 'directory/old': 'old' });
+    setAttribute(join(dest, 'directory'), hidden.flags, `${flags.UF_APPEND}`);
+    const { result } = await copy({ onError: 'continue' });
+    expect(result).toMatchObject({ files: 1, errorCount: 1 });
+    expect(result.errors).toMatchObject([{ code: 'ERR_FASTCP_APPEND_ONLY' }]);
+    expect(readdirSync(join(dest, 'directory')).sort()).toEqual(['new', 'old']);
+    expect(readFileSync(join(dest, 'directory/new')).equals(LARGE)).toBe(true);
+    expect(readFileSync(join(dest, 'directory/old'), 'utf8')).toBe('old');
   });
 
   test('one file that cannot be cloned does not end cloning', async () => {

@@ -12,7 +12,7 @@ import {
   writeSync,
 } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { isRoot } from './work.js';
+import { isDarwinModel, isRoot } from './work.js';
 
 const KiB = 1024;
 const MiB = 1024 * KiB;
@@ -49,7 +49,8 @@ export function makeZoo(root: string, { owner, device, wide = 3000 }: ZooSetting
   mkdirSync(join(root, 'wide'));
   for (let i = 0; i < wide; i++) writeFileSync(join(root, 'wide', `${i}`), `${i}`);
 
-  makeSpecial(root, device ?? owner === undefined);
+  // macOS's code copies none.
+  makeSpecial(root, device ?? (owner === undefined && !isDarwinModel));
   if (owner !== undefined && isRoot) execFileSync('chown', ['-Rh', `${owner}:${owner}`, root]);
   makeModes(root, owner);
   return root;

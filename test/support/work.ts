@@ -6,6 +6,9 @@ import { afterAll, type TestContext } from 'vitest';
 
 export const isRoot = process.getuid?.() === 0;
 
+/** The addon is macOS's, over a model of its calls: scripts/darwin.mjs. */
+export const isDarwinModel = process.env.FASTCP_DARWIN_MODEL !== undefined;
+
 /**
  * A directory that goes when the tests of the file are over. In memory where that is possible: ext4
  * makes files slowly for minutes after many were deleted.

@@ -79,7 +79,10 @@ int fsetxattr(int file, const char* name, const void* value, size_t size, uint32
               int options) {
   if (position != 0 || options != 0) return fail(EINVAL);
   if (is_locked(file) || is_systems(name)) return fail(EPERM);
-  return translate(::setxattr(path_of(file).c_str(), to_linux(name).c_str(), value, size, 0));
+  const std::string real = to_linux(name);
+  return translate(on_entry(
+      file, [&] { return ::fsetxattr(file, real.c_str(), value, size, 0); },
+      [&](const char* path) { return ::setxattr(path, real.c_str(), value, size, 0); }));
 }
 
 // listxattr(2): a null buffer asks for the size; ERANGE if the names do not fit.
@@ -103,7 +106,10 @@ ssize_t flistxattr(int file, char* names, size_t size, int options) {
 int fremovexattr(int file, const char* name, int options) {
   if (options != 0) return fail(EINVAL);
   if (is_locked(file) || is_systems(name)) return fail(EPERM);
-  return translate(::removexattr(path_of(file).c_str(), to_linux(name).c_str()));
+  const std::string real = to_linux(name);
+  return translate(on_entry(
+      file, [&] { return ::fremovexattr(file, real.c_str()); },
+      [&](const char* path) { return ::removexattr(path, real.c_str()); }));
 }
 
 // xattr_name_with_flags(3): a name may end in `#` and letters; N is for "never preserve".

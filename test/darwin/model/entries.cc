@@ -52,7 +52,11 @@ bool takes_entries(int directory, const char* name) {
 
 }  // namespace
 
-int fstat(int file, struct stat* out) { return look(file, "", AT_EMPTY_PATH, path_of(file), out); }
+// fstat(2) does not know AT_FDCWD.
+int fstat(int file, struct stat* out) {
+  if (file < 0) return fail(EBADF);
+  return look(file, "", AT_EMPTY_PATH, path_of(file), out);
+}
 
 int fstatat(int directory, const char* name, struct stat* out, int flags) {
   return look(directory, name, flags, path_of(directory, name), out);
@@ -105,16 +109,18 @@ int renameat(int from_directory, const char* from, int directory, const char* to
 int renameatx_np(int from_directory, const char* from, int directory, const char* to,
                  unsigned flags) {
   if (is_fixed(from_directory, from) || is_fixed(directory, to)) return fail(EPERM);
-  const unsigned how = (flags & RENAME_SWAP) != 0   ? 2  // RENAME_EXCHANGE
-                       : (flags & RENAME_EXCL) != 0 ? 1  // RENAME_NOREPLACE
-                                                    : 0;
+  if (flags == 0) return ::renameat(from_directory, from, directory, to);
+  const unsigned how = (flags & RENAME_SWAP) != 0 ? 2 : 1;  // RENAME_EXCHANGE, RENAME_NOREPLACE
   const long result = syscall(SYS_renameat2, from_directory, from, directory, to, how);
-  if (result != 0 && how != 0 && errno == EINVAL) errno = ENOTSUP;
+  if (result != 0 && errno == EINVAL) errno = ENOTSUP;
   return static_cast<int>(result);
 }
 
 int fchmod(int file, mode_t mode) {
-  return is_locked(path_of(file)) ? fail(EPERM) : ::chmod(path_of(file).c_str(), mode);
+  if (is_locked(path_of(file))) return fail(EPERM);
+  return on_entry(
+      file, [&] { return ::fchmod(file, mode); },
+      [&](const char* path) { return ::chmod(path, mode); });
 }
 
 int fchown(int file, uid_t uid, gid_t gid) {
@@ -123,7 +129,9 @@ int fchown(int file, uid_t uid, gid_t gid) {
 
 int model_futimens(int file, const timespec* times) {
   if (is_locked(path_of(file))) return fail(EPERM);
-  return ::utimensat(AT_FDCWD, path_of(file).c_str(), times, 0);
+  return on_entry(
+      file, [&] { return ::futimens(file, times); },
+      [&](const char* path) { return ::utimensat(AT_FDCWD, path, times, 0); });
 }
 
 // chflags(2): flags of the super-user "normally may only be unset when the system is in single-user
@@ -147,11 +155,12 @@ int fchflags(int file, unsigned flags) {
 int model_clock_gettime(clockid_t clock, timespec* out) {
   const int result = ::clock_gettime(clock, out);
   if (result != 0 || clock != CLOCK_REALTIME) return result;
-  for (timespec stamps{}; stamps.tv_sec < out->tv_sec ||
-                          (stamps.tv_sec == out->tv_sec && stamps.tv_nsec <= out->tv_nsec);) {
+  constexpr timespec kPause{0, 500'000};
+  for (timespec stamps{};;) {
     ::clock_gettime(CLOCK_REALTIME_COARSE, &stamps);
+    if (std::pair(stamps.tv_sec, stamps.tv_nsec) > std::pair(out->tv_sec, out->tv_nsec)) return 0;
+    ::nanosleep(&kPause, nullptr);
   }
-  return 0;
 }
 
 // F_GETPATH and F_GETPATH_NOFIRMLINK of fcntl(2). There are no firmlinks here.

@@ -73,6 +73,16 @@ int as_owner(int file, Change change) {
   return again;
 }
 
+/**
+ * Calls by file descriptor, or by its name in /proc if it is one of a symlink or for searching. So
+ * tests that let calls of Linux fail meet the call that they expect.
+ */
+template <class ByFile, class ByName>
+int on_entry(int file, ByFile by_file, ByName by_name) {
+  const int result = by_file();
+  return result < 0 && errno == EBADF ? by_name(path_of(file).c_str()) : result;
+}
+
 inline uint32_t flags_of(const std::string& path) {
   const auto flags = get(path, kFlags);
   return flags ? static_cast<uint32_t>(std::stoul(*flags)) : 0;

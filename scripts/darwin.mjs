@@ -1,0 +1,61 @@
+// Runs the behaviour tests over the model of macOS: darwin.mjs [--quick | TEST…]
+//
+// Builds macOS's code with the model (test/darwin) into build/darwin-model. FASTCP_PREBUILD makes the tests load it, so
+// build/Release stays as it is. Without names all behaviour tests are run, but for those in test/darwin/left-out.ts;
+// --quick runs a few files, for CI. Prints the numbers, and the reasons of what is left out with the number of tests
+// of each.
+import { execFileSync, spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+const root = join(import.meta.dirname, '..');
+const bin = (name) => join(root, 'node_modules/.bin', name);
+const named = process.argv.slice(2).filter((word) => !word.startsWith('--'));
+/** In which copies, clones, names and attributes meet. */
+const quick = ['conflicts', 'kinds', 'links', 'preserve', 'sparse', 'verify'];
+const tests = process.argv.includes('--quick')
+  ? quick.map((name) => `test/behaviour/${name}.test.ts`)
+  : named.length > 0
+    ? named
+    : ['test/behaviour'];
+
+const where = ['--out', 'build/darwin-model/build'];
+for (const step of [
+  ['configure', ...where, '--CDFASTCP_DARWIN_MODEL=ON'],
+  ['compile', ...where, '--parallel', '2'],
+]) {
+  execFileSync(bin('cmake-js'), step, { cwd: root, stdio: ['ignore', 'ignore', 2] });
+}
+
+const results = join(root, 'build/darwin-model/results.json');
+const { status } = spawnSync(
+  bin('vitest'),
+  [
+    ...['run', '--config', 'test/darwin/vitest.config.ts', ...tests],
+    ...['--reporter=default', '--reporter=json', `--outputFile.json=${results}`],
+  ],
+  {
+    cwd: root,
+    stdio: ['ignore', 'inherit', 'inherit'],
+    env: {
+      ...process.env,
+      FASTCP_DARWIN_MODEL: '1',
+      FASTCP_PREBUILD: join(root, 'build/darwin-model'),
+    },
+  },
+);
+
+const run = JSON.parse(readFileSync(results, 'utf8'));
+const reasons = new Map();
+for (const { meta } of run.testResults.flatMap(({ assertionResults }) => assertionResults)) {
+  if (meta?.leftOut) reasons.set(meta.leftOut, (reasons.get(meta.leftOut) ?? 0) + 1);
+}
+const leftOut = [...reasons.values()].reduce((sum, count) => sum + count, 0);
+console.log(`Left out: ${leftOut}`);
+for (const [reason, count] of [...reasons].sort(([, a], [, b]) => b - a))
+  console.log(`  ${count}\t${reason}`);
+console.log(
+  `Over the model of macOS: ${run.numPassedTests} passed, ${run.numFailedTests} failed, ${leftOut} left out, ` +
+    `${run.numPendingTests - leftOut} skipped by themselves`,
+);
+process.exit(status ?? 1);

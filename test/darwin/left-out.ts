@@ -1,0 +1,71 @@
+// The behaviour tests that are not run over the model of macOS, each with its reason. A rule is a file of test/behaviour,
+// and which of its tests: all, if it says nothing more.
+
+type Rule = [file: string, tests?: RegExp];
+
+const reasons: Record<string, Rule[]> = {
+  'it sets and reads ACLs of Linux': [
+    ['preserve', /^random trees, everything preserved/],
+    ['preserve', /lists and attributes$/],
+    ['modes', /open to nobody else before it has its access list/],
+    ['permissions', /attributes change, and no mode is wider for others meanwhile/],
+  ],
+  'it lets a system call fail, or waits for one, that macOS’s code does not make in this case': [
+    ['atomic', /DEST does not keep its timestamps/],
+    ['races', /a small file changes just before the call that copies it/],
+    ['races', /names that wait for a copy that fails/],
+    ['races', /a copy that is to be read back/],
+    ['verify', /what is read back comes from the disk/],
+    ['conflicts', /what somebody else renames to names of a new directory/],
+    ['mirror', /an entry of (SRC|DEST) cannot be looked at/],
+    ['preserve', /an attribute for which DEST has no room/],
+    ['system-calls', /^(copy_file_range|ftruncate|fchmod|close|f?removexattr|FICLONE)/],
+    ['system-calls', /half of one small directory/],
+    ['preserve', /the first name cannot be copied/],
+  ],
+  'macOS’s code takes a file with enough blocks for one without holes': [
+    ['storage', /holes where blocks are preallocated/],
+  ],
+  'macOS’s code copies no devices': [
+    ['mirror', /a device, which an ordinary user may not create/],
+    ['special', /the same FIFO or device again/],
+    ['kinds', /> devices, by/],
+  ],
+  'macOS has neither bind mounts nor overlays': [
+    ['mirror', /stays where something is mounted/],
+    ['unchanged', /names that were exchanged in one call > (layers|a layer) of an overlay/],
+  ],
+  'all local file systems of Linux are volumes with clones and nanoseconds in the model': [
+    ['atomic', /fails where nothing can be reused/],
+    ['filesystems', /, reflink auto$/],
+    ['filesystems', /reflink always where there are no clones/],
+    ['unchanged', /where the file system counts seconds/],
+  ],
+  'the model copies to clone, which takes time and is not one step': [
+    ['faults', /it shrinks and grows back, 100663296 bytes/],
+    ['modes', /never wider than in the end/],
+    ['teardown', /in the middle of a large file/],
+    ['abort', /in the middle of a large file/],
+  ],
+  'macOS cannot open an entry without a permission for it (docs/macos.md)': [
+    ['modes', /umask 777 > of an ordinary user/],
+  ],
+  'it uses flags of Linux (chattr)': [['append-only']],
+  'it is about btrfs, which alone has snapshots on Linux': [
+    ['abort', /snapshot: rejects soon/],
+    ['early-directories', /where they are made early, and where not/],
+    ['snapshot'],
+    ['doctor', /can do, and leaves nothing|between two file systems/],
+    ['other-file-systems', /to ext2 > what doctor says/],
+  ],
+};
+
+const matches = ([file, tests]: Rule, path: string, name: string): boolean =>
+  path === `test/behaviour/${file}.test.ts` && (tests?.test(name) ?? true);
+
+/** Returns why a test, by its path and whole name, is not run; undefined if it is. */
+export function reasonToLeaveOut(path: string, name: string): string | undefined {
+  return Object.entries(reasons).find(([, list]) =>
+    list.some((rule) => matches(rule, path, name)),
+  )?.[0];
+}
