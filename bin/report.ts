@@ -3,15 +3,7 @@ import type { CopyEvent, CopyResult, EntryEvent } from '../lib/types.js';
 import type { Invocation, OutputOptions } from './args.js';
 import type { Progress } from './bar.js';
 import { errorText } from './error-text.js';
-import {
-  bytes,
-  count,
-  duration,
-  escapeControls,
-  number,
-  perSecond,
-  quoteName,
-} from './format.js';
+import { bytes, count, duration, escapeControls, number, perSecond, quoteName } from './format.js';
 import type { Output } from './output.js';
 
 /** Prints events and the result. Each promise resolves when the reader accepts more. */

@@ -134,22 +134,6 @@ int model_futimens(int file, const timespec* times) {
       [&](const char* path) { return ::utimensat(AT_FDCWD, path, times, 0); });
 }
 
-// chflags(2): flags of the super-user "normally may only be unset when the system is in single-user
-// mode".
-int fchflags(int file, unsigned flags) {
-  struct stat found;
-  if (fstat(file, &found) != 0) return -1;
-  const uint32_t set = flags & ~found.st_flags, cleared = found.st_flags & ~flags;
-  const bool is_root = geteuid() == 0;
-  if ((!is_root && geteuid() != found.st_uid) || (!is_root && (set & SF_SETTABLE) != 0) ||
-      (cleared & SF_SETTABLE) != 0) {
-    return fail(EPERM);
-  }
-  const std::string text = std::to_string(flags), path = path_of(file);
-  return as_owner(file,
-                  [&] { return setxattr(path.c_str(), kFlags, text.data(), text.size(), 0); });
-}
-
 // Timestamps of macOS are those of the clock. Linux's may be a few milliseconds older, so this waits
 // until they are not.
 int model_clock_gettime(clockid_t clock, timespec* out) {

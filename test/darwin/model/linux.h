@@ -25,7 +25,10 @@ inline constexpr const char* kAcl = "user.model.acl";
 inline constexpr const char* kNoClone = "user.model.noclone";
 inline constexpr const char* kUnflushed = "user.model.unflushed";
 
-/** Flags with which nothing of a file can be changed, or content only be appended. */
+/**
+ * chflags(2): flags with which nothing of a file can be changed, or content only be appended. Those of
+ * the super-user "normally may only be unset when the system is in single-user mode".
+ */
 inline constexpr uint32_t kLocks = UF_IMMUTABLE | UF_APPEND | SF_IMMUTABLE | SF_APPEND;
 
 inline std::string path_of(int file) {

@@ -48,18 +48,13 @@
 #define _FILESEC_REMOVE_ACL (reinterpret_cast<void*>(1))
 
 // chflags(2)
-#define UF_SETTABLE 0x0000ffff
-#define UF_NODUMP 0x00000001
 #define UF_IMMUTABLE 0x00000002
 #define UF_APPEND 0x00000004
 #define UF_COMPRESSED 0x00000020
 #define UF_TRACKED 0x00000040
-#define UF_HIDDEN 0x00008000
-#define SF_SETTABLE 0x3fff0000
 #define SF_IMMUTABLE 0x00020000
 #define SF_APPEND 0x00040000
 #define SF_NOUNLINK 0x00100000
-#define SF_DATALESS 0x40000000
 
 // clonefile(2), rename(2), statfs(2)
 #define CLONE_NOOWNERCOPY 0x0002
@@ -109,7 +104,6 @@ int renameatx_np(int from_directory, const char* from, int directory, const char
 int fchmod(int file, mode_t mode);
 int fchown(int file, uid_t uid, gid_t gid);
 int model_futimens(int file, const timespec* times);
-int fchflags(int file, unsigned flags);
 int fsync(int file);
 int fcntl(int file, int command, char* path);
 off_t lseek(int file, off_t offset, int whence);
