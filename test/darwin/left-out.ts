@@ -14,6 +14,7 @@ const reasons: Record<string, Rule[]> = {
     ['atomic', /DEST does not keep its timestamps/],
     ['races', /a small file changes just before the call that copies it/],
     ['races', /names that wait for a copy that fails/],
+    ['races', /never comes to rest is an error after four attempts/],
     ['races', /a copy that is to be read back/],
     ['verify', /what is read back comes from the disk/],
     ['conflicts', /what somebody else renames to names of a new directory/],
@@ -42,7 +43,7 @@ const reasons: Record<string, Rule[]> = {
     ['unchanged', /where the file system counts seconds/],
   ],
   'the model copies to clone, which takes time and is not one step': [
-    ['faults', /it shrinks and grows back, 100663296 bytes/],
+    ['faults', /the source changes while it is copied > .*, 100663296 bytes/],
     ['modes', /never wider than in the end/],
     ['teardown', /in the middle of a large file/],
     ['abort', /in the middle of a large file/],
