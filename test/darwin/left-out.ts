@@ -43,7 +43,7 @@ const reasons: Record<string, Rule[]> = {
     ['unchanged', /where the file system counts seconds/],
   ],
   'the model copies to clone, which takes time and is not one step': [
-    ['faults', /the source changes while it is copied > .*, 100663296 bytes/],
+    ['faults', /^the source changes while it is copied/],
     ['modes', /never wider than in the end/],
     ['teardown', /in the middle of a large file/],
     ['abort', /in the middle of a large file/],
