@@ -48,6 +48,11 @@ function usualBinary(root: string): string | undefined {
 }
 
 function failure(root: string, error: NodeJS.ErrnoException): Error {
+  if (error.code === 'ERR_DLOPEN_DISABLED') {
+    const message =
+      'fastcp cannot run: Node may not load addons. Allow them (--allow-addons with --permission), or leave out --no-addons.';
+    return Object.assign(new Error(message, { cause: error }), { code: 'ERR_FASTCP_NO_BINARY' });
+  }
   const found = prebuilds(root);
   const there = found.length > 0 ? found.join(', ') : 'none: it was installed without them';
   const broken = error.code === 'ERR_DLOPEN_FAILED';

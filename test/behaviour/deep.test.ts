@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { copyTree } from '../../lib/index.js';
-import { COMMAND, copyInChild, limited, run } from '../support/child.js';
+import { CHILD, COMMAND, copyInChild, limited, run } from '../support/child.js';
 import { deepSummary, differences } from '../support/compare.js';
 import { makeDeep, makeFiles } from '../support/trees.js';
 import { needTool, removeTree, workDirectory } from '../support/work.js';
@@ -98,6 +98,25 @@ test('a wide tree with few descriptors', async () => {
   expect(error).toBeUndefined();
   expect(result).toMatchObject({ files: 4000, directories: 1 + 200 + 600, errorCount: 0 });
   expect(differences(wide, dest)).toEqual([]);
+});
+
+test('60 copies at once with a filter, and few descriptors', async () => {
+  const src = join(work, 'small');
+  makeFiles(src, Object.fromEntries(Array.from({ length: 100 }, (_, i) => [`directory/${i}`, ''])));
+  // While their filter is asked, copies hold directories open and have no worker. Those that have one close them.
+  const code = `
+    const { copyTree } = require(process.argv[1]);
+    const [, , src, dest] = process.argv;
+    const filter = (_src, _dest, { path }) => new Promise((resolve) => setTimeout(resolve, 2, true));
+    Promise.all(Array.from({ length: 60 }, (_, i) => copyTree(src, dest + '/' + i, { filter }))).then((results) =>
+      console.log(results.reduce((sum, { files }) => sum + files, 0)));`;
+  const dest = join(work, 'small copies');
+  const { status, stdout, stderr } = await run([
+    ...[...limited(64), process.execPath, '-e', code, CHILD, src, dest],
+  ]);
+  expect(stderr).toBe('');
+  expect(stdout).toBe('6000\n');
+  expect(status).toBe(0);
 });
 
 test('large files with few descriptors', async () => {

@@ -14,7 +14,8 @@ test('all codes are listed', () => {
     .filter((name) => name.endsWith('.ts'))
     .map((name) => readFileSync(join(root, 'lib', name), 'utf8'));
   const known = new Set(sources.flatMap((text) => [...text.matchAll(code)].map(([, one]) => one)));
-  known.delete('ERR_DLOPEN_FAILED'); // Node's, and fastcp's cause for ERR_FASTCP_NO_BINARY
+  // Node's, and fastcp's causes for ERR_FASTCP_NO_BINARY.
+  for (const cause of ['ERR_DLOPEN_FAILED', 'ERR_DLOPEN_DISABLED']) known.delete(cause);
   const page = readFileSync(join(root, 'docs/errors.md'), 'utf8');
   const listed = new Set([...page.matchAll(/`([A-Z]+_[A-Z_]+)`/g)].map(([, one]) => one));
   listed.delete('UV_THREADPOOL_SIZE');

@@ -1,7 +1,9 @@
+import { spawnSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
 import { loadBinary } from '../../lib/engine/load-binary.js';
+import { CHILD } from '../support/child.js';
 import { workDirectory } from '../support/work.js';
 
 const work = workDirectory('load-binary');
@@ -46,6 +48,14 @@ test.each<[string, string[], string[]]>([
   expect(error.code).toBe('ERR_FASTCP_NO_BINARY');
   for (const text of said) expect(error.message).toContain(text);
   expect(error.cause).toBeInstanceOf(Error);
+});
+
+test('where no addon may be loaded', () => {
+  const code = `try { require(process.argv[1]); } catch ({ code, message, cause }) { console.log(code, message, cause.code); }`;
+  const { stdout } = spawnSync(process.execPath, ['--no-addons', '-e', code, CHILD], {
+    encoding: 'utf8',
+  });
+  expect(stdout).toMatch(/^ERR_FASTCP_NO_BINARY .*--allow-addons.* ERR_DLOPEN_DISABLED$/m);
 });
 
 test('one that is there', () => {

@@ -409,6 +409,9 @@ int64_t free_descriptors();
  */
 unsigned processor_count();
 
+/** Returns the same without quotas, and reads no file. */
+unsigned allowed_processors();
+
 /** The most workers that help while they wait for a device; a large number if none is known. */
 extern const unsigned most_waiting_workers;
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <utility>
 
 namespace fastcp {
@@ -9,14 +10,16 @@ namespace fastcp {
 using platform::Handle;
 using platform::Stat;
 
-std::atomic<int64_t> DirectoryTable::open_pairs_{0};
-
 namespace {
 
 bool is_same(const Handle& handle, const Stat& expected) {
   Stat found;
   return platform::stat_handle(handle, found) == 0 && found.dev == expected.dev &&
          found.ino == expected.ino;
+}
+
+int64_t now_ns() {
+  return std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
 /** Returns whether reopened handles are a directory's ends. `dst` is null if there is none. */
@@ -54,7 +57,7 @@ DirectoryUse Directory::create(DirectoryUse parent, std::string src_name, std::s
   directory->without_atime = directory->parent_->without_atime.load(std::memory_order_relaxed);
   pin.release();
   pin.directory_ = directory;
-  DirectoryTable::open_pairs_++;
+  DirectoryTable::process().open_pairs++;
   const std::lock_guard lock(table.mutex_);
   auto& siblings = directory->parent_->children_;
   siblings.splice(siblings.end(), directory->sibling_node_);
@@ -155,6 +158,21 @@ void DirectoryPin::release() {
 
 // --- DirectoryTable -----------------------------------------------------------------------------
 
+DirectoryTable::Process& DirectoryTable::process() {
+  static Process& one = *new Process;  // never deleted: workers may outlive the end of main()
+  return one;
+}
+
+DirectoryTable::DirectoryTable(DirectoryOwner& owner) : owner_(owner) {
+  const std::lock_guard lock(process().mutex);
+  process().tables.push_back(this);
+}
+
+DirectoryTable::~DirectoryTable() {
+  const std::lock_guard lock(process().mutex);
+  std::erase(process().tables, this);
+}
+
 bool DirectoryTable::close_one_locked(Closing& closing) {
   closing.reserve(closing.size() + 2);
   // A directory that was used since the last search gets a second chance, so twice around at most.
@@ -166,7 +184,7 @@ bool DirectoryTable::close_one_locked(Closing& closing) {
       directory.open_node_.splice(directory.open_node_.begin(), open_, directory.open_at_);
       closing.push_back(std::move(directory.src_));
       closing.push_back(std::move(directory.dst_));
-      open_pairs_--;
+      process().open_pairs--;
       return true;
     }
     open_.splice(open_.end(), open_, open_.begin());
@@ -175,29 +193,41 @@ bool DirectoryTable::close_one_locked(Closing& closing) {
 }
 
 void DirectoryTable::make_room() {
-  if (open_pairs_ < budget_) return;
-  Closing closing;
-  const std::lock_guard lock(mutex_);
-  while (open_pairs_ >= budget_ && close_one_locked(closing)) {
+  while (process().open_pairs >= budget_ && close_one()) {
   }
 }
 
 bool DirectoryTable::close_one() {
-  Closing closing;
-  const std::lock_guard lock(mutex_);
-  return close_one_locked(closing);
+  Closing closing;  // closed after the locks are released
+  {
+    const std::lock_guard lock(mutex_);
+    if (close_one_locked(closing)) return true;
+  }
+  const std::lock_guard lock(process().mutex);
+  return std::ranges::any_of(process().tables, [&](DirectoryTable* table) {
+    const std::lock_guard own(table->mutex_);
+    return table->close_one_locked(closing);
+  });
 }
+
+bool DirectoryTable::is_hopeless() {
+  // After one full timeout, fail fast for 10 s. A second per entry would make a tree last for ever.
+  constexpr int64_t kPause = 10'000'000'000;  // ns
+  return now_ns() - process().waited_in_vain < kPause;
+}
+
+void DirectoryTable::give_up() { process().waited_in_vain = now_ns(); }
 
 /** Finishes every reopening. Other directories may have to be closed for it. */
 void DirectoryTable::install_locked(Directory& directory, Handle src, Handle dst, Closing& closing,
                                     DirectoryPin& out) {
   directory.src_ = std::move(src);
   directory.dst_ = std::move(dst);
-  open_pairs_++;
+  process().open_pairs++;
   open_.splice(open_.end(), directory.open_node_);
   directory.pins_.store(1, std::memory_order_release);
   out.directory_ = &directory;
-  while (open_pairs_ > budget_ && close_one_locked(closing)) {
+  while (process().open_pairs > budget_ && close_one_locked(closing)) {
   }
 }
 
@@ -361,7 +391,7 @@ void DirectoryTable::forget(Directory* directory) {
                                       directory->among_siblings_);
       if (directory->is_open()) {
         directory->open_node_.splice(directory->open_node_.begin(), open_, directory->open_at_);
-        open_pairs_--;
+        process().open_pairs--;
       }
     }
     delete directory;

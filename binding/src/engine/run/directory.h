@@ -101,7 +101,10 @@ class DirectoryOwner {
 /** The open directories of one copy. All workers of the copy share it. */
 class DirectoryTable {
  public:
-  explicit DirectoryTable(DirectoryOwner& owner) : owner_(owner) {}
+  explicit DirectoryTable(DirectoryOwner& owner);
+  ~DirectoryTable();
+  DirectoryTable(const DirectoryTable&) = delete;
+  DirectoryTable& operator=(const DirectoryTable&) = delete;
 
   /** Sets how many pairs of ends may be open. Other copies in the process count as well. */
   void set_budget(int64_t pairs) { budget_ = pairs; }
@@ -110,10 +113,16 @@ class DirectoryTable {
   void make_room();
 
   /**
-   * Closes one directory, for a caller that found no free file descriptor. Returns false if it found
+   * Closes one directory, for a caller that found no free file descriptor: of this copy, or of
+   * another copy in the process, whose tasks may be waiting for a worker. Returns false if it found
    * none to close.
    */
   bool close_one();
+
+  /** Returns whether this thread should give up, because a wait for a descriptor was in vain lately. */
+  [[nodiscard]] static bool is_hopeless();
+  /** Tells all copies of the process that a wait was in vain. */
+  static void give_up();
 
  private:
   friend class Directory;
@@ -127,6 +136,16 @@ class DirectoryTable {
     const Directory* directory;
     bool has_dst;
   };
+
+  /** What all copies of the process share: one of the addon's two globals. */
+  struct Process {
+    std::atomic<int64_t> open_pairs{0};
+    // ns of the steady clock: when a worker last waited for a descriptor, and got none
+    std::atomic<int64_t> waited_in_vain{INT64_MIN / 2};
+    std::mutex mutex;  // guards tables; a table's mutex_ may be locked after it
+    std::vector<DirectoryTable*> tables;
+  };
+  static Process& process();
 
   static constexpr int kMadeMeanwhile = 1;
 
@@ -146,13 +165,10 @@ class DirectoryTable {
 
   DirectoryOwner& owner_;
   // Guards open_ and, for every directory, has_dst_, children_ and whether its handles are open.
-  // Lock order: a directory's opening_ or changing first, then mutex_. Never the other way round.
+  // Lock order: a directory's opening_ or changing, or Process::mutex, first, then mutex_. Never the other way round.
   std::mutex mutex_;
   std::list<Directory*> open_;  // open, the first candidate for closing first; not the base
   int64_t budget_ = 16;
-
-  /** Pairs that all copies of the process have open: one of the addon's two globals. */
-  static std::atomic<int64_t> open_pairs_;
 };
 
 /**

@@ -106,12 +106,10 @@ void Worker::note(const Directory& directory, Names names, Action action, platfo
 bool Worker::may_retry(int error, int tries) {
   constexpr int kTries = 1000;  // about a second
   if ((error != -EMFILE && error != -ENFILE) || engine.stopped()) return false;
-  // After one full timeout, fail fast for 10 s. A second per entry would make a tree last for ever.
-  constexpr auto kPause = std::chrono::seconds(10);
-  const Clock::time_point now = Clock::now();
-  if (tries == kTries) engine.waited_in_vain = now;
-  if (now - engine.waited_in_vain.load() < kPause) return false;
-  if (!engine.directories.close_one()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  if (tries < kTries && engine.directories.close_one()) return true;
+  if (tries >= kTries) DirectoryTable::give_up();
+  if (DirectoryTable::is_hopeless()) return false;
+  std::this_thread::sleep_for(std::chrono::milliseconds(1));
   return true;
 }
 

@@ -19,7 +19,6 @@
 #include <memory>
 #include <mutex>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -228,8 +227,6 @@ class Engine : private DirectoryOwner {
    */
   DirectorySet targets, sources;
   HardLinks hard_links{stack, options.traversal.dereference};
-  /** The last time that a worker waited a second for a free file descriptor, and got none. */
-  std::atomic<Clock::time_point> waited_in_vain{Clock::time_point{} - std::chrono::hours(1)};
   /** platform::attribute_view(), if the copy preserves attributes. */
   const uint32_t attribute_view;
   /** An xattr, ACL or capability could not be preserved. */
@@ -260,9 +257,9 @@ class Engine : private DirectoryOwner {
   // device.
   std::atomic<uint64_t> wall_ns_{0}, cpu_ns_{0}, blocks_read_{0};
   uint64_t seen_wall_ns_ = 0, seen_cpu_ns_ = 0, seen_blocks_ = 0;  // at its last call
-  // All of the machine's at first. Quotas are in files, whose reading takes as long as copying ten
-  // small ones: a worker that has worked for a while does that.
-  std::atomic<unsigned> cores_{std::max(1U, std::thread::hardware_concurrency())};
+  // Without quotas at first: these are in files, whose reading takes as long as copying ten small
+  // ones. A worker that has worked for a while does that.
+  std::atomic<unsigned> cores_{platform::allowed_processors()};
   std::atomic_flag knows_quota_{};
   std::mutex devices_mutex_;  // guards routes_
   std::vector<std::unique_ptr<Route>> routes_;

@@ -321,6 +321,8 @@ unsigned processor_count() {
   return static_cast<unsigned>(std::clamp(sysconf(_SC_NPROCESSORS_ONLN), 1L, kCached));
 }
 
+unsigned allowed_processors() { return processor_count(); }
+
 const unsigned most_waiting_workers = 4;
 
 }  // namespace fastcp::platform

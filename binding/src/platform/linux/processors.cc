@@ -15,22 +15,6 @@
 namespace fastcp::platform {
 namespace {
 
-unsigned allowed_processors() {
-  // The kernel returns EINVAL if its own set has more bits than this one.
-  constexpr int kMost = 1 << 20;
-  for (int bits = 1024; bits <= kMost; bits *= 2) {
-    const size_t size = CPU_ALLOC_SIZE(bits);
-    const std::unique_ptr<cpu_set_t, void (*)(cpu_set_t*)> set(
-        CPU_ALLOC(bits), [](cpu_set_t* allocated) { CPU_FREE(allocated); });
-    if (!set) break;
-    if (sched_getaffinity(0, size, set.get()) == 0) {
-      return static_cast<unsigned>(std::max(1, CPU_COUNT_S(size, set.get())));
-    }
-    if (errno != EINVAL) break;
-  }
-  return 1;
-}
-
 /** Returns the text of a small file; empty if there is none. */
 std::string read_file(const std::string& path) {
   const std::unique_ptr<FILE, int (*)(FILE*)> file(std::fopen(path.c_str(), "re"), std::fclose);
@@ -83,6 +67,22 @@ double group_quota(const std::string& root) {
 }
 
 }  // namespace
+
+unsigned allowed_processors() {
+  // The kernel returns EINVAL if its own set has more bits than this one.
+  constexpr int kMost = 1 << 20;
+  for (int bits = 1024; bits <= kMost; bits *= 2) {
+    const size_t size = CPU_ALLOC_SIZE(bits);
+    const std::unique_ptr<cpu_set_t, void (*)(cpu_set_t*)> set(
+        CPU_ALLOC(bits), [](cpu_set_t* allocated) { CPU_FREE(allocated); });
+    if (!set) break;
+    if (sched_getaffinity(0, size, set.get()) == 0) {
+      return static_cast<unsigned>(std::max(1, CPU_COUNT_S(size, set.get())));
+    }
+    if (errno != EINVAL) break;
+  }
+  return 1;
+}
 
 unsigned count_processors(const std::string& root) {
   const unsigned allowed = allowed_processors();

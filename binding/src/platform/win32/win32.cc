@@ -329,6 +329,8 @@ unsigned processor_count() {
   return std::max(1U, static_cast<unsigned>(std::popcount(uint64_t{process})));
 }
 
+unsigned allowed_processors() { return processor_count(); }
+
 const unsigned most_waiting_workers = UINT_MAX;
 
 std::string environment(const char* name) {
