@@ -93,7 +93,7 @@ export function all<T>(walks: (() => Steps<T>)[]): Steps<T[]> {
  */
 export function ahead(walks: Steps<unknown>[]): Steps<void> {
   const begin = async (looks: Looks): Promise<void> => {
-    for (const walk of walks) run(walk, looks).catch(() => {}); // who needs it gets the error
+    for (const walk of walks) run(walk, looks).catch(() => {}); // a later look at it gets the error
   };
   return step(begin, () => {});
 }

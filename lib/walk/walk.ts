@@ -89,7 +89,7 @@ export function* findRoots(request: Request): Steps<Walk> {
 }
 
 /** Begins the looks that a copy of one SRC to a DEST that is not there needs. */
-export function lookAhead(source: Buffer, dest: Buffer, dereference: boolean): Steps<void> {
+function lookAhead(source: Buffer, dest: Buffer, dereference: boolean): Steps<void> {
   const at = trimSlashes(dest);
   const above = directoryOf(at);
   const looks = [stat(source, endsInSlash(source) || dereference), stat(at, false), stat(at, true)];

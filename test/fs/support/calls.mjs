@@ -7,6 +7,12 @@ import path from 'node:path';
 const [, , base, module] = process.argv;
 const impl = await import(module);
 let n = 0;
+
+function linkAndFile(d) {
+  fs.symlinkSync('x', `${d}/a`);
+  fs.writeFileSync(`${d}/b`, 'y');
+}
+
 const cases = {
   'dir onto file': [
     (d) => {
@@ -115,24 +121,8 @@ const cases = {
     'b',
     { recursive: true },
   ],
-  'link onto file': [
-    (d) => {
-      fs.symlinkSync('x', `${d}/a`);
-      fs.writeFileSync(`${d}/b`, 'y');
-    },
-    'a',
-    'b',
-    {},
-  ],
-  'link onto file, verbatim': [
-    (d) => {
-      fs.symlinkSync('x', `${d}/a`);
-      fs.writeFileSync(`${d}/b`, 'y');
-    },
-    'a',
-    'b',
-    { verbatimSymlinks: true },
-  ],
+  'link onto file': [linkAndFile, 'a', 'b', {}],
+  'link onto file, verbatim': [linkAndFile, 'a', 'b', { verbatimSymlinks: true }],
   'link to a directory above, verbatim': [
     (d) => {
       fs.mkdirSync(`${d}/t/u`, { recursive: true });
@@ -154,15 +144,7 @@ const cases = {
     'b',
     { recursive: true },
   ],
-  'link onto file no force': [
-    (d) => {
-      fs.symlinkSync('x', `${d}/a`);
-      fs.writeFileSync(`${d}/b`, 'y');
-    },
-    'a',
-    'b',
-    { force: false },
-  ],
+  'link onto file no force': [linkAndFile, 'a', 'b', { force: false }],
   'link dangling again': [
     (d) => {
       fs.symlinkSync('x', `${d}/a`);

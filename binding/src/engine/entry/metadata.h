@@ -17,7 +17,8 @@ class OpenFile;
 
 /**
  * Returns the mode of the copy of `src`. It is the same mode, but setuid needs the same owner and
- * setgid the same group. Otherwise the copy would grant privileges.
+ * setgid the same group. Otherwise the copy would grant privileges. With Preserve::as_node a
+ * directory keeps both: they grant none there.
  */
 uint32_t final_mode(const Preserve& keep, const platform::Stat& src, const platform::Stat& dst);
 
