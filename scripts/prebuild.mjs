@@ -3,11 +3,13 @@
 //
 //   prebuild.mjs [--if-stale] [--ci | TARGET…]     all of targets.mjs, those with `ci`, or what is named
 //
-// Needs cmake, make or ninja, g++ (cmake-js insists), and Python 3 with venv for the check of the binaries.
+// Fetches what the machine lacks of CMake, a build tool and a g++ (cmake-js looks for one). The check of the binaries
+// needs Python 3 with venv.
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { addMissingTools } from './build-tools.mjs';
 import { checkBinary } from './check-binary.mjs';
 import { targets } from './targets.mjs';
 import { program } from './wheels.mjs';
@@ -22,6 +24,7 @@ if (unknown) {
   fail(`unknown target ${unknown}; there is ${targets.map(({ name }) => name).join(', ')}`);
 }
 
+await addMissingTools();
 const zigPath = await program('ziglang');
 for (const target of targets) {
   if (values.ci && !target.ci) continue;

@@ -12,7 +12,7 @@ import { dirname, join } from 'node:path';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { compareTrees, copyTree } from '../../lib/index.js';
 import { COMMAND } from '../support/child.js';
-import { makeFiles, makeZoo } from '../support/trees.js';
+import { makeFiles, makeSocket, makeZoo } from '../support/trees.js';
 import { asUser, needUser } from '../support/user.js';
 import { needRoot, workDirectory } from '../support/work.js';
 
@@ -228,11 +228,6 @@ describe('hard links', () => {
 });
 
 test('sockets differ from what is none, and from nothing', async () => {
-  const makeSocket = (path: string): void =>
-    void execFileSync('python3', [
-      ...['-c', 'import os, stat, sys; os.mknod(sys.argv[1], stat.S_IFSOCK)'],
-      path,
-    ]);
   makeSocket(join(a, 'socket'));
   expect(await compare()).toEqual(['onlyInA socket /socket']);
   makeFiles(b, { socket: '' });

@@ -17,7 +17,7 @@ import { copyTree } from '../../lib/index.js';
 import { copyInChild } from '../support/child.js';
 import { differences } from '../support/compare.js';
 import { whileMounted } from '../support/filesystems.js';
-import { makeFiles } from '../support/trees.js';
+import { makeFiles, makeSocket } from '../support/trees.js';
 import { asUser, needUser } from '../support/user.js';
 import { needRoot, skip, workDirectory } from '../support/work.js';
 
@@ -117,7 +117,8 @@ describe('FIFOs, devices, sockets', () => {
   });
 
   test('a socket is left out, with a warning', async () => {
-    make(`mkdir src; python3 -c 'import os, stat; os.mknod("src/socket", stat.S_IFSOCK | 0o600)'`);
+    make('mkdir src');
+    makeSocket(join(src, 'socket'));
     const result = await copyTree(src, dest);
     expect(result).toMatchObject({ scanned: 2, skipped: 1, special: 0, warningCount: 1 });
     const path = join(src, 'socket');
@@ -176,7 +177,7 @@ describe('SRC is', () => {
   });
 
   test('a socket', async () => {
-    make(`python3 -c 'import os, stat; os.mknod("src", stat.S_IFSOCK | 0o600)'`);
+    makeSocket(src);
     await expect(copyTree(src, dest)).rejects.toMatchObject({ code: 'ERR_FS_CP_SOCKET' });
     expect(readdirSync(at)).toEqual(['src']);
   });

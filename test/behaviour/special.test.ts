@@ -15,7 +15,7 @@ import * as fs from '../../lib/fs.js';
 import { compareTrees, copyTree } from '../../lib/index.js';
 import type { CopyOptions } from '../../lib/types.js';
 import { COMMAND } from '../support/child.js';
-import { makeFiles } from '../support/trees.js';
+import { makeFiles, makeSocket } from '../support/trees.js';
 import { needRoot, workDirectory } from '../support/work.js';
 
 // FIFOs, devices and sockets in DEST, and names of descriptors.
@@ -34,12 +34,7 @@ beforeEach(() => {
 
 const makers: Record<string, (path: string) => void> = {
   fifo: (path) => execFileSync('mkfifo', [path]),
-  socket: (path) =>
-    execFileSync('python3', [
-      '-c',
-      `import os, stat, sys; os.mknod(sys.argv[1], stat.S_IFSOCK | 0o600)`,
-      path,
-    ]),
+  socket: (path) => makeSocket(path),
   device: (path) => execFileSync('mknod', [path, 'c', '1', '3']),
 };
 const identity = (path: string) => {

@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
+import { addMissingCompiler } from '../../scripts/build-tools.mjs';
 import { cacheDirectory } from '../../scripts/cache.mjs';
 import { hasTool, isRoot } from './work.js';
 
@@ -17,6 +18,7 @@ const tools: Record<string, string> = {
   'man-db': 'man',
   mandoc: 'mandoc',
   'ntfs-3g': 'ntfs-3g',
+  python3: 'python3',
   rsync: 'rsync',
   'squashfs-tools': 'mksquashfs',
   strace: 'strace',
@@ -29,8 +31,11 @@ const tools: Record<string, string> = {
   zsh: 'zsh',
 };
 
-/** Lists once, before all tests, the tools that this machine lacks. Each skipped test also names its own. */
-export default function setup(): void {
+/**
+ * Lists once, before all tests, the tools that this machine lacks. Each skipped test also names its own. Zig, which has
+ * compiled the addon then, stands in for a C compiler.
+ */
+export default async function setup(): Promise<void> {
   // Vitest calls this for each project of vitest.config.ts.
   if (process.platform !== 'linux' || process.env.FASTCP_TOOLS_TOLD) return;
   process.env.FASTCP_TOOLS_TOLD = '1';
@@ -41,6 +46,7 @@ export default function setup(): void {
     !existsSync(join(cacheDirectory, 'installers/installed.json')) &&
       'Node 22, 24 and 26 (node scripts/install.mjs test/package/installers)',
   ].filter(Boolean);
+  await addMissingCompiler().catch(() => {}); // without a network
   if (missing.length > 0)
     console.warn(`Some tests are skipped here. They need:\n  ${missing.join('\n  ')}`);
 }

@@ -1,4 +1,4 @@
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import {
   chmodSync,
@@ -11,7 +11,7 @@ import {
   writeFileSync,
   writeSync,
 } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { isDarwinModel, isRoot } from './work.js';
 
 const KiB = 1024;
@@ -106,21 +106,30 @@ function makeLinks(root: string): void {
   link(Buffer.from([0xff, 0x20, 0xfe]), 'not UTF-8');
 }
 
-const special = `
-import os, stat, sys
-os.chdir(sys.argv[1])
-os.mkfifo('fifo')
-os.mknod('socket', stat.S_IFSOCK | 0o644)
-if len(sys.argv) > 2:
-    os.mknod('null', stat.S_IFCHR | 0o666, os.makedev(1, 3))
-    os.mknod('block', stat.S_IFBLK | 0o660, os.makedev(7, 200))
-`;
+/** Node removes the sockets of its servers, but not if it is killed. */
+const listen =
+  'require("net").createServer().listen(process.argv[1], () => process.kill(process.pid, "SIGKILL"))';
+
+/** The same as makeSocket(), for a shell. */
+export const makeSocketCommand = (name: string): string =>
+  `"${process.execPath}" -e '${listen}' ${name} || chmod 600 ${name}`;
+
+/** Makes a socket that nobody listens on. */
+export function makeSocket(path: string, mode = 0o600): void {
+  // By its name alone, since the path of a socket has at most 107 bytes.
+  spawnSync(process.execPath, ['-e', listen, basename(path)], { cwd: dirname(path) });
+  chmodSync(path, mode);
+}
 
 function makeSpecial(root: string, device: boolean): void {
-  mkdirSync(join(root, 'special'));
-  const args = ['-c', special, join(root, 'special')];
-  execFileSync('python3', device ? [...args, 'device'] : args);
-  chmodSync(join(root, 'special/fifo'), 0o620);
+  const at = join(root, 'special');
+  mkdirSync(at);
+  execFileSync('mkfifo', [join(at, 'fifo')]);
+  chmodSync(join(at, 'fifo'), 0o620);
+  makeSocket(join(at, 'socket'), 0o644);
+  if (!device) return;
+  execFileSync('mknod', ['-m', '666', join(at, 'null'), 'c', '1', '3']);
+  execFileSync('mknod', ['-m', '660', join(at, 'block'), 'b', '7', '200']);
 }
 
 const fileModes = [0o000, 0o200, 0o111, 0o400, 0o444, 0o555, 0o600, 0o640, 0o755, 0o777];

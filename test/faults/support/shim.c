@@ -203,6 +203,15 @@ PIECE(copy_file_range, to, (int from, off64_t *from_at, int to, off64_t *to_at, 
 WHOLE(int, fstat64, fd, NULL, (int fd, struct stat64 *out), (fd, out))
 WHOLE(int, fstatat64, fd, name, (int fd, const char *restrict name, struct stat64 *restrict out, int flags),
       (fd, name, out, flags))
+/* Their names before glibc 2.33, which the binaries of the package call. */
+int __fxstat64(int version, int fd, struct stat64 *out) {
+  (void)version;
+  return fstat64(fd, out);
+}
+int __fxstatat64(int version, int fd, const char *name, struct stat64 *out, int flags) {
+  (void)version;
+  return fstatat64(fd, name, out, flags);
+}
 WHOLE(int, statx, fd, name,
       (int fd, const char *restrict name, int flags, unsigned mask, struct statx *restrict out),
       (fd, name, flags, mask, out))
