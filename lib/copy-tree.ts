@@ -79,7 +79,8 @@ export async function run(
     return result;
   } catch (error) {
     report.end();
-    if (error instanceof CopyError) {
+    // An error with a result is that of another copy, which the filter has thrown, or was reported.
+    if (error instanceof CopyError && !error.result) {
       report.failOnce(error);
       withResult(error, report.result);
     }

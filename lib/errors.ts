@@ -139,6 +139,10 @@ const kindRefusals: Record<string, Refusal | undefined> = {
     'ERR_FASTCP_DEST_CHANGED',
     'somebody replaced the entry of the destination while it was copied',
   ],
+  moved: [
+    'ERR_FASTCP_DEST_CHANGED',
+    'somebody renamed, replaced or removed the directory of the destination while it was filled',
+  ],
   'append-only': [
     'ERR_FASTCP_APPEND_ONLY',
     'the directory is append-only, so nothing in it can be replaced',

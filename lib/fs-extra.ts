@@ -2,7 +2,7 @@
  * `fastcp/fs-extra`: copy and copySync of fs-extra 11, with fastcp's engine. Signatures, options and messages are
  * fs-extra's. docs/fs-extra.md lists the differences.
  */
-import { type Call, callBack, checkCall, copyLike, copyLikeNow } from './node-cp/copy.js';
+import { type Call, callBack, checkCall, copyByRules, copyByRulesNow } from './node-cp/copy.js';
 import { fsExtraError } from './node-cp/errors.js';
 import type { Rules } from './node-cp/request.js';
 import type { PathLike } from './types.js';
@@ -56,23 +56,14 @@ export function copySync(
   dest: PathLike,
   options?: CopyOptionsSync | CopyFilterSync,
 ): void {
-  const call = callOf(src, dest, options);
-  try {
-    copyLikeNow(call);
-  } catch (error) {
-    throw fsExtraError(error, call.base);
-  }
+  copyByRulesNow(callOf(src, dest, options), fsExtraError);
 }
 
 export default { copy, copySync };
 
 async function copyAll([src, dest, options]: unknown[]): Promise<void> {
   const call = callOf(src as PathLike, dest as PathLike, options as CopyOptions | CopyFilterSync);
-  try {
-    await copyLike(call);
-  } catch (error) {
-    throw fsExtraError(error, call.base);
-  }
+  await copyByRules(call, fsExtraError);
 }
 
 /** fs-extra checks no types of options: truthy values are set. */

@@ -3,7 +3,7 @@
  * are Node's. docs/fs.md lists the differences.
  */
 import type { CopyOptions, CopySyncOptions } from 'node:fs';
-import { type Call, callBack, checkCall, copyLike, copyLikeNow } from './node-cp/copy.js';
+import { type Call, callBack, checkCall, copyByRules, copyByRulesNow } from './node-cp/copy.js';
 import { nodeError } from './node-cp/errors.js';
 import { checkCallback, checkOptions, rulesOf } from './node-cp/options.js';
 import type { PathLike } from './types.js';
@@ -28,23 +28,18 @@ export function cp(
 ): void {
   const [given, done] = typeof options === 'function' ? [undefined, options] : [options, callback];
   checkCallback(done);
-  callBack(copy(callOf(source, destination, given)), done);
+  callBack(copyByRules(callOf(source, destination, given), nodeError), done);
 }
 
 /** fs.cpSync(): copies on the calling thread, and calls `filter` there. `filter` must not return a promise. */
 export function cpSync(source: PathLike, destination: PathLike, options?: CopySyncOptions): void {
-  const call = callOf(source, destination, options);
-  try {
-    copyLikeNow(call);
-  } catch (error) {
-    throw nodeError(error, 'sync', call);
-  }
+  copyByRulesNow(callOf(source, destination, options), nodeError);
 }
 
 export const promises = {
   /** fs.promises.cp() */
   async cp(source: PathLike, destination: PathLike, options?: CopyOptions): Promise<void> {
-    await copy(callOf(source, destination, options));
+    await copyByRules(callOf(source, destination, options), nodeError);
   },
 };
 
@@ -53,12 +48,4 @@ export default { cp, cpSync, promises };
 function callOf(source: PathLike, destination: PathLike, given: unknown): Call {
   const options = checkOptions(given);
   return checkCall(source, destination, rulesOf(options), options.filter?.bind(options));
-}
-
-async function copy(call: Call): Promise<void> {
-  try {
-    await copyLike(call);
-  } catch (error) {
-    throw nodeError(error, 'async', call);
-  }
 }

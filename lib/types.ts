@@ -319,7 +319,8 @@ export interface CopyResult extends CopyCounters {
  * - `ERR_FASTCP_DEST_IS_LINK`: `atomic`: DEST is a symlink.
  * - `ERR_FASTCP_DEST_IS_SPECIAL`: The destination is a FIFO, a socket or a device, which fastcp does not
  *   replace.
- * - `ERR_FASTCP_DEST_CHANGED`: Another process replaced the entry of DEST during the copy.
+ * - `ERR_FASTCP_DEST_CHANGED`: Another process replaced the entry of DEST during the copy, or renamed, replaced or removed
+ *   a directory of DEST.
  * - `ERR_FASTCP_SOURCE_CHANGED`: The source changed while it was copied.
  * - `ERR_FASTCP_SOURCE_IS_STREAM`: SRC is a file descriptor that is open on a pipe, a socket or a device.
  * - `ERR_FASTCP_NAME_COLLISION`: Two names of SRC are one name in DEST, which ignores case or normalizes.

@@ -1,12 +1,13 @@
-/** Runs a copy with the rules of fs.cp or of fs-extra. Throws fastcp's errors, which the callers convert. */
+/** Runs a copy with the rules of fs.cp or of fs-extra. */
 import { fileURLToPath } from 'node:url';
+import { isPromise } from 'node:util/types';
 import { run as runCopy, runNow as runCopyNow } from '../copy-tree.js';
 import { EventQueue } from '../engine/events.js';
 import { Report } from '../engine/result.js';
-import { invalid, invalidType } from '../errors.js';
+import { CopyError, invalid, invalidType } from '../errors.js';
 import type { Request } from '../request/options.js';
 import type { PathLike } from '../types.js';
-import { run, runNow, type Steps, step } from '../walk/steps.js';
+import { forget, run, runNow, type Steps, step } from '../walk/steps.js';
 import {
   checkBeginning,
   checkEntries,
@@ -57,15 +58,54 @@ function named(path: PathLike, name: string): PathLike {
   return path.length === 0 ? '' : Buffer.from(path);
 }
 
-export async function copyLike(call: Call): Promise<void> {
-  const request = await run(prepare(call));
-  if (request) await runCopy(request, new EventQueue(), new Report(request.warnings));
+/** The forms of a call. Node's errors differ. */
+export type Form = 'async' | 'sync';
+type Convert = (error: CopyError, form: Form, call: Call) => Error;
+
+/** Throws what `convert` makes of an error of the copy, or the same value that the filter threw. */
+export async function copyByRules(call: Call, convert: Convert): Promise<void> {
+  try {
+    const filter = call.filter && wrapping(call.filter);
+    const request = await run(prepare({ ...call, filter }));
+    if (request) await runCopy(request, new EventQueue(), new Report(request.warnings));
+  } catch (error) {
+    throw converted(error, 'async', call, convert);
+  }
 }
 
-/** Does the same as copyLike(), on the calling thread. The filter must not return a promise. */
-export function copyLikeNow(call: Call): void {
-  const request = runNow(prepare({ ...call, filter: call.filter && synchronous(call.filter) }));
-  if (request) runCopyNow(request);
+/** Does the same as copyByRules(), on the calling thread. The filter must not return a promise. */
+export function copyByRulesNow(call: Call, convert: Convert): void {
+  try {
+    const filter = call.filter && wrapping(synchronous(call.filter));
+    const request = runNow(prepare({ ...call, filter }));
+    if (request) runCopyNow(request);
+  } catch (error) {
+    throw converted(error, 'sync', call, convert);
+  }
+}
+
+/** A value that a filter threw. It may be the error of another copy, and is no error of this one. */
+class Thrown {
+  constructor(readonly value: unknown) {}
+}
+
+function wrapping(filter: PathFilter): PathFilter {
+  const wrap = (thrown: unknown): never => {
+    throw new Thrown(thrown);
+  };
+  return (src, dest) => {
+    try {
+      const answer = filter(src, dest);
+      return isPromise(answer) ? answer.catch(wrap) : answer;
+    } catch (thrown) {
+      return wrap(thrown);
+    }
+  };
+}
+
+function converted(error: unknown, form: Form, call: Call, convert: Convert): unknown {
+  if (error instanceof Thrown) return error.value;
+  return error instanceof CopyError ? convert(error, form, call) : error;
 }
 
 /** Returns undefined if the filter refuses SRC. fs.cp asks it before it looks at SRC, fs-extra afterwards. */
@@ -88,6 +128,7 @@ function* prepare({
   if (isEmpty) return yield* refuseEmptyPath(request, pathText(src), pathText(dest), rules);
   const found = yield* checkEntries(request, rules);
   if (!asksFirst && !(yield* isIncluded())) return undefined;
+  yield* forget();
   yield* checkBeginning(request, found, rules);
   if (filter) request.filter = filterBelow(filter, src, dest);
   return request;

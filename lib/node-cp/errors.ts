@@ -3,8 +3,8 @@ import { lstatSync, readlinkSync } from 'node:fs';
 import { constants } from 'node:os';
 import path from 'node:path';
 import { getSystemErrorMap } from 'node:util';
-import { CopyError, codeInStack, reasons } from '../errors.js';
-import type { Call } from './copy.js';
+import { type CopyError, codeInStack, reasons } from '../errors.js';
+import type { Call, Form } from './copy.js';
 
 /** Returns the target of a symlink as the message has it. */
 type TargetOf = (symlink: string) => string;
@@ -146,12 +146,8 @@ class SystemError extends Error {
 }
 Object.defineProperty(SystemError.prototype, 'name', { value: 'SystemError' });
 
-/**
- * Converts an error to that of fs.cp and fs.promises.cp, or of fs.cpSync. A value that a filter threw stays as it is.
- * Relative paths in it are those of the call's working directory.
- */
-export function nodeError(error: unknown, form: 'async' | 'sync', { base, rules }: Call): unknown {
-  if (!(error instanceof CopyError)) return error;
+/** Converts an error to that of fs.cp and fs.promises.cp, or of fs.cpSync. Relative paths in it are below `base`. */
+export function nodeError(error: CopyError, form: Form, { base, rules }: Call): Error {
   const refusal = refusalOf(error);
   const targetOf = (symlink: string): string => {
     const target = readAgain(symlink, base);
@@ -168,16 +164,16 @@ export function nodeError(error: unknown, form: 'async' | 'sync', { base, rules 
 }
 
 /** Converts an error to that of fs-extra, whose own errors have no code. */
-export function fsExtraError(error: unknown, base: string): unknown {
-  if (!(error instanceof CopyError)) return error;
+export function fsExtraError(error: CopyError, _form: Form, { base }: Call): Error {
   const refusal = refusalOf(error);
   const targetOf = (symlink: string): string => readAgain(symlink, base);
   if (!refusal) return systemError(error, targetOf, base);
   return new Error(refusal.fsExtra(error.path ?? '', error.dest ?? '', targetOf));
 }
 
+type NodeCall = [name: string, operands: 'src' | 'dest' | 'both'];
 /** System calls of the engine that Node makes under another name, and calls that name one path. */
-const calls: Record<string, [name: string, operands: 'src' | 'dest' | 'both'] | undefined> = {
+const calls: Record<string, NodeCall | undefined> = {
   lstat: ['lstat', 'src'],
   stat: ['stat', 'src'],
   readlink: ['readlink', 'src'],
@@ -188,22 +184,35 @@ const calls: Record<string, [name: string, operands: 'src' | 'dest' | 'both'] | 
   symlink: ['symlink', 'both'],
 };
 
+/** Names the call in which Node would have met the error of an open(): it looks at each entry first. */
+function callBeforeOpen(entry: string, code: string): NodeCall {
+  try {
+    return lstatSync(entry).isDirectory() ? ['opendir', 'src'] : ['copyfile', 'both'];
+  } catch (error) {
+    const isSame = (error as NodeJS.ErrnoException).code === code;
+    return isSame ? ['lstat', 'src'] : ['copyfile', 'both'];
+  }
+}
+
 /**
  * Returns Node's error for a failed system call: it names the call that Node makes for this step. Errors of fastcp's own
  * stay.
  */
 function systemError(error: CopyError, targetOf: TargetOf, base: string): Error {
-  const { code, errno = 0, syscall = '', dest } = error;
+  // What the system would say.
+  const isAppendOnly = error.code === 'ERR_FASTCP_APPEND_ONLY';
+  const code = isAppendOnly ? 'EPERM' : error.code;
+  const errno = isAppendOnly ? -constants.errno.EPERM : error.errno;
+  const { syscall = '', dest } = error;
   const src = (syscall === 'symlink' ? targetOf(error.path ?? '') : error.path) ?? '';
-  if (error.errno === undefined || code.startsWith('ERR_')) {
+  if (errno === undefined || code.startsWith('ERR_')) {
     delete error.result; // a field of fastcp's own
     return error;
   }
-  const isDirectory =
-    syscall === 'open' &&
-    lstatSync(path.resolve(base, src), { throwIfNoEntry: false })?.isDirectory();
   const [call, operands] =
-    calls[syscall] ?? (isDirectory ? ['opendir', 'src'] : ['copyfile', 'both']);
+    syscall === 'open'
+      ? callBeforeOpen(path.resolve(base, src), code)
+      : (calls[syscall] ?? ['copyfile', 'both']);
   const text = getSystemErrorMap().get(errno)?.[1] ?? error.reason ?? '';
   const where =
     operands === 'both' && dest !== undefined

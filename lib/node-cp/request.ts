@@ -17,7 +17,7 @@ import {
   trimSlashes,
 } from '../walk/paths.js';
 import { realpath, type Steps } from '../walk/steps.js';
-import { existing, isSame, nearest, statEntry } from '../walk/walk.js';
+import { existing, isDangling, isSame, nearest, statEntry } from '../walk/walk.js';
 
 /** The options that fs.cp and fs-extra have in common, all given. */
 export interface Rules {
@@ -136,28 +136,31 @@ export function* checkEntries(request: Request, { recursive }: Rules): Steps<Fou
   if (there?.isDirectory() && !found.isDirectory()) {
     throw no('ERR_FS_CP_NON_DIR_TO_DIR', 'the destination is a directory');
   }
+  // A symlink that somebody puts there later is not followed.
+  request.followsDest = (dereference || slash) && Boolean(there?.isDirectory());
   const inside = found.isDirectory() && (yield* findInside(found, src, dest, to));
   if (inside) throw no('ERR_FS_CP_EINVAL', reasons.inside, inside);
   if (found.isDirectory() && !recursive) throw notRecursive(from, to);
   return { src: found, dest: there, slash, from, to };
 }
 
-/** Applies the rules for the beginning of the copy, which come after the filter of fs-extra. */
+/** Throws the errors that Node's first mkdir, symlink or copyfile would. fs-extra's filter is asked before. */
 export function* checkBeginning(request: Request, found: Found, { like }: Rules): Steps<void> {
   const { src, dest: there, slash, from, to } = found;
   const followed = request.dereference || slash;
-  if (!there && followed && src.isDirectory() && (yield* existing(request.dest, false))) {
-    throw errorOf({ errno: -constants.errno.EEXIST, operation: 'mkdir' }, to, to); // a symlink to nothing
+  if (!there && followed && src.isDirectory() && (yield* isDangling(request.dest))) {
+    throw errorOf({ errno: -constants.errno.EEXIST, operation: 'mkdir' }, to, to);
   }
   if (slash && !there && !src.isDirectory()) {
     throw errorOf({ errno: -constants.errno.EISDIR, operation: 'copyfile' }, from, to);
   }
   for (let at = directoryOf(request.dest); !there && !isRoot(at); at = directoryOf(at)) {
     if (yield* existing(at, true)) break;
-    if (!(yield* existing(at, false))) continue;
-    // A symlink to nothing, where a parent is to be created.
+    if (!(yield* isDangling(at))) continue;
     const shown = request.shown.dest(at);
-    throw errorOf({ errno: -constants.errno.ENOENT, operation: 'mkdir' }, shown, shown);
+    const { ENOENT, ENOTDIR } = constants.errno;
+    const errno = at.equals(directoryOf(request.dest)) ? ENOENT : ENOTDIR;
+    throw errorOf({ errno: -errno, operation: 'mkdir' }, shown, shown);
   }
   if (there && src.isSymbolicLink() && !there.isSymbolicLink()) {
     throw errorOf({ errno: -constants.errno.EEXIST, operation: 'symlink' }, from, to);
@@ -199,7 +202,7 @@ function* findInside(
   return undefined;
 }
 
-/** Returns the real path of an entry whose path has `..`, because the directory above it has another name. */
+/** Returns the entry's path without `.` and `..`: a walk upwards by names would leave it to another directory. */
 function* withoutDots(entry: Buffer): Steps<Buffer> {
   const names = showPath(entry).split(path.sep);
   if (!names.some(isDots)) return entry;

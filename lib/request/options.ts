@@ -38,6 +38,8 @@ export interface Request extends Checked {
   like: Like;
   /** Of the time of the call; empty unless `like` is another program, or if it was removed. */
   workingDirectory: Buffer;
+  /** A DEST that is a symlink to a directory stands for that directory. */
+  followsDest: boolean;
   /** Relative symlinks become absolute, as in Node's fs.cp. */
   absoluteSymlinks: boolean;
   /** The number of shards, and this copy's, counted from 0. */
@@ -186,6 +188,7 @@ export function checkRequest(
     absoluteSymlinks: false,
     like: 'fastcp',
     workingDirectory: Buffer.alloc(0),
+    followsDest: true,
     concurrency: checkConcurrency(options.concurrency, warnings),
     signal: checkSignal(options.signal),
     filter: checkFunction(options.filter, 'filter'),

@@ -79,6 +79,14 @@ function look<T>(call: string, path: Buffer, wait: () => Promise<T>, now: () => 
   return step(once, now);
 }
 
+/** Forgets what was found, because the user's code has run meanwhile. */
+export function forget(): Steps<void> {
+  return step(
+    async (looks) => looks.clear(),
+    () => {},
+  );
+}
+
 /** Runs walks that need not wait for one another. */
 export function all<T>(walks: (() => Steps<T>)[]): Steps<T[]> {
   return step(
@@ -109,6 +117,14 @@ const calls = {
   close: promisify(close),
 };
 const bigint = { bigint: true } as const;
+
+/** Looks at a path, and follows symlinks, even if the walk has done so before. */
+export function statAgain(path: Buffer): Steps<BigIntStats> {
+  return step(
+    () => calls.stat(path, bigint),
+    () => statSync(path, bigint),
+  );
+}
 
 /** Looks at a path. Looks at a symlink itself unless `follow` is set. */
 export function stat(path: Buffer, follow: boolean): Steps<BigIntStats> {

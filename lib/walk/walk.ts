@@ -16,7 +16,16 @@ import {
   showPath,
   trimSlashes,
 } from './paths.js';
-import { ahead, all, mkdir, realpath, type Steps, stat, syncDirectory } from './steps.js';
+import {
+  ahead,
+  all,
+  mkdir,
+  realpath,
+  type Steps,
+  stat,
+  statAgain,
+  syncDirectory,
+} from './steps.js';
 
 export interface Root extends NativeRoot {
   kind: EntryKind;
@@ -76,7 +85,7 @@ export function* findRoots(request: Request): Steps<Walk> {
       src,
       dest: target,
       followSrc,
-      followDest: !into,
+      followDest: request.followsDest && !into,
       scope: 0,
       remove: false,
       kind,
@@ -243,7 +252,7 @@ function* refuseOtherKind(
   const there = yield* existing(target, false);
   const dest = shown.dest(target);
   if (src.isDirectory()) {
-    if (atomic || !there?.isSymbolicLink() || (yield* existing(target, true))) return;
+    if (atomic || !(yield* isDangling(target))) return;
     const why = 'the destination is a symlink to nothing';
     throw refuse('ERR_FS_CP_DIR_TO_NON_DIR', why, shown.src(sources[0] ?? target), dest);
   }
@@ -300,6 +309,18 @@ export function* existing(path: Buffer, follow: boolean): Steps<BigIntStats | un
   }
 }
 
+/** Returns whether a path is a symlink to nothing now. Another program may have created an entry since the first look. */
+export function* isDangling(path: Buffer): Steps<boolean> {
+  const entry = yield* existing(path, false);
+  if (!entry?.isSymbolicLink()) return false;
+  try {
+    yield* statAgain(path);
+    return false;
+  } catch (error) {
+    return isMissing(error);
+  }
+}
+
 /** Returns a path itself or its nearest existing parent. */
 export function* nearest(path: Buffer): Steps<Buffer> {
   for (let at = path; ; at = directoryOf(at)) {
@@ -325,8 +346,7 @@ export function* makeParents(walk: Walk, request: Request): Steps<Buffer> {
     const why = `'${shown.dest(needed)}' is not a directory`;
     throw refuse('ERR_FS_CP_DIR_TO_NON_DIR', why, src, shown.dest(request.dest));
   }
-  // Only a symlink is refused: another job may have created a directory since the first look.
-  if ((yield* existing(needed, false))?.isSymbolicLink()) {
+  if (yield* isDangling(needed)) {
     const why = `'${shown.dest(needed)}' is a symlink to nothing`;
     throw refuse('ERR_FS_CP_DIR_TO_NON_DIR', why, src, shown.dest(request.dest));
   }

@@ -20,7 +20,7 @@ import { differences, readTree } from '../support/compare.js';
 import { useFileSystem, whileMounted } from '../support/filesystems.js';
 import { byEntry } from '../support/filter.js';
 import { buildShim, faultLog, withFaults } from '../support/shim.js';
-import { makeFiles } from '../support/trees.js';
+import { makeFiles, makeSocket } from '../support/trees.js';
 import { asUser, needUser, USER } from '../support/user.js';
 import { needRoot, needTool, workDirectory } from '../support/work.js';
 
@@ -384,9 +384,7 @@ describe('leaves DEST as it was', () => {
   });
 
   test('where SRC is a socket', async () => {
-    execFileSync('python3', ['-c', "import os, stat; os.mknod('socket', stat.S_IFSOCK)"], {
-      cwd: at,
-    });
+    makeSocket(join(at, 'socket'));
     rmSync(dest, { recursive: true });
     const copying = copyTree(join(at, 'socket'), dest, { atomic: true });
     await expect(copying).rejects.toMatchObject({ code: 'ERR_FS_CP_SOCKET' });

@@ -19,7 +19,7 @@ import type { CopyOptions } from '../../lib/types.js';
 import { copyInChild } from '../support/child.js';
 import { differences, leftovers, readTree, type Tree } from '../support/compare.js';
 import { useFileSystem, whileMounted } from '../support/filesystems.js';
-import { makeFiles } from '../support/trees.js';
+import { makeFiles, makeSocketCommand } from '../support/trees.js';
 import { needRoot, needTool, workDirectory } from '../support/work.js';
 
 // What happens where DEST has an entry already: force, errorOnExist, and kind against kind.
@@ -53,7 +53,7 @@ const present = {
   'a link outside': 'ln -s ../outside entry',
   'a dangling link': 'ln -s ../nowhere entry',
   'a FIFO': 'mkfifo entry',
-  'a socket': `python3 -c 'import os, stat; os.mknod("entry", stat.S_IFSOCK | 0o600)'`,
+  'a socket': makeSocketCommand('entry'),
   'a linked file': 'ln ../outside/kept entry',
   'a directory': 'mkdir entry; printf old > entry/child; printf old > entry/other',
   'an empty directory': 'mkdir entry',

@@ -31,7 +31,7 @@ import { Random } from '../selection/support/random.js';
 import { copyInChild, limited } from '../support/child.js';
 import { byEntry } from '../support/filter.js';
 import { buildShim, faultLog, withFaults } from '../support/shim.js';
-import { makeFiles, makeZoo } from '../support/trees.js';
+import { makeFiles, makeSocket, makeZoo } from '../support/trees.js';
 import { asUser, needUser, USER } from '../support/user.js';
 import { isRoot, needRoot, needTool, workDirectory } from '../support/work.js';
 
@@ -414,6 +414,7 @@ describe('what SRC does not have', () => {
   test('and is excluded has no event: it is no entry of SRC', async () => {
     makeFiles(src, { 'a/keep': '', 'a/x.log': '' });
     makeFiles(dest, { 'a/y.log': '', 'a/gone': '', 'z.log': '' });
+    for (const name of ['a', '']) utimesSync(join(dest, name), 1, 1);
     const entries = await entriesOf({ mirror: true, exclude: ['**/*.log'] });
     const lines = entries.map(({ action, path }) => `${action} ${path}`).sort();
     expect(lines).toEqual([
@@ -695,10 +696,7 @@ describe('a directory of DEST stays if SRC has something of its name that is not
 
   test('a socket', async (context) => {
     needRoot(context);
-    execFileSync('python3', [
-      ...['-c', 'import os, stat, sys; os.mknod(sys.argv[1], stat.S_IFSOCK)'],
-      join(src, 'name'),
-    ]);
+    makeSocket(join(src, 'name'));
     for (const dryRun of [true, false]) {
       const result = await mirror({ dryRun });
       expect(result).toMatchObject({ deleted: 0, warnings: [{ code: 'SOCKET_SKIPPED' }] });
@@ -926,6 +924,7 @@ test('a dry run says what would be done, and does nothing', async () => {
   makeFiles(src, { same: 's', new: 'n', changed: 'longer', 'directory/x': '' });
   makeFiles(dest, { changed: 'old', 'gone/a': '', 'gone/b/c': '', directory: '' });
   writeFileSync(join(dest, 'same'), 's');
+  for (const name of ['same', '']) utimesSync(join(dest, name), 1, 1);
   const before = stateOf(dest);
   const planned = await entriesOf({ mirror: true, dryRun: true });
   expect(stateOf(dest)).toEqual(before);

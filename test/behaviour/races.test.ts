@@ -17,7 +17,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { CopyOptions } from '../../lib/types.js';
 import { COMMAND, copyInChild, limited, type Outcome } from '../support/child.js';
-import { leftovers, readTree } from '../support/compare.js';
+import { leftovers, readTree, unlike } from '../support/compare.js';
 import { buildShim, type Faults, faultLog, withFaults } from '../support/shim.js';
 import { makeFiles } from '../support/trees.js';
 import { workDirectory } from '../support/work.js';
@@ -145,6 +145,76 @@ test('a file that somebody put in the place of a new symlink stays', async () =>
   );
   expect(error).toMatchObject({ code: 'ERR_FASTCP_DEST_CHANGED' });
   expect(read(dest, 'link')).toBe('theirs');
+});
+
+describe('somebody moves a directory of DEST while it is filled', () => {
+  const moved = (): string => join(room, 'moved');
+  const changes: Record<string, (directory: string) => string> = {
+    'is renamed': (at) => `mv "${at}" "${moved()}"`,
+    'is replaced by another': (at) => `mv "${at}" "${moved()}"; mkdir "${at}"`,
+    'is replaced by a symlink to it': (at) => `mv "${at}" "${moved()}"; ln -s "${moved()}" "${at}"`,
+    'is replaced by a file': (at) => `mv "${at}" "${moved()}"; : > "${at}"`,
+  };
+  const ways: Record<string, CopyOptions> = {
+    'DEST is new': {},
+    'a copy into an existing DEST': {},
+    'a mirror with all metadata': { mirror: true, preserve: true },
+  };
+  const cases = Object.keys(changes).flatMap((change) =>
+    ['', 'sub', 'sub/below'].flatMap((name) =>
+      Object.keys(ways).map((way) => [name, change, way] as const),
+    ),
+  );
+
+  test.for(cases)("'%s' %s: it is an error; %s", async ([name, change, way]) => {
+    makeFiles(src, { 'sub/below/file': 'content', 'sub/file': 'content', file: 'content' });
+    if (way !== 'DEST is new') mkdirSync(join(dest, 'sub/below'), { recursive: true });
+    const { error, result } = await race(
+      { ...ways[way], onError: 'continue' },
+      {
+        faults: 'openat(O_CREAT):run:1:1:/below/file',
+        script: changes[change]?.(join(dest, name)) ?? '',
+      },
+    );
+    expect(error).toBeUndefined();
+    // DEST itself may be a symlink to a directory.
+    const isMoved = name !== '' || !change.includes('symlink');
+    expect(result.errors).toMatchObject(
+      isMoved
+        ? [{ code: 'ERR_FASTCP_DEST_CHANGED', path: join(src, name), dest: join(dest, name) }]
+        : [],
+    );
+    // Nothing is lost: what was copied is in the directory that was moved.
+    expect(unlike(join(src, name), moved())).toEqual([]);
+    expect(readTree(moved()).size).toBe(readTree(join(src, name)).size);
+  });
+
+  test.for(['', 'sub', 'sub/below'])("'%s' is removed: it is an error", async (name) => {
+    makeFiles(src, { 'sub/below/file': 'content' });
+    const script = `rm -r "${join(dest, name)}"`;
+    const faults = 'openat:run:1:1:/src/sub/below/file';
+    const { error } = await race({}, { faults, script });
+    expect(['ENOENT', 'ERR_FASTCP_DEST_CHANGED']).toContain(error?.code);
+  });
+
+  test('a directory above DEST is renamed: it is an error', async () => {
+    makeFiles(src, { file: 'content' });
+    dest = join(room, 'above/dest');
+    const script = `mv "${room}/above" "${moved()}"`;
+    const { error } = await race({}, { faults: 'openat(O_CREAT):run:1:1:/dest/file', script });
+    expect(error).toMatchObject({ code: 'ERR_FASTCP_DEST_CHANGED', path: src, dest });
+    expect(readdirSync(room)).not.toContain('above');
+  });
+
+  test('DEST is a symlink to a directory, and leads elsewhere then: it is an error', async () => {
+    makeFiles(src, { file: 'content' });
+    makeFiles(room, { 'one/kept': '', 'two/kept': '' });
+    symlinkSync('one', dest);
+    const script = `ln -sfn two "${dest}"`;
+    const { error } = await race({}, { faults: 'openat(O_CREAT):run:1:1:/file', script });
+    expect(error).toMatchObject({ code: 'ERR_FASTCP_DEST_CHANGED', path: src, dest });
+    expect(readdirSync(join(room, 'two'))).toEqual(['kept']);
+  });
 });
 
 describe('a small file changes just before the call that copies it', () => {
@@ -402,7 +472,11 @@ describe('a directory that was closed meanwhile, as descriptors are few', () => 
     const { result, log } = await race(one, { faults: create, script, trace: true }, limited(48));
     expect(upwards(log, `${room}/q/`).length).toBeGreaterThan(0);
     expect(readdirSync(join(room, 'q'))).toHaveLength(1);
-    expect(result).toMatchObject({ errorCount: 0, files: 2 });
+    const [moved] = readdirSync(join(room, 'q'));
+    expect(result).toMatchObject({
+      errors: [{ code: 'ERR_FASTCP_DEST_CHANGED', dest: join(dest, 'p', moved ?? '') }],
+      files: 2,
+    });
     expect(readdirSync(join(dest, 'p'))).toHaveLength(1);
   });
 
@@ -416,7 +490,7 @@ describe('a directory that was closed meanwhile, as descriptors are few', () => 
       limited(48),
     );
     expect(result.errors).toMatchObject([
-      { code: 'ESTALE', syscall: 'open', path: join(src, 'p'), dest: join(dest, 'p') },
+      { code: 'ERR_FASTCP_DEST_CHANGED', path: join(src, 'p'), dest: join(dest, 'p') },
     ]);
     expect(result.files).toBe(1);
   });
@@ -455,7 +529,8 @@ describe('a directory that was closed meanwhile, as descriptors are few', () => 
     const given = { src, dest, names, swapped: join(room, where), away: join(room, 'away') };
     const ended = await runChild<string[]>(nodes[0]?.path ?? '', code, given);
     expect(ended).toMatchObject({ exitCode: 0, stderr: '' });
-    expect(new Set(ended.answer)).toEqual(new Set(['ESTALE']));
+    const expected = where === 'src' ? 'ESTALE' : 'ERR_FASTCP_DEST_CHANGED';
+    expect(new Set(ended.answer)).toEqual(new Set([expected]));
     const copied = names.filter((name) =>
       statSync(join(dest, name, 'file'), { throwIfNoEntry: false }),
     );

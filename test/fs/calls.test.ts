@@ -35,6 +35,12 @@ const differentLater: Differences = {
 const differentNow: Differences = {
   'fifo within': ['ok, b directory', 'ERR_FS_CP_FIFO_PIPE, b directory'],
   'dev null within': ['ok, b directory', 'ok, b directory, b/n file '],
+  'dev null onto file within': ['ok, b directory, b/n file y', 'ok, b directory, b/n file '],
+  'fifo onto dir within': [
+    'ok, b directory, b/f directory',
+    'ERR_FS_CP_NON_DIR_TO_DIR, b directory, b/f directory',
+  ],
+  'parent of the parent is a dangling symlink': ['ENOENT, b -> nope', 'ENOTDIR, b -> nope'],
   'link onto file': ['ENOENT, b file y', 'EEXIST, b file y'],
   'link onto file no force': ['ENOENT, b file y', 'EEXIST, b file y'],
   'link onto file, verbatim': ['ENOENT, b file y', 'EEXIST, b file y'],

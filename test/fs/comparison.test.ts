@@ -141,7 +141,9 @@ function reasonOfNode(one: Case, theirs: Outcome, ours: Outcome): string | undef
     const symlinks = Object.keys(before.dest).filter((path) => isSymlink(before.dest[path]));
     // Node writes through them.
     const targets = symlinks.map((path) => join(path, '..', targetOf(before.dest[path])));
-    return differOnlyAt([...symlinks, ...targets], theirs, ours) ? 'Symlinks in DEST' : undefined;
+    return differOnlyAt([...symlinks, ...targets], theirs, ours)
+      ? 'Symlinks below DEST'
+      : undefined;
   }
   if (theirs.code !== 'ok' && isSecondCopy(one, theirs.failed ?? '')) return 'A second copy';
   if (!options.force && differOnlyAt(ontoSymlinks(before), theirs, ours))

@@ -3,8 +3,10 @@ import * as fs from 'node:fs';
 import { join, relative } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { beforeEach, describe, expect, test } from 'vitest';
+import { copyTree } from '../../lib/copy-tree.js';
 import { cp, cpSync, promises } from '../../lib/fs.js';
-import { makeFiles, makeSparseFile } from '../support/trees.js';
+import type { CopyJob } from '../../lib/types.js';
+import { makeFiles, makeSocket, makeSparseFile } from '../support/trees.js';
 import { asUser, needUser, USER } from '../support/user.js';
 import { needRoot, workDirectory } from '../support/work.js';
 
@@ -44,6 +46,15 @@ const read = (...path: string[]): string => fs.readFileSync(join(...path), 'utf8
 const names = (root: string): string[] =>
   (fs.readdirSync(root, { recursive: true }) as string[]).sort();
 
+/** What a job rejects with, and its result. */
+async function outcomeOf(job: CopyJob) {
+  const thrown = await job.then(
+    () => undefined,
+    (error: unknown) => error,
+  );
+  return { thrown, result: job.result };
+}
+
 describe.each(forms)('%s', (form, copy) => {
   describe('a slash at the end of DEST asks for a directory, as in Node', () => {
     const cases = ['file', 'directory', 'missing'].flatMap((from) =>
@@ -75,13 +86,6 @@ describe.each(forms)('%s', (form, copy) => {
   });
 
   describe('errors are Node’s', () => {
-    const socket = (path: string): void => {
-      execFileSync('python3', [
-        '-c',
-        'import os,stat,sys; os.mknod(sys.argv[1], stat.S_IFSOCK)',
-        path,
-      ]);
-    };
     const rows: [code: string, make: () => [string, string, Options?]][] = [
       ['ERR_FS_EISDIR', () => [src, dest]],
       ['ERR_FS_CP_EINVAL', () => [src, src, recursive]],
@@ -114,14 +118,14 @@ describe.each(forms)('%s', (form, copy) => {
       [
         'ERR_FS_CP_SOCKET',
         () => {
-          socket(join(src, 'directory/socket'));
+          makeSocket(join(src, 'directory/socket'));
           return [src, dest, recursive];
         },
       ],
       [
         'ERR_FS_CP_SOCKET',
         () => {
-          socket(join(directory, 'socket'));
+          makeSocket(join(directory, 'socket'));
           return [join(directory, 'socket'), dest];
         },
       ],
@@ -373,6 +377,30 @@ describe.each(forms)('%s', (form, copy) => {
       expect([uid, mode & 0o7777]).toEqual([USER, 0o755]);
     });
 
+    test('a directory that may be listed and not searched: the error is Node’s', async (context) => {
+      needUser(context);
+      if (form === 'cpSync') return;
+      fs.chmodSync(join(src, 'directory'), 0o444);
+      fs.chmodSync(directory, 0o777);
+      const code = `
+        const [fs, src, dest] = process.argv.slice(1);
+        require(fs).promises.cp(src, dest, { recursive: true }).catch(
+          ({ message, code, syscall, path, dest }) => console.log({ message, code, syscall, path, dest }))`;
+      const [own, nodes] = ['../../dist/fs.cjs', undefined].map((fs, i) =>
+        execFileSync(
+          asUser[0] ?? process.execPath,
+          [
+            ...[...asUser.slice(1), process.execPath, '-e', code],
+            fs === undefined ? 'fs' : fileURLToPath(new URL(fs, import.meta.url)),
+            ...[src, join(directory, `dest${i}`)],
+          ],
+          { encoding: 'utf8' },
+        ),
+      );
+      expect(own).toContain("code: 'EACCES'");
+      expect(own).toBe(nodes);
+    });
+
     test('a loop of links ends', async () => {
       fs.symlinkSync('..', join(src, 'directory/loop'));
       await expect(copy(src, dest, { recursive: true, dereference: true })).rejects.toMatchObject({
@@ -421,6 +449,23 @@ describe.each(forms)('%s', (form, copy) => {
         return true;
       };
       await expect(copy(src, dest, { recursive: true, filter })).rejects.toBe(thrown);
+    });
+
+    test('also if that is the error of another copy', async () => {
+      const thrown = await promises.cp(join(src, 'missing'), dest).catch((error) => error);
+      const own = await copyTree(join(src, 'missing'), dest).catch((error) => error);
+      for (const error of [thrown, own]) {
+        const before = JSON.stringify(error.result);
+        const filter = (path: string): boolean => {
+          if (path.endsWith('inner')) throw error;
+          return true;
+        };
+        await expect(copy(src, dest, { recursive: true, filter })).rejects.toBe(error);
+        expect(JSON.stringify(error.result)).toBe(before);
+        const { result, ...copied } = await outcomeOf(copyTree(src, dest, { filter }));
+        expect(copied).toEqual({ thrown: error });
+        expect(result.errors).toEqual([]);
+      }
     });
 
     test('many directories', async () => {

@@ -2,7 +2,10 @@ import { execFileSync } from 'node:child_process';
 import * as fs from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
+import { copyTree } from '../../lib/copy-tree.js';
+import { promises } from '../../lib/fs.js';
 import * as ours from '../../lib/fs-extra.js';
 import { differences } from '../support/compare.js';
 import { makeFiles } from '../support/trees.js';
@@ -236,6 +239,63 @@ test('a filter: each path once, SRC first; copySync() refuses a promise', async 
     expect.objectContaining({ code: 'ERR_INVALID_RETURN_VALUE' }),
   );
 });
+
+test.for(['a filter', 'another program'])('%s creates the directories above DEST', async (who) => {
+  const directory = join(work, `${number++}`);
+  const [src, above] = [join(directory, 'src'), join(directory, 'above')];
+  makeFiles(src, { file: 'content' });
+  const create = async (): Promise<boolean> => {
+    if (who === 'another program') await sleep(50);
+    fs.mkdirSync(above, { recursive: true });
+    return true;
+  };
+  await ours.copy(src, join(above, 'dest'), { filter: create });
+  expect(fs.readdirSync(join(above, 'dest'))).toEqual(['file']);
+});
+
+const starts: Record<string, (src: string, dest: string) => Promise<unknown>> = {
+  copyTree: (src, dest) => copyTree(src, dest),
+  'fs.promises.cp': (src, dest) => promises.cp(src, dest, { recursive: true }),
+  'fs-extra’s copy': (src, dest) => ours.copy(src, dest),
+};
+test.for(Object.keys(starts))(
+  '%s: copies that begin while others create the directories above DEST',
+  async (name) => {
+    const directory = join(work, `${number++}`);
+    const src = join(directory, 'src');
+    makeFiles(src, { file: 'content', 'sub/file': 'content' });
+    for (let round = 0; round < 100; round++) {
+      const release = join(directory, `${round}/release/packages`);
+      const copies = Array.from({ length: 6 }, async (_, i) => {
+        // Each begins a few turns of the event loop later.
+        for (let turn = 0; turn < i * (round % 5); turn++) await new Promise(setImmediate);
+        await starts[name]?.(src, join(release, `${i}`));
+      });
+      await Promise.all(copies);
+      expect(fs.readdirSync(release)).toHaveLength(6);
+    }
+  },
+);
+
+test.for(['copy', 'copySync'] as const)(
+  '%s: a symlink that appears in the place of DEST is not followed',
+  async (form) => {
+    const outcomes = [];
+    for (const copier of [theirs, ours]) {
+      const directory = join(work, `${number++}`);
+      const [src, dest] = [join(directory, 'src'), join(directory, 'dest')];
+      makeFiles(directory, { 'src/file': 'content', 'elsewhere/kept': '' });
+      const filter = (from: string): boolean => {
+        if (from === src) fs.symlinkSync('elsewhere', dest);
+        return true;
+      };
+      const error = await (async () => copier[form](src, dest, { filter }))().catch((e) => e);
+      expect(error).toBeInstanceOf(Error);
+      outcomes.push(fs.readdirSync(join(directory, 'elsewhere')));
+    }
+    expect(outcomes).toEqual([['kept'], ['kept']]);
+  },
+);
 
 test('a callback in the place of any argument gets the error', async () => {
   for (const args of [[], ['src'], [undefined, 'dest']]) {

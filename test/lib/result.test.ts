@@ -1,4 +1,3 @@
-import { execFileSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
@@ -6,6 +5,7 @@ import { CopyError, copyTree } from '../../lib/index.js';
 import type { CopyResult } from '../../lib/types.js';
 import { resultWith } from '../bin/support/result.js';
 import { makeBigTree, workDirectory } from '../support/big-tree.js';
+import { makeSocket } from '../support/trees.js';
 
 const cwd = workDirectory();
 const src = join(cwd, 'src');
@@ -160,8 +160,7 @@ describe('the result', () => {
   test('has the warnings of the options and those of the copy', async () => {
     const withSocket = join(cwd, 'with socket');
     mkdirSync(withSocket);
-    const make = 'import os, stat, sys; os.mknod(sys.argv[1], stat.S_IFSOCK | 0o600)';
-    execFileSync('python3', ['-c', make, join(withSocket, 'socket')]);
+    makeSocket(join(withSocket, 'socket'));
     const result = await copyTree(withSocket, dest, { concurrency: 1024 });
     expect(result.warningCount).toBe(2);
     expect(result.warnings.map(({ code }) => code)).toContain('SOCKET_SKIPPED');

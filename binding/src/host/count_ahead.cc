@@ -95,8 +95,7 @@ class Walk {
     Level& parent = levels_.back();
     Stat found;
     return platform::open_source_parent(left.directory, parent.directory) == 0 &&
-           platform::stat_handle(parent.directory, found) == 0 && found.dev == parent.stat.dev &&
-           found.ino == parent.stat.ino;
+           platform::stat_handle(parent.directory, found) == 0 && is_same_entry(found, parent.stat);
   }
 
   void list(Level& level) {

@@ -75,6 +75,9 @@ struct Stat {
   Kind kind;
 };
 
+/** Returns whether two looks met the same entry. */
+inline bool is_same_entry(const Stat& a, const Stat& b) { return a.dev == b.dev && a.ino == b.ino; }
+
 /** Special mode bits, with POSIX values. */
 inline constexpr uint32_t kSetUid = 04000;
 inline constexpr uint32_t kSetGid = 02000;

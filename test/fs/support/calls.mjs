@@ -459,6 +459,48 @@ const cases = {
     'b/x',
     {},
   ],
+  'parent of the parent is a dangling symlink': [
+    (d) => {
+      fs.symlinkSync('nope', `${d}/b`);
+      fs.writeFileSync(`${d}/a`, 'x');
+    },
+    'a',
+    'b/n/x',
+    {},
+  ],
+  'fifo onto dir within': [
+    (d) => {
+      fs.mkdirSync(`${d}/a`);
+      fs.mkdirSync(`${d}/b/f`, { recursive: true });
+      execFileSync('mkfifo', [`${d}/a/f`]);
+    },
+    'a',
+    'b',
+    { recursive: true },
+  ],
+  'dev null onto file within': [
+    (d) => {
+      fs.mkdirSync(`${d}/a`);
+      fs.mkdirSync(`${d}/b`);
+      fs.writeFileSync(`${d}/b/n`, 'y');
+      execFileSync('mknod', [`${d}/a/n`, 'c', '1', '3']);
+    },
+    'a',
+    'b',
+    { recursive: true },
+  ],
+  'the filter removes a directory': [
+    (d) => fs.mkdirSync(`${d}/a/s`, { recursive: true }),
+    'a',
+    'b',
+    {
+      recursive: true,
+      filter: (from) => {
+        if (from.endsWith('/s')) fs.rmdirSync(from);
+        return true;
+      },
+    },
+  ],
   'beside by dots': [
     (d) => {
       fs.mkdirSync(`${d}/a/s`, { recursive: true });

@@ -82,6 +82,8 @@ inline constexpr const char* kSameFile = "same file";
  * Another entry has taken the place of an entry of DEST since fastcp looked at it or created it.
  */
 inline constexpr const char* kReplaced = "replaced";
+/** The name of a directory of DEST leads to another entry now, or to none. */
+inline constexpr const char* kMoved = "moved";
 /** Two names of SRC are the same name in DEST. */
 inline constexpr const char* kCollision = "collision";
 

@@ -163,9 +163,8 @@ bool is_collision(Worker& worker, Directory& directory, const char* name) {
     if (!lacks(directory, name)) return false;
     Stat after{};
     if (platform::stat_entry(directory.dst(), name, after) == -ENOENT) return false;
-    const bool same = before.dev == after.dev && before.ino == after.ino;
     // The number of a freed inode may be used again.
-    if (same && before.ctime == after.ctime) return true;
+    if (is_same_entry(before, after) && before.ctime == after.ctime) return true;
   }
   return true;  // The name changed at every look and was never listed. A collision loses no data.
 }
@@ -196,7 +195,7 @@ bool leads_to(const Directory& directory, Names names, const Stat& existing) {
   Stat target;
   return existing.kind != Kind::symlink &&
          platform::stat_entry(directory.src(), names.src, target, Follow::yes) == 0 &&
-         target.dev == existing.dev && target.ino == existing.ino;
+         is_same_entry(target, existing);
 }
 
 }  // namespace

@@ -159,7 +159,7 @@ void EntryTask::run(Worker& worker) {
   const Names names{src_name.c_str(), dst_name.c_str()};
   DirectoryPin pin;
   if (const int error = pin.pin(*directory); error < 0) {
-    worker.fail(*directory, names, error, "open");
+    worker.fail(*directory, names, error, DirectoryPin::operation(error));
     return;
   }
   copy_known(worker, directory, names, kind, *this);

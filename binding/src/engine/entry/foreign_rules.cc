@@ -62,17 +62,18 @@ bool refuse_by_foreign_rules(Worker& worker, const Directory& directory, Names n
   const auto fail = [&](int error, const char* operation) {
     return !worker.fail(directory, names, error, operation);
   };
-  if (const char* refusal = refused_kind(kind); refusal != nullptr) return fail(EINVAL, refusal);
+  const char* const refusal = refused_kind(kind);
   const Follow follow = options.traversal.follow();
   Stat there;
   if (directory.fresh || platform::stat_entry(directory.dst(), names.dst, there, follow) < 0)
-    return false;
+    return refusal != nullptr && fail(EINVAL, refusal);
   Stat src;
-  if (platform::stat_entry(directory.src(), names.src, src, follow) == 0 && src.dev == there.dev &&
-      src.ino == there.ino) {
+  if (platform::stat_entry(directory.src(), names.src, src, follow) == 0 &&
+      is_same_entry(src, there)) {
     return fail(EINVAL, kSameEntry);
   }
   if (there.kind == Kind::directory) return fail(EISDIR, kRefused);
+  if (refusal != nullptr) return fail(EINVAL, refusal);
   if (kind != Kind::symlink) return false;
   if (there.kind != Kind::symlink) return fail(EEXIST, "symlink");
   return options.existing.force && refuses_symlink(worker, directory, names);

@@ -49,7 +49,7 @@ bool link_to_copy(Worker& worker, Directory& directory, Names names, Kind kind,
       Stat linked;
       const bool is_ours =
           platform::stat_entry((*copy.directory).dst(), copy.name.c_str(), linked) == 0 &&
-          linked.dev == made.dev && linked.ino == made.ino;
+          is_same_entry(linked, made);
       if (temporary.empty() && is_ours) platform::remove_file(directory.dst(), name);
     }
   }

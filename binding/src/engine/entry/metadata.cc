@@ -264,9 +264,8 @@ Settled settle_other(Engine& engine, const Directory& directory, Names names, co
 
 bool settle_present(Engine& engine, const Directory& directory, Names names, const Stat& src,
                     const Stat& present) {
-  return settle_entry(engine, directory, names, src, names.dst, true, [&](const Stat& now) {
-           return now.dev == present.dev && now.ino == present.ino;
-         }) == Settled::yes;
+  return settle_entry(engine, directory, names, src, names.dst, true,
+                      [&](const Stat& now) { return is_same_entry(now, present); }) == Settled::yes;
 }
 
 uint64_t time_step(const Directory& directory, const char* name) {
@@ -383,19 +382,44 @@ void settle_directory(Engine& engine, Directory& directory) {
   }
 }
 
+/**
+ * Reports a directory of DEST if its name no longer leads to it. Another program renamed, replaced or
+ * removed it, so the copies in it are not where the caller wanted them.
+ */
+void report_if_moved(Engine& engine, Directory& directory) {
+  if (engine.stopped()) return;
+  Directory& parent = directory.parent();
+  DirectoryPin pin;
+  const int failed = pin.pin(parent);
+  if (failed == -EBUSY) return;  // the parent was moved, too, and is reported
+  // The path is a way to look without a file descriptor, and if the parent in SRC was moved.
+  const std::string path = failed == 0 ? std::string() : directory.dst_path();
+  const Handle base = Handle::working_directory();
+  Stat named;
+  const int error = platform::stat_entry(failed == 0 ? parent.dst() : base,
+                                         failed == 0 ? directory.names().dst : path.c_str(), named,
+                                         directory.follow_dst);
+  // Other errors do not tell where the name leads.
+  const bool is_gone = error == -ENOENT || error == -ENOTDIR || error == -ELOOP;
+  const bool is_other = error == 0 && !is_same_entry(named, directory.dst_stat);
+  if (is_gone || is_other) engine.fail(directory, {}, EBUSY, kMoved);
+}
+
 class CopiedDirectory final : public DirectoryEnd {
  public:
   void finish(Engine& engine, Directory& directory) override {
     const bool owes = owes_mark(engine, directory);
-    if (!directory.owed && !owes) return;
-    DirectoryPin pin;
-    if (const int error = pin.pin(directory); error < 0) {
-      engine.fail(directory, {}, error, "open");
-      return;
+    if (directory.owed || owes) {
+      DirectoryPin pin;
+      if (const int error = pin.pin(directory); error < 0) {
+        engine.fail(directory, {}, error, DirectoryPin::operation(error));
+        return;
+      }
+      // Before its mode is restored, which may deny access.
+      if (owes) write_mark(engine, directory);
+      if (directory.owed) settle_directory(engine, directory);
     }
-    // Before its mode is restored, which may deny access.
-    if (owes) write_mark(engine, directory);
-    if (directory.owed) settle_directory(engine, directory);
+    report_if_moved(engine, directory);
   }
 };
 

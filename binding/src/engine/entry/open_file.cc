@@ -41,9 +41,9 @@ void OpenFile::discard() {
   // nobody can tell.
   const char* name = temporary.empty() ? names.dst : temporary.c_str();
   Stat made, found;
-  if (!dst.is_open() || (platform::stat_handle(dst, made) == 0 &&
-                         platform::stat_entry(directory->dst(), name, found) == 0 &&
-                         made.dev == found.dev && made.ino == found.ino)) {
+  if (!dst.is_open() ||
+      (platform::stat_handle(dst, made) == 0 &&
+       platform::stat_entry(directory->dst(), name, found) == 0 && is_same_entry(made, found))) {
     platform::remove_file(directory->dst(), name);
   }
 }

@@ -5,6 +5,8 @@
 #include <chrono>
 #include <utility>
 
+#include "engine/base/report.h"
+
 namespace fastcp {
 
 using platform::Handle;
@@ -14,17 +16,20 @@ namespace {
 
 bool is_same(const Handle& handle, const Stat& expected) {
   Stat found;
-  return platform::stat_handle(handle, found) == 0 && found.dev == expected.dev &&
-         found.ino == expected.ino;
+  return platform::stat_handle(handle, found) == 0 && is_same_entry(found, expected);
 }
 
 int64_t now_ns() {
   return std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-/** Returns whether reopened handles are a directory's ends. `dst` is null if there is none. */
-bool is_reopened(const Directory& directory, const Handle& src, const Handle* dst) {
-  return is_same(src, directory.src_stat) && (!dst || is_same(*dst, directory.dst_stat));
+/**
+ * Returns 0 if reopened handles are a directory's ends, or the error of DirectoryPin::pin(). `dst` is
+ * null if there is none.
+ */
+int check_reopened(const Directory& directory, const Handle& src, const Handle* dst) {
+  if (!is_same(src, directory.src_stat)) return -ESTALE;
+  return dst == nullptr || is_same(*dst, directory.dst_stat) ? 0 : -EBUSY;
 }
 
 }  // namespace
@@ -135,6 +140,8 @@ int DirectoryPin::pin(Directory& directory) {
   return try_pin(directory) ? 0 : directory.table_.reopen(directory, *this);
 }
 
+const char* DirectoryPin::operation(int error) { return error == -EBUSY ? kMoved : "open"; }
+
 /** Returns false if the directory is closed. */
 bool DirectoryPin::try_pin(Directory& directory) {
   int pins = directory.pins_.load(std::memory_order_relaxed);
@@ -204,10 +211,11 @@ bool DirectoryTable::close_one() {
     if (close_one_locked(closing)) return true;
   }
   const std::lock_guard lock(process().mutex);
-  return std::ranges::any_of(process().tables, [&](DirectoryTable* table) {
+  for (DirectoryTable* table : process().tables) {
     const std::lock_guard own(table->mutex_);
-    return table->close_one_locked(closing);
-  });
+    if (table->close_one_locked(closing)) return true;
+  }
+  return false;
 }
 
 bool DirectoryTable::is_hopeless() {
@@ -257,8 +265,8 @@ int DirectoryTable::open_upwards(const Directory& from, const std::vector<Step>&
     if (error == 0 && has_dst) {
       error = platform::open_target_parent(src.is_open() ? dst : from.dst_, next_dst);
     }
+    if (error == 0) error = check_reopened(*directory, next_src, has_dst ? &next_dst : nullptr);
     if (error < 0) return error;
-    if (!is_reopened(*directory, next_src, has_dst ? &next_dst : nullptr)) return -ESTALE;
     src = std::move(next_src);
     dst = std::move(next_dst);
   }
@@ -278,8 +286,8 @@ int DirectoryTable::open_downwards(const Directory& from, const std::vector<Step
       error = platform::open_target_directory(above_dst, directory->dst_name_.c_str(),
                                               directory->follow_dst, next_dst);
     }
+    if (error == 0) error = check_reopened(*directory, next_src, has_dst ? &next_dst : nullptr);
     if (error < 0) return error;
-    if (!is_reopened(*directory, next_src, has_dst ? &next_dst : nullptr)) return -ESTALE;
     src = std::move(next_src);
     dst = std::move(next_dst);
   }

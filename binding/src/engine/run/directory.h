@@ -91,10 +91,7 @@ class DirectoryOwner {
  public:
   virtual ~DirectoryOwner() = default;
 
-  /**
-   * Called with both ends open, if they can be opened. Nothing in the directory or below it will be
-   * touched again.
-   */
+  /** Nothing in the directory or below it will be touched again. Its ends may be closed. */
   virtual void finish(Directory& directory) = 0;
 };
 
@@ -370,9 +367,12 @@ class DirectoryPin {
   ~DirectoryPin() { release(); }
 
   /**
-   * Returns 0, or a negative errno if a closed directory cannot be reopened; -ESTALE: it was moved.
+   * Returns 0, or a negative errno if a closed directory cannot be reopened. -ESTALE: its end in SRC
+   * was moved; -EBUSY: its end in DEST.
    */
   int pin(Directory& directory);
+  /** Returns the operation to report with an error of pin(). */
+  static const char* operation(int error);
   void release();
 
  private:

@@ -32,7 +32,8 @@ bool is_loss(Loss loss, int error) {
     case EMLINK:
     case EXDEV:
     case ENOENT:  // the copy was moved meanwhile
-    case ESTALE: return loss == Loss::hard_links;
+    case ESTALE:
+    case EBUSY: return loss == Loss::hard_links;
     default: return false;
   }
 }

@@ -65,7 +65,7 @@ void ask(Worker& worker, DirectoryUse directory, Scope scope) {
   Question question{std::move(directory), scope};
   DirectoryPin pin;
   if (const int error = pin.pin(*question.directory); error < 0) {
-    worker.fail(*question.directory, {}, error, "open");
+    worker.fail(*question.directory, {}, error, DirectoryPin::operation(error));
     return;
   }
   if (!list(worker, *question.directory, question)) return;

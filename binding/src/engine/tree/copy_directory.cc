@@ -107,7 +107,7 @@ bool copy_records(Worker& worker, const DirectoryUse& use, const char* records, 
  */
 bool is_above(const Directory& directory, const Stat& src) {
   for (const Directory* at = &directory; !at->is_base(); at = &at->parent()) {
-    if (at->src_stat.dev == src.dev && at->src_stat.ino == src.ino) return true;
+    if (is_same_entry(at->src_stat, src)) return true;
   }
   return false;
 }
@@ -276,7 +276,7 @@ bool make_waiting(Worker& worker, Directory& directory) {
   directory.made = Made::failed;  // until it succeeds
   DirectoryPin pin;
   if (const int error = pin.pin(directory.parent()); error < 0) {
-    return worker.fail(parent, names, error, "open");
+    return worker.fail(parent, names, error, DirectoryPin::operation(error));
   }
   Target target;
   target.follow = directory.follow_dst;
@@ -288,7 +288,7 @@ bool make_waiting(Worker& worker, Directory& directory) {
   if (target.handle.is_open()) {
     directory.set_dst(std::move(target.handle), target.stat);
     if (const int error = own.pin(directory); error < 0) {
-      return worker.fail(directory, {}, error, "open");
+      return worker.fail(directory, {}, error, DirectoryPin::operation(error));
     }
   }
   set_target(worker.engine, directory, target);
@@ -314,6 +314,9 @@ bool open_source(Worker& worker, Directory& parent, Names names, Follow follow, 
                  Stat& stat) {
   int error = worker.with_descriptor(
       [&] { return platform::open_source_directory(parent.src(), names.src, follow, src); });
+  // It was a directory when it was listed.
+  const bool is_other = error == -ENOTDIR || (error == -ELOOP && follow == Follow::no);
+  if (is_other) return worker.fail(parent, names, EBUSY, kRefused);
   if (error < 0) return worker.fail(parent, names, error, "open");
   error = platform::stat_handle(src, stat);
   if (error < 0) return worker.fail(parent, names, error, "fstat");
@@ -339,7 +342,7 @@ ListingTask open_directory(Worker& worker, DirectoryTask task, Follow follow_src
   if (!lazily) worker.count(Count::scanned);
   DirectoryPin pin;
   if (const int error = pin.pin(*task.parent); error < 0) {
-    worker.fail(parent, names, error, "open");
+    worker.fail(parent, names, error, DirectoryPin::operation(error));
     return {};
   }
   engine.directories.make_room();
@@ -463,7 +466,7 @@ void ListingTask::run(Worker& worker) {
       // A free worker reads on, while this worker copies the entries that it has read.
       ListingTask rest{directory.again(), DirectoryPin()};
       if (const int error = rest.pin.pin(listed); error < 0) {
-        worker.fail(listed, {}, error, "open");
+        worker.fail(listed, {}, error, DirectoryPin::operation(error));
         return;
       }
       worker.engine.stack.push(make_task(std::move(rest)));
@@ -480,7 +483,7 @@ void ListingTask::run(Worker& worker) {
 void PartTask::run(Worker& worker) {
   DirectoryPin pin;
   if (const int error = pin.pin(*directory); error < 0) {
-    worker.fail(*directory, {}, error, "open");
+    worker.fail(*directory, {}, error, DirectoryPin::operation(error));
     return;
   }
   if (worker.engine.options.traversal.shards == 1 && !make_needed(worker, *directory)) return;

@@ -222,7 +222,7 @@ bool list_extra(Worker& worker, const Directory& directory, const std::string& r
     return true;
   };
   int error = list_entries(directory.dst(), worker.listing(), Worker::kListing, compare);
-  if (error == -EBADF) {  // it was closed meanwhile, and reopened only to create entries
+  if (error == -EBADF) {  // it was closed, and reopening does not permit listing
     Handle listing;
     error = worker.with_descriptor(
         [&] { return platform::open_source_directory(directory.dst(), ".", Follow::no, listing); });
