@@ -1,12 +1,12 @@
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { copyTree } from '../../lib/index.js';
 import { CHILD, COMMAND, copyInChild, limited, run } from '../support/child.js';
 import { deepSummary, differences } from '../support/compare.js';
 import { makeDeep, makeFiles } from '../support/trees.js';
-import { needTool, removeTree, workDirectory } from '../support/work.js';
+import { hasTool, needTool, removeTree, workDirectory } from '../support/work.js';
 
 // Trees deeper than any path, with fewer descriptors than levels.
 
@@ -18,6 +18,7 @@ const src = (shape: string): string => join(work, shape);
 let expected: Record<(typeof trees)[number], ReturnType<typeof deepSummary>>;
 
 beforeAll(() => {
+  if (!hasTool('python3')) return;
   for (const shape of trees) makeDeep(src(shape), levels, shape);
   expected = { bare: deepSummary(src('bare')), comb: deepSummary(src('comb')) };
   expect(expected.bare.directories).toBe(levels + 2);
@@ -25,6 +26,8 @@ beforeAll(() => {
 });
 
 describe.for(trees)('5,000 levels, %s', (shape) => {
+  beforeEach((context) => needTool(context, 'python3'));
+
   test('by the library', async () => {
     const dest = join(work, `${shape} copy`);
     const result = await copyTree(src(shape), dest);
@@ -74,7 +77,7 @@ describe.for(trees)('5,000 levels, %s', (shape) => {
 
 // Two workers, one of them far above the other on the way out: directories were reopened from the root, each time.
 test('what was closed is opened from where it is nearest', async (context) => {
-  needTool(context, 'strace');
+  for (const tool of ['strace', 'python3']) needTool(context, tool);
   const dest = join(work, 'traced copy');
   const log = join(work, 'strace.log');
   const traced = ['strace', '-f', '-c', '-e', 'trace=openat', '-o', log];

@@ -6,7 +6,7 @@ import * as fs from '../../lib/fs.js';
 import { compareTrees, copyTree, doctor, makeSnapshotSource } from '../../lib/index.js';
 import { CHILD, COMMAND } from '../support/child.js';
 import { makeFiles } from '../support/trees.js';
-import { needTool, workDirectory } from '../support/work.js';
+import { needToolHere, workDirectory } from '../support/work.js';
 
 const work = workDirectory('working-directory');
 const home = process.cwd();
@@ -43,13 +43,13 @@ describe('paths are those of the working directory at the time of the call', () 
     untouched();
   });
 
-  test.for([
+  test.each([
     ['gitignore', { gitignore: true }],
     ['parents and fsync', { fsync: true }],
     ['atomic', { atomic: 'two-step' as const }],
     ['an async filter', { filter: async () => true }],
-  ])('%s', async ([, options], context) => {
-    needTool(context, 'git');
+  ])('%s', async (_, options) => {
+    needToolHere('git');
     execFileSync('git', ['init', '-q', here]);
     await elsewhere(copyTree('src', 'out', options));
     expect(readFileSync(join(here, 'out/file'), 'utf8')).toBe('right');

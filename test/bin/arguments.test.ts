@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { globOf, isText, pathOf } from '../../bin/arguments.js';
 import { COMMAND } from '../support/child.js';
-import { workDirectory } from '../support/work.js';
+import { needToolHere, workDirectory } from '../support/work.js';
 
 // Names that are not UTF-8 on the command line.
 
@@ -29,6 +29,7 @@ os.execv(words[1], words[1:])
 
 /** Words hold a byte per character. `node`: options of Node itself. */
 function fastcp(words: string[], { node = [] as string[], cwd = at } = {}) {
+  needToolHere('python3');
   const all = [cwd, ...[process.execPath, ...node, COMMAND, ...words].map(latin1)];
   const { status, stdout, stderr } = spawnSync('python3', ['-c', launcher], {
     input: all.map((word) => word.toString('hex')).join(),
@@ -99,6 +100,7 @@ describe.runIf(process.platform === 'linux')('on Linux', () => {
 });
 
 test('random words', () => {
+  needToolHere('python3');
   const seed = Number(process.env.FASTCP_SEED ?? Date.now() % 1_000_000);
   const random = `
 import random, sys

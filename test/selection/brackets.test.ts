@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { globScope, judgeGlobs, parseGlobs } from '../../lib/selection/globs.js';
 import { verdicts } from '../../lib/selection/verdict.js';
+import { needTool } from '../support/work.js';
 import { gitEnvironment } from './support/git.js';
 import { Random } from './support/random.js';
 
@@ -73,7 +74,8 @@ test(`${count} random patterns, seed ${seed}`, { timeout: 600_000 }, () => {
   expect(differing.slice(0, 10), `seed ${seed}`).toEqual([]);
 });
 
-test(`the same by git, seed ${seed}`, { timeout: 600_000 }, () => {
+test(`the same by git, seed ${seed}`, { timeout: 600_000 }, (context) => {
+  needTool(context, 'git');
   const random = new Random(seed);
   const room = mkdtempSync(join(tmpdir(), 'fastcp-brackets-'));
   try {

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { hasTool } from './work.js';
+import { hasTool, needToolHere } from './work.js';
 
 // Trees of entries with all that an entry can have, and oracles that compare it.
 
@@ -68,6 +68,7 @@ for path in sorted(everything, key=len, reverse=True):
 
 /** `count` entries, the same for the same seed. Takes root and setfacl. */
 export function makeRandomTree(root: string, seed: number, count: number): string {
+  needToolHere('python3');
   execFileSync('python3', ['-c', random, root, `${seed}`, `${count}`], { stdio: 'pipe' });
   return root;
 }
@@ -118,6 +119,7 @@ for _ in range(count):
 
 /** Changes what entries of a tree have beside their content, the same for the same seed and tree. */
 export function changeAttributes(root: string, seed: number, count: number): void {
+  needToolHere('python3');
   execFileSync('python3', ['-c', changing, root, `${seed}`, `${count}`], { stdio: 'pipe' });
 }
 

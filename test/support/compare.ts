@@ -1,7 +1,7 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { type BigIntStats, lstatSync, readdirSync, readFileSync, readlinkSync } from 'node:fs';
-import { hasTool } from './work.js';
+import { hasTool, needToolHere } from './work.js';
 
 export type Kind = 'file' | 'directory' | 'symlink' | 'fifo' | 'character' | 'block' | 'socket';
 
@@ -162,6 +162,7 @@ print(directories, others, digest.hexdigest())
 
 /** Sums up a tree that is too deep for paths: numbers of directories and other entries, and a hash. */
 export function deepSummary(root: string): { directories: number; others: number; hash: string } {
+  needToolHere('python3');
   const output = execFileSync('python3', ['-c', deepWalk, root], { encoding: 'utf8' });
   const [directories, others, hash = ''] = output.trim().split(' ');
   return { directories: Number(directories), others: Number(others), hash };

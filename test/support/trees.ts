@@ -12,7 +12,7 @@ import {
   writeSync,
 } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
-import { isDarwinModel, isRoot } from './work.js';
+import { isDarwinModel, isRoot, needToolHere } from './work.js';
 
 const KiB = 1024;
 const MiB = 1024 * KiB;
@@ -112,7 +112,7 @@ const listen =
 
 /** The same as makeSocket(), for a shell. */
 export const makeSocketCommand = (name: string): string =>
-  `"${process.execPath}" -e '${listen}' ${name} || chmod 600 ${name}`;
+  `{ "${process.execPath}" -e '${listen}' ${name}; } 2>/dev/null || chmod 600 ${name}`;
 
 /** Makes a socket that nobody listens on. */
 export function makeSocket(path: string, mode = 0o600): void {
@@ -185,6 +185,7 @@ for i in range(levels):
 /** Deeper than any path can name; a comb has files and a directory at each level. */
 export function makeDeep(root: string, levels: number, shape: 'bare' | 'comb'): string {
   const args = ['-c', deep, root, `${levels}`];
+  needToolHere('python3');
   execFileSync('python3', shape === 'comb' ? [...args, shape] : args);
   return root;
 }

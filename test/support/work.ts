@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { chmodSync, existsSync, mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
-import { afterAll, type TestContext } from 'vitest';
+import { afterAll, type TestContext, TestRunner } from 'vitest';
 
 export const isRoot = process.getuid?.() === 0;
 
@@ -45,4 +45,12 @@ export function needRoot(context: TestContext): void {
 
 export function needTool(context: TestContext, name: string): void {
   if (!hasTool(name)) skip(context, `${name} is not installed`);
+}
+
+/** The same for helpers that run a program: skips the test that calls them. In a hook, it throws. */
+export function needToolHere(name: string): void {
+  if (hasTool(name)) return;
+  const context = TestRunner.getCurrentTest()?.context;
+  if (!context) throw new Error(`${name} is not installed`);
+  needTool(context, name);
 }

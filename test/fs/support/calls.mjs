@@ -1,6 +1,6 @@
 // Calls of fs.cp with all kinds of arguments, each in an empty directory: calls.mjs WORK MODULE. Prints the outcomes as
 // JSON: what a call returned or threw, with all fields, and what is there afterwards. WORK is shown as W.
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 
@@ -424,10 +424,8 @@ const cases = {
   ],
   socket: [
     (d) => {
-      execFileSync('python3', [
-        '-c',
-        `import socket;s=socket.socket(socket.AF_UNIX);s.bind("${d}/a")`,
-      ]);
+      const listen = `require('net').createServer().listen('a', () => process.kill(process.pid, 'SIGKILL'))`;
+      spawnSync(process.execPath, ['-e', listen], { cwd: d });
     },
     'a',
     'b',

@@ -2,6 +2,7 @@
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { needToolHere } from '../../support/work.js';
 
 /** The machine's own configuration has no say. */
 export const gitEnvironment = {
@@ -11,6 +12,7 @@ export const gitEnvironment = {
 };
 
 export function git(directory: string, args: string[], input?: string): string[] {
+  needToolHere('git');
   const output = execFileSync('git', ['-C', directory, ...args], {
     env: { ...process.env, ...gitEnvironment },
     encoding: 'latin1',
