@@ -28,7 +28,7 @@ import { useFileSystem, whileMounted } from '../support/filesystems.js';
 import { byEntry } from '../support/filter.js';
 import { makeFiles } from '../support/trees.js';
 import { asUser, needUser, USER } from '../support/user.js';
-import { needRoot, needTool, workDirectory } from '../support/work.js';
+import { needRoot, needTool, needToolHere, workDirectory } from '../support/work.js';
 
 // What an entry has beside its content.
 
@@ -44,8 +44,10 @@ beforeEach(() => {
   dest = join(directory, 'dest');
 });
 
-const run = (file: string, ...args: string[]): string =>
-  execFileSync(file, args, { encoding: 'utf8', stdio: 'pipe' });
+const run = (file: string, ...args: string[]): string => {
+  needToolHere(file);
+  return execFileSync(file, args, { encoding: 'utf8', stdio: 'pipe' });
+};
 
 describe('random trees, everything preserved', () => {
   const disks = (['tmpfs', 'ext4', 'xfs', 'btrfs'] as const).map(

@@ -12,7 +12,7 @@ import {
 } from 'node:fs';
 import { delimiter, dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { workDirectory } from '../support/work.js';
+import { needToolHere, workDirectory } from '../support/work.js';
 
 // What docs/recipes.md says, done: commands and programs are taken from the page itself.
 
@@ -51,6 +51,7 @@ test('a new worktree', () => {
   const cwd = join(work, 'repository');
   write(join(cwd, '.gitignore'), 'node_modules\n.env\n');
   write(join(cwd, 'index.js'), '');
+  needToolHere('git');
   const settings = '-c user.name=a -c user.email=a@example.org';
   shell(`git init -q && git add . && git ${settings} commit -q -m first`, cwd);
   write(join(cwd, '.env'), 'SECRET=1');
@@ -73,6 +74,7 @@ test('one package of a monorepo', () => {
   write(join(cwd, 'packages/shared/node_modules/dev/index.js'), '');
   mkdirSync(join(cwd, 'node_modules/@acme'), { recursive: true });
   symlinkSync('../../packages/shared', join(cwd, 'node_modules/@acme/shared'));
+  needToolHere('git');
   shell('git init -q', cwd);
   shell(blocks('One package of a monorepo, by itself', 'sh')[0], cwd);
   const isolated = join(work, 'isolated');

@@ -87,7 +87,7 @@ const baselinesOfAll = (): Promise<Baseline[]> => {
 
 const doneOnce: Done[] = [];
 test('what once went wrong', async (context) => {
-  needTool(context, 'cc');
+  for (const tool of ['cc', 'setfacl']) needTool(context, tool);
   const names = new Set(once.map(([mode]) => mode));
   const baselines: Record<string, Baseline> = {};
   for (const name of names) baselines[name] = await measure(name, places);

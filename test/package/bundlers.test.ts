@@ -1,11 +1,11 @@
 import { join } from 'node:path';
 import { build as esbuild } from 'esbuild';
 import { rollup } from 'rollup';
-import { beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import {
+  beforePackageTests,
   expectCopy,
   makeApp,
-  minutes,
   npmApp,
   packFastcp,
   programs,
@@ -19,10 +19,10 @@ const { temp, src } = workplace();
 const app = join(temp, 'app');
 const entry = join(app, 'use.mjs');
 
-beforeAll(() => {
+beforePackageTests(() => {
   npmApp(app, packFastcp(temp));
   makeApp(app, programs);
-}, 10 * minutes);
+});
 
 const formats = [
   ['esm', 'mjs'],

@@ -1,11 +1,11 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { cacheDirectory } from '../../scripts/cache.mjs';
 import {
+  beforePackageTests,
   expectCopy,
   makeApp,
-  minutes,
   npmApp,
   pack,
   packFastcp,
@@ -32,7 +32,7 @@ describe.skipIf(!installed)('installed by', () => {
   let manifest: string;
   let overrides: Record<string, string>;
 
-  beforeAll(() => {
+  beforePackageTests(() => {
     tarball = packFastcp(temp);
     const dependencies = ['node-gyp-build'].map((name) => {
       return [name, `file:${pack(temp, join(root, 'node_modules', name))}`] as const;
@@ -45,7 +45,7 @@ describe.skipIf(!installed)('installed by', () => {
       overrides, // Bun's word
       resolutions: overrides, // Yarn's
     });
-  }, 10 * minutes);
+  });
 
   /** Runs both programs, and the command, each behind the words that its installer puts before. */
   function expectToCopy(app: string, start: string[], command: string[]): void {

@@ -1,12 +1,12 @@
 import { spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { targets } from '../../scripts/targets.mjs';
 import {
+  beforePackageTests,
   expectCopy,
   makeApp,
-  minutes,
   npmApp,
   packFastcp,
   programs,
@@ -21,10 +21,10 @@ const { temp, src } = workplace();
 const app = join(temp, 'app');
 let tarball: string;
 
-beforeAll(() => {
+beforePackageTests(() => {
   tarball = packFastcp(temp);
   npmApp(app, tarball);
-}, 10 * minutes);
+});
 
 describe('the npm package', () => {
   it('contains what is built and nothing else', () => {

@@ -14,7 +14,7 @@ import { checkRuleFileNames } from '../../lib/selection/index.js';
 import { lastMatch, parseRules, rulesBelow, rulesIn } from '../../lib/selection/rules.js';
 import { whileMounted } from '../support/filesystems.js';
 import { makeFiles } from '../support/trees.js';
-import { needRoot } from '../support/work.js';
+import { needRoot, needTool } from '../support/work.js';
 import {
   filesOfGit,
   git,
@@ -327,7 +327,8 @@ describe('what else git asks', () => {
     expect(await filesTaken(src, { gitignore: true })).toEqual(['b']);
   });
 
-  test('core.ignoreCase', async () => {
+  test('core.ignoreCase', async (context) => {
+    needTool(context, 'git'); // tells the setting
     const files = { '.gitignore': 'A\n', a: '', B: '', '.GIT/x': '' };
     const exact = repository(files);
     expect(await filesTaken(exact, { gitignore: true })).toEqual([

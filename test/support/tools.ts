@@ -18,7 +18,7 @@ const tools: Record<string, string> = {
   'man-db': 'man',
   mandoc: 'mandoc',
   'ntfs-3g': 'ntfs-3g',
-  python3: 'python3',
+  'python3-venv': 'python3',
   rsync: 'rsync',
   'squashfs-tools': 'mksquashfs',
   strace: 'strace',

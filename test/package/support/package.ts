@@ -11,8 +11,9 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
-import { afterAll, expect } from 'vitest';
+import { afterAll, beforeAll, beforeEach, expect } from 'vitest';
 import { buildPrebuilds } from '../../support/prebuilds.js';
+import { hasTool, needTool } from '../../support/work.js';
 
 export const root = join(import.meta.dirname, '../../..');
 export const minutes = 60_000;
@@ -27,6 +28,14 @@ export function workplace() {
   writeFileSync(join(src, 'deep/er/b.txt'), 'b');
   symlinkSync('deep/er', join(src, 'link'));
   return { temp, src };
+}
+
+/** Calls `prepare` before the tests around it. Skips these tests on a machine that cannot pack. */
+export function beforePackageTests(prepare: () => void): void {
+  beforeAll(() => {
+    if (hasTool('python3')) prepare(); // which looks into the binaries
+  }, 10 * minutes);
+  beforeEach((context) => needTool(context, 'python3'));
 }
 
 /** Packs fastcp as it would be published; returns the tarball. */
