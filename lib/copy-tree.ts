@@ -17,7 +17,7 @@ import type {
   CopyWarning,
   PathLike,
 } from './types.js';
-import { run as runSteps, runNow as runStepsNow } from './walk/steps.js';
+import { type Looks, run as runSteps, runNow as runStepsNow } from './walk/steps.js';
 import { findRoots, makeParents, syncParents, type Walk } from './walk/walk.js';
 
 const debug = debuglog('fastcp');
@@ -45,15 +45,17 @@ export function copyTree(
   return new Job(run(request, events, report), events, report);
 }
 
+/** Runs a copy. `looks` is what the caller has looked at just before. */
 export async function run(
   request: Request,
   events: EventQueue,
   report: Report,
+  looks: Looks = new Map(),
 ): Promise<CopyResult> {
   try {
     const { signal } = request;
     signal?.throwIfAborted();
-    const walk = await unlessAborted(signal, runSteps(findRoots(request)));
+    const walk = await unlessAborted(signal, runSteps(findRoots(request), looks));
     const answers = await unlessAborted(signal, Answers.prepare(walk, request));
     await unlessAborted(signal, refuseBySelection(walk, answers, request));
     signal?.throwIfAborted();
@@ -64,7 +66,8 @@ export async function run(
       events.push({ type: 'error', error });
     }
     if (request.atomic) report.replaced = false;
-    if (walk.roots.length > 0) await copyRoots(walk, answers, request, events, report);
+    if (request.filter) looks.clear(); // the user's code has run meanwhile
+    if (walk.roots.length > 0) await copyRoots(walk, answers, request, events, report, looks);
     for (const warning of answers.unused(request)) {
       report.warn(warning);
       warn(warning);
@@ -95,8 +98,9 @@ async function copyRoots(
   request: Request,
   events: EventQueue,
   report: Report,
+  looks: Looks,
 ): Promise<void> {
-  const there = await runSteps(makeParents(walk, request));
+  const there = await runSteps(makeParents(walk, request), looks);
   const copy = async (to: Walk, how: Request): Promise<void> => {
     if (await takeSnapshot(to, how, events, report)) return;
     await runEngine(to, answers, how, events, report);

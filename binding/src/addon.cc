@@ -87,6 +87,8 @@ Options options_of(const Napi::Object& from) {
   options.reporting = {
       .stop_on_error = on("stopOnError"), .strict = on("strict"), .journal = on("entries")};
   options.replaces = bytes_of(from.Get("replaces"));
+  options.first_temporary =
+      static_cast<uint64_t>(from.Get("firstTemporary").As<Napi::Number>().DoubleValue());
   options.dry_run = on("dryRun");
   options.compares = on("compares");
   return options;

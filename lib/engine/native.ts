@@ -33,6 +33,8 @@ export interface NativeOptions extends Record<(typeof nativeFlags)[number], bool
   absoluteSymlinks: boolean;
   /** The path of the entry whose place the copy will take; empty if none. */
   replaces: Buffer;
+  /** The number in the first temporary name, below 2 ** 64. */
+  firstTemporary: number;
   /** Index into `likes`. */
   like: number;
   /** Empty unless another program's rules apply. */

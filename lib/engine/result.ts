@@ -12,29 +12,16 @@ import type { Shown } from '../walk/paths.js';
 import { now } from './clock.js';
 import { lossKinds, type NativeJob } from './native.js';
 
-/** In the order of Count in binding/src/engine/base/report.h. */
-const counterNames = [
-  'scanned',
-  'files',
-  'directories',
-  'symlinks',
-  'hardLinks',
-  'special',
-  'bytes',
-  'clone',
-  'copyFileRange',
-  'readWrite',
-  'unchanged',
-  'skipped',
-  'deleted',
-] as const;
-
-/** Converts the counters of the engine to those of users. */
-function countersOf(numbers: Float64Array): CopyCounters {
-  const entries = counterNames.map((name, index) => [name, numbers[index] ?? 0]);
-  const { clone, copyFileRange, readWrite, unchanged, skipped, deleted, ...made } =
-    Object.fromEntries(entries) as Record<(typeof counterNames)[number], number>;
-  return { ...made, methods: { clone, copyFileRange, readWrite }, unchanged, skipped, deleted };
+/** Converts the counters of the engine, in the order of Count in binding/src/engine/base/report.h. */
+function countersOf(numbers: Iterable<number>): CopyCounters {
+  const [scanned = 0, files = 0, directories = 0, symlinks = 0, hardLinks = 0, ...rest] = numbers;
+  const [special = 0, bytes = 0, clone = 0, copyFileRange = 0, readWrite = 0, ...last] = rest;
+  const [unchanged = 0, skipped = 0, deleted = 0] = last;
+  return {
+    ...{ scanned, files, directories, symlinks, hardLinks, special, bytes },
+    methods: { clone, copyFileRange, readWrite },
+    ...{ unchanged, skipped, deleted },
+  };
 }
 
 /** Only the changes since the last look. */
@@ -45,7 +32,7 @@ export interface News {
 
 /** Updates the result of a job. */
 export class Report {
-  #counters = countersOf(new Float64Array(counterNames.length));
+  #counters = countersOf([]);
   #errors: CopyErrorLike[] = [];
   #warnings: CopyWarning[] = [];
   // Errors that the engine does not know.

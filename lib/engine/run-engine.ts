@@ -163,6 +163,7 @@ export function nativeOptions(request: Request): NativeOptions {
     like: likes.indexOf(like),
     workingDirectory: request.workingDirectory,
     replaces: request.replaces ?? Buffer.alloc(0),
+    firstTemporary: Math.random() * 2 ** 64,
     bare: stripAttributes,
     preserve: preserve.reduce((bits, kind) => bits | (1 << lossKinds.indexOf(kind)), 0),
     findHoles: request.sparse === 'always',

@@ -7,7 +7,7 @@ import { Report } from '../engine/result.js';
 import { CopyError, invalid, invalidType } from '../errors.js';
 import type { Request } from '../request/options.js';
 import type { PathLike } from '../types.js';
-import { forget, run, runNow, type Steps, step } from '../walk/steps.js';
+import { forget, type Looks, run, runNow, type Steps, step } from '../walk/steps.js';
 import {
   checkBeginning,
   checkEntries,
@@ -66,8 +66,9 @@ type Convert = (error: CopyError, form: Form, call: Call) => Error;
 export async function copyByRules(call: Call, convert: Convert): Promise<void> {
   try {
     const filter = call.filter && wrapping(call.filter);
-    const request = await run(prepare({ ...call, filter }));
-    if (request) await runCopy(request, new EventQueue(), new Report(request.warnings));
+    const looks: Looks = new Map();
+    const request = await run(prepare({ ...call, filter }), looks);
+    if (request) await runCopy(request, new EventQueue(), new Report(request.warnings), looks);
   } catch (error) {
     throw converted(error, 'async', call, convert);
   }
@@ -128,7 +129,7 @@ function* prepare({
   if (isEmpty) return yield* refuseEmptyPath(request, pathText(src), pathText(dest), rules);
   const found = yield* checkEntries(request, rules);
   if (!asksFirst && !(yield* isIncluded())) return undefined;
-  yield* forget();
+  if (filter) yield* forget(); // the user's code has run meanwhile
   yield* checkBeginning(request, found, rules);
   if (filter) request.filter = filterBelow(filter, src, dest);
   return request;

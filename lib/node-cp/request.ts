@@ -16,8 +16,17 @@ import {
   showPath,
   trimSlashes,
 } from '../walk/paths.js';
-import { realpath, type Steps } from '../walk/steps.js';
-import { existing, isDangling, isSame, nearest, statEntry } from '../walk/walk.js';
+import { realpath, type Steps, stat } from '../walk/steps.js';
+import {
+  existing,
+  isDangling,
+  isSame,
+  lookAboveDest,
+  lookAtEnds,
+  nearest,
+  rename,
+  statEntry,
+} from '../walk/walk.js';
 
 /** The options that fs.cp and fs-extra have in common, all given. */
 export interface Rules {
@@ -123,7 +132,9 @@ export function* checkEntries(request: Request, { recursive }: Rules): Steps<Fou
   const no = (code: ErrorCode, why: string, where = to): CopyError =>
     refuse(code, why, from, where);
 
+  yield* lookAtEnds(request);
   const found = yield* statEntry(src, dereference, from);
+  if (found.isDirectory()) yield* lookAboveDest(request);
   const there = yield* statIfThere(dest, dereference || slash, to);
   if (slash && there && !there.isDirectory()) {
     const operation = dereference ? 'stat' : 'lstat';
@@ -178,10 +189,10 @@ function* statIfThere(
   shown: string,
 ): Steps<BigIntStats | undefined> {
   try {
-    return yield* statEntry(entry, follow, shown);
+    return yield* stat(entry, follow);
   } catch (error) {
-    if ((error as CopyError).code === 'ENOENT') return undefined;
-    throw error;
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    throw rename(error, shown);
   }
 }
 

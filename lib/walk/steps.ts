@@ -25,8 +25,10 @@ import {
 import { promisify } from 'node:util';
 import { fromSystem, textOrBytes } from './paths.js';
 
-/** What one asynchronous walk has looked at, by call and path. A second look finds what the first one did. */
-type Looks = Map<string, Promise<unknown>>;
+/**
+ * What asynchronous walks of one copy have looked at, by call and path. A second look finds what the first one did.
+ */
+export type Looks = Map<string, Promise<unknown>>;
 
 interface Step {
   wait(looks: Looks): Promise<unknown>;

@@ -56,7 +56,8 @@ export function* findRoots(request: Request): Steps<Walk> {
   }
   const roots: Root[] = [];
   const errors: CopyError[] = [];
-  yield* lookAhead(sources[0] ?? dest, dest, request.dereference);
+  yield* lookAtEnds(request);
+  if (request.like === 'fastcp') yield* lookAboveDest(request); // the checks of fs.cp know what SRC is
   for (const source of sources) {
     const followSrc = endsInSlash(source) || request.dereference;
     const subject = yield* findUnlessMissing(source, followSrc, request, errors);
@@ -97,12 +98,18 @@ export function* findRoots(request: Request): Steps<Walk> {
   return { roots, into, shown, errors };
 }
 
-/** Begins the looks that a copy of one SRC to a DEST that is not there needs. */
-function lookAhead(source: Buffer, dest: Buffer, dereference: boolean): Steps<void> {
+/** Begins the looks that every copy of one SRC needs. */
+export function lookAtEnds({ sources, dest, dereference }: Request): Steps<void> {
+  const [source = dest] = sources;
   const at = trimSlashes(dest);
-  const above = directoryOf(at);
-  const looks = [stat(source, endsInSlash(source) || dereference), stat(at, false), stat(at, true)];
-  return ahead([...looks, stat(above, true), realpath(above)]);
+  const follow = endsInSlash(source) || dereference;
+  return ahead([stat(source, follow), stat(at, false), stat(directoryOf(at), true)]);
+}
+
+/** Begins those that also a directory needs, if DEST is not there. */
+export function lookAboveDest({ dest }: Request): Steps<void> {
+  const at = trimSlashes(dest);
+  return ahead([stat(at, true), realpath(directoryOf(at))]);
 }
 
 /** If the copy continues after errors, a missing source among several is one error. */
@@ -143,7 +150,7 @@ export function* statEntry(path: Buffer, follow: boolean, shown: string): Steps<
 }
 
 /** Converts Node's error to fastcp's, with the user's path. */
-function rename(error: unknown, path: string): unknown {
+export function rename(error: unknown, path: string): unknown {
   if (!(error instanceof Error) || !('code' in error)) return error;
   const { code, errno, syscall } = error as NodeJS.ErrnoException;
   const [text = ''] = error.message.split(', ');

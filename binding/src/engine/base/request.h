@@ -139,6 +139,8 @@ struct Options {
   Reporting reporting{};
   /** Atomic replacement: the path of the old DEST, whose place the copy will take. Else empty. */
   std::string replaces{};
+  /** The number in the first temporary name. Random, so that processes use different names. */
+  uint64_t first_temporary = 0;
   /** Nothing in DEST changes. Counters and journal are those of a real copy. */
   bool dry_run = false;
   /**

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <new>
-#include <random>
 #include <string_view>
 #include <thread>
 
@@ -36,11 +35,6 @@ bool is_loss(Loss loss, int error) {
     case EBUSY: return loss == Loss::hard_links;
     default: return false;
   }
-}
-
-uint64_t random_number() {
-  std::random_device device;
-  return static_cast<uint64_t>(device()) << 32 | device();
 }
 
 }  // namespace
@@ -123,7 +117,7 @@ Engine::Engine(const Options& options_, const Writer& writer_,
       directories(*this),
       attribute_view(options.preserve.xattrs ? platform::attribute_view() : 0),
       destinations_(std::move(destinations)),
-      temporary_(random_number()) {
+      temporary_(options.first_temporary) {
   // A worker holds a directory (2 file descriptors), opens another (2), and copies a file or helps
   // with a large one (2). The rest is for directories above these, and some room for the host.
   constexpr int64_t kPerWorker = 8;

@@ -252,7 +252,7 @@ class Engine : private DirectoryOwner {
   std::atomic<unsigned> active_{0};
   std::atomic<unsigned> useful_{1};  // result of the last useful_workers()
   std::array<std::atomic<uint64_t>, kCounts> counters_{};
-  std::atomic<uint64_t> temporary_;  // starts at random, so that processes use different names
+  std::atomic<uint64_t> temporary_;
   // Input of useful_workers(), summed over all workers: wall time, processor time, and reads from a
   // device.
   std::atomic<uint64_t> wall_ns_{0}, cpu_ns_{0}, blocks_read_{0};
