@@ -1,6 +1,7 @@
 // A file is left alone only where its copy is known to be what the file is. All files in these trees have one
 // size and one fixed mtime, as npm, Yarn and Nix write them, so neither says anything.
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import {
   copyFileSync,
   cpSync,
@@ -24,7 +25,8 @@ import { exchange } from '../../lib/engine/native.js';
 import { compareTrees, copyTree } from '../../lib/index.js';
 import type { CopyOptions, CopyResult } from '../../lib/types.js';
 import { Random } from '../selection/support/random.js';
-import { copyInChild } from '../support/child.js';
+import { COMMAND, copyInChild } from '../support/child.js';
+import { differences } from '../support/compare.js';
 import { fileSystemNames, useFileSystem, whileMounted } from '../support/filesystems.js';
 import { asUser, needUser, USER } from '../support/user.js';
 import { needRoot, needTool, workDirectory } from '../support/work.js';
@@ -467,6 +469,30 @@ describe('a mark says nothing about', () => {
     await copyTree(src, dest, { sync: true, shard: '1/2' });
     await copyTree(src, dest, { sync: true });
     expect(contents(dest)).toEqual(contents(src));
+  });
+
+  test.each([
+    ['another copy', { sync: true }],
+    ['another copy that does not sync', {}],
+  ])('what %s wrote in a directory that this one has created', async (_, options) => {
+    const other = join(room, 'other');
+    const files = Array.from({ length: 100 }, (_, i) => `a/${i}`);
+    mkdirSync(join(src, 'a'), { recursive: true });
+    writeFileSync(join(src, 'a/large'), Buffer.alloc(512 << 20, 1)); // tmpfs lists it last
+    utimesSync(join(src, 'a/large'), fixed, fixed);
+    make(src, Object.fromEntries(files.map((name) => [name, 's'])));
+    make(other, Object.fromEntries(files.map((name) => [name, 'o'])));
+    await tick();
+    const slow = spawn(process.execPath, [COMMAND, '-q', '--sync', '--reflink=never', src, dest]);
+    const ended = once(slow, 'exit');
+    while (!existsSync(join(dest, 'a/large'))) await sleep(1);
+    slow.kill('SIGSTOP'); // before the large file is complete
+    expect(lstatSync(join(dest, 'a/large')).mtimeMs).not.toBe(fixed * 1000);
+    expect(await copyTree(other, dest, options)).toMatchObject({ files: 100 });
+    slow.kill('SIGCONT');
+    expect(await ended).toEqual([0, null]);
+    await mirror(src);
+    expect(differences(src, dest)).toEqual([]);
   });
 
   test('what another copy wrote meanwhile', async () => {

@@ -110,7 +110,7 @@ struct Listed {
   size_t size;  // of this record: offset of the next record
 };
 
-/** Reads one record that read_listing() wrote. '.' and '..' are included. */
+/** Reads one record that read_listing() wrote. '.' and '..' may be included. */
 Listed parse_listing(const char* record);
 
 /** Returns whether a file system is mounted on a directory in `parent`. */
@@ -129,9 +129,9 @@ bool has_own_clock(const Handle& directory);
 uint64_t time_step(const Handle& directory);  // ns
 
 /**
- * Returns whether new directories should be filled long after their creation. This is so if inodes
- * and names are in one tree, sorted by number. Then new entries of two threads are not in the same
- * leaf.
+ * Returns whether subdirectories should be created while their parent is listed, long before they
+ * are filled. This is so if inodes and names are in one tree, sorted by number. Then new entries of
+ * two threads are not in the same leaf.
  */
 bool wants_directories_early(const Handle& directory);
 
@@ -264,7 +264,9 @@ int64_t get_attribute(const Handle& entry, const char* name, char* value, size_t
  * Some attributes are hidden from ordinary users.
  */
 uint32_t attribute_view();
-int set_attribute(const Handle& entry, const char* name, const char* value, size_t size);
+/** `replaces`: fails if the entry does not have the attribute. */
+int set_attribute(const Handle& entry, const char* name, const char* value, size_t size,
+                  bool replaces = false);
 int remove_attribute(const Handle& entry, const char* name);
 
 /** The attributes that are ACLs: an entry's own, and the default of new entries in a directory. */

@@ -77,12 +77,14 @@ ssize_t fgetxattr(int file, const char* name, void* value, size_t size, uint32_t
 // setxattr(2)
 int fsetxattr(int file, const char* name, const void* value, size_t size, uint32_t position,
               int options) {
-  if (position != 0 || options != 0) return fail(EINVAL);
+  constexpr int kReplace = 4;
+  if (position != 0 || (options & ~kReplace) != 0) return fail(EINVAL);
   if (is_locked(file) || is_systems(name)) return fail(EPERM);
   const std::string real = to_linux(name);
+  const int flags = options != 0 ? XATTR_REPLACE : 0;
   return translate(on_entry(
-      file, [&] { return ::fsetxattr(file, real.c_str(), value, size, 0); },
-      [&](const char* path) { return ::setxattr(path, real.c_str(), value, size, 0); }));
+      file, [&] { return ::fsetxattr(file, real.c_str(), value, size, flags); },
+      [&](const char* path) { return ::setxattr(path, real.c_str(), value, size, flags); }));
 }
 
 // listxattr(2): a null buffer asks for the size; ERANGE if the names do not fit.

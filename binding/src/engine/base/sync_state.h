@@ -29,7 +29,7 @@ struct SyncState {
   uint64_t target_file_system = 0;  // platform::file_system() of DEST's directory
   platform::Time began;
   std::optional<Mark> mark{};  // the mark in DEST, if it names `source`
-  std::optional<Mark> seen{};  // the mark in DEST, whatever it names
+  std::optional<Mark> seen{};  // the mark in DEST, whatever it names, or the own open mark
   uint64_t errors = 0;         // of the whole copy, when it reached this directory
   /**
    * Names that are not selected, each ended by a NUL. Appended while the directory's question is
@@ -38,6 +38,10 @@ struct SyncState {
   std::string excluded{};
   /** Something in the directory became equal, and the mark does not say so. Set by any worker. */
   std::atomic<bool> is_news{false};
+  /** An entry was written. Set by any worker; the first one writes the open mark. */
+  std::atomic<bool> is_written{false};
+  /** `seen` is the open mark. Set by the worker that wrote it, read when the last use ends. */
+  bool is_open = false;
   /** Something in the directory was treated as equal without proof. Set by any worker. */
   std::atomic<bool> is_doubtful{false};
 };

@@ -50,7 +50,8 @@ int load(const platform::Handle& directory, std::optional<Mark>& mark) {
   return 0;
 }
 
-int store(const platform::Handle& directory, const Mark& mark) {
+/** `replaces`: fails if there is no mark. */
+int store(const platform::Handle& directory, const Mark& mark, bool replaces = false) {
   const Stored stored{kVersion,
                       mark.attributes,
                       mark.source.file_system,
@@ -60,7 +61,7 @@ int store(const platform::Handle& directory, const Mark& mark) {
                       to_number(mark.began),
                       to_number(mark.finished)};
   return platform::set_attribute(directory, platform::kMark, reinterpret_cast<const char*>(&stored),
-                                 sizeof stored);
+                                 sizeof stored, replaces);
 }
 
 /**
@@ -147,6 +148,22 @@ void read_mark(Engine& engine, Directory& directory) {
   }
 }
 
+void open_mark(Engine& engine, Directory& directory) {
+  SyncState* const sync = directory.sync.get();
+  if (sync == nullptr || sync->is_written.exchange(true, std::memory_order_relaxed)) return;
+  if (ctimes_of(directory) == Ctimes::foreign) return;
+  const auto own = static_cast<int64_t>(engine.next_temporary());
+  const Mark mark{{0, 0, 0, to_time(own)}, {}, {}, 0};
+  std::optional<Mark> now;
+  with_access(engine, directory, [&] {
+    const int error = directory.fresh ? 0 : load(directory.dst(), now);
+    return error < 0 ? error : store(directory.dst(), mark);
+  });
+  if (now != sync->seen) sync->is_doubtful = true;  // another copy has written here meanwhile
+  sync->seen = mark;
+  sync->is_open = true;
+}
+
 void remove_mark(const Directory& directory) {
   // If it has no mark, or the mark cannot be removed, nothing has to be reported: a mark stays
   // true.
@@ -181,13 +198,14 @@ bool owes_mark(const Engine& engine, const Directory& directory) {
 
 void write_mark(Engine& engine, Directory& directory) {
   const SyncState& sync = *directory.sync;
-  // Then the old mark stays. It does not cover the ctimes of entries written since.
-  if (engine.stopped() || sync.is_doubtful || sync.errors != engine.errors.count()) return;
-  if (ctimes_of(directory) == Ctimes::foreign || has_excluded(directory, sync.excluded)) return;
   const platform::Handle& dst = directory.dst();
+  const bool is_whole =
+      !engine.stopped() && !sync.is_doubtful && sync.errors == engine.errors.count() &&
+      ctimes_of(directory) != Ctimes::foreign && !has_excluded(directory, sync.excluded);
+  // An old mark stays. It does not cover the ctimes of entries written since.
+  if (!is_whole && !sync.is_open) return;
   std::optional<Mark> now;
-  if (!directory.fresh && (load(dst, now) < 0 || now != sync.seen)) {
-    // Another copy has written here meanwhile. Nobody knows which copy wrote which entry.
+  if (!is_whole || load(dst, now) < 0 || now != sync.seen) {
     with_access(engine, directory,
                 [&] { return platform::remove_attribute(dst, platform::kMark); });
     return;
@@ -198,8 +216,8 @@ void write_mark(Engine& engine, Directory& directory) {
   const Mark mark{identity_to_mark(sync), sync.began, platform::change_time_ceiling(),
                   has_attributes ? engine.attribute_view : 0};
   // If it cannot be written, contents decide the next time.
-  if (with_access(engine, directory, [&] { return store(dst, mark); }) == 0)
-    engine.has_marked = true;
+  const auto replace = [&] { return store(dst, mark, sync.is_open); };
+  if (with_access(engine, directory, replace) == 0) engine.has_marked = true;
 }
 
 int can_mark(const platform::Handle& directory) {

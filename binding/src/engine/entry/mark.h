@@ -18,6 +18,10 @@
 // since. A mark says nothing about an entry of DEST that the selection excluded, so a directory with such an entry gets
 // no mark.
 //
+// Two copies may write into a directory at the same time. Then nobody knows which copy wrote which entry, and neither
+// writes a mark: before a copy writes its first entry into a directory, it sets an open mark, which names no source but
+// the copy itself. It marks the directory only if its open mark is still there at the end.
+//
 // base/sync_state.h says which thread sets which member.
 #pragma once
 
@@ -33,6 +37,9 @@ void begin_sync(Engine& engine, Directory& directory, platform::Time began);
 
 /** Reads the mark of DEST's directory, if the copy syncs. Called when that directory exists. */
 void read_mark(Engine& engine, Directory& directory);
+
+/** Called before an entry of DEST is written: writes the open mark, if this is the first one. */
+void open_mark(Engine& engine, Directory& directory);
 
 /** Removes the mark of a directory before a copy that does not sync writes into it. */
 void remove_mark(const Directory& directory);

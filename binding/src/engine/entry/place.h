@@ -9,6 +9,7 @@
 
 #include "engine/entry/access.h"
 #include "engine/entry/conflict.h"
+#include "engine/entry/mark.h"
 #include "engine/run/engine.h"
 
 namespace fastcp {
@@ -31,6 +32,7 @@ int place(Worker& worker, Directory& directory, Names names, platform::Kind kind
     return with_access(worker.engine, directory, [&] { return make(name); });
   };
   if (directory.sync != nullptr) directory.sync->is_news.store(true, std::memory_order_relaxed);
+  open_mark(worker.engine, directory);
   int error = make_as(names.dst);
   if (error != -EEXIST) return error;
   if (judge(worker, directory, names, kind) != Verdict::replace) return kNotPlaced;
@@ -38,6 +40,8 @@ int place(Worker& worker, Directory& directory, Names names, platform::Kind kind
     temporary = temporary_name(worker, names.dst);
     error = make_as(temporary.c_str());
   } while (error == -EEXIST);
+  // exFAT over FUSE creates a file for a FIFO and reports an error.
+  if (error < 0) platform::remove_file(directory.dst(), temporary.c_str());
   return error;
 }
 

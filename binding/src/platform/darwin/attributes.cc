@@ -92,8 +92,13 @@ int64_t get_attribute(const Handle& entry, const char* name, char* value, size_t
 
 uint32_t attribute_view() { return static_cast<uint32_t>(geteuid()) << 1 | 1; }
 
-int set_attribute(const Handle& entry, const char* name, const char* value, size_t size) {
-  if (!is_list(name)) return check([&] { return fsetxattr(fd(entry), name, value, size, 0, 0); });
+int set_attribute(const Handle& entry, const char* name, const char* value, size_t size,
+                  bool replaces) {
+  if (!is_list(name)) {
+    constexpr int kReplace = 4;  // XATTR_REPLACE
+    const int options = replaces ? kReplace : 0;
+    return check([&] { return fsetxattr(fd(entry), name, value, size, 0, options); });
+  }
   const List list(acl_copy_int(value));
   if (!list) return failure();
   return check([&] { return acl_set_fd_np(fd(entry), list.get(), ACL_TYPE_EXTENDED); });
@@ -117,7 +122,8 @@ int remove_attribute(const Handle& entry, const char* name) {
 int remove_attributes_of_clone(const Handle& clone, WithAttributes keeps) {
   std::array<char, 4096> names;
   const ssize_t all = retry([&] { return flistxattr(fd(clone), names.data(), names.size(), 0); });
-  if (all < 0) return static_cast<int>(all);
+  // Too many for the buffer: another copy method takes none along.
+  if (all < 0) return all == -ERANGE ? -EOPNOTSUPP : static_cast<int>(all);
   for (const char* name = names.data(); name < names.data() + all; name += std::strlen(name) + 1) {
     if (keeps == WithAttributes::yes && is_kept(name)) continue;
     const int error = remove_attribute(clone, name);

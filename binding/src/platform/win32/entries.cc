@@ -96,8 +96,9 @@ NTSTATUS give_name(const Handle& entry, FILE_INFORMATION_CLASS what, ULONG flags
     });
   };
   if (where == Where::other_directory) return give(name.root);
-  // There is no root in the same directory (FILE_RENAME_INFORMATION and FILE_LINK_INFORMATION,
-  // ntifs.h), and servers accept none at all (MS-FSCC, FileRenameInformation). wine asks for one.
+  // For a name in the same directory the kernel wants a null RootDirectory (FILE_RENAME_INFORMATION
+  // and FILE_LINK_INFORMATION, ntifs.h); servers accept nothing else (MS-FSCC,
+  // FileRenameInformation). wine wants the directory.
   const NTSTATUS status = give(nullptr);
   return status == STATUS_OBJECT_PATH_SYNTAX_BAD ? give(name.root) : status;
 }
@@ -327,7 +328,7 @@ int64_t get_attribute(const Handle& /*entry*/, const char* /*name*/, char* /*val
 }
 uint32_t attribute_view() { return 1; }
 int set_attribute(const Handle& /*entry*/, const char* /*name*/, const char* /*value*/,
-                  size_t /*size*/) {
+                  size_t /*size*/, bool /*replaces*/) {
   return -EOPNOTSUPP;
 }
 int remove_attribute(const Handle& /*entry*/, const char* /*name*/) { return -EOPNOTSUPP; }

@@ -1,4 +1,4 @@
-// Windows: opens names, and finds the kinds of entries.
+// Windows: opens names, and converts between modes and attributes.
 
 #include <cerrno>
 #include <cstring>
