@@ -107,7 +107,11 @@ function directoryLines(directory: DirectoryDiagnosis): string[] {
   lines.push(row('free', `${bytes(directory.freeBytes)} of ${bytes(directory.bytes)}`));
   const { inodes, freeInodes } = directory;
   if (inodes > 0) lines.push(row('free inodes', `${number(freeInodes)} of ${number(inodes)}`));
-  if (obstacle !== undefined) lines.push(row('not tried', `nothing can be made here: ${obstacle}`));
+  if (obstacle !== undefined) {
+    const [what, more] =
+      Object.keys(can).length > 0 ? ['tried in part', 'more '] : ['not tried', ''];
+    lines.push(row(what, `nothing ${more}can be made here: ${obstacle}`));
+  }
   if (longestName) lines.push(row('longest name', `${number(longestName)} bytes`));
   for (const [ability, name] of Object.entries(abilities)) {
     const answer = can[ability as keyof typeof abilities];

@@ -18,7 +18,7 @@ import type {
   PathLike,
 } from './types.js';
 import { type Looks, run as runSteps, runNow as runStepsNow } from './walk/steps.js';
-import { findRoots, makeParents, syncParents, type Walk } from './walk/walk.js';
+import { findRoots, makeParents, selects, syncParents, type Walk } from './walk/walk.js';
 
 const debug = debuglog('fastcp');
 
@@ -66,7 +66,7 @@ export async function run(
       events.push({ type: 'error', error });
     }
     if (request.atomic) report.replaced = false;
-    if (request.filter) looks.clear(); // the user's code has run meanwhile
+    if (selects(request)) looks.clear(); // that takes time, and the filter may change files
     if (walk.roots.length > 0) await copyRoots(walk, answers, request, events, report, looks);
     for (const warning of answers.unused(request)) {
       report.warn(warning);

@@ -119,7 +119,10 @@ export interface CopyOptions {
    * not exist. `auto`: copy file by file where that is not possible. `always`: fail there. Default `never`.
    */
   snapshot?: 'never' | 'auto' | 'always' | undefined;
-  /** Stay on the file system of SRC: mount points in SRC become empty directories. Default `false`. */
+  /**
+   * Stay on the file system of SRC: directories where another file system is mounted become empty directories. A bind
+   * mount of the same file system is entered, as by `cp -x`. Default `false`.
+   */
   oneFileSystem?: boolean | undefined;
   /** Create missing parents of DEST. Default `true`, as in `fs.cp`. */
   parents?: boolean | undefined;
@@ -253,7 +256,7 @@ export interface CopyCounters {
    * FIFOs that DEST has already count here as well.
    */
   unchanged: number;
-  /** Entries not copied: existing ones with `force: false`, sockets, and mount points with `oneFileSystem`. */
+  /** Entries not copied: existing ones with `force: false`, sockets, and other file systems with `oneFileSystem`. */
   skipped: number;
   /** Entries deleted from DEST. */
   deleted: number;

@@ -3,7 +3,7 @@
  * Tries everything in temporary directories, which are always removed.
  */
 import { promises } from 'node:fs';
-import { availableParallelism } from 'node:os';
+import { availableParallelism, constants } from 'node:os';
 import path from 'node:path';
 import { removeTree } from '../atomic/remove-tree.js';
 import { isAppendOnly, mostWorkers } from '../engine/native.js';
@@ -45,7 +45,9 @@ export async function doctor(
       patients.push(patient);
       await tryAll(patient, signal);
     }
-    const copies = await tryCopies(patients);
+    const copies = await tryCopies(patients).catch((error: unknown) => {
+      for (const { found } of patients) found.obstacle ??= obstacleOf(error);
+    });
     signal?.throwIfAborted();
     const descriptors = await descriptorLimit();
     return {
@@ -84,10 +86,17 @@ async function admit(directory: { given: string; path: Buffer }): Promise<Patien
   try {
     return { found, room: await promises.mkdtemp(path.join(real, '.fastcp-doctor-')) };
   } catch (error) {
-    found.obstacle = (error as NodeJS.ErrnoException).code ?? (error as Error).message;
+    found.obstacle = obstacleOf(error);
     if (found.obstacle === 'ENOTDIR') throw error;
     return { found, room: undefined };
   }
+}
+
+function obstacleOf(error: unknown): string {
+  const { code, errno, message } = error as NodeJS.ErrnoException;
+  // Node has no name for some, such as EDQUOT.
+  const name = Object.entries(constants.errno).find(([, number]) => number === -(errno ?? 0))?.[0];
+  return name ?? code ?? message;
 }
 
 async function tryAll({ found, room }: Patient, signal: AbortSignal | undefined): Promise<void> {
@@ -99,7 +108,10 @@ async function tryAll({ found, room }: Patient, signal: AbortSignal | undefined)
       (error: NodeJS.ErrnoException) => error.code ?? error.message,
     );
   }
-  found.longestName = await longestName(room);
+  const longest = await longestName(room).catch((error: unknown) => {
+    found.obstacle = obstacleOf(error);
+  });
+  if (longest !== undefined) found.longestName = longest;
 }
 
 async function tryCopies(patients: readonly Patient[]): Promise<CopyDiagnosis | undefined> {

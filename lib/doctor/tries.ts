@@ -27,9 +27,12 @@ export const tries: Record<Ability, Try> = {
   async holes(room) {
     const [from, to] = names(room, 'holes');
     const file = await promises.open(from, 'wx');
-    await file.write('data', 512 * KiB);
-    await file.truncate(1024 * KiB);
-    await file.close();
+    try {
+      await file.write('data', 512 * KiB);
+      await file.truncate(1024 * KiB);
+    } finally {
+      await file.close();
+    }
     await copyTree(from, to);
     for (const name of [from, to]) {
       const { blocks } = await promises.stat(name);

@@ -128,8 +128,10 @@ function* prepare({
   if (asksFirst && !(yield* isIncluded())) return undefined;
   if (isEmpty) return yield* refuseEmptyPath(request, pathText(src), pathText(dest), rules);
   const found = yield* checkEntries(request, rules);
-  if (!asksFirst && !(yield* isIncluded())) return undefined;
-  if (filter) yield* forget(); // the user's code has run meanwhile
+  if (!asksFirst && filter) {
+    if (!(yield* isIncluded())) return undefined;
+    yield* forget(); // the filter may have changed files
+  }
   yield* checkBeginning(request, found, rules);
   if (filter) request.filter = filterBelow(filter, src, dest);
   return request;

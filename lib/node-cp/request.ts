@@ -18,11 +18,11 @@ import {
 } from '../walk/paths.js';
 import { realpath, type Steps, stat } from '../walk/steps.js';
 import {
+  beginLooks,
+  beginLooksForDirectory,
   existing,
   isDangling,
   isSame,
-  lookAboveDest,
-  lookAtEnds,
   nearest,
   rename,
   statEntry,
@@ -132,9 +132,9 @@ export function* checkEntries(request: Request, { recursive }: Rules): Steps<Fou
   const no = (code: ErrorCode, why: string, where = to): CopyError =>
     refuse(code, why, from, where);
 
-  yield* lookAtEnds(request);
+  yield* beginLooks(request);
   const found = yield* statEntry(src, dereference, from);
-  if (found.isDirectory()) yield* lookAboveDest(request);
+  if (found.isDirectory()) yield* beginLooksForDirectory(request);
   const there = yield* statIfThere(dest, dereference || slash, to);
   if (slash && there && !there.isDirectory()) {
     const operation = dereference ? 'stat' : 'lstat';

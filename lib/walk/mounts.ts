@@ -1,6 +1,9 @@
 /** Lists mounts if the system reports them: in /proc on Linux, by a command on macOS. */
 import { promises } from 'node:fs';
 import { join } from './paths.js';
+import { rename } from './walk.js';
+
+const MOUNTS = '/proc/self/mountinfo';
 
 export interface Mount {
   /** Absolute, without symlinks. */
@@ -9,7 +12,7 @@ export interface Mount {
   readOnly: boolean;
 }
 
-/** Returns the mounts in the order in which they were mounted. */
+/** Returns the mounts in the order in which they were mounted. Rejects if Linux does not tell them. */
 export async function mounts(): Promise<Mount[]> {
   if (process.platform === 'win32') return []; // a mount there is a symlink: a junction
   if (process.platform === 'darwin') {
@@ -19,7 +22,9 @@ export async function mounts(): Promise<Mount[]> {
       execFile('/sbin/mount', { encoding: 'latin1' }, (_, stdout) => resolve(parseCommand(stdout)));
     });
   }
-  const text = await promises.readFile('/proc/self/mountinfo', 'latin1').catch(() => '');
+  const text = await promises.readFile(MOUNTS, 'latin1').catch((error: unknown) => {
+    throw rename(error, MOUNTS);
+  });
   return text.split('\n').filter(Boolean).map(parse);
 }
 
@@ -50,7 +55,7 @@ export function parseCommand(output: string): Mount[] {
  * point above need not be the directory's.
  */
 export async function mountOf(directory: Buffer): Promise<Mount | undefined> {
-  const all = await mounts();
+  const all = await mounts().catch(() => []);
   if (process.platform === 'darwin') {
     const { dev } = await promises.stat(directory);
     const devices = await Promise.all(all.map(({ path }) => deviceOf(path)));

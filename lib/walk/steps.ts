@@ -26,7 +26,8 @@ import { promisify } from 'node:util';
 import { fromSystem, textOrBytes } from './paths.js';
 
 /**
- * What asynchronous walks of one copy have looked at, by call and path. A second look finds what the first one did.
+ * Outcomes of looks in one copy, also errors, by call and path. They do not expire: use statAgain() or forget() if other
+ * code may have changed files meanwhile.
  */
 export type Looks = Map<string, Promise<unknown>>;
 
@@ -81,7 +82,7 @@ function look<T>(call: string, path: Buffer, wait: () => Promise<T>, now: () => 
   return step(once, now);
 }
 
-/** Forgets what was found, because the user's code has run meanwhile. */
+/** Forgets all outcomes. */
 export function forget(): Steps<void> {
   return step(
     async (looks) => looks.clear(),

@@ -56,8 +56,9 @@ export function* findRoots(request: Request): Steps<Walk> {
   }
   const roots: Root[] = [];
   const errors: CopyError[] = [];
-  yield* lookAtEnds(request);
-  if (request.like === 'fastcp') yield* lookAboveDest(request); // the checks of fs.cp know what SRC is
+  yield* beginLooks(request);
+  // The checks of fs.cp know already whether SRC is a directory.
+  if (request.like === 'fastcp') yield* beginLooksForDirectory(request);
   for (const source of sources) {
     const followSrc = endsInSlash(source) || request.dereference;
     const subject = yield* findUnlessMissing(source, followSrc, request, errors);
@@ -98,16 +99,16 @@ export function* findRoots(request: Request): Steps<Walk> {
   return { roots, into, shown, errors };
 }
 
-/** Begins the looks that every copy of one SRC needs. */
-export function lookAtEnds({ sources, dest, dereference }: Request): Steps<void> {
+/** Begins the looks that every copy of one SRC needs: at SRC, at DEST, and at the directory above DEST. */
+export function beginLooks({ sources, dest, dereference }: Request): Steps<void> {
   const [source = dest] = sources;
   const at = trimSlashes(dest);
   const follow = endsInSlash(source) || dereference;
   return ahead([stat(source, follow), stat(at, false), stat(directoryOf(at), true)]);
 }
 
-/** Begins those that also a directory needs, if DEST is not there. */
-export function lookAboveDest({ dest }: Request): Steps<void> {
+/** Begins the looks that a directory also needs: at DEST's target, and for the real path of the directory above. */
+export function beginLooksForDirectory({ dest }: Request): Steps<void> {
   const at = trimSlashes(dest);
   return ahead([stat(at, true), realpath(directoryOf(at))]);
 }
@@ -168,9 +169,12 @@ function kindOf(stat: BigIntStats): EntryKind {
   return stat.isSocket() ? 'socket' : 'file';
 }
 
+function codeOf(error: unknown): string | undefined {
+  return (error as NodeJS.ErrnoException | null)?.code;
+}
+
 function isMissing(error: unknown): boolean {
-  const code = (error as NodeJS.ErrnoException | null)?.code;
-  return code === 'ENOENT' || code === 'ENOTDIR';
+  return ['ENOENT', 'ENOTDIR'].includes(codeOf(error) ?? '');
 }
 
 /** Returns the name of SRC in DEST. */
@@ -366,7 +370,9 @@ export function* makeParents(walk: Walk, request: Request): Steps<Buffer> {
   try {
     yield* mkdir(needed, parents);
   } catch (error) {
-    throw rename(error, shown.dest(needed));
+    // Another program may have created it since the look.
+    const isThere = codeOf(error) === 'EEXIST' && (yield* statAgain(needed)).isDirectory();
+    if (!isThere) throw rename(error, shown.dest(needed));
   }
   return there;
 }

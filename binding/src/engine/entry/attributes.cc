@@ -291,7 +291,9 @@ int remove_inherited_acls(const Handle& dst, platform::Kind kind) {
   for (const char* name : {platform::kAccessList, platform::kDefaultList}) {
     if (kind != platform::Kind::directory && name == platform::kDefaultList) continue;
     const int error = platform::remove_attribute(dst, name);
-    if (error < 0 && !is_none(error)) return error;
+    if (error == 0 || is_none(error)) continue;
+    // A file system may refuse before it looks whether there is one.
+    if (!is_none(static_cast<int>(platform::get_attribute(dst, name, nullptr, 0)))) return error;
   }
   return 0;
 }
