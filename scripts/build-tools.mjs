@@ -1,6 +1,6 @@
 // What builds and tests need and a machine may lack: CMake, a build tool, and a C and C++ compiler (Zig then). All of
 // them are fetched into the cache.
-import { accessSync, chmodSync, constants, mkdirSync, writeFileSync } from 'node:fs';
+import { accessSync, constants, mkdirSync, renameSync, writeFileSync } from 'node:fs';
 import { delimiter, dirname, join } from 'node:path';
 import { cacheDirectory } from './cache.mjs';
 import { program } from './wheels.mjs';
@@ -14,9 +14,9 @@ export async function addMissingTools() {
   return await addMissingCompiler();
 }
 
-/** Does the same for the compilers `cc` and `g++` alone. */
+/** Does the same for the compilers alone: on Linux, `cc` and `g++` are then in the PATH. */
 export async function addMissingCompiler() {
-  if (!isLinux || has('g++') || has('clang++')) return false;
+  if (!isLinux || (has('cc') && has('g++'))) return false;
   use(await zigCompilers('zig-as-compiler'));
   return true;
 }
@@ -31,8 +31,10 @@ export async function zigCompilers(name, target) {
     ['cc', 'cc'],
     ['g++', 'c++'],
   ]) {
-    writeFileSync(join(directory, tool), `#!/bin/sh\nexec '${zig}' ${verb} ${options}"$@"\n`);
-    chmodSync(join(directory, tool), 0o755);
+    // Replaced in one step, because other processes may be using it.
+    const unfinished = join(directory, `${tool}.${process.pid}`);
+    writeFileSync(unfinished, `#!/bin/sh\nexec '${zig}' ${verb} ${options}"$@"\n`, { mode: 0o755 });
+    renameSync(unfinished, join(directory, tool));
   }
   return directory;
 }

@@ -5,8 +5,10 @@
 // --quick runs a few files, for CI. Prints the numbers, and the reasons of what is left out with the number of tests
 // of each.
 import { execFileSync, spawnSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { rmSync } from 'node:fs';
 import { join } from 'node:path';
+import { addMissingTools } from './build-tools.mjs';
+import { printNumbers } from './numbers.mjs';
 
 const root = join(import.meta.dirname, '..');
 const bin = (name) => join(root, 'node_modules/.bin', name);
@@ -19,6 +21,7 @@ const tests = process.argv.includes('--quick')
     ? named
     : ['test/behaviour'];
 
+await addMissingTools();
 const where = ['--out', 'build/darwin-model/build'];
 for (const step of [
   ['configure', ...where, '--CDFASTCP_DARWIN_MODEL=ON'],
@@ -28,6 +31,7 @@ for (const step of [
 }
 
 const results = join(root, 'build/darwin-model/results.json');
+rmSync(results, { force: true });
 const { status } = spawnSync(
   bin('vitest'),
   [
@@ -45,17 +49,5 @@ const { status } = spawnSync(
   },
 );
 
-const run = JSON.parse(readFileSync(results, 'utf8'));
-const reasons = new Map();
-for (const { meta } of run.testResults.flatMap(({ assertionResults }) => assertionResults)) {
-  if (meta?.leftOut) reasons.set(meta.leftOut, (reasons.get(meta.leftOut) ?? 0) + 1);
-}
-const leftOut = [...reasons.values()].reduce((sum, count) => sum + count, 0);
-console.log(`Left out: ${leftOut}`);
-for (const [reason, count] of [...reasons].sort(([, a], [, b]) => b - a))
-  console.log(`  ${count}\t${reason}`);
-console.log(
-  `Over the model of macOS: ${run.numPassedTests} passed, ${run.numFailedTests} failed, ${leftOut} left out, ` +
-    `${run.numPendingTests - leftOut} skipped by themselves`,
-);
+printNumbers(results, 'Over the model of macOS');
 process.exit(status ?? 1);

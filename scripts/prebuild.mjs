@@ -1,7 +1,7 @@
 // Builds the binaries that the package ships, with Zig as the compiler: one machine builds all of
 // them, against a C library that is old enough.
 //
-//   prebuild.mjs [--if-stale] [--ci | TARGET…]     all of targets.mjs, those with `ci`, or what is named
+//   prebuild.mjs [--if-stale] [--ci] [TARGET…]     all of targets.mjs or those named; with --ci only those with `ci`
 //
 // Fetches what the machine lacks of CMake, a build tool and a g++ (cmake-js looks for one). The check of the binaries
 // needs Python 3 with venv.
@@ -24,6 +24,7 @@ if (unknown) {
   fail(`unknown target ${unknown}; there is ${targets.map(({ name }) => name).join(', ')}`);
 }
 
+const recipe = ['targets.mjs', 'wheels.mjs', 'prebuildify-cmake-js.sh'];
 await addMissingTools();
 const zigPath = await program('ziglang');
 for (const target of targets) {
@@ -55,7 +56,8 @@ function isFresh({ file }) {
   const built = statSync(join(root, file)).mtimeMs;
   return readdirSync(join(root, 'binding'), { recursive: true })
     .map((name) => join(root, 'binding', name))
-    .concat(join(root, 'package-lock.json'), join(import.meta.dirname, 'targets.mjs'))
+    .concat(['CMakeLists.txt', 'package-lock.json'].map((name) => join(root, name)))
+    .concat(recipe.map((name) => join(import.meta.dirname, name)))
     .every((source) => statSync(source).mtimeMs < built);
 }
 

@@ -1,9 +1,7 @@
-// The behaviour tests that are not run over the model of macOS, each with its reason. A rule is a file of test/behaviour,
-// and which of its tests: all, if it says nothing more.
+// The behaviour tests that are not run over the model of macOS, each with its reason.
+import type { Reasons } from '../support/left-out.js';
 
-type Rule = [file: string, tests?: RegExp];
-
-const reasons: Record<string, Rule[]> = {
+export const reasons: Reasons = {
   'it sets and reads ACLs of Linux': [
     ['preserve', /^random trees, everything preserved/],
     ['preserve', /lists and attributes$/],
@@ -60,13 +58,3 @@ const reasons: Record<string, Rule[]> = {
     ['other-file-systems', /to ext2 > what doctor says/],
   ],
 };
-
-const matches = ([file, tests]: Rule, path: string, name: string): boolean =>
-  path === `test/behaviour/${file}.test.ts` && (tests?.test(name) ?? true);
-
-/** Returns why a test, by its path and whole name, is not run; undefined if it is. */
-export function reasonToLeaveOut(path: string, name: string): string | undefined {
-  return Object.entries(reasons).find(([, list]) =>
-    list.some((rule) => matches(rule, path, name)),
-  )?.[0];
-}

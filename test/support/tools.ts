@@ -32,13 +32,14 @@ const tools: Record<string, string> = {
 };
 
 /**
- * Lists once, before all tests, the tools that this machine lacks. Each skipped test also names its own. Zig, which has
- * compiled the addon then, stands in for a C compiler.
+ * Lists once, before all tests, the tools that this machine lacks. Each skipped test also names its own. If there is no
+ * compiler, Zig is used, which then also built the addon.
  */
 export default async function setup(): Promise<void> {
   // Vitest calls this for each project of vitest.config.ts.
   if (process.platform !== 'linux' || process.env.FASTCP_TOOLS_TOLD) return;
   process.env.FASTCP_TOOLS_TOLD = '1';
+  await addMissingCompiler().catch(() => {}); // without a network
   const packages = Object.keys(tools).filter((name) => !hasTool(tools[name] ?? ''));
   const missing = [
     !isRoot && 'root, to mount file systems',
@@ -46,7 +47,6 @@ export default async function setup(): Promise<void> {
     !existsSync(join(cacheDirectory, 'installers/installed.json')) &&
       'Node 22, 24 and 26 (node scripts/install.mjs test/package/installers)',
   ].filter(Boolean);
-  await addMissingCompiler().catch(() => {}); // without a network
   if (missing.length > 0)
     console.warn(`Some tests are skipped here. They need:\n  ${missing.join('\n  ')}`);
 }

@@ -9,6 +9,9 @@ export const isRoot = process.getuid?.() === 0;
 /** The addon is macOS's, over a model of its calls: scripts/darwin.mjs. */
 export const isDarwinModel = process.env.FASTCP_DARWIN_MODEL !== undefined;
 
+/** The addon is that for arm64, under qemu, which cannot trace: scripts/arm64.mjs. */
+const isQemu = process.env.FASTCP_ARM64 !== undefined;
+
 /**
  * A directory that goes when the tests of the file are over. In memory where that is possible: ext4
  * makes files slowly for minutes after many were deleted.
@@ -29,6 +32,7 @@ export function removeTree(directory: string): void {
 }
 
 export function hasTool(name: string): boolean {
+  if (isQemu && name === 'strace') return false;
   const directories = [...(process.env.PATH ?? '').split(delimiter), '/usr/sbin', '/sbin'];
   return directories.some((directory) => existsSync(join(directory, name)));
 }

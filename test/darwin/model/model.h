@@ -1,6 +1,7 @@
 // The calls of macOS that binding/src/platform/darwin and posix use, for a build on Linux: see
-// model.cc. Included before every file of the platform. Declarations in fastcp::platform hide those
-// of the C library, so the code under test is compiled as it is.
+// attributes.cc, content.cc, entries.cc and volumes.cc. Included before every file of the platform.
+// Declarations in fastcp::platform hide those of the C library, so the code under test is compiled
+// as it is.
 //
 // Numbers of constants are Apple's if nothing on Linux has the same number.
 #pragma once
@@ -33,7 +34,7 @@
 #include <utility>
 #include <vector>
 
-// Two errors that Linux does not tell apart, and one that it lacks: Apple's numbers, and 1000.
+// Two errors that Linux does not tell apart, and one that it lacks: Apple's numbers plus 1000.
 #undef ENOTSUP
 #define ENOTSUP 1045
 #define ENOATTR 1093
