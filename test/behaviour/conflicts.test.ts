@@ -310,6 +310,49 @@ describe('two names that are one in DEST, which lists it in small letters', () =
     expect(leftovers(to)).toEqual([]);
   });
 
+  test.for([...pairs, ['file', 'File'], ['File', 'file']])(
+    '%s and %s, in a directory that exists',
+    async (names, context) => {
+      for (const name of names) {
+        makeFiles(src, { [name.endsWith('/') ? `sub/${name}in` : `sub/${name}`]: name });
+      }
+      const to = join(ntfs(context), `${number}`);
+      mkdirSync(join(to, 'sub'), { recursive: true });
+      for (const options of [{}, { sync: true }, { mirror: true }]) {
+        const { errors } = await copyTree(src, to, { ...options, onError: 'continue' });
+        // fastcp cannot know which of the two is there, so later copies report both.
+        const codes = new Set(errors.map(({ code }) => code));
+        expect([...codes]).toEqual(['ERR_FASTCP_NAME_COLLISION']);
+        expect(readdirSync(join(to, 'sub')).length).toBe(1);
+      }
+      expect(leftovers(to)).toEqual([]);
+    },
+  );
+
+  test('an older entry with another spelling is replaced', async (context) => {
+    makeFiles(join(src, 'sub'), { What: 'new' });
+    const to = join(ntfs(context), `${number}`);
+    makeFiles(join(to, 'sub'), { wHAT: 'old' });
+    expect(await copyTree(src, to)).toMatchObject({ files: 1, errorCount: 0 });
+    expect(readFileSync(join(to, 'sub/what'), 'utf8')).toBe('new');
+  });
+
+  test('a mirror deletes no entry that has another spelling in DEST', async (context) => {
+    const to = join(ntfs(context), `${number}`);
+    makeFiles(src, { 'Sub/What': '1', file: '2', 'directory/in': '3' });
+    await copyTree(src, to, { mirror: true });
+    for (const name of ['file', 'directory'])
+      renameSync(join(src, name), join(src, name.toUpperCase()));
+    makeFiles(to, { 'sub/extra': '', 'directory/extra': '' });
+    const first = await copyTree(src, to, { mirror: true });
+    expect(first).toMatchObject({ files: 0, deleted: 2, errorCount: 0 });
+    const second = await copyTree(src, to, { mirror: true });
+    expect(second).toMatchObject({ files: 0, unchanged: 3, deleted: 0, errorCount: 0 });
+    const files = { 'sub/what': '1', file: '2', 'directory/in': '3' };
+    for (const [name, content] of Object.entries(files))
+      expect(readFileSync(join(to, name), 'utf8')).toBe(content);
+  });
+
   test('names that only look alike are copied', async (context) => {
     const files = { a: '1', 'a.': '2', a_: '3', '\u00e9': '4', 'e\u0301': '5' };
     makeFiles(join(src, 'sub'), files);

@@ -25,13 +25,13 @@ using platform::Stat;
 namespace {
 
 /**
- * Lists a directory of DEST, until `next(name)` returns false. Returns false if the directory
+ * Lists a directory in `parent`, until `next(name)` returns false. Returns false if the directory
  * cannot be listed.
  */
 template <class Next>
-bool list(const Directory& directory, const char* name, Next next) {
+bool list(const Handle& parent, const char* name, Next next) {
   Handle listing;
-  if (platform::open_source_directory(directory.dst(), name, Follow::no, listing) < 0) return false;
+  if (platform::open_source_directory(parent, name, Follow::no, listing) < 0) return false;
   alignas(uint64_t) std::array<char, 4096> buffer;  // records hold 64-bit numbers
   list_entries(listing, buffer.data(), buffer.size(),
                [&](const char*, const platform::Listed& entry) { return next(entry.name); });
@@ -42,7 +42,7 @@ bool list(const Directory& directory, const char* name, Next next) {
 std::unordered_map<std::string, uint64_t> list_backups(const Directory& directory,
                                                        const char* name) {
   std::unordered_map<std::string, uint64_t> found;
-  list(directory, name, [&](std::string_view entry) {
+  list(directory.dst(), name, [&](std::string_view entry) {
     const size_t at = entry.rfind(".~");
     if (at == std::string_view::npos || !entry.ends_with('~')) return true;
     uint64_t number = 0;
@@ -59,14 +59,14 @@ std::unordered_map<std::string, uint64_t> list_backups(const Directory& director
 /** Returns whether the listing of DEST's directory lacks exactly that name. */
 bool lacks(const Directory& directory, const char* name) {
   bool found = false;
-  const bool listed = list(directory, ".", [&](const char* entry) {
+  const bool listed = list(directory.dst(), ".", [&](const char* entry) {
     found = std::strcmp(entry, name) == 0;
     return !found;
   });
   return listed && !found;
 }
 
-/** Probes a directory that this copy created, by a temporary entry. */
+/** Probes a directory of DEST by a temporary entry. */
 Naming learn_naming(Worker& worker, Directory& directory) {
   // Upper and lower case, an accented letter, and at the end a dot, which some file systems drop.
   const std::string stem = temporary_name(worker, "");
@@ -88,6 +88,49 @@ Naming learn_naming(Worker& worker, Directory& directory) {
   with_access(worker.engine, directory,
               [&] { return platform::remove_directory(dst, probe.c_str()); });
   return naming;
+}
+
+template <class Convert>
+std::string converted(std::string_view name, Convert convert) {
+  std::string result(name);
+  std::transform(name.begin(), name.end(), result.begin(), [&](unsigned char letter) {
+    return letter < 0x80 ? static_cast<char>(convert(letter)) : static_cast<char>(letter);
+  });
+  return result;
+}
+
+std::string small(std::string_view name) {
+  return converted(name, [](int letter) { return std::tolower(letter); });
+}
+
+/**
+ * Returns the names of SRC's directory, in small letters and sorted, that several of its entries
+ * have. `name` exists in DEST: if its capitals do not, DEST tells them apart.
+ */
+std::vector<std::string> list_twins(const Directory& directory, const char* name) {
+  std::vector<std::string> names;
+  Stat stat;
+  const auto turned = converted(name, [](int letter) {
+    return std::islower(letter) != 0 ? std::toupper(letter) : std::tolower(letter);
+  });
+  if (turned != name && platform::stat_entry(directory.dst(), turned.c_str(), stat) == -ENOENT)
+    return names;
+  list(directory.src(), ".", [&](std::string_view entry) {
+    names.push_back(small(entry));
+    return true;
+  });
+  std::sort(names.begin(), names.end());
+  std::vector<std::string> twins;
+  for (auto at = names.begin(); (at = std::adjacent_find(at, names.end())) != names.end(); ++at)
+    twins.push_back(*at);
+  return twins;
+}
+
+/** Returns whether SRC has names that are equal to `name` but for the case of ASCII letters. */
+bool has_twin(Directory& directory, const char* name) {
+  std::call_once(directory.twins_listed, [&] { directory.twins = list_twins(directory, name); });
+  return !directory.twins.empty() &&
+         std::binary_search(directory.twins.begin(), directory.twins.end(), small(name));
 }
 
 /** Returns the highest number that a backup of `name` had; 0 if there was none. */
@@ -150,7 +193,12 @@ const char* refusal_of(Kind there) {
 }
 
 bool is_collision(Worker& worker, Directory& directory, const char* name) {
-  if (!directory.fresh) return false;
+  // In a directory that DEST had, an entry with another spelling may be older than the copy, unless
+  // SRC has both spellings.
+  if (!directory.fresh &&
+      (directory.is_base() || !has_twin(directory, name) || is_append_only(directory, name))) {
+    return false;
+  }
   std::call_once(directory.naming_learned,
                  [&] { directory.naming = learn_naming(worker, directory); });
   if (directory.naming != Naming::folding) return directory.naming == Naming::respelling;

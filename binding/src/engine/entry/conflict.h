@@ -48,6 +48,8 @@ bool exists(const Directory& directory, Names names);
  * DEST then treats two names of SRC as the same, because only case or Unicode normalization
  * differs.
  *
+ * In a directory that DEST had before, only ASCII letters that differ in case count.
+ *
  * If exactly the same name is listed, another program created the entry, and this is no collision. If DEST lists
  * names in another form than they were created, fastcp cannot know. Then it assumes a collision, which loses no data.
  */

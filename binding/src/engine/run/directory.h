@@ -301,9 +301,13 @@ class Directory {
   std::once_flag append_only_learned;
   bool append_only = false;
 
-  /** For a fresh directory. Set when a name exists already. */
+  /** Set when a name exists already, in a fresh directory or if SRC has twins. */
   std::once_flag naming_learned;
   Naming naming = Naming::exact;
+
+  /** For a directory that existed in DEST. Set when a name exists already: list_twins(). */
+  std::once_flag twins_listed;
+  std::vector<std::string> twins;
 
   /** The highest backup number that DEST had for each name. Set when first needed. */
   std::once_flag backups_listed;

@@ -168,6 +168,8 @@ bool make_target(Worker& worker, Directory& parent, Names names, const Stat& src
   // In an incremental copy most directories exist. Creating them would fail, and take the parent's
   // lock.
   const bool found = options.incremental.sync && !parent.fresh && parent.has_dst() && open() == 0;
+  if (found && is_collision(worker, parent, names.dst))
+    return worker.fail(parent, names, EEXIST, kCollision);
   if (!found && !target.made) {
     const auto make = [&](bool vacated) {
       return worker.engine.writer.make_directory(worker.engine, parent, names.dst, mode, vacated);

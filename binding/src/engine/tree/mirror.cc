@@ -195,6 +195,34 @@ bool can_be_copied(Worker& worker, Directory& parent, Names names, Kind kind) {
   return error == 0 || error == -EAGAIN || worker.fail(parent, names, error, "open");
 }
 
+struct SourceName {
+  Kind kind;
+  bool is_listed = false;  // DEST has exactly this name
+};
+using SourceNames = std::unordered_map<std::string_view, SourceName>;
+
+/**
+ * Takes entries out of the list that a name of SRC leads to, because DEST ignores case or lists
+ * names in another form. A hard link of such an entry has to go.
+ */
+void spare_respelled(const Directory& directory, const SourceNames& in_src,
+                     std::vector<Extra>& extra) {
+  if (extra.empty()) return;
+  std::vector<Stat> reached;
+  Stat stat;
+  for (const auto& [name, source] : in_src) {
+    if (!source.is_listed && platform::stat_entry(directory.dst(), name.data(), stat) == 0)
+      reached.push_back(stat);
+  }
+  if (reached.empty()) return;
+  std::erase_if(extra, [&](const Extra& entry) {
+    return platform::stat_entry(directory.dst(), entry.name.c_str(), stat) == 0 &&
+           (stat.kind == Kind::directory || stat.link_count == 1) &&
+           std::any_of(reached.begin(), reached.end(),
+                       [&](const Stat& other) { return is_same_entry(other, stat); });
+  });
+}
+
 }  // namespace
 
 bool is_mirrored(const Engine& engine, const Directory& directory) {
@@ -203,12 +231,12 @@ bool is_mirrored(const Engine& engine, const Directory& directory) {
 
 bool list_extra(Worker& worker, const Directory& directory, const std::string& records,
                 const std::string& kinds, std::vector<Extra>& out) {
-  std::unordered_map<std::string_view, Kind> in_src;
+  SourceNames in_src;
   in_src.reserve(kinds.size());
   for (size_t at = 0, index = 0; at < records.size(); index++) {
     const platform::Listed entry = platform::parse_listing(records.data() + at);
     at += entry.size;
-    in_src.emplace(entry.name, static_cast<Kind>(kinds[index]));
+    in_src.emplace(entry.name, SourceName{static_cast<Kind>(kinds[index])});
   }
   const auto compare = [&](const char*, const platform::Listed& entry) {
     Kind kind = entry.kind;
@@ -216,9 +244,11 @@ bool list_extra(Worker& worker, const Directory& directory, const std::string& r
     const auto found = in_src.find(entry.name);
     if (found == in_src.end()) {
       out.push_back({entry.name, kind, false});
-    } else if ((found->second == Kind::directory) != (kind == Kind::directory)) {
-      out.push_back({entry.name, kind, true});
+      return true;
     }
+    found->second.is_listed = true;
+    if ((found->second.kind == Kind::directory) != (kind == Kind::directory))
+      out.push_back({entry.name, kind, true});
     return true;
   };
   int error = list_entries(directory.dst(), worker.listing(), Worker::kListing, compare);
@@ -229,7 +259,9 @@ bool list_extra(Worker& worker, const Directory& directory, const std::string& r
     if (error < 0) return fail(worker.engine, directory, nullptr, error, "open");
     error = list_entries(listing, worker.listing(), Worker::kListing, compare);
   }
-  return error == 0 || fail(worker.engine, directory, nullptr, error, "getdents64");
+  if (error < 0) return fail(worker.engine, directory, nullptr, error, "getdents64");
+  spare_respelled(directory, in_src, out);
+  return true;
 }
 
 void remove_entry(Worker& worker, const DirectoryUse& use, const char* name) {
