@@ -90,47 +90,48 @@ Naming learn_naming(Worker& worker, Directory& directory) {
   return naming;
 }
 
-template <class Convert>
-std::string converted(std::string_view name, Convert convert) {
+/** Returns a name with its ASCII letters in small. */
+std::string small(std::string_view name) {
   std::string result(name);
-  std::transform(name.begin(), name.end(), result.begin(), [&](unsigned char letter) {
-    return letter < 0x80 ? static_cast<char>(convert(letter)) : static_cast<char>(letter);
-  });
+  for (char& letter : result) {
+    if (letter >= 'A' && letter <= 'Z') letter = static_cast<char>(letter | 0x20);
+  }
   return result;
 }
 
-std::string small(std::string_view name) {
-  return converted(name, [](int letter) { return std::tolower(letter); });
+/** Returns a name with the case of its ASCII letters turned. */
+std::string turned(std::string_view name) {
+  std::string result(name);
+  for (char& letter : result) {
+    const int small = letter | 0x20;
+    if (small >= 'a' && small <= 'z') letter = static_cast<char>(letter ^ 0x20);
+  }
+  return result;
 }
 
 /**
- * Returns the names of SRC's directory, in small letters and sorted, that several of its entries
- * have. `name` exists in DEST: if its capitals do not, DEST tells them apart.
+ * Counts the names of SRC's directory in small letters. `name` exists in DEST: if it does not with
+ * the case turned, DEST tells the two apart, and nothing has to be counted.
  */
-std::vector<std::string> list_twins(const Directory& directory, const char* name) {
-  std::vector<std::string> names;
+std::unordered_map<std::string, uint64_t> count_spellings(const Directory& directory,
+                                                          const char* name) {
+  std::unordered_map<std::string, uint64_t> counts;
   Stat stat;
-  const auto turned = converted(name, [](int letter) {
-    return std::islower(letter) != 0 ? std::toupper(letter) : std::tolower(letter);
-  });
-  if (turned != name && platform::stat_entry(directory.dst(), turned.c_str(), stat) == -ENOENT)
-    return names;
+  if (platform::stat_entry(directory.dst(), turned(name).c_str(), stat) == -ENOENT) return counts;
   list(directory.src(), ".", [&](std::string_view entry) {
-    names.push_back(small(entry));
+    counts[small(entry)]++;
     return true;
   });
-  std::sort(names.begin(), names.end());
-  std::vector<std::string> twins;
-  for (auto at = names.begin(); (at = std::adjacent_find(at, names.end())) != names.end(); ++at)
-    twins.push_back(*at);
-  return twins;
+  return counts;
 }
 
 /** Returns whether SRC has names that are equal to `name` but for the case of ASCII letters. */
 bool has_twin(Directory& directory, const char* name) {
-  std::call_once(directory.twins_listed, [&] { directory.twins = list_twins(directory, name); });
-  return !directory.twins.empty() &&
-         std::binary_search(directory.twins.begin(), directory.twins.end(), small(name));
+  std::call_once(directory.spellings_counted,
+                 [&] { directory.spellings = count_spellings(directory, name); });
+  if (directory.spellings.empty()) return false;
+  const auto found = directory.spellings.find(small(name));
+  return found != directory.spellings.end() && found->second > 1;
 }
 
 /** Returns the highest number that a backup of `name` had; 0 if there was none. */

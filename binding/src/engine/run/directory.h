@@ -305,9 +305,9 @@ class Directory {
   std::once_flag naming_learned;
   Naming naming = Naming::exact;
 
-  /** For a directory that existed in DEST. Set when a name exists already: list_twins(). */
-  std::once_flag twins_listed;
-  std::vector<std::string> twins;
+  /** For a directory that existed in DEST. Set when a name exists already: count_spellings(). */
+  std::once_flag spellings_counted;
+  std::unordered_map<std::string, uint64_t> spellings;
 
   /** The highest backup number that DEST had for each name. Set when first needed. */
   std::once_flag backups_listed;
