@@ -80,7 +80,9 @@ export const table = {
     cli('select', '--ignore-file-name <name>', 'also read rules from files of this name'),
   ),
   filter: other(),
-  oneFileSystem: flag(cli('select', '-x, --one-file-system', 'do not enter other file systems in SRC')),
+  oneFileSystem: flag(
+    cli('select', '-x, --one-file-system', 'do not enter other file systems in SRC'),
+  ),
   shard: other(cli('select', '--shard <i/n>', 'copy only part i of n, counted from 1')),
 
   sync: flag(cli('existing', '--sync', 'skip unchanged files, and preserve timestamps', 'common')),
