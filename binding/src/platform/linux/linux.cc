@@ -137,7 +137,9 @@ uint64_t mount_number(const Handle& handle) {
   if (boot() == 0 || check(look) < 0 || (found.stx_mask & kMountIdUnique) == 0) return 0;
   uint64_t id = 0;
   std::memcpy(&id, reinterpret_cast<const char*>(&found) + kOffset, sizeof id);
-  return boot() ^ id * 0x9e3779b97f4a7c15;
+  // The kernel's numbers begin at 2^32, apart from those that it uses again. A smaller one is from
+  // an emulator that passes on the mask and not the field (qemu).
+  return id >> 32 == 0 ? 0 : boot() ^ id * 0x9e3779b97f4a7c15;
 #else
   return 0;
 #endif
