@@ -14,10 +14,12 @@ import {
   mkdirSync,
   open,
   openSync,
+  readdirSync,
   readlinkSync,
   realpathSync,
   statSync,
   mkdir as systemMkdir,
+  readdir as systemReaddir,
   readlink as systemReadlink,
   realpath as systemRealpath,
   stat as systemStat,
@@ -114,6 +116,7 @@ const calls = {
   lstat: promisify(lstat),
   readlink: promisify(systemReadlink),
   mkdir: promisify(systemMkdir),
+  readdir: promisify(systemReaddir),
   stat: promisify(systemStat),
   open: promisify(open),
   fsync: promisify(fsync),
@@ -172,6 +175,14 @@ export function mkdir(path: Buffer, recursive: boolean): Steps<unknown> {
   return step<unknown>(
     () => calls.mkdir(textOrBytes(path), { recursive }),
     () => mkdirSync(textOrBytes(path), { recursive }),
+  );
+}
+
+/** Lists a directory. */
+export function list(path: Buffer): Steps<Buffer[]> {
+  return step(
+    () => calls.readdir(path, 'buffer'),
+    () => readdirSync(path, 'buffer'),
   );
 }
 

@@ -19,6 +19,7 @@ import {
 import {
   ahead,
   all,
+  list,
   mkdir,
   realpath,
   type Steps,
@@ -77,7 +78,14 @@ export function* findRoots(request: Request): Steps<Walk> {
     yield* refuseOtherKind(found, target, into, request);
     let inside: Buffer[] | undefined;
     for (const one of request.compares ? [] : subjects) {
-      inside = yield* refuseIntoItself(one, target, shown.src(src), shown.dest(target), request);
+      inside = yield* refuseIntoItself(
+        one,
+        src,
+        target,
+        shown.src(src),
+        shown.dest(target),
+        request,
+      );
     }
     if ((request.mirror || request.atomic) && !request.compares) {
       yield* refuseToEmpty(src, target, shown.src(src), shown.dest(target));
@@ -190,11 +198,17 @@ export function isSame(a: BigIntStats, b: BigIntStats): boolean {
   return a.dev === b.dev && a.ino === b.ino;
 }
 
+/** A directory by its real path, and what a look at it found. */
+interface Place {
+  real: Buffer;
+  found: BigIntStats;
+}
+
 /**
  * Returns whether `directory` is the one at `path`, which must exist, or one above it. Compares identities, not
  * names, because symlinks and bind mounts lead to the same directory on other ways.
  */
-export function* isAtOrBelow(path: Buffer, directory: BigIntStats): Steps<boolean> {
+export function* isAtOrBelow(path: Buffer, directory: Place): Steps<boolean> {
   return (yield* namesBelow(path, directory)) !== undefined;
 }
 
@@ -202,7 +216,7 @@ export function* isAtOrBelow(path: Buffer, directory: BigIntStats): Steps<boolea
  * Returns the names that lead from `directory` to `path`, which must exist. Returns undefined if `path` is not
  * at or below it.
  */
-function* namesBelow(path: Buffer, directory: BigIntStats): Steps<Buffer[] | undefined> {
+function* namesBelow(path: Buffer, directory: Place): Steps<Buffer[] | undefined> {
   let at: Buffer = yield* realpath(path);
   const here = [at];
   while (!isRoot(at)) {
@@ -210,20 +224,61 @@ function* namesBelow(path: Buffer, directory: BigIntStats): Steps<Buffer[] | und
     here.push(at);
   }
   const found = yield* all(here.map((one) => () => stat(one, true)));
-  const depth = found.findIndex((one) => isSame(directory, one));
-  return depth < 0 ? undefined : here.slice(0, depth).map(baseName).reverse();
+  for (const [depth, real] of here.entries()) {
+    const isHere = isSame(directory.found, found[depth] as BigIntStats);
+    if (isHere || (yield* isRespelled(real, directory.real)))
+      return here.slice(0, depth).map(baseName).reverse();
+  }
+  return undefined;
+}
+
+/**
+ * Returns whether two real paths of existing entries are one entry's, in two spellings. Some file systems that ignore
+ * case give each spelling an inode number of its own (exfat-fuse). They list only one of the two.
+ */
+function* isRespelled(one: Buffer, other: Buffer): Steps<boolean> {
+  if (one.equals(other)) return true;
+  if (folded(one) !== folded(other)) return false;
+  const above = directoryOf(one);
+  if (!(yield* isRespelled(above, directoryOf(other)))) return false;
+  const names = [baseName(one), baseName(other)] as const;
+  return names[0].equals(names[1]) || !(yield* lists(above, names));
+}
+
+/** Returns the path itself if it is too long, or no name leads to the directory any more. */
+function* realIfThere(path: Buffer): Steps<Buffer> {
+  try {
+    return yield* realpath(path);
+  } catch {
+    return path;
+  }
+}
+
+function folded(path: Buffer): string {
+  return path.toString().normalize('NFC').toLowerCase();
+}
+
+/** Returns whether a directory lists all names, or cannot be listed. */
+function* lists(directory: Buffer, names: readonly Buffer[]): Steps<boolean> {
+  try {
+    const listed = yield* list(directory);
+    return names.every((name) => listed.some((entry) => entry.equals(name)));
+  } catch {
+    return true;
+  }
 }
 
 function* refuseIntoItself(
-  src: BigIntStats,
+  found: BigIntStats,
+  src: Buffer,
   target: Buffer,
   srcPath: string,
   destPath: string,
   request: Request,
 ): Steps<Buffer[] | undefined> {
-  const isDirectory = src.isDirectory();
+  const isDirectory = found.isDirectory();
   const there = yield* existing(target, isDirectory);
-  if (there && isSame(src, there)) {
+  if (there && isSame(found, there)) {
     throw refuse('ERR_FS_CP_EINVAL', reasons.same, srcPath, destPath);
   }
   if (there?.isSymbolicLink() && (yield* namesDescriptor(target, false))) {
@@ -236,8 +291,12 @@ function* refuseIntoItself(
   for (; !isRoot(at) && !(yield* existing(at, true)); at = directoryOf(at)) {
     missing.unshift(baseName(at));
   }
-  const names = yield* namesBelow(yield* nearest(at), src);
+  const place = { real: yield* realIfThere(src), found };
+  const names = yield* namesBelow(yield* nearest(at), place);
   if (!names) return undefined;
+  if (there && names.length === 0) {
+    throw refuse('ERR_FS_CP_EINVAL', reasons.same, srcPath, destPath);
+  }
   // Only the selection, with its rules, shows whether the walk reaches DEST.
   if (selects(request) && !request.atomic && request.like === 'fastcp')
     return [...names, ...missing];
@@ -291,6 +350,7 @@ function* refuseToEmpty(
     );
   };
   const real = yield* realpath(target);
+  const place = { real, found: there };
   if (isRoot(real)) refuseAs('the root directory');
   if (/^([A-Z]:)?\/(root|(home|Users)(\/[^/]+)?)$/.test(real.toString()))
     refuseAs('a home directory');
@@ -298,7 +358,7 @@ function* refuseToEmpty(
     [Buffer.from(homedir()), 'your home directory'],
     [src, 'a directory that the source is in'],
   ] as const) {
-    if ((yield* existing(inside, true)) && (yield* isAtOrBelow(inside, there))) refuseAs(what);
+    if ((yield* existing(inside, true)) && (yield* isAtOrBelow(inside, place))) refuseAs(what);
   }
 }
 

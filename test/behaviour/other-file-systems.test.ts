@@ -2,6 +2,8 @@ import { execFileSync } from 'node:child_process';
 import {
   existsSync,
   mkdirSync,
+  readFileSync,
+  renameSync,
   statSync,
   symlinkSync,
   truncateSync,
@@ -10,7 +12,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { copyTree, doctor } from '../../lib/index.js';
+import { type CopyOptions, copyTree, doctor } from '../../lib/index.js';
 import { useMount } from '../support/filesystems.js';
 import { makeFiles } from '../support/trees.js';
 import { workDirectory } from '../support/work.js';
@@ -29,6 +31,8 @@ interface Row {
   mount: (image: string, directory: string) => void;
   /** What the file system lacks. */
   lacks: ('exchange' | 'marks' | 'modes' | 'symlinks')[];
+  /** Case does not matter. */
+  folds?: true;
 }
 
 const onLoop =
@@ -58,6 +62,7 @@ const rows: Record<string, Row> = {
     needs: ['mkfs.exfat', 'mount.exfat-fuse'],
     mount: onLoop(['mkfs.exfat'], ['-t', 'exfat-fuse']),
     lacks: ['exchange', 'marks', 'modes', 'symlinks'],
+    folds: true,
   },
   'FUSE without extended attributes': {
     needs: ['bindfs'],
@@ -184,6 +189,59 @@ describe.each(Object.entries(rows))('to %s', (name, row) => {
     if (lacks('symlinks'))
       expect(errors).toMatchObject([{ syscall: 'symlink', path: join(from, 'symlink') }]);
     else expectSame(from, dest);
+  });
+});
+
+const folding = Object.entries(rows).filter(([, { folds }]) => folds);
+
+// Each spelling of a name has an inode number of its own there.
+describe.each(folding)('in two spellings, on %s', (name, row) => {
+  const directoryOf = useRow(`${name} twice`, row);
+
+  test.for<[string, string, CopyOptions]>([
+    ['P/Sub', 'p', { atomic: 'two-step' }],
+    ['P/Sub', 'p', { mirror: true }],
+    ['p/sub', 'P', { mirror: true }],
+    ['p', 'P', {}],
+    ['p', 'P/sub/', {}],
+    ['P', 'p/SUB/new', {}],
+    ['P', 'p', { mirror: true }],
+    ['P', 'p', { atomic: 'two-step' }],
+  ])('%s to %s is refused, %o', async ([from, to, options], context) => {
+    const parent = join(
+      directoryOf(context),
+      `${from} ${to} ${Object.keys(options)}`.replaceAll('/', ' '),
+    );
+    makeFiles(parent, { 'P/Sub/file': 'x', 'P/other': 'y' });
+    const dest = to.endsWith('/') ? `${join(parent, to)}/` : join(parent, to);
+    const refused = /^ERR_FS_CP_EINVAL|^ERR_FASTCP_DEST_PROTECTED/;
+    const copying = copyTree(join(parent, from), dest, options);
+    await expect(copying).rejects.toMatchObject({ code: expect.stringMatching(refused) });
+    expect(listing(parent, '%y')).toEqual([
+      '',
+      ' d',
+      'P d',
+      'P/Sub d',
+      'P/Sub/file f',
+      'P/other f',
+    ]);
+    expect(readFileSync(join(parent, 'P/Sub/file'), 'utf8')).toBe('x');
+  });
+
+  test('a mirror after a change of case in SRC deletes nothing', async (context) => {
+    const from = join(work, `case of ${name}`);
+    const dest = join(directoryOf(context), 'mirrored');
+    makeFiles(from, { 'directory/in': '1', file: '2' });
+    await copyTree(from, dest, { mirror: true });
+    for (const entry of ['file', 'directory'])
+      renameSync(join(from, entry), join(from, entry.toUpperCase()));
+    makeFiles(dest, { 'directory/extra': '', extra: '' });
+    const first = await copyTree(from, dest, { mirror: true });
+    expect(first).toMatchObject({ files: 0, deleted: 2, errorCount: 0 });
+    const second = await copyTree(from, dest, { mirror: true });
+    expect(second).toMatchObject({ files: 0, unchanged: 2, deleted: 0, errorCount: 0 });
+    for (const [entry, content] of Object.entries({ 'directory/in': '1', file: '2' }))
+      expect(readFileSync(join(dest, entry), 'utf8')).toBe(content);
   });
 });
 

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { readFileSync, readlinkSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { copyTree } from '../../lib/index.js';
@@ -246,6 +246,20 @@ describe('not refused', () => {
       ['', 'a', 'f', 'link', 'src', 'src/a', 'src/f', 'src/link'].sort(),
     );
   });
+});
+
+test.for<[string, string, CopyOptions]>([
+  ['Dir', 'dIR', {}],
+  ['Dir/sub', 'dIR', { mirror: true }],
+  ['Dir/sub', 'dIR', { atomic: 'two-step' }],
+  ['Dir', 'dIR/sub', {}],
+])('names that differ in case only: %s to %s, %o', async ([from, to, options]) => {
+  make('mkdir -p Dir/sub dIR/sub; touch Dir/sub/file dIR/extra');
+  await copyTree(absolute(from), absolute(to), options);
+  const isWhole = Object.keys(options).length > 0;
+  if (isWhole) expect(differences(absolute(from), absolute(to))).toEqual([]);
+  expect(existsSync(absolute(`${to}/${from === 'Dir' ? 'sub/' : ''}file`))).toBe(true);
+  expect(readdirSync(absolute('Dir/sub'))).toEqual(['file']);
 });
 
 test('a dry run refuses and finds the same, and makes nothing', async () => {

@@ -90,15 +90,6 @@ Naming learn_naming(Worker& worker, Directory& directory) {
   return naming;
 }
 
-/** Returns a name with its ASCII letters in small. */
-std::string small(std::string_view name) {
-  std::string result(name);
-  for (char& letter : result) {
-    if (letter >= 'A' && letter <= 'Z') letter = static_cast<char>(letter | 0x20);
-  }
-  return result;
-}
-
 /** Returns a name with the case of its ASCII letters turned. */
 std::string turned(std::string_view name) {
   std::string result(name);
@@ -119,7 +110,7 @@ std::unordered_map<std::string, uint64_t> count_spellings(const Directory& direc
   Stat stat;
   if (platform::stat_entry(directory.dst(), turned(name).c_str(), stat) == -ENOENT) return counts;
   list(directory.src(), ".", [&](std::string_view entry) {
-    counts[small(entry)]++;
+    counts[in_small_letters(entry)]++;
     return true;
   });
   return counts;
@@ -130,7 +121,7 @@ bool has_twin(Directory& directory, const char* name) {
   std::call_once(directory.spellings_counted,
                  [&] { directory.spellings = count_spellings(directory, name); });
   if (directory.spellings.empty()) return false;
-  const auto found = directory.spellings.find(small(name));
+  const auto found = directory.spellings.find(in_small_letters(name));
   return found != directory.spellings.end() && found->second > 1;
 }
 
@@ -178,6 +169,14 @@ bool is_same_special(const Traversal& traversal, const Directory& directory, Nam
 }
 
 }  // namespace
+
+std::string in_small_letters(std::string_view name) {
+  std::string result(name);
+  for (char& letter : result) {
+    if (letter >= 'A' && letter <= 'Z') letter = static_cast<char>(letter | 0x20);
+  }
+  return result;
+}
 
 bool is_special(Kind kind) {
   return kind != Kind::file && kind != Kind::directory && kind != Kind::symlink;

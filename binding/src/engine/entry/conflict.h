@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "engine/run/engine.h"
 
@@ -54,5 +55,8 @@ bool exists(const Directory& directory, Names names);
  * names in another form than they were created, fastcp cannot know. Then it assumes a collision, which loses no data.
  */
 bool is_collision(Worker& worker, Directory& directory, const char* name);
+
+/** Only ASCII letters are changed. */
+std::string in_small_letters(std::string_view name);
 
 }  // namespace fastcp

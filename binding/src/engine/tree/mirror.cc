@@ -203,23 +203,26 @@ using SourceNames = std::unordered_map<std::string_view, SourceName>;
 
 /**
  * Takes entries out of the list that a name of SRC leads to, because DEST ignores case or lists
- * names in another form. A hard link of such an entry has to go.
+ * names in another form. A hard link of such an entry has to go. Where each spelling has an inode
+ * number of its own (exfat-fuse), only the case of ASCII letters is ignored.
  */
 void spare_respelled(const Directory& directory, const SourceNames& in_src,
                      std::vector<Extra>& extra) {
   if (extra.empty()) return;
-  std::vector<Stat> reached;
+  std::vector<std::pair<std::string, Stat>> reached;
   Stat stat;
   for (const auto& [name, source] : in_src) {
     if (!source.is_listed && platform::stat_entry(directory.dst(), name.data(), stat) == 0)
-      reached.push_back(stat);
+      reached.emplace_back(in_small_letters(name), stat);
   }
   if (reached.empty()) return;
   std::erase_if(extra, [&](const Extra& entry) {
+    const std::string name = in_small_letters(entry.name);
     return platform::stat_entry(directory.dst(), entry.name.c_str(), stat) == 0 &&
            (stat.kind == Kind::directory || stat.link_count == 1) &&
-           std::any_of(reached.begin(), reached.end(),
-                       [&](const Stat& other) { return is_same_entry(other, stat); });
+           std::any_of(reached.begin(), reached.end(), [&](const auto& other) {
+             return other.first == name || is_same_entry(other.second, stat);
+           });
   });
 }
 
