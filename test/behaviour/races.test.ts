@@ -237,6 +237,27 @@ describe('a small file changes just before the call that copies it', () => {
   });
 });
 
+test.for([
+  [65_535, 0],
+  [65_536, 1],
+  [1 << 20, 1],
+] as const)(
+  'a file of %i bytes changes each time just before the call that copies it: %i errors',
+  async ([size, refused]) => {
+    makeFiles(src, { file: Buffer.alloc(size, 'a') });
+    const { result } = await race(
+      { onError: 'continue' },
+      {
+        faults: 'copy_file_range:run:1:2',
+        script: `printf b | dd of="${src}/file" conv=notrunc status=none; touch "${src}/file"`,
+      },
+    );
+    expect(result).toMatchObject({ files: 1 - refused, errorCount: refused });
+    if (refused > 0) expect(result.errors[0]?.code).toBe('ERR_FASTCP_SOURCE_CHANGED');
+    expect(readdirSync(dest)).toEqual(refused > 0 ? [] : ['file']);
+  },
+);
+
 describe('somebody puts something else in the place of', () => {
   const everything: CopyOptions = { preserve: true, onError: 'continue' };
   /** All that metadata could change of what is somebody else's. */

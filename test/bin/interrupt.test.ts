@@ -38,14 +38,16 @@ describe.skipIf(process.platform === 'win32')('a signal', () => {
   });
 
   test('sent twice, as timeout(1) does, is one', async () => {
-    const { exitCode, stderr } = await fastcp(
+    const { exitCode, signal, stderr } = await fastcp(
       ['-v', src, 'twice'],
       onFirst('stdout', (child) => {
         child.kill('SIGTERM');
         setTimeout(() => child.kill('SIGTERM'), 20);
       }),
     );
-    expect(exitCode).toBe(143);
+    // The second may come in the last milliseconds, when Node has taken its handlers back: it then
+    // kills the process, which has said everything. A shell shows 143 for both.
+    expect(signal ?? exitCode).toBe(signal ? 'SIGTERM' : 143);
     expect(stderr).toMatch(/^fastcp: interrupted: .*, twice is incomplete\n$/);
   });
 

@@ -14,10 +14,9 @@ using platform::Attempt;
 /** The most bytes that one call may copy, so that a copy can be stopped within milliseconds. */
 constexpr uint64_t kChunk = 32 << 20;  // bytes
 
-/** Returns whether `auto` tries to clone. A clone call costs more than copying a few pages. */
+/** Returns whether `auto` tries to clone. */
 bool should_clone(const Content& how, const platform::Stat& stat) {
-  constexpr uint64_t kWorthIt = 64 << 10;  // bytes
-  return stat.size > 0 && (how.reflink == Reflink::always || stat.size >= kWorthIt);
+  return stat.size > 0 && (how.reflink == Reflink::always || stat.size >= kSmall);
 }
 
 /**
@@ -217,7 +216,7 @@ CopiedContent copy_content(Worker& worker, const OpenFile& file) {
 
 bool source_changed(const OpenFile& file, const CopiedContent& content) {
   if (content.method == CopyMethod::clone) return false;
-  if (content.at_once) return content.bytes != file.stat.size;
+  if (content.at_once && file.stat.size < kSmall) return content.bytes != file.stat.size;
   platform::Stat now;
   if (platform::stat_handle(file.src, now) < 0) return true;
   return now.size != file.stat.size || now.mtime != file.stat.mtime;

@@ -28,6 +28,9 @@ struct CopiedContent {
   bool at_once = false;       // by one call, which has shown the size at that moment in `bytes`
 };
 
+/** A smaller file is copied in a moment, and a clone call costs more than copying its few pages. */
+inline constexpr uint64_t kSmall = 64 << 10;  // bytes
+
 inline bool has_holes(const platform::Stat& stat) { return stat.allocated < stat.size; }
 
 /**
@@ -38,7 +41,7 @@ inline bool has_holes(const platform::Stat& stat) { return stat.allocated < stat
  */
 inline bool may_have_holes(const platform::Stat& stat) {
   if (has_holes(stat)) return true;
-  constexpr uint64_t kSmall = 64 << 10, kLarge = 1 << 20, kBlock = 4096;  // bytes
+  constexpr uint64_t kLarge = 1 << 20, kBlock = 4096;  // bytes
   return stat.size >= (stat.allocated - stat.size < kBlock ? kLarge : kSmall);
 }
 
@@ -46,8 +49,8 @@ inline bool may_have_holes(const platform::Stat& stat) {
 CopiedContent copy_content(Worker& worker, const OpenFile& file);
 
 /**
- * Returns whether the source changed since its copy began. A clone, or a file that was copied at
- * once, is a copy of one moment and needs no further look at the source.
+ * Returns whether the source changed since its copy began. A clone, or a small file that was copied
+ * at once, is a copy of one moment and needs no further look at the source.
  */
 bool source_changed(const OpenFile& file, const CopiedContent& content);
 

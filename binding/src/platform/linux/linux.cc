@@ -132,14 +132,13 @@ uint64_t mount_number(const Handle& handle) {
 #ifdef STATX_BTIME
   constexpr unsigned kMountIdUnique = 0x4000;  // STATX_MNT_ID_UNIQUE, which older headers lack
   constexpr size_t kOffset = 0x90;             // of stx_mnt_id
-  struct statx found;
+  struct statx found{};
   const auto look = [&] { return statx(fd(handle), "", AT_EMPTY_PATH, kMountIdUnique, &found); };
   if (boot() == 0 || check(look) < 0 || (found.stx_mask & kMountIdUnique) == 0) return 0;
   uint64_t id = 0;
   std::memcpy(&id, reinterpret_cast<const char*>(&found) + kOffset, sizeof id);
-  // The kernel's numbers begin at 2^32, apart from those that it uses again. A smaller one is from
-  // an emulator that passes on the mask and not the field (qemu).
-  return id >> 32 == 0 ? 0 : boot() ^ id * 0x9e3779b97f4a7c15;
+  // An emulator may pass on the mask and leave the field empty (qemu).
+  return id == 0 ? 0 : boot() ^ id * 0x9e3779b97f4a7c15;
 #else
   return 0;
 #endif
