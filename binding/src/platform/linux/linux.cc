@@ -132,7 +132,7 @@ uint64_t mount_number(const Handle& handle) {
 #ifdef STATX_BTIME
   constexpr unsigned kMountIdUnique = 0x4000;  // STATX_MNT_ID_UNIQUE, which older headers lack
   constexpr size_t kOffset = 0x90;             // of stx_mnt_id
-  struct statx found{};
+  struct statx found {};
   const auto look = [&] { return statx(fd(handle), "", AT_EMPTY_PATH, kMountIdUnique, &found); };
   if (boot() == 0 || check(look) < 0 || (found.stx_mask & kMountIdUnique) == 0) return 0;
   uint64_t id = 0;
