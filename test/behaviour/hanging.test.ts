@@ -42,6 +42,7 @@ describe.each(nodes)('$name', ({ path: node }) => {
   /** Copies meanwhile and in all: what is in DEST 2 s after `start` has begun the copy, and at its end. */
   const copied = (start: string) => `
     const { execFileSync } = await import('node:child_process');
+    delete process.env.LD_PRELOAD;
     execFileSync('prlimit', ['--pid', String(process.pid), '--nofile=96:96']);
     ${start}
     await begun;

@@ -1,6 +1,6 @@
 /** Leaves behaviour tests out of a run on another system, with the reasons. scripts/numbers.mjs prints these. */
 import { join, relative } from 'node:path';
-import { beforeEach } from 'vitest';
+import { beforeAll, beforeEach, type RunnerTestCase, type RunnerTestSuite } from 'vitest';
 
 declare module 'vitest' {
   interface TaskMeta {
@@ -17,11 +17,27 @@ const root = join(import.meta.dirname, '../..');
 const matches = ([file, tests]: Rule, path: string, name: string): boolean =>
   path === `test/behaviour/${file}.test.ts` && (tests?.test(name) ?? true);
 
+/** Its name after those of its suites, without the file's. */
+const wholeName = ({ name, suite }: Readonly<RunnerTestCase | RunnerTestSuite>): string =>
+  suite ? `${wholeName(suite)} > ${name}` : name;
+
+const testsIn = ({ tasks }: Readonly<RunnerTestSuite>): RunnerTestCase[] =>
+  tasks.flatMap((task) => (task.type === 'suite' ? testsIn(task) : [task]));
+
+/** A rule that matches no test of its file is an error. */
 export function leaveOut(reasons: Reasons): void {
+  // biome-ignore lint/correctness/noEmptyPattern: Vitest wants a pattern
+  beforeAll(({}, { file }) => {
+    const path = relative(root, file.filepath);
+    const names = testsIn(file).map(wholeName);
+    for (const rule of Object.values(reasons).flat()) {
+      if (path !== `test/behaviour/${rule[0]}.test.ts`) continue;
+      if (!names.some((name) => matches(rule, path, name)))
+        throw new Error(`left-out.ts: ${rule[1]} matches no test of ${path}`);
+    }
+  });
   beforeEach(({ task, skip }) => {
-    const names = [task.name];
-    for (let suite = task.suite; suite; suite = suite.suite) names.unshift(suite.name);
-    const [path, name] = [relative(root, task.file.filepath), names.join(' > ')];
+    const [path, name] = [relative(root, task.file.filepath), wholeName(task)];
     const entries = Object.entries(reasons);
     const reason = entries.find(([, rules]) =>
       rules.some((rule) => matches(rule, path, name)),
