@@ -1,4 +1,5 @@
 /** Creates the errors of a copy, with the codes of Node's fs.cp if it has them. No other file creates them. */
+import { existsSync } from 'node:fs';
 import { constants } from 'node:os';
 import { getSystemErrorMap } from 'node:util';
 import type { lossKinds, NativeProblem } from './engine/native.js';
@@ -194,7 +195,7 @@ export function errorOf(
       ...at,
     });
   }
-  const advice = process.platform === 'win32' ? windowsAdvice[`${code} ${operation}`] : undefined;
+  const advice = adviceOn(code, operation);
   const reason = advice ? `${text}: ${advice}` : text;
   return new CopyError(code, describe(code, reason, where), { ...where, reason, errno: number });
 }
@@ -203,6 +204,18 @@ export function errorOf(
 const windowsAdvice: Record<string, string | undefined> = {
   'EPERM symlink': 'turn on Developer Mode, or run as administrator',
 };
+
+/** Linux has no other way to what was asked for. */
+export const needsProc = 'this needs /proc, which is not mounted';
+
+/** The system calls for which the engine reaches an entry that it has open through /proc. */
+const throughProc = /xattr$|^utimensat$|^chmod$|^link$/;
+
+function adviceOn(code: string, operation: string): string | undefined {
+  if (process.platform === 'win32') return windowsAdvice[`${code} ${operation}`];
+  const isLost = process.platform === 'linux' && code === 'ENOENT' && throughProc.test(operation);
+  return isLost && !existsSync('/proc/self') ? needsProc : undefined;
+}
 
 export function warningOf({ operation }: { operation: string }, path: string): CopyWarning {
   return operation === 'socket'

@@ -9,6 +9,7 @@ import { copyTree } from '../copy-tree.js';
 import { checkMarks, exchange, makeSnapshotSource, setAttribute } from '../engine/native.js';
 import { errorOf } from '../errors.js';
 import type { CopyOptions, CopyResult } from '../types.js';
+import { mounts } from '../walk/mounts.js';
 import type { Ability } from './types.js';
 
 const KiB = 1024;
@@ -65,6 +66,7 @@ export const tries: Record<Ability, Try> = {
     if (other) throw new Error('names that differ only in case are one');
   },
   async exchange(room) {
+    await mounts(); // an atomic copy also asks where something is mounted
     const directories = names(room, 'exchange');
     for (const name of directories) await promises.mkdir(name);
     check(exchange(Buffer.from(directories[0]), Buffer.from(directories[1])), 'rename');

@@ -1,5 +1,6 @@
 /** Lists mounts if the system reports them: in /proc on Linux, by a command on macOS. */
 import { promises } from 'node:fs';
+import { needsProc } from '../errors.js';
 import { join } from './paths.js';
 import { rename } from './walk.js';
 
@@ -23,7 +24,7 @@ export async function mounts(): Promise<Mount[]> {
     });
   }
   const text = await promises.readFile(MOUNTS, 'latin1').catch((error: unknown) => {
-    throw rename(error, MOUNTS);
+    throw rename(error, MOUNTS, needsProc);
   });
   return text.split('\n').filter(Boolean).map(parse);
 }

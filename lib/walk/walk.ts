@@ -158,11 +158,12 @@ export function* statEntry(path: Buffer, follow: boolean, shown: string): Steps<
   }
 }
 
-/** Converts Node's error to fastcp's, with the user's path. */
-export function rename(error: unknown, path: string): unknown {
+/** Converts Node's error to fastcp's, with the user's path, and with more about the reason. */
+export function rename(error: unknown, path: string, more?: string): unknown {
   if (!(error instanceof Error) || !('code' in error)) return error;
   const { code, errno, syscall } = error as NodeJS.ErrnoException;
-  const [text = ''] = error.message.split(', ');
+  const [said = ''] = error.message.split(', ');
+  const text = more === undefined ? said : `${said}: ${more}`;
   const reason = text.replace(/^\w+: /, '');
   const fields = { path, reason, ...(errno && { errno }), ...(syscall && { syscall }) };
   return new CopyError(String(code), `${text}, ${syscall} '${path}'`, fields);

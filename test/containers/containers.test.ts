@@ -56,7 +56,7 @@ function newDest(parent = work): string {
 interface Told {
   status: number | null;
   stderr: string;
-  errors: { code: string; syscall: string; path: string }[];
+  errors: { code: string; syscall: string; path: string; message: string }[];
   byKernel: number;
 }
 
@@ -124,6 +124,23 @@ describe.each(['root', 'user'] as const)('calls that are forbidden: %s', (who) =
       expect(readFileSync(join(dest, 'file'), 'utf8')).toBe('old');
     },
   );
+});
+
+test('without /proc the reason is said, and doctor knows', async (context) => {
+  needRoot(context);
+  const without = ['unshare', '--mount', 'sh', '-c', 'umount -l /proc; exec "$@"', 'sh'];
+  const hint = expect.stringContaining('needs /proc, which is not mounted');
+  const dest = newDest();
+  for (const option of ['-a', '--atomic']) {
+    const { status, errors } = await copy(without, [option, src, dest]);
+    expect(status).toBe(1);
+    expect(errors).not.toEqual([]);
+    for (const { message } of errors) expect(message).toEqual(hint);
+  }
+  expect(await copy(without, [src, dest])).toMatchObject(fine);
+  const words = [...without, process.execPath, COMMAND, '--doctor', '--json', work];
+  const { stdout } = await run(words);
+  expect(JSON.parse(stdout).directories).toMatchObject([{ can: { exchange: 'ENOENT' } }]);
 });
 
 describe('a root that is read-only', () => {
