@@ -67,9 +67,11 @@ function judgeTarget(target: Target, benchmark: Measured, all: Measured[]): Verd
       return verdict(name, what, ratioOf(benchmark, name), target, times);
     }
     case 'cpu': {
-      const [own, start, limit] = [subject, 'node', 'floor'].map((name) => cpuOf(benchmark, name));
+      const [own, start, limit] = [subject, 'node', target.of].map((name) =>
+        cpuOf(benchmark, name),
+      );
       const value = own && start && limit ? (own - start) / limit : undefined;
-      return verdict(subject, 'CPU above node -e 0, in that of floor', value, target, times);
+      return verdict(subject, `CPU above node -e 0, in that of ${target.of}`, value, target, times);
     }
     case 'start':
       return verdict(subject, 'time above node -e 0', aboveStart(benchmark), target, ms);

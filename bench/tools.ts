@@ -9,6 +9,8 @@ export interface Tool {
   role: 'ours' | 'peer' | 'api' | 'limit' | 'start';
   /** It is only started. */
   copies?: false;
+  /** What makes the DEST that it finds unchanged; its own command where absent. */
+  first?: (src: string, dest: string) => string[];
   /** Runs once where a copy takes long. */
   slow?: true;
   /** Where it comes from: PATH, `cargo install`, bench/peers, or a compiler. Absent: this project. */
@@ -55,6 +57,12 @@ export const tools: Tool[] = [
     role: 'ours',
   },
   {
+    name: 'fastcp-mirror',
+    title: 'fastcp -p --mirror',
+    role: 'ours',
+    command: (src, dest) => [node, fastcp, '-p', '--mirror', src, dest],
+  },
+  {
     name: 'fastcp-version',
     title: 'fastcp --version',
     role: 'ours',
@@ -74,6 +82,14 @@ export const tools: Tool[] = [
     role: 'limit',
     from: { c: 'bench/floor/floor.c' },
     command: (src, dest) => [built('floor'), '-t', '2', src, dest],
+  },
+  {
+    name: 'floor-look',
+    title: 'floor -m look (the limit)',
+    role: 'limit',
+    from: { c: 'bench/floor/floor.c' },
+    first: (src, dest) => [built('floor'), '-t', '2', src, dest],
+    command: (src, dest) => [built('floor'), '-t', '2', '-m', 'look', src, dest],
   },
   {
     name: 'cp',
@@ -96,6 +112,13 @@ export const tools: Tool[] = [
     slow: true,
     from: { system: 'rsync' },
     command: (src, dest) => ['rsync', '-a', `${src}/`, dest],
+  },
+  {
+    name: 'rsync-delete',
+    title: 'rsync -a --delete',
+    role: 'peer',
+    from: { system: 'rsync' },
+    command: (src, dest) => ['rsync', '-a', '--delete', `${src}/`, dest],
   },
   {
     name: 'cpz',

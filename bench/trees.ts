@@ -18,32 +18,41 @@ export function makeTree(tree: Tree, root: string): void {
     sh('cp', '-a', '--reflink=never', corpus, root);
     return;
   }
-  mkdirSync(root);
   const block = randomBytes(Math.min(tree.bytes, 2 ** 20));
+  if (tree.directories === 0) {
+    makeFile(root, tree.bytes, block);
+    return;
+  }
+  mkdirSync(root);
   for (let directory = 0; directory < tree.directories; directory++) {
     const path = join(root, `directory-${directory}`);
     mkdirSync(path);
     for (let file = 0; file < tree.files; file++) {
-      const descriptor = openSync(join(path, `file-${file}`), 'wx');
-      for (let left = tree.bytes; left > 0; ) {
-        left -= writeSync(descriptor, block, 0, Math.min(left, block.length));
-      }
-      closeSync(descriptor);
+      makeFile(join(path, `file-${file}`), tree.bytes, block);
     }
   }
+}
+
+function makeFile(path: string, bytes: number, block: Buffer): void {
+  const descriptor = openSync(path, 'wx');
+  for (let left = bytes; left > 0; ) {
+    left -= writeSync(descriptor, block, 0, Math.min(left, block.length));
+  }
+  closeSync(descriptor);
 }
 
 /** What makeTree() makes. */
 export function countsOf(tree: Tree): Counts {
   if (tree === 'corpus') return countTree(corpus);
   const { directories, bytes } = tree;
-  const files = directories * tree.files;
+  const files = Math.max(1, directories) * tree.files;
   return { files, directories, symlinks: 0, bytes: files * bytes };
 }
 
 export function countTree(root: string): Counts {
   const counts: Counts = { files: 0, directories: 0, symlinks: 0, bytes: 0 };
-  for (const line of sh('find', root, '-mindepth', '1', '-printf', '%y %s\\n').split('\n')) {
+  const [first = '', ...below] = sh('find', root, '-printf', '%y %s\\n').split('\n');
+  for (const line of first.startsWith('d') ? below : [first]) {
     if (line.startsWith('f')) {
       counts.files++;
       counts.bytes += Number(line.slice(2));

@@ -30,7 +30,7 @@ describe('all benchmarks', () => {
     for (const target of workload.targets) {
       const needed = {
         faster: 'than' in target && target.than !== fastestPeer ? [target.than] : [],
-        cpu: ['node', 'floor'],
+        cpu: 'of' in target ? ['node', target.of] : [],
         start: ['node'],
         memory: [],
         duration: ['fastcp-library'],

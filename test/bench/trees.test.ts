@@ -1,4 +1,4 @@
-import { mkdirSync, rmSync, symlinkSync, truncateSync } from 'node:fs';
+import { mkdirSync, rmSync, statSync, symlinkSync, truncateSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { countsOf, countTree, flawIn, makeTree } from '../../bench/trees.js';
@@ -28,4 +28,14 @@ test('several copies, each in a directory of its own', () => {
   for (const name of ['0', '1']) makeTree(tree, join(root, name));
   expect(flawIn(root, expected, 2)).toBeUndefined();
   expect(flawIn(root, expected, 3)).toContain('24 files instead of 36');
+});
+
+test('a tree without directories is a file', () => {
+  const root = join(work, 'one');
+  const one = { directories: 0, files: 1, bytes: 1500 };
+  makeTree(one, root);
+  expect(statSync(root).isFile()).toBe(true);
+  expect(countTree(root)).toEqual(countsOf(one));
+  truncateSync(root, 1);
+  expect(flawIn(root, countsOf(one), undefined)).toBe('1 bytes instead of 1500');
 });
