@@ -133,7 +133,8 @@ class JobHandle : public Napi::ObjectWrap<JobHandle> {
 
  private:
   void start(const Napi::CallbackInfo& info) {
-    job_->start(info.Env(), info[0].As<Napi::Function>(), info[1].As<Napi::Function>());
+    job_->start(info.Env(), info[0].As<Napi::Function>(), info[1].As<Napi::Function>(),
+                std::chrono::milliseconds(info[2].As<Napi::Number>().Uint32Value()));
   }
 
   /** Works on this thread, for a job that is never started: see Job::work_here(). */

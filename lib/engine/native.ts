@@ -80,10 +80,10 @@ export interface NativeLoss {
 
 export interface NativeJob {
   /**
-   * Starts the job. `notify` is called about every 20 ms, and once with `true` after the last worker's end.
-   * `asked` is called when questions wait. Neither may throw.
+   * Starts the job. `notify` is called about every `interval` milliseconds, at least 20, and once with `true` after the
+   * last worker's end. `asked` is called when questions wait. Neither may throw.
    */
-  start(notify: (ended: boolean) => void, asked: () => void): void;
+  start(notify: (ended: boolean) => void, asked: () => void, interval: number): void;
   /**
    * Replaces start(): works on the calling thread until only tasks that need an answer are left. After stop()
    * it clears up.

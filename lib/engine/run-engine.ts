@@ -121,7 +121,8 @@ export function runEngine(
       answer();
     };
     signal?.addEventListener('abort', abort, { once: true });
-    job.start(look, answer);
+    // Rarely if it only brings counters, because each look at them takes time from the workers on a small machine.
+    job.start(look, answer, onProgress || entries ? 20 : 100);
   });
 }
 

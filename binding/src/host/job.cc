@@ -81,8 +81,10 @@ Job::~Job() { Slots::process().leave(*this); }
 
 // --- JavaScript's thread ---------------------------------------------------------------------
 
-void Job::start(Napi::Env env, const Napi::Function& notify, const Napi::Function& asked) {
+void Job::start(Napi::Env env, const Napi::Function& notify, const Napi::Function& asked,
+                std::chrono::milliseconds interval) {
   env_ = env;
+  interval_ = interval;
   const auto keep = [](const Napi::Function& function) -> napi_ref {
     Napi::Reference<Napi::Function> reference = Napi::Persistent(function);
     reference.SuppressDestruct();
@@ -264,10 +266,16 @@ void Job::on_ping(napi_env env, napi_value, void* context, void*) noexcept {
   if (job.engine_.questions.any_waiting()) job.call(env, job.asked_, false);
   if (job.ended_) return;
   // Questions and granted slots ping as often as they occur.
-  const bool due = Clock::now() - job.notified_ >= kPing - kPing / 4;
-  if (due) job.wanted_ = job.engine_.useful_workers(job.concurrency_);
+  const auto now = Clock::now();
+  const auto is_due = [now](Clock::time_point last, std::chrono::milliseconds interval) {
+    return now - last >= interval - kPing / 4;
+  };
+  if (is_due(job.measured_, kPing)) {
+    job.measured_ = now;
+    job.wanted_ = job.engine_.useful_workers(job.concurrency_);
+  }
   job.pump(env);
-  if (due && !job.ended_) job.notify(env, false);
+  if (!job.ended_ && is_due(job.notified_, job.interval_)) job.notify(env, false);
 }
 
 // --- any thread ------------------------------------------------------------------------------

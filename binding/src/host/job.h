@@ -3,7 +3,7 @@
 //
 //   JavaScript's thread                              pool threads
 //   start() ── take slots ── queue async work ────> Engine::work() ── every 20 ms ──┐
-//   notify(false) <── threadsafe function <─────────────────────────────────────────┤
+//   measure, notify(false) <── threadsafe function <────────────────────────────────┤
 //   asked() <──────── threadsafe function <── questions wait ───────────────────────┘
 //     └ answer() ── pushes tasks, queues workers
 //   completed() <── the work ends, slot given on ──  Engine::work() returns
@@ -38,10 +38,12 @@ class Job : public Waiting, public std::enable_shared_from_this<Job> {
 
   // Call these on JavaScript's thread:
   /**
-   * Starts the copy. `notify(ended)` is called about every 20 ms, and once with true. `asked()` is
-   * called when questions wait to be taken. Both must catch their exceptions.
+   * Starts the copy. `notify(ended)` is called about every `interval`, which is at least 20 ms, and
+   * once with true. `asked()` is called when questions wait to be taken. Both must catch their
+   * exceptions.
    */
-  void start(Napi::Env env, const Napi::Function& notify, const Napi::Function& asked);
+  void start(Napi::Env env, const Napi::Function& notify, const Napi::Function& asked,
+             std::chrono::milliseconds interval);
   void stop();
   /**
    * Works on this thread until only tasks that need an answer are left. For a job that is never
@@ -80,7 +82,8 @@ class Job : public Waiting, public std::enable_shared_from_this<Job> {
   napi_env env_ = nullptr;
   napi_ref notify_ = nullptr;
   napi_ref asked_ = nullptr;
-  Clock::time_point notified_{};
+  std::chrono::milliseconds interval_{};
+  Clock::time_point measured_{}, notified_{};
   bool keeps_loop_alive_ = true;
   bool ended_ = false;
   std::vector<Work*> works_{};  // queued or executing

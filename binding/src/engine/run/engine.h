@@ -251,7 +251,8 @@ class Engine : private DirectoryOwner {
   std::atomic<bool> stopped_{false};
   std::atomic<unsigned> active_{0};
   std::atomic<unsigned> useful_{1};  // result of the last useful_workers()
-  std::array<std::atomic<uint64_t>, kCounts> counters_{};
+  // Not in the cache line of stopped_, which is read for every entry.
+  alignas(kCacheLine) std::array<std::atomic<uint64_t>, kCounts> counters_{};
   std::atomic<uint64_t> temporary_;
   // Input of useful_workers(), summed over all workers: wall time, processor time, and reads from a
   // device.

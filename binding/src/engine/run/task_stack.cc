@@ -20,8 +20,8 @@ void TaskStack::push(TaskPtr task) {
 }
 
 void TaskStack::push(Batch& batch) {
+  if (batch.empty()) return;
   const size_t count = batch.tasks_.size() + batch.early_.size();
-  if (count == 0) return;
   size_t wake = 0;
   {
     const std::lock_guard lock(mutex_);

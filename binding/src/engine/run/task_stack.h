@@ -44,6 +44,9 @@ TaskPtr make_task(Work work) {
   return std::make_unique<WorkTask>(std::move(work));
 }
 
+/** Bytes, on most processors. Data in different lines is not passed between cores together. */
+inline constexpr size_t kCacheLine = 64;
+
 class TaskStack {
  public:
   /** Sets how many directories that were created early may wait before the newest is next. */
@@ -56,6 +59,7 @@ class TaskStack {
    public:
     /** `early`: the task of a directory that was created before its turn. */
     void add(TaskPtr task, bool early) { (early ? early_ : tasks_).push_back(std::move(task)); }
+    [[nodiscard]] bool empty() const { return tasks_.empty() && early_.empty(); }
 
    private:
     friend class TaskStack;
@@ -116,8 +120,9 @@ class TaskStack {
   // Read without the lock. All but unfinished_, which falls in done(), change under it.
   std::atomic<size_t> ready_ = 0;         // tasks that wait
   std::atomic<uint64_t> unfinished_ = 0;  // tasks pushed and not done
-  std::atomic<unsigned> waiting_ = 0;     // workers that wait for a task
-  std::atomic<bool> left_ = false;        // a worker left because it had no task
+  // Read for every entry, and seldom written: not in a cache line that every push changes.
+  alignas(kCacheLine) std::atomic<unsigned> waiting_ = 0;  // workers that wait for a task
+  std::atomic<bool> left_ = false;                         // a worker left because it had no task
 };
 
 }  // namespace fastcp

@@ -76,7 +76,7 @@ bool copy_records(Worker& worker, const DirectoryUse& use, const char* records, 
   TaskStack& stack = worker.engine.stack;
   TaskStack::Batch found;
   for (size_t at = 0; at < size;) {
-    if (stack.is_short()) stack.push(found);
+    if (!found.empty() && stack.is_short()) stack.push(found);
     if (worker.must_leave()) {
       stack.push(found);
       if (!worker.engine.stopped()) {
@@ -464,8 +464,9 @@ void ListingTask::run(Worker& worker) {
     }
     if (size <= 0) return;
 
-    if (size > kWide) {
-      // A free worker reads on, while this worker copies the entries that it has read.
+    // A free worker reads on, while this worker copies the entries that it has read. While other
+    // tasks wait no worker is free, and two that create in one directory wait for each other.
+    if (size > kWide && worker.engine.stack.is_short()) {
       ListingTask rest{directory.again(), DirectoryPin()};
       if (const int error = rest.pin.pin(listed); error < 0) {
         worker.fail(listed, {}, error, DirectoryPin::operation(error));
