@@ -1,5 +1,6 @@
 #include "engine/tree/mirror.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <exception>
@@ -201,29 +202,61 @@ struct SourceName {
 };
 using SourceNames = std::unordered_map<std::string_view, SourceName>;
 
+/** A name of SRC that leads to an entry of DEST with another spelling. */
+struct Reached {
+  const char* name;
+  std::string small;  // in small letters
+  Kind kind;          // in SRC
+  Stat there;
+};
+
+/**
+ * Finds the name of SRC that leads to an entry of DEST. If the entry has hard links, the inode alone
+ * does not tell which of them is meant. Then the case of ASCII letters tells, or every one may be.
+ */
+const Reached* find_respelled(const std::vector<Reached>& reached, const std::vector<Extra>& extra,
+                              const Extra& entry, const Stat& stat) {
+  const std::string small = in_small_letters(entry.name);
+  const auto named = std::find_if(reached.begin(), reached.end(),
+                                  [&](const Reached& other) { return other.small == small; });
+  if (named != reached.end()) return &*named;
+  const auto same = std::find_if(reached.begin(), reached.end(), [&](const Reached& other) {
+    return is_same_entry(other.there, stat) &&
+           (stat.kind == Kind::directory || stat.link_count == 1 ||
+            std::none_of(extra.begin(), extra.end(), [&](const Extra& one) {
+              return in_small_letters(one.name) == other.small;
+            }));
+  });
+  return same == reached.end() ? nullptr : &*same;
+}
+
 /**
  * Takes entries out of the list that a name of SRC leads to, because DEST ignores case or lists
- * names in another form. A hard link of such an entry has to go. Where each spelling has an inode
- * number of its own (exfat-fuse), only the case of ASCII letters is ignored.
+ * names in another form. If one of the two is a directory, the entry conflicts with SRC's, and gets
+ * SRC's name. A hard link of such an entry has to go. Where each spelling has an inode number of its
+ * own (exfat-fuse), only the case of ASCII letters is ignored.
  */
 void spare_respelled(const Directory& directory, const SourceNames& in_src,
                      std::vector<Extra>& extra) {
   if (extra.empty()) return;
-  std::vector<std::pair<std::string, Stat>> reached;
+  std::vector<Reached> reached;
   Stat stat;
   for (const auto& [name, source] : in_src) {
     if (!source.is_listed && platform::stat_entry(directory.dst(), name.data(), stat) == 0)
-      reached.emplace_back(in_small_letters(name), stat);
+      reached.push_back({name.data(), in_small_letters(name), source.kind, stat});
   }
   if (reached.empty()) return;
-  std::erase_if(extra, [&](const Extra& entry) {
-    const std::string name = in_small_letters(entry.name);
-    return platform::stat_entry(directory.dst(), entry.name.c_str(), stat) == 0 &&
-           (stat.kind == Kind::directory || stat.link_count == 1) &&
-           std::any_of(reached.begin(), reached.end(), [&](const auto& other) {
-             return other.first == name || is_same_entry(other.second, stat);
-           });
-  });
+  std::vector<Extra> rest;
+  for (const Extra& entry : extra) {
+    const bool exists = platform::stat_entry(directory.dst(), entry.name.c_str(), stat) == 0;
+    const Reached* source = exists ? find_respelled(reached, extra, entry, stat) : nullptr;
+    if (source == nullptr) {
+      rest.push_back(entry);
+    } else if ((source->kind == Kind::directory) != (entry.kind == Kind::directory)) {
+      rest.push_back({source->name, entry.kind, true});
+    }
+  }
+  extra = std::move(rest);
 }
 
 }  // namespace
