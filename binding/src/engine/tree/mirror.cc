@@ -205,29 +205,35 @@ using SourceNames = std::unordered_map<std::string_view, SourceName>;
 /** A name of SRC that leads to an entry of DEST with another spelling. */
 struct Reached {
   const char* name;
-  std::string small;  // in small letters
-  Kind kind;          // in SRC
+  Kind kind;  // in SRC
   Stat there;
 };
+
+/** Returns whether two names are equal but for the case of ASCII letters. */
+bool is_respelled(std::string_view one, std::string_view other) {
+  const auto small = [](char letter) {
+    return letter >= 'A' && letter <= 'Z' ? static_cast<char>(letter | 0x20) : letter;
+  };
+  return std::equal(one.begin(), one.end(), other.begin(), other.end(),
+                    [&](char a, char b) { return small(a) == small(b); });
+}
 
 /**
  * Finds the name of SRC that leads to an entry of DEST. If the entry has hard links, the inode alone
  * does not tell which of them is meant. Then the case of ASCII letters tells, or every one may be.
  */
 const Reached* find_respelled(const std::vector<Reached>& reached, const std::vector<Extra>& extra,
-                              const Extra& entry, const Stat& stat) {
-  const std::string small = in_small_letters(entry.name);
-  const auto named = std::find_if(reached.begin(), reached.end(),
-                                  [&](const Reached& other) { return other.small == small; });
-  if (named != reached.end()) return &*named;
-  const auto same = std::find_if(reached.begin(), reached.end(), [&](const Reached& other) {
-    return is_same_entry(other.there, stat) &&
-           (stat.kind == Kind::directory || stat.link_count == 1 ||
-            std::none_of(extra.begin(), extra.end(), [&](const Extra& one) {
-              return in_small_letters(one.name) == other.small;
-            }));
-  });
-  return same == reached.end() ? nullptr : &*same;
+                              const char* name, const Stat& stat) {
+  const Reached* found = nullptr;
+  for (const Reached& other : reached) {
+    if (is_respelled(other.name, name)) return &other;
+    const auto names_other = [&](const Extra& one) { return is_respelled(one.name, other.name); };
+    if (is_same_entry(other.there, stat) &&
+        (stat.link_count == 1 || std::none_of(extra.begin(), extra.end(), names_other))) {
+      found = &other;
+    }
+  }
+  return found;
 }
 
 /**
@@ -243,20 +249,22 @@ void spare_respelled(const Directory& directory, const SourceNames& in_src,
   Stat stat;
   for (const auto& [name, source] : in_src) {
     if (!source.is_listed && platform::stat_entry(directory.dst(), name.data(), stat) == 0)
-      reached.push_back({name.data(), in_small_letters(name), source.kind, stat});
+      reached.push_back({name.data(), source.kind, stat});
   }
   if (reached.empty()) return;
-  std::vector<Extra> rest;
-  for (const Extra& entry : extra) {
-    const bool exists = platform::stat_entry(directory.dst(), entry.name.c_str(), stat) == 0;
-    const Reached* source = exists ? find_respelled(reached, extra, entry, stat) : nullptr;
-    if (source == nullptr) {
-      rest.push_back(entry);
-    } else if ((source->kind == Kind::directory) != (entry.kind == Kind::directory)) {
-      rest.push_back({source->name, entry.kind, true});
+  constexpr Kind kSpared = Kind::unknown;  // no entry in the list has that kind
+  for (Extra& entry : extra) {
+    if (platform::stat_entry(directory.dst(), entry.name.c_str(), stat) < 0) continue;
+    const Reached* source = find_respelled(reached, extra, entry.name.c_str(), stat);
+    if (source == nullptr) continue;
+    if ((source->kind == Kind::directory) == (entry.kind == Kind::directory)) {
+      entry.kind = kSpared;
+    } else {
+      entry.name = source->name;
+      entry.conflicts = true;
     }
   }
-  extra = std::move(rest);
+  std::erase_if(extra, [](const Extra& entry) { return entry.kind == kSpared; });
 }
 
 }  // namespace
