@@ -14,7 +14,7 @@ const root = join(import.meta.dirname, '..');
 const bin = (name) => join(root, 'node_modules/.bin', name);
 const named = process.argv.slice(2).filter((word) => !word.startsWith('--'));
 /** In which copies, clones, names and attributes meet. */
-const quick = ['conflicts', 'kinds', 'links', 'preserve', 'sparse', 'verify'];
+const quick = ['conflicts', 'kinds', 'links', 'names', 'preserve', 'sparse', 'verify'];
 const tests = process.argv.includes('--quick')
   ? quick.map((name) => `test/behaviour/${name}.test.ts`)
   : named.length > 0

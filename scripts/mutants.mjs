@@ -39,6 +39,7 @@ import {
 import { availableParallelism, tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { addMissingTools } from './build-tools.mjs';
 
 const root = join(import.meta.dirname, '..');
 const lists = join(root, 'test/mutants');
@@ -88,6 +89,7 @@ async function main() {
     console.error('mutants are tested as root on Linux only, where they can do no harm');
     return 2;
   }
+  await addMissingTools();
   const work = options.work ?? mkdtempSync(join(tmpdir(), 'fastcp-mutants-'));
   mkdirSync(work, { recursive: true });
   chmodSync(work, 0o755); // some tests run as another user

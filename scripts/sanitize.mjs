@@ -15,6 +15,7 @@ import { once } from 'node:events';
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { addMissingTools } from './build-tools.mjs';
 
 const root = join(import.meta.dirname, '..');
 const bin = (name) => join(root, 'node_modules/.bin', name);
@@ -54,6 +55,8 @@ const tsan = {
   env: (log) => ({ TSAN_OPTIONS: `log_path=${log}:exitcode=0` }),
 };
 
+if (await addMissingTools())
+  fail('g++ is needed here: Zig comes without the libraries of the sanitizers');
 for (const sanitizer of [pauses, asan, tsan]) {
   build(sanitizer);
   for (const pool of [1, 2, 4]) {

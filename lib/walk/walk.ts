@@ -246,6 +246,20 @@ function* isRespelled(one: Buffer, other: Buffer): Steps<boolean> {
   return names[0].equals(names[1]) || !(yield* lists(above, names));
 }
 
+/**
+ * Returns names that lead down from `directory` as the walk will list them. DEST may be named in another spelling, if
+ * the file system ignores case.
+ */
+function* asListed(directory: Buffer, names: readonly Buffer[]): Steps<Buffer[]> {
+  const found: Buffer[] = [];
+  for (const name of names) {
+    const listed = (yield* listOrNothing(found.reduce(join, directory))) ?? [];
+    const isName = (other: Buffer): boolean => folded(other) === folded(name);
+    found.push(listed.find((other) => other.equals(name)) ?? listed.find(isName) ?? name);
+  }
+  return found;
+}
+
 /** Returns the path itself if it is too long, or no name leads to the directory any more. */
 function* realIfThere(path: Buffer): Steps<Buffer> {
   try {
@@ -261,11 +275,16 @@ function folded(path: Buffer): string {
 
 /** Returns whether a directory lists all names, or cannot be listed. */
 function* lists(directory: Buffer, names: readonly Buffer[]): Steps<boolean> {
+  const listed = yield* listOrNothing(directory);
+  return !listed || names.every((name) => listed.some((entry) => entry.equals(name)));
+}
+
+/** Returns the names in a directory, or undefined if it cannot be listed. */
+function* listOrNothing(directory: Buffer): Steps<Buffer[] | undefined> {
   try {
-    const listed = yield* list(directory);
-    return names.every((name) => listed.some((entry) => entry.equals(name)));
+    return yield* list(directory);
   } catch {
-    return true;
+    return undefined;
   }
 }
 
@@ -300,7 +319,7 @@ function* refuseIntoItself(
   }
   // Only the selection, with its rules, shows whether the walk reaches DEST.
   if (selects(request) && !request.atomic && request.like === 'fastcp')
-    return [...names, ...missing];
+    return [...(yield* asListed(place.real, names)), ...missing];
   const why = `${reasons.inside}; exclude it to copy everything else`;
   throw refuse('ERR_FS_CP_EINVAL', why, srcPath, destPath);
 }

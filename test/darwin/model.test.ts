@@ -1,11 +1,11 @@
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { CopyOptions } from '../../lib/types.js';
 import { copyInChild } from '../support/child.js';
-import { makeFiles } from '../support/trees.js';
+import { makeFiles, makeSparseFile } from '../support/trees.js';
 import { asUser, needUser, USER } from '../support/user.js';
 import { hasTool, needRoot, needTool, workDirectory } from '../support/work.js';
 import {
@@ -263,6 +263,104 @@ describe.runIf(canBuildModel && hasTool('setfattr'))('model of macOS', () => {
     const { error } = await copy({ reflink: 'always' });
     expect(error).toMatchObject({ code: 'ENOTSUP' });
     expect(readdirSync(dest)).toEqual([]);
+  });
+
+  const always: CopyOptions = { reflink: 'always', preserve: ['mode', 'ownership', 'timestamps'] };
+  const owners = [
+    [0, 0],
+    [USER, USER],
+    [USER, 0],
+    [0, USER],
+  ] as const;
+
+  test('`reflink: always` clones files of all owners for the super-user, into any directory', async (context) => {
+    needRoot(context);
+    for (const [uid, gid] of owners) {
+      for (const mode of ['600', '640', '644', '4750']) {
+        const file = join(
+          makeFiles(src, { [`${uid}/${gid}/${mode}`]: LARGE }),
+          `${uid}/${gid}/${mode}`,
+        );
+        execFileSync('chown', [`${uid}:${gid}`, file]);
+        execFileSync('chmod', [mode, file]);
+      }
+    }
+    mkdirSync(join(dest, '0/0'), { recursive: true });
+    const { error, result } = await copy(always);
+    expect(error).toBeUndefined();
+    expect(result).toMatchObject({ files: 16, warningCount: 0, methods: { clone: 16 } });
+    const look = (root: string) =>
+      execFileSync('find', [root, '-type', 'f', '-printf', '%P %m %U:%G\n']);
+    expect(`${look(dest)}`.split('\n').sort()).toEqual(`${look(src)}`.split('\n').sort());
+  });
+
+  test('`reflink: always` clones what a user may clone, also one file into a directory', async (context) => {
+    needRoot(context);
+    needUser(context);
+    makeFiles(src, { own: LARGE, 'of root': LARGE, 'for nobody else': LARGE });
+    makeFiles(dest, { old: '' });
+    execFileSync('chmod', ['640', join(src, 'own')]);
+    execFileSync('chmod', ['600', join(src, 'for nobody else')]);
+    execFileSync('chown', ['-R', `${USER}:${USER}`, join(src, '..')]);
+    execFileSync('chown', ['0:0', join(src, 'of root')]);
+    const { error, result } = await copy(always, '1', asUser);
+    expect(error).toBeUndefined();
+    expect(result).toMatchObject({ files: 3, methods: { clone: 3 } });
+    expect(result.warnings).toMatchObject([{ code: 'OWNERSHIP_NOT_PRESERVED', count: 1 }]);
+    const one = await copy(always, '1', asUser, join(src, 'own'));
+    expect(one.error).toMatchObject({ code: 'ERR_FS_CP_NON_DIR_TO_DIR' });
+    dest = join(dest, 'one');
+    const { result: cloned } = await copy(always, '1', asUser, join(src, 'own'));
+    expect(cloned).toMatchObject({ files: 1, methods: { clone: 1 } });
+    expect(statSync(dest)).toMatchObject({ uid: USER, gid: USER, mode: 0o100640 });
+  });
+
+  test('`reflink: always` refuses a clone that another group could read for a moment', async (context) => {
+    needRoot(context);
+    needUser(context);
+    makeFiles(src, { secret: LARGE });
+    execFileSync('chown', ['-R', `${USER}:${USER}`, join(src, '..')]);
+    execFileSync('chown', [`${USER}:0`, join(src, 'secret')]);
+    execFileSync('chmod', ['640', join(src, 'secret')]);
+    const { error } = await copy(always, '1', asUser);
+    expect(error).toMatchObject({ code: 'ENOTSUP', syscall: 'clonefile' });
+    expect(readdirSync(dest)).toEqual([]);
+  });
+
+  test.for<CopyOptions>([{ preserve: true }, { preserve: true, mirror: true }])(
+    'a FIFO in SRC: its writer goes on waiting for a reader, %o',
+    async (options) => {
+      mkdirSync(src);
+      execFileSync('mkfifo', [join(src, 'fifo')]);
+      const writer = spawn('sh', ['-c', 'exec echo x > "$0"', join(src, 'fifo')]);
+      try {
+        for (const _ of [1, 2]) {
+          const { result } = await copy(options);
+          expect(result).toMatchObject({ errorCount: 0, warningCount: 0 });
+          expect(statSync(join(dest, 'fifo')).isFIFO()).toBe(true);
+        }
+        await new Promise((resolve) => setTimeout(resolve, 100));
+        expect([writer.exitCode, writer.signalCode]).toEqual([null, null]);
+        expect(readFileSync(join(src, 'fifo'), 'utf8')).toBe('x\n');
+      } finally {
+        writer.kill('SIGKILL');
+      }
+    },
+  );
+
+  test.for([70, 1])('a file of %i MiB with many holes is flushed once', async (size, context) => {
+    needTool(context, 'strace');
+    mkdirSync(src);
+    const bytes = size << 20;
+    const starts = Array.from({ length: 8 }, (_, n) => (n * bytes) / 8);
+    makeSparseFile(join(src, 'holes'), bytes, starts);
+    setAttribute(join(src, 'holes'), hidden.noClone, '1');
+    const flushes = (lines: string[]) => lines.filter((line) => line.includes(`<${src}/holes>`));
+    const first = flushes(await trace('fsync', {}, '1'));
+    expect(first.length).toBe(1);
+    // Both ends are compared.
+    const again = await trace('fsync', { sync: true, checksum: true }, '1');
+    expect(again.filter((line) => line.includes('/holes>')).length).toBe(2);
   });
 
   test('a snapshot is one clone of the directory', async () => {

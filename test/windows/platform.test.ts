@@ -34,6 +34,7 @@ describe.runIf(hasWine)('the platform for Windows', () => {
       ...faked.map((name) => `-D${name}=fake_${name}`),
       ...['-o', program, join(import.meta.dirname, 'support/platform.cc')],
       ...files.map((name) => join(sources, `${name}.cc`)),
+      join(sources, '../not_linux.cc'),
       '-lntdll',
     ]);
   }, 600_000);

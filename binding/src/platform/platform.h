@@ -188,6 +188,12 @@ int open_source_file(const Handle& directory, const char* name, Follow follow, b
                      Handle& out);
 
 /**
+ * Tells whether opening a FIFO by open_entry() wakes a process that waits to write into it. Such a
+ * FIFO of SRC is not opened.
+ */
+extern const bool wakes_writers;
+
+/**
  * Opens any entry, also a symlink, to read its metadata. Content can be neither read nor written.
  */
 int open_entry(const Handle& directory, const char* name, Follow follow, Handle& out);
@@ -322,6 +328,9 @@ extern const bool clones_are_created;
 /** Whether a clone keeps the attributes of its source that other copy methods can preserve. */
 enum class WithAttributes : bool { no, yes };
 
+/** Whether the copy gets the owner of its source. */
+enum class WithOwner : bool { no, yes };
+
 /**
  * Tells whether the parts of a new file should be written in their order. True if file systems
  * fill the range before a part with zeros, which would be written twice.
@@ -331,10 +340,11 @@ extern const bool writes_in_order;
 /**
  * Creates `name`, which must be free, as a clone of all of `src`, and opens it to set metadata. The
  * clone has the mode of `src` and the present time as mtime. Returns -EXDEV if no file can be
- * cloned there, -EOPNOTSUPP if this file cannot.
+ * cloned there, -EOPNOTSUPP if this file cannot: also if its mode would give access to users whom
+ * the owner that it gets later excludes.
  */
 int create_clone(const Handle& src, const Handle& directory, const char* name,
-                 WithAttributes with_attributes, Handle& out);
+                 WithAttributes with_attributes, WithOwner with_owner, Handle& out);
 
 /**
  * Makes the system copy up to `length` bytes at `offset` of both files; without it, at their
@@ -347,6 +357,12 @@ int64_t read_at(const Handle& file, char* buffer, size_t size, uint64_t offset);
 
 /** Writes all bytes, or fails. */
 int write_at(const Handle& file, const char* buffer, size_t size, uint64_t offset);
+
+/**
+ * Returns whether next_data() may be called for a file; false if everything has to be read. Waits for
+ * the disk on some systems, so it is called once before a file is copied or compared.
+ */
+bool knows_holes(const Handle& file);
 
 /**
  * Finds the next range of data at or after `offset`. `start` and `end` are both `size` if only a

@@ -180,8 +180,4 @@ int getfsstat(struct statfs* out, int size, int flags);
 // Their arguments are of a type of the C library, whose functions would be found as well.
 #define futimens model_futimens
 #define clock_gettime model_clock_gettime
-
-// posix.cc chooses the names of timestamps in `struct stat` by it. The headers above know nothing of
-// it, and no others follow.
-#define __APPLE__ 1
 #endif

@@ -126,7 +126,7 @@ std::vector<Mount> mounts() {
 
 /** Local file systems of Linux take the place of APFS. */
 void describe(const Mount& mount, struct statfs* out) {
-  constexpr std::string_view kLocal = " tmpfs ext4 xfs btrfs overlay ramfs ";
+  constexpr std::string_view kLocal = " tmpfs ext4 xfs btrfs overlay ramfs fuse.apfs ";
   const bool local = kLocal.find(' ' + mount.type + ' ') != kLocal.npos;
   const std::string type = local                     ? "apfs"
                            : mount.type == "vfat"    ? "msdos"

@@ -277,6 +277,12 @@ bool has_wanted_attributes(Engine& engine, const Directory& directory, Names nam
     return has_wanted(engine, directory, names, directory.src(), directory.dst());
   const platform::Follow follow = engine.options.traversal.follow();
   Handle src, dst;
+  Stat stat;
+  if (platform::wakes_writers &&
+      platform::stat_entry(directory.src(), names.src, stat, follow) == 0 &&
+      stat.kind == platform::Kind::fifo) {
+    return true;
+  }
   return platform::open_entry(directory.src(), names.src, follow, src) == 0 &&
          platform::open_entry(directory.dst(), names.dst, platform::Follow::no, dst) == 0 &&
          has_wanted(engine, directory, names, src, dst);

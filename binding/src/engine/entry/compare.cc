@@ -21,12 +21,15 @@ int64_t read_fully(const platform::Handle& file, char* buffer, size_t size, uint
 /** The data ranges of a file, asked for one at a time. */
 class Data {
  public:
-  Data(const platform::Handle& file, uint64_t size) : file_(file), size_(size) {}
+  /** `asks`: next() will be called. */
+  Data(const platform::Handle& file, uint64_t size, bool asks)
+      : file_(file), size_(size), is_known_(asks && platform::knows_holes(file)) {}
 
   /**
    * Returns the start of data at or after `offset`; `offset` itself if the file system cannot tell.
    */
   uint64_t next(uint64_t offset) {
+    if (!is_known_) return offset;
     if (offset >= end_ && platform::next_data(file_, offset, size_, start_, end_) < 0)
       return offset;
     return std::max(offset, start_);
@@ -35,6 +38,7 @@ class Data {
  private:
   const platform::Handle& file_;
   const uint64_t size_;
+  const bool is_known_;
   uint64_t start_ = 0, end_ = 0;
 };
 
@@ -45,10 +49,11 @@ Comparison compare_content(Worker& worker, const platform::Handle& a, const plat
   constexpr size_t kHalf = Worker::kContent / 2;
   char* const left = worker.content();
   char* const right = left + kHalf;
-  Data left_data(a, size), right_data(b, size);
+  const bool skips = size > kHalf;
+  Data left_data(a, size, skips), right_data(b, size, skips);
   for (;;) {
     // A range that is a hole in both files is equal, and may be as large as a disk.
-    if (size > kHalf && offset < size) {
+    if (skips && offset < size) {
       offset = std::max(offset, std::min(left_data.next(offset), right_data.next(offset)));
     }
     const int64_t one = read_fully(a, left, kHalf, offset);

@@ -145,10 +145,15 @@ bool copy_extent(Worker& worker, const OpenFile& file, uint64_t offset, uint64_t
   return read_and_write(worker, file, offset, length, content);
 }
 
-/** Does the same as copy_extent(), but skips holes. */
-bool copy_data(Worker& worker, const OpenFile& file, uint64_t offset, uint64_t length,
+/** Returns whether the holes of a file are skipped. Called once for each copy of its content. */
+bool skips_holes(const OpenFile& file) {
+  return may_have_holes(file.stat) && platform::knows_holes(file.src);
+}
+
+/** Does the same as copy_extent(), but skips holes if `skips` says so. */
+bool copy_data(Worker& worker, const OpenFile& file, bool skips, uint64_t offset, uint64_t length,
                CopiedContent& content) {
-  if (!may_have_holes(file.stat)) return copy_extent(worker, file, offset, length, content);
+  if (!skips) return copy_extent(worker, file, offset, length, content);
   const uint64_t limit = offset + length;
   while (offset < limit) {
     uint64_t start = 0, end = 0;
@@ -208,7 +213,7 @@ CopiedContent copy_content(Worker& worker, const OpenFile& file) {
   if (file.stat.size == 0) {
     // Perhaps a file of procfs and the like, which report no size.
     read_and_write(worker, file, 0, UINT64_MAX, content);
-  } else if (copy_data(worker, file, 0, file.stat.size, content)) {
+  } else if (copy_data(worker, file, skips_holes(file), 0, file.stat.size, content)) {
     settle_size(how, file, content);
   }
   return content;
@@ -235,6 +240,7 @@ void LargeFile::begin(Worker& worker, const DirectoryUse& use, OpenFile opened) 
     self->method_ = content.method;
     self->count(content.bytes);
   } else {
+    self->skips_holes_ = skips_holes(self->file_);
     const uint64_t parts = platform::writes_in_order ? 0 : self->file_.stat.size / kChunk;
     const auto others = std::min<uint64_t>(worker.engine.workers() - 1, parts);
     for (uint64_t i = 0; i < others; i++)
@@ -258,7 +264,8 @@ void LargeFile::help(Worker& worker, const std::shared_ptr<LargeFile>& self) {
     int none = 0;
     if (worker.engine.stopped() && error_.compare_exchange_strong(none, -ECANCELED)) break;
     CopiedContent content;
-    copy_data(worker, file_, offset, std::min(kChunk, file_.stat.size - offset), content);
+    copy_data(worker, file_, skips_holes_, offset, std::min(kChunk, file_.stat.size - offset),
+              content);
     count(content.bytes);
     if (content.ended_early) ended_early_ = true;
     if (content.ends_in_hole) ends_in_hole_ = true;

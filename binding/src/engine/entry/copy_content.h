@@ -93,6 +93,7 @@ class LargeFile {
 
   Engine& engine_;
   OpenFile file_;
+  bool skips_holes_ = false;       // set before other workers take part
   std::atomic<uint64_t> next_{0};  // offset of the next part that no worker has taken
   std::atomic<int> users_{1};      // 0 is final
   std::atomic<int> error_{0};      // the first error

@@ -36,8 +36,8 @@ int choose_route(Worker& worker, OpenFile& file) {
 
 /**
  * Returns whether the file may be created as a clone. The clone has the source's mode from the
- * beginning, so that must be the final mode. It must give access to nobody whom a later owner or
- * ACL excludes.
+ * beginning, so that must be the final mode. It must give access to nobody whom a later ACL
+ * excludes; create_clone() does the same for a later owner.
  */
 bool may_create_clone(const Content& how, const Preserve& keep, const OpenFile& file) {
   const Directory& directory = *file.directory;
@@ -45,7 +45,7 @@ bool may_create_clone(const Content& how, const Preserve& keep, const OpenFile& 
   return platform::clones_are_created && how.reflink != Reflink::never && !how.find_holes &&
          file.stat.size > 0 && (directory.route == nullptr || directory.route->clone) &&
          !has_acl(file.attributes) && keep.mode &&
-         file_creation_mode(keep, directory, file.stat, none) ==
+         file_creation_mode(keep, directory, file.stat, none, true) ==
              (file.stat.mode & platform::kPermissions);
 }
 
@@ -73,7 +73,9 @@ int create(const Content& how, const Preserve& keep, OpenFile& file, const char*
   if (const int error = create_unnamed(file, name); error <= 0) return error;
   if (may_create_clone(how, keep, file)) {
     const auto with = keep.xattrs ? platform::WithAttributes::yes : platform::WithAttributes::no;
-    const int error = platform::create_clone(file.src, directory, name, with, file.dst);
+    const auto owner =
+        keeps_owner(keep, Kind::file) ? platform::WithOwner::yes : platform::WithOwner::no;
+    const int error = platform::create_clone(file.src, directory, name, with, owner, file.dst);
     file.cloned = error == 0;
     if (error == -EXDEV && file.directory->route != nullptr) file.directory->route->clone = false;
     if (error != -EXDEV && error != -EOPNOTSUPP) return error;
@@ -109,7 +111,8 @@ void copy_file(Worker& worker, const DirectoryUse& use, Names names, EntryTask& 
     return;
   }
 
-  file.creation_mode = file_creation_mode(options.preserve, directory, file.stat, file.attributes);
+  file.creation_mode = file_creation_mode(options.preserve, directory, file.stat, file.attributes,
+                                          gets_owner(options.preserve, directory, file.stat));
   error = place(worker, directory, names, Kind::file, file.temporary, [&](const char* name) {
     return worker.with_descriptor(
         [&] { return create(options.content, options.preserve, file, name); });

@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "engine/entry/conflict.h"
 #include "engine/entry/entry_task.h"
 #include "engine/entry/place.h"
 
@@ -89,6 +90,11 @@ bool claim_or_link(Worker& worker, const DirectoryUse& use, Names names, const S
     default: break;
   }
   if (is_linked(*use, names, copy)) {
+    // The name may lead there only because DEST takes two names of SRC for one.
+    if (is_collision(worker, *use, names.dst)) {
+      worker.engine.hard_links.met(src);
+      return worker.fail(*use, names, EEXIST, kCollision);
+    }
     worker.count(Count::unchanged);
     worker.note(*use, names, Action::skip, src.kind);
   } else if (!worker.engine.writer.link(worker, *use, names, src.kind, copy, again.vacated)) {

@@ -20,10 +20,6 @@ constexpr uint32_t kUnknownMode = UINT32_MAX;
 
 Owner owner_of(const Stat& stat) { return {stat.uid, stat.gid}; }
 
-bool keeps_owner(const Preserve& keep, Kind kind) {
-  return keep.ownership || (keep.as_node && kind == Kind::file);
-}
-
 /** Removes ACLs that the source does not have. Returns false on failure, which is reported. */
 bool take_lists(Engine& engine, const Directory& directory, Names names, const Handle& dst,
                 Kind kind) {
@@ -160,8 +156,17 @@ bool is_same_time(platform::Time src, platform::Time dst, uint64_t step) {
 
 // --- files -----------------------------------------------------------------------------------
 
+bool keeps_owner(const Preserve& keep, Kind kind) {
+  return keep.ownership || (keep.as_node && kind == Kind::file);
+}
+
+bool gets_owner(const Preserve& keep, const Directory& directory, const Stat& src) {
+  return !keeps_owner(keep, src.kind) ||
+         directory.new_owner.load(std::memory_order_relaxed) == owner_of(src);
+}
+
 uint32_t file_creation_mode(const Preserve& keep, const Directory& directory, const Stat& src,
-                            const Attributes& attributes) {
+                            const Attributes& attributes, bool owned) {
   constexpr uint32_t kUsual = 0666;
   if (!keep.mode) return kUsual;
   const uint32_t mode = src.mode & kPermissions;
@@ -169,8 +174,6 @@ uint32_t file_creation_mode(const Preserve& keep, const Directory& directory, co
   // An ACL inherited from DEST's directory stays until the content is complete. Until then it must
   // give access to nobody.
   if (keep.xattrs && directory.inherits) return mode & kOwner;
-  const bool owned = !keeps_owner(keep, src.kind) ||
-                     directory.new_owner.load(std::memory_order_relaxed) == owner_of(src);
   return owned ? mode : mode & kOwner;
 }
 
@@ -184,8 +187,7 @@ bool settle_file(Engine& engine, OpenFile& file) {
   const bool has_mode =
       !file.cloned && (!keep.mode || ((file.stat.mode & ~passing) == 0 &&
                                       file.creation_mode == (file.stat.mode & kPermissions)));
-  const bool has_owner = !keeps_owner(keep, file.stat.kind) ||
-                         directory.new_owner.load(std::memory_order_relaxed) == owner_of(file.stat);
+  const bool has_owner = gets_owner(keep, directory, file.stat);
   const bool has_attributes = !keep.xattrs || (file.attributes.empty() && !directory.inherits);
   if (!has_mode || !has_owner || !has_attributes) {
     Stat& made = settling.now;
@@ -222,7 +224,7 @@ Settled settle_entry(Engine& engine, const Directory& directory, Names names, co
   Attributes attributes;
   Handle dst;
   Stat now;
-  if (engine.options.preserve.xattrs) {
+  if (engine.options.preserve.xattrs && !(platform::wakes_writers && src.kind == Kind::fifo)) {
     Handle from;
     const int error =
         platform::open_entry(directory.src(), names.src, engine.options.traversal.follow(), from);

@@ -32,13 +32,18 @@ bool is_settled(const Preserve& keep, const platform::Stat& src, const platform:
 /** The permissions that the owner of a directory needs to fill it. */
 inline constexpr uint32_t kOwner = 0700;
 
+/** Returns whether the copy is to have the owner of its source. */
+bool keeps_owner(const Preserve& keep, platform::Kind kind);
+
 /**
  * Return the modes to create entries with. Nobody but the owner gets more permissions than in the
- * end, even before the copy has its owner and ACL. A directory is accessible to its owner while
- * fastcp fills it.
+ * end, even before the copy has its owner and ACL. `owned`: the owner is right from the beginning. A
+ * directory is accessible to its owner while fastcp fills it.
  */
 uint32_t file_creation_mode(const Preserve& keep, const Directory& directory,
-                            const platform::Stat& src, const Attributes& attributes);
+                            const platform::Stat& src, const Attributes& attributes, bool owned);
+/** Returns whether a new file in the directory is known to have the owner that it has to get. */
+bool gets_owner(const Preserve& keep, const Directory& directory, const platform::Stat& src);
 uint32_t directory_creation_mode(const Preserve& keep, const platform::Stat& src);
 
 /**

@@ -1,5 +1,6 @@
 #include "engine/tree/mirror.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <exception>
@@ -201,29 +202,69 @@ struct SourceName {
 };
 using SourceNames = std::unordered_map<std::string_view, SourceName>;
 
+/** A name of SRC that leads to an entry of DEST with another spelling. */
+struct Reached {
+  const char* name;
+  Kind kind;  // in SRC
+  Stat there;
+};
+
+/** Returns whether two names are equal but for the case of ASCII letters. */
+bool is_respelled(std::string_view one, std::string_view other) {
+  const auto small = [](char letter) {
+    return letter >= 'A' && letter <= 'Z' ? static_cast<char>(letter | 0x20) : letter;
+  };
+  return std::equal(one.begin(), one.end(), other.begin(), other.end(),
+                    [&](char a, char b) { return small(a) == small(b); });
+}
+
+/**
+ * Finds the name of SRC that leads to an entry of DEST. If the entry has hard links, the inode alone
+ * does not tell which of them is meant. Then the case of ASCII letters tells, or every one may be.
+ */
+const Reached* find_respelled(const std::vector<Reached>& reached, const std::vector<Extra>& extra,
+                              const char* name, const Stat& stat) {
+  const Reached* found = nullptr;
+  for (const Reached& other : reached) {
+    if (is_respelled(other.name, name)) return &other;
+    const auto names_other = [&](const Extra& one) { return is_respelled(one.name, other.name); };
+    if (is_same_entry(other.there, stat) &&
+        (stat.link_count == 1 || std::none_of(extra.begin(), extra.end(), names_other))) {
+      found = &other;
+    }
+  }
+  return found;
+}
+
 /**
  * Takes entries out of the list that a name of SRC leads to, because DEST ignores case or lists
- * names in another form. A hard link of such an entry has to go. Where each spelling has an inode
- * number of its own (exfat-fuse), only the case of ASCII letters is ignored.
+ * names in another form. If one of the two is a directory, the entry conflicts with SRC's, and gets
+ * SRC's name. A hard link of such an entry has to go. Where each spelling has an inode number of its
+ * own (exfat-fuse), only the case of ASCII letters is ignored.
  */
 void spare_respelled(const Directory& directory, const SourceNames& in_src,
                      std::vector<Extra>& extra) {
   if (extra.empty()) return;
-  std::vector<std::pair<std::string, Stat>> reached;
+  std::vector<Reached> reached;
   Stat stat;
   for (const auto& [name, source] : in_src) {
     if (!source.is_listed && platform::stat_entry(directory.dst(), name.data(), stat) == 0)
-      reached.emplace_back(in_small_letters(name), stat);
+      reached.push_back({name.data(), source.kind, stat});
   }
   if (reached.empty()) return;
-  std::erase_if(extra, [&](const Extra& entry) {
-    const std::string name = in_small_letters(entry.name);
-    return platform::stat_entry(directory.dst(), entry.name.c_str(), stat) == 0 &&
-           (stat.kind == Kind::directory || stat.link_count == 1) &&
-           std::any_of(reached.begin(), reached.end(), [&](const auto& other) {
-             return other.first == name || is_same_entry(other.second, stat);
-           });
-  });
+  constexpr Kind kSpared = Kind::unknown;  // no entry in the list has that kind
+  for (Extra& entry : extra) {
+    if (platform::stat_entry(directory.dst(), entry.name.c_str(), stat) < 0) continue;
+    const Reached* source = find_respelled(reached, extra, entry.name.c_str(), stat);
+    if (source == nullptr) continue;
+    if ((source->kind == Kind::directory) == (entry.kind == Kind::directory)) {
+      entry.kind = kSpared;
+    } else {
+      entry.name = source->name;
+      entry.conflicts = true;
+    }
+  }
+  std::erase_if(extra, [](const Extra& entry) { return entry.kind == kSpared; });
 }
 
 }  // namespace

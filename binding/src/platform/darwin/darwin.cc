@@ -16,6 +16,7 @@
 #include <algorithm>
 #include <cstring>
 #include <memory>
+#include <string>
 #include <string_view>
 
 namespace fastcp::platform {
@@ -88,10 +89,13 @@ bool is_mount_point(const Handle& parent, const Handle& directory) {
          above.dev != found.dev;
 }
 
+bool volume_of(const Handle& entry, struct statfs& out) {
+  return check([&] { return fstatfs(fd(entry), &out); }) == 0;
+}
+
 bool is_read_only(const Handle& directory) {
   struct statfs found;
-  return check([&] { return fstatfs(fd(directory), &found); }) == 0 &&
-         (found.f_flags & MNT_RDONLY) != 0;
+  return volume_of(directory, found) && (found.f_flags & MNT_RDONLY) != 0;
 }
 
 bool is_append_only(const Handle& directory, const char* path) {
@@ -103,22 +107,20 @@ bool is_append_only(const Handle& directory, const char* path) {
 bool has_own_clock(const Handle& directory) {
   struct statfs found;
   // Other file systems are on servers, or do not store a ctime at every change.
-  return check([&] { return fstatfs(fd(directory), &found); }) == 0 &&
-         (found.f_flags & MNT_LOCAL) != 0 && std::string_view(found.f_fstypename) == "apfs";
+  return volume_of(directory, found) && (found.f_flags & MNT_LOCAL) != 0 &&
+         std::string_view(found.f_fstypename) == "apfs";
 }
 
 uint64_t time_step(const Handle& directory) {
   constexpr uint64_t kSecond = 1'000'000'000;  // ns
   struct statfs found;
-  if (check([&] { return fstatfs(fd(directory), &found); }) < 0) return 1;
+  if (!volume_of(directory, found)) return 1;
   const std::string_view type = found.f_fstypename;
   if (type == "msdos") return 2 * kSecond;
   if (type == "hfs") return kSecond;
   if (type == "exfat") return kSecond / 100;
   return type == "smbfs" || type == "ntfs" ? 100 : 1;
 }
-
-int set_directory_mode(const Handle& directory, uint32_t mode) { return set_mode(directory, mode); }
 
 // --- entries ---------------------------------------------------------------------------------
 
@@ -128,17 +130,6 @@ namespace {
 constexpr int kReadFlags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
 
 }  // namespace
-
-int create_unnamed(const Handle& /*directory*/, const char* /*path*/, uint32_t /*mode*/,
-                   Handle& /*out*/) {
-  return -EOPNOTSUPP;
-}
-
-int name_file(const Handle& /*file*/, const Handle& /*directory*/, const char* /*name*/) {
-  return -EOPNOTSUPP;
-}
-
-int open_unnamed(const Handle& /*file*/, Handle& /*out*/) { return -EOPNOTSUPP; }
 
 int open_source_file(const Handle& directory, const char* name, Follow follow, bool& without_atime,
                      Handle& out) {
@@ -154,9 +145,18 @@ int identify(const Handle& handle, Identity& out) {
   return 0;
 }
 
-uint64_t file_system(const Handle& /*handle*/) { return 0; }
+const int write_access = O_RDWR;  // drop_cache() maps the file
 
-bool exchange_renews_ctime(const Handle& /*directory*/) { return false; }
+void convert_own(const struct stat& from, Stat& to) {
+  to.atime = to_time(from.st_atimespec);
+  to.mtime = to_time(from.st_mtimespec);
+  to.ctime = to_time(from.st_ctimespec);
+  // The content is in an attribute: there are no blocks, but no holes either.
+  if ((from.st_flags & UF_COMPRESSED) != 0) to.allocated = to.size;
+}
+
+// A FIFO counts its readers as soon as they open it, also with O_EVTONLY (xnu: fifo_open()).
+const bool wakes_writers = true;
 
 int open_entry(const Handle& directory, const char* name, Follow follow, Handle& out) {
   Stat found;
@@ -222,11 +222,28 @@ namespace {
  * source. Some forbid to change or remove it, even to its owner, and no other copy method preserves
  * any.
  */
-bool has_plain_flags(const Handle& src) {
+bool has_plain_flags(const struct stat& src) {
   // Compressed content stays so in a clone. The system uses UF_TRACKED for itself.
   constexpr uint32_t kHarmless = UF_COMPRESSED | UF_TRACKED;
+  return (src.st_flags & ~kHarmless) == 0;
+}
+
+/** A clone by the super-user has the owner of its source at once, unless a flag forbids that. */
+bool gives_owner() { return geteuid() == 0; }
+
+/**
+ * Returns whether the mode of a new clone gives access to nobody whom the owner that it gets later
+ * excludes.
+ */
+bool has_fit_mode(const struct stat& src, const Handle& directory, const char* name) {
+  if ((src.st_mode >> 3 & 7) == (src.st_mode & 7)) return true;  // the group does not matter
+  // New entries have the group of their directory (open(2)).
+  const std::string path(name);
+  const std::string above = path.substr(0, path.rfind('/') + 1) + '.';
   struct stat found;
-  return check([&] { return fstat(fd(src), &found); }) == 0 && (found.st_flags & ~kHarmless) == 0;
+  return src.st_uid == geteuid() &&
+         check([&] { return fstatat(fd(directory), above.c_str(), &found, 0); }) == 0 &&
+         src.st_gid == found.st_gid;
 }
 
 /**
@@ -250,9 +267,17 @@ int take_clone(const Handle& directory, const char* name, WithAttributes with_at
 }  // namespace
 
 int create_clone(const Handle& src, const Handle& directory, const char* name,
-                 WithAttributes with_attributes, Handle& out) {
-  if (!has_plain_flags(src)) return -EOPNOTSUPP;
-  if (retry([&] { return fclonefileat(fd(src), fd(directory), name, CLONE_NOOWNERCOPY); }) < 0) {
+                 WithAttributes with_attributes, WithOwner with_owner, Handle& out) {
+  struct stat source;
+  if (check([&] { return fstat(fd(src), &source); }) < 0 || !has_plain_flags(source)) {
+    return -EOPNOTSUPP;
+  }
+  const bool is_given = with_owner == WithOwner::yes && gives_owner();
+  if (with_owner == WithOwner::yes && !is_given && !has_fit_mode(source, directory, name)) {
+    return -EOPNOTSUPP;
+  }
+  const uint32_t flags = is_given ? 0 : CLONE_NOOWNERCOPY;
+  if (retry([&] { return fclonefileat(fd(src), fd(directory), name, flags); }) < 0) {
     switch (errno) {
       case EXDEV: return -EXDEV;
       case ENOTSUP:  // this file, or all of the volume
@@ -320,8 +345,6 @@ unsigned processor_count() {
   constexpr long kCached = 2;
   return static_cast<unsigned>(std::clamp(sysconf(_SC_NPROCESSORS_ONLN), 1L, kCached));
 }
-
-unsigned allowed_processors() { return processor_count(); }
 
 const unsigned most_waiting_workers = 4;
 

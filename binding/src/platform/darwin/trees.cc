@@ -19,7 +19,7 @@ namespace fastcp::platform {
 
 bool has_clones(const Handle& directory) {
   struct statfs found;
-  if (check([&] { return fstatfs(fd(directory), &found); }) < 0) return false;
+  if (!volume_of(directory, found)) return false;
   attrlist wanted{};
   wanted.bitmapcount = ATTR_BIT_MAP_COUNT;
   wanted.volattr = ATTR_VOL_INFO | ATTR_VOL_CAPABILITIES;
@@ -71,8 +71,6 @@ int check_rename(Rename rename) {
 }
 
 }  // namespace
-
-bool wants_directories_early(const Handle& /*directory*/) { return false; }
 
 int rename_new(const Handle& directory, const char* from, const char* to) {
   return check_rename(

@@ -269,8 +269,18 @@ int open_source_file(const Handle& directory, const char* name, Follow follow, b
   return open_at(directory, name, flags, 0, out);
 }
 
+const bool wakes_writers = false;
+
 int open_entry(const Handle& directory, const char* name, Follow follow, Handle& out) {
   return open_at(directory, name, O_PATH | O_CLOEXEC | nofollow(follow), 0, out);
+}
+
+const int write_access = O_WRONLY;
+
+void convert_own(const struct stat& from, Stat& to) {
+  to.atime = to_time(from.st_atim);
+  to.mtime = to_time(from.st_mtim);
+  to.ctime = to_time(from.st_ctim);
 }
 
 int make_special(const Handle& directory, const char* name, const Stat& source, uint32_t mode) {
@@ -425,7 +435,7 @@ const bool clones_are_created = false;
 const bool writes_in_order = false;
 
 int create_clone(const Handle& /*src*/, const Handle& /*directory*/, const char* /*name*/,
-                 WithAttributes /*with_attributes*/, Handle& /*out*/) {
+                 WithAttributes /*with_attributes*/, WithOwner /*with_owner*/, Handle& /*out*/) {
   return -EOPNOTSUPP;
 }
 

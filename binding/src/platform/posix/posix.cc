@@ -14,40 +14,21 @@
 #include <memory>
 #include <utility>
 
-#ifdef __APPLE__
-#define st_atim st_atimespec
-#define st_mtim st_mtimespec
-#define st_ctim st_ctimespec
-#endif
-
 namespace fastcp::platform {
 namespace {
-
-#ifdef __APPLE__
-constexpr int kWriteAccess = O_RDWR;  // drop_cache() maps the file
-
-/** Returns whether the content is in an attribute: then there are no blocks, but no holes either. */
-bool is_compressed(const struct stat& file) { return (file.st_flags & UF_COMPRESSED) != 0; }
-#else
-constexpr int kWriteAccess = O_WRONLY;
-
-bool is_compressed(const struct stat& /*file*/) { return false; }
-#endif
 
 void convert(const struct stat& from, Stat& to) {
   to.dev = static_cast<uint64_t>(from.st_dev);
   to.ino = from.st_ino;
   to.size = static_cast<uint64_t>(from.st_size);
-  to.allocated = is_compressed(from) ? to.size : static_cast<uint64_t>(from.st_blocks) * 512;
+  to.allocated = static_cast<uint64_t>(from.st_blocks) * 512;
   to.rdev = static_cast<uint64_t>(from.st_rdev);
   to.link_count = from.st_nlink;
-  to.atime = to_time(from.st_atim);
-  to.mtime = to_time(from.st_mtim);
-  to.ctime = to_time(from.st_ctim);
   to.uid = from.st_uid;
   to.gid = from.st_gid;
   to.mode = from.st_mode & 07777;
   to.kind = kind_of_mode(from.st_mode);
+  convert_own(from, to);
 }
 
 }  // namespace
@@ -128,8 +109,8 @@ int stat_entry(const Handle& directory, const char* name, Stat& out, Follow foll
 }
 
 int create_file(const Handle& directory, const char* name, uint32_t mode, Handle& out) {
-  constexpr int kFlags = kWriteAccess | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
-  return open_at(directory, name, kFlags, static_cast<mode_t>(mode), out);
+  constexpr int kFlags = O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
+  return open_at(directory, name, write_access | kFlags, static_cast<mode_t>(mode), out);
 }
 
 int64_t read_symlink(const Handle& directory, const char* name, char* target, size_t size,
@@ -182,10 +163,6 @@ int write_at(const Handle& file, const char* buffer, size_t size, uint64_t offse
 
 int next_data(const Handle& file, uint64_t offset, uint64_t size, uint64_t& start, uint64_t& end) {
   start = end = size;
-  if (!knows_holes(file)) {
-    start = offset;
-    return 0;
-  }
   const off_t data = retry([&] { return lseek(fd(file), static_cast<off_t>(offset), SEEK_DATA); });
   if (data == -ENXIO) return 0;
   if (data < 0) {

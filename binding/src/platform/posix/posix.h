@@ -41,11 +41,11 @@ int check(Call call) {
   return static_cast<int>(retry(call));
 }
 
-/**
- * Returns whether next_data() may ask where the holes of a file are. False if everything has to be
- * read.
- */
-bool knows_holes(const Handle& file);
+/** The flag of open(2) for the content of new files. */
+extern const int write_access;
+
+/** Sets the timestamps, and `allocated` if blocks do not tell it. Their sources have other names. */
+void convert_own(const struct stat& from, Stat& to);
 
 int open_at(const Handle& directory, const char* name, int flags, mode_t mode, Handle& out);
 

@@ -17,13 +17,6 @@ Attempt done(uint64_t bytes) { return {Attempt::done, false, 0, bytes}; }
 Attempt not_here(bool lasting, int error) { return {Attempt::not_here, lasting, error, 0}; }
 Attempt failed(int error) { return {Attempt::failed, false, error, 0}; }
 
-template <class Information>
-bool query_volume(const Handle& handle, FS_INFORMATION_CLASS what, Information& out) {
-  IO_STATUS_BLOCK io;
-  const NTSTATUS status = NtQueryVolumeInformationFile(raw(handle), &io, &out, sizeof out, what);
-  return NT_SUCCESS(status) || status == STATUS_BUFFER_OVERFLOW;  // the name has no room
-}
-
 bool shares_blocks(const Handle& file) {
   FILE_FS_ATTRIBUTE_INFORMATION found;
   return query_volume(file, FileFsAttributeInformation, found) &&
@@ -97,7 +90,7 @@ const bool clones_are_created = false;
 const bool writes_in_order = true;
 
 int create_clone(const Handle& /*src*/, const Handle& /*directory*/, const char* /*name*/,
-                 WithAttributes /*with_attributes*/, Handle& /*out*/) {
+                 WithAttributes /*with_attributes*/, WithOwner /*with_owner*/, Handle& /*out*/) {
   return -EOPNOTSUPP;
 }
 
@@ -158,6 +151,8 @@ int write_at(const Handle& file, const char* buffer, size_t size, uint64_t offse
   }
   return 0;
 }
+
+bool knows_holes(const Handle& /*file*/) { return true; }
 
 int next_data(const Handle& file, uint64_t offset, uint64_t size, uint64_t& start, uint64_t& end) {
   FILE_ALLOCATED_RANGE_BUFFER asked{}, found{};

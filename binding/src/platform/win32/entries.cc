@@ -336,7 +336,6 @@ uint32_t group_permissions(const char* /*list*/, size_t /*size*/) { return 7; }
 
 // --- whole trees -----------------------------------------------------------------------------
 
-bool wants_directories_early(const Handle& /*directory*/) { return false; }
 int exchange(const Handle& /*directory*/, const char* /*one*/, const char* /*other*/) {
   return -ENOSYS;
 }

@@ -52,6 +52,14 @@ NTSTATUS set(const Handle& handle, FILE_INFORMATION_CLASS what, Information& inf
   return NtSetInformationFile(raw(handle), &io, &information, sizeof information, what);
 }
 
+/** Reads information about the volume of a handle's entry. Returns false on failure. */
+template <class Information>
+bool query_volume(const Handle& handle, FS_INFORMATION_CLASS what, Information& out) {
+  IO_STATUS_BLOCK io;
+  const NTSTATUS status = NtQueryVolumeInformationFile(raw(handle), &io, &out, sizeof out, what);
+  return NT_SUCCESS(status) || status == STATUS_BUFFER_OVERFLOW;  // the name has no room
+}
+
 /** Stands for the working directory. Windows uses small negative numbers itself. */
 inline constexpr intptr_t kWorkingDirectory = -100;
 

@@ -168,10 +168,8 @@ bool is_append_only(const Handle& /*directory*/, const char* /*path*/) { return 
 bool has_own_clock(const Handle& directory) {
   constexpr ULONG kRemote = 0x10;  // FILE_REMOTE_DEVICE
   FILE_FS_DEVICE_INFORMATION found;
-  IO_STATUS_BLOCK io;
-  const NTSTATUS status = NtQueryVolumeInformationFile(raw(directory), &io, &found, sizeof found,
-                                                       FileFsDeviceInformation);
-  return NT_SUCCESS(status) && (found.Characteristics & kRemote) == 0;
+  return query_volume(directory, FileFsDeviceInformation, found) &&
+         (found.Characteristics & kRemote) == 0;
 }
 
 uint64_t time_step(const Handle& directory) {
@@ -180,10 +178,7 @@ uint64_t time_step(const Handle& directory) {
     FILE_FS_ATTRIBUTE_INFORMATION found;
     WCHAR more[32];
   } information{};
-  IO_STATUS_BLOCK io;
-  const NTSTATUS status = NtQueryVolumeInformationFile(
-      raw(directory), &io, &information, sizeof information, FileFsAttributeInformation);
-  if (!NT_SUCCESS(status)) return 1;
+  if (!query_volume(directory, FileFsAttributeInformation, information)) return 1;
   const std::wstring_view name(information.found.FileSystemName,
                                information.found.FileSystemNameLength / sizeof(WCHAR));
   if (name == L"FAT" || name == L"FAT32") return 2 * kSecond;
@@ -195,8 +190,6 @@ int make_directory(const Handle& parent, const char* name, uint32_t /*mode*/) {
   const How how{kLook, FILE_DIRECTORY_FILE | FILE_OPEN_REPARSE_POINT, FILE_CREATE};
   return open_name(parent, name, how, made);
 }
-
-int set_directory_mode(const Handle& directory, uint32_t mode) { return set_mode(directory, mode); }
 
 // --- entries ---------------------------------------------------------------------------------
 
@@ -215,8 +208,7 @@ int stat_handle(const Handle& handle, Stat& out) {
     out.ino = number_of(id.id, short_id);
   } else {
     FILE_FS_VOLUME_INFORMATION volume{};
-    IO_STATUS_BLOCK io;
-    NtQueryVolumeInformationFile(raw(handle), &io, &volume, sizeof volume, FileFsVolumeInformation);
+    query_volume(handle, FileFsVolumeInformation, volume);
     out.dev = volume.VolumeSerialNumber;
     out.ino = short_id;
   }
@@ -242,26 +234,11 @@ int identify(const Handle& handle, Identity& out) {
   return 0;
 }
 
-uint64_t file_system(const Handle& /*handle*/) { return 0; }
-
-bool exchange_renews_ctime(const Handle& /*directory*/) { return false; }
-
 int stat_entry(const Handle& directory, const char* name, Stat& out, Follow follow) {
   Handle entry;
   const int error = open_entry(directory, name, follow, entry);
   return error < 0 ? error : stat_handle(entry, out);
 }
-
-int create_unnamed(const Handle& /*directory*/, const char* /*path*/, uint32_t /*mode*/,
-                   Handle& /*out*/) {
-  return -EOPNOTSUPP;
-}
-
-int name_file(const Handle& /*file*/, const Handle& /*directory*/, const char* /*name*/) {
-  return -EOPNOTSUPP;
-}
-
-int open_unnamed(const Handle& /*file*/, Handle& /*out*/) { return -EOPNOTSUPP; }
 
 int open_source_file(const Handle& directory, const char* name, Follow follow, bool& without_atime,
                      Handle& out) {
@@ -269,6 +246,8 @@ int open_source_file(const Handle& directory, const char* name, Follow follow, b
   const How how{FILE_READ_DATA | kLook, FILE_NON_DIRECTORY_FILE | FILE_SEQUENTIAL_ONLY};
   return open_content(directory, name, follow, how, out);
 }
+
+const bool wakes_writers = false;
 
 int open_entry(const Handle& directory, const char* name, Follow follow, Handle& out) {
   const ULONG itself = follow == Follow::yes ? 0 : FILE_OPEN_REPARSE_POINT;
@@ -328,8 +307,6 @@ unsigned processor_count() {
   if (process == 0) return GetActiveProcessorCount(ALL_PROCESSOR_GROUPS);
   return std::max(1U, static_cast<unsigned>(std::popcount(uint64_t{process})));
 }
-
-unsigned allowed_processors() { return processor_count(); }
 
 const unsigned most_waiting_workers = UINT_MAX;
 
