@@ -239,8 +239,7 @@ Settled settle_entry(Engine& engine, const Directory& directory, Names names, co
     fail(EBUSY, kReplaced);
     return Settled::replaced;
   }
-  const bool has_times =
-      is_present && is_same_time(src.mtime, now, time_step(directory, dst));
+  const bool has_times = is_present && is_same_time(src.mtime, now, time_step(directory, dst));
   Settling settling{engine, directory, names, src, attributes, dst, now, is_present, has_times};
   const bool flushes = is_present && src.kind == Kind::file && engine.options.content.fsync;
   Handle file;
