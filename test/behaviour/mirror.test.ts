@@ -34,7 +34,7 @@ import { byEntry } from '../support/filter.js';
 import { buildShim, faultLog, withFaults } from '../support/shim.js';
 import { makeFiles, makeSocket, makeZoo } from '../support/trees.js';
 import { asUser, needUser, USER } from '../support/user.js';
-import { isRoot, needRoot, needTool, skip, workDirectory } from '../support/work.js';
+import { isRoot, needRoot, needTool, skip, slowness, workDirectory } from '../support/work.js';
 
 const work = workDirectory('mirror');
 let number = 0;
@@ -175,7 +175,7 @@ class Editor {
 const steps = Number(process.env.FASTCP_MIRROR_STEPS ?? (process.env.CI ? 1500 : 300));
 
 test(`${steps} random edits, seed ${seed}: DEST is SRC after each`, {
-  timeout: 600_000,
+  timeout: 600_000 * slowness,
 }, async () => {
   const random = new Random(seed);
   mkdirSync(src);
@@ -200,7 +200,7 @@ test(`${steps} random edits, seed ${seed}: DEST is SRC after each`, {
 });
 
 test(`edits during the copy, seed ${seed}: the next run finds what it missed`, {
-  timeout: 120_000,
+  timeout: 120_000 * slowness,
 }, async () => {
   const random = new Random(seed);
   makeFiles(src, {});
@@ -317,7 +317,7 @@ describe('unchanged', () => {
     }
   });
 
-  test('holes are not read to be compared', { timeout: 20_000 }, async () => {
+  test('holes are not read to be compared', { timeout: 20_000 * slowness }, async () => {
     makeFiles(src, { image: '' });
     truncateSync(join(src, 'image'), 2 ** 38);
     await mirror();
