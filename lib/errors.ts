@@ -71,7 +71,7 @@ function systemError(errno: number): [...Named, errno: number] {
 }
 
 function nameOf(errno: number): string {
-  const known = { ...unknownToWindows, ...constants.errno };
+  const known = { ...unknownToNode[process.platform], ...constants.errno };
   const [name] = Object.entries(known).find(([, value]) => value === -errno) ?? [`E${-errno}`];
   // They have one number on Linux, and one name in libuv.
   return name === 'EOPNOTSUPP' ? 'ENOTSUP' : name;
@@ -90,8 +90,11 @@ export function withResult<E extends Error>(error: E, result: CopyResult): E {
   });
 }
 
-/** The numbers of binding/src/platform/win32/errno.h. */
-const unknownToWindows = process.platform === 'win32' ? { EDQUOT: 69, ESTALE: 70 } : {};
+/** Numbers that Node does not name: of binding/src/platform/win32/errno.h, and of file systems of Linux. */
+const unknownToNode: Record<string, Record<string, number> | undefined> = {
+  win32: { EDQUOT: 69, ESTALE: 70 },
+  linux: { EUCLEAN: 117, ENOKEY: 126 },
+};
 
 /** Returns the number that the engine would give for an error that Node has thrown. */
 export function nativeErrno({ code = '', errno = 0 }: NodeJS.ErrnoException): number {
@@ -102,6 +105,8 @@ export function nativeErrno({ code = '', errno = 0 }: NodeJS.ErrnoException): nu
 /** Of errors that libuv does not know, or says otherwise. */
 const ownTexts: Record<string, string | undefined> = {
   EDQUOT: 'disk quota exceeded',
+  ENOKEY: 'the directory is encrypted, and its key has not been added',
+  EUCLEAN: 'the file system is damaged, and has to be checked',
   ESTALE: 'stale file handle: it was moved or removed meanwhile',
   // libuv's text is about sockets.
   ENOTSUP: 'the file system does not support it',

@@ -6,6 +6,9 @@ export const reasons: Reasons = {
     ['snapshot'],
     ['doctor', /can do, and leaves nothing|between two file systems/],
   ],
+  'qemu does not pass on the numbers of mounts, without which an overlay has no marks': [
+    ['other-file-systems', /to overlayfs .* > what doctor says/],
+  ],
   'it runs versions of Node for x64': [['filter', /AsyncLocalStorage: .*installers/]],
   'it measures time, and qemu takes ten times as long': [
     ['host'],

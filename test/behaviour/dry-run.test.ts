@@ -16,7 +16,7 @@ import { expect, test } from 'vitest';
 import { CopyError, copyTree } from '../../lib/index.js';
 import type { CopyOptions } from '../../lib/types.js';
 import { Random } from '../selection/support/random.js';
-import { workDirectory } from '../support/work.js';
+import { slowness, workDirectory } from '../support/work.js';
 
 const work = workDirectory('dry-run');
 const seed = Number(process.env.FASTCP_SEED ?? Date.now() % 1_000_000);
@@ -116,7 +116,7 @@ const cases = Object.entries(settings).flatMap(([name, options]) => [
 test.each(cases)(
   `$name, seed ${seed}: what a dry run says is done`,
   {
-    timeout: 300_000,
+    timeout: 300_000 * slowness,
   },
   async ({ options }) => {
     const random = new Random(seed);

@@ -6,6 +6,7 @@ import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { copyTree } from '../../lib/index.js';
 import type { CopyEvent, CopyJob, CopyOptions, CopyResult, EntryEvent } from '../../lib/types.js';
 import { makeBigTree, median, strangersIn, walk, workDirectory } from '../support/big-tree.js';
+import { slowness } from '../support/work.js';
 import { nodes, runChild } from './support/child.js';
 
 const FILES = 20_000;
@@ -255,22 +256,26 @@ describe('an iterator that nobody reads from', () => {
     ['finally()', (job) => job.finally(() => {})],
   ];
 
-  test.each(awaits)('does not keep %s from settling', { timeout: 40_000 }, async (_, wait) => {
-    for (const reads of [0, 1]) {
-      dest = join(cwd, `dest-${made++}`);
-      const { job, events } = await hold(reads);
-      const result = await wait(job);
-      expect(result).toMatchObject({ files: FILES, errorCount: 0, warningCount: 1 });
-      expect(result?.warnings).toMatchObject([{ code: 'ENTRIES_DROPPED' }]);
-      // What was kept, and what was dropped, is everything.
-      let kept = reads;
-      for (let next = await events.next(); !next.done; next = await events.next()) {
-        if (isEntry(next.value)) kept++;
+  test.each(awaits)(
+    'does not keep %s from settling',
+    { timeout: 40_000 * slowness },
+    async (_, wait) => {
+      for (const reads of [0, 1]) {
+        dest = join(cwd, `dest-${made++}`);
+        const { job, events } = await hold(reads);
+        const result = await wait(job);
+        expect(result).toMatchObject({ files: FILES, errorCount: 0, warningCount: 1 });
+        expect(result?.warnings).toMatchObject([{ code: 'ENTRIES_DROPPED' }]);
+        // What was kept, and what was dropped, is everything.
+        let kept = reads;
+        for (let next = await events.next(); !next.done; next = await events.next()) {
+          if (isEntry(next.value)) kept++;
+        }
+        expect(kept).toBeGreaterThan(1000);
+        expect(kept + (result?.warnings[0]?.count ?? 0)).toBe(walk(src).length + 1);
       }
-      expect(kept).toBeGreaterThan(1000);
-      expect(kept + (result?.warnings[0]?.count ?? 0)).toBe(walk(src).length + 1);
-    }
-  });
+    },
+  );
 
   test('holds up a copy that nobody awaits', async () => {
     const { job, events } = await hold(1);
@@ -297,7 +302,7 @@ describe('an iterator that nobody reads from', () => {
 
 describe('a slow consumer', () => {
   test('bounds memory, occupies no pool thread, and gets everything', {
-    timeout: 180_000,
+    timeout: 180_000 * slowness,
   }, async () => {
     const job = copyTree(src, dest, { entries: true });
     const waits: number[] = [];

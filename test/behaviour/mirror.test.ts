@@ -1,6 +1,6 @@
 // Doing it again: what is unchanged is left alone, what SRC does not have goes.
 
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import {
   chmodSync,
   closeSync,
@@ -29,11 +29,12 @@ import { copyTree } from '../../lib/index.js';
 import type { CopyOptions, EntryEvent } from '../../lib/types.js';
 import { Random } from '../selection/support/random.js';
 import { copyInChild, limited } from '../support/child.js';
+import { useFileSystem } from '../support/filesystems.js';
 import { byEntry } from '../support/filter.js';
 import { buildShim, faultLog, withFaults } from '../support/shim.js';
 import { makeFiles, makeSocket, makeZoo } from '../support/trees.js';
 import { asUser, needUser, USER } from '../support/user.js';
-import { isRoot, needRoot, needTool, workDirectory } from '../support/work.js';
+import { isRoot, needRoot, needTool, skip, slowness, workDirectory } from '../support/work.js';
 
 const work = workDirectory('mirror');
 let number = 0;
@@ -174,7 +175,7 @@ class Editor {
 const steps = Number(process.env.FASTCP_MIRROR_STEPS ?? (process.env.CI ? 1500 : 300));
 
 test(`${steps} random edits, seed ${seed}: DEST is SRC after each`, {
-  timeout: 600_000,
+  timeout: 600_000 * slowness,
 }, async () => {
   const random = new Random(seed);
   mkdirSync(src);
@@ -199,7 +200,7 @@ test(`${steps} random edits, seed ${seed}: DEST is SRC after each`, {
 });
 
 test(`edits during the copy, seed ${seed}: the next run finds what it missed`, {
-  timeout: 120_000,
+  timeout: 120_000 * slowness,
 }, async () => {
   const random = new Random(seed);
   makeFiles(src, {});
@@ -316,7 +317,7 @@ describe('unchanged', () => {
     }
   });
 
-  test('holes are not read to be compared', { timeout: 20_000 }, async () => {
+  test('holes are not read to be compared', { timeout: 20_000 * slowness }, async () => {
     makeFiles(src, { image: '' });
     truncateSync(join(src, 'image'), 2 ** 38);
     await mirror();
@@ -347,6 +348,58 @@ describe('unchanged', () => {
     expect(statSync(join(dest, 'b/two')).ino).toBe(statSync(join(dest, 'a/one')).ino);
     expect(statSync(join(dest, 'b/three')).nlink).toBe(3);
     expect(readdirSync(join(dest, 'b')).sort()).toEqual(['other', 'three', 'two']);
+  });
+
+  describe('hard links stay if a new copy would be no different', () => {
+    const identities = (): unknown[] =>
+      readdirSync(dest).map((name) => {
+        const { ino, mode, uid, mtimeMs } = lstatSync(join(dest, name));
+        return [name, ino, mode, uid, mtimeMs];
+      });
+
+    test("another user's, whose owner an ordinary user cannot set", async (context) => {
+      needRoot(context);
+      needUser(context);
+      makeFiles(src, { file: 'x', other: 'y' });
+      symlinkSync('nowhere', join(src, 'symlink'));
+      execFileSync('sh', ['-c', 'mkfifo fifo; chown -h 1234:0 *; chmod 4755 file'], { cwd: src });
+      for (const name of readdirSync(src)) linkSync(join(src, name), join(src, `${name} again`));
+      const options = { mirror: true, preserve: true };
+      const again = async () => copyInChild({ src, dest, options }, asUser);
+      expect((await again()).error).toBeUndefined();
+      const before = identities();
+      const { result } = await again();
+      expect(result).toMatchObject({ files: 0, symlinks: 0, special: 0, hardLinks: 0 });
+      expect(result).toMatchObject({ unchanged: 8 });
+      expect(identities()).toEqual(before);
+      // A mode can be set, on a new file.
+      chmodSync(join(src, 'other'), 0o604);
+      const changed = await again();
+      expect(changed.result).toMatchObject({ files: 1, hardLinks: 1, unchanged: 6 });
+      expect(lstatSync(join(dest, 'other again')).mode & 0o777).toBe(0o604);
+      expect(readdirSync(dest)).toHaveLength(8); // and nothing temporary
+    });
+
+    const disk = useFileSystem(work, 'ext4', { size: '64M' });
+    test('with an attribute that has no room', async (context) => {
+      needTool(context, 'setfattr');
+      makeFiles(src, { file: 'x' });
+      dest = join(disk(context), 'no room');
+      // In memory or on this disk there is room.
+      const set = ['-n', 'user.large', '-v', 'x'.repeat(20_000), join(src, 'file')];
+      const { status, stderr } = spawnSync('setfattr', set, { encoding: 'utf8' });
+      if (status !== 0) skip(context, stderr);
+      linkSync(join(src, 'file'), join(src, 'again'));
+      const { warnings } = await mirror({ preserve: true });
+      expect(warnings).toMatchObject([{ code: 'XATTRS_NOT_PRESERVED' }]);
+      const before = identities();
+      const second = await mirror({ preserve: true });
+      expect(second).toMatchObject({ files: 0, hardLinks: 0, unchanged: 2, warnings });
+      expect(identities()).toEqual(before);
+      execFileSync('setfattr', ['-n', 'user.small', '-v', 'y', join(src, 'file')]);
+      expect(await mirror({ preserve: true })).toMatchObject({ files: 1, hardLinks: 1 });
+      expect(await mirror({ preserve: true })).toMatchObject({ files: 0, unchanged: 2 });
+    });
   });
 
   test('a store that DEST is linked to is not touched, its times neither', async () => {

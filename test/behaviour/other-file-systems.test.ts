@@ -1,6 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import {
   existsSync,
+  linkSync,
   mkdirSync,
   readFileSync,
   renameSync,
@@ -11,11 +12,12 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { type CopyOptions, copyTree, doctor } from '../../lib/index.js';
 import { useMount } from '../support/filesystems.js';
 import { makeFiles } from '../support/trees.js';
-import { workDirectory } from '../support/work.js';
+import { hasTool, workDirectory } from '../support/work.js';
 
 // File systems on which a copy ends now and then: of other systems, of old disks, in user space, that nobody can write
 // to. docs/doctor.md has the table. The usual ones have tests of their own: filesystems.test.ts.
@@ -28,7 +30,7 @@ const run = (file: string, ...args: string[]): string =>
 interface Row {
   needs: string[];
   /** Makes the image, which has 128 MiB if it exists, and mounts it. */
-  mount: (image: string, directory: string) => void;
+  mount: (image: string, directory: string) => unknown;
   /** What the file system lacks. */
   lacks: ('exchange' | 'marks' | 'modes' | 'symlinks')[];
   /** Case does not matter. */
@@ -45,12 +47,70 @@ const onLoop =
     run('mount', ...type, '-o', 'loop', image, directory);
   };
 
+/** Adds a key to the file system of an empty directory, and encrypts the directory with it: linux/fscrypt.h. */
+const encrypt = `
+import fcntl, os, struct, sys
+directory = os.open(sys.argv[1], os.O_RDONLY)
+key = bytearray(struct.pack('=II32sII32x', 2, 0, b'', 64, 0) + os.urandom(64))
+fcntl.ioctl(directory, 0xc0506617, key)  # FS_IOC_ADD_ENCRYPTION_KEY, which returns the key's identifier
+policy = struct.pack('=BBBBB3x16s', 2, 1, 4, 0, 0, bytes(key[8:24]))  # AES-256-XTS and -CTS
+fcntl.ioctl(directory, 0x800c6613, policy)  # FS_IOC_SET_ENCRYPTION_POLICY
+if len(sys.argv) > 2:
+    open(sys.argv[2], 'wb').write(key[8:24])
+`;
+
+/** Removes a key from a file system. */
+const lock = `
+import fcntl, os, struct, sys
+key = bytearray(struct.pack('=II16s16xI20x', 2, 0, open(sys.argv[2], 'rb').read(), 0))
+fcntl.ioctl(os.open(sys.argv[1], os.O_RDONLY), 0xc0406618, key)  # FS_IOC_REMOVE_ENCRYPTION_KEY
+`;
+
 const rows: Record<string, Row> = {
   ext2: { needs: ['mkfs.ext2'], mount: onLoop(['mkfs.ext2', '-q', '-F']), lacks: [] },
   // whole seconds
   'ext4 with inodes of 128 bytes': {
     needs: ['mkfs.ext4'],
     mount: onLoop(['mkfs.ext4', '-q', '-F', '-I', '128']),
+    lacks: [],
+  },
+  'tmpfs with huge pages': {
+    needs: [],
+    mount: (_, directory) => run('mount', '-t', 'tmpfs', '-o', 'huge=always', 'tmpfs', directory),
+    lacks: [],
+  },
+  'overlayfs with all its features': {
+    needs: [],
+    mount: (image, directory) => {
+      const layers = ['lowerdir', 'upperdir', 'workdir'].map((layer) => {
+        mkdirSync(`${image}.${layer}`);
+        return `${layer}=${image}.${layer}`;
+      });
+      const features = ['redirect_dir', 'metacopy', 'index', 'xino'].map((name) => `${name}=on`);
+      run('mount', '-t', 'overlay', '-o', [...features, ...layers].join(), 'overlay', directory);
+    },
+    lacks: [],
+  },
+  'a bind mount': {
+    needs: [],
+    mount: (image, directory) => {
+      mkdirSync(image);
+      run('mount', '--bind', image, directory);
+    },
+    lacks: [],
+  },
+  'an encrypted directory of ext4': {
+    needs: ['mkfs.ext4', 'python3'],
+    mount: (image, directory) => {
+      const whole = `${image}.whole`;
+      const encrypted = join(whole, 'encrypted');
+      mkdirSync(whole);
+      onLoop(['mkfs.ext4', '-q', '-F', '-O', 'encrypt'])(image, whole);
+      mkdirSync(encrypted);
+      run('python3', '-c', encrypt, encrypted);
+      run('mount', '--bind', encrypted, directory);
+      run('umount', '-l', whole);
+    },
     lacks: [],
   },
   'NTFS by ntfs-3g': {
@@ -166,6 +226,57 @@ describe.each(Object.entries(rows))('to %s', (name, row) => {
     },
   );
 
+  test('update, twice: whatever the granularity of timestamps, only newer files are copied', async (context) => {
+    const from = join(work, `update to ${name}`);
+    const dest = join(directoryOf(context), 'update');
+    makeFiles(from, {
+      'of a whole second': '1',
+      'in/of nanoseconds': '2',
+      'of an odd second': '3',
+    });
+    // utimes() of Node has microseconds.
+    const touch = (entry: string, when: string): string =>
+      run('touch', '-d', when, join(from, entry));
+    touch('of a whole second', '2025-01-02 03:04:06');
+    touch('in/of nanoseconds', '2025-01-02 03:04:05.999999999');
+    touch('of an odd second', '2025-01-02 03:04:05');
+    expect(await copyTree(from, dest, { update: true })).toMatchObject({ files: 3, skipped: 0 });
+    expect(await copyTree(from, dest, { update: true })).toMatchObject({ files: 0, skipped: 3 });
+    touch('in/of nanoseconds', '2025-01-02 03:04:07');
+    expect(await copyTree(from, dest, { update: true })).toMatchObject({ files: 1, skipped: 2 });
+    // FAT has even seconds.
+    touch('in/of nanoseconds', '2025-01-02 03:04:09.5');
+    const single = [join(from, 'in/of nanoseconds'), join(dest, 'in/of nanoseconds')] as const;
+    expect(await copyTree(...single, { update: true })).toMatchObject({ files: 1 });
+    expect(await copyTree(...single, { update: true })).toMatchObject({ files: 0, skipped: 1 });
+  });
+
+  test('hard links with metadata that DEST cannot hold stay in the next mirror', async (context) => {
+    const dest = join(directoryOf(context), 'hard links');
+    const from = join(work, `hard links to ${name}`);
+    makeFiles(from, { file: 'x', other: 'y' });
+    for (const entry of ['file', 'other']) linkSync(join(from, entry), join(from, `${entry}'s`));
+    execFileSync('chmod', ['2751', join(from, 'file')]);
+    if (hasTool('setfacl')) run('setfacl', '-m', 'u:1234:rw', join(from, 'file'));
+    if (hasTool('setfattr')) run('setfattr', '-n', 'user.test', '-v', 'x', join(from, 'other'));
+    const mirror = async () => copyTree(from, dest, { mirror: true, preserve: true });
+    const { files, warnings } = await mirror();
+    const before = listing(dest, '%i %m %T@');
+    // Some file systems in user space show a new number of hard links after a second.
+    await sleep(1100);
+    for (const _ of [1, 2]) {
+      // Which attributes were lost is said each time.
+      expect(await mirror()).toMatchObject({ files: 0, hardLinks: 0, unchanged: 4, warnings });
+      expect(listing(dest, '%i %m %T@')).toEqual(before);
+    }
+    expect(files).toBeGreaterThanOrEqual(2);
+    // A change that DEST can hold is made.
+    utimesSync(join(from, 'file'), 1_000_000_000, 1_000_000_000);
+    await mirror();
+    expect(await mirror()).toMatchObject({ files: 0, unchanged: 4 });
+    expect(listing(dest, '%Ts')).toEqual(listing(from, '%Ts'));
+  });
+
   test('atomic', async (context) => {
     const dest = join(directoryOf(context), 'atomic');
     const atomic = lacks('exchange') ? 'two-step' : true;
@@ -261,5 +372,24 @@ describe.each(Object.entries(readOnly))('from %s', (name, row) => {
       expectSame(from, dest);
       expect(listing(dest, '%m %l')).toEqual(listing(from, '%m %l'));
     }
+  });
+});
+
+describe('an encrypted directory whose key was removed', () => {
+  const disk = useMount(join(work, 'locked'), ['mkfs.ext4', 'python3'], () => {
+    const [directory, key] = [join(work, 'locked'), join(work, 'key')];
+    onLoop(['mkfs.ext4', '-q', '-F', '-O', 'encrypt'])(`${directory}.image`, directory);
+    mkdirSync(join(directory, 'encrypted'));
+    run('python3', '-c', encrypt, join(directory, 'encrypted'), key);
+    writeFileSync(join(directory, 'encrypted/file'), 'x');
+    run('python3', '-c', lock, directory, key);
+  });
+
+  test('the error says so, as SRC and as DEST', async (context) => {
+    const encrypted = join(disk(context), 'encrypted');
+    const copy = async (from: string, to: string) => copyTree(from, to, { onError: 'continue' });
+    const refused = { code: 'ENOKEY', message: expect.stringContaining('its key has not been') };
+    expect((await copy(encrypted, join(work, 'unlocked'))).errors).toMatchObject([refused]);
+    expect((await copy(join(src, 'one/two'), encrypted)).errors).toMatchObject([refused]);
   });
 });

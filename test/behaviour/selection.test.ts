@@ -23,7 +23,7 @@ import { readTree } from '../support/compare.js';
 import { byEntry } from '../support/filter.js';
 import { makeFiles } from '../support/trees.js';
 import { asUser, needUser } from '../support/user.js';
-import { needTool, workDirectory } from '../support/work.js';
+import { needTool, slowness, workDirectory } from '../support/work.js';
 
 const work = workDirectory('selection');
 let made = 0;
@@ -53,7 +53,7 @@ async function entriesOf(src: string, dest: string, options: CopyOptions): Promi
 const seed = Number(process.env.FASTCP_SEED ?? Date.now() % 1_000_000);
 
 test(`random trees and selections, seed ${seed}: what the rules say is what lands`, {
-  timeout: 120_000,
+  timeout: 120_000 * slowness,
 }, async () => {
   const random = new Random(seed);
   const globs = ['*', '**/a', 'a*', '**/*.o', 'ab', 'a/**', '*/*', '?', '**/[a-c]', '{a,b}/x.o'];
@@ -231,7 +231,9 @@ describe('what is left out', () => {
   });
 });
 
-test('a wide directory is judged bit by bit and copied whole', { timeout: 60_000 }, async () => {
+test('a wide directory is judged bit by bit and copied whole', {
+  timeout: 60_000 * slowness,
+}, async () => {
   const src = newPath();
   mkdirSync(src);
   for (let i = 0; i < 20_000; i++) writeFileSync(join(src, `file-${i}`), `${i}`);
@@ -259,7 +261,9 @@ test('subdirectories are themselves wherever they are in a wide directory', asyn
   expect(asked.sort()).toEqual([...expected, 'd500/x.log', 'd995/x.log'].sort());
 });
 
-test('more names than may wait for an answer at a time', { timeout: 20_000 }, async () => {
+test('more names than may wait for an answer at a time', {
+  timeout: 20_000 * slowness,
+}, async () => {
   // 17 directories of 255 kB of names each: more than 4 MiB in all.
   const src = newPath();
   for (let i = 0; i < 17_000; i++) {

@@ -12,6 +12,9 @@ export const isDarwinModel = process.env.FASTCP_DARWIN_MODEL !== undefined;
 /** The addon is that for arm64, under qemu, which cannot trace: scripts/arm64.mjs. */
 const isQemu = process.env.FASTCP_ARM64 !== undefined;
 
+/** A factor for the time limits of single tests. test/arm64/vitest.config.ts has those of the others. */
+export const slowness = isQemu ? 10 : 1;
+
 /**
  * A directory that goes when the tests of the file are over. In memory where that is possible: ext4
  * makes files slowly for minutes after many were deleted.

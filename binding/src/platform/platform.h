@@ -125,6 +125,12 @@ bool is_read_only(const Handle& directory);
  */
 bool has_own_clock(const Handle& directory);
 
+/**
+ * time_step() of NTFS, SMB and FUSE, in ns. Of these a server or a program may store whole seconds
+ * only, as exfat-fuse and sshfs do. Then ctimes are whole seconds as well.
+ */
+inline constexpr uint64_t kForeignStep = 100;
+
 /** Returns the granularity of mtimes in a directory if it is known to be coarse; otherwise 1 ns. */
 uint64_t time_step(const Handle& directory);  // ns
 

@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
 import { basename, dirname } from 'node:path';
+import { slowness } from '../../support/work.js';
 
 const DIST = new URL('../../../dist/', import.meta.url);
 
@@ -52,7 +53,7 @@ export function runChild<T = undefined>(
     env: { ...environment, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
     // A child that hangs must not outlive its test.
-    timeout: 50_000,
+    timeout: 50_000 * slowness,
     killSignal: 'SIGKILL',
   });
   let stdout = '';

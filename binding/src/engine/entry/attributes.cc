@@ -271,19 +271,19 @@ bool make_changes(Engine& engine, const Directory& directory, Names names,
   });
 }
 
-bool has_wanted_attributes(Engine& engine, const Directory& directory, Names names) {
+bool has_wanted_attributes(Engine& engine, const Directory& directory, Names names, bool in_dest) {
   // Null: the directory itself, which is open.
   if (names.src == nullptr)
     return has_wanted(engine, directory, names, directory.src(), directory.dst());
   const platform::Follow follow = engine.options.traversal.follow();
   Handle src, dst;
+  const Handle& from = in_dest ? directory.dst() : directory.src();
   Stat stat;
-  if (platform::wakes_writers &&
-      platform::stat_entry(directory.src(), names.src, stat, follow) == 0 &&
+  if (platform::wakes_writers && platform::stat_entry(from, names.src, stat, follow) == 0 &&
       stat.kind == platform::Kind::fifo) {
     return true;
   }
-  return platform::open_entry(directory.src(), names.src, follow, src) == 0 &&
+  return platform::open_entry(from, names.src, follow, src) == 0 &&
          platform::open_entry(directory.dst(), names.dst, platform::Follow::no, dst) == 0 &&
          has_wanted(engine, directory, names, src, dst);
 }

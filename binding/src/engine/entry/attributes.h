@@ -54,10 +54,11 @@ bool make_changes(Engine& engine, const Directory& directory, Names names,
                   const AttributeChanges& changes, const platform::Handle& dst, Given& given);
 
 /**
- * Returns whether an existing entry of DEST has exactly the wanted attributes; false if they cannot
- * be read.
+ * Returns whether an existing entry of DEST has exactly the wanted attributes, those of
+ * `names.src`; false if they cannot be read. `in_dest`: that is another entry of DEST.
  */
-bool has_wanted_attributes(Engine& engine, const Directory& directory, Names names);
+bool has_wanted_attributes(Engine& engine, const Directory& directory, Names names,
+                           bool in_dest = false);
 
 /** Returns whether existing entries of DEST must get certain attributes: those of SRC, or none. */
 inline bool wants_attributes(const Preserve& keep) {

@@ -235,7 +235,7 @@ bool is_newer(const Directory& directory, Names names, Follow follow, const Stat
   Stat src;
   if (platform::stat_entry(directory.src(), names.src, src, follow) < 0) return true;
   return src.mtime > existing.mtime &&
-         !is_same_time(src.mtime, existing.mtime, time_step(directory, names.dst));
+         !is_same_time(src.mtime, existing, time_step(directory, names.dst));
 }
 
 /** Returns whether a symlink of SRC leads to the entry of DEST that it would replace. */

@@ -129,36 +129,76 @@ void copy_special(Worker& worker, const DirectoryUse& use, Names names, Kind kin
   end_claim(worker, directory, names, std::move(claim));
 }
 
-bool can_create(Worker& worker, Directory& directory, Names names, Kind kind) {
-  const Follow follow = worker.engine.options.traversal.follow();
-  const char* operation = kind == Kind::file ? "link" : kind == Kind::symlink ? "symlink" : "mknod";
+namespace {
+
+/**
+ * Creates an entry like SRC's under a `temporary` name; with `links` a file is a hard link to SRC's.
+ * Returns 0 or a negative errno, and the call that failed.
+ */
+int create_trial(Worker& worker, Directory& directory, Names names, const Stat& src, bool links,
+                 std::string& temporary, const char*& operation) {
   std::string text;
-  LinkKind link_kind{};
-  Stat stat;
-  int error = kind == Kind::symlink
-                  ? read_link_target(directory.src(), names.src, text, link_kind)
-                  : platform::stat_entry(directory.src(), names.src, stat, follow);
-  if (error < 0) {
-    return worker.fail(directory, names, error, kind == Kind::symlink ? "readlink" : "lstat");
+  LinkKind kind{};
+  int error = 0;
+  if (src.kind == Kind::symlink) {
+    operation = "readlink";
+    error = read_link_target(directory.src(), names.src, text, kind);
+    if (error < 0) return error;
   }
-  std::string temporary;
+  operation = src.kind == Kind::file ? "link" : src.kind == Kind::symlink ? "symlink" : "mknod";
   do {
     temporary = temporary_name(worker, names.dst);
     const char* name = temporary.c_str();
     error = with_access(worker.engine, directory, [&] {
-      switch (kind) {
-        case Kind::file:
-          return platform::make_hard_link(directory.src(), names.src, follow, directory.dst(),
-                                          name);
-        case Kind::symlink:
-          return platform::make_symlink(directory.dst(), name, text.c_str(), link_kind);
-        default: return platform::make_special(directory.dst(), name, stat, 0);
-      }
+      const platform::Handle& dst = directory.dst();
+      platform::Handle file;
+      if (src.kind == Kind::symlink) return platform::make_symlink(dst, name, text.c_str(), kind);
+      if (src.kind != Kind::file) return platform::make_special(dst, name, src, 0);
+      return links ? platform::make_hard_link(directory.src(), names.src,
+                                              worker.engine.options.traversal.follow(), dst, name)
+                   : platform::create_file(dst, name, kOwner, file);
     });
   } while (error == -EEXIST);
+  return error;
+}
+
+}  // namespace
+
+bool can_create(Worker& worker, Directory& directory, Names names, Kind kind) {
+  Stat src;
+  if (kind != Kind::symlink && !stat_source(worker, directory, names, src)) return false;
+  src.kind = kind;
+  std::string temporary;
+  const char* operation = nullptr;
+  const int error = create_trial(worker, directory, names, src, true, temporary, operation);
   if (error < 0) return worker.fail(directory, names, error, operation);
   platform::remove_file(directory.dst(), temporary.c_str());
   return true;
+}
+
+Trial try_metadata(Worker& worker, Directory& directory, Names names, const Stat& src,
+                   const Stat& present) {
+  if (is_append_only(directory, names.dst)) return Trial::differs;  // a temporary entry would stay
+  Engine& engine = worker.engine;
+  open_mark(engine, directory);
+  std::string temporary;
+  const char* operation = nullptr;
+  // If it cannot be created, neither can the copy, which reports the error.
+  if (create_trial(worker, directory, names, src, false, temporary, operation) < 0)
+    return Trial::differs;
+  const char* name = temporary.c_str();
+  const Settled settled = settle_other(engine, directory, names, src, name);
+  Trial trial = Trial::failed;
+  if (settled == Settled::yes) {
+    Stat made;
+    const bool is_same = platform::stat_entry(directory.dst(), name, made) == 0 &&
+                         is_settled(engine.options.preserve, made, present, 1) &&
+                         (!wants_attributes(engine.options.preserve) ||
+                          has_wanted_attributes(engine, directory, {name, names.dst}, true));
+    trial = is_same ? Trial::same : Trial::differs;
+  }
+  if (settled != Settled::replaced) platform::remove_file(directory.dst(), name);
+  return trial;
 }
 
 // --- hard links and symlinks to existing files ----------------------------------------------

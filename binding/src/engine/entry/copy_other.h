@@ -33,6 +33,10 @@ void copy_special(Worker& worker, const DirectoryUse& directory, Names names, pl
  */
 bool can_create(Worker& worker, Directory& directory, Names names, platform::Kind kind);
 
+/** Does what Writer::try_metadata() says, with an empty entry under a temporary name. */
+Trial try_metadata(Worker& worker, Directory& directory, Names names, const platform::Stat& src,
+                   const platform::Stat& present);
+
 /**
  * If files become hard links: returns whether DEST's entry is already SRC's file. Then counts and
  * reports it.

@@ -60,6 +60,10 @@ class DryRunWriter final : public Writer {
     return true;
   }
 
+  Trial try_metadata(Worker&, Directory&, Names, const Stat&, const Stat&) const override {
+    return Trial::differs;
+  }
+
   int make_directory(Engine&, Directory& parent, const char* name, uint32_t,
                      bool vacated) const override {
     return !vacated && exists(parent, {name, name}) ? -EEXIST : kPlanned;

@@ -137,14 +137,17 @@ uint32_t final_mode(const Preserve& keep, const Stat& src, const Stat& dst) {
 bool is_settled(const Preserve& keep, const Stat& src, const Stat& dst, uint64_t time_step) {
   const bool has_mode =
       !keep.mode || src.kind == Kind::symlink || dst.mode == final_mode(keep, src, dst);
-  return has_mode && (!keep.timestamps || is_same_time(src.mtime, dst.mtime, time_step)) &&
+  return has_mode && (!keep.timestamps || is_same_time(src.mtime, dst, time_step)) &&
          (!keep.ownership || owner_of(src) == owner_of(dst));
 }
 
-bool is_same_time(platform::Time src, platform::Time dst, uint64_t step) {
+bool is_same_time(platform::Time src, const Stat& present, uint64_t step) {
+  const platform::Time dst = present.mtime;
   if (src == dst) return true;
   constexpr int64_t kSecond = 1'000'000'000;  // ns
-  const auto unit = static_cast<int64_t>(step);
+  // Unlike an mtime, which a program may have set to a whole second, a ctime is hardly ever one.
+  const bool is_coarser = step == platform::kForeignStep && present.ctime.nanoseconds == 0;
+  const auto unit = is_coarser ? kSecond : static_cast<int64_t>(step);
   const int64_t seconds = unit / kSecond, nanoseconds = unit % kSecond;
   if (seconds > 0) {
     return dst.nanoseconds == 0 &&
@@ -238,8 +241,7 @@ Settled settle_entry(Engine& engine, const Directory& directory, Names names, co
     fail(EBUSY, kReplaced);
     return Settled::replaced;
   }
-  const bool has_times =
-      is_present && is_same_time(src.mtime, now.mtime, time_step(directory, dst));
+  const bool has_times = is_present && is_same_time(src.mtime, now, time_step(directory, dst));
   Settling settling{engine, directory, names, src, attributes, dst, now, is_present, has_times};
   const bool flushes = is_present && src.kind == Kind::file && engine.options.content.fsync;
   Handle file;
@@ -359,7 +361,7 @@ void settle_directory(Engine& engine, Directory& directory) {
     }
     if (keep.xattrs && !read_attributes(engine, directory, none, directory.src(), attributes))
       return;
-    const bool has_times = looked && is_same_time(directory.src_stat.mtime, now.mtime,
+    const bool has_times = looked && is_same_time(directory.src_stat.mtime, now,
                                                   time_step(directory, directory.dst()));
     Settling settling{engine,     directory,       none, directory.src_stat,
                       attributes, directory.dst(), now,  !directory.fresh,

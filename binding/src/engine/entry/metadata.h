@@ -92,9 +92,9 @@ uint64_t time_step(const Directory& directory, const platform::Handle& dst);
 uint64_t time_step(const Directory& directory, const char* name);
 
 /**
- * Returns whether DEST's mtime equals SRC's in the granularity of DEST. `step`: see
+ * Returns whether the mtime of DEST's entry equals SRC's in the granularity of DEST. `step`: see
  * platform::time_step().
  */
-bool is_same_time(platform::Time src, platform::Time dst, uint64_t step);
+bool is_same_time(platform::Time src, const platform::Stat& present, uint64_t step);
 
 }  // namespace fastcp

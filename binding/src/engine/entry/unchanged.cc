@@ -68,8 +68,7 @@ void note_news(const Pair& pair) {
 
 /** Returns whether size and mtime are equal, if the user accepts them as proof. */
 bool is_taken_for_same(const Pair& pair, uint64_t step) {
-  if (!pair.options().incremental.quick_check ||
-      !is_same_time(pair.src.mtime, pair.dst.mtime, step))
+  if (!pair.options().incremental.quick_check || !is_same_time(pair.src.mtime, pair.dst, step))
     return false;
   if (pair.directory().sync != nullptr) pair.directory().sync->is_doubtful = true;
   return true;
@@ -156,10 +155,14 @@ bool is_settled(const Pair& pair, bool proven, uint64_t step) {
  */
 bool settle(const Pair& pair, bool proven, uint64_t step) {
   if (is_settled(pair, proven, step)) return pair.skip();
-  if (is_shared(pair)) return false;
   note_news(pair);
-  const Directory& directory = pair.directory();
+  Directory& directory = pair.directory();
   Engine& engine = pair.worker.engine;
+  if (is_shared(pair)) {
+    const Trial trial =
+        engine.writer.try_metadata(pair.worker, directory, pair.names, pair.src, pair.dst);
+    return trial == Trial::failed || (trial == Trial::same && pair.skip());
+  }
   if (!engine.writer.settle(engine, directory, pair.names, pair.src, pair.dst)) return true;
   // A change since the look was not compared, and the copy would look newer than that change.
   Stat now;

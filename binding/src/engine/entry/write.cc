@@ -41,6 +41,11 @@ class RealWriter final : public Writer {
     return settle_present(engine, directory, names, src, present);
   }
 
+  Trial try_metadata(Worker& worker, Directory& directory, Names names, const Stat& src,
+                     const Stat& present) const override {
+    return fastcp::try_metadata(worker, directory, names, src, present);
+  }
+
   int make_directory(Engine& engine, Directory& parent, const char* name, uint32_t mode,
                      bool) const override {
     return with_access(engine, parent,

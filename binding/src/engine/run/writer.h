@@ -17,6 +17,9 @@ namespace fastcp {
 class Worker;
 struct EntryTask;
 
+/** The metadata that a copy would get, beside that of DEST's entry. `failed`: that was reported. */
+enum class Trial : uint8_t { same, differs, failed };
+
 /** Any worker may call any function at any time. */
 class Writer {
  public:
@@ -54,6 +57,13 @@ class Writer {
    */
   virtual bool settle(Engine& engine, const Directory& directory, Names names,
                       const platform::Stat& src, const platform::Stat& present) const = 0;
+
+  /**
+   * Compares an entry of DEST that has other metadata than SRC's, and other hard links, with a new
+   * copy. DEST may be unable to hold more. A dry run cannot try that, and says `differs`.
+   */
+  virtual Trial try_metadata(Worker& worker, Directory& directory, Names names,
+                             const platform::Stat& src, const platform::Stat& present) const = 0;
 
   /**
    * Creates a directory. `vacated`: see EntryTask. Returns 0, kPlanned or a negative errno; -EEXIST: DEST has the name.

@@ -119,7 +119,7 @@ uint64_t time_step(const Handle& directory) {
   if (type == "msdos") return 2 * kSecond;
   if (type == "hfs") return kSecond;
   if (type == "exfat") return kSecond / 100;
-  return type == "smbfs" || type == "ntfs" ? 100 : 1;
+  return type == "smbfs" || type == "ntfs" ? kForeignStep : 1;
 }
 
 // --- entries ---------------------------------------------------------------------------------

@@ -188,11 +188,11 @@ uint64_t time_step(const Handle& directory) {
     case 0x0000138f:
     case 0x00002468:
     case 0x00002478: return kSecond;
-    case 0x65735546:  // FUSE: mostly NTFS
+    case 0x65735546:  // FUSE
     case 0x7366746e:  // NTFS
     case 0x0000517b:  // SMB
     case 0xff534d42:  // CIFS
-    case 0xfe534d42: return 100;
+    case 0xfe534d42: return kForeignStep;
     case 0x15013346: return 1000;  // UDF
     default: return 1;
   }

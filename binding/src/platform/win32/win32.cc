@@ -182,7 +182,7 @@ uint64_t time_step(const Handle& directory) {
   const std::wstring_view name(information.found.FileSystemName,
                                information.found.FileSystemNameLength / sizeof(WCHAR));
   if (name == L"FAT" || name == L"FAT32") return 2 * kSecond;
-  return name == L"exFAT" ? kSecond / 100 : 100;
+  return name == L"exFAT" ? kSecond / 100 : kForeignStep;
 }
 
 int make_directory(const Handle& parent, const char* name, uint32_t /*mode*/) {
