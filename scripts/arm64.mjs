@@ -34,8 +34,9 @@ const root = join(import.meta.dirname, '..');
 const tree = join(root, 'build/arm64/tree');
 const results = join(root, 'build/arm64/results.json');
 const cache = join(cacheDirectory, `arm64-${NODE}-glibc-${GLIBC}`);
-const system = join(cache, 'system');
-const node = join(cache, 'package/bin/node');
+// Copies, because ordinary users, as whom some tests run programs, may be unable to reach the cache.
+const system = join(root, 'build/arm64/system');
+const node = join(root, 'build/arm64/node');
 const tests = process.argv.length > 2 ? process.argv.slice(2) : ['test/behaviour'];
 const run = (file, args, cwd = root) =>
   execFileSync(file, args, { cwd, stdio: ['ignore', 'ignore', 'inherit'] });
@@ -45,6 +46,9 @@ if (process.getuid?.() !== 0 || !existsSync(QEMU)) {
   process.exit(2);
 }
 if (!existsSync(cache)) fetchSystem();
+rmSync(system, { recursive: true, force: true });
+cpSync(join(cache, 'system'), system, { recursive: true, verbatimSymlinks: true });
+cpSync(join(cache, 'package/bin/node'), node);
 run('npm', ['run', 'build:ts']);
 const prebuild = join(import.meta.dirname, 'prebuild.mjs');
 run(process.execPath, [prebuild, '--if-stale', 'linux-arm64-glibc']);
