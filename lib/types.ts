@@ -448,6 +448,9 @@ export interface CopyWarning {
   count?: number;
 }
 
+/**
+ * An event of a job. `progress` has the counters, about every 100 ms, with `entries` or `onProgress` about every 20 ms.
+ */
 export type CopyEvent =
   | ({ type: 'progress'; durationMs: number } & CopyCounters)
   | EntryEvent

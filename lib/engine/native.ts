@@ -80,8 +80,8 @@ export interface NativeLoss {
 
 export interface NativeJob {
   /**
-   * Starts the job. `notify` is called about every `interval` milliseconds, at least 20, and once with `true` after the
-   * last worker's end. `asked` is called when questions wait. Neither may throw.
+   * Starts the job. `notify` is called about every `interval` milliseconds, at least 20, earlier after an error or a
+   * warning, and once with `true` after the last worker's end. `asked` is called when questions wait. Neither may throw.
    */
   start(notify: (ended: boolean) => void, asked: () => void, interval: number): void;
   /**

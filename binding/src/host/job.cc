@@ -229,8 +229,11 @@ void Job::completed(napi_env env) {
   if (!ended_ && !engine_.finished()) notify(env, false);
 }
 
+uint64_t Job::problems() const { return engine_.errors.count() + engine_.warnings.count(); }
+
 void Job::notify(napi_env env, bool ended) {
   notified_ = Clock::now();
+  told_ = problems();
   call(env, notify_, ended);
 }
 
@@ -275,7 +278,8 @@ void Job::on_ping(napi_env env, napi_value, void* context, void*) noexcept {
     job.wanted_ = job.engine_.useful_workers(job.concurrency_);
   }
   job.pump(env);
-  if (!job.ended_ && is_due(job.notified_, job.interval_)) job.notify(env, false);
+  const auto interval = job.problems() == job.told_ ? job.interval_ : kPing;
+  if (!job.ended_ && is_due(job.notified_, interval)) job.notify(env, false);
 }
 
 // --- any thread ------------------------------------------------------------------------------

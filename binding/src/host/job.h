@@ -38,9 +38,9 @@ class Job : public Waiting, public std::enable_shared_from_this<Job> {
 
   // Call these on JavaScript's thread:
   /**
-   * Starts the copy. `notify(ended)` is called about every `interval`, which is at least 20 ms, and
-   * once with true. `asked()` is called when questions wait to be taken. Both must catch their
-   * exceptions.
+   * Starts the copy. `notify(ended)` is called about every `interval`, which is at least 20 ms,
+   * earlier after an error or a warning, and once with true. `asked()` is called when questions wait
+   * to be taken. Both must catch their exceptions.
    */
   void start(Napi::Env env, const Napi::Function& notify, const Napi::Function& asked,
              std::chrono::milliseconds interval);
@@ -67,6 +67,7 @@ class Job : public Waiting, public std::enable_shared_from_this<Job> {
   void pump(napi_env env);
   bool queue(napi_env env, Slot slot);
   void completed(napi_env env);
+  [[nodiscard]] uint64_t problems() const;
   void notify(napi_env env, bool ended);
   void call(napi_env env, napi_ref function, bool argument);
   void keep_loop_alive(napi_env env, bool keep);
@@ -84,6 +85,7 @@ class Job : public Waiting, public std::enable_shared_from_this<Job> {
   napi_ref asked_ = nullptr;
   std::chrono::milliseconds interval_{};
   Clock::time_point measured_{}, notified_{};
+  uint64_t told_ = 0;  // errors and warnings at the last notify()
   bool keeps_loop_alive_ = true;
   bool ended_ = false;
   std::vector<Work*> works_{};  // queued or executing

@@ -275,7 +275,8 @@ bool has_wanted_attributes(Engine& engine, const Directory& directory, Names nam
   // Null: the directory itself, which is open.
   if (names.src == nullptr)
     return has_wanted(engine, directory, names, directory.src(), directory.dst());
-  const platform::Follow follow = engine.options.traversal.follow();
+  const platform::Follow follow =
+      in_dest ? platform::Follow::no : engine.options.traversal.follow();
   Handle src, dst;
   const Handle& from = in_dest ? directory.dst() : directory.src();
   Stat stat;

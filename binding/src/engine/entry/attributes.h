@@ -55,7 +55,7 @@ bool make_changes(Engine& engine, const Directory& directory, Names names,
 
 /**
  * Returns whether an existing entry of DEST has exactly the wanted attributes, those of
- * `names.src`; false if they cannot be read. `in_dest`: that is another entry of DEST.
+ * `names.src`; false if they cannot be read. `in_dest`: `names.src` is a name in DEST's directory.
  */
 bool has_wanted_attributes(Engine& engine, const Directory& directory, Names names,
                            bool in_dest = false);

@@ -66,7 +66,8 @@ bool lacks(const Directory& directory, const char* name) {
   return listed && !found;
 }
 
-/** Probes a directory of DEST by a temporary entry. */
+}  // namespace
+
 Naming learn_naming(Worker& worker, Directory& directory) {
   // Upper and lower case, an accented letter, and at the end a dot, which some file systems drop.
   const std::string stem = temporary_name(worker, "");
@@ -89,6 +90,8 @@ Naming learn_naming(Worker& worker, Directory& directory) {
               [&] { return platform::remove_directory(dst, probe.c_str()); });
   return naming;
 }
+
+namespace {
 
 /** Returns a name with the case of its ASCII letters turned. */
 std::string turned(std::string_view name) {
@@ -114,6 +117,10 @@ std::unordered_map<std::string, uint64_t> count_spellings(const Directory& direc
     return true;
   });
   return counts;
+}
+
+bool is_ascii(std::string_view name) {
+  return std::all_of(name.begin(), name.end(), [](unsigned char letter) { return letter < 0x80; });
 }
 
 /** Returns whether SRC has names that are equal to `name` but for the case of ASCII letters. */
@@ -200,8 +207,10 @@ bool is_collision(Worker& worker, Directory& directory, const char* name) {
     return false;
   }
   std::call_once(directory.naming_learned,
-                 [&] { directory.naming = learn_naming(worker, directory); });
-  if (directory.naming != Naming::folding) return directory.naming == Naming::respelling;
+                 [&] { directory.naming = worker.engine.writer.learn_naming(worker, directory); });
+  if (directory.naming == Naming::exact) return false;
+  // Names in ASCII are listed as they were created, also by HFS+.
+  if (directory.naming == Naming::respelling && !is_ascii(name)) return true;
   // A listing can miss a name while another job renames its new file over that name. The name then
   // has another file, and one more look is needed. A collision does not change.
   constexpr int kLooks = 100;

@@ -56,6 +56,9 @@ bool exists(const Directory& directory, Names names);
  */
 bool is_collision(Worker& worker, Directory& directory, const char* name);
 
+/** Implements Writer::learn_naming(), by a temporary directory. */
+Naming learn_naming(Worker& worker, Directory& directory);
+
 /** Only ASCII letters are changed. */
 std::string in_small_letters(std::string_view name);
 

@@ -145,7 +145,7 @@ int create_trial(Worker& worker, Directory& directory, Names names, const Stat& 
     error = read_link_target(directory.src(), names.src, text, kind);
     if (error < 0) return error;
   }
-  operation = src.kind == Kind::file ? "link" : src.kind == Kind::symlink ? "symlink" : "mknod";
+  operation = src.kind == Kind::symlink ? "symlink" : src.kind != Kind::file ? "mknod" : "link";
   do {
     temporary = temporary_name(worker, names.dst);
     const char* name = temporary.c_str();
@@ -154,9 +154,12 @@ int create_trial(Worker& worker, Directory& directory, Names names, const Stat& 
       platform::Handle file;
       if (src.kind == Kind::symlink) return platform::make_symlink(dst, name, text.c_str(), kind);
       if (src.kind != Kind::file) return platform::make_special(dst, name, src, 0);
-      return links ? platform::make_hard_link(directory.src(), names.src,
-                                              worker.engine.options.traversal.follow(), dst, name)
-                   : platform::create_file(dst, name, kOwner, file);
+      if (!links) {
+        return worker.with_descriptor(
+            [&] { return platform::create_file(dst, name, kOwner, file); });
+      }
+      return platform::make_hard_link(directory.src(), names.src,
+                                      worker.engine.options.traversal.follow(), dst, name);
     });
   } while (error == -EEXIST);
   return error;

@@ -33,7 +33,7 @@ void copy_special(Worker& worker, const DirectoryUse& directory, Names names, pl
  */
 bool can_create(Worker& worker, Directory& directory, Names names, platform::Kind kind);
 
-/** Does what Writer::try_metadata() says, with an empty entry under a temporary name. */
+/** Implements Writer::try_metadata(), with an empty entry under a temporary name. */
 Trial try_metadata(Worker& worker, Directory& directory, Names names, const platform::Stat& src,
                    const platform::Stat& present);
 

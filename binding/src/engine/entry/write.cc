@@ -1,5 +1,6 @@
 #include "engine/entry/access.h"
 #include "engine/entry/copy_entry.h"
+#include "engine/entry/conflict.h"
 #include "engine/entry/copy_other.h"
 #include "engine/entry/hard_link.h"
 #include "engine/entry/mark.h"
@@ -44,6 +45,10 @@ class RealWriter final : public Writer {
   Trial try_metadata(Worker& worker, Directory& directory, Names names, const Stat& src,
                      const Stat& present) const override {
     return fastcp::try_metadata(worker, directory, names, src, present);
+  }
+
+  Naming learn_naming(Worker& worker, Directory& directory) const override {
+    return fastcp::learn_naming(worker, directory);
   }
 
   int make_directory(Engine& engine, Directory& parent, const char* name, uint32_t mode,

@@ -22,6 +22,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine/base/cache_line.h"
 #include "engine/base/report.h"
 #include "engine/base/request.h"
 #include "engine/run/directory.h"

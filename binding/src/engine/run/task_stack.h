@@ -13,6 +13,8 @@
 #include <mutex>
 #include <utility>
 
+#include "engine/base/cache_line.h"
+
 namespace fastcp {
 
 class Worker;
@@ -43,9 +45,6 @@ TaskPtr make_task(Work work) {
   };
   return std::make_unique<WorkTask>(std::move(work));
 }
-
-/** Bytes, on most processors. Data in different lines is not passed between cores together. */
-inline constexpr size_t kCacheLine = 64;
 
 class TaskStack {
  public:

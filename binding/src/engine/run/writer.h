@@ -17,7 +17,7 @@ namespace fastcp {
 class Worker;
 struct EntryTask;
 
-/** The metadata that a copy would get, beside that of DEST's entry. `failed`: that was reported. */
+/** Result of comparing a new copy's metadata with DEST's entry. `failed`: an error was reported. */
 enum class Trial : uint8_t { same, differs, failed };
 
 /** Any worker may call any function at any time. */
@@ -59,11 +59,17 @@ class Writer {
                       const platform::Stat& src, const platform::Stat& present) const = 0;
 
   /**
-   * Compares an entry of DEST that has other metadata than SRC's, and other hard links, with a new
-   * copy. DEST may be unable to hold more. A dry run cannot try that, and says `differs`.
+   * Returns whether a new copy would get the metadata that DEST's entry has now. Called for entries
+   * with several hard links. A dry run cannot try that, and returns `differs`.
    */
   virtual Trial try_metadata(Worker& worker, Directory& directory, Names names,
                              const platform::Stat& src, const platform::Stat& present) const = 0;
+
+  /**
+   * Finds out which names a directory of DEST takes for equal. A dry run creates nothing there, and
+   * returns `folding`: then a listing tells.
+   */
+  virtual Naming learn_naming(Worker& worker, Directory& directory) const = 0;
 
   /**
    * Creates a directory. `vacated`: see EntryTask. Returns 0, kPlanned or a negative errno; -EEXIST: DEST has the name.

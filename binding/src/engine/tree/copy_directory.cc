@@ -464,8 +464,8 @@ void ListingTask::run(Worker& worker) {
     }
     if (size <= 0) return;
 
-    // A free worker reads on, while this worker copies the entries that it has read. While other
-    // tasks wait no worker is free, and two that create in one directory wait for each other.
+    // A free worker reads on, while this worker copies the entries that it has read. If many tasks
+    // wait, no worker is free. Sharing would only make workers wait for the directory's lock.
     if (size > kWide && worker.engine.stack.is_short()) {
       ListingTask rest{directory.again(), DirectoryPin()};
       if (const int error = rest.pin.pin(listed); error < 0) {
