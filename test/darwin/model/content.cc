@@ -89,13 +89,14 @@ struct File {
 
 int clone_file(int source, const struct ::stat& found, int directory, const char* name,
                uint32_t flags) {
-  const File copy{openat(directory, name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600)};
+  const mode_t mode = 0600 | (found.st_mode & 0100);
+  const File copy{openat(directory, name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, mode)};
   if (copy.raw < 0) return -1;
   const timespec times[2] = {found.st_atim, found.st_mtim};
   if (copy_content(source, copy.raw, found.st_size) != 0 ||
       copy_attributes(source, copy.raw, (flags & CLONE_ACL) != 0) != 0 ||
       ((flags & CLONE_NOOWNERCOPY) == 0 && geteuid() == 0 &&
-       ::fchown(copy.raw, found.st_uid, found.st_gid) != 0) ||
+       fchown(copy.raw, found.st_uid, found.st_gid) != 0) ||
       ::fchmod(copy.raw, found.st_mode & 01777) != 0 || ::futimens(copy.raw, times) != 0) {
     return -1;
   }
