@@ -84,13 +84,14 @@ Ctimes ctimes_of(const Directory& directory) {
 }
 
 /**
- * Returns whether no names were exchanged in either directory since it was marked. An exchange
- * changes SRC's directory. It also changes DEST's: the mark itself renewed its ctime, and its mtime
- * is SRC's if timestamps are preserved.
+ * Returns whether names may have been exchanged in either directory since it was marked, which the
+ * ctimes of the files would not show. An exchange changes SRC's directory. It also changes DEST's:
+ * the mark itself renewed its ctime, and its mtime is SRC's if timestamps are preserved.
  */
-bool has_no_exchange(const Directory& directory, const Mark& mark) {
+bool may_hide_exchange(const Directory& directory, const Mark& mark) {
+  if (ctimes_of(directory) != Ctimes::not_exchange) return false;
   const Time src = directory.src_stat.mtime, dst = directory.dst_stat.mtime;
-  return directory.src_stat.ctime < mark.began && (dst <= mark.finished || dst == src);
+  return directory.src_stat.ctime >= mark.began || (dst > mark.finished && dst != src);
 }
 
 /** The identity of SRC's directory, on its file system, combined with DEST's file system. */
@@ -143,7 +144,7 @@ void read_mark(Engine& engine, Directory& directory) {
   // A mark from the future was written before the clock was set back. Later changes may look older
   // than the mark.
   if (sync->seen && sync->seen->source == identity_to_mark(*sync) &&
-      sync->seen->finished <= sync->began) {
+      sync->seen->finished <= sync->began && !may_hide_exchange(directory, *sync->seen)) {
     sync->mark = sync->seen;
   }
 }
@@ -175,7 +176,6 @@ bool is_proven(const Directory& directory, const Stat& src, const Stat& dst) {
   const Mark& mark = *directory.sync->mark;
   const Ctimes known = ctimes_of(directory);
   if (known == Ctimes::foreign) return false;
-  if (known == Ctimes::not_exchange && !has_no_exchange(directory, mark)) return false;
   // The ctime of a mounted file of another file system says nothing about this directory.
   if (src.dev != directory.src_stat.dev || dst.dev != directory.dst_stat.dev) return false;
   const Time read{src.ctime.seconds + (is_coarse(src.ctime) ? kCoarse : 0), src.ctime.nanoseconds};
@@ -202,8 +202,10 @@ void write_mark(Engine& engine, Directory& directory) {
   const bool is_whole =
       !engine.stopped() && !sync.is_doubtful && sync.errors == engine.errors.count() &&
       ctimes_of(directory) != Ctimes::foreign && !has_excluded(directory, sync.excluded);
-  // An old mark stays. It does not cover the ctimes of entries written since.
-  if (!is_whole && !sync.is_open) return;
+  // An old mark stays. It does not cover the ctimes of entries written since. But the mtime of DEST's
+  // directory, which this copy sets, may be all that shows an exchange.
+  const bool stays = !sync.is_open && !(sync.seen && may_hide_exchange(directory, *sync.seen));
+  if (!is_whole && stays) return;
   std::optional<Mark> now;
   if (!is_whole || load(dst, now) < 0 || now != sync.seen) {
     with_access(engine, directory,

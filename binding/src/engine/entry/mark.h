@@ -15,7 +15,8 @@
 //   - the copy's ctime is not newer than `finished`.
 //
 // rename() and link() renew a ctime also. If an exchange of two names does not, neither directory may have changed
-// since. A mark says nothing about an entry of DEST that the selection excluded, so a directory with such an entry gets
+// since. Then a run that writes no mark removes a mark that it cannot trust: it sets the mtime of DEST's directory, so
+// that nothing would show the exchange any more. A mark says nothing about an entry of DEST that the selection excluded, so a directory with such an entry gets
 // no mark.
 //
 // Two copies may write into a directory at the same time. Then nobody knows which copy wrote which entry, and neither
