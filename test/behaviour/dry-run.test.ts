@@ -13,7 +13,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { CopyError, copyTree } from '../../lib/index.js';
+import { CopyError, compareTrees, copyTree } from '../../lib/index.js';
 import type { CopyOptions } from '../../lib/types.js';
 import { Random } from '../selection/support/random.js';
 import { slowness, workDirectory } from '../support/work.js';
@@ -146,3 +146,24 @@ function stateOf(root: string): string[] {
   const found = execFileSync('find', [root, '-printf', '%p %y %i %C@\n'], { encoding: 'utf8' });
   return found.split('\n').sort();
 }
+
+/** To find out whether DEST takes both names for one, a real run creates an entry. */
+test.each<[string, (src: string, dest: string) => PromiseLike<unknown>]>([
+  ['a dry run', (src, dest) => copyTree(src, dest, { mirror: true, preserve: true, dryRun: true })],
+  ['a plain dry run', (src, dest) => copyTree(src, dest, { dryRun: true })],
+  ['a comparison', (src, dest) => compareTrees(src, dest, { preserve: true })],
+])('%s of names that differ in case writes nothing', async (name, look) => {
+  const [src, dest] = ['src', 'dest'].map((end) => join(work, `case ${name} ${end}`)) as [
+    string,
+    string,
+  ];
+  for (const entry of ['d', 'D']) mkdirSync(join(src, 'in', entry), { recursive: true });
+  writeFileSync(join(src, 'in/a'), '1');
+  linkSync(join(src, 'in/a'), join(src, 'in/A'));
+  await copyTree(src, dest, { preserve: true });
+  const mtimes = () =>
+    ['', 'in', 'in/d', 'in/D'].map((path) => lstatSync(join(dest, path), { bigint: true }).mtimeNs);
+  const before = mtimes();
+  await look(src, dest);
+  expect(mtimes()).toEqual(before);
+});

@@ -1,6 +1,6 @@
 #include "engine/entry/access.h"
-#include "engine/entry/copy_entry.h"
 #include "engine/entry/conflict.h"
+#include "engine/entry/copy_entry.h"
 #include "engine/entry/copy_other.h"
 #include "engine/entry/hard_link.h"
 #include "engine/entry/mark.h"
