@@ -1,4 +1,4 @@
-// What only Linux has: the answers of macOS and Windows.
+// macOS and Windows share these: features that only Linux has, and calls that need nothing special there.
 
 #include <cerrno>
 

@@ -126,8 +126,8 @@ bool is_read_only(const Handle& directory);
 bool has_own_clock(const Handle& directory);
 
 /**
- * time_step() of NTFS, SMB and FUSE, in ns. Of these a server or a program may store whole seconds
- * only, as exfat-fuse and sshfs do. Then ctimes are whole seconds as well.
+ * time_step() of NTFS, SMB and FUSE, in ns. Some servers and FUSE programs store only whole seconds,
+ * also in ctimes.
  */
 inline constexpr uint64_t kForeignStep = 100;
 

@@ -111,8 +111,9 @@ void copy_file(Worker& worker, const DirectoryUse& use, Names names, EntryTask& 
     return;
   }
 
-  file.creation_mode = file_creation_mode(options.preserve, directory, file.stat, file.attributes,
-                                          gets_owner(options.preserve, directory, file.stat));
+  file.creation_mode =
+      file_creation_mode(options.preserve, directory, file.stat, file.attributes,
+                         has_owner_from_creation(options.preserve, directory, file.stat));
   error = place(worker, directory, names, Kind::file, file.temporary, [&](const char* name) {
     return worker.with_descriptor(
         [&] { return create(options.content, options.preserve, file, name); });

@@ -163,7 +163,7 @@ bool keeps_owner(const Preserve& keep, Kind kind) {
   return keep.ownership || (keep.as_node && kind == Kind::file);
 }
 
-bool gets_owner(const Preserve& keep, const Directory& directory, const Stat& src) {
+bool has_owner_from_creation(const Preserve& keep, const Directory& directory, const Stat& src) {
   return !keeps_owner(keep, src.kind) ||
          directory.new_owner.load(std::memory_order_relaxed) == owner_of(src);
 }
@@ -190,7 +190,7 @@ bool settle_file(Engine& engine, OpenFile& file) {
   const bool has_mode =
       !file.cloned && (!keep.mode || ((file.stat.mode & ~passing) == 0 &&
                                       file.creation_mode == (file.stat.mode & kPermissions)));
-  const bool has_owner = gets_owner(keep, directory, file.stat);
+  const bool has_owner = has_owner_from_creation(keep, directory, file.stat);
   const bool has_attributes = !keep.xattrs || (file.attributes.empty() && !directory.inherits);
   if (!has_mode || !has_owner || !has_attributes) {
     Stat& made = settling.now;

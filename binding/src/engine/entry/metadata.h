@@ -35,6 +35,10 @@ inline constexpr uint32_t kOwner = 0700;
 /** Returns whether the copy is to have the owner of its source. */
 bool keeps_owner(const Preserve& keep, platform::Kind kind);
 
+/** Returns whether a new file in the directory is known to have the owner that it has to get. */
+bool has_owner_from_creation(const Preserve& keep, const Directory& directory,
+                             const platform::Stat& src);
+
 /**
  * Return the modes to create entries with. Nobody but the owner gets more permissions than in the
  * end, even before the copy has its owner and ACL. `owned`: the owner is right from the beginning. A
@@ -42,8 +46,6 @@ bool keeps_owner(const Preserve& keep, platform::Kind kind);
  */
 uint32_t file_creation_mode(const Preserve& keep, const Directory& directory,
                             const platform::Stat& src, const Attributes& attributes, bool owned);
-/** Returns whether a new file in the directory is known to have the owner that it has to get. */
-bool gets_owner(const Preserve& keep, const Directory& directory, const platform::Stat& src);
 uint32_t directory_creation_mode(const Preserve& keep, const platform::Stat& src);
 
 /**

@@ -272,11 +272,11 @@ int create_clone(const Handle& src, const Handle& directory, const char* name,
   if (check([&] { return fstat(fd(src), &source); }) < 0 || !has_plain_flags(source)) {
     return -EOPNOTSUPP;
   }
-  const bool is_given = with_owner == WithOwner::yes && gives_owner();
-  if (with_owner == WithOwner::yes && !is_given && !has_fit_mode(source, directory, name)) {
+  const bool root_gives_owner = with_owner == WithOwner::yes && gives_owner();
+  if (with_owner == WithOwner::yes && !root_gives_owner && !has_fit_mode(source, directory, name)) {
     return -EOPNOTSUPP;
   }
-  const uint32_t flags = is_given ? 0 : CLONE_NOOWNERCOPY;
+  const uint32_t flags = root_gives_owner ? 0 : CLONE_NOOWNERCOPY;
   if (retry([&] { return fclonefileat(fd(src), fd(directory), name, flags); }) < 0) {
     switch (errno) {
       case EXDEV: return -EXDEV;

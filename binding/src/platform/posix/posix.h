@@ -44,7 +44,7 @@ int check(Call call) {
 /** The flag of open(2) for the content of new files. */
 extern const int write_access;
 
-/** Sets the timestamps, and `allocated` if blocks do not tell it. Their sources have other names. */
+/** Converts the members of `struct stat` that only one of Linux and macOS has, or that have other names there. */
 void convert_own(const struct stat& from, Stat& to);
 
 int open_at(const Handle& directory, const char* name, int flags, mode_t mode, Handle& out);
