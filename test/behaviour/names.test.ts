@@ -311,8 +311,16 @@ describe.each(['as-hfs', 'as-ext4'])('a volume that renames %s', (how) => {
     // Without the case of ASCII letters nothing tells which of the two names SRC's is.
     linkSync(join(dest, NFC), join(dest, 'extra'));
     respell(src, NFC, NFD);
+    const { ino } = statSync(join(dest, NFC));
     for (const _ of [1, 2]) {
-      await copyTree(src, dest, { mirror: true });
+      expect(await copyTree(src, dest, { mirror: true })).toMatchObject({
+        files: 0,
+        deleted: 0,
+        errorCount: 0,
+      });
+      const listed = names(dest).map((name) => name.toLowerCase());
+      expect(listed.sort()).toEqual([NFC, 'extra', 'file']);
+      for (const name of [NFC, 'extra']) expect(statSync(join(dest, name)).ino).toBe(ino);
       expect(content(join(dest, NFC))).toBe('2');
     }
   });
