@@ -4,12 +4,14 @@ import {
   linkSync,
   lstatSync,
   mkdirSync,
+  opendirSync,
   readdirSync,
   readFileSync,
   readlinkSync,
   renameSync,
   statSync,
   symlinkSync,
+  unlinkSync,
 } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, test } from 'vitest';
@@ -38,6 +40,19 @@ const COLLISION = 'ERR_FASTCP_NAME_COLLISION';
 /** What a directory lists, in order. */
 const names = (directory: string): string[] => readdirSync(directory).sort();
 const content = (path: string): string => readFileSync(path, 'utf8');
+
+/** What a directory lists, in the file system's own order: readdirSync() sorts. */
+function asListed(path: string): string[] {
+  const directory = opendirSync(path);
+  try {
+    const found: string[] = [];
+    for (let entry = directory.readSync(); entry !== null; entry = directory.readSync())
+      found.push(entry.name);
+    return found;
+  } finally {
+    directory.closeSync();
+  }
+}
 
 /** The kernel takes a rename to another spelling for one that does nothing. */
 function respell(directory: string, from: string, to: string): void {
@@ -311,9 +326,99 @@ describe.each(['as-hfs', 'as-ext4'])('a volume that renames %s', (how) => {
     // Without the case of ASCII letters nothing tells which of the two names SRC's is.
     linkSync(join(dest, NFC), join(dest, 'extra'));
     respell(src, NFC, NFD);
+    const { ino } = statSync(join(dest, NFC));
     for (const _ of [1, 2]) {
-      await copyTree(src, dest, { mirror: true });
+      expect(await copyTree(src, dest, { mirror: true })).toMatchObject({
+        files: 0,
+        deleted: 0,
+        errorCount: 0,
+      });
+      const listed = names(dest).map((name) => name.toLowerCase());
+      expect(listed.sort()).toEqual([NFC, 'extra', 'file']);
+      for (const name of [NFC, 'extra']) expect(statSync(join(dest, name)).ino).toBe(ino);
       expect(content(join(dest, NFC))).toBe('2');
+    }
+  });
+
+  describe.each([false, true])('hard links in DEST, the extra one listed first: %s', (first) => {
+    /** Creates a file with a hard link that DEST lists before or after it. Returns the link's name. */
+    const makeLinked = (dest: string, name: string): string => {
+      for (let attempt = 0; attempt < 50; attempt++) {
+        const extra = `extra ${attempt}`;
+        // Some file systems list in the order of creation, others by a hash of the name.
+        const [one, other] = attempt % 2 === 0 ? [name, extra] : [extra, name];
+        makeFiles(dest, { [one]: 'old' });
+        linkSync(join(dest, one), join(dest, other));
+        const listed = asListed(dest).filter((entry) => entry === name || entry === extra);
+        if ((listed[0] === extra) === first) return extra;
+        for (const entry of [one, other]) unlinkSync(join(dest, entry));
+      }
+      throw new Error('DEST lists the names in one order only');
+    };
+    const files = Object.fromEntries(Array.from({ length: 40 }, (_, i) => [`${i}`, 'new']));
+    const under = (directory: string): Record<string, string> =>
+      Object.fromEntries(Object.keys(files).map((name) => [`${directory}/${name}`, 'new']));
+
+    test.for<CopyOptions>([{}, { include: '**' }, { concurrency: 1 }])(
+      'a directory takes the place of one that only Unicode tells, %o',
+      async (options, context) => {
+        const dest = join(volume(context), 'dest');
+        makeFiles(src, under(NFD));
+        const extra = makeLinked(dest, NFC);
+        const all = { ...options, mirror: true };
+        // Nothing tells which of the two names SRC's is, until the directory has taken it.
+        const copied = await copyTree(src, dest, all);
+        expect(copied).toMatchObject({ files: 40, directories: 1, deleted: 1, errorCount: 0 });
+        expect(names(dest)).toEqual([NFD, extra].sort());
+        expect(content(join(dest, extra))).toBe('old');
+        expect(look(join(dest, NFD))).toEqual(files);
+        expect(await copyTree(src, dest, all)).toMatchObject({
+          files: 0,
+          deleted: 1,
+          errorCount: 0,
+        });
+        expect(names(dest)).toEqual([NFD]);
+        expect(look(join(dest, NFD))).toEqual(files);
+      },
+    );
+
+    test('a directory takes the place of one that letters tell, and the other goes', async (context) => {
+      const dest = join(volume(context), 'dest');
+      makeFiles(src, under('FILE'));
+      makeLinked(dest, 'File');
+      const copied = await copyTree(src, dest, { mirror: true });
+      expect(copied).toMatchObject({ files: 40, directories: 1, deleted: 2, errorCount: 0 });
+      expect(names(dest)).toEqual(['FILE']);
+      expect(look(join(dest, 'FILE'))).toEqual(files);
+    });
+
+    test('a file and a directory take the places of two', async (context) => {
+      const dest = join(volume(context), 'dest');
+      makeFiles(src, { ...under(NFD), 'u\u0308': 'u' });
+      const extra = makeLinked(dest, NFC);
+      linkSync(join(dest, extra), join(dest, '\u00fc'));
+      for (const deleted of [1, 1, 0]) {
+        expect(await copyTree(src, dest, { mirror: true })).toMatchObject({
+          deleted,
+          errorCount: 0,
+        });
+        expect(look(join(dest, NFD))).toEqual(files);
+        expect(content(join(dest, '\u00fc'))).toBe('u');
+      }
+      expect(names(dest).length).toBe(2);
+    });
+  });
+
+  test('two names of SRC that are one in DEST: its entry stays if one of them needs it', async (context) => {
+    const dest = join(volume(context), 'dest');
+    makeFiles(src, { [NFC]: 'a file', [`${NFD}/in`]: 'new' });
+    makeFiles(dest, { [`${NFC}/in`]: 'old', [`${NFC}/extra`]: '' });
+    for (const deleted of [1, 0]) {
+      const copying = copyTree(src, dest, { mirror: true, onError: 'continue' });
+      const { errors, ...result } = await copying.catch((error) => error.result);
+      expect(errors).toMatchObject([{ code: 'ERR_FS_CP_NON_DIR_TO_DIR' }]);
+      expect(result).toMatchObject({ deleted });
+      expect(look(dest)).toEqual({ [NFC]: '/', [`${NFC}/in`]: 'new' });
     }
   });
 

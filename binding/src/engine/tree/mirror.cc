@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <cstring>
 #include <exception>
+#include <map>
 #include <optional>
 #include <string_view>
 #include <unordered_map>
@@ -202,69 +203,130 @@ struct SourceName {
 };
 using SourceNames = std::unordered_map<std::string_view, SourceName>;
 
-/** A name of SRC that leads to an entry of DEST with another spelling. */
+/** A name of SRC that leads to an entry of DEST, mostly with another spelling. */
 struct Reached {
   const char* name;
-  Kind kind;  // in SRC
-  Stat there;
+  Kind kind;   // in SRC
+  Stat there;  // the entry of DEST
 };
 
-/** Returns whether two names are equal but for the case of ASCII letters. */
-bool is_respelled(std::string_view one, std::string_view other) {
-  const auto small = [](char letter) {
-    return letter >= 'A' && letter <= 'Z' ? static_cast<char>(letter | 0x20) : letter;
-  };
-  return std::equal(one.begin(), one.end(), other.begin(), other.end(),
-                    [&](char a, char b) { return small(a) == small(b); });
+/** Returns whether DEST's entry has to go before SRC's is copied: only one of the two is a directory. */
+bool is_conflict(Kind src, Kind dst) {
+  return (src == Kind::directory) != (dst == Kind::directory);
 }
 
 /**
- * Finds the name of SRC that leads to an entry of DEST. If the entry has hard links, the inode alone
- * does not tell which of them is meant. Then the case of ASCII letters tells, or every one may be.
+ * Extra entries that a name of SRC may lead to. It leads to one of them; if there are several, they
+ * are hard links, and nothing tells which one.
  */
-const Reached* find_respelled(const std::vector<Reached>& reached, const std::vector<Extra>& extra,
-                              const char* name, const Stat& stat) {
-  const Reached* found = nullptr;
-  for (const Reached& other : reached) {
-    if (is_respelled(other.name, name)) return &other;
-    const auto names_other = [&](const Extra& one) { return is_respelled(one.name, other.name); };
-    if (is_same_entry(other.there, stat) &&
-        (stat.link_count == 1 || std::none_of(extra.begin(), extra.end(), names_other))) {
-      found = &other;
-    }
+struct Candidates {
+  std::vector<size_t> entries{};  // indexes of the list
+  size_t names = 0;               // names of SRC that have taken one of the entries
+  bool stay = false;              // whether any name of SRC may lead to them
+};
+
+/** Finds extra entries of DEST by another spelling. */
+class Spellings {
+ public:
+  explicit Spellings(size_t entries) : stats_(entries), names_(entries) {}
+
+  void add(size_t index, const std::string& name, const Stat& stat) {
+    stats_[index] = stat;
+    by_letters_[in_small_letters(name)].entries.push_back(index);
+    by_inode_[{stat.dev, stat.ino}].entries.push_back(index);
   }
-  return found;
-}
 
-/**
- * Takes entries out of the list that a name of SRC leads to, because DEST ignores case or lists
- * names in another form. If one of the two is a directory, the entry conflicts with SRC's, and gets
- * SRC's name. A hard link of such an entry has to go. Where each spelling has an inode number of its
- * own (exfat-fuse), only the case of ASCII letters is ignored.
- */
-void spare_respelled(const Directory& directory, const SourceNames& in_src,
-                     std::vector<Extra>& extra) {
-  if (extra.empty()) return;
+  /** Returns null if the name leads to an entry that is not extra. */
+  Candidates* find(const Reached& source) {
+    Candidates* same_inode = look_up(by_inode_, Inode{source.there.dev, source.there.ino});
+    Candidates* same_letters = look_up(by_letters_, in_small_letters(source.name));
+    // DEST tells apart entries of the list that differ only in case.
+    if (same_letters != nullptr && same_letters->entries.size() > 1) same_letters = nullptr;
+    // exfat-fuse gives each spelling an inode number of its own.
+    if (same_inode == nullptr) return same_letters;
+    // Hard links have one inode number. Only the case of ASCII letters can tell which one is meant.
+    const bool is_told = same_letters != nullptr &&
+                         is_same_entry(stats_[same_letters->entries.front()], source.there);
+    return is_told ? same_letters : same_inode;
+  }
+
+  /** Gives a name of SRC one of the entries. Returns false if other names have taken them all. */
+  bool take(Candidates& found) {
+    // A single entry may have been found by its letters and by its inode number.
+    size_t& names = found.entries.size() == 1 ? names_[found.entries.front()] : found.names;
+    return names++ < found.entries.size();
+  }
+
+ private:
+  using Inode = std::pair<uint64_t, uint64_t>;  // dev and ino
+
+  template <class Map>
+  static Candidates* look_up(Map& map, const typename Map::key_type& key) {
+    const auto found = map.find(key);
+    return found == map.end() ? nullptr : &found->second;
+  }
+
+  std::vector<Stat> stats_;    // of each entry
+  std::vector<size_t> names_;  // of each entry: names of SRC that have taken it
+  std::unordered_map<std::string, Candidates> by_letters_{};
+  std::map<Inode, Candidates> by_inode_{};
+};
+
+/** Finds the names of SRC that DEST does not list, but knows. */
+std::vector<Reached> find_respelled(const Directory& directory, const SourceNames& in_src) {
   std::vector<Reached> reached;
   Stat stat;
   for (const auto& [name, source] : in_src) {
     if (!source.is_listed && platform::stat_entry(directory.dst(), name.data(), stat) == 0)
       reached.push_back({name.data(), source.kind, stat});
   }
+  return reached;
+}
+
+/**
+ * Corrects the list where DEST ignores case or lists names in another form: an entry stays if a
+ * name of SRC leads to it. If only one of the two is a directory, the list gets SRC's spelling, so
+ * that the entry is replaced. One name replaces one entry. A hard link of an entry that stays is
+ * extra, if the case of ASCII letters tells the two apart.
+ */
+void correct_respelled(const Directory& directory, const SourceNames& in_src,
+                       std::vector<Extra>& extra) {
+  if (extra.empty()) return;
+  std::vector<Reached> reached = find_respelled(directory, in_src);
   if (reached.empty()) return;
-  constexpr Kind kSpared = Kind::unknown;  // no entry in the list has that kind
-  for (Extra& entry : extra) {
+  Spellings spellings(extra.size());
+  Stat stat;
+  for (size_t index = 0; index < extra.size(); index++) {
+    const Extra& entry = extra[index];
+    // An entry that cannot be looked at remains in the list. Its removal reports the error.
     if (platform::stat_entry(directory.dst(), entry.name.c_str(), stat) < 0) continue;
-    const Reached* source = find_respelled(reached, extra, entry.name.c_str(), stat);
-    if (source == nullptr) continue;
-    if ((source->kind == Kind::directory) == (entry.kind == Kind::directory)) {
-      entry.kind = kSpared;
-    } else {
-      entry.name = source->name;
-      entry.conflicts = true;
-    }
+    spellings.add(index, entry.name, stat);
+    if (!entry.conflicts) continue;
+    // Another name of SRC may lead to the same entry.
+    const auto& [name, source] = *in_src.find(entry.name);
+    reached.push_back({name.data(), source.kind, stat});
   }
-  std::erase_if(extra, [](const Extra& entry) { return entry.kind == kSpared; });
+
+  // The list changes only after all decisions: which entry a name means depends on the others.
+  std::vector<bool> stays(extra.size());
+  std::vector<Extra> corrected;
+  // Names that replace nothing come first, so that no other name takes their entry.
+  std::partition(reached.begin(), reached.end(), [](const Reached& source) {
+    return !is_conflict(source.kind, source.there.kind);
+  });
+  for (const Reached& source : reached) {
+    Candidates* found = spellings.find(source);
+    if (found == nullptr) continue;
+    if (!std::exchange(found->stay, true))
+      for (const size_t index : found->entries) stays[index] = true;
+    // If two names of SRC are one in DEST, only one may replace the entry.
+    if (spellings.take(*found) && is_conflict(source.kind, source.there.kind))
+      corrected.push_back({source.name, source.there.kind, true});
+  }
+  for (size_t index = 0; index < extra.size(); index++) {
+    if (!stays[index]) corrected.push_back(std::move(extra[index]));
+  }
+  extra = std::move(corrected);
 }
 
 }  // namespace
@@ -291,8 +353,7 @@ bool list_extra(Worker& worker, const Directory& directory, const std::string& r
       return true;
     }
     found->second.is_listed = true;
-    if ((found->second.kind == Kind::directory) != (kind == Kind::directory))
-      out.push_back({entry.name, kind, true});
+    if (is_conflict(found->second.kind, kind)) out.push_back({entry.name, kind, true});
     return true;
   };
   int error = list_entries(directory.dst(), worker.listing(), Worker::kListing, compare);
@@ -304,7 +365,7 @@ bool list_extra(Worker& worker, const Directory& directory, const std::string& r
     error = list_entries(listing, worker.listing(), Worker::kListing, compare);
   }
   if (error < 0) return fail(worker.engine, directory, nullptr, error, "getdents64");
-  spare_respelled(directory, in_src, out);
+  correct_respelled(directory, in_src, out);
   return true;
 }
 
