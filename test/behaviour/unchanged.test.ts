@@ -366,8 +366,12 @@ test('a hard link to a file that quickCheck took for equal is no proof', async (
   await tick();
   await mirror(src, { quickCheck: true, preserve: true, concurrency: 1 });
   const linked = pairs.filter(([, two]) => contents(dest)[two] === '22222222');
-  await mirror(src);
-  expect(contents(dest)).toEqual(contents(src));
+  // Only these directories, so that nothing else renews the ctime of the file.
+  for (const [, two] of pairs) {
+    const directory = dirname(two);
+    await copyTree(join(src, directory), join(dest, directory), { mirror: true });
+    expect(contents(dest)[two]).toBe('11111111');
+  }
   expect(linked).not.toEqual([]);
 });
 
