@@ -7,13 +7,16 @@ import { createHash, randomBytes } from 'node:crypto';
 import { constants, promises } from 'node:fs';
 import { constants as system } from 'node:os';
 import { tryLock } from '../engine/native.js';
-import { errorOf } from '../errors.js';
+import { CopyError, errorOf } from '../errors.js';
 import { baseName, directoryOf, join, showPath, textOrBytes } from '../walk/paths.js';
 import { removeTree } from './remove-tree.js';
 
 type FileHandle = promises.FileHandle;
 
 const isWindows = process.platform === 'win32';
+
+/** Another process may remove a new container before it is locked. It does so once, as it cleans up. */
+const tries = 10;
 
 export class Container {
   readonly path: Buffer;
@@ -32,7 +35,7 @@ export class Container {
 
   /** Creates a new container beside `dest`. */
   static async make(dest: Buffer): Promise<Container> {
-    for (;;) {
+    for (let left = tries; left > 0; left--) {
       const name = `${prefixFor(dest)}${randomBytes(8).toString('hex')}`;
       const path = join(directoryOf(dest), Buffer.from(name, 'latin1'));
       await promises.mkdir(textOrBytes(path), 0o700);
@@ -42,7 +45,14 @@ export class Container {
       if ((mode & 0o700) !== 0o700) await promises.chmod(path, mode | 0o700);
       const lock = await lockDirectory(path);
       if (lock) return new Container(path, lock);
+      await promises.rmdir(path).catch(() => {}); // it may be gone
     }
+    const path = showPath(directoryOf(dest));
+    const reason = 'other programs take away each directory that is created there (atomic)';
+    throw new CopyError('EBUSY', `cannot lock a directory in '${path}': ${reason}`, {
+      path,
+      reason,
+    });
   }
 
   /** Returns the containers beside `dest` that nobody works in, locked. */
@@ -124,6 +134,23 @@ async function lockDirectory(path: Buffer): Promise<FileHandle | undefined> {
   return found?.isDirectory() ? lock(join(path, Buffer.from('lock')), O_RDWR | O_CREAT) : undefined;
 }
 
+/**
+ * Returns the owner that an entry gets in a container, or undefined if none can be created. Some file systems give all
+ * entries one owner (FAT, exFAT, NTFS with `uid=`), or root's another one (NFS). Elsewhere a container of another user
+ * has another owner than that.
+ */
+async function ownerOfNewEntry(path: Buffer): Promise<bigint | undefined> {
+  const probe = textOrBytes(join(path, Buffer.from('lock')));
+  try {
+    await promises.mkdir(probe);
+    const { uid } = await promises.lstat(probe, { bigint: true });
+    await promises.rmdir(probe);
+    return uid;
+  } catch {
+    return undefined;
+  }
+}
+
 async function lock(path: Buffer, flags: number): Promise<FileHandle | undefined> {
   const handle = await promises.open(path, flags).catch((error: NodeJS.ErrnoException) => {
     if (['ENOENT', 'ENOTDIR', 'ELOOP'].includes(error.code ?? '')) return undefined;
@@ -139,7 +166,8 @@ async function lock(path: Buffer, flags: number): Promise<FileHandle | undefined
     const held = await handle.stat({ bigint: true });
     const named = await promises.lstat(path, { bigint: true }).catch(() => undefined);
     const same = named !== undefined && held.dev === named.dev && held.ino === named.ino;
-    locked = same && held.uid === BigInt(process.geteuid?.() ?? 0);
+    const isOwn = (uid: bigint): boolean => uid === BigInt(process.geteuid?.() ?? 0);
+    locked = same && (isOwn(held.uid) || held.uid === (await ownerOfNewEntry(path)));
     return locked ? handle : undefined;
   } finally {
     if (!locked) await handle.close();

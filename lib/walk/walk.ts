@@ -62,7 +62,7 @@ export function* findRoots(request: Request): Steps<Walk> {
   if (request.like === 'fastcp') yield* beginLooksForDirectory(request);
   for (const source of sources) {
     const followSrc = endsInSlash(source) || request.dereference;
-    const subject = yield* findUnlessMissing(source, followSrc, request, errors);
+    const subject = yield* unlessRefused(findSource(source, followSrc, shown), request, errors);
     if (!subject) continue;
     const { src, found } = subject;
     const target = into ? join(dest, yield* nameOf(source, shown)) : dest;
@@ -75,18 +75,13 @@ export function* findRoots(request: Request): Steps<Walk> {
     // A symlink put in the place of its target would be all that is left.
     const leadsTo = found.isSymbolicLink() ? yield* reachable(src) : undefined;
     const subjects = leadsTo?.isFile() ? [found, leadsTo] : [found];
-    yield* refuseOtherKind(found, target, into, request);
-    let inside: Buffer[] | undefined;
-    for (const one of request.compares ? [] : subjects) {
-      inside = yield* refuseIntoItself(
-        one,
-        src,
-        target,
-        shown.src(src),
-        shown.dest(target),
-        request,
-      );
-    }
+    const checked = yield* unlessRefused(
+      refusePlaces(subjects, src, target, into, request),
+      request,
+      errors,
+    );
+    if (!checked) continue;
+    const { inside } = checked;
     if ((request.mirror || request.atomic) && !request.compares) {
       yield* refuseToEmpty(src, target, shown.src(src), shown.dest(target));
     }
@@ -121,15 +116,14 @@ export function beginLooksForDirectory({ dest }: Request): Steps<void> {
   return ahead([stat(at, true), realpath(directoryOf(at))]);
 }
 
-/** If the copy continues after errors, a missing source among several is one error. */
-function* findUnlessMissing(
-  source: Buffer,
-  follow: boolean,
-  { shown, several, onError }: Request,
+/** If the copy continues after errors, a source among several that cannot be copied is one error. */
+function* unlessRefused<T>(
+  steps: Steps<T>,
+  { several, onError }: Request,
   errors: CopyError[],
-): Steps<{ src: Buffer; found: BigIntStats } | undefined> {
+): Steps<T | undefined> {
   try {
-    return yield* findSource(source, follow, shown);
+    return yield* steps;
   } catch (error) {
     if (!several || onError === 'stop' || !(error instanceof CopyError)) throw error;
     errors.push(error);
@@ -286,6 +280,25 @@ function* listOrNothing(directory: Buffer): Steps<Buffer[] | undefined> {
   } catch {
     return undefined;
   }
+}
+
+/** `subjects`: SRC, and its target if that is a file. Returns the names from SRC to DEST, if it lies inside. */
+function* refusePlaces(
+  subjects: readonly BigIntStats[],
+  src: Buffer,
+  target: Buffer,
+  into: boolean,
+  request: Request,
+): Steps<{ inside: Buffer[] | undefined }> {
+  const { shown, compares } = request;
+  const [found] = subjects;
+  if (found) yield* refuseOtherKind(found, target, into, request);
+  let inside: Buffer[] | undefined;
+  for (const one of compares ? [] : subjects) {
+    const paths = [shown.src(src), shown.dest(target)] as const;
+    inside = yield* refuseIntoItself(one, src, target, ...paths, request);
+  }
+  return { inside };
 }
 
 function* refuseIntoItself(

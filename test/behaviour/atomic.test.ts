@@ -746,3 +746,25 @@ test('command line: an option with a value after = only', async () => {
     expect(differences(src, dest)).toEqual([]);
   }
 });
+
+describe('all entries have one owner, as on FAT mounted with uid=', () => {
+  test.for(['atomic', 'two-step'])('%s', async (how, context) => {
+    needRoot(context);
+    needTool(context, 'bindfs');
+    makeFiles(src, { new: 'new' });
+    const [under, mapped] = [join(at, 'under'), join(at, 'mapped')];
+    for (const path of [under, mapped]) mkdirSync(path);
+    execFileSync('bindfs', [`--force-user=${USER}`, under, mapped]);
+    try {
+      makeFiles(join(mapped, 'dest'), { old: 'old' });
+      const options: CopyOptions = { atomic: how === 'atomic' ? true : 'two-step' };
+      const failure = await copyTree(src, join(mapped, 'dest'), options).catch((e: unknown) => e);
+      // FUSE passes on no exchange of two names.
+      if (how === 'atomic') expect(failure).toMatchObject({ code: 'ERR_FASTCP_NO_EXCHANGE' });
+      expect(readdirSync(mapped)).toEqual(['dest']);
+      expect(readdirSync(join(mapped, 'dest'))).toEqual(how === 'atomic' ? ['old'] : ['new']);
+    } finally {
+      execFileSync('umount', [mapped]);
+    }
+  });
+});

@@ -394,3 +394,16 @@ describe('command', () => {
     }
   });
 });
+
+test('trees that lie in each other', async () => {
+  makeFiles(a, { 'in/same': 's', 'in/in/deep': 'd' });
+  const inner = join(a, 'in');
+  for (const [one, other] of [
+    [a, inner],
+    [inner, a],
+  ] as const) {
+    const { differences } = await compareTrees(one, other);
+    expect(differences.length).toBeGreaterThan(0);
+  }
+  expect(await compareTrees(inner, inner)).toMatchObject({ differences: [] });
+});

@@ -6,6 +6,7 @@ import { copyTree } from '../../lib/index.js';
 import type { CopyOptions } from '../../lib/types.js';
 import { differences, readTree } from '../support/compare.js';
 import { whileMounted } from '../support/filesystems.js';
+import { makeFiles } from '../support/trees.js';
 import { needRoot, workDirectory } from '../support/work.js';
 
 // Copies that make no sense: refused with a code, the operation and the path, and nothing made.
@@ -177,6 +178,18 @@ describe('refused at once', () => {
       const code = 'ERR_FS_CP_DIR_TO_NON_DIR';
       await expectRefusal('a', dest, { code, where: "cp '@a' -> '@b" });
     }
+  });
+
+  test('one of several sources is DEST, or DEST is inside it: the others are copied', async () => {
+    const [one, into] = [join(work, 'several one'), join(work, 'several into')];
+    makeFiles(one, { a: 'a' });
+    makeFiles(into, { same: 'same' });
+    const sources = [join(one, 'a'), join(into, 'same'), into];
+    const { files, errors } = await copyTree(sources, into, { onError: 'continue' });
+    expect(files).toBe(1);
+    expect(errors).toMatchObject([{ code: 'ERR_FS_CP_EINVAL' }, { code: 'ERR_FS_CP_EINVAL' }]);
+    expect(readdirSync(into).sort()).toEqual(['a', 'same']);
+    await expect(copyTree(sources, into)).rejects.toMatchObject({ code: 'ERR_FS_CP_EINVAL' });
   });
 
   test('one of several sources is missing', async () => {

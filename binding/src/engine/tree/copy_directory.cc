@@ -325,7 +325,8 @@ bool open_source(Worker& worker, Directory& parent, Names names, Follow follow, 
   if (worker.engine.options.traversal.dereference && is_above(parent, stat)) {
     return worker.fail(parent, names, ELOOP, kRefused);
   }
-  return !worker.engine.targets.has(stat) || worker.fail(parent, names, EINVAL, kRefused);
+  return worker.engine.options.compares || !worker.engine.targets.has(stat) ||
+         worker.fail(parent, names, EINVAL, kRefused);
 }
 
 /**

@@ -67,7 +67,8 @@ bool open_doomed(Worker& worker, const Directory& parent, const char* name, Doom
   if (error < 0) return fail(engine, parent, name, error, "fstat");
   if (platform::is_mount_point(parent.dst(), target))
     return fail(engine, parent, name, EXDEV, kRefused);
-  if (engine.sources.has(stat)) return fail(engine, parent, name, EINVAL, kSourceInDest);
+  if (!engine.options.compares && engine.sources.has(stat))
+    return fail(engine, parent, name, EINVAL, kSourceInDest);
   const auto open = [&] {
     return worker.with_descriptor(
         [&] { return platform::open_source_directory(parent.dst(), name, Follow::no, readable); });
