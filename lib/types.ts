@@ -249,7 +249,7 @@ export interface CopyCounters {
    * finished yet, so the number gets smaller when one of these fails.
    */
   bytes: number;
-  /** How the content of `files` was copied; the three numbers add up to `files`. */
+  /** How the content of `files` was copied; the three numbers add up to `files`, except in a dry run, which copies none. */
   methods: CopyMethods;
   /**
    * Entries that DEST had already with the same content; with `sync` their metadata may have been set. Devices and
