@@ -119,8 +119,12 @@ std::unordered_map<std::string, uint64_t> count_spellings(const Directory& direc
   return counts;
 }
 
-bool is_ascii(std::string_view name) {
-  return std::all_of(name.begin(), name.end(), [](unsigned char letter) { return letter < 0x80; });
+/** Returns whether a name leads to the same entry of DEST if the case of its letters is turned. */
+bool is_same_turned(const Directory& directory, const char* name) {
+  Stat one, other;
+  return platform::stat_entry(directory.dst(), name, one) == 0 &&
+         platform::stat_entry(directory.dst(), turned(name).c_str(), other) == 0 &&
+         is_same_entry(one, other);
 }
 
 /** Returns whether SRC has names that are equal to `name` but for the case of ASCII letters. */
@@ -209,8 +213,9 @@ bool is_collision(Worker& worker, Directory& directory, const char* name) {
   std::call_once(directory.naming_learned,
                  [&] { directory.naming = worker.engine.writer.learn_naming(worker, directory); });
   if (directory.naming == Naming::exact) return false;
-  // Names in ASCII are listed as they were created, also by HFS+.
-  if (directory.naming == Naming::respelling && !is_ascii(name)) return true;
+  // HFSX respells names, but does not ignore case.
+  if (directory.naming == Naming::respelling)
+    return directory.fresh || is_same_turned(directory, name);
   // A listing can miss a name while another job renames its new file over that name. The name then
   // has another file, and one more look is needed. A collision does not change.
   constexpr int kLooks = 100;
