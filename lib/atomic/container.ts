@@ -39,13 +39,17 @@ export class Container {
       const name = `${prefixFor(dest)}${randomBytes(8).toString('hex')}`;
       const path = join(directoryOf(dest), Buffer.from(name, 'latin1'));
       await promises.mkdir(textOrBytes(path), 0o700);
-      // If umask denies even that. Changes no more than necessary, because chmod() would clear an inherited
-      // setgid.
-      const { mode } = await promises.lstat(path);
-      if ((mode & 0o700) !== 0o700) await promises.chmod(path, mode | 0o700);
-      const lock = await lockDirectory(path);
-      if (lock) return new Container(path, lock);
-      await promises.rmdir(path).catch(() => {}); // it may be gone
+      let lock: FileHandle | undefined;
+      try {
+        // If umask denies even that. Changes no more than necessary, because chmod() would clear an inherited
+        // setgid.
+        const { mode } = await promises.lstat(path);
+        if ((mode & 0o700) !== 0o700) await promises.chmod(path, mode | 0o700);
+        lock = await lockDirectory(path);
+        if (lock) return new Container(path, lock);
+      } finally {
+        if (!lock) await promises.rmdir(path).catch(() => {}); // it may be gone
+      }
     }
     const path = showPath(directoryOf(dest));
     const reason = 'other programs take away each directory that is created there (atomic)';

@@ -84,7 +84,13 @@ async function admit(directory: { given: string; path: Buffer }): Promise<Patien
     return { found, room: undefined };
   }
   try {
-    return { found, room: await promises.mkdtemp(path.join(real, '.fastcp-doctor-')) };
+    const room = await promises.mkdtemp(path.join(real, '.fastcp-doctor-'));
+    // It may belong to another user, if all entries there have one owner.
+    await promises.readdir(room).catch(async (error: unknown) => {
+      await promises.rmdir(room);
+      throw error;
+    });
+    return { found, room };
   } catch (error) {
     found.obstacle = obstacleOf(error);
     if (found.obstacle === 'ENOTDIR') throw error;

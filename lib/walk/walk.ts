@@ -234,6 +234,7 @@ function* namesBelow(path: Buffer, directory: Place): Steps<Buffer[] | undefined
 function* isRespelled(one: Buffer, other: Buffer): Steps<boolean> {
   if (one.equals(other)) return true;
   if (folded(one) !== folded(other)) return false;
+  if (isRoot(one)) return true; // a drive of Windows
   const above = directoryOf(one);
   if (!(yield* isRespelled(above, directoryOf(other)))) return false;
   const names = [baseName(one), baseName(other)] as const;
@@ -261,6 +262,10 @@ function* realIfThere(path: Buffer): Steps<Buffer> {
   } catch {
     return path;
   }
+}
+
+function withSingleSlashes(path: Buffer): Buffer {
+  return Buffer.from(path.toString('latin1').replace(/\/+/g, '/'), 'latin1');
 }
 
 function folded(path: Buffer): string {
@@ -318,7 +323,13 @@ function* refuseIntoItself(
     const why = 'the destination names an open file descriptor, which fastcp does not replace';
     throw refuse('ERR_FASTCP_DEST_IS_SPECIAL', why, srcPath, destPath);
   }
-  if (!isDirectory) return undefined;
+  if (!isDirectory) {
+    const [from, to] = [src, target].map(withSingleSlashes) as [Buffer, Buffer];
+    if (there && !from.equals(to) && (yield* isRespelled(from, to))) {
+      throw refuse('ERR_FS_CP_EINVAL', reasons.same, srcPath, destPath);
+    }
+    return undefined;
+  }
   const missing: Buffer[] = [];
   let at = trimSlashes(target);
   for (; !isRoot(at) && !(yield* existing(at, true)); at = directoryOf(at)) {

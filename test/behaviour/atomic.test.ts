@@ -767,4 +767,33 @@ describe('all entries have one owner, as on FAT mounted with uid=', () => {
       execFileSync('umount', [mapped]);
     }
   });
+
+  test('an ordinary user, who cannot open what belongs to another: nothing stays', async (context) => {
+    needUser(context);
+    needRoot(context);
+    needTool(context, 'bindfs');
+    makeFiles(src, { new: 'new' });
+    const [under, mapped] = [join(at, 'under'), join(at, 'mapped')];
+    for (const path of [under, mapped]) mkdirSync(path);
+    chmodSync(under, 0o777);
+    execFileSync('bindfs', ['--force-user=daemon', under, mapped]);
+    try {
+      const fastcp = [...asUser, process.execPath, COMMAND];
+      const { status, stderr } = await run([
+        ...fastcp,
+        '--atomic=two-step',
+        src,
+        join(mapped, 'd'),
+      ]);
+      expect({ status, stderr }).toEqual({
+        status: 1,
+        stderr: expect.stringMatching(/permission/),
+      });
+      expect(readdirSync(mapped)).toEqual([]);
+      await run([...fastcp, '--doctor', mapped]);
+      expect(readdirSync(mapped)).toEqual([]);
+    } finally {
+      execFileSync('umount', [mapped]);
+    }
+  });
 });

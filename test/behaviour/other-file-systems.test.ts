@@ -318,6 +318,11 @@ describe.each(folding)('in two spellings, on %s', (name, row) => {
     ['P', 'p/SUB/new', {}],
     ['P', 'p', { mirror: true }],
     ['P', 'p', { atomic: 'two-step' }],
+    ['P/Sub/file', 'P/Sub/FILE', {}],
+    ['P/Sub/file', 'p/sub/file', {}],
+    ['P/Sub/file', 'p/SUB/', {}],
+    ['P/Sub/file', 'P/Sub/FILE', { atomic: 'two-step' }],
+    ['P/Sub/file', 'P/Sub/FILE', { dryRun: true }],
   ])('%s to %s is refused, %o', async ([from, to, options], context) => {
     const parent = join(
       directoryOf(context),
