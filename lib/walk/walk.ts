@@ -264,10 +264,6 @@ function* realIfThere(path: Buffer): Steps<Buffer> {
   }
 }
 
-function withSingleSlashes(path: Buffer): Buffer {
-  return Buffer.from(path.toString('latin1').replace(/\/+/g, '/'), 'latin1');
-}
-
 function folded(path: Buffer): string {
   return path.toString().normalize('NFC').toLowerCase();
 }
@@ -324,9 +320,14 @@ function* refuseIntoItself(
     throw refuse('ERR_FASTCP_DEST_IS_SPECIAL', why, srcPath, destPath);
   }
   if (!isDirectory) {
-    const [from, to] = [src, target].map(withSingleSlashes) as [Buffer, Buffer];
-    if (there && !from.equals(to) && (yield* isRespelled(from, to))) {
-      throw refuse('ERR_FS_CP_EINVAL', reasons.same, srcPath, destPath);
+    // One entry in two spellings has one size and mtime.
+    const isAlike =
+      there?.dev === found.dev && there.size === found.size && there.mtimeNs === found.mtimeNs;
+    if (isAlike) {
+      const place = join(yield* realIfThere(directoryOf(target)), baseName(target));
+      if (yield* isRespelled(yield* realIfThere(src), place)) {
+        throw refuse('ERR_FS_CP_EINVAL', reasons.same, srcPath, destPath);
+      }
     }
     return undefined;
   }
