@@ -15,6 +15,9 @@ type FileHandle = promises.FileHandle;
 
 const isWindows = process.platform === 'win32';
 
+/** At the end of a container's name. */
+const hexDigits = 16;
+
 /** Another process may remove a new container before it is locked. It does so once, as it cleans up. */
 const tries = 10;
 
@@ -36,7 +39,7 @@ export class Container {
   /** Creates a new container beside `dest`. */
   static async make(dest: Buffer): Promise<Container> {
     for (let left = tries; left > 0; left--) {
-      const name = `${prefixFor(dest)}${randomBytes(8).toString('hex')}`;
+      const name = `${prefixFor(dest)}${randomBytes(hexDigits / 2).toString('hex')}`;
       const path = join(directoryOf(dest), Buffer.from(name, 'latin1'));
       await promises.mkdir(textOrBytes(path), 0o700);
       let lock: FileHandle | undefined;
@@ -139,14 +142,16 @@ async function lockDirectory(path: Buffer): Promise<FileHandle | undefined> {
 }
 
 /**
- * Returns the owner that an entry gets in a container, or undefined if none can be created. Some file systems give all
- * entries one owner (FAT, exFAT, NTFS with `uid=`), or root's another one (NFS). Elsewhere a container of another user
- * has another owner than that.
+ * Returns the owner that an entry gets beside a container, or undefined if none can be created. Some file systems give
+ * all entries one owner (FAT, exFAT, NTFS with `uid=`), or root's another one (NFS). Elsewhere a container of another
+ * user has another owner than that. Nothing is created in the container, because that user may swap it for a symlink.
  */
 async function ownerOfNewEntry(path: Buffer): Promise<bigint | undefined> {
-  const probe = textOrBytes(join(path, Buffer.from('lock')));
+  // Named as a container, so that the next run removes it if this process is killed.
+  const name = Buffer.from(randomBytes(hexDigits / 2).toString('hex'));
+  const probe = Buffer.concat([path.subarray(0, -hexDigits), name]);
   try {
-    await promises.mkdir(probe);
+    await promises.mkdir(textOrBytes(probe), 0o700);
     const { uid } = await promises.lstat(probe, { bigint: true });
     await promises.rmdir(probe);
     return uid;

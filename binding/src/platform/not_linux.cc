@@ -25,6 +25,6 @@ int open_unnamed(const Handle& /*file*/, Handle& /*out*/) { return -EOPNOTSUPP; 
 
 int set_directory_mode(const Handle& directory, uint32_t mode) { return set_mode(directory, mode); }
 
-unsigned allowed_processors() { return processor_count(); }  // there are no quotas
+unsigned allowed_processors() { return processor_count(); }  // quotas are not read
 
 }  // namespace fastcp::platform
