@@ -51,7 +51,7 @@ export class Container {
         lock = await lockDirectory(path);
         if (lock) return new Container(path, lock);
       } finally {
-        if (!lock) await promises.rmdir(path).catch(() => {}); // it may be gone
+        if (!lock) await removeEmpty(path);
       }
     }
     const path = showPath(directoryOf(dest));
@@ -109,6 +109,27 @@ export class Container {
 
   async release(): Promise<void> {
     await this.#lock.close();
+  }
+}
+
+/**
+ * Removes an empty directory that fastcp created, if it is still there. Rejects if nobody may remove it: in a sticky
+ * directory whose entries all show another owner, each further try would leave one more.
+ */
+async function removeEmpty(path: Buffer): Promise<void> {
+  try {
+    await promises.rmdir(textOrBytes(path));
+  } catch (error) {
+    const { code = '', errno } = error as NodeJS.ErrnoException;
+    if (code === 'ENOENT') return;
+    // Beside the container, the directory that asks for the owner of new entries may stay as well.
+    const shown = `${showPath(path.subarray(0, -hexDigits))}*`;
+    const reason = 'entries of this directory cannot be removed (atomic)';
+    throw new CopyError(code, `temporary directories '${shown}' stay: ${reason}`, {
+      path: shown,
+      reason,
+      ...(errno && { errno }),
+    });
   }
 }
 

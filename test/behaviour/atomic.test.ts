@@ -768,6 +768,27 @@ describe('all entries have one owner, as on FAT mounted with uid=', () => {
     }
   });
 
+  test('a sticky directory, where nothing can be removed: the error names what stays', async (context) => {
+    needUser(context);
+    needRoot(context);
+    needTool(context, 'bindfs');
+    makeFiles(src, { new: 'new' });
+    const [under, mapped] = [join(at, 'under'), join(at, 'mapped')];
+    for (const path of [under, mapped]) mkdirSync(path);
+    chmodSync(under, 0o1777);
+    execFileSync('bindfs', ['--force-user=daemon', '--perms=a+rwxt', under, mapped]);
+    try {
+      const dest = join(mapped, 'd');
+      const fastcp = [...asUser, process.execPath, COMMAND];
+      const { status, stderr } = await run([...fastcp, '--atomic=two-step', src, dest]);
+      expect(status).toBe(1);
+      expect(readdirSync(mapped).length).toBeLessThanOrEqual(2);
+      expect(stderr).toContain(`${join(mapped, '.d.fastcp-')}*`);
+    } finally {
+      execFileSync('umount', [mapped]);
+    }
+  });
+
   test('an ordinary user, who cannot open what belongs to another: nothing stays', async (context) => {
     needUser(context);
     needRoot(context);
