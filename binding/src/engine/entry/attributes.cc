@@ -212,18 +212,6 @@ bool give(Engine& engine, const Directory& directory, Names names, const Attribu
   return true;
 }
 
-bool has_wanted(Engine& engine, const Directory& directory, Names names, const Handle& src,
-                const Handle& dst) {
-  const auto fail = [&](int error, const char* operation) {
-    // In a comparison an unreadable attribute is an error, not a difference.
-    if (engine.options.compares) engine.fail(directory, names, error, operation);
-    return false;
-  };
-  Attributes wanted, found;
-  return (!engine.options.preserve.xattrs || read(src, wanted, fail)) && read(dst, found, fail) &&
-         superfluous(found, wanted).empty() && missing(found, wanted).empty();
-}
-
 int set(const Handle& dst, const Attribute& attribute) {
   return platform::set_attribute(dst, attribute.name.c_str(), attribute.value.data(),
                                  attribute.value.size());
@@ -271,22 +259,29 @@ bool make_changes(Engine& engine, const Directory& directory, Names names,
   });
 }
 
-bool has_wanted_attributes(Engine& engine, const Directory& directory, Names names, bool in_dest) {
-  // Null: the directory itself, which is open.
-  if (names.src == nullptr)
-    return has_wanted(engine, directory, names, directory.src(), directory.dst());
-  const platform::Follow follow =
-      in_dest ? platform::Follow::no : engine.options.traversal.follow();
+bool has_wanted_attributes(Engine& engine, const Directory& directory, Names names,
+                           const Handle& src, const Handle& dst) {
+  const auto fail = [&](int error, const char* operation) {
+    // In a comparison an unreadable attribute is an error, not a difference.
+    if (engine.options.compares) engine.fail(directory, names, error, operation);
+    return false;
+  };
+  Attributes wanted, found;
+  return (!engine.options.preserve.xattrs || read(src, wanted, fail)) && read(dst, found, fail) &&
+         superfluous(found, wanted).empty() && missing(found, wanted).empty();
+}
+
+bool has_wanted_attributes(Engine& engine, const Directory& directory, Names names) {
+  const platform::Follow follow = engine.options.traversal.follow();
   Handle src, dst;
-  const Handle& from = in_dest ? directory.dst() : directory.src();
   Stat stat;
-  if (platform::wakes_writers && platform::stat_entry(from, names.src, stat, follow) == 0 &&
-      stat.kind == platform::Kind::fifo) {
+  if (platform::wakes_writers &&
+      platform::stat_entry(directory.src(), names.src, stat, follow) == 0 && !may_open(stat.kind)) {
     return true;
   }
-  return platform::open_entry(from, names.src, follow, src) == 0 &&
+  return platform::open_entry(directory.src(), names.src, follow, src) == 0 &&
          platform::open_entry(directory.dst(), names.dst, platform::Follow::no, dst) == 0 &&
-         has_wanted(engine, directory, names, src, dst);
+         has_wanted_attributes(engine, directory, names, src, dst);
 }
 
 bool has_acl(const Attributes& attributes) {

@@ -53,12 +53,15 @@ bool find_changes(Engine& engine, const Directory& directory, Names names,
 bool make_changes(Engine& engine, const Directory& directory, Names names,
                   const AttributeChanges& changes, const platform::Handle& dst, Given& given);
 
-/**
- * Returns whether an existing entry of DEST has exactly the wanted attributes, those of
- * `names.src`; false if they cannot be read. `in_dest`: `names.src` is a name in DEST's directory.
- */
+/** Returns whether DEST's entry has exactly the wanted attributes, those of SRC's; false if they cannot be read. */
+bool has_wanted_attributes(Engine& engine, const Directory& directory, Names names);
 bool has_wanted_attributes(Engine& engine, const Directory& directory, Names names,
-                           bool in_dest = false);
+                           const platform::Handle& src, const platform::Handle& dst);
+
+/** Returns whether entries of that kind may be opened for their attributes: a program may wait for a reader of a FIFO. */
+inline bool may_open(platform::Kind kind) {
+  return !platform::wakes_writers || kind != platform::Kind::fifo;
+}
 
 /** Returns whether existing entries of DEST must get certain attributes: those of SRC, or none. */
 inline bool wants_attributes(const Preserve& keep) {

@@ -132,38 +132,56 @@ void copy_special(Worker& worker, const DirectoryUse& use, Names names, Kind kin
 
 namespace {
 
-/**
- * Creates an entry like SRC's under a `temporary` name; with `links` a file is a hard link to SRC's.
- * Returns 0 or a negative errno, and the call that failed.
- */
-int create_trial(Worker& worker, Directory& directory, Names names, const Stat& src, bool links,
-                 std::string& temporary, const char*& operation) {
+/** An entry like SRC's under a temporary name of DEST. `error`: 0, or a negative errno of `operation`. */
+struct TrialEntry {
+  std::string name;
+  int error = 0;
+  const char* operation = nullptr;
+};
+
+/** What stands for a file in a trial: an empty file, or a hard link to SRC's. */
+enum class FileTrial : uint8_t { empty, hard_link };
+
+TrialEntry create_trial(Worker& worker, Directory& directory, Names names, const Stat& src,
+                        FileTrial file_trial) {
+  TrialEntry trial;
   std::string text;
   LinkKind kind{};
-  int error = 0;
   if (src.kind == Kind::symlink) {
-    operation = "readlink";
-    error = read_link_target(directory.src(), names.src, text, kind);
-    if (error < 0) return error;
+    trial.operation = "readlink";
+    trial.error = read_link_target(directory.src(), names.src, text, kind);
+    if (trial.error < 0) return trial;
   }
-  operation = src.kind == Kind::symlink ? "symlink" : src.kind != Kind::file ? "mknod" : "link";
+  trial.operation = src.kind == Kind::symlink ? "symlink"
+                    : src.kind != Kind::file  ? "mknod"
+                                              : "link";
   do {
-    temporary = temporary_name(worker, names.dst);
-    const char* name = temporary.c_str();
-    error = with_access(worker.engine, directory, [&] {
+    trial.name = temporary_name(worker, names.dst);
+    const char* name = trial.name.c_str();
+    trial.error = with_access(worker.engine, directory, [&] {
       const platform::Handle& dst = directory.dst();
       platform::Handle file;
       if (src.kind == Kind::symlink) return platform::make_symlink(dst, name, text.c_str(), kind);
       if (src.kind != Kind::file) return platform::make_special(dst, name, src, 0);
-      if (!links) {
+      if (file_trial == FileTrial::empty) {
         return worker.with_descriptor(
             [&] { return platform::create_file(dst, name, kOwner, file); });
       }
       return platform::make_hard_link(directory.src(), names.src,
                                       worker.engine.options.traversal.follow(), dst, name);
     });
-  } while (error == -EEXIST);
-  return error;
+  } while (trial.error == -EEXIST);
+  return trial;
+}
+
+/** Returns whether two entries of DEST have the same attributes, or may not be asked. */
+bool have_same_attributes(Engine& engine, Directory& directory, Names names, Kind kind,
+                          const char* made) {
+  if (!may_open(kind)) return true;
+  platform::Handle wanted, present;
+  return platform::open_entry(directory.dst(), made, Follow::no, wanted) == 0 &&
+         platform::open_entry(directory.dst(), names.dst, Follow::no, present) == 0 &&
+         has_wanted_attributes(engine, directory, names, wanted, present);
 }
 
 }  // namespace
@@ -172,11 +190,9 @@ bool can_create(Worker& worker, Directory& directory, Names names, Kind kind) {
   Stat src;
   if (kind != Kind::symlink && !stat_source(worker, directory, names, src)) return false;
   src.kind = kind;
-  std::string temporary;
-  const char* operation = nullptr;
-  const int error = create_trial(worker, directory, names, src, true, temporary, operation);
-  if (error < 0) return worker.fail(directory, names, error, operation);
-  platform::remove_file(directory.dst(), temporary.c_str());
+  const TrialEntry entry = create_trial(worker, directory, names, src, FileTrial::hard_link);
+  if (entry.error < 0) return worker.fail(directory, names, entry.error, entry.operation);
+  platform::remove_file(directory.dst(), entry.name.c_str());
   return true;
 }
 
@@ -185,20 +201,19 @@ Trial try_metadata(Worker& worker, Directory& directory, Names names, const Stat
   if (is_append_only(directory, names.dst)) return Trial::differs;  // a temporary entry would stay
   Engine& engine = worker.engine;
   open_mark(engine, directory);
-  std::string temporary;
-  const char* operation = nullptr;
+  const TrialEntry entry = create_trial(worker, directory, names, src, FileTrial::empty);
   // If it cannot be created, neither can the copy, which reports the error.
-  if (create_trial(worker, directory, names, src, false, temporary, operation) < 0)
-    return Trial::differs;
-  const char* name = temporary.c_str();
+  if (entry.error < 0) return Trial::differs;
+  const char* name = entry.name.c_str();
   const Settled settled = settle_other(engine, directory, names, src, name);
   Trial trial = Trial::failed;
   if (settled == Settled::yes) {
-    Stat made;
-    const bool is_same = platform::stat_entry(directory.dst(), name, made) == 0 &&
-                         is_settled(engine.options.preserve, made, present, 1) &&
-                         (!wants_attributes(engine.options.preserve) ||
-                          has_wanted_attributes(engine, directory, {name, names.dst}, true));
+    const Preserve& keep = engine.options.preserve;
+    Stat created;
+    const bool is_same =
+        platform::stat_entry(directory.dst(), name, created) == 0 &&
+        is_settled(keep, created, present, 1) &&
+        (!wants_attributes(keep) || have_same_attributes(engine, directory, names, src.kind, name));
     trial = is_same ? Trial::same : Trial::differs;
   }
   if (settled != Settled::replaced) platform::remove_file(directory.dst(), name);

@@ -227,7 +227,7 @@ Settled settle_entry(Engine& engine, const Directory& directory, Names names, co
   Attributes attributes;
   Handle dst;
   Stat now;
-  if (engine.options.preserve.xattrs && !(platform::wakes_writers && src.kind == Kind::fifo)) {
+  if (engine.options.preserve.xattrs && may_open(src.kind)) {
     Handle from;
     const int error =
         platform::open_entry(directory.src(), names.src, engine.options.traversal.follow(), from);
@@ -433,7 +433,8 @@ void plan_directory(Engine& engine, Directory& directory) {
   const Preserve& keep = engine.options.preserve;
   if (reports_metadata(engine.options, directory) &&
       (had_other_stat(keep, directory) ||
-       (wants_attributes(keep) && !has_wanted_attributes(engine, directory, {nullptr, nullptr})))) {
+       (wants_attributes(keep) &&
+        !has_wanted_attributes(engine, directory, {}, directory.src(), directory.dst())))) {
     note_metadata(engine, directory);
   }
 }
