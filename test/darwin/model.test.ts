@@ -2,7 +2,7 @@ import { execFileSync, spawn } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
-import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { CopyOptions } from '../../lib/types.js';
 import { copyInChild } from '../support/child.js';
 import { makeFiles, makeSparseFile } from '../support/trees.js';
@@ -334,6 +334,8 @@ describe.runIf(canBuildModel && hasTool('setfattr'))('model of macOS', () => {
       execFileSync('mkfifo', [join(src, 'fifo')]);
       const writer = spawn('sh', ['-c', 'exec echo x > "$0"', join(src, 'fifo')]);
       try {
+        const waitsFor = () => readFileSync(`/proc/${writer.pid}/wchan`, 'latin1');
+        await vi.waitUntil(() => waitsFor() === 'wait_for_partner', { timeout: 10_000 });
         for (const _ of [1, 2]) {
           const { result } = await copy(options);
           expect(result).toMatchObject({ errorCount: 0, warningCount: 0 });
