@@ -15,6 +15,9 @@ type FileHandle = promises.FileHandle;
 
 const isWindows = process.platform === 'win32';
 
+/** The file that is locked on Windows, which locks no directories. */
+const lockName = Buffer.from('lock');
+
 /** At the end of a container's name. */
 const hexDigits = 16;
 
@@ -42,20 +45,16 @@ export class Container {
       const name = `${prefixFor(dest)}${randomBytes(hexDigits / 2).toString('hex')}`;
       const path = join(directoryOf(dest), Buffer.from(name, 'latin1'));
       await promises.mkdir(textOrBytes(path), 0o700);
-      let lock: FileHandle | undefined;
-      try {
-        // If umask denies even that. Changes no more than necessary, because chmod() would clear an inherited
-        // setgid.
-        const { mode } = await promises.lstat(path);
-        if ((mode & 0o700) !== 0o700) await promises.chmod(path, mode | 0o700);
-        lock = await lockDirectory(path);
-        if (lock) return new Container(path, lock);
-      } finally {
-        if (!lock) await removeEmpty(path);
-      }
+      const lock = await lockNew(path).catch(async (error) => {
+        await removeEmpty(path).catch(() => {}); // the first error is the one to report
+        throw error;
+      });
+      if (lock) return new Container(path, lock);
+      await removeEmpty(path);
     }
     const path = showPath(directoryOf(dest));
-    const reason = 'other programs take away each directory that is created there (atomic)';
+    const reason =
+      'another program removes each directory that is created there, or its owner is unknown (atomic)';
     throw new CopyError('EBUSY', `cannot lock a directory in '${path}': ${reason}`, {
       path,
       reason,
@@ -97,8 +96,10 @@ export class Container {
   async remove(signal?: AbortSignal): Promise<void> {
     if (isWindows) await this.release(); // a file in the directory, which would prevent its removal
     try {
-      // If only a part can be removed, the rest must not look like a copy that still has to be placed.
-      await promises.rename(this.ready, await this.unusedName()).catch((error) => {
+      // If only a part can be removed, the rest must not look like a copy that still has to be placed. Another process may
+      // have removed the container before it was locked.
+      const setAside = async () => promises.rename(this.ready, await this.unusedName());
+      await setAside().catch((error) => {
         if (error.code !== 'ENOENT') throw error;
       });
       await removeTree(this.path, signal);
@@ -112,16 +113,30 @@ export class Container {
   }
 }
 
+/** Locks a container that this process has created. Returns undefined if another process has removed or locked it. */
+async function lockNew(path: Buffer): Promise<FileHandle | undefined> {
+  try {
+    // If umask denies even that. Changes no more than necessary, because chmod() would clear an inherited setgid.
+    const { mode } = await promises.lstat(path);
+    if ((mode & 0o700) !== 0o700) await promises.chmod(path, mode | 0o700);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    throw error;
+  }
+  return lockDirectory(path);
+}
+
 /**
- * Removes an empty directory that fastcp created, if it is still there. Rejects if nobody may remove it: in a sticky
+ * Removes a container without a tree, if it is still there and unused. Rejects if nobody may remove it: in a sticky
  * directory whose entries all show another owner, each further try would leave one more.
  */
 async function removeEmpty(path: Buffer): Promise<void> {
   try {
+    if (isWindows) await promises.rm(join(path, lockName), { force: true });
     await promises.rmdir(textOrBytes(path));
   } catch (error) {
     const { code = '', errno } = error as NodeJS.ErrnoException;
-    if (code === 'ENOENT') return;
+    if (!['EPERM', 'EACCES'].includes(code)) return; // another process has removed it, or works in it
     // Beside the container, the directory that asks for the owner of new entries may stay as well.
     const shown = `${showPath(path.subarray(0, -hexDigits))}*`;
     const reason = 'entries of this directory cannot be removed (atomic)';
@@ -159,7 +174,7 @@ async function lockDirectory(path: Buffer): Promise<FileHandle | undefined> {
   if (!isWindows) return lock(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
   // Windows locks no directories. A symlink to one is no container.
   const found = await promises.lstat(path).catch(() => undefined);
-  return found?.isDirectory() ? lock(join(path, Buffer.from('lock')), O_RDWR | O_CREAT) : undefined;
+  return found?.isDirectory() ? lock(join(path, lockName), O_RDWR | O_CREAT) : undefined;
 }
 
 /**
@@ -174,7 +189,9 @@ async function ownerOfNewEntry(path: Buffer): Promise<bigint | undefined> {
   try {
     await promises.mkdir(textOrBytes(probe), 0o700);
     const { uid } = await promises.lstat(probe, { bigint: true });
-    await promises.rmdir(probe);
+    await promises.rmdir(probe).catch((error) => {
+      if (error.code !== 'ENOENT') throw error; // another process may have removed it
+    });
     return uid;
   } catch {
     return undefined;

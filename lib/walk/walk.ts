@@ -39,7 +39,7 @@ export interface Walk {
   /** The roots land in DEST under their names, not at DEST's own path. */
   into: boolean;
   shown: Shown;
-  /** Missing sources, if the others are copied. */
+  /** Sources that were refused, if the others are copied. */
   errors: CopyError[];
 }
 
@@ -57,6 +57,7 @@ export function* findRoots(request: Request): Steps<Walk> {
   }
   const roots: Root[] = [];
   const errors: CopyError[] = [];
+  const placed = new Map<string, Buffer>(); // SRC by its place in DEST
   yield* beginLooks(request);
   // The checks of fs.cp know already whether SRC is a directory.
   if (request.like === 'fastcp') yield* beginLooksForDirectory(request);
@@ -66,11 +67,11 @@ export function* findRoots(request: Request): Steps<Walk> {
     if (!subject) continue;
     const { src, found } = subject;
     const target = into ? join(dest, yield* nameOf(source, shown)) : dest;
-    const other = roots.findIndex((root) => root.dest.equals(target));
-    if (other >= 0) {
-      const [one, two] = [sources[other] ?? source, source].map(shown.src);
+    const other = placed.get(target.toString('latin1'));
+    if (other) {
+      const [one, two] = [shown.src(other), shown.src(source)];
       const why = `'${one}' and '${two}' have the same last name, so both would be copied to the same place`;
-      throw refuse('ERR_FS_CP_EINVAL', why, two ?? '', shown.dest(target));
+      throw refuse('ERR_FS_CP_EINVAL', why, two, shown.dest(target));
     }
     // A symlink put in the place of its target would be all that is left.
     const leadsTo = found.isSymbolicLink() ? yield* reachable(src) : undefined;
@@ -86,6 +87,7 @@ export function* findRoots(request: Request): Steps<Walk> {
       yield* refuseToEmpty(src, target, shown.src(src), shown.dest(target));
     }
     const kind = kindOf(found);
+    placed.set(target.toString('latin1'), source);
     roots.push({
       src,
       dest: target,

@@ -192,6 +192,18 @@ describe('refused at once', () => {
     await expect(copyTree(sources, into)).rejects.toMatchObject({ code: 'ERR_FS_CP_EINVAL' });
   });
 
+  test('two sources of one name, behind one that is missing: the error names these two', async () => {
+    for (const name of ['one', 'two']) makeFiles(join(work, `names ${name}`), { same: name });
+    const sources = ['missing', 'names one/same', 'names two/same'].map((path) => join(work, path));
+    const into = join(work, 'names into');
+    await expect(copyTree(sources, into, { onError: 'continue' })).rejects.toMatchObject({
+      code: 'ERR_FS_CP_EINVAL',
+      message: expect.stringContaining(
+        `'${sources[1]}' and '${sources[2]}' have the same last name`,
+      ),
+    });
+  });
+
   test('one of several sources is missing', async () => {
     make('touch a');
     await expectRefusal(['a', 'no'], 'dest', { code: 'ENOENT', where: "lstat '@no'" });

@@ -28,9 +28,10 @@ struct SyncState {
   platform::Identity source{};
   uint64_t target_file_system = 0;  // platform::file_system() of DEST's directory
   platform::Time began;
-  std::optional<Mark> mark{};  // the mark in DEST, if it names `source`
-  std::optional<Mark> seen{};  // the mark in DEST, whatever it names, or the own open mark
-  uint64_t errors = 0;         // of the whole copy, when it reached this directory
+  std::optional<Mark> mark{};   // the mark in DEST, if it names `source`
+  std::optional<Mark> seen{};   // the mark in DEST, whatever it names, or the own open mark
+  bool hides_exchange = false;  // `seen` would not show that files exchanged their names since
+  uint64_t errors = 0;          // of the whole copy, when it reached this directory
   /**
    * Names that are not selected, each ended by a NUL. Appended while the directory's question is
    * answered, read when the directory's last use ends.

@@ -141,10 +141,11 @@ void read_mark(Engine& engine, Directory& directory) {
   if (directory.fresh) return;
   // A mode without read permission also hides the mark.
   with_access(engine, directory, [&] { return load(directory.dst(), sync->seen); });
+  sync->hides_exchange = sync->seen && may_hide_exchange(directory, *sync->seen);
   // A mark from the future was written before the clock was set back. Later changes may look older
   // than the mark.
   if (sync->seen && sync->seen->source == identity_to_mark(*sync) &&
-      sync->seen->finished <= sync->began && !may_hide_exchange(directory, *sync->seen)) {
+      sync->seen->finished <= sync->began && !sync->hides_exchange) {
     sync->mark = sync->seen;
   }
 }
@@ -191,21 +192,21 @@ bool has_proven_attributes(const Engine& engine, const Directory& directory) {
 
 bool owes_mark(const Engine& engine, const Directory& directory) {
   const SyncState* const sync = directory.sync.get();
-  // One of several shards does not know the work of the others.
-  return sync != nullptr && directory.has_dst() && engine.options.traversal.shards == 1 &&
+  return sync != nullptr && directory.has_dst() &&
          (directory.fresh || !sync->mark || sync->is_news);
 }
 
 void write_mark(Engine& engine, Directory& directory) {
   const SyncState& sync = *directory.sync;
   const platform::Handle& dst = directory.dst();
-  const bool is_whole =
-      !engine.stopped() && !sync.is_doubtful && sync.errors == engine.errors.count() &&
-      ctimes_of(directory) != Ctimes::foreign && !has_excluded(directory, sync.excluded);
+  // One of several shards does not know the work of the others.
+  const bool is_whole = engine.options.traversal.shards == 1 && !engine.stopped() &&
+                        !sync.is_doubtful && sync.errors == engine.errors.count() &&
+                        ctimes_of(directory) != Ctimes::foreign &&
+                        !has_excluded(directory, sync.excluded);
   // An old mark stays. It does not cover the ctimes of entries written since. But the mtime of DEST's
   // directory, which this copy sets, may be all that shows an exchange.
-  const bool stays = !sync.is_open && !(sync.seen && may_hide_exchange(directory, *sync.seen));
-  if (!is_whole && stays) return;
+  if (!is_whole && !sync.is_open && !sync.hides_exchange) return;
   std::optional<Mark> now;
   if (!is_whole || load(dst, now) < 0 || now != sync.seen) {
     with_access(engine, directory,

@@ -14,10 +14,12 @@
 //   - the source file's ctime is older than `began`,
 //   - the copy's ctime is not newer than `finished`.
 //
-// rename() and link() renew a ctime also. If an exchange of two names does not, neither directory may have changed
-// since. Then a run that writes no mark removes a mark that it cannot trust: it sets the mtime of DEST's directory, so
-// that nothing would show the exchange any more. A mark says nothing about an entry of DEST that the selection excluded, so a directory with such an entry gets
-// no mark.
+// rename() and link() renew a ctime also. On some file systems an exchange of two names does not. There, neither directory
+// may have changed since. A run that writes no mark removes an untrusted mark, because the run also sets the mtime of DEST's
+// directory, and that mtime alone shows the exchange.
+//
+// A mark says nothing about an entry of DEST that the selection excluded, so a directory with such an entry gets no mark.
+// Nor does a directory that was opened but not listed (`oneFileSystem`), or of which a shard is copied.
 //
 // Two copies may write into a directory at the same time. Then nobody knows which copy wrote which entry, and neither
 // writes a mark: before a copy writes its first entry into a directory, it sets an open mark, which names no source but
