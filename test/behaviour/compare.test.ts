@@ -396,15 +396,16 @@ describe('command', () => {
 });
 
 test('trees that lie in each other', async () => {
-  makeFiles(a, { 'in/same': 's', 'in/in/deep': 'd' });
-  const inner = join(a, 'in');
+  const outer = join(a, 'outer');
+  makeFiles(outer, { 'in/same': 's', 'in/in/deep': 'd' });
+  const inner = join(outer, 'in');
   const found = async (one: string, other: string) =>
     (await compareTrees(one, other)).differences
       .map(({ type, a: path }) => `${type} ${path.slice(one.length)}`)
       .sort();
-  const all = (outer: string, deeper: string) =>
-    [`${outer} /in/in`, `${outer} /in/same`, `${deeper} /in/deep`, `${deeper} /same`].sort();
-  expect(await found(a, inner)).toEqual(all('onlyInA', 'onlyInB'));
-  expect(await found(inner, a)).toEqual(all('onlyInB', 'onlyInA'));
+  const all = (near: string, deeper: string) =>
+    [`${near} /in/in`, `${near} /in/same`, `${deeper} /in/deep`, `${deeper} /same`].sort();
+  expect(await found(outer, inner)).toEqual(all('onlyInA', 'onlyInB'));
+  expect(await found(inner, outer)).toEqual(all('onlyInB', 'onlyInA'));
   expect(await found(inner, inner)).toEqual([]);
 });
