@@ -121,7 +121,8 @@ export interface CopyOptions {
   snapshot?: 'never' | 'auto' | 'always' | undefined;
   /**
    * Stay on the file system of SRC: directories where another file system is mounted become empty directories. A bind
-   * mount of the same file system is entered, as by `cp -x`. Default `false`.
+   * mount of the same file system is entered, as by `cp -x`. A mirror deletes nothing from file systems that are mounted in
+   * DEST. Default `false`.
    */
   oneFileSystem?: boolean | undefined;
   /** Create missing parents of DEST. Default `true`, as in `fs.cp`. */

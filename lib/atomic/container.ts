@@ -91,9 +91,9 @@ export class Container {
 
   /**
    * Removes the container and everything in it. Rejects if something cannot be removed, and with
-   * `signal.reason`; the rest is left to the next run.
+   * `signal.reason`; the rest is left to the next run. `spared` as in removeTree().
    */
-  async remove(signal?: AbortSignal): Promise<void> {
+  async remove(signal?: AbortSignal, spared?: Buffer): Promise<void> {
     if (isWindows) await this.release(); // a file in the directory, which would prevent its removal
     try {
       // If only a part can be removed, the rest must not look like a copy that still has to be placed. Another process may
@@ -102,7 +102,7 @@ export class Container {
       await setAside().catch((error) => {
         if (error.code !== 'ENOENT') throw error;
       });
-      await removeTree(this.path, signal);
+      await removeTree(this.path, signal, spared);
     } finally {
       if (!isWindows) await this.release();
     }

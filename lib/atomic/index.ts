@@ -85,7 +85,7 @@ export async function replaceWhole(
     }
   } finally {
     if (await exists(container.ready)) await container.release();
-    else await remove(container, warn);
+    else await remove(container, warn, undefined, root.src); // a bind mount may have brought SRC into DEST
   }
 }
 
@@ -185,10 +185,15 @@ async function clearUp(target: Buffer, warn: Warn, signal?: AbortSignal): Promis
 }
 
 /** Warns if something cannot be removed. Rejects only with `signal.reason`. */
-async function remove(container: Container, warn: Warn, signal?: AbortSignal): Promise<void> {
+async function remove(
+  container: Container,
+  warn: Warn,
+  signal?: AbortSignal,
+  spared?: Buffer,
+): Promise<void> {
   const path = showPath(container.path);
   try {
-    await container.remove(signal);
+    await container.remove(signal, spared);
   } catch (error) {
     signal?.throwIfAborted();
     const message = `not removed: '${path}', left of an atomic copy: ${(error as Error).message}`;

@@ -6,12 +6,17 @@ import { showPath } from '../walk/paths.js';
 
 /**
  * Removes a directory and everything in it. A missing directory is no error. Rejects with the first error if
- * something cannot be removed, and with `signal.reason`. Then a part of the tree is left.
+ * something cannot be removed, and with `signal.reason`. Then a part of the tree is left. `spared`: a directory that
+ * stays, and is an error, wherever it is in the tree.
  */
-export async function removeTree(path: Buffer, signal?: AbortSignal): Promise<void> {
+export async function removeTree(
+  path: Buffer,
+  signal?: AbortSignal,
+  spared: Buffer = path,
+): Promise<void> {
   const request = checkRequest(path, path, { onError: 'continue', ...(signal && { signal }) });
   const root = {
-    src: path,
+    src: spared,
     dest: path,
     followSrc: false,
     followDest: false,

@@ -3,9 +3,10 @@ import { promises, type BigIntStats as Stats } from 'node:fs';
 import { reasons, refuse } from '../errors.js';
 import type { Request } from '../request/options.js';
 import { verdicts } from '../selection/index.js';
+import { isBoundWithin } from '../walk/mounts.js';
 import { join, trimSlashes } from '../walk/paths.js';
-import { run } from '../walk/steps.js';
-import { existing, selects, type Walk } from '../walk/walk.js';
+import { realpath, run } from '../walk/steps.js';
+import { existing, type Root, selects, type Walk } from '../walk/walk.js';
 import { Answers } from './answers.js';
 import { EventQueue } from './events.js';
 import { Report } from './result.js';
@@ -33,6 +34,11 @@ export async function refuseBySelection(
     }
     const deletes = (request.mirror || request.atomic) && !request.compares;
     if (!deletes || root.kind !== 'directory') continue;
+    if (await isBoundInto(root)) {
+      const why =
+        'this would delete everything else in a directory that the source is in, by a bind mount';
+      throw refuse('ERR_FASTCP_DEST_PROTECTED', why, src, dest);
+    }
     for (const name of repositories.map((one) => Buffer.from(one))) {
       const there = await lookup(root.dest, name, request.dryRun);
       if (!there) continue;
@@ -54,6 +60,12 @@ export async function refuseBySelection(
     }
   }
   await refuseEmptySelection(walk, request);
+}
+
+/** Returns whether SRC lies in DEST, though its path leads elsewhere. */
+async function isBoundInto({ src, dest }: Root): Promise<boolean> {
+  if (process.platform !== 'linux' || !(await run(existing(dest, true)))) return false;
+  return isBoundWithin(await run(realpath(src)), await run(realpath(dest)));
 }
 
 /**

@@ -1,7 +1,7 @@
 /** Lists mounts if the system reports them: in /proc on Linux, by a command on macOS. */
 import { promises } from 'node:fs';
 import { needsProc } from '../errors.js';
-import { join } from './paths.js';
+import { isRoot, join } from './paths.js';
 import { rename } from './walk.js';
 
 const MOUNTS = '/proc/self/mountinfo';
@@ -11,6 +11,9 @@ export interface Mount {
   path: Buffer;
   fileSystem: string;
   readOnly: boolean;
+  /** The directory of the file system that is mounted, and the device. Only on Linux. */
+  root?: Buffer;
+  device?: string;
 }
 
 /** Returns the mounts in the order in which they were mounted. Rejects if Linux does not tell them. */
@@ -32,13 +35,16 @@ export async function mounts(): Promise<Mount[]> {
 /** `36 35 98:0 /mnt1 /mnt2 rw,noatime master:1 - ext3 /dev/root rw,errors=continue` */
 function parse(line: string): Mount {
   const [of = '', how = ''] = line.split(' - ');
-  const [, , , , path = '', options = ''] = of.split(' ');
+  const [, , device = '', root = '', path = '', options = ''] = of.split(' ');
   const [fileSystem = '', , superOptions = ''] = how.split(' ');
-  const bytes = path.replace(/\\([0-7]{3})/g, (_, octal: string) =>
-    String.fromCharCode(Number.parseInt(octal, 8)),
-  );
+  const bytes = (text: string): Buffer => {
+    const unescaped = text.replace(/\\([0-7]{3})/g, (_, octal: string) =>
+      String.fromCharCode(Number.parseInt(octal, 8)),
+    );
+    return Buffer.from(unescaped, 'latin1');
+  };
   const readOnly = [options, superOptions].some((list) => list.split(',').includes('ro'));
-  return { path: Buffer.from(bytes, 'latin1'), fileSystem, readOnly };
+  return { path: bytes(path), fileSystem, readOnly, root: bytes(root), device };
 }
 
 /** `/dev/disk3s5 on /System/Volumes/Data (apfs, local, journaled, nobrowse)` */
@@ -66,6 +72,23 @@ export async function mountOf(directory: Buffer): Promise<Mount | undefined> {
   const above = all.filter((mount) => isWithin(directory, mount.path));
   const deepest = Math.max(...above.map(({ path: { length } }) => length));
   return above.findLast((mount) => mount.path.length === deepest);
+}
+
+/**
+ * Returns whether a directory lies at or below another one on their file system, though its path may lead there through a
+ * bind mount. Both are given without symlinks. Only on Linux; elsewhere false.
+ */
+export async function isBoundWithin(path: Buffer, directory: Buffer): Promise<boolean> {
+  const [inner, outer] = await Promise.all([path, directory].map(onDevice));
+  return inner?.device === outer?.device && !!inner && !!outer && isWithin(inner.path, outer.path);
+}
+
+/** Returns the path of a directory from the root of its file system, whatever part of that is mounted. */
+async function onDevice(real: Buffer): Promise<{ device: string; path: Buffer } | undefined> {
+  const { root, device, path = root } = (await mountOf(real)) ?? {};
+  if (!root || !path || device === undefined) return undefined;
+  const below = real.subarray(isRoot(path) ? path.length : path.length + 1);
+  return { device, path: below.length > 0 ? join(root, below) : root };
 }
 
 function deviceOf(path: Buffer): Promise<number | undefined> {

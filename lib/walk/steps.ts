@@ -12,6 +12,7 @@ import {
   lstat,
   lstatSync,
   mkdirSync,
+  rmdirSync,
   open,
   openSync,
   readdirSync,
@@ -19,6 +20,7 @@ import {
   realpathSync,
   statSync,
   mkdir as systemMkdir,
+  rmdir as systemRmdir,
   readdir as systemReaddir,
   readlink as systemReadlink,
   realpath as systemRealpath,
@@ -116,6 +118,7 @@ const calls = {
   lstat: promisify(lstat),
   readlink: promisify(systemReadlink),
   mkdir: promisify(systemMkdir),
+  rmdir: promisify(systemRmdir),
   readdir: promisify(systemReaddir),
   stat: promisify(systemStat),
   open: promisify(open),
@@ -169,6 +172,13 @@ export function realpath(path: Buffer): Steps<Buffer> {
 /** Yarn's Plug'n'Play replaces fs, and always returns text. */
 function asBytes(real: Buffer | string): Buffer {
   return fromSystem(typeof real === 'string' ? Buffer.from(real) : real);
+}
+
+export function rmdir(path: Buffer): Steps<void> {
+  return step(
+    () => calls.rmdir(textOrBytes(path)),
+    () => rmdirSync(textOrBytes(path)),
+  );
 }
 
 export function mkdir(path: Buffer, recursive: boolean): Steps<unknown> {

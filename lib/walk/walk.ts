@@ -6,6 +6,7 @@ import { CopyError, errorOf, invalidValue, reasons, refuse } from '../errors.js'
 import type { Request } from '../request/options.js';
 import type { EntryKind } from '../types.js';
 import { namesDescriptor, openedPath } from './descriptor.js';
+import { areOneName, asListed, isRespelled, leadToOne, spellingOf } from './spellings.js';
 import {
   baseName,
   directoryOf,
@@ -19,7 +20,6 @@ import {
 import {
   ahead,
   all,
-  list,
   mkdir,
   realpath,
   type Steps,
@@ -58,6 +58,7 @@ export function* findRoots(request: Request): Steps<Walk> {
   const roots: Root[] = [];
   const errors: CopyError[] = [];
   const placed = new Map<string, Buffer>(); // SRC by its place in DEST
+  const spelled = new Map<string, Root>(); // by the spelling of its name
   yield* beginLooks(request);
   // The checks of fs.cp know already whether SRC is a directory.
   if (request.like === 'fastcp') yield* beginLooksForDirectory(request);
@@ -67,12 +68,18 @@ export function* findRoots(request: Request): Steps<Walk> {
     if (!subject) continue;
     const { src, found } = subject;
     const target = into ? join(dest, yield* nameOf(source, shown)) : dest;
-    const other = placed.get(target.toString('latin1'));
+    const place = target.toString('latin1');
+    const other = placed.get(place);
     if (other) {
       const [one, two] = [shown.src(other), shown.src(source)];
       const why = `'${one}' and '${two}' have the same last name, so both would be copied to the same place`;
       throw refuse('ERR_FS_CP_EINVAL', why, two, shown.dest(target));
     }
+    const spelling = spellingOf(baseName(target));
+    const twin = spelled.get(spelling);
+    const isFree =
+      !twin || (yield* unlessRefused(refuseTwin(twin, src, target, request), request, errors));
+    if (!isFree) continue;
     // A symlink put in the place of its target would be all that is left.
     const leadsTo = found.isSymbolicLink() ? yield* reachable(src) : undefined;
     const subjects = leadsTo?.isFile() ? [found, leadsTo] : [found];
@@ -87,8 +94,7 @@ export function* findRoots(request: Request): Steps<Walk> {
       yield* refuseToEmpty(src, target, shown.src(src), shown.dest(target));
     }
     const kind = kindOf(found);
-    placed.set(target.toString('latin1'), source);
-    roots.push({
+    const root: Root = {
       src,
       dest: target,
       followSrc,
@@ -97,7 +103,10 @@ export function* findRoots(request: Request): Steps<Walk> {
       remove: false,
       kind,
       ...(inside && { inside }),
-    });
+    };
+    placed.set(place, source);
+    spelled.set(spelling, root);
+    roots.push(root);
   }
   const [first] = errors;
   if (first && roots.length === 0) throw first;
@@ -229,34 +238,6 @@ function* namesBelow(path: Buffer, directory: Place): Steps<Buffer[] | undefined
   return undefined;
 }
 
-/**
- * Returns whether two real paths of existing entries are one entry's, in two spellings. Some file systems that ignore
- * case give each spelling an inode number of its own (exfat-fuse). They list only one of the two.
- */
-function* isRespelled(one: Buffer, other: Buffer): Steps<boolean> {
-  if (one.equals(other)) return true;
-  if (folded(one) !== folded(other)) return false;
-  if (isRoot(one)) return true; // a drive of Windows
-  const above = directoryOf(one);
-  if (!(yield* isRespelled(above, directoryOf(other)))) return false;
-  const names = [baseName(one), baseName(other)] as const;
-  return names[0].equals(names[1]) || !(yield* lists(above, names));
-}
-
-/**
- * Returns names that lead down from `directory` as the walk will list them. DEST may be named in another spelling, if
- * the file system ignores case.
- */
-function* asListed(directory: Buffer, names: readonly Buffer[]): Steps<Buffer[]> {
-  const found: Buffer[] = [];
-  for (const name of names) {
-    const listed = (yield* listOrNothing(found.reduce(join, directory))) ?? [];
-    const isName = (other: Buffer): boolean => folded(other) === folded(name);
-    found.push(listed.find((other) => other.equals(name)) ?? listed.find(isName) ?? name);
-  }
-  return found;
-}
-
 /** Returns the path itself if it is too long, or no name leads to the directory any more. */
 function* realIfThere(path: Buffer): Steps<Buffer> {
   try {
@@ -266,23 +247,20 @@ function* realIfThere(path: Buffer): Steps<Buffer> {
   }
 }
 
-function folded(path: Buffer): string {
-  return path.toString().normalize('NFC').toLowerCase();
-}
-
-/** Returns whether a directory lists all names, or cannot be listed. */
-function* lists(directory: Buffer, names: readonly Buffer[]): Steps<boolean> {
-  const listed = yield* listOrNothing(directory);
-  return !listed || names.every((name) => listed.some((entry) => entry.equals(name)));
-}
-
-/** Returns the names in a directory, or undefined if it cannot be listed. */
-function* listOrNothing(directory: Buffer): Steps<Buffer[] | undefined> {
-  try {
-    return yield* list(directory);
-  } catch {
-    return undefined;
-  }
+/** Refuses a source whose place in DEST is that of another one, because DEST ignores case or the form of Unicode. */
+function* refuseTwin(
+  twin: Root,
+  src: Buffer,
+  target: Buffer,
+  { shown, dryRun }: Request,
+): Steps<true> {
+  const names = [baseName(twin.dest), baseName(target)] as const;
+  const isOne = dryRun
+    ? yield* leadToOne(twin.dest, target)
+    : yield* areOneName(yield* nearest(directoryOf(target)), names);
+  if (!isOne) return true;
+  const why = `'${showPath(names[0])}' and '${showPath(names[1])}' are the same name in the destination`;
+  throw refuse('ERR_FASTCP_NAME_COLLISION', why, shown.src(src), shown.dest(target));
 }
 
 /** `subjects`: SRC, and its target if that is a file. Returns the names from SRC to DEST, if it lies inside. */
@@ -347,7 +325,9 @@ function* refuseIntoItself(
   // Only the selection, with its rules, shows whether the walk reaches DEST.
   if (selects(request) && !request.atomic && request.like === 'fastcp')
     return [...(yield* asListed(place.real, names)), ...missing];
-  const why = `${reasons.inside}; exclude it to copy everything else`;
+  const why = request.atomic
+    ? `${reasons.inside}, which atomic cannot exclude`
+    : `${reasons.inside}; exclude it to copy everything else`;
   throw refuse('ERR_FS_CP_EINVAL', why, srcPath, destPath);
 }
 

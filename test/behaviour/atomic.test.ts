@@ -465,6 +465,48 @@ describe('refuses', () => {
     expect(existsSync(join(dest, 'a/b'))).toBe(true);
   });
 
+  test.for<CopyOptions>([{ atomic: true, exclude: 'secret' }, { mirror: true }])(
+    'SRC is bound from a directory in DEST: %o',
+    async (options, context) => {
+      needRoot(context);
+      makeFiles(dest, { 'x/source/secret': 's', 'x/source/file': 'f', other: 'o' });
+      const bound = join(at, 'bound');
+      mkdirSync(bound);
+      await whileMounted(['--bind', join(dest, 'x/source')], bound, async () => {
+        const before = [...readTree(at)];
+        for (const from of [bound, `${bound}/`])
+          await expect(copyTree(from, dest, options)).rejects.toMatchObject({
+            code: 'ERR_FASTCP_DEST_PROTECTED',
+            message: expect.stringContaining('by a bind mount'),
+          });
+        expect([...readTree(at)]).toEqual(before);
+      });
+    },
+  );
+
+  test('SRC is bound from the old tree meanwhile: it stays, with a warning', async (context) => {
+    needRoot(context);
+    makeFiles(dest, { 'x/source/file': 'f', other: 'o' });
+    const bound = join(at, 'bound');
+    makeFiles(bound, { before: 'b' });
+    const mount = () => execFileSync('mount', ['--bind', join(dest, 'x/source'), bound]);
+    let mounted = false;
+    const filter = (from: string) => {
+      if (!mounted && from.endsWith('before')) {
+        mount();
+        mounted = true;
+      }
+      return true;
+    };
+    try {
+      const { warnings } = await copyTree(bound, dest, { atomic: true, filter });
+      expect(warnings).toMatchObject([{ code: 'STAGING_LEFT' }]);
+      expect(readdirSync(bound)).toEqual(['file']);
+    } finally {
+      execFileSync('umount', [bound]);
+    }
+  });
+
   test('a directory by a file', async () => {
     mkdirSync(dest);
     const copy = copyTree(join(src, 'a'), dest, { atomic: true });

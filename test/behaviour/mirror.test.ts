@@ -29,7 +29,7 @@ import { copyTree } from '../../lib/index.js';
 import type { CopyOptions, EntryEvent } from '../../lib/types.js';
 import { Random } from '../selection/support/random.js';
 import { copyInChild, limited } from '../support/child.js';
-import { useFileSystem } from '../support/filesystems.js';
+import { useFileSystem, whileMounted } from '../support/filesystems.js';
 import { byEntry } from '../support/filter.js';
 import { buildShim, faultLog, withFaults } from '../support/shim.js';
 import { makeFiles, makeSocket, makeZoo } from '../support/trees.js';
@@ -682,6 +682,24 @@ describe('what SRC does not have', () => {
       execFileSync('umount', [join(dest, 'a/mount')]);
     }
   });
+
+  test.for([true, false])(
+    'oneFileSystem %s: what another file system in DEST has',
+    async (oneFileSystem, context) => {
+      needRoot(context);
+      makeFiles(src, { 'a/mount/new': 'n', 'a/mount/deep/new': 'n' });
+      makeFiles(dest, { 'a/mount/x': '', 'a/gone': '' });
+      const mount = join(dest, 'a/mount');
+      await whileMounted(['-t', 'tmpfs', 'tmpfs'], mount, async () => {
+        makeFiles(mount, { dear: '', 'deep/dear': '', 'dearest/file': '' });
+        await mirror({ oneFileSystem });
+        const stays = oneFileSystem ? ['dear', 'dearest'] : [];
+        expect(readdirSync(mount).sort()).toEqual([...stays, 'deep', 'new'].sort());
+        expect(readdirSync(join(mount, 'deep')).length).toBe(oneFileSystem ? 2 : 1);
+        expect(readdirSync(join(dest, 'a'))).toEqual(['mount']);
+      });
+    },
+  );
 
   test('links in DEST are removed, what they lead to is not', async () => {
     makeFiles(src, { keep: '' });

@@ -541,17 +541,38 @@ describe.each(['as-hfs', 'as-ext4'])('a volume that renames %s', (how) => {
     ]);
   });
 
-  test('several SRC whose names are one', async (context) => {
-    const here = volume(context);
-    makeFiles(join(src, 'one'), { 'Name/a': '1' });
-    makeFiles(join(src, 'two'), { 'name/b': '2' });
-    const from = [join(src, 'one/Name'), join(src, 'two/name')];
-    mkdirSync(join(here, 'dest'));
-    const { errors } = await copyTree(from, `${here}/dest/`, { onError: 'continue' });
-    expect(errors).toEqual([]);
-    expect(names(join(here, 'dest')).length).toBe(1);
-    expect(names(join(here, 'dest/NAME'))).toEqual(['a', 'b']);
-  });
+  test.for(['a DEST of before', 'a new DEST', 'a DEST that has one of the names'])(
+    'several SRC whose names are one, and %s',
+    async (how, context) => {
+      const here = volume(context);
+      makeFiles(join(src, 'one'), { 'Name/a': '1', README: '1' });
+      makeFiles(join(src, 'two'), { 'name/b': '2', readme: '2' });
+      const dest = join(here, 'dest');
+      const before = how === 'a DEST that has one of the names' ? { README: '0' } : {};
+      if (how !== 'a new DEST') makeFiles(dest, { there: 't', ...before });
+      const wanted = look(here);
+      for (const options of [{ mirror: true }, {}]) {
+        for (const [one, two] of [
+          ['Name', 'name'],
+          ['README', 'readme'],
+        ] as const) {
+          const from = [join(src, 'one', one), join(src, 'two', two)];
+          const failure = { code: COLLISION, path: from[1], dest: join(dest, two) };
+          await expect(copyTree(from, `${dest}/`, options)).rejects.toMatchObject(failure);
+          expect(look(here)).toEqual(wanted);
+          const { errors } = await copyTree(from, `${dest}/`, { ...options, onError: 'continue' });
+          expect(errors).toMatchObject([failure]);
+          const [copied] = Object.keys(look(src)).filter((path) => path.startsWith(`one/${one}`));
+          Object.assign(wanted, look(here));
+          expect(Object.keys(wanted)).toContain(copied?.replace('one', 'dest'));
+          const plan = { ...options, dryRun: true, onError: 'continue' } as const;
+          expect((await copyTree(from, `${dest}/`, plan)).errors).toMatchObject([failure]);
+          expect(look(here)).toEqual(wanted);
+        }
+      }
+      expect([wanted['dest/Name/a'], wanted['dest/README']]).toEqual(['1', '1']);
+    },
+  );
 
   test('a name that is not UTF-8 is refused by the volume, and the others are copied', async (context) => {
     const dest = join(volume(context), 'dest');

@@ -154,15 +154,23 @@ describe('backup', () => {
     expect(readFileSync(`${dest}.~2~`, 'utf8')).toBe('new');
   });
 
-  test('where there are no hard links', async (context) => {
+  test.for([
+    ['linkat:error=EPERM'],
+    ['linkat:error=EPERM', 'renameat2:error=EINVAL'], // FUSE
+  ])('where there are no hard links: %o', async (faults, context) => {
     needTool(context, 'strace');
     makeFiles(src, { file: 'new' });
     makeFiles(dest, { file: 'old', 'file.~1~': 'older' });
     const words = ['strace', '-f', '-qq', '-o', join(work, 'log')];
-    const inject = ['-e', 'inject=linkat:error=EPERM'];
+    const inject = faults.flatMap((fault) => ['-e', `inject=${fault}`]);
     const { error } = await copyInChild({ src, dest, options: backup }, [...words, ...inject]);
     expect(error).toBeUndefined();
-    expect(readFileSync(join(dest, 'file.~2~'), 'utf8')).toBe('old');
+    const found = readdirSync(dest).map((name) => [name, readFileSync(join(dest, name), 'utf8')]);
+    expect(Object.fromEntries(found)).toEqual({
+      file: 'new',
+      'file.~1~': 'older',
+      'file.~2~': 'old',
+    });
   });
 
   test('none where nothing is replaced', async () => {

@@ -301,13 +301,30 @@ Verdict judge(Worker& worker, Directory& directory, Names names, Kind kind) {
   return options.existing.error_on_exist ? refuse(EEXIST) : skip();
 }
 
+namespace {
+
+/** Renames an entry to a new name where no call does both (FUSE): reserves the name by an empty file first. */
+int rename_to_reserved(Directory& directory, const char* from, const char* to) {
+  Handle reserved;
+  if (const int error = platform::create_file(directory.dst(), to, 0600, reserved); error < 0) {
+    return error;
+  }
+  reserved.close();
+  const int error = platform::rename_over(directory.dst(), from, to);
+  if (error < 0) platform::remove_file(directory.dst(), to);
+  return error;
+}
+
+}  // namespace
+
 int back_up(Directory& directory, const char* name, Backup how) {
   const auto keep_as = [&](const std::string& backup) {
     const int error = platform::make_hard_link(directory.dst(), name, Follow::no, directory.dst(),
                                                backup.c_str());
     // Without hard links the name is free for a moment.
     if (error != -EPERM && error != -EOPNOTSUPP && error != -EMLINK) return error;
-    return platform::rename_new(directory.dst(), name, backup.c_str());
+    const int renamed = platform::rename_new(directory.dst(), name, backup.c_str());
+    return renamed == -EINVAL ? rename_to_reserved(directory, name, backup.c_str()) : renamed;
   };
   uint64_t number = last_backup(directory, name) + 1;
   int error = -EEXIST;

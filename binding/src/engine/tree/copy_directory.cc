@@ -380,6 +380,10 @@ ListingTask open_directory(Worker& worker, DirectoryTask task, Follow follow_src
   const DirectoryUse& directory = opened.directory;
   directory->src_stat = src_stat;
   directory->dst_stat = target.stat;
+  const Directory& above = directory->parent();
+  directory->is_beyond_mount =
+      above.is_beyond_mount ||
+      (!from_base && directory->has_dst() && directory->dst_stat.dev != above.dst_stat.dev);
   directory->path_hash = hash;
   directory->follow_src = follow_src;
   directory->follow_dst = target.follow;
@@ -405,7 +409,8 @@ void RootsTask::run(Worker& worker) {
   Engine& engine = worker.engine;
   for (const Root& root : roots) {
     Stat stat;
-    if (!root.remove &&
+    // A removal also spares the directory that `src` names, if that is another one.
+    if (!(root.remove && root.src == root.dst) &&
         platform::stat_entry(base->src(), root.src.c_str(), stat, follow_root(engine, root)) == 0 &&
         stat.kind == Kind::directory) {
       engine.sources.add(stat);

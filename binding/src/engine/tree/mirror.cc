@@ -333,7 +333,10 @@ void correct_respelled(const Directory& directory, const SourceNames& in_src,
 }  // namespace
 
 bool is_mirrored(const Engine& engine, const Directory& directory) {
-  return engine.options.incremental.mirror && directory.has_dst() && !directory.fresh;
+  const bool is_out_of_reach =
+      engine.options.traversal.one_file_system && directory.is_beyond_mount;
+  return engine.options.incremental.mirror && directory.has_dst() && !directory.fresh &&
+         !is_out_of_reach;
 }
 
 bool list_extra(Worker& worker, const Directory& directory, const std::string& records,

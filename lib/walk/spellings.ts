@@ -1,0 +1,92 @@
+/**
+ * Finds out whether two spellings are one name. Some file systems ignore the case of names, or the form of Unicode in
+ * which they are written.
+ */
+import { baseName, directoryOf, isRoot, join } from './paths.js';
+import { list, mkdir, realpath, rmdir, type Steps, stat } from './steps.js';
+
+/**
+ * Returns whether two real paths of existing entries are one entry's, in two spellings. Some file systems that ignore
+ * case give each spelling an inode number of its own (exfat-fuse). They list only one of the two.
+ */
+export function* isRespelled(one: Buffer, other: Buffer): Steps<boolean> {
+  if (one.equals(other)) return true;
+  if (folded(one) !== folded(other)) return false;
+  if (isRoot(one)) return true; // a drive of Windows
+  const above = directoryOf(one);
+  if (!(yield* isRespelled(above, directoryOf(other)))) return false;
+  const names = [baseName(one), baseName(other)] as const;
+  return names[0].equals(names[1]) || !(yield* lists(above, names));
+}
+
+/**
+ * Returns names that lead down from `directory` as the walk will list them. DEST may be named in another spelling, if
+ * the file system ignores case.
+ */
+export function* asListed(directory: Buffer, names: readonly Buffer[]): Steps<Buffer[]> {
+  const found: Buffer[] = [];
+  for (const name of names) {
+    const listed = (yield* listOrNothing(found.reduce(join, directory))) ?? [];
+    const isName = (other: Buffer): boolean => folded(other) === folded(name);
+    found.push(listed.find((other) => other.equals(name)) ?? listed.find(isName) ?? name);
+  }
+  return found;
+}
+
+function folded(path: Buffer): string {
+  return path.toString().normalize('NFC').toLowerCase();
+}
+
+/** Returns whether a directory lists all names, or cannot be listed. */
+function* lists(directory: Buffer, names: readonly Buffer[]): Steps<boolean> {
+  const listed = yield* listOrNothing(directory);
+  return !listed || names.every((name) => listed.some((entry) => entry.equals(name)));
+}
+
+/** Returns the names in a directory, or undefined if it cannot be listed. */
+function* listOrNothing(directory: Buffer): Steps<Buffer[] | undefined> {
+  try {
+    return yield* list(directory);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Returns text that is equal for all names that may be one on some file system. FAT drops dots and spaces at the end. */
+export function spellingOf(name: Buffer): string {
+  return folded(name)
+    .normalize('NFKD')
+    .toUpperCase()
+    .replace(/[. ]+$/, '');
+}
+
+/** Returns whether two paths lead to one entry, without creating anything. */
+export function* leadToOne(one: Buffer, other: Buffer): Steps<boolean> {
+  try {
+    return yield* isRespelled(yield* realpath(one), yield* realpath(other));
+  } catch {
+    return false;
+  }
+}
+
+/** Returns whether two names are one in new directories within `parent`. Tries it in a temporary directory. */
+export function* areOneName(
+  parent: Buffer,
+  [one, other]: readonly [Buffer, Buffer],
+): Steps<boolean> {
+  const random = Math.random().toString(36).slice(2);
+  const room = join(parent, Buffer.from(`.fastcp-${random}`));
+  const made: Buffer[] = [];
+  try {
+    for (const path of [room, join(room, one)]) {
+      yield* mkdir(path, false);
+      made.unshift(path);
+    }
+    yield* stat(join(room, other), false);
+    return true;
+  } catch {
+    return false; // if nothing can be created there, the copy reports it
+  } finally {
+    for (const path of made) yield* rmdir(path);
+  }
+}
