@@ -88,19 +88,22 @@ describe.each(nodes)('$name', ({ path: node }) => {
       const { createRequire } = await import('node:module');
       const { slotsTaken } = createRequire(given.root)('node-gyp-build')(given.root);
       const job = copyTree(given.src, given.dest);
-      while (slotsTaken() < 2) await new Promise(setImmediate);
+      let ended = false;
+      job.then(() => { ended = true; });
+      // On a slow machine it may come and go before this loop looks.
+      while (slotsTaken() < 2 && !ended) await new Promise(setImmediate);
       const began = performance.now();
       while (slotsTaken() > 1) await sleep(1);
-      answer(performance.now() - began);
+      answer(ended ? null : performance.now() - began);
       await job;`;
     const root = join(import.meta.dirname, '../..');
     const given = { root: `${root}/`, src: join(work, 'one'), dest };
     const times: number[] = [];
-    for (let round = 0; round < 3; round++) {
+    for (let round = 0; round < 10 && times.length < 3; round++) {
       const env = slow('openat:wait:1:1:one/file');
-      const ended = await runChild<number>(node, code, given, env);
+      const ended = await runChild<number | null>(node, code, given, env);
       expect(ended).toMatchObject(clean);
-      times.push(ended.answer);
+      if (ended.answer !== null) times.push(ended.answer);
     }
     // Some for the event loop to see it.
     expect(Math.min(...times)).toBeLessThan(25);
