@@ -159,14 +159,21 @@ export function readlink(path: Buffer): Steps<Buffer> {
   );
 }
 
-export function realpath(path: Buffer): Steps<Buffer> {
+export function* realpath(path: Buffer): Steps<Buffer> {
   const wait = (): Promise<Buffer> =>
     new Promise((resolve, reject) => {
       systemRealpath.native(path, 'buffer', (error, real) =>
         error ? reject(error) : resolve(asBytes(real)),
       );
     });
-  return look('realpath', path, wait, () => asBytes(realpathSync.native(path, 'buffer')));
+  const now = (): Buffer => asBytes(realpathSync.native(path, 'buffer'));
+  try {
+    return yield* look('realpath', path, wait, now);
+  } catch (error) {
+    // The outcome may be from ahead(), and another program may have created the path since then.
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+    return yield* step(wait, now);
+  }
 }
 
 /** Yarn's Plug'n'Play replaces fs, and always returns text. */
