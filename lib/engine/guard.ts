@@ -3,7 +3,7 @@ import { promises, type BigIntStats as Stats } from 'node:fs';
 import { reasons, refuse } from '../errors.js';
 import type { Request } from '../request/options.js';
 import { verdicts } from '../selection/index.js';
-import { isBoundWithin } from '../walk/mounts.js';
+import { isBoundWithin, isWithin, mountsWithin } from '../walk/mounts.js';
 import { join, trimSlashes } from '../walk/paths.js';
 import { realpath, run } from '../walk/steps.js';
 import { existing, type Root, selects, type Walk } from '../walk/walk.js';
@@ -34,9 +34,10 @@ export async function refuseBySelection(
     }
     const deletes = (request.mirror || request.atomic) && !request.compares;
     if (!deletes || root.kind !== 'directory') continue;
-    if (await isBoundInto(root)) {
+    // Without atomic, an excluded mount in SRC does no harm.
+    if (await isBoundInto(root, Boolean(request.atomic) || !selects(request))) {
       const why =
-        'this would delete everything else in a directory that the source is in, by a bind mount';
+        'by a bind mount the source is in the destination, or has a part of it, which would be deleted';
       throw refuse('ERR_FASTCP_DEST_PROTECTED', why, src, dest);
     }
     for (const name of repositories.map((one) => Buffer.from(one))) {
@@ -62,10 +63,17 @@ export async function refuseBySelection(
   await refuseEmptySelection(walk, request);
 }
 
-/** Returns whether SRC lies in DEST, though its path leads elsewhere. */
-async function isBoundInto({ src, dest }: Root): Promise<boolean> {
+/** Returns whether SRC, or with `deep` a mount in SRC, is bound from DEST, though its path leads elsewhere. */
+async function isBoundInto({ src, dest }: Root, deep: boolean): Promise<boolean> {
   if (process.platform !== 'linux' || !(await run(existing(dest, true)))) return false;
-  return isBoundWithin(await run(realpath(src)), await run(realpath(dest)));
+  const [from, to] = [await run(realpath(src)), await run(realpath(dest))];
+  const mounted = deep ? await mountsWithin(from).catch(() => []) : [];
+  for (const path of [from, ...mounted]) {
+    // DEST may be, or be in, a mount in SRC that is excluded.
+    if (path !== from && isWithin(to, path)) continue;
+    if (await isBoundWithin(path, to)) return true;
+  }
+  return false;
 }
 
 /**

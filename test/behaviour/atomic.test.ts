@@ -484,6 +484,24 @@ describe('refuses', () => {
     },
   );
 
+  test.for<CopyOptions>([{ atomic: true }, { mirror: true }])(
+    'a directory of DEST is bound into SRC: %o',
+    async (options, context) => {
+      needRoot(context);
+      makeFiles(dest, { 'sub/precious': 'p' });
+      for (const part of ['.', 'sub']) {
+        const bound = join(src, 'in');
+        mkdirSync(bound, { recursive: true });
+        await whileMounted(['--bind', join(dest, part)], bound, async () => {
+          await expect(copyTree(src, dest, options)).rejects.toMatchObject({
+            code: 'ERR_FASTCP_DEST_PROTECTED',
+          });
+          expect(content(dest, 'sub/precious')).toBe('p');
+        });
+      }
+    },
+  );
+
   test('SRC is bound from the old tree meanwhile: it stays, with a warning', async (context) => {
     needRoot(context);
     makeFiles(dest, { 'x/source/file': 'f', other: 'o' });

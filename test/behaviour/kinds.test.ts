@@ -242,6 +242,33 @@ describe('where it lands', () => {
   });
 });
 
+test.for(['a bind mount', 'a symlink that is dereferenced'])(
+  'one directory below both SRC and DEST, by %s, is an error',
+  async (how, context) => {
+    if (how === 'a bind mount') needRoot(context);
+    makeFiles(src, { 'other/file': 'x' });
+    makeFiles(dest, { 'shared/file': 'content' });
+    const shared = join(src, 'shared');
+    const ino = lstatSync(join(dest, 'shared/file')).ino;
+    const copy = async () => {
+      const { errors, files } = await copyTree(src, dest, {
+        onError: 'continue',
+        dereference: true,
+      });
+      expect(errors).toMatchObject([{ code: 'ERR_FS_CP_EINVAL', path: shared }]);
+      expect(files).toBe(1);
+      expect(lstatSync(join(dest, 'shared/file')).ino).toBe(ino);
+    };
+    if (how === 'a bind mount') {
+      mkdirSync(shared);
+      await whileMounted(['--bind', join(dest, 'shared')], shared, copy);
+    } else {
+      symlinkSync(join(dest, 'shared'), shared);
+      await copy();
+    }
+  },
+);
+
 describe('oneFileSystem', () => {
   test.for([true, false])('%s', async (oneFileSystem, context) => {
     needRoot(context);

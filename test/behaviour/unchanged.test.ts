@@ -57,6 +57,11 @@ function write(path: string, letter: string): void {
   utimesSync(path, fixed, fixed);
 }
 
+function mkdirAt(path: string): string {
+  mkdirSync(path);
+  return path;
+}
+
 function make(root: string, files: Record<string, string>): void {
   for (const [path, letter] of Object.entries(files)) write(join(root, path), letter);
 }
@@ -387,6 +392,24 @@ test('a directory that oneFileSystem skipped is no proof', async (context) => {
     await mirror(src);
     expect(contents(dest)['mounted/file']).toBe('11111111');
   });
+});
+
+test.for(['src', 'dest'])('a file mounted over a file of %s is no proof', async (side, context) => {
+  needRoot(context);
+  make(src, { 'a/file': '1' });
+  await mirror(src);
+  const over = join(room, 'over');
+  await whileMounted(['-t', 'tmpfs', 'tmpfs'], mkdirAt(over), async () => {
+    make(over, { file: side === 'src' ? '2' : '1' });
+    if (side === 'dest') write(join(dest, 'a/file'), '2');
+    await tick();
+    const covered = join(side === 'src' ? src : dest, 'a/file');
+    await whileMounted(['--bind', join(over, 'file')], covered, async () => {
+      await mirror(src);
+    });
+  });
+  await mirror(src);
+  expect(contents(dest)['a/file']).toBe('11111111');
 });
 
 describe('names that were exchanged in one call', () => {

@@ -244,6 +244,9 @@ bool complete(Worker& worker, OpenFile& file, CopiedContent& content) {
     return stop_at(EIO, "read");
   }
 
+  // Not the file of this directory: another one is mounted over it.
+  if (file.directory->sync != nullptr && file.stat.dev != file.directory->src_stat.dev)
+    file.directory->sync->is_doubtful = true;
   if (worker.engine.options.content.verify && !verify_file(worker, file)) return false;
   if (!settle_file(worker.engine, file)) return false;
   if (changed_meanwhile(worker, file)) return false;

@@ -205,6 +205,11 @@ bool is_current_symlink(const Pair& pair) {
 }
 
 bool is_current(const Pair& pair, const EntryTask& again) {
+  // A file is mounted over one of the two. Nobody has compared the file below it.
+  const Directory& directory = pair.directory();
+  const bool is_covered =
+      pair.src.dev != directory.src_stat.dev || pair.dst.dev != directory.dst_stat.dev;
+  if (is_covered && directory.sync != nullptr) directory.sync->is_doubtful = true;
   if (pair.dst.kind != pair.src.kind) return false;
   switch (pair.src.kind) {
     case Kind::file: return is_current_file(pair, again);

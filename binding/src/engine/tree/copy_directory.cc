@@ -368,6 +368,12 @@ ListingTask open_directory(Worker& worker, DirectoryTask task, Follow follow_src
     if (!make_needed(worker, *task.parent)) return {};
     if (!make_target(worker, parent, names, src_stat, task.replaces, target)) return {};
   }
+  // By a bind mount, or a symlink that is dereferenced.
+  if (!target.made && target.handle.is_open() && !options.compares &&
+      is_same_entry(src_stat, target.stat)) {
+    worker.fail(parent, names, EINVAL, kSameFile);
+    return {};
+  }
   if (target.made) worker.count(Count::directories);
   if (target.made) worker.note(parent, names, Action::create, Kind::directory);
 
