@@ -9,7 +9,7 @@ import { constants as system } from 'node:os';
 import { tryLock } from '../engine/native.js';
 import { CopyError, errorOf } from '../errors.js';
 import { baseName, directoryOf, join, showPath, textOrBytes } from '../walk/paths.js';
-import { removeTree } from './remove-tree.js';
+import { type Removal, removeTree } from './remove-tree.js';
 
 type FileHandle = promises.FileHandle;
 
@@ -91,9 +91,9 @@ export class Container {
 
   /**
    * Removes the container and everything in it. Rejects if something cannot be removed, and with
-   * `signal.reason`; the rest is left to the next run. `spared` as in removeTree().
+   * `signal.reason`; the rest is left to the next run.
    */
-  async remove(signal?: AbortSignal, spared?: Buffer): Promise<void> {
+  async remove(how?: Removal): Promise<void> {
     if (isWindows) await this.release(); // a file in the directory, which would prevent its removal
     try {
       // If only a part can be removed, the rest must not look like a copy that still has to be placed. Another process may
@@ -102,7 +102,7 @@ export class Container {
       await setAside().catch((error) => {
         if (error.code !== 'ENOENT') throw error;
       });
-      await removeTree(this.path, signal, spared);
+      await removeTree(this.path, how);
     } finally {
       if (!isWindows) await this.release();
     }

@@ -30,6 +30,7 @@ import {
   placeAtOnce,
   placeInSteps,
 } from './place.js';
+import type { Removal } from './remove-tree.js';
 import { reuseOld } from './reuse.js';
 import { findTarget, refuseTarget } from './target.js';
 
@@ -85,7 +86,7 @@ export async function replaceWhole(
     }
   } finally {
     if (await exists(container.ready)) await container.release();
-    else await remove(container, warn, undefined, root.src); // a bind mount may have brought SRC into DEST
+    else await remove(container, warn, { spared: root.src }); // a bind mount may have brought SRC into DEST
   }
 }
 
@@ -180,22 +181,17 @@ async function clearUp(target: Buffer, warn: Warn, signal?: AbortSignal): Promis
       await container.release();
       throw error;
     }
-    await remove(container, warn, signal);
+    await remove(container, warn, { signal });
   }
 }
 
 /** Warns if something cannot be removed. Rejects only with `signal.reason`. */
-async function remove(
-  container: Container,
-  warn: Warn,
-  signal?: AbortSignal,
-  spared?: Buffer,
-): Promise<void> {
+async function remove(container: Container, warn: Warn, how: Removal = {}): Promise<void> {
   const path = showPath(container.path);
   try {
-    await container.remove(signal, spared);
+    await container.remove(how);
   } catch (error) {
-    signal?.throwIfAborted();
+    how.signal?.throwIfAborted();
     const message = `not removed: '${path}', left of an atomic copy: ${(error as Error).message}`;
     warn({ code: 'STAGING_LEFT', message, path });
   }

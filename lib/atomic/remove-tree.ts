@@ -4,15 +4,19 @@ import { runUnheard } from '../engine/run-engine.js';
 import { checkRequest } from '../request/options.js';
 import { showPath } from '../walk/paths.js';
 
+export interface Removal {
+  signal?: AbortSignal | undefined;
+  /** A directory that stays, wherever it is in the tree. Meeting it is an error. */
+  spared?: Buffer;
+}
+
 /**
  * Removes a directory and everything in it. A missing directory is no error. Rejects with the first error if
- * something cannot be removed, and with `signal.reason`. Then a part of the tree is left. `spared`: a directory that
- * stays, and is an error, wherever it is in the tree.
+ * something cannot be removed, and with `signal.reason`. Then a part of the tree is left.
  */
 export async function removeTree(
   path: Buffer,
-  signal?: AbortSignal,
-  spared: Buffer = path,
+  { signal, spared = path }: Removal = {},
 ): Promise<void> {
   const request = checkRequest(path, path, { onError: 'continue', ...(signal && { signal }) });
   const root = {

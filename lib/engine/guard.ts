@@ -3,7 +3,7 @@ import { promises, type BigIntStats as Stats } from 'node:fs';
 import { reasons, refuse } from '../errors.js';
 import type { Request } from '../request/options.js';
 import { verdicts } from '../selection/index.js';
-import { isBoundWithin, isWithin, mountsWithin } from '../walk/mounts.js';
+import { isBoundFrom } from '../walk/mounts.js';
 import { join, trimSlashes } from '../walk/paths.js';
 import { realpath, run } from '../walk/steps.js';
 import { existing, type Root, selects, type Walk } from '../walk/walk.js';
@@ -35,7 +35,8 @@ export async function refuseBySelection(
     const deletes = (request.mirror || request.atomic) && !request.compares;
     if (!deletes || root.kind !== 'directory') continue;
     // Without atomic, an excluded mount in SRC does no harm.
-    if (await isBoundInto(root, Boolean(request.atomic) || !selects(request))) {
+    const deep = Boolean(request.atomic) || !selects(request);
+    if ((await run(existing(root.dest, true))) && (await isBound(root, deep))) {
       const why =
         'by a bind mount the source is in the destination, or has a part of it, which would be deleted';
       throw refuse('ERR_FASTCP_DEST_PROTECTED', why, src, dest);
@@ -63,17 +64,8 @@ export async function refuseBySelection(
   await refuseEmptySelection(walk, request);
 }
 
-/** Returns whether SRC, or with `deep` a mount in SRC, is bound from DEST, though its path leads elsewhere. */
-async function isBoundInto({ src, dest }: Root, deep: boolean): Promise<boolean> {
-  if (process.platform !== 'linux' || !(await run(existing(dest, true)))) return false;
-  const [from, to] = [await run(realpath(src)), await run(realpath(dest))];
-  const mounted = deep ? await mountsWithin(from).catch(() => []) : [];
-  for (const path of [from, ...mounted]) {
-    // DEST may be, or be in, a mount in SRC that is excluded.
-    if (path !== from && isWithin(to, path)) continue;
-    if (await isBoundWithin(path, to)) return true;
-  }
-  return false;
+async function isBound({ src, dest }: Root, deep: boolean): Promise<boolean> {
+  return isBoundFrom(await run(realpath(src)), await run(realpath(dest)), deep);
 }
 
 /**

@@ -68,6 +68,10 @@ export async function mountOf(directory: Buffer): Promise<Mount | undefined> {
     const devices = await Promise.all(all.map(({ path }) => deviceOf(path)));
     return all[devices.indexOf(dev)];
   }
+  return mountAmong(all, directory);
+}
+
+function mountAmong(all: readonly Mount[], directory: Buffer): Mount | undefined {
   // The last one mounted there, or above, hides the others.
   const above = all.filter((mount) => isWithin(directory, mount.path));
   const deepest = Math.max(...above.map(({ path: { length } }) => length));
@@ -75,17 +79,28 @@ export async function mountOf(directory: Buffer): Promise<Mount | undefined> {
 }
 
 /**
- * Returns whether a directory lies at or below another one on their file system, though its path may lead there through a
- * bind mount. Both are given without symlinks. Only on Linux; elsewhere false.
+ * Returns whether SRC is bound from DEST or a directory of DEST, or with `deep` also whether a mount in SRC is. Both paths
+ * are given without symlinks. Only on Linux; elsewhere false.
  */
-export async function isBoundWithin(path: Buffer, directory: Buffer): Promise<boolean> {
-  const [inner, outer] = await Promise.all([path, directory].map(onDevice));
-  return inner?.device === outer?.device && !!inner && !!outer && isWithin(inner.path, outer.path);
+export async function isBoundFrom(src: Buffer, dest: Buffer, deep: boolean): Promise<boolean> {
+  if (process.platform !== 'linux') return false;
+  const all = await mounts().catch(() => []);
+  const target = onDevice(all, dest);
+  // DEST may be, or be in, a mount in SRC that is excluded.
+  const isOther = (path: Buffer): boolean => isWithin(path, src) && !isWithin(dest, path);
+  const mounted = deep ? all.map(({ path }) => path).filter(isOther) : [];
+  return [src, ...mounted].some((path) => {
+    const place = onDevice(all, path);
+    return !!target && place?.device === target.device && isWithin(place.path, target.path);
+  });
 }
 
 /** Returns the path of a directory from the root of its file system, whatever part of that is mounted. */
-async function onDevice(real: Buffer): Promise<{ device: string; path: Buffer } | undefined> {
-  const { root, device, path = root } = (await mountOf(real)) ?? {};
+function onDevice(
+  all: readonly Mount[],
+  real: Buffer,
+): { device: string; path: Buffer } | undefined {
+  const { root, device, path = root } = mountAmong(all, real) ?? {};
   if (!root || !path || device === undefined) return undefined;
   const below = real.subarray(isRoot(path) ? path.length : path.length + 1);
   return { device, path: below.length > 0 ? join(root, below) : root };

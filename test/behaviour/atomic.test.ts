@@ -808,14 +808,29 @@ test('command line: an option with a value after = only', async () => {
 });
 
 describe('all entries have one owner, as on FAT mounted with uid=', () => {
-  test.for(['atomic', 'two-step'])('%s', async (how, context) => {
-    needRoot(context);
+  /** Mounts a directory of that mode, in which bindfs changes the owners. SRC has a file. */
+  async function whileMapped(
+    context: Parameters<typeof needTool>[0],
+    mode: number,
+    words: string[],
+    use: (mapped: string) => Promise<void>,
+  ): Promise<void> {
     needTool(context, 'bindfs');
     makeFiles(src, { new: 'new' });
     const [under, mapped] = [join(at, 'under'), join(at, 'mapped')];
     for (const path of [under, mapped]) mkdirSync(path);
-    execFileSync('bindfs', [`--force-user=${USER}`, under, mapped]);
+    chmodSync(under, mode);
+    execFileSync('bindfs', [...words, under, mapped]);
     try {
+      await use(mapped);
+    } finally {
+      execFileSync('umount', [mapped]);
+    }
+  }
+
+  test.for(['atomic', 'two-step'])('%s', async (how, context) => {
+    needRoot(context);
+    await whileMapped(context, 0o755, [`--force-user=${USER}`], async (mapped) => {
       makeFiles(join(mapped, 'dest'), { old: 'old' });
       const options: CopyOptions = { atomic: how === 'atomic' ? true : 'two-step' };
       const failure = await copyTree(src, join(mapped, 'dest'), options).catch((e: unknown) => e);
@@ -823,42 +838,31 @@ describe('all entries have one owner, as on FAT mounted with uid=', () => {
       if (how === 'atomic') expect(failure).toMatchObject({ code: 'ERR_FASTCP_NO_EXCHANGE' });
       expect(readdirSync(mapped)).toEqual(['dest']);
       expect(readdirSync(join(mapped, 'dest'))).toEqual(how === 'atomic' ? ['old'] : ['new']);
-    } finally {
-      execFileSync('umount', [mapped]);
-    }
+    });
   });
 
   test('a sticky directory, where nothing can be removed: the error names what stays', async (context) => {
     needUser(context);
     needRoot(context);
-    needTool(context, 'bindfs');
-    makeFiles(src, { new: 'new' });
-    const [under, mapped] = [join(at, 'under'), join(at, 'mapped')];
-    for (const path of [under, mapped]) mkdirSync(path);
-    chmodSync(under, 0o1777);
-    execFileSync('bindfs', ['--force-user=daemon', '--perms=a+rwxt', under, mapped]);
-    try {
-      const dest = join(mapped, 'd');
-      const fastcp = [...asUser, process.execPath, COMMAND];
-      const { status, stderr } = await run([...fastcp, '--atomic=two-step', src, dest]);
-      expect(status).toBe(1);
-      expect(readdirSync(mapped).length).toBeLessThanOrEqual(2);
-      expect(stderr).toContain(`${join(mapped, '.d.fastcp-')}*`);
-    } finally {
-      execFileSync('umount', [mapped]);
-    }
+    await whileMapped(
+      context,
+      0o1777,
+      ['--force-user=daemon', '--perms=a+rwxt'],
+      async (mapped) => {
+        const dest = join(mapped, 'd');
+        const fastcp = [...asUser, process.execPath, COMMAND];
+        const { status, stderr } = await run([...fastcp, '--atomic=two-step', src, dest]);
+        expect(status).toBe(1);
+        expect(readdirSync(mapped).length).toBeLessThanOrEqual(2);
+        expect(stderr).toContain(`${join(mapped, '.d.fastcp-')}*`);
+      },
+    );
   });
 
   test('an ordinary user, who cannot open what belongs to another: nothing stays', async (context) => {
     needUser(context);
     needRoot(context);
-    needTool(context, 'bindfs');
-    makeFiles(src, { new: 'new' });
-    const [under, mapped] = [join(at, 'under'), join(at, 'mapped')];
-    for (const path of [under, mapped]) mkdirSync(path);
-    chmodSync(under, 0o777);
-    execFileSync('bindfs', ['--force-user=daemon', under, mapped]);
-    try {
+    await whileMapped(context, 0o777, ['--force-user=daemon'], async (mapped) => {
       const fastcp = [...asUser, process.execPath, COMMAND];
       const { status, stderr } = await run([
         ...fastcp,
@@ -873,8 +877,6 @@ describe('all entries have one owner, as on FAT mounted with uid=', () => {
       expect(readdirSync(mapped)).toEqual([]);
       await run([...fastcp, '--doctor', mapped]);
       expect(readdirSync(mapped)).toEqual([]);
-    } finally {
-      execFileSync('umount', [mapped]);
-    }
+    });
   });
 });

@@ -245,8 +245,7 @@ bool complete(Worker& worker, OpenFile& file, CopiedContent& content) {
   }
 
   // Not the file of this directory: another one is mounted over it.
-  if (file.directory->sync != nullptr && file.stat.dev != file.directory->src_stat.dev)
-    file.directory->sync->is_doubtful = true;
+  if (file.stat.dev != file.directory->src_stat.dev) file.directory->distrust();
   if (worker.engine.options.content.verify && !verify_file(worker, file)) return false;
   if (!settle_file(worker.engine, file)) return false;
   if (changed_meanwhile(worker, file)) return false;

@@ -90,7 +90,7 @@ bool claim_or_link(Worker& worker, const DirectoryUse& use, Names names, const S
     default: break;
   }
   // The first name's content may have been taken for equal.
-  if (options.incremental.quick_check && use->sync != nullptr) use->sync->is_doubtful = true;
+  if (options.incremental.quick_check) use->distrust();
   if (is_linked(*use, names, copy)) {
     // The name may lead there only because DEST takes two names of SRC for one.
     if (is_collision(worker, *use, names.dst)) {

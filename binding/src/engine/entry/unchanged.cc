@@ -70,7 +70,7 @@ void note_news(const Pair& pair) {
 bool is_taken_for_same(const Pair& pair, uint64_t step) {
   if (!pair.options().incremental.quick_check || !is_same_time(pair.src.mtime, pair.dst, step))
     return false;
-  if (pair.directory().sync != nullptr) pair.directory().sync->is_doubtful = true;
+  pair.directory().distrust();
   return true;
 }
 
@@ -207,9 +207,8 @@ bool is_current_symlink(const Pair& pair) {
 bool is_current(const Pair& pair, const EntryTask& again) {
   // A file is mounted over one of the two. Nobody has compared the file below it.
   const Directory& directory = pair.directory();
-  const bool is_covered =
-      pair.src.dev != directory.src_stat.dev || pair.dst.dev != directory.dst_stat.dev;
-  if (is_covered && directory.sync != nullptr) directory.sync->is_doubtful = true;
+  if (pair.src.dev != directory.src_stat.dev || pair.dst.dev != directory.dst_stat.dev)
+    directory.distrust();
   if (pair.dst.kind != pair.src.kind) return false;
   switch (pair.src.kind) {
     case Kind::file: return is_current_file(pair, again);

@@ -289,6 +289,10 @@ class Directory {
   bool owed = false;                    // metadata has to be set when the last use ends
   std::optional<uint32_t> owed_mode{};  // the mode that it had, if that mode denied access
   std::unique_ptr<SyncState> sync;      // null unless the copy syncs
+  /** Called by any worker that treats something in the directory as equal without proof: then it gets no mark. */
+  void distrust() const {
+    if (sync != nullptr) sync->is_doubtful = true;
+  }
   // Only in roots, whose names are paths from the user:
   platform::Follow follow_src = platform::Follow::no, follow_dst = platform::Follow::no;
 

@@ -460,7 +460,7 @@ void DirectoryTask::run(Worker& worker) {
   if (worker.engine.options.traversal.one_file_system && !from_base &&
       opened.directory->src_stat.dev != parent_dev) {
     worker.count(Count::skipped);  // another file system is mounted here
-    if (opened.directory->sync != nullptr) opened.directory->sync->is_doubtful = true;
+    opened.directory->distrust();
     return;
   }
   copy_open_directory(worker, std::move(opened), scope);
