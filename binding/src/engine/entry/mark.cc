@@ -190,7 +190,7 @@ bool has_proven_attributes(const Engine& engine, const Directory& directory) {
   return seen != 0 && seen == engine.attribute_view;
 }
 
-bool owes_mark(const Engine& engine, const Directory& directory) {
+bool owes_mark(const Directory& directory) {
   const SyncState* const sync = directory.sync.get();
   return sync != nullptr && directory.has_dst() &&
          (directory.fresh || !sync->mark || sync->is_news);

@@ -57,7 +57,7 @@ bool is_proven(const Directory& directory, const platform::Stat& src, const plat
 bool has_proven_attributes(const Engine& engine, const Directory& directory);
 
 /** Returns whether write_mark() has something to do when the directory's last use ends. */
-bool owes_mark(const Engine& engine, const Directory& directory);
+bool owes_mark(const Directory& directory);
 
 /**
  * Writes the mark of a finished directory, if every copied entry in it is known to equal its

@@ -412,7 +412,7 @@ void report_if_moved(Engine& engine, Directory& directory) {
 class CopiedDirectory final : public DirectoryEnd {
  public:
   void finish(Engine& engine, Directory& directory) override {
-    const bool owes = owes_mark(engine, directory);
+    const bool owes = owes_mark(directory);
     if (directory.owed || owes) {
       DirectoryPin pin;
       if (const int error = pin.pin(directory); error < 0) {
