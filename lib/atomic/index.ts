@@ -7,7 +7,6 @@
  *
  * The next copy to the same DEST removes the container of a killed process.
  */
-import { randomBytes } from 'node:crypto';
 import { constants } from 'node:os';
 import { unlessAborted } from '../engine/abort.js';
 import type { EventQueue } from '../engine/events.js';
@@ -17,7 +16,7 @@ import { CopyError, errorOf, lossWarning, refuse } from '../errors.js';
 import type { Request } from '../request/options.js';
 import type { CopyWarning } from '../types.js';
 import { isWithin } from '../walk/mounts.js';
-import { directoryOf, join, showPath, trimSlashes } from '../walk/paths.js';
+import { directoryOf, join, showPath, temporaryName, trimSlashes } from '../walk/paths.js';
 import { type Root, selects, type Walk } from '../walk/walk.js';
 import { Container } from './container.js';
 import {
@@ -57,8 +56,7 @@ export async function replaceWhole(
   const root = walk.roots[0] as Root;
   if (request.dryRun) {
     // Plans a new tree under a name that does not exist, because the real run also creates one.
-    const name = Buffer.from(`.fastcp-${randomBytes(8).toString('hex')}`);
-    const tree = join(directoryOf(trimSlashes(root.dest)), name);
+    const tree = join(directoryOf(trimSlashes(root.dest)), temporaryName());
     await copy(inContainer(walk, root, { tree }), { ...request, replaces: trimSlashes(root.dest) });
     return;
   }

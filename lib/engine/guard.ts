@@ -4,7 +4,7 @@ import { reasons, refuse } from '../errors.js';
 import type { Request } from '../request/options.js';
 import { verdicts } from '../selection/index.js';
 import { isBoundFrom } from '../walk/mounts.js';
-import { join, trimSlashes } from '../walk/paths.js';
+import { directoryOf, join, temporaryName, trimSlashes } from '../walk/paths.js';
 import { realpath, run } from '../walk/steps.js';
 import { existing, type Root, selects, type Walk } from '../walk/walk.js';
 import { Answers } from './answers.js';
@@ -77,10 +77,7 @@ async function refuseEmptySelection(walk: Walk, request: Request): Promise<void>
   for (const root of walk.roots) {
     if (root.kind !== 'directory' || !(await run(existing(root.dest, true)))) continue;
     // A name that does not exist, so that every selected entry counts.
-    const dest = Buffer.concat([
-      trimSlashes(root.dest),
-      Buffer.from(`.fastcp-${process.hrtime.bigint()}`),
-    ]);
+    const dest = join(directoryOf(trimSlashes(root.dest)), temporaryName());
     const plan = { ...request, mirror: false, deleteExcluded: false, dryRun: true, entries: false };
     const alone = { ...walk, roots: [{ ...root, dest }] };
     const report = new Report([]);

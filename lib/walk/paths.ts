@@ -47,6 +47,12 @@ function filePath(url: URL, name: string): string {
   }
 }
 
+/** Returns `.fastcp-` and 16 random hex digits, the name that all temporary entries have. */
+export function temporaryName(): Buffer {
+  const random = Math.floor(Math.random() * 2 ** 53).toString(16);
+  return Buffer.from(`.fastcp-${random.padStart(16, '0')}`);
+}
+
 /** Returns text if that is the same, because Deno's mkdir() accepts no bytes. */
 export function textOrBytes(path: Buffer): string | Buffer {
   return isUtf8(path) ? path.toString() : path;

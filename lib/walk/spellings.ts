@@ -2,7 +2,7 @@
  * Finds out whether two spellings are one name. Some file systems ignore the case of names, or the form of Unicode in
  * which they are written.
  */
-import { baseName, directoryOf, isRoot, join } from './paths.js';
+import { baseName, directoryOf, isRoot, join, temporaryName } from './paths.js';
 import { list, mkdir, realpath, rmdir, type Steps, stat } from './steps.js';
 
 /**
@@ -74,8 +74,7 @@ export function* areOneName(
   parent: Buffer,
   [one, other]: readonly [Buffer, Buffer],
 ): Steps<boolean> {
-  const random = Math.random().toString(36).slice(2);
-  const room = join(parent, Buffer.from(`.fastcp-${random}`));
+  const room = join(parent, temporaryName());
   const made: Buffer[] = [];
   try {
     for (const path of [room, join(room, one)]) {

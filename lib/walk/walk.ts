@@ -58,7 +58,7 @@ export function* findRoots(request: Request): Steps<Walk> {
   const roots: Root[] = [];
   const errors: CopyError[] = [];
   const placed = new Map<string, Buffer>(); // SRC by its place in DEST
-  const spelled = new Map<string, Root>(); // by the spelling of its name
+  const spelled = new Map<string, Root[]>(); // by the spelling of their names
   yield* beginLooks(request);
   // The checks of fs.cp know already whether SRC is a directory.
   if (request.like === 'fastcp') yield* beginLooksForDirectory(request);
@@ -76,9 +76,8 @@ export function* findRoots(request: Request): Steps<Walk> {
       throw refuse('ERR_FS_CP_EINVAL', why, two, shown.dest(target));
     }
     const spelling = spellingOf(baseName(target));
-    const twin = spelled.get(spelling);
-    const isFree =
-      !twin || (yield* unlessRefused(refuseTwin(twin, src, target, request), request, errors));
+    const twins = spelled.get(spelling) ?? [];
+    const isFree = yield* unlessRefused(refuseTwin(twins, src, target, request), request, errors);
     if (!isFree) continue;
     // A symlink put in the place of its target would be all that is left.
     const leadsTo = found.isSymbolicLink() ? yield* reachable(src) : undefined;
@@ -105,7 +104,7 @@ export function* findRoots(request: Request): Steps<Walk> {
       ...(inside && { inside }),
     };
     placed.set(place, source);
-    spelled.set(spelling, root);
+    spelled.set(spelling, [...twins, root]);
     roots.push(root);
   }
   const [first] = errors;
@@ -249,18 +248,21 @@ function* realIfThere(path: Buffer): Steps<Buffer> {
 
 /** Refuses a source whose place in DEST is that of another one, because DEST ignores case or the form of Unicode. */
 function* refuseTwin(
-  twin: Root,
+  twins: readonly Root[],
   src: Buffer,
   target: Buffer,
   { shown, dryRun }: Request,
 ): Steps<true> {
-  const names = [baseName(twin.dest), baseName(target)] as const;
-  const isOne = dryRun
-    ? yield* leadToOne(twin.dest, target)
-    : yield* areOneName(yield* nearest(directoryOf(target)), names);
-  if (!isOne) return true;
-  const why = `'${showPath(names[0])}' and '${showPath(names[1])}' are the same name in the destination`;
-  throw refuse('ERR_FASTCP_NAME_COLLISION', why, shown.src(src), shown.dest(target));
+  for (const twin of twins) {
+    const names = [baseName(twin.dest), baseName(target)] as const;
+    const isOne = dryRun
+      ? yield* leadToOne(twin.dest, target)
+      : yield* areOneName(yield* nearest(directoryOf(target)), names);
+    if (!isOne) continue;
+    const why = `'${showPath(names[0])}' and '${showPath(names[1])}' are the same name in the destination`;
+    throw refuse('ERR_FASTCP_NAME_COLLISION', why, shown.src(src), shown.dest(target));
+  }
+  return true;
 }
 
 /** `subjects`: SRC, and its target if that is a file. Returns the names from SRC to DEST, if it lies inside. */

@@ -574,6 +574,16 @@ describe.each(['as-hfs', 'as-ext4'])('a volume that renames %s', (how) => {
     },
   );
 
+  test('several SRC, with one between those whose names are one', async (context) => {
+    const dest = join(volume(context), 'dest');
+    makeFiles(src, { 'one/readme': '1', 'two/readme.': '2', 'three/README': '3' });
+    const from = ['one/readme', 'two/readme.', 'three/README'].map((name) => join(src, name));
+    const failure = { code: COLLISION, path: from[2], dest: join(dest, 'README') };
+    const { errors } = await copyTree(from, `${dest}/`, { onError: 'continue' });
+    expect(errors).toMatchObject([failure]);
+    expect(look(dest)).toEqual({ readme: '1', 'readme.': '2' });
+  });
+
   test('a name that is not UTF-8 is refused by the volume, and the others are copied', async (context) => {
     const dest = join(volume(context), 'dest');
     makeFiles(src, { 'in/file': 'x' });
