@@ -1,5 +1,5 @@
 import { Command, InvalidArgumentError } from 'commander';
-import { latest } from './paths.js';
+import { latest, ownCorpus } from './paths.js';
 import { type Benchmark, planBenchmarks } from './plan.js';
 
 export interface Arguments {
@@ -46,7 +46,9 @@ export function parseArgs(argv: readonly string[]): Arguments {
   try {
     const benchmarks = planBenchmarks(given);
     if (benchmarks.length === 0) throw new RangeError('no benchmark has all of them; see --list');
-    const partial = Boolean(given.quick || benchmarks.some((benchmark) => benchmark.partial));
+    const partial = Boolean(
+      given.quick || ownCorpus || benchmarks.some((benchmark) => benchmark.partial),
+    );
     return { benchmarks, list, report, output: output ?? (partial ? undefined : latest) };
   } catch (error) {
     if (!(error instanceof RangeError)) throw error;

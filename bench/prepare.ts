@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { FileSystem } from './file-systems.js';
 import { mountObstacle } from './namespace.js';
-import { benchCache, root } from './paths.js';
+import { benchCache, corpus, ownCorpus, root } from './paths.js';
 import type { Benchmark } from './plan.js';
 import { showing, which } from './shell.js';
 import type { Tool } from './tools.js';
@@ -35,10 +35,13 @@ export function prepare(benchmarks: Benchmark[]): Obstacles {
     const obstacle = obstacleOf(fileSystem);
     if (obstacle) fileSystems.set(fileSystem.name, obstacle);
   }
-  const corpus = attempt(() => {
-    if (benchmarks.some(({ workload }) => workload.tree === 'corpus')) install('corpus');
+  const obstacle = attempt(() => {
+    if (!benchmarks.some(({ workload }) => workload.tree === 'corpus')) return;
+    if (!ownCorpus) install('corpus');
+    else if (!statSync(corpus, { throwIfNoEntry: false })?.isDirectory())
+      throw new Error(`FASTCP_CORPUS: ${corpus} is not a directory`);
   });
-  return { tools, fileSystems, ...(corpus !== undefined && { corpus }) };
+  return { tools, fileSystems, ...(obstacle !== undefined && { corpus: obstacle }) };
 }
 
 function obstacleTo({ from }: Tool, peers: string | undefined): string | undefined {
