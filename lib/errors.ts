@@ -155,6 +155,10 @@ const kindRefusals: Record<string, Refusal | undefined> = {
   ],
   'source in dest': ['ERR_FS_CP_EINVAL', 'this directory of the destination is the source itself'],
   'same file': ['ERR_FS_CP_EINVAL', 'the symlink leads to the entry that it would replace'],
+  'same directory': [
+    'ERR_FS_CP_EINVAL',
+    'by a mount or a symlink, this directory is the same one in source and destination',
+  ],
   verify: ['ERR_FASTCP_VERIFY', 'what was written differs from the source'],
   // Of fastcp/fs and fastcp/fs-extra, which say it in the words of others: lib/node-cp/errors.ts.
   'same entry': ['ERR_FS_CP_EINVAL', reasons.same],

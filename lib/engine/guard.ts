@@ -1,14 +1,14 @@
-/** Checks that need the selection: DEST within SRC, and a mirror of another repository. */
+/** Checks that need the selection: DEST within SRC, and what a mirror or an atomic replacement must not delete. */
 import { promises, type BigIntStats as Stats } from 'node:fs';
 import { reasons, refuse } from '../errors.js';
 import type { Request } from '../request/options.js';
 import { verdicts } from '../selection/index.js';
-import { isBoundFrom } from '../walk/mounts.js';
 import { directoryOf, join, temporaryName, trimSlashes } from '../walk/paths.js';
-import { realpath, run } from '../walk/steps.js';
-import { existing, type Root, selects, type Walk } from '../walk/walk.js';
+import { run } from '../walk/steps.js';
+import { deletes, existing, selects, type Walk } from '../walk/walk.js';
 import { Answers } from './answers.js';
 import { EventQueue } from './events.js';
+import { refuseMounted } from './mounted.js';
 import { Report } from './result.js';
 import { runEngine } from './run-engine.js';
 
@@ -16,8 +16,9 @@ import { runEngine } from './run-engine.js';
 const repositories = ['.git', '.hg', '.svn'];
 
 /**
- * Rejects with `ERR_FS_CP_EINVAL` if a root's DEST lies within its SRC and is not excluded. Rejects
- * with `ERR_FASTCP_DEST_PROTECTED` if a mirror or an atomic replacement would delete a repository and not copy one.
+ * Rejects with `ERR_FS_CP_EINVAL` if a root's DEST lies within its SRC and is not excluded. Rejects with
+ * `ERR_FASTCP_DEST_PROTECTED` if a mirror or an atomic replacement would delete a repository and not copy one, would delete what
+ * a mount in SRC shows, or selects nothing.
  */
 export async function refuseBySelection(
   walk: Walk,
@@ -32,15 +33,7 @@ export async function refuseBySelection(
       const why = `${reasons.inside}; exclude it to copy everything else`;
       throw refuse('ERR_FS_CP_EINVAL', why, src, dest);
     }
-    const deletes = (request.mirror || request.atomic) && !request.compares;
-    if (!deletes || root.kind !== 'directory') continue;
-    // Without atomic, an excluded mount in SRC does no harm.
-    const deep = Boolean(request.atomic) || !selects(request);
-    if ((await run(existing(root.dest, true))) && (await isBound(root, deep))) {
-      const why =
-        'by a bind mount the source is in the destination, or has a part of it, which would be deleted';
-      throw refuse('ERR_FASTCP_DEST_PROTECTED', why, src, dest);
-    }
+    if (!deletes(request) || root.kind !== 'directory') continue;
     for (const name of repositories.map((one) => Buffer.from(one))) {
       const there = await lookup(root.dest, name, request.dryRun);
       if (!there) continue;
@@ -61,11 +54,8 @@ export async function refuseBySelection(
       throw refuse('ERR_FASTCP_DEST_PROTECTED', why, src, dest);
     }
   }
+  if (deletes(request)) await refuseMounted(walk, answers, request);
   await refuseEmptySelection(walk, request);
-}
-
-async function isBound({ src, dest }: Root, deep: boolean): Promise<boolean> {
-  return isBoundFrom(await run(realpath(src)), await run(realpath(dest)), deep);
 }
 
 /**

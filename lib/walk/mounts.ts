@@ -1,7 +1,7 @@
 /** Lists mounts if the system reports them: in /proc on Linux, by a command on macOS. */
 import { promises } from 'node:fs';
 import { needsProc } from '../errors.js';
-import { isRoot, join } from './paths.js';
+import { join } from './paths.js';
 import { rename } from './walk.js';
 
 const MOUNTS = '/proc/self/mountinfo';
@@ -11,9 +11,12 @@ export interface Mount {
   path: Buffer;
   fileSystem: string;
   readOnly: boolean;
-  /** The directory of the file system that is mounted, and the device. Only on Linux. */
+  /** The directory of the file system that is mounted, the device, and the numbers of this mount and the one that it is in.
+   * Only on Linux. */
   root?: Buffer;
   device?: string;
+  id?: string;
+  parent?: string;
 }
 
 /** Returns the mounts in the order in which they were mounted. Rejects if Linux does not tell them. */
@@ -35,7 +38,7 @@ export async function mounts(): Promise<Mount[]> {
 /** `36 35 98:0 /mnt1 /mnt2 rw,noatime master:1 - ext3 /dev/root rw,errors=continue` */
 function parse(line: string): Mount {
   const [of = '', how = ''] = line.split(' - ');
-  const [, , device = '', root = '', path = '', options = ''] = of.split(' ');
+  const [id = '', parent = '', device = '', root = '', path = '', options = ''] = of.split(' ');
   const [fileSystem = '', , superOptions = ''] = how.split(' ');
   const bytes = (text: string): Buffer => {
     const unescaped = text.replace(/\\([0-7]{3})/g, (_, octal: string) =>
@@ -44,7 +47,7 @@ function parse(line: string): Mount {
     return Buffer.from(unescaped, 'latin1');
   };
   const readOnly = [options, superOptions].some((list) => list.split(',').includes('ro'));
-  return { path: bytes(path), fileSystem, readOnly, root: bytes(root), device };
+  return { path: bytes(path), fileSystem, readOnly, root: bytes(root), device, id, parent };
 }
 
 /** `/dev/disk3s5 on /System/Volumes/Data (apfs, local, journaled, nobrowse)` */
@@ -71,39 +74,82 @@ export async function mountOf(directory: Buffer): Promise<Mount | undefined> {
   return mountAmong(all, directory);
 }
 
-function mountAmong(all: readonly Mount[], directory: Buffer): Mount | undefined {
-  // The last one mounted there, or above, hides the others.
-  const above = all.filter((mount) => isWithin(directory, mount.path));
-  const deepest = Math.max(...above.map(({ path: { length } }) => length));
-  return above.findLast((mount) => mount.path.length === deepest);
+/** Goes from mount to mount, as the system does with a path. So it never meets one that another mount hides. */
+function mountAmong(all: readonly Mount[], path: Buffer): Mount | undefined {
+  const above = all.filter((mount) => isWithin(path, mount.path));
+  const listed = new Set(all.map(({ id }) => id));
+  let found: Mount | undefined;
+  for (;;) {
+    const isNext = ({ parent }: Mount): boolean =>
+      found ? parent === found.id : !listed.has(parent);
+    const next = above.filter((mount) => mount !== found && isNext(mount));
+    if (next.length === 0) return found;
+    const highest = Math.min(...next.map((mount) => mount.path.length));
+    found = next.findLast((mount) => mount.path.length === highest);
+  }
+}
+
+/** A directory or file that is in SRC and in DEST, by the names that lead there. No names: SRC, or DEST, itself. */
+export interface Shared {
+  inSrc: Buffer[];
+  inDest: Buffer[];
 }
 
 /**
- * Returns whether SRC is bound from DEST or a directory of DEST, or with `deep` also whether a mount in SRC is. Both paths
- * are given without symlinks. Only on Linux; elsewhere false.
+ * Returns what is in SRC and in DEST because of bind mounts. Both paths are given without symlinks. Only Linux tells enough.
  */
-export async function isBoundFrom(src: Buffer, dest: Buffer, deep: boolean): Promise<boolean> {
-  if (process.platform !== 'linux') return false;
-  const all = await mounts().catch(() => []);
-  const target = onDevice(all, dest);
-  // DEST may be, or be in, a mount in SRC that is excluded.
-  const isOther = (path: Buffer): boolean => isWithin(path, src) && !isWithin(dest, path);
-  const mounted = deep ? all.map(({ path }) => path).filter(isOther) : [];
-  return [src, ...mounted].some((path) => {
-    const place = onDevice(all, path);
-    return !!target && place?.device === target.device && isWithin(place.path, target.path);
-  });
+export function sharedByMounts(all: readonly Mount[], src: Buffer, dest: Buffer): Shared[] {
+  const [inSrc, inDest] = [placesIn(all, src), placesIn(all, dest)];
+  const shared: Shared[] = [];
+  for (const one of inSrc) {
+    for (const other of inDest) {
+      if (one.device !== other.device) continue;
+      const [high, low] = isWithin(one.path, other.path) ? [other, one] : [one, other];
+      if (!isWithin(low.path, high.path)) continue;
+      // Where the higher one of them shows the lower one.
+      const at = namesBelow(high.path, low.path).reduce(join, high.at);
+      const isSeen = [low.at, at].every((path, index) => {
+        return mountAmong(all, path) === [low, high][index]?.mount;
+      });
+      if (!isSeen) continue;
+      const [srcPath, destPath] = high === one ? [at, low.at] : [low.at, at];
+      shared.push({ inSrc: namesBelow(src, srcPath), inDest: namesBelow(dest, destPath) });
+    }
+  }
+  return shared;
 }
 
-/** Returns the path of a directory from the root of its file system, whatever part of that is mounted. */
-function onDevice(
-  all: readonly Mount[],
-  real: Buffer,
-): { device: string; path: Buffer } | undefined {
-  const { root, device, path = root } = mountAmong(all, real) ?? {};
-  if (!root || !path || device === undefined) return undefined;
-  const below = real.subarray(isRoot(path) ? path.length : path.length + 1);
-  return { device, path: below.length > 0 ? join(root, below) : root };
+/** A path on a file system, whatever part of that is mounted, and where a mount shows it. */
+interface Place {
+  device: string;
+  path: Buffer;
+  at: Buffer;
+  mount: Mount;
+}
+
+/** Returns the places of a directory and of all mounts in it. */
+function placesIn(all: readonly Mount[], directory: Buffer): Place[] {
+  const own = mountAmong(all, directory);
+  const below = all.filter(({ path }) => isWithin(path, directory) && !path.equals(directory));
+  return [
+    ...(own ? placeOf(own, directory) : []),
+    ...below.flatMap((mount) => placeOf(mount, mount.path)),
+  ];
+}
+
+function placeOf(mount: Mount, at: Buffer): Place[] {
+  const { device, root } = mount;
+  if (device === undefined || !root) return [];
+  return [{ device, path: namesBelow(mount.path, at).reduce(join, root), at, mount }];
+}
+
+/** Returns the names that lead from a directory to a path below it. */
+export function namesBelow(directory: Buffer, path: Buffer): Buffer[] {
+  const below = path.subarray(directory.length).toString('latin1');
+  return below
+    .split('/')
+    .filter(Boolean)
+    .map((name) => Buffer.from(name, 'latin1'));
 }
 
 function deviceOf(path: Buffer): Promise<number | undefined> {

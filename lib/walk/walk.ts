@@ -89,9 +89,6 @@ export function* findRoots(request: Request): Steps<Walk> {
     );
     if (!checked) continue;
     const { inside } = checked;
-    if ((request.mirror || request.atomic) && !request.compares) {
-      yield* refuseToEmpty(src, target, shown.src(src), shown.dest(target));
-    }
     const kind = kindOf(found);
     const root: Root = {
       src,
@@ -109,6 +106,9 @@ export function* findRoots(request: Request): Steps<Walk> {
   }
   const [first] = errors;
   if (first && roots.length === 0) throw first;
+  if (deletes(request)) {
+    for (const root of roots) yield* refuseToEmpty(root, roots, shown);
+  }
   return { roots, into, shown, errors };
 }
 
@@ -361,21 +361,22 @@ function* refuseOtherKind(
   throw errorOf(problem, shown.src(sources[0] ?? target), dest, hint);
 }
 
-/** Refuses to empty directories that nobody wants to replace with a copy. */
-function* refuseToEmpty(
-  src: Buffer,
-  target: Buffer,
-  srcPath: string,
-  destPath: string,
-): Steps<void> {
+/** Returns whether entries that DEST alone has are deleted. */
+export function deletes({ mirror, atomic, compares }: Request): boolean {
+  return (mirror || Boolean(atomic)) && !compares;
+}
+
+/** Refuses to empty directories that nobody wants to replace with a copy, and those that have any of the sources. */
+function* refuseToEmpty(root: Root, all: readonly Root[], shown: Shown): Steps<void> {
+  const target = root.dest;
   const there = yield* existing(target, true);
   if (!there?.isDirectory()) return;
-  const refuseAs = (what: string): never => {
+  const refuseAs = (what: string, src = root.src): never => {
     throw refuse(
       'ERR_FASTCP_DEST_PROTECTED',
       `this would delete everything else in ${what}`,
-      srcPath,
-      destPath,
+      shown.src(src),
+      shown.dest(target),
     );
   };
   const real = yield* realpath(target);
@@ -383,12 +384,18 @@ function* refuseToEmpty(
   if (isRoot(real)) refuseAs('the root directory');
   if (/^([A-Z]:)?\/(root|(home|Users)(\/[^/]+)?)$/.test(real.toString()))
     refuseAs('a home directory');
-  for (const [inside, what] of [
-    [Buffer.from(homedir()), 'your home directory'],
-    [src, 'a directory that the source is in'],
-  ] as const) {
-    if ((yield* existing(inside, true)) && (yield* isAtOrBelow(inside, place))) refuseAs(what);
+  const home = Buffer.from(homedir());
+  if ((yield* existing(home, true)) && (yield* isAtOrBelow(home, place)))
+    refuseAs('your home directory');
+  for (const other of all) {
+    if (yield* isAtOrBelow(directoryToKeep(other), place))
+      refuseAs('a directory that the source is in', other.src);
   }
+}
+
+/** Returns the directory that must stay, so that a source stays. */
+export function directoryToKeep({ src, kind, followSrc }: Root): Buffer {
+  return kind === 'directory' || followSrc ? src : directoryOf(src);
 }
 
 /** Looks at a symlink's target. Returns undefined if there is none, or access is denied. */

@@ -84,14 +84,24 @@ const tick = (): Promise<void> => sleep(20);
 const mirror = (from: string, options: CopyOptions = {}): Promise<CopyResult> =>
   copyTree(from, dest, { mirror: true, ...options });
 
-/** Whether a run reads a file of DEST, by its system calls. */
-async function readsContents(context: Parameters<typeof needTool>[0]): Promise<boolean> {
+/** The files of DEST that a mirror reads, by its system calls, and how many files DEST has. */
+async function readFiles(
+  context: Parameters<typeof needTool>[0],
+  options: CopyOptions = {},
+): Promise<[string[], number]> {
   needTool(context, 'strace');
   needRoot(context);
   const log = join(room, 'strace');
   const words = ['strace', '-f', '-qq', '-y', '-o', log, '-e', 'trace=pread64'];
-  await copyInChild({ src, dest, options: { mirror: true } }, words);
-  return readFileSync(log, 'utf8').includes(`<${dest}/`);
+  await copyInChild({ src, dest, options: { mirror: true, ...options } }, words);
+  const read = readFileSync(log, 'utf8').matchAll(new RegExp(`<${dest}/([^>]*)>`, 'g'));
+  const files = Object.values(contents(dest)).filter((content) => content !== '/');
+  return [[...new Set(Array.from(read, ([, path = '']) => path))].sort(), files.length];
+}
+
+/** Whether a run reads a file of DEST. */
+async function readsContents(context: Parameters<typeof needTool>[0]): Promise<boolean> {
+  return (await readFiles(context))[0].length > 0;
 }
 
 const swap = (one: string, other: string): void => {
@@ -394,22 +404,76 @@ test('a directory that oneFileSystem skipped is no proof', async (context) => {
   });
 });
 
-test.for(['src', 'dest'])('a file mounted over a file of %s is no proof', async (side, context) => {
-  needRoot(context);
-  make(src, { 'a/file': '1' });
-  await mirror(src);
-  const over = join(room, 'over');
-  await whileMounted(['-t', 'tmpfs', 'tmpfs'], mkdirAt(over), async () => {
-    make(over, { file: side === 'src' ? '2' : '1' });
-    if (side === 'dest') write(join(dest, 'a/file'), '2');
-    await tick();
-    const covered = join(side === 'src' ? src : dest, 'a/file');
-    await whileMounted(['--bind', join(over, 'file')], covered, async () => {
-      await mirror(src);
+describe('a file mounted over another one is no proof', () => {
+  /** Mounts a file with other content over one while the copy runs. */
+  const whileCovered = async (path: string, letter: string, use: () => Promise<unknown>) => {
+    const over = join(room, 'over');
+    await whileMounted(['-t', 'tmpfs', 'tmpfs'], mkdirAt(over), async () => {
+      make(over, { file: letter });
+      linkSync(join(over, 'file'), join(over, 'link'));
+      await tick();
+      await whileMounted(['--bind', join(over, 'file')], path, async () => {
+        await use();
+      });
+    });
+  };
+
+  test.for(['of SRC', 'of DEST', 'of SRC, and DEST is new'])('%s', async (which, context) => {
+    needRoot(context);
+    make(src, { 'a/file': '1' });
+    if (which !== 'of SRC, and DEST is new') await mirror(src);
+    if (which === 'of DEST') write(join(dest, 'a/file'), '2');
+    const covered = join(which === 'of DEST' ? dest : src, 'a/file');
+    await whileCovered(covered, which === 'of DEST' ? '1' : '2', () => mirror(src));
+    await mirror(src);
+    expect(contents(dest)['a/file']).toBe('11111111');
+  });
+
+  test('of SRC, under the second name of a hard link', async (context) => {
+    needRoot(context);
+    make(src, { 'a/file': '1', 'b/file': '1' });
+    const [a, b] = [join(src, 'a/file'), join(src, 'b/file')];
+    await whileCovered(a, '2', async () => {
+      await whileMounted(['--bind', join(room, 'over/link')], b, async () => {
+        await mirror(src, { preserve: true });
+        expect(contents(dest)['b/file']).toBe('22222222');
+      });
+    });
+    for (const directory of ['a', 'b']) {
+      const alone = join(dest, directory);
+      await copyTree(join(src, directory), alone, { mirror: true, preserve: true });
+      expect(contents(alone)).toEqual({ file: '11111111' });
+    }
+  });
+
+  test('but a symlink to another file system is, if it is followed', async (context) => {
+    make(src, { 'a/file': '1', 'a/other': '1' });
+    const over = mkdirAt(join(room, 'over'));
+    await whileMounted(['-t', 'tmpfs', 'tmpfs'], over, async () => {
+      make(over, { file: '2' });
+      symlinkSync(join(over, 'file'), join(src, 'a/link'));
+      await tick();
+      await mirror(src, { dereference: true });
+      const [read, all] = await readFiles(context, { dereference: true });
+      expect([read, all]).toEqual([['a/link'], 3]);
     });
   });
-  await mirror(src);
-  expect(contents(dest)['a/file']).toBe('11111111');
+
+  test('but a file in a layer of an overlay is, on whatever device', async (context) => {
+    needRoot(context);
+    const lower = mkdirAt(join(room, 'lower'));
+    await whileMounted(['-t', 'tmpfs', 'tmpfs'], lower, async () => {
+      make(lower, { 'a/file': '1' });
+      const layers = ['upper', 'scratch'].map((name) => mkdirAt(join(room, name)));
+      const options = `xino=off,lowerdir=${lower},upperdir=${layers[0]},workdir=${layers[1]}`;
+      await whileMounted(['-t', 'overlay', '-o', options, 'x'], mkdirAt(src), async () => {
+        write(join(src, 'a/new'), '2');
+        await tick();
+        await mirror(src);
+        expect(await readFiles(context)).toEqual([[], 2]);
+      });
+    });
+  });
 });
 
 describe('names that were exchanged in one call', () => {

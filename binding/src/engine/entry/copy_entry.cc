@@ -11,6 +11,7 @@
 #include "engine/entry/copy_other.h"
 #include "engine/entry/foreign_rules.h"
 #include "engine/entry/hard_link.h"
+#include "engine/entry/mark.h"
 #include "engine/entry/metadata.h"
 #include "engine/entry/place.h"
 #include "engine/entry/unchanged.h"
@@ -244,8 +245,7 @@ bool complete(Worker& worker, OpenFile& file, CopiedContent& content) {
     return stop_at(EIO, "read");
   }
 
-  // Not the file of this directory: another one is mounted over it.
-  if (file.stat.dev != file.directory->src_stat.dev) file.directory->distrust();
+  if (is_covered(*file.directory, End::src, file.names, file.stat.dev)) file.directory->distrust();
   if (worker.engine.options.content.verify && !verify_file(worker, file)) return false;
   if (!settle_file(worker.engine, file)) return false;
   if (changed_meanwhile(worker, file)) return false;

@@ -6,6 +6,7 @@
 
 #include "engine/entry/conflict.h"
 #include "engine/entry/entry_task.h"
+#include "engine/entry/mark.h"
 #include "engine/entry/place.h"
 
 namespace fastcp {
@@ -90,8 +91,10 @@ bool claim_or_link(Worker& worker, const DirectoryUse& use, Names names, const S
     default: break;
   }
   // The first name's content may have been taken for equal.
-  if (options.incremental.quick_check) use->distrust();
+  if (options.incremental.quick_check || is_covered(*use, End::src, names, src.dev))
+    use->distrust();
   if (is_linked(*use, names, copy)) {
+    if (is_covered(*use, End::dst, names, copy.dev)) use->distrust();
     // The name may lead there only because DEST takes two names of SRC for one.
     if (is_collision(worker, *use, names.dst)) {
       worker.engine.hard_links.met(src);

@@ -177,12 +177,17 @@ bool is_proven(const Directory& directory, const Stat& src, const Stat& dst) {
   const Mark& mark = *directory.sync->mark;
   const Ctimes known = ctimes_of(directory);
   if (known == Ctimes::foreign) return false;
-  // The ctime of a mounted file of another file system says nothing about this directory.
-  if (src.dev != directory.src_stat.dev || dst.dev != directory.dst_stat.dev) return false;
   const Time read{src.ctime.seconds + (is_coarse(src.ctime) ? kCoarse : 0), src.ctime.nanoseconds};
   if (read >= mark.began) return false;
   return is_coarse(dst.ctime) ? dst.ctime.seconds + kCoarse < mark.finished.seconds
                               : dst.ctime <= mark.finished;
+}
+
+bool is_covered(const Directory& directory, End end, Names names, uint64_t dev) {
+  const bool in_src = end == End::src;
+  const Stat& parent = in_src ? directory.src_stat : directory.dst_stat;
+  return dev != parent.dev && platform::is_covered(in_src ? directory.src() : directory.dst(),
+                                                   in_src ? names.src : names.dst);
 }
 
 bool has_proven_attributes(const Engine& engine, const Directory& directory) {

@@ -53,6 +53,15 @@ void remove_mark(const Directory& directory);
  */
 bool is_proven(const Directory& directory, const platform::Stat& src, const platform::Stat& dst);
 
+/** Which end of a pair of entries. */
+enum class End : uint8_t { src, dst };
+
+/**
+ * Returns whether a file of another file system is mounted over a name. Nobody compares the file below it. `dev`: what a look
+ * at the name found.
+ */
+bool is_covered(const Directory& directory, End end, Names names, uint64_t dev);
+
 /** Returns whether the mark also proves attributes, as far as this process can see them. */
 bool has_proven_attributes(const Engine& engine, const Directory& directory);
 

@@ -26,6 +26,7 @@ struct Pair {
   Names names;
   Stat src{}, dst{};
   bool by_symlink = false;     // SRC has a symlink there, which is followed
+  bool is_covered = false;     // a file is mounted over one of the two
   mutable bool stays = false;  // DEST's entry is already the copy
 
   [[nodiscard]] const Options& options() const { return worker.engine.options; }
@@ -55,10 +56,10 @@ struct Pair {
 
 /**
  * Returns whether the mark proves that the content has not changed. The target of a symlink may
- * have been exchanged.
+ * have been exchanged, and a file mounted or unmounted.
  */
 bool has_proof(const Pair& pair) {
-  return !pair.options().incremental.checksum && !pair.by_symlink &&
+  return !pair.options().incremental.checksum && !pair.by_symlink && !pair.is_covered &&
          pair.src.mtime == pair.dst.mtime && is_proven(pair.directory(), pair.src, pair.dst);
 }
 
@@ -205,10 +206,7 @@ bool is_current_symlink(const Pair& pair) {
 }
 
 bool is_current(const Pair& pair, const EntryTask& again) {
-  // A file is mounted over one of the two. Nobody has compared the file below it.
-  const Directory& directory = pair.directory();
-  if (pair.src.dev != directory.src_stat.dev || pair.dst.dev != directory.dst_stat.dev)
-    directory.distrust();
+  if (pair.is_covered) pair.directory().distrust();
   if (pair.dst.kind != pair.src.kind) return false;
   switch (pair.src.kind) {
     case Kind::file: return is_current_file(pair, again);
@@ -259,6 +257,8 @@ bool needs_no_copy(Worker& worker, const DirectoryUse& use, Names names, Kind ki
                       itself.kind == Kind::symlink;
   }
   if (pair.src.kind != kind) return pair.fail(EBUSY, kRefused);  // the listing had another kind
+  pair.is_covered = is_covered(directory, End::src, names, pair.src.dev) ||
+                    is_covered(directory, End::dst, names, pair.dst.dev);
 
   const Options& options = worker.engine.options;
   // Not when a comparison of contents is resumed.

@@ -371,7 +371,7 @@ ListingTask open_directory(Worker& worker, DirectoryTask task, Follow follow_src
   // By a bind mount, or a symlink that is dereferenced.
   if (!target.made && target.handle.is_open() && !options.compares &&
       is_same_entry(src_stat, target.stat)) {
-    worker.fail(parent, names, EINVAL, kSameFile);
+    worker.fail(parent, names, EINVAL, kSameDirectory);
     return {};
   }
   if (target.made) worker.count(Count::directories);

@@ -333,8 +333,9 @@ void correct_respelled(const Directory& directory, const SourceNames& in_src,
 }  // namespace
 
 bool is_mirrored(const Engine& engine, const Directory& directory) {
-  const bool is_out_of_reach =
-      engine.options.traversal.one_file_system && directory.is_beyond_mount;
+  // A comparison also lists these, but nothing is deleted.
+  const bool is_out_of_reach = engine.options.traversal.one_file_system &&
+                               !engine.options.compares && directory.is_beyond_mount;
   return engine.options.incremental.mirror && directory.has_dst() && !directory.fresh &&
          !is_out_of_reach;
 }

@@ -86,6 +86,19 @@ bool is_mount_point(const Handle& parent, const Handle& directory) {
          check([&] { return fstat(fd(directory), &found); }) == 0 && above.st_dev != found.st_dev;
 }
 
+bool is_covered(const Handle& directory, const char* name) {
+#ifdef STATX_ATTR_MOUNT_ROOT
+  struct statx known;
+  const auto look = [&] {
+    return statx(fd(directory), name, AT_SYMLINK_NOFOLLOW, STATX_INO, &known);
+  };
+  if (check(look) == 0 && (known.stx_attributes_mask & STATX_ATTR_MOUNT_ROOT) != 0)
+    return (known.stx_attributes & STATX_ATTR_MOUNT_ROOT) != 0;
+#endif
+  // Before Linux 5.8 overlayfs looks the same, and so does a symlink that is followed.
+  return true;
+}
+
 bool is_read_only(const Handle& directory) {
   struct statfs found;
   return check([&] { return fstatfs(fd(directory), &found); }) == 0 &&

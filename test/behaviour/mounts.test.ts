@@ -1,0 +1,206 @@
+// A mirror deletes nothing that SRC shows, wherever mounts bring directories of SRC and DEST together. The oracle is what SRC
+// showed before. FASTCP_MOUNTS asks for more cases, FASTCP_SEED for the same again.
+import { execFileSync } from 'node:child_process';
+import { existsSync, lstatSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { beforeEach, describe, expect, test } from 'vitest';
+import { type CopyOptions, compareTrees, copyTree } from '../../lib/index.js';
+import { Random } from '../selection/support/random.js';
+import { whileMounted } from '../support/filesystems.js';
+import { makeFiles } from '../support/trees.js';
+import { needRoot, workDirectory } from '../support/work.js';
+
+const work = workDirectory('mounts');
+let number = 0;
+let at: string;
+beforeEach(() => {
+  at = join(work, `${number++}`);
+});
+
+const PROTECTED = 'ERR_FASTCP_DEST_PROTECTED';
+
+/** All files below a directory with their contents, as far as a limit of depth. */
+function filesIn(directory: string, excluded: readonly string[], depth = 0): string[] {
+  if (!existsSync(directory) || depth > 6) return [];
+  if (!lstatSync(directory).isDirectory()) return [`=${readFileSync(directory, 'utf8')}`];
+  return readdirSync(directory).flatMap((name) => {
+    if (excluded.includes(name)) return [];
+    return filesIn(join(directory, name), excluded, depth + 1).map((file) => `${name}/${file}`);
+  });
+}
+
+/** The system may have brought a mount to other directories of the same tree, and takes these away with it. */
+function unmountAll(directory: string): void {
+  const list = `grep -o ' ${directory}[^ ]*' /proc/self/mountinfo`;
+  execFileSync('sh', ['-c', `while at=$(${list} | tail -n 1); [ "$at" ]; do umount -l $at; done`]);
+}
+
+describe('what SRC shows of DEST, or DEST of SRC', () => {
+  // The second is mounted on the third.
+  const rows: [string, string, string, CopyOptions, boolean][] = [
+    ['DEST has what SRC has not', 'dest/b', 'src/m', {}, false],
+    ['a selection that leaves it', 'dest/b', 'src/m', { exclude: '*.log' }, false],
+    ['SRC has it at another place', 'dest/c', 'src/m', {}, false],
+    ['excluded in SRC only', 'dest/b', 'src/m', { exclude: '/m' }, false],
+    ['excluded in DEST', 'dest/b', 'src/m', { exclude: '/b' }, true],
+    ['excluded, but deleted', 'dest/b', 'src/m', { exclude: '/b', deleteExcluded: true }, false],
+    ['DEST itself', 'dest', 'src/m', {}, false],
+    ['DEST itself, excluded', 'dest', 'src/m', { exclude: 'm' }, true],
+    ['a directory above DEST, excluded', '.', 'src/m', { exclude: 'm' }, true],
+    ['a file', 'dest/b/file', 'src/c/file', {}, false],
+    ['DEST is in SRC', 'src/c', 'dest', {}, false],
+    ['DEST is in SRC, excluded', 'src/c', 'dest', { exclude: '/c' }, true],
+    ['DEST has a part of SRC', 'src/m', 'dest/c', {}, false],
+    ['DEST has a part of SRC, excluded', 'src/m', 'dest/c', { exclude: '/c' }, true],
+    ['DEST has a part of SRC where SRC has nothing', 'src/c', 'dest/b', {}, false],
+    ['SRC is in DEST', 'src', 'dest/c', { exclude: '/c' }, false],
+    ['another directory of the same name', 'other', 'src/m', {}, true],
+  ];
+  test.for(rows)('%s: %s on %s, %j', async ([, from, on, options, works], context) => {
+    needRoot(context);
+    makeFiles(at, {
+      'src/c/file': '1',
+      'src/m/file': '2',
+      'dest/b/file': '3',
+      'dest/c/more': '4',
+      'other/b/file': '5',
+    });
+    await whileMounted(['--bind', join(at, from)], join(at, on), async () => {
+      const excluded = [options.exclude ?? []].flat().map((name) => name.replace('/', ''));
+      const before = filesIn(join(at, 'src'), excluded);
+      const copy = copyTree(join(at, 'src'), join(at, 'dest'), { mirror: true, ...options });
+      if (works) await copy;
+      else
+        await expect(copy).rejects.toMatchObject({
+          code: PROTECTED,
+          message: expect.stringMatching(/mount/),
+        });
+      expect(filesIn(join(at, 'src'), excluded)).toEqual(before);
+    });
+  });
+
+  test('at the same place in both: an error for that directory only', async (context) => {
+    needRoot(context);
+    makeFiles(at, { 'src/data/x': '', 'src/file': '1', 'dest/data/precious': '2' });
+    await whileMounted(['--bind', join(at, 'dest/data')], join(at, 'src/data'), async () => {
+      const options = { mirror: true, onError: 'continue' } as const;
+      const { errors } = await copyTree(join(at, 'src'), join(at, 'dest'), options);
+      const message = expect.stringContaining(
+        'by a mount or a symlink, this directory is the same',
+      );
+      expect(errors).toMatchObject([{ code: 'ERR_FS_CP_EINVAL', message }]);
+      expect(filesIn(join(at, 'dest'), [])).toEqual(['data/precious/=2', 'file/=1']);
+    });
+  });
+
+  test('a mount that another one hides is none', async (context) => {
+    needRoot(context);
+    makeFiles(at, { 'src/m/b/file': '1', 'over/b/file': '2', 'dest/b/file': '3' });
+    const [m, b] = [join(at, 'src/m'), join(at, 'src/m/b')];
+    const mirror = () => copyTree(join(at, 'src'), join(at, 'dest'), { mirror: true });
+    await whileMounted(['--bind', join(at, 'dest/b')], b, async () => {
+      await expect(mirror()).rejects.toMatchObject({ code: PROTECTED });
+      await whileMounted(['--bind', join(at, 'over')], m, async () => {
+        await mirror();
+        expect(filesIn(join(at, 'dest'), [])).toEqual(['m/b/file/=2']);
+      });
+    });
+  });
+});
+
+describe('several SRC', () => {
+  test.each<[string[], string]>([
+    [['a', 'dest/a/file'], 'dest/a/file'],
+    [['dest/a/sub', 'a'], 'dest/a/sub'],
+    [['a', 'dest/a/sub/'], 'dest/a/sub/'],
+  ])('one is in the DEST of another: %j', async (names, refused) => {
+    makeFiles(at, { 'a/own': '1', 'dest/a/file': '2', 'dest/a/sub/file': '3' });
+    const before = filesIn(at, []);
+    const sources = names.map((name) => `${at}/${name}`);
+    const copy = copyTree(sources, `${at}/dest/`, { mirror: true, onError: 'continue' });
+    const path = expect.stringContaining(refused.replace(/\/$/, ''));
+    await expect(copy).rejects.toMatchObject({ code: PROTECTED, path });
+    expect(filesIn(at, [])).toEqual(before);
+  });
+
+  test('one has a mount from the DEST of another', async (context) => {
+    needRoot(context);
+    makeFiles(at, { 'a/own': '1', 'b/m/x': '', 'dest/a/sub/file': '2' });
+    await whileMounted(['--bind', join(at, 'dest/a/sub')], join(at, 'b/m'), async () => {
+      const sources = [join(at, 'a'), join(at, 'b')];
+      const copy = copyTree(sources, `${at}/dest/`, { mirror: true });
+      await expect(copy).rejects.toMatchObject({ code: PROTECTED, path: join(at, 'b') });
+    });
+    expect(filesIn(join(at, 'dest'), [])).toEqual(['a/sub/file/=2']);
+  });
+});
+
+test('a comparison with oneFileSystem finds what a file system mounted in the second tree has', async (context) => {
+  needRoot(context);
+  makeFiles(at, { 'a/sub/file': '1', 'b/sub/x': '' });
+  await whileMounted(['-t', 'tmpfs', 'tmpfs'], join(at, 'b/sub'), async () => {
+    makeFiles(at, { 'b/sub/file': '1', 'b/sub/extra': '2' });
+    const { differences } = await compareTrees(join(at, 'a'), join(at, 'b'), {
+      oneFileSystem: true,
+    });
+    const only = differences.filter(({ type }) => type === 'onlyInB');
+    expect(only).toMatchObject([{ b: join(at, 'b/sub/extra') }]);
+  });
+});
+
+const cases = Number(process.env.FASTCP_MOUNTS ?? 60);
+const seed = Number(process.env.FASTCP_SEED ?? Date.now() % 1_000_000);
+console.info(`mounts: ${cases} cases, FASTCP_SEED=${seed}`);
+
+test('random mounts', async (context) => {
+  needRoot(context);
+  const outcomes = new Set<string>();
+  for (let index = 0; index < cases; index++) {
+    const random = new Random(seed + index);
+    const place = join(at, `${index}`);
+    const names = ['a', 'b', 'c'];
+    const directories = ['src', 'dest', 'out'].flatMap((root) => [
+      root,
+      ...names.flatMap((one) => [`${root}/${one}`, ...names.map((two) => `${root}/${one}/${two}`)]),
+    ]);
+    for (const directory of directories) {
+      if (directory === 'src' || directory === 'dest' || random.chance(60))
+        makeFiles(place, { [`${directory}/f${random.below(3)}`]: `${random.below(1e6)}` });
+    }
+    const there = directories.filter((directory) => existsSync(join(place, directory)));
+    const mounted: string[] = [];
+    try {
+      for (let count = 1 + random.below(2); count > 0; count--) {
+        const [from, on] = [random.pick(there), random.pick(there)];
+        if (!existsSync(join(place, from)) || !existsSync(join(place, on))) continue;
+        mkdirSync(join(place, on), { recursive: true });
+        execFileSync('mount', ['--bind', join(place, from), join(place, on)]);
+        mounted.push(`${from} on ${on}`);
+      }
+      const excluded = random.chance(50) ? [random.pick(names)] : [];
+      const options: CopyOptions = {
+        mirror: true,
+        onError: 'continue',
+        exclude: excluded,
+        ...(random.chance(20) && { oneFileSystem: true }),
+      };
+      const before = filesIn(join(place, 'src'), excluded);
+      const outcome = await copyTree(join(place, 'src'), join(place, 'dest'), options).then(
+        ({ errorCount }) => (errorCount > 0 ? 'errors' : 'copied'),
+        ({ code }) => String(code),
+      );
+      outcomes.add(outcome);
+      // A copy may add to a directory of SRC that DEST also shows, but takes nothing away.
+      const after = new Set(filesIn(join(place, 'src'), excluded));
+      const lost = before.filter((file) => !after.has(file));
+      expect(
+        lost,
+        `FASTCP_SEED=${seed + index} FASTCP_MOUNTS=1: ${mounted}, ${JSON.stringify(options)}: ${outcome}`,
+      ).toEqual([]);
+    } finally {
+      unmountAll(place);
+    }
+  }
+  if (cases >= 60)
+    expect([...outcomes].sort()).toEqual(expect.arrayContaining(['copied', PROTECTED]));
+});
