@@ -66,8 +66,8 @@ export interface CopyOptions {
   quickCheck?: boolean | undefined;
   /**
    * Make DEST like SRC: `sync`, and delete entries of DEST that SRC does not have. Excluded entries of DEST stay. Rejects with
-   * `ERR_FASTCP_DEST_PROTECTED` if DEST is the root directory, a home directory, a directory above SRC, or has a repository of
-   * its own. Default `false`.
+   * `ERR_FASTCP_DEST_PROTECTED` if DEST is the root directory, a home directory, a directory above SRC, has a repository of its
+   * own, or has by a bind mount a directory that is also in SRC, at another place. Default `false`.
    */
   mirror?: boolean | undefined;
   /** With `mirror`: also delete excluded entries from DEST. Default `false`. */
@@ -121,8 +121,8 @@ export interface CopyOptions {
   snapshot?: 'never' | 'auto' | 'always' | undefined;
   /**
    * Stay on the file system of SRC: directories where another file system is mounted become empty directories. A bind
-   * mount of the same file system is entered, as by `cp -x`. A mirror deletes nothing from file systems that are mounted in
-   * DEST. Default `false`.
+   * mount of the same file system is entered, as by `cp -x`. A mirror deletes nothing from other file systems in DEST. A
+   * subvolume of btrfs counts as a file system of its own. Default `false`.
    */
   oneFileSystem?: boolean | undefined;
   /** Create missing parents of DEST. Default `true`, as in `fs.cp`. */
@@ -316,8 +316,8 @@ export interface CopyResult extends CopyCounters {
  * - `ERR_FS_CP_UNKNOWN`: An entry of no known kind.
  * - `ERR_FS_EISDIR`: SRC is a directory, and `recursive` is not set; `fastcp/fs` only.
  * - `ERR_FASTCP_DEST_PROTECTED`: A mirror or an atomic replacement would empty the root, a home directory or a
- *   directory above SRC, or delete a repository; or an atomic replacement or a mirror with `deleteExcluded`
- *   selects nothing.
+ *   directory above SRC, delete a repository, or delete what is also in SRC by a bind mount; or an atomic replacement
+ *   or a mirror with `deleteExcluded` selects nothing.
  * - `ERR_FASTCP_MOUNT_POINT`: A file system is mounted where fastcp would delete or replace a directory.
  * - `ERR_FASTCP_APPEND_ONLY`: The directory is append-only, so nothing in it can be replaced.
  * - `ERR_FASTCP_DEST_IS_LINK`: `atomic`: DEST is a symlink.

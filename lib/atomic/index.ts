@@ -83,7 +83,8 @@ export async function replaceWhole(
       warn(lossWarning('timestamps', 1, lost));
     }
   } finally {
-    if (await exists(container.ready)) await container.release();
+    // If that cannot be found out, it stays, and the next atomic copy looks again.
+    if (await exists(container.ready).catch(() => true)) await container.release();
     else await remove(container, warn, { spared: root.src }); // a bind mount may have brought SRC into DEST
   }
 }

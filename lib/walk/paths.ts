@@ -47,10 +47,13 @@ function filePath(url: URL, name: string): string {
   }
 }
 
-/** Returns `.fastcp-` and 16 random hex digits, the name that all temporary entries have. */
+/** Returns `.fastcp-` and 16 random hex digits, as the engine names its temporary entries. */
 export function temporaryName(): Buffer {
-  const random = Math.floor(Math.random() * 2 ** 53).toString(16);
-  return Buffer.from(`.fastcp-${random.padStart(16, '0')}`);
+  const half = (): string =>
+    Math.floor(Math.random() * 2 ** 32)
+      .toString(16)
+      .padStart(8, '0');
+  return Buffer.from(`.fastcp-${half()}${half()}`);
 }
 
 /** Returns text if that is the same, because Deno's mkdir() accepts no bytes. */

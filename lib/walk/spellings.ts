@@ -2,6 +2,7 @@
  * Finds out whether two spellings are one name. Some file systems ignore the case of names, or the form of Unicode in
  * which they are written.
  */
+import { isAppendOnly } from '../engine/native.js';
 import { baseName, directoryOf, isRoot, join, temporaryName } from './paths.js';
 import { list, mkdir, realpath, rmdir, type Steps, stat } from './steps.js';
 
@@ -60,7 +61,7 @@ export function spellingOf(name: Buffer): string {
     .replace(/[. ]+$/, '');
 }
 
-/** Returns whether two paths lead to one entry, without creating anything. */
+/** Returns whether two paths lead to one entry. Creates nothing. */
 export function* leadToOne(one: Buffer, other: Buffer): Steps<boolean> {
   try {
     return yield* isRespelled(yield* realpath(one), yield* realpath(other));
@@ -74,18 +75,21 @@ export function* areOneName(
   parent: Buffer,
   [one, other]: readonly [Buffer, Buffer],
 ): Steps<boolean> {
+  // Nothing that is created there can be removed. Nor can the second source replace the first.
+  if (isAppendOnly(parent)) return false;
   const room = join(parent, temporaryName());
-  const made: Buffer[] = [];
+  if (!(yield* succeeds(mkdir(room, false)))) return false; // the copy reports that
+  const isMade = yield* succeeds(mkdir(join(room, one), false));
+  const isOne = isMade && (yield* succeeds(stat(join(room, other), false)));
+  for (const path of isMade ? [join(room, one), room] : [room]) yield* succeeds(rmdir(path));
+  return isOne;
+}
+
+function* succeeds(steps: Steps<unknown>): Steps<boolean> {
   try {
-    for (const path of [room, join(room, one)]) {
-      yield* mkdir(path, false);
-      made.unshift(path);
-    }
-    yield* stat(join(room, other), false);
+    yield* steps;
     return true;
   } catch {
-    return false; // if nothing can be created there, the copy reports it
-  } finally {
-    for (const path of made) yield* rmdir(path);
+    return false;
   }
 }

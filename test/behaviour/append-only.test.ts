@@ -73,6 +73,14 @@ test.for<[string, CopyOptions]>([
   },
 );
 
+test('several SRC whose names differ in case only', async (context) => {
+  prepare(context);
+  makeFiles(at, { 'one/readme': '1', 'two/README': '2' });
+  close(dest);
+  await copyTree([join(at, 'one/readme'), join(at, 'two/README')], `${dest}/`);
+  expect(all(dest)).toEqual(['README', 'file', 'link', 'readme', 'sub', 'sub/file']);
+});
+
 test('as the directory that DEST is in', async (context) => {
   prepare(context);
   makeFiles(at, { 'log/file': 'old', 'log/tree/x': 'old' });

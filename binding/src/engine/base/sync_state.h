@@ -43,7 +43,7 @@ struct SyncState {
   std::atomic<bool> is_written{false};
   /** `seen` is the open mark. Set by the worker that wrote it, read when the last use ends. */
   bool is_open = false;
-  /** Something in the directory was treated as equal without proof. Set by any worker. */
+  /** Not everything in the directory is proven to be a copy of SRC. Set by any worker. */
   std::atomic<bool> is_doubtful{false};
 };
 

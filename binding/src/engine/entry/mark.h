@@ -15,8 +15,8 @@
 //   - the copy's ctime is not newer than `finished`.
 //
 // rename() and link() renew a ctime also. On some file systems an exchange of two names does not. There, neither directory
-// may have changed since. A run that writes no mark removes an untrusted mark, because the run also sets the mtime of DEST's
-// directory, and that mtime alone shows the exchange.
+// may have changed since. If one of them has, a run that writes no new mark removes the old one, because the run also sets the
+// mtime of DEST's directory, and that mtime alone shows the exchange.
 //
 // A mark says nothing about an entry of DEST that the selection excluded, so a directory with such an entry gets no mark.
 // Nor does a directory that was opened but not listed (`oneFileSystem`), or of which a shard is copied.
