@@ -13,6 +13,12 @@ export function readPatterns(file: string, error: (text: string) => never): stri
         `${file}:${index + 1}: rsync's filter rules ('${line}') are not supported: one glob per line`,
       );
     }
+    // Git drops it, and rsync takes it for a part of the name. With --mirror the difference is what gets deleted.
+    if (/^\s|\s$/.test(line)) {
+      error(
+        `${file}:${index + 1}: '${line}' begins or ends with a blank: remove it, or write [ ] for a blank in a name`,
+      );
+    }
     return [line];
   });
 }

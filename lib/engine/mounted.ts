@@ -55,7 +55,6 @@ async function problemOf(pair: Pair, { inSrc, inDest }: Shared): Promise<string 
     showPath(inSrc.reduce(join, source.src)),
     showPath(inDest.reduce(join, target.dest)),
   ];
-  if (inSrc.length === 0) return `by a bind mount the source is also '${dest}'`;
   if (inDest.length === 0) {
     if (!request.atomic && !(await isSelected(pair, source, inSrc))) return undefined;
     return `by a bind mount the destination is also '${src}'; exclude that`;

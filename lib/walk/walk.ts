@@ -6,7 +6,6 @@ import { CopyError, errorOf, invalidValue, reasons, refuse } from '../errors.js'
 import type { Request } from '../request/options.js';
 import type { EntryKind } from '../types.js';
 import { namesDescriptor, openedPath } from './descriptor.js';
-import { areOneName, asListed, isRespelled, leadToOne, spellingOf } from './spellings.js';
 import {
   baseName,
   directoryOf,
@@ -17,6 +16,7 @@ import {
   showPath,
   trimSlashes,
 } from './paths.js';
+import { areOneName, asListed, isRespelled, leadToOne, spellingOf } from './spellings.js';
 import {
   ahead,
   all,

@@ -701,6 +701,26 @@ describe('what SRC does not have', () => {
     },
   );
 
+  test('no room for files that moved: the next run has it', async (context) => {
+    needRoot(context);
+    const moved = [0, 1, 2, 3, 4, 5];
+    for (const one of moved) {
+      makeFiles(src, { [`old${one}/film`]: Buffer.alloc(14 << 20, `${one}`) });
+      for (let other = 0; other < 60; other++) makeFiles(src, { [`${one}/${other}/small`]: 'x' });
+    }
+    mkdirSync(dest);
+    await whileMounted(['-t', 'tmpfs', '-o', 'size=90M', 'tmpfs'], dest, async () => {
+      await mirror();
+      for (const one of moved)
+        renameSync(join(src, `old${one}/film`), join(src, `${5 - one}/${one}/film`));
+      const { errors, deleted } = await mirror({ onError: 'continue' });
+      expect(new Set(errors.map(({ code }) => code))).toEqual(new Set(['ENOSPC']));
+      expect([deleted, errors.length <= 2]).toEqual([6, true]);
+      await mirror();
+      expect(stateOf(dest)).toEqual(stateOf(src));
+    });
+  });
+
   test('links in DEST are removed, what they lead to is not', async () => {
     makeFiles(src, { keep: '' });
     const other = join(src, '../other');

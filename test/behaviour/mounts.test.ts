@@ -53,7 +53,10 @@ describe('what SRC shows of DEST, or DEST of SRC', () => {
     ['DEST has a part of SRC', 'src/m', 'dest/c', {}, false],
     ['DEST has a part of SRC, excluded', 'src/m', 'dest/c', { exclude: '/c' }, true],
     ['DEST has a part of SRC where SRC has nothing', 'src/c', 'dest/b', {}, false],
-    ['SRC is in DEST', 'src', 'dest/c', { exclude: '/c' }, false],
+    ['SRC is in DEST', 'src', 'dest/c', {}, false],
+    ['SRC is in DEST, excluded', 'src', 'dest/c', { exclude: '/c' }, true],
+    ['SRC is from DEST', 'dest/c', 'src', {}, false],
+    ['SRC is from DEST, excluded', 'dest/c', 'src', { exclude: '/c' }, true],
     ['another directory of the same name', 'other', 'src/m', {}, true],
   ];
   test.for(rows)('%s: %s on %s, %j', async ([, from, on, options, works], context) => {

@@ -127,6 +127,18 @@ describe('backup', () => {
     expect(leftovers(dest)).toEqual([]);
   });
 
+  test('if the old entry cannot be replaced, it has no second name', async (context) => {
+    needTool(context, 'strace');
+    makeFiles(src, { file: 'new' });
+    makeFiles(dest, { file: 'old' });
+    const strace = ['strace', '-f', '-qq', '-o', '/dev/null', '-e', 'trace=renameat'];
+    const fault = [...strace, '-e', 'inject=renameat:error=EIO:when=1'];
+    const { error } = await copyInChild({ src, dest, options: backup }, fault);
+    expect(error).toMatchObject({ code: 'EIO', syscall: 'rename' });
+    expect(readdirSync(dest)).toEqual(['file']);
+    expect(readFileSync(join(dest, 'file'), 'utf8')).toBe('old');
+  });
+
   test.for([
     ['9', '6', '10'],
     ['6', '9', '10'],

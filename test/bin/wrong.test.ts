@@ -80,6 +80,7 @@ function freshPlace(): string {
     'dest/sub': 'a file',
     'repository/.git/HEAD': 'ref: refs/heads/main',
     globs: '+ *.c\n- *.o\n',
+    blanks: 'build\nkeep  \n',
     file: 'file',
   });
   mkdirSync(join(place, 'fifo'));

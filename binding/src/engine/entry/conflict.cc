@@ -317,8 +317,9 @@ int rename_to_reserved(Directory& directory, const char* from, const char* to) {
 
 }  // namespace
 
-int back_up(Directory& directory, const char* name, Backup how) {
+int back_up(Directory& directory, const char* name, Backup how, std::string& made) {
   const auto keep_as = [&](const std::string& backup) {
+    made = backup;
     const int error = platform::make_hard_link(directory.dst(), name, Follow::no, directory.dst(),
                                                backup.c_str());
     // Without hard links the name is free for a moment.
@@ -333,6 +334,12 @@ int back_up(Directory& directory, const char* name, Backup how) {
     error = keep_as(std::string(name) + ".~" + std::to_string(number) + '~');
   }
   return error;
+}
+
+void undo_back_up(Directory& directory, const char* name, const std::string& made) {
+  if (platform::rename_new(directory.dst(), made.c_str(), name) != -EEXIST) return;
+  // The two are hard links of one file.
+  platform::remove_file(directory.dst(), made.c_str());
 }
 
 bool leads_into(const Engine& engine, const Directory& directory, Names names) {

@@ -31,9 +31,12 @@ bool is_append_only(Directory& directory, const std::string& name);
 
 /**
  * Creates one more name for an entry that will be replaced: `name.~N~` with the next number. Backup::existing gives
- * `name~` if the entry has no backup yet. Never replaces a backup. Returns 0 or a negative errno.
+ * `name~` if the entry has no backup yet. Never replaces a backup. Returns 0, with the new name in `made`, or a negative errno.
  */
-int back_up(Directory& directory, const char* name, Backup how);
+int back_up(Directory& directory, const char* name, Backup how, std::string& made);
+
+/** Takes the new name away again. */
+void undo_back_up(Directory& directory, const char* name, const std::string& made);
 
 /**
  * Returns whether a symlink of SRC leads to the entry that it would replace, or into that directory: the content would

@@ -50,13 +50,19 @@ bool may_create_clone(const Content& how, const Preserve& keep, const OpenFile& 
              (file.stat.mode & platform::kPermissions);
 }
 
+/** Returns whether nothing in a directory can be removed. A directory of this copy is not asked. */
+bool allows_no_removal(Directory& directory, const char* name) {
+  return !directory.fresh && is_append_only(directory, name);
+}
+
 /**
- * Creates the copy without a name if a partial copy could not be removed. Returns 0, a negative
- * errno, or 1 if the copy has to be created in the usual way.
+ * Creates the copy without a name, if a partial copy could not be removed. Also a large one, which several workers write out of
+ * order, so that its size would not tell whether it is whole after a SIGKILL. Returns 0, a negative errno, or 1 if the copy has
+ * to be created in the usual way.
  */
 int create_unnamed(OpenFile& file, const char* name) {
-  // A directory of this copy is not append-only. Asking would cost an allocation for each file.
-  if (file.directory->fresh || !is_append_only(*file.directory, name)) return 1;
+  const bool must = allows_no_removal(*file.directory, name);
+  if (!must && file.stat.size < kLargeFile) return 1;
   const Handle& directory = file.directory->dst();
   Stat there;
   if (platform::stat_entry(directory, name, there) == 0) return -EEXIST;
@@ -64,6 +70,11 @@ int create_unnamed(OpenFile& file, const char* name) {
   const std::string above(path.substr(0, path.rfind('/') + 1));
   const char* above_path = above.empty() ? "." : above.c_str();
   const int error = platform::create_unnamed(directory, above_path, file.creation_mode, file.dst);
+  // A server may be unable to name it at the end.
+  if (error == 0 && !must && !platform::has_own_clock(file.dst)) {
+    file.dst.close();
+    return 1;
+  }
   file.unnamed = error == 0;
   return error == -EOPNOTSUPP ? 1 : error;
 }
@@ -138,6 +149,7 @@ namespace {
 void copy_known(Worker& worker, const DirectoryUse& use, Names names, Kind kind, EntryTask& again) {
   Directory& directory = *use;
   const Options& options = worker.engine.options;
+  if (worker.engine.is_full) return;
   if (kind == Kind::symlink && !options.replaces.empty() &&
       leads_into(worker.engine, directory, names)) {
     worker.fail(directory, names, EINVAL, kSameFile);
@@ -222,6 +234,28 @@ bool changed_meanwhile(Worker& worker, OpenFile& file) {
   return true;
 }
 
+/**
+ * Gives a file that was created without a name its name, or the one that commit() renames. Returns 0, kNotPlaced or a negative
+ * errno.
+ */
+int give_name(Worker& worker, OpenFile& file) {
+  Directory& directory = *file.directory;
+  const auto name_as = [&](const char* name) {
+    return platform::name_file(file.dst, directory.dst(), name);
+  };
+  int error = name_as(file.temporary.empty() ? file.names.dst : file.temporary.c_str());
+  // Another program has created an entry meanwhile.
+  while (error == -EEXIST && !allows_no_removal(directory, file.names.dst)) {
+    if (file.temporary.empty() &&
+        judge(worker, directory, file.names, Kind::file) != Verdict::replace)
+      return kNotPlaced;
+    file.temporary = temporary_name(worker, file.names.dst);
+    error = name_as(file.temporary.c_str());
+  }
+  file.unnamed = error < 0;
+  return error;
+}
+
 /** Does everything of finish_file() except counting bytes. Returns false if there is no copy. */
 bool complete(Worker& worker, OpenFile& file, CopiedContent& content) {
   const auto stop_at = [&](int error, const char* operation) {
@@ -253,7 +287,8 @@ bool complete(Worker& worker, OpenFile& file, CopiedContent& content) {
     if (const int error = platform::sync(file.dst); error < 0) return stop_at(error, "fsync");
   }
   if (file.unnamed) {
-    const int error = platform::name_file(file.dst, file.directory->dst(), file.names.dst);
+    const int error = give_name(worker, file);
+    if (error == kNotPlaced) return false;
     if (error < 0) return stop_at(error, "link");
   }
   // Servers may report only now that they had no room.

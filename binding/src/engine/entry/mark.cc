@@ -206,6 +206,7 @@ void write_mark(Engine& engine, Directory& directory) {
   const platform::Handle& dst = directory.dst();
   // One of several shards does not know the work of the others.
   const bool is_whole = engine.options.traversal.shards == 1 && !engine.stopped() &&
+                        !engine.is_full &&
                         !sync.is_doubtful && sync.errors == engine.errors.count() &&
                         ctimes_of(directory) != Ctimes::foreign &&
                         !has_excluded(directory, sync.excluded);

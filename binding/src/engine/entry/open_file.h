@@ -45,7 +45,7 @@ class OpenFile {
   uint32_t creation_mode = 0;
   std::string temporary{};  // the copy's name until it replaces DEST's entry
   bool created = false;     // and not committed
-  bool unnamed = false;     // nameless until complete, because its directory allows no removal
+  bool unnamed = false;     // nameless until complete
   bool cloned = false;      // created complete, as a clone
   HardLinks::Claim claim{};
   uint8_t tries = 0;      // earlier tries that failed because the source changed meanwhile

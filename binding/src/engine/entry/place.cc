@@ -18,13 +18,15 @@ std::string temporary_name(Worker& worker, const char* name) {
 bool commit(Worker& worker, Directory& directory, Names names, const std::string& temporary) {
   if (temporary.empty()) return true;
   const Backup backup = worker.engine.options.existing.backup;
+  std::string kept;
   if (backup != Backup::none) {
-    const int error = back_up(directory, names.dst, backup);
+    const int error = back_up(directory, names.dst, backup, kept);
     if (error < 0) return worker.fail(directory, names, error, "rename");
   }
   const int error = with_access(worker.engine, directory, [&] {
     return platform::rename_over(directory.dst(), temporary.c_str(), names.dst);
   });
+  if (error < 0 && backup != Backup::none) undo_back_up(directory, names.dst, kept);
   return error == 0 || worker.fail(directory, names, error, "rename");
 }
 

@@ -232,6 +232,8 @@ class Engine : private DirectoryOwner {
   const uint32_t attribute_view;
   /** An xattr, ACL or capability could not be preserved. */
   std::atomic<bool> has_lost_attributes{false};
+  /** DEST has no room left. From now on the mirror only deletes. */
+  std::atomic<bool> is_full{false};
   /** The copy marked a directory of DEST. */
   std::atomic<bool> has_marked{false};
   /** The most workers that the limit of file descriptors allows. */

@@ -170,6 +170,7 @@ bool make_target(Worker& worker, Directory& parent, Names names, const Stat& src
   const bool found = options.incremental.sync && !parent.fresh && parent.has_dst() && open() == 0;
   if (found && is_collision(worker, parent, names.dst))
     return worker.fail(parent, names, EEXIST, kCollision);
+  if (!found && !target.made && worker.engine.is_full) return false;
   if (!found && !target.made) {
     const auto make = [&](bool vacated) {
       return worker.engine.writer.make_directory(worker.engine, parent, names.dst, mode, vacated);

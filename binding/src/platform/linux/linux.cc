@@ -257,7 +257,13 @@ int identify(const Handle& handle, Identity& out) {
 
 int create_unnamed(const Handle& directory, const char* path, uint32_t mode, Handle& out) {
   const int error = open_at(directory, path, O_WRONLY | O_TMPFILE | O_CLOEXEC, mode, out);
-  return error == -EISDIR || error == -EINVAL ? -EOPNOTSUPP : error;
+  if (error == -EISDIR || error == -EINVAL) return -EOPNOTSUPP;
+  // Only /proc can give it a name.
+  if (error == 0 && access(ProcName(out).text, F_OK) != 0) {
+    out.close();
+    return -EOPNOTSUPP;
+  }
+  return error;
 }
 
 int name_file(const Handle& file, const Handle& directory, const char* name) {

@@ -1,0 +1,58 @@
+// Files that several workers copy, in parts and out of order: from 64 MiB on.
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { copyTree } from '../../lib/index.js';
+import { COMMAND, run } from '../support/child.js';
+import { leftovers } from '../support/compare.js';
+import { fileSystemNames, useFileSystem } from '../support/filesystems.js';
+import { makeFiles } from '../support/trees.js';
+import { needRoot, needTool, workDirectory } from '../support/work.js';
+
+const work = workDirectory('large-files');
+const SIZE = (65 << 20) + 1000;
+const made = (letter: string): Buffer => Buffer.alloc(SIZE, letter);
+
+describe.each(fileSystemNames)('%s', (name) => {
+  const mounted = useFileSystem(work, name, { size: '900M' });
+
+  test('after SIGKILL a large file is whole, or not there', async (context) => {
+    needTool(context, 'strace');
+    needRoot(context);
+    const at = join(mounted(context), 'killed');
+    makeFiles(at, { 'src/large': made('a'), 'dest/old/large': made('b') });
+    const killAt = (call: number): string[] => [
+      ...['strace', '-f', '-qq', '-o', '/dev/null', '-e', 'trace=pwrite64'],
+      ...['-e', `inject=pwrite64:signal=SIGKILL:when=${call}`],
+      ...[process.execPath, COMMAND, '--reflink=never', join(at, 'src')],
+    ];
+    for (const to of ['new', 'old']) {
+      const dest = join(at, 'dest', to);
+      for (const call of to === 'new' ? [2, 40] : [40]) {
+        expect((await run([...killAt(call), dest])).stdout).toBe('');
+        const whole = to === 'old' ? ['large'] : [];
+        expect(readdirSync(dest), `${call} in ${to}`).toEqual(whole);
+        if (to === 'old') expect(readFileSync(join(dest, 'large')).equals(made('b'))).toBe(true);
+      }
+      await copyTree(join(at, 'src'), dest);
+      expect(readFileSync(join(dest, 'large')).equals(made('a'))).toBe(true);
+    }
+  });
+
+  if (!['ext4', 'overlay'].includes(name)) return; // the others give names in the same way
+  test('two copies to one name at once: one of them wins', async (context) => {
+    const at = join(mounted(context), 'twice');
+    makeFiles(at, { 'one/large': made('1'), 'two/large': made('2') });
+    for (const options of [{}, { force: false }, { backup: 'numbered' as const }]) {
+      const dest = join(at, `dest${Object.keys(options)}`);
+      await Promise.all(['one', 'two'].map((from) => copyTree(join(at, from), dest, options)));
+      const names = readdirSync(dest).sort();
+      expect(names).toEqual('backup' in options ? ['large', 'large.~1~'] : ['large']);
+      for (const one of names) {
+        const content = readFileSync(join(dest, one));
+        expect([made('1'), made('2')].some((other) => other.equals(content))).toBe(true);
+      }
+      expect(leftovers(at)).toEqual([]);
+    }
+  });
+});
