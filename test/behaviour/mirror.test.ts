@@ -701,24 +701,31 @@ describe('what SRC does not have', () => {
     },
   );
 
-  test('no room for files that moved: the next run has it', async (context) => {
+  test('no room for a file that moved: the next run has it', async (context) => {
     needRoot(context);
-    const moved = [0, 1, 2, 3, 4, 5];
-    for (const one of moved) {
-      makeFiles(src, { [`old${one}/film`]: Buffer.alloc(14 << 20, `${one}`) });
-      for (let other = 0; other < 60; other++) makeFiles(src, { [`${one}/${other}/small`]: 'x' });
+    const codes: (string | undefined)[] = [];
+    // The file system decides which of the directories comes first: by their names, or by their ages.
+    for (const [older, from, to] of [
+      ['a', 'a', 'b'],
+      ['b', 'a', 'b'],
+      ['a', 'b', 'a'],
+      ['b', 'b', 'a'],
+    ] as const) {
+      rmSync(src, { recursive: true, force: true });
+      mkdirSync(join(src, older), { recursive: true });
+      makeFiles(src, { [`${from}/film`]: Buffer.alloc(14 << 20, 'x'), [`${to}/small`]: 'y' });
+      mkdirSync(dest, { recursive: true });
+      await whileMounted(['-t', 'tmpfs', '-o', 'size=20M', 'tmpfs'], dest, async () => {
+        await mirror();
+        renameSync(join(src, from, 'film'), join(src, to, 'moved'));
+        const { errors, deleted } = await mirror({ onError: 'continue', concurrency: 1 });
+        codes.push(...errors.map(({ code }) => code));
+        expect(deleted).toBe(1);
+        await mirror();
+        expect(stateOf(dest)).toEqual(stateOf(src));
+      });
     }
-    mkdirSync(dest);
-    await whileMounted(['-t', 'tmpfs', '-o', 'size=90M', 'tmpfs'], dest, async () => {
-      await mirror();
-      for (const one of moved)
-        renameSync(join(src, `old${one}/film`), join(src, `${5 - one}/${one}/film`));
-      const { errors, deleted } = await mirror({ onError: 'continue' });
-      expect(new Set(errors.map(({ code }) => code))).toEqual(new Set(['ENOSPC']));
-      expect([deleted, errors.length <= 2]).toEqual([6, true]);
-      await mirror();
-      expect(stateOf(dest)).toEqual(stateOf(src));
-    });
+    expect(new Set(codes)).toEqual(new Set(['ENOSPC']));
   });
 
   test('links in DEST are removed, what they lead to is not', async () => {
@@ -891,7 +898,8 @@ describe('refused', () => {
     symlinkSync('..', join(src, '../up'));
     for (const directory of [join(src, '..'), join(src, '../up'), join(src, '../..')]) {
       const error = await copyTree(src, directory, { mirror: true }).catch((thrown) => thrown);
-      expect(error).toMatchObject({ code: 'ERR_FASTCP_DEST_PROTECTED' });
+      const message = expect.stringContaining('a directory that the source is in');
+      expect(error).toMatchObject({ code: 'ERR_FASTCP_DEST_PROTECTED', message });
     }
     expect(existsSync(join(src, 'file'))).toBe(true);
   });
