@@ -107,8 +107,10 @@ export interface CopyOptions {
   onError?: 'stop' | 'continue' | undefined;
   /** Aborts the copy. The job then rejects with `signal.reason`. */
   signal?: AbortSignal | undefined;
-  /** Report each change that a copy would make, and write nothing. Whether DEST can be written to
-   * is not tried. Default `false`. */
+  /**
+   * Report each change that a copy would make, and write nothing. Whether DEST can be written to is not tried. Default
+   * `false`.
+   */
   dryRun?: boolean | undefined;
   /**
    * Replace DEST as a whole: the copy is created beside DEST and exchanged with it in one step. After an error DEST is
