@@ -12,6 +12,7 @@ const UNSUPPORTED = 'EOPNOTSUPP';
 export const calls: Record<string, readonly string[]> = {
   'openat(O_DIRECTORY)': [...ANY, ...OPENS],
   'openat(O_CREAT)': [...ANY, ...OPENS, ...MAKES],
+  'openat(O_TMPFILE)': [...ANY, ...OPENS, ...MAKES, UNSUPPORTED],
   openat: [...ANY, ...OPENS, 'EROFS', 'ETXTBSY'],
   getdents64: [...ANY, 'short'],
   fstat64: ANY,
@@ -65,6 +66,7 @@ export const calls: Record<string, readonly string[]> = {
 export const shownAs: Record<string, readonly string[]> = {
   'openat(O_DIRECTORY)': ['open', 'fsync', 'fchmod'],
   'openat(O_CREAT)': ['open'],
+  'openat(O_TMPFILE)': ['open'],
   openat: ['open'],
   fstat64: ['fstat', 'lstat'],
   fstatat64: ['lstat', 'stat'],

@@ -272,9 +272,13 @@ int openat64(int fd, const char *name, int flags, ...) {
   REAL(openat64);
   va_list more;
   va_start(more, flags);
-  const mode_t mode = flags & O_CREAT ? va_arg(more, mode_t) : 0;
+  const int unnamed = (flags & O_TMPFILE) == O_TMPFILE;  // includes O_DIRECTORY
+  const mode_t mode = unnamed || flags & O_CREAT ? va_arg(more, mode_t) : 0;
   va_end(more);
-  const char *call = flags & O_CREAT ? "openat(O_CREAT)" : flags & O_DIRECTORY ? "openat(O_DIRECTORY)" : "openat";
+  const char *call = unnamed               ? "openat(O_TMPFILE)"
+                     : flags & O_CREAT     ? "openat(O_CREAT)"
+                     : flags & O_DIRECTORY ? "openat(O_DIRECTORY)"
+                                           : "openat";
   return meet(caller, call, fd, name) == FAIL ? -1 : real(fd, name, flags, mode);
 }
 

@@ -62,7 +62,10 @@ bool allows_no_removal(Directory& directory, const char* name) {
  */
 int create_unnamed(OpenFile& file, const char* name) {
   const bool must = allows_no_removal(*file.directory, name);
-  if (!must && file.stat.size < kLargeFile) return 1;
+  const Route* const route = file.directory->route;
+  if (!must && (file.stat.size < kLargeFile || file.tries > 0 ||
+                (route != nullptr && !route->creates_unnamed)))
+    return 1;
   const Handle& directory = file.directory->dst();
   Stat there;
   if (platform::stat_entry(directory, name, there) == 0) return -EEXIST;
@@ -76,7 +79,8 @@ int create_unnamed(OpenFile& file, const char* name) {
     return 1;
   }
   file.unnamed = error == 0;
-  return error == -EOPNOTSUPP ? 1 : error;
+  const bool has_other_way = error < 0 && (!must || error == -EOPNOTSUPP);
+  return has_other_way ? 1 : error;
 }
 
 /** Creates the copy: empty, or as a clone on systems that create clones as new files. */
@@ -206,6 +210,18 @@ void copy_entry(Worker& worker, const DirectoryUse& use, Names names, Kind kind)
 
 namespace {
 
+/** Gives up this try, and pushes the entry as a task. */
+void try_again(Worker& worker, OpenFile& file) {
+  file.discard();
+  file.claim.release();
+  worker.engine.stack.push(make_task(EntryTask{.directory = file.directory->use(),
+                                               .src_name = file.names.src,
+                                               .dst_name = file.names.dst,
+                                               .kind = Kind::file,
+                                               .tries = static_cast<uint8_t>(file.tries + 1),
+                                               .separate = file.separate}));
+}
+
 /**
  * Checks whether the source changed before its timestamps were set on the copy. Such a copy would
  * look current, so it does not get its name, and the source is copied once more. Reports a source
@@ -223,14 +239,7 @@ bool changed_meanwhile(Worker& worker, OpenFile& file) {
     worker.fail(directory, file.names, EBUSY, kRefused);
     return true;
   }
-  file.discard();  // before the next try
-  file.claim.release();
-  worker.engine.stack.push(make_task(EntryTask{.directory = directory.use(),
-                                               .src_name = file.names.src,
-                                               .dst_name = file.names.dst,
-                                               .kind = Kind::file,
-                                               .tries = static_cast<uint8_t>(file.tries + 1),
-                                               .separate = file.separate}));
+  try_again(worker, file);
   return true;
 }
 
@@ -289,7 +298,14 @@ bool complete(Worker& worker, OpenFile& file, CopiedContent& content) {
   if (file.unnamed) {
     const int error = give_name(worker, file);
     if (error == kNotPlaced) return false;
-    if (error < 0) return stop_at(error, "link");
+    if (error < 0 && allows_no_removal(*file.directory, file.names.dst))
+      return stop_at(error, "link");
+    if (error < 0) {
+      // Some security modules and sandboxes forbid it.
+      file.route->creates_unnamed = false;
+      try_again(worker, file);
+      return false;
+    }
   }
   // Servers may report only now that they had no room.
   if (const int error = file.dst.close(); error < 0) return stop_at(error, "close");

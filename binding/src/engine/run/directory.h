@@ -55,6 +55,7 @@ struct Route {
   uint64_t src_dev, dst_dev;
   std::atomic<bool> clone{true};
   std::atomic<bool> copy_range{true};
+  std::atomic<bool> creates_unnamed{true};  // large files, and names them at the end
   std::atomic<Ctimes> ctimes{Ctimes::unknown};
   uint64_t time_step;  // ns, granularity of mtimes in DEST
   bool real_sizes;     // SRC is not a procfs or a server, and its files have the size they report
