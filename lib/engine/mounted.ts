@@ -5,15 +5,14 @@ import { verdicts } from '../selection/index.js';
 import { type Mount, mounts, type Shared, sharedByMounts } from '../walk/mounts.js';
 import { baseName, join, showPath } from '../walk/paths.js';
 import { realpath, run } from '../walk/steps.js';
-import { directoryToKeep, existing, type Root, type Walk } from '../walk/walk.js';
+import { directoryToKeep, existing, isSame, type Root, type Walk } from '../walk/walk.js';
 import type { Answers } from './answers.js';
 
-/** One source with one DEST, which need not be that of the same root. */
-interface Pair {
+/** One source with one DEST, which need not be that of the same root, and an entry that both have. */
+interface Meeting extends Shared {
   source: Root;
   target: Root;
-  answers: Answers;
-  request: Request;
+  kind: 'directory' | 'file';
 }
 
 /** Rejects with `ERR_FASTCP_DEST_PROTECTED`. Does nothing if the system does not tell its mounts. */
@@ -24,6 +23,15 @@ export async function refuseMounted(
 ): Promise<void> {
   if (process.platform !== 'linux') return;
   const all: Mount[] = await mounts().catch(() => []);
+  for await (const meeting of meetings(roots, all)) {
+    const why = await problemOf(meeting, answers, request);
+    if (!why) continue;
+    const paths = [shown.src(meeting.source.src), shown.dest(meeting.target.dest)] as const;
+    throw refuse('ERR_FASTCP_DEST_PROTECTED', why, ...paths);
+  }
+}
+
+async function* meetings(roots: readonly Root[], all: readonly Mount[]): AsyncGenerator<Meeting> {
   const sources = await Promise.all(
     roots.map(async (source) => ({ source, real: await realPathOf(source) })),
   );
@@ -32,10 +40,10 @@ export async function refuseMounted(
     const dest = await run(realpath(target.dest));
     for (const { source, real } of sources) {
       for (const shared of sharedByMounts(all, real, dest)) {
-        const why = await problemOf({ source, target, answers, request }, shared);
-        if (!why) continue;
-        const paths = [shown.src(source.src), shown.dest(target.dest)] as const;
-        throw refuse('ERR_FASTCP_DEST_PROTECTED', why, ...paths);
+        const one = await run(existing(shared.inSrc.reduce(join, real), true));
+        const other = await run(existing(shared.inDest.reduce(join, dest), true));
+        if (!one || !other || !isSame(one, other)) continue;
+        yield { source, target, kind: one.isDirectory() ? 'directory' : 'file', ...shared };
       }
     }
   }
@@ -49,29 +57,24 @@ async function realPathOf(root: Root): Promise<Buffer> {
 }
 
 /** Returns what is wrong with a mirror or an atomic replacement, or undefined. */
-async function problemOf(pair: Pair, { inSrc, inDest }: Shared): Promise<string | undefined> {
-  const { source, target, request } = pair;
-  const [src, dest] = [
-    showPath(inSrc.reduce(join, source.src)),
-    showPath(inDest.reduce(join, target.dest)),
-  ];
+async function problemOf(
+  { source, target, kind, inSrc, inDest }: Meeting,
+  answers: Answers,
+  { atomic, deleteExcluded }: Request,
+): Promise<string | undefined> {
+  const isExcluded = async (root: Root, names: readonly Buffer[]): Promise<boolean> =>
+    (await answers.verdictOn(root, names, kind)) === verdicts.leave;
+  const src = showPath(inSrc.reduce(join, source.src));
+  const dest = showPath(inDest.reduce(join, target.dest));
   if (inDest.length === 0) {
-    if (!request.atomic && !(await isSelected(pair, source, inSrc))) return undefined;
+    if (!atomic && (await isExcluded(source, inSrc))) return undefined;
     return `by a bind mount the destination is also '${src}'; exclude that`;
   }
-  const isKept = !request.atomic && !request.deleteExcluded;
-  if (isKept && !(await isSelected(pair, target, inDest))) return undefined;
-  // If both have it at the same place, the engine leaves it alone, with an error.
+  const isKept = !atomic && !deleteExcluded;
+  if (isKept && (await isExcluded(target, inDest))) return undefined;
   const [name, other] = [inDest, inSrc].map((names) => names.map(showPath).join('/'));
-  if (!request.atomic && source === target && name === other) return undefined;
+  // At the same place in both, the engine touches nothing. It reports a directory.
+  if (!atomic && source === target && name === other) return undefined;
   const remedy = isKept ? `unmount it or exclude '${name}'` : 'unmount it';
   return `by a bind mount '${src}' is also '${dest}', where entries would be deleted; ${remedy}`;
-}
-
-async function isSelected(
-  { answers }: Pair,
-  root: Root,
-  names: readonly Buffer[],
-): Promise<boolean> {
-  return (await answers.verdictOn(root, names, 'directory')) !== verdicts.leave;
 }

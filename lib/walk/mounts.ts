@@ -71,52 +71,67 @@ export async function mountOf(directory: Buffer): Promise<Mount | undefined> {
     const devices = await Promise.all(all.map(({ path }) => deviceOf(path)));
     return all[devices.indexOf(dev)];
   }
-  return mountAmong(all, directory);
+  return lookupAmong(all)(directory);
 }
 
-/** Goes from mount to mount, as the system does with a path. So it never meets one that another mount hides. */
-function mountAmong(all: readonly Mount[], path: Buffer): Mount | undefined {
-  const above = all.filter((mount) => isWithin(path, mount.path));
+/**
+ * Returns a function that finds the mount which shows a path. It goes from mount to mount, as the system does, so it never finds
+ * one that another mount hides.
+ */
+function lookupAmong(all: readonly Mount[]): (path: Buffer) => Mount | undefined {
   const listed = new Set(all.map(({ id }) => id));
-  let found: Mount | undefined;
-  for (;;) {
-    const isNext = ({ parent }: Mount): boolean =>
-      found ? parent === found.id : !listed.has(parent);
-    const next = above.filter((mount) => mount !== found && isNext(mount));
-    if (next.length === 0) return found;
-    const highest = Math.min(...next.map((mount) => mount.path.length));
-    found = next.findLast((mount) => mount.path.length === highest);
+  const below = new Map<string | undefined, Map<string, Mount>>(); // by the parent's number, and by path
+  for (const mount of all) {
+    // The root's parent is not listed, or is the root itself (gVisor).
+    const isTop = mount.parent === mount.id || !listed.has(mount.parent);
+    const parent = isTop ? undefined : mount.parent;
+    const siblings = below.get(parent) ?? new Map<string, Mount>();
+    below.set(parent, siblings.set(mount.path.toString('latin1'), mount));
   }
+  return (path) => {
+    let found: Mount | undefined;
+    let at: Buffer = Buffer.from('/');
+    for (const name of [undefined, ...namesBelow(at, path)]) {
+      if (name) at = join(at, name);
+      const text = at.toString('latin1');
+      // One may be mounted over the other.
+      for (;;) {
+        const next = below.get(found?.id)?.get(text);
+        if (!next) break;
+        found = next;
+      }
+    }
+    return found;
+  };
 }
 
-/** A directory or file that is in SRC and in DEST, by the names that lead there. No names: SRC, or DEST, itself. */
+/** An entry that is in SRC and in DEST, by the names that lead there. No names: SRC, or DEST, itself. */
 export interface Shared {
   inSrc: Buffer[];
   inDest: Buffer[];
 }
 
 /**
- * Returns what is in SRC and in DEST because of bind mounts. Both paths are given without symlinks. Only Linux tells enough.
+ * Returns what seems to be in SRC and in DEST because of bind mounts. A server tells nothing about its own directories, so the
+ * caller must compare the two entries. Both paths are given without symlinks. Only Linux tells enough.
  */
 export function sharedByMounts(all: readonly Mount[], src: Buffer, dest: Buffer): Shared[] {
-  const [inSrc, inDest] = [placesIn(all, src), placesIn(all, dest)];
-  const shared: Shared[] = [];
-  for (const one of inSrc) {
-    for (const other of inDest) {
-      if (one.device !== other.device) continue;
-      const [high, low] = isWithin(one.path, other.path) ? [other, one] : [one, other];
-      if (!isWithin(low.path, high.path)) continue;
-      // Where the higher one of them shows the lower one.
-      const at = namesBelow(high.path, low.path).reduce(join, high.at);
-      const isSeen = [low.at, at].every((path, index) => {
-        return mountAmong(all, path) === [low, high][index]?.mount;
-      });
-      if (!isSeen) continue;
-      const [srcPath, destPath] = high === one ? [at, low.at] : [low.at, at];
-      shared.push({ inSrc: namesBelow(src, srcPath), inDest: namesBelow(dest, destPath) });
-    }
-  }
-  return shared;
+  const lookup = lookupAmong(all);
+  const shows = ({ mount }: Place, path: Buffer): boolean => lookup(path) === mount;
+  const inDest = new Map<string, Place[]>(); // by device
+  for (const place of placesIn(all, lookup, dest))
+    inDest.set(place.device, [...(inDest.get(place.device) ?? []), place]);
+  return placesIn(all, lookup, src).flatMap((one) =>
+    (inDest.get(one.device) ?? []).flatMap((other): Shared[] => {
+      const [outer, inner] = isWithin(one.path, other.path) ? [other, one] : [one, other];
+      if (!isWithin(inner.path, outer.path)) return [];
+      // Where the outer one shows the inner one's directory.
+      const at = namesBelow(outer.path, inner.path).reduce(join, outer.at);
+      if (!shows(inner, inner.at) || !shows(outer, at)) return [];
+      const [srcPath, destPath] = outer === one ? [at, inner.at] : [inner.at, at];
+      return [{ inSrc: namesBelow(src, srcPath), inDest: namesBelow(dest, destPath) }];
+    }),
+  );
 }
 
 /** A path on a file system, whatever part of that is mounted, and where a mount shows it. */
@@ -128,8 +143,12 @@ interface Place {
 }
 
 /** Returns the places of a directory and of all mounts in it. */
-function placesIn(all: readonly Mount[], directory: Buffer): Place[] {
-  const own = mountAmong(all, directory);
+function placesIn(
+  all: readonly Mount[],
+  lookup: (path: Buffer) => Mount | undefined,
+  directory: Buffer,
+): Place[] {
+  const own = lookup(directory);
   const below = all.filter(({ path }) => isWithin(path, directory) && !path.equals(directory));
   return [
     ...(own ? placeOf(own, directory) : []),

@@ -718,9 +718,12 @@ describe('what SRC does not have', () => {
       await whileMounted(['-t', 'tmpfs', '-o', 'size=20M', 'tmpfs'], dest, async () => {
         await mirror();
         renameSync(join(src, from, 'film'), join(src, to, 'moved'));
-        const { errors, deleted } = await mirror({ onError: 'continue', concurrency: 1 });
+        makeFiles(src, { [`${to}/conflict`]: 'file' });
+        makeFiles(dest, { [`${to}/conflict/file`]: 'in a directory' });
+        const { errors } = await mirror({ onError: 'continue', concurrency: 1 });
         codes.push(...errors.map(({ code }) => code));
-        expect(deleted).toBe(1);
+        expect(existsSync(join(dest, from, 'film'))).toBe(false);
+        expect(existsSync(join(dest, to, 'conflict'))).toBe(true); // the old or the new one
         await mirror();
         expect(stateOf(dest)).toEqual(stateOf(src));
       });

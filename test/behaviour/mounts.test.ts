@@ -5,10 +5,11 @@ import { existsSync, lstatSync, mkdirSync, readdirSync, readFileSync } from 'nod
 import { join } from 'node:path';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { type CopyOptions, compareTrees, copyTree } from '../../lib/index.js';
+import { type Mount, sharedByMounts } from '../../lib/walk/mounts.js';
 import { Random } from '../selection/support/random.js';
-import { whileMounted } from '../support/filesystems.js';
+import { useFileSystem, whileMounted } from '../support/filesystems.js';
 import { makeFiles } from '../support/trees.js';
-import { needRoot, workDirectory } from '../support/work.js';
+import { needRoot, needTool, workDirectory } from '../support/work.js';
 
 const work = workDirectory('mounts');
 let number = 0;
@@ -16,6 +17,8 @@ let at: string;
 beforeEach(() => {
   at = join(work, `${number++}`);
 });
+
+const mountedBtrfs = useFileSystem(work, 'btrfs');
 
 const PROTECTED = 'ERR_FASTCP_DEST_PROTECTED';
 
@@ -32,7 +35,10 @@ function filesIn(directory: string, excluded: readonly string[], depth = 0): str
 /** The system may have brought a mount to other directories of the same tree, and takes these away with it. */
 function unmountAll(directory: string): void {
   const list = `grep -o ' ${directory}[^ ]*' /proc/self/mountinfo`;
-  execFileSync('sh', ['-c', `while at=$(${list} | tail -n 1); [ "$at" ]; do umount -l $at; done`]);
+  execFileSync('sh', [
+    '-c',
+    `while at=$(${list} | tail -n 1); [ "$at" ]; do umount -l $at || exit; done`,
+  ]);
 }
 
 describe('what SRC shows of DEST, or DEST of SRC', () => {
@@ -111,6 +117,51 @@ describe('what SRC shows of DEST, or DEST of SRC', () => {
   });
 });
 
+describe('lists of mounts', () => {
+  const mount = (id: string, parent: string, path: string, root = '/', device = '8:1'): Mount => ({
+    ...{ id, parent, device, fileSystem: 'ext4', readOnly: false },
+    ...{ path: Buffer.from(path), root: Buffer.from(root) },
+  });
+  const shared = (all: Mount[], from: string, to: string): string[] =>
+    sharedByMounts(all, Buffer.from(from), Buffer.from(to)).map(
+      ({ inSrc, inDest }) => `${inSrc.join('/')} = ${inDest.join('/')}`,
+    );
+  test.each<[string, Mount[], string[]]>([
+    ['the root has no parent', [mount('1', '0', '/')], []],
+    ['the root is its own parent', [mount('1', '1', '/')], []],
+    ['a bind mount', [mount('1', '1', '/'), mount('2', '1', '/src/m', '/dest/b')], ['m = b']],
+    [
+      'the same one twice, one over the other',
+      [mount('1', '0', '/'), mount('2', '1', '/src/m', '/x'), mount('3', '2', '/src/m', '/dest/b')],
+      ['m = b'],
+    ],
+    [
+      'below another one that hides it',
+      [
+        mount('1', '0', '/'),
+        mount('2', '1', '/src/m/n', '/dest/b'),
+        mount('3', '1', '/src/m', '/x'),
+      ],
+      [],
+    ],
+    ['another device', [mount('1', '0', '/'), mount('2', '1', '/src/m', '/dest/b', '8:2')], []],
+    [
+      'a third directory in both',
+      [mount('1', '0', '/'), mount('2', '1', '/src/m', '/x/y'), mount('3', '1', '/dest/n', '/x')],
+      ['m = n/y'],
+    ],
+  ])('%s', (_, all, expected) => {
+    expect(shared(all, '/src', '/dest')).toEqual(expected);
+  });
+
+  test('thousands of mounts', () => {
+    const all = [mount('1', '0', '/')];
+    for (let index = 2; index < 4000; index++)
+      all.push(mount(`${index}`, '1', `/${index % 2 ? 'src' : 'dest'}/${index}`, `/${index >> 1}`));
+    expect(shared(all, '/src', '/dest')).toHaveLength(1999);
+  });
+});
+
 describe('several SRC', () => {
   test.each<[string[], string]>([
     [['a', 'dest/a/file'], 'dest/a/file'],
@@ -149,6 +200,25 @@ test('a comparison with oneFileSystem finds what a file system mounted in the se
     const only = differences.filter(({ type }) => type === 'onlyInB');
     expect(only).toMatchObject([{ b: join(at, 'b/sub/extra') }]);
   });
+});
+
+test('oneFileSystem: subvolumes that only DEST has stay, with an error', async (context) => {
+  needTool(context, 'btrfs');
+  const disk = mountedBtrfs(context);
+  const [src, dest] = [join(disk, 'src'), join(disk, 'dest')];
+  makeFiles(disk, { 'src/file': '1', 'dest/extra/x': '' });
+  for (const path of ['sub', 'extra/sub'])
+    execFileSync('btrfs', ['-q', 'subvolume', 'create', join(dest, path)]);
+  makeFiles(dest, { 'sub/dear': '2', 'extra/sub/dear': '3' });
+  const options = { mirror: true, oneFileSystem: true, onError: 'continue' } as const;
+  const { errors } = await copyTree(src, dest, options);
+  expect(errors.map(({ code, path }) => [code, path]).sort()).toEqual([
+    ['ERR_FASTCP_MOUNT_POINT', join(dest, 'extra/sub')],
+    ['ERR_FASTCP_MOUNT_POINT', join(dest, 'sub')],
+  ]);
+  expect(filesIn(dest, []).sort()).toEqual(['extra/sub/dear/=3', 'file/=1', 'sub/dear/=2']);
+  await copyTree(src, dest, { mirror: true });
+  expect(filesIn(dest, [])).toEqual(['file/=1']);
 });
 
 const cases = Number(process.env.FASTCP_MOUNTS ?? 60);

@@ -127,17 +127,27 @@ describe('backup', () => {
     expect(leftovers(dest)).toEqual([]);
   });
 
-  test('if the old entry cannot be replaced, it has no second name', async (context) => {
-    needTool(context, 'strace');
-    makeFiles(src, { file: 'new' });
-    makeFiles(dest, { file: 'old' });
-    const strace = ['strace', '-f', '-qq', '-o', '/dev/null', '-e', 'trace=renameat'];
-    const fault = [...strace, '-e', 'inject=renameat:error=EIO:when=1'];
-    const { error } = await copyInChild({ src, dest, options: backup }, fault);
-    expect(error).toMatchObject({ code: 'EIO', syscall: 'rename' });
-    expect(readdirSync(dest)).toEqual(['file']);
-    expect(readFileSync(join(dest, 'file'), 'utf8')).toBe('old');
-  });
+  test.for([
+    ['a hard link', []],
+    ['a hard link, and a file system without renameat2', ['renameat2:error=EINVAL']],
+    ['no hard link', ['linkat:error=EPERM']],
+  ] as const)(
+    'if the old entry cannot be replaced, it keeps its one name: %s',
+    async ([, others], context) => {
+      needTool(context, 'strace');
+      makeFiles(src, { file: 'new' });
+      makeFiles(dest, { file: 'old' });
+      const strace = ['strace', '-f', '-qq', '-o', '/dev/null', '-e', 'trace=/renameat2?,linkat'];
+      const faults = ['renameat:error=EIO:when=1', ...others].flatMap((one) => [
+        '-e',
+        `inject=${one}`,
+      ]);
+      const { error } = await copyInChild({ src, dest, options: backup }, [...strace, ...faults]);
+      expect(error).toMatchObject({ code: 'EIO', syscall: 'rename' });
+      expect(readdirSync(dest)).toEqual(['file']);
+      expect(readFileSync(join(dest, 'file'), 'utf8')).toBe('old');
+    },
+  );
 
   test.for([
     ['9', '6', '10'],

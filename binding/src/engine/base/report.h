@@ -78,6 +78,7 @@ inline constexpr const char* kSubdirectory = "subdirectory";
 inline constexpr const char* kSourceInDest = "source in dest";
 /** A symlink of SRC leads to the entry of DEST that it would replace. */
 inline constexpr const char* kSameFile = "same file";
+/** One directory is at the same place in SRC and DEST. */
 inline constexpr const char* kSameDirectory = "same directory";
 /**
  * Another entry has taken the place of an entry of DEST since fastcp looked at it or created it.

@@ -337,9 +337,15 @@ int back_up(Directory& directory, const char* name, Backup how, std::string& mad
 }
 
 void undo_back_up(Directory& directory, const char* name, const std::string& made) {
-  if (platform::rename_new(directory.dst(), made.c_str(), name) != -EEXIST) return;
-  // The two are hard links of one file.
-  platform::remove_file(directory.dst(), made.c_str());
+  Stat original, backup;
+  if (platform::stat_entry(directory.dst(), made.c_str(), backup) < 0) return;
+  const int error = platform::stat_entry(directory.dst(), name, original);
+  if (error == 0 && is_same_entry(original, backup)) {
+    platform::remove_file(directory.dst(), made.c_str());
+  } else if (error == -ENOENT &&
+             platform::rename_new(directory.dst(), made.c_str(), name) == -EINVAL) {
+    rename_to_reserved(directory, made.c_str(), name);
+  }
 }
 
 bool leads_into(const Engine& engine, const Directory& directory, Names names) {

@@ -35,7 +35,10 @@ bool is_append_only(Directory& directory, const std::string& name);
  */
 int back_up(Directory& directory, const char* name, Backup how, std::string& made);
 
-/** Takes the new name away again. */
+/**
+ * Takes the new name away again, after the entry was not replaced. The backup stays if it is the only name of what it was made
+ * from, and another entry is in its place.
+ */
 void undo_back_up(Directory& directory, const char* name, const std::string& made);
 
 /**

@@ -50,15 +50,15 @@ bool may_create_clone(const Content& how, const Preserve& keep, const OpenFile& 
              (file.stat.mode & platform::kPermissions);
 }
 
-/** Returns whether nothing in a directory can be removed. A directory of this copy is not asked. */
+/** Returns whether a directory is append-only. A directory of this copy is not asked. */
 bool allows_no_removal(Directory& directory, const char* name) {
   return !directory.fresh && is_append_only(directory, name);
 }
 
 /**
- * Creates the copy without a name, if a partial copy could not be removed. Also a large one, which several workers write out of
- * order, so that its size would not tell whether it is whole after a SIGKILL. Returns 0, a negative errno, or 1 if the copy has
- * to be created in the usual way.
+ * Creates the copy without a name in two cases: nothing can be removed from its directory, or the file is large. Several workers
+ * write a large file out of order, so after SIGKILL its size would not show that it is incomplete. Returns 0, a negative errno,
+ * or 1 if the copy has to be created in the usual way.
  */
 int create_unnamed(OpenFile& file, const char* name) {
   const bool must = allows_no_removal(*file.directory, name);
@@ -68,12 +68,13 @@ int create_unnamed(OpenFile& file, const char* name) {
     return 1;
   const Handle& directory = file.directory->dst();
   Stat there;
-  if (platform::stat_entry(directory, name, there) == 0) return -EEXIST;
+  if (const int error = platform::stat_entry(directory, name, there); error != -ENOENT)
+    return error == 0 ? -EEXIST : 1;
   const std::string_view path = name;
   const std::string above(path.substr(0, path.rfind('/') + 1));
   const char* above_path = above.empty() ? "." : above.c_str();
   const int error = platform::create_unnamed(directory, above_path, file.creation_mode, file.dst);
-  // A server may be unable to name it at the end.
+  // Only file systems of this computer are known to name it at the end.
   if (error == 0 && !must && !platform::has_own_clock(file.dst)) {
     file.dst.close();
     return 1;
@@ -288,7 +289,10 @@ bool complete(Worker& worker, OpenFile& file, CopiedContent& content) {
     return stop_at(EIO, "read");
   }
 
-  if (is_covered(*file.directory, End::src, file.names, file.stat.dev)) file.directory->distrust();
+  const Directory& directory = *file.directory;
+  if (directory.sync && file.stat.dev != directory.src_stat.dev &&
+      platform::is_mount_root(file.src, ""))
+    directory.distrust();
   if (worker.engine.options.content.verify && !verify_file(worker, file)) return false;
   if (!settle_file(worker.engine, file)) return false;
   if (changed_meanwhile(worker, file)) return false;

@@ -186,8 +186,8 @@ bool is_proven(const Directory& directory, const Stat& src, const Stat& dst) {
 bool is_covered(const Directory& directory, End end, Names names, uint64_t dev) {
   const bool in_src = end == End::src;
   const Stat& parent = in_src ? directory.src_stat : directory.dst_stat;
-  return dev != parent.dev && platform::is_covered(in_src ? directory.src() : directory.dst(),
-                                                   in_src ? names.src : names.dst);
+  return dev != parent.dev && platform::is_mount_root(in_src ? directory.src() : directory.dst(),
+                                                      in_src ? names.src : names.dst);
 }
 
 bool has_proven_attributes(const Engine& engine, const Directory& directory) {

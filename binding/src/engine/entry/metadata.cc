@@ -197,8 +197,9 @@ bool settle_file(Engine& engine, OpenFile& file) {
     if (const int error = platform::stat_handle(file.dst, made); error < 0) {
       return engine.fail(directory, file.names, error, "fstat");
     }
-    // The base stands for several directories, so nothing is learned there.
-    if (!directory.is_base() && !file.cloned) {
+    // The base stands for several directories, so nothing is learned there. Nor from a file without a name: before Linux 6.0
+    // the umask does not apply to it everywhere.
+    if (!directory.is_base() && !file.cloned && !file.unnamed) {
       directory.passing_bits.fetch_or(made.mode & file.creation_mode, std::memory_order_relaxed);
       directory.new_owner.store(owner_of(made), std::memory_order_relaxed);
     }

@@ -216,7 +216,7 @@ bool Engine::is_final(int error, const Directory* where) const {
 
 bool Engine::fail(Problem problem, const Directory* where) {
   const bool final = is_final(problem.error, where);
-  // What a mirror still deletes makes room for the next one.
+  // A mirror goes on deleting, so that its next run has room.
   const bool may_make_room = final && problem.error != EROFS && options.incremental.mirror;
   if (may_make_room) is_full = true;
   return add_error(std::move(problem), final && !may_make_room);

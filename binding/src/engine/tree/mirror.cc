@@ -65,7 +65,9 @@ bool open_doomed(Worker& worker, const Directory& parent, const char* name, Doom
   if (error < 0) return error == -ENOENT ? false : fail(engine, parent, name, error, "open");
   error = platform::stat_handle(target, stat);
   if (error < 0) return fail(engine, parent, name, error, "fstat");
-  if (platform::is_mount_point(parent.dst(), target))
+  const bool is_beyond =
+      engine.options.traversal.one_file_system && stat.dev != parent.dst_stat.dev;
+  if (is_beyond || platform::is_mount_point(parent.dst(), target))
     return fail(engine, parent, name, EXDEV, kRefused);
   if (!engine.options.compares && engine.sources.has(stat))
     return fail(engine, parent, name, EINVAL, kSourceInDest);
@@ -429,7 +431,10 @@ void RemoveDirectoryTask::run(Worker& worker) {
     fail(engine, *parent, name.c_str(), error, "open");
     return;
   }
-  if (!can_be_copied(worker, *parent, {name.c_str(), name.c_str()}, kind_to_copy_after_removal)) {
+  // What SRC has instead will not be copied.
+  const bool is_vain = engine.is_full && kind_to_copy_after_removal != Kind::unknown;
+  if (is_vain ||
+      !can_be_copied(worker, *parent, {name.c_str(), name.c_str()}, kind_to_copy_after_removal)) {
     parent->kept = true;
     return;
   }

@@ -90,7 +90,7 @@ bool is_mount_point(const Handle& parent, const Handle& directory) {
 }
 
 // Only directories can be mount points.
-bool is_covered(const Handle& /*directory*/, const char* /*name*/) { return false; }
+bool is_mount_root(const Handle& /*directory*/, const char* /*name*/) { return false; }
 
 bool volume_of(const Handle& entry, struct statfs& out) {
   return check([&] { return fstatfs(fd(entry), &out); }) == 0;

@@ -86,16 +86,16 @@ bool is_mount_point(const Handle& parent, const Handle& directory) {
          check([&] { return fstat(fd(directory), &found); }) == 0 && above.st_dev != found.st_dev;
 }
 
-bool is_covered(const Handle& directory, const char* name) {
+bool is_mount_root(const Handle& directory, const char* name) {
 #ifdef STATX_ATTR_MOUNT_ROOT
   struct statx known;
   const auto look = [&] {
-    return statx(fd(directory), name, AT_SYMLINK_NOFOLLOW, STATX_INO, &known);
+    return statx(fd(directory), name, AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH, STATX_INO, &known);
   };
   if (check(look) == 0 && (known.stx_attributes_mask & STATX_ATTR_MOUNT_ROOT) != 0)
     return (known.stx_attributes & STATX_ATTR_MOUNT_ROOT) != 0;
 #endif
-  // Before Linux 5.8 overlayfs looks the same, and so does a symlink that is followed.
+  // Before Linux 5.8 a mounted file cannot be told from one of overlayfs, or from the target of a followed symlink.
   return true;
 }
 

@@ -161,7 +161,7 @@ Listed parse_listing(const char* record) {
 bool is_mount_point(const Handle& /*parent*/, const Handle& /*directory*/) { return false; }
 
 // Only directories can be mount points.
-bool is_covered(const Handle& /*directory*/, const char* /*name*/) { return false; }
+bool is_mount_root(const Handle& /*directory*/, const char* /*name*/) { return false; }
 
 // Only a whole volume is read-only, and it has a device number of its own.
 bool is_read_only(const Handle& /*directory*/) { return false; }
