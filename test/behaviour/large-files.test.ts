@@ -3,8 +3,8 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { copyTree } from '../../lib/index.js';
-import { COMMAND, run } from '../support/child.js';
-import { leftovers } from '../support/compare.js';
+import { COMMAND, copyInChild, run } from '../support/child.js';
+import { differences, leftovers } from '../support/compare.js';
 import { fileSystemNames, useFileSystem } from '../support/filesystems.js';
 import { makeFiles } from '../support/trees.js';
 import { needRoot, needTool, workDirectory } from '../support/work.js';
@@ -37,6 +37,17 @@ describe.each(fileSystemNames)('%s', (name) => {
       await copyTree(join(at, 'src'), dest);
       expect(readFileSync(join(dest, 'large')).equals(made('a'))).toBe(true);
     }
+  });
+
+  test('where nobody may give it a name at the end, it is copied all the same', async (context) => {
+    needTool(context, 'strace');
+    const at = join(mounted(context), 'refused');
+    makeFiles(at, { 'src/one': made('1'), 'src/two': made('2') });
+    const words = ['strace', '-f', '-qq', '-o', '/dev/null', '-e', 'trace=linkat'];
+    const refused = [...words, '-e', 'inject=linkat:error=EPERM'];
+    const { result } = await copyInChild({ src: join(at, 'src'), dest: join(at, 'dest') }, refused);
+    expect(result).toMatchObject({ errorCount: 0, files: 2, bytes: 2 * SIZE });
+    expect(differences(join(at, 'src'), join(at, 'dest'))).toEqual([]);
   });
 
   if (!['ext4', 'overlay'].includes(name)) return; // the others give names in the same way

@@ -19,7 +19,8 @@
 // mtime of DEST's directory, and that mtime alone shows the exchange.
 //
 // A mark says nothing about an entry of DEST that the selection excluded, so a directory with such an entry gets no mark.
-// Nor does a directory that was opened but not listed (`oneFileSystem`), or of which a shard is copied.
+// Nor does a directory that was opened but not listed (`oneFileSystem`), of which a shard is copied, or in which a file was
+// mounted over another one.
 //
 // Two copies may write into a directory at the same time. Then nobody knows which copy wrote which entry, and neither
 // writes a mark: before a copy writes its first entry into a directory, it sets an open mark, which names no source but
