@@ -112,6 +112,18 @@ bool is_above(const Directory& directory, const Stat& src) {
   return false;
 }
 
+/**
+ * Returns whether a directory of SRC is DEST or DEST's end of a directory above. Mounts may bring it there. What is then created
+ * in DEST appears in SRC, which would be endless.
+ */
+bool is_filled(const Engine& engine, const Directory& parent, const Stat& src) {
+  if (engine.targets.has(src)) return true;
+  for (const Directory* at = &parent; !at->is_base(); at = &at->parent()) {
+    if (at->made == Made::yes && at->has_dst() && is_same_entry(at->dst_stat, src)) return true;
+  }
+  return false;
+}
+
 struct Target {
   Handle handle;
   Stat stat{};
@@ -326,7 +338,7 @@ bool open_source(Worker& worker, Directory& parent, Names names, Follow follow, 
   if (worker.engine.options.traversal.dereference && is_above(parent, stat)) {
     return worker.fail(parent, names, ELOOP, kRefused);
   }
-  return worker.engine.options.compares || !worker.engine.targets.has(stat) ||
+  return worker.engine.options.compares || !is_filled(worker.engine, parent, stat) ||
          worker.fail(parent, names, EINVAL, kRefused);
 }
 
