@@ -1,8 +1,16 @@
-/** Refuses to delete from DEST what SRC also has, because of bind mounts. */
+/** Refuses to delete from DEST what SRC also has, because of bind mounts or overlays. */
 import { refuse } from '../errors.js';
 import type { Request } from '../request/options.js';
 import { verdicts } from '../selection/index.js';
-import { type Mount, mounts, type Shared, sharedByMounts } from '../walk/mounts.js';
+import {
+  isWithin,
+  layersIn,
+  type Mount,
+  mounts,
+  namesBelow,
+  type Shared,
+  sharedByMounts,
+} from '../walk/mounts.js';
 import { baseName, join, showPath } from '../walk/paths.js';
 import { realpath, run } from '../walk/steps.js';
 import { directoryToKeep, existing, isSame, type Root, type Walk } from '../walk/walk.js';
@@ -13,6 +21,7 @@ interface Meeting extends Shared {
   source: Root;
   target: Root;
   kind: 'directory' | 'file';
+  by: 'a bind mount' | 'an overlay';
 }
 
 /** Rejects with `ERR_FASTCP_DEST_PROTECTED`. Does nothing if the system does not tell its mounts. */
@@ -43,7 +52,15 @@ async function* meetings(roots: readonly Root[], all: readonly Mount[]): AsyncGe
         const one = await run(existing(shared.inSrc.reduce(join, real), true));
         const other = await run(existing(shared.inDest.reduce(join, dest), true));
         if (!one || !other || !isSame(one, other)) continue;
-        yield { source, target, kind: one.isDirectory() ? 'directory' : 'file', ...shared };
+        const kind = one.isDirectory() ? 'directory' : 'file';
+        yield { source, target, kind, by: 'a bind mount', ...shared };
+      }
+      for (const { overlay, path } of layersIn(all, real)) {
+        // As the options name it, perhaps by a path that is not valid here.
+        const layer = await run(realpath(path)).catch(() => path);
+        if (!isWithin(layer, dest) || layer.equals(dest)) continue; // DEST itself: what it is for
+        const [inSrc, inDest] = [namesBelow(real, overlay), namesBelow(dest, layer)];
+        yield { source, target, kind: 'directory', by: 'an overlay', inSrc, inDest };
       }
     }
   }
@@ -58,7 +75,7 @@ async function realPathOf(root: Root): Promise<Buffer> {
 
 /** Returns what is wrong with a mirror or an atomic replacement, or undefined. */
 async function problemOf(
-  { source, target, kind, inSrc, inDest }: Meeting,
+  { source, target, kind, by, inSrc, inDest }: Meeting,
   answers: Answers,
   { atomic, deleteExcluded }: Request,
 ): Promise<string | undefined> {
@@ -76,5 +93,6 @@ async function problemOf(
   // At the same place in both, the engine touches nothing. It reports a directory.
   if (!atomic && source === target && name === other) return undefined;
   const remedy = isKept ? `unmount it or exclude '${name}'` : 'unmount it';
-  return `by a bind mount '${src}' is also '${dest}', where entries would be deleted; ${remedy}`;
+  const what = by === 'an overlay' ? 'has a layer in' : 'is also';
+  return `by ${by} '${src}' ${what} '${dest}', where entries would be deleted; ${remedy}`;
 }

@@ -17,6 +17,8 @@ export interface Mount {
   device?: string;
   id?: string;
   parent?: string;
+  /** The directories that an overlay consists of, as its options name them. Only on Linux. */
+  layers?: Buffer[];
 }
 
 /** Returns the mounts in the order in which they were mounted. Rejects if Linux does not tell them. */
@@ -46,8 +48,17 @@ function parse(line: string): Mount {
     );
     return Buffer.from(unescaped, 'latin1');
   };
+  const layers = fileSystem === 'overlay' ? layersOf(superOptions).map(bytes) : [];
   const readOnly = [options, superOptions].some((list) => list.split(',').includes('ro'));
-  return { path: bytes(path), fileSystem, readOnly, root: bytes(root), device, id, parent };
+  return { path: bytes(path), fileSystem, readOnly, root: bytes(root), device, id, parent, layers };
+}
+
+/** `rw,lowerdir=/one:/two,upperdir=/up,workdir=/work`, also `lowerdir+=/one` */
+function layersOf(options: string): string[] {
+  return options.split(',').flatMap((option) => {
+    const [, value] = /^(?:lowerdir\+?|upperdir|workdir)=(.+)$/.exec(option) ?? [];
+    return value ? value.split(':').filter(Boolean) : [];
+  });
 }
 
 /** `/dev/disk3s5 on /System/Volumes/Data (apfs, local, journaled, nobrowse)` */
@@ -131,6 +142,20 @@ export function sharedByMounts(all: readonly Mount[], src: Buffer, dest: Buffer)
       const [srcPath, destPath] = outer === one ? [at, inner.at] : [inner.at, at];
       return [{ inSrc: namesBelow(src, srcPath), inDest: namesBelow(dest, destPath) }];
     }),
+  );
+}
+
+/** An overlay that SRC is in, or that is in SRC, and one of its layers. */
+export interface Layer {
+  overlay: Buffer;
+  path: Buffer;
+}
+
+/** Returns the layers of all overlays that show something in SRC, which is given without symlinks. */
+export function layersIn(all: readonly Mount[], src: Buffer): Layer[] {
+  const places = placesIn(all, lookupAmong(all), src);
+  return places.flatMap(({ mount: { layers = [] }, at }) =>
+    layers.map((path) => ({ overlay: at, path })),
   );
 }
 

@@ -731,6 +731,21 @@ describe('what SRC does not have', () => {
     expect(new Set(codes)).toEqual(new Set(['ENOSPC']));
   });
 
+  test('no room for a symlink where DEST has a directory: its removal makes room', async (context) => {
+    needRoot(context);
+    mkdirSync(src, { recursive: true });
+    symlinkSync('../packages/pkg', join(src, 'pkg'));
+    mkdirSync(dest);
+    await whileMounted(['-t', 'tmpfs', '-o', 'nr_inodes=10', 'tmpfs'], dest, async () => {
+      const fill = () => {
+        for (let i = 0; i < 10; i++) makeFiles(dest, { [`pkg/${i}`]: 'x' });
+      };
+      expect(fill).toThrow('ENOSPC');
+      await mirror();
+      expect(stateOf(dest)).toEqual(stateOf(src));
+    });
+  });
+
   test('links in DEST are removed, what they lead to is not', async () => {
     makeFiles(src, { keep: '' });
     const other = join(src, '../other');

@@ -1,7 +1,7 @@
 // A mirror deletes nothing that SRC shows, wherever mounts bring directories of SRC and DEST together. The oracle is what SRC
 // showed before. FASTCP_MOUNTS asks for more cases, FASTCP_SEED for the same again.
 import { execFileSync } from 'node:child_process';
-import { existsSync, lstatSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
+import { existsSync, lstatSync, mkdirSync, readdirSync, readFileSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { type CopyOptions, compareTrees, copyTree } from '../../lib/index.js';
@@ -117,6 +117,36 @@ describe('what SRC shows of DEST, or DEST of SRC', () => {
   });
 });
 
+describe('SRC is an overlay with a layer in DEST', () => {
+  test.for<[string, string, string, CopyOptions, boolean]>([
+    ['base', 'dest/.overlay/up', 'dest/.overlay/work', {}, false],
+    ['base', 'dest/.overlay/up', 'dest/.overlay/work', { exclude: '/.overlay' }, true],
+    ['dest/base', 'up', 'work', {}, false],
+    ['dest/base', 'up', 'work', { atomic: true, mirror: false }, false],
+    ['dest', 'up', 'work', {}, true],
+    ['base', 'up', 'work', {}, true],
+  ])('%s, %s, %s, %j', async ([lower, upper, scratch, options, works], context) => {
+    needRoot(context);
+    for (const path of [lower, upper, scratch, 'src', 'dest'])
+      mkdirSync(join(at, path), { recursive: true });
+    makeFiles(join(at, lower), { 'x/old': '1' });
+    const [low, up, room] = [lower, upper, scratch].map((path) => join(at, path));
+    const layers = `lowerdir=${low},upperdir=${up},workdir=${room}`;
+    await whileMounted(['-t', 'overlay', 'overlay', '-o', layers], join(at, 'src'), async () => {
+      makeFiles(at, { 'src/x/new': '2', 'src/other/new': '3' });
+      const before = filesIn(join(at, 'src'), []);
+      const copy = copyTree(join(at, 'src'), join(at, 'dest'), { mirror: true, ...options });
+      if (works) await copy;
+      else {
+        const message = expect.stringContaining('has a layer in');
+        await expect(copy).rejects.toMatchObject({ code: PROTECTED, message });
+      }
+      expect(filesIn(join(at, 'src'), [])).toEqual(before);
+      if (works) expect(filesIn(join(at, 'dest'), ['.overlay']).sort()).toEqual(before.sort());
+    });
+  });
+});
+
 describe('lists of mounts', () => {
   const mount = (id: string, parent: string, path: string, root = '/', device = '8:1'): Mount => ({
     ...{ id, parent, device, fileSystem: 'ext4', readOnly: false },
@@ -203,7 +233,22 @@ test('a comparison with oneFileSystem finds what a file system mounted in the se
 });
 
 describe('a copy in which DEST appears in SRC, as it grows', () => {
+  test.for<CopyOptions>([{}, { sync: true }, { preserve: true }])(
+    'ends with an error: by a symlink, %j',
+    async (options) => {
+      makeFiles(at, { 'src/a/f': '1', 'dest/a/b/f': '2' });
+      symlinkSync('../../dest/a', join(at, 'src/a/b'));
+      const { errors, directories } = await copyTree(join(at, 'src'), join(at, 'dest'), {
+        ...options,
+        ...{ dereference: true, onError: 'continue', signal: AbortSignal.timeout(5000) },
+      });
+      expect(errors).toMatchObject([{ code: 'ERR_FS_CP_EINVAL', path: join(at, 'src/a/b') }]);
+      expect(directories).toBe(0);
+    },
+  );
+
   test.for<[string, [string, string][]]>([
+    ['by one bind mount', [['src/a/c', 'dest/a']]],
     [
       'by one volume',
       [

@@ -134,6 +134,21 @@ test('a file that somebody put in the place of a copy that fails stays', async (
   expect(read(dest, 'file')).toBe('theirs');
 });
 
+test('an update keeps a file that became newer while it was copied', async () => {
+  makeFiles(src, { file: 'from src' });
+  makeFiles(dest, { file: 'old' });
+  utimesSync(join(src, 'file'), 1e9, 1e9);
+  utimesSync(join(dest, 'file'), 1, 1);
+  const { error, result } = await race(
+    { update: true, reflink: 'never' },
+    { faults: 'pwrite64:run:1:1', script: `printf newer > "${join(dest, 'file')}"` },
+  );
+  expect(error).toBeUndefined();
+  expect(result).toMatchObject({ files: 0, skipped: 1 });
+  expect(read(dest, 'file')).toBe('newer');
+  expect(leftovers(dest)).toEqual([]);
+});
+
 test('a file that somebody put in the place of a new symlink stays', async () => {
   makeFiles(src, { target: '' });
   symlinkSync('target', join(src, 'link'));

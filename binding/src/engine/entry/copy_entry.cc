@@ -311,6 +311,10 @@ bool complete(Worker& worker, OpenFile& file, CopiedContent& content) {
       return false;
     }
   }
+  // DEST's file may have become newer while this one was copied.
+  if (worker.engine.options.existing.update && !file.temporary.empty() &&
+      judge(worker, *file.directory, file.names, Kind::file) != Verdict::replace)
+    return false;
   // Servers may report only now that they had no room.
   if (const int error = file.dst.close(); error < 0) return stop_at(error, "close");
   if (!commit(worker, *file.directory, file.names, file.temporary)) return false;

@@ -191,6 +191,7 @@ bool can_create(Worker& worker, Directory& directory, Names names, Kind kind) {
   if (kind != Kind::symlink && !stat_source(worker, directory, names, src)) return false;
   src.kind = kind;
   const TrialEntry entry = create_trial(worker, directory, names, src, FileTrial::hard_link);
+  if (entry.error == -ENOSPC || entry.error == -EDQUOT) return true;  // the removal makes room
   if (entry.error < 0) return worker.fail(directory, names, entry.error, entry.operation);
   platform::remove_file(directory.dst(), entry.name.c_str());
   return true;
