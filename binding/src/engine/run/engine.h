@@ -222,11 +222,8 @@ class Engine : private DirectoryOwner {
   TaskStack stack;
   Questions questions;
   DirectoryTable directories;
-  /**
-   * The directories that are a DEST or a SRC. The walk may meet one on the other side, even through
-   * a mount that no comparison of paths shows.
-   */
-  DirectorySet targets, sources;
+  /** The directories that are a SRC. The walk may meet one in DEST, even through a mount that no comparison of paths shows. */
+  DirectorySet sources;
   HardLinks hard_links{stack, options.traversal.dereference};
   /** platform::attribute_view(), if the copy preserves attributes. */
   const uint32_t attribute_view;

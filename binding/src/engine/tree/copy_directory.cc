@@ -113,11 +113,10 @@ bool is_above(const Directory& directory, const Stat& src) {
 }
 
 /**
- * Returns whether a directory of SRC is DEST or DEST's end of a directory above. Mounts may bring it there. What is then created
- * in DEST appears in SRC, which would be endless.
+ * Returns whether a directory of SRC is DEST's end of a directory above. Mounts and symlinks may bring it there. What is then
+ * created in DEST appears in SRC, which would be endless.
  */
-bool is_filled(const Engine& engine, const Directory& parent, const Stat& src) {
-  if (engine.targets.has(src)) return true;
+bool is_filled(const Directory& parent, const Stat& src) {
   for (const Directory* at = &parent; !at->is_base(); at = &at->parent()) {
     if (at->made == Made::yes && at->has_dst() && is_same_entry(at->dst_stat, src)) return true;
   }
@@ -338,7 +337,7 @@ bool open_source(Worker& worker, Directory& parent, Names names, Follow follow, 
   if (worker.engine.options.traversal.dereference && is_above(parent, stat)) {
     return worker.fail(parent, names, ELOOP, kRefused);
   }
-  return worker.engine.options.compares || !is_filled(worker.engine, parent, stat) ||
+  return worker.engine.options.compares || !is_filled(parent, stat) ||
          worker.fail(parent, names, EINVAL, kRefused);
 }
 
@@ -390,7 +389,6 @@ ListingTask open_directory(Worker& worker, DirectoryTask task, Follow follow_src
   if (target.made) worker.count(Count::directories);
   if (target.made) worker.note(parent, names, Action::create, Kind::directory);
 
-  if (from_base && target.handle.is_open()) engine.targets.add(target.stat);
   pin.release();
   ListingTask opened;
   opened.directory =
