@@ -11,8 +11,10 @@ export interface Mount {
   path: Buffer;
   fileSystem: string;
   readOnly: boolean;
-  /** The directory of the file system that is mounted, the device, and the numbers of this mount and the one that it is in.
-   * Only on Linux. */
+  /**
+   * The directory of the file system that is mounted, the device, and the numbers of this mount and of the one that it is
+   * in. Only on Linux.
+   */
   root?: Buffer;
   device?: string;
   id?: string;
