@@ -13,7 +13,7 @@ export function readPatterns(file: string, error: (text: string) => never): stri
         `${file}:${index + 1}: rsync's filter rules ('${line}') are not supported: one glob per line`,
       );
     }
-    // Git drops it, and rsync takes it for a part of the name. With --mirror the difference is what gets deleted.
+    // Git drops it, and rsync takes it for a part of the name. With --mirror this would decide which entries are deleted.
     if (/^\s|\s$/.test(line)) {
       error(
         `${file}:${index + 1}: '${line}' begins or ends with a blank: remove it, or write [ ] for a blank in a name`,

@@ -1,4 +1,4 @@
-/** Checks that need the selection: DEST within SRC, and what a mirror or an atomic replacement must not delete. */
+/** Checks that need the selection: DEST within SRC, and deletions that a mirror or an atomic replacement must not make. */
 import { promises, type BigIntStats as Stats } from 'node:fs';
 import { reasons, refuse } from '../errors.js';
 import type { Request } from '../request/options.js';
@@ -17,8 +17,8 @@ const repositories = ['.git', '.hg', '.svn'];
 
 /**
  * Rejects with `ERR_FS_CP_EINVAL` if a root's DEST lies within its SRC and is not excluded. Rejects with
- * `ERR_FASTCP_DEST_PROTECTED` if a mirror or an atomic replacement would delete a repository and not copy one, would delete what
- * a mount in SRC shows, or selects nothing.
+ * `ERR_FASTCP_DEST_PROTECTED` if a mirror or an atomic replacement would delete a repository and not copy one, would delete
+ * entries that a mount also shows in SRC, or selects nothing.
  */
 export async function refuseBySelection(
   walk: Walk,

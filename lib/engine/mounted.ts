@@ -1,4 +1,4 @@
-/** Refuses to delete from DEST what SRC also has, because of bind mounts or overlays. */
+/** Refuses to delete entries of DEST that SRC also has, by bind mounts or overlays. */
 import { refuse } from '../errors.js';
 import type { Request } from '../request/options.js';
 import { verdicts } from '../selection/index.js';
@@ -7,11 +7,10 @@ import {
   layersIn,
   type Mount,
   mounts,
-  namesBelow,
   type Shared,
   sharedByMounts,
 } from '../walk/mounts.js';
-import { baseName, join, showPath } from '../walk/paths.js';
+import { baseName, join, namesFrom, showPath } from '../walk/paths.js';
 import { realpath, run } from '../walk/steps.js';
 import { directoryToKeep, existing, isSame, type Root, type Walk } from '../walk/walk.js';
 import type { Answers } from './answers.js';
@@ -42,12 +41,15 @@ export async function refuseMounted(
 
 async function* meetings(roots: readonly Root[], all: readonly Mount[]): AsyncGenerator<Meeting> {
   const sources = await Promise.all(
-    roots.map(async (source) => ({ source, real: await realPathOf(source) })),
+    roots.map(async (source) => {
+      const real = await realPathOf(source);
+      return { source, real, layers: layersIn(all, real) };
+    }),
   );
   for (const target of roots) {
     if (target.kind !== 'directory' || !(await run(existing(target.dest, true)))) continue;
     const dest = await run(realpath(target.dest));
-    for (const { source, real } of sources) {
+    for (const { source, real, layers } of sources) {
       for (const shared of sharedByMounts(all, real, dest)) {
         const one = await run(existing(shared.inSrc.reduce(join, real), true));
         const other = await run(existing(shared.inDest.reduce(join, dest), true));
@@ -55,11 +57,11 @@ async function* meetings(roots: readonly Root[], all: readonly Mount[]): AsyncGe
         const kind = one.isDirectory() ? 'directory' : 'file';
         yield { source, target, kind, by: 'a bind mount', ...shared };
       }
-      for (const { overlay, path } of layersIn(all, real)) {
+      for (const { overlay, path } of layers) {
         // As the options name it, perhaps by a path that is not valid here.
         const layer = await run(realpath(path)).catch(() => path);
         if (!isWithin(layer, dest) || layer.equals(dest)) continue; // DEST itself: what it is for
-        const [inSrc, inDest] = [namesBelow(real, overlay), namesBelow(dest, layer)];
+        const [inSrc, inDest] = [namesFrom(real, overlay), namesFrom(dest, layer)];
         yield { source, target, kind: 'directory', by: 'an overlay', inSrc, inDest };
       }
     }

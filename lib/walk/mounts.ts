@@ -1,7 +1,7 @@
 /** Lists mounts if the system reports them: in /proc on Linux, by a command on macOS. */
 import { promises } from 'node:fs';
 import { needsProc } from '../errors.js';
-import { join } from './paths.js';
+import { join, namesFrom } from './paths.js';
 import { rename } from './walk.js';
 
 const MOUNTS = '/proc/self/mountinfo';
@@ -104,7 +104,7 @@ function lookupAmong(all: readonly Mount[]): (path: Buffer) => Mount | undefined
   return (path) => {
     let found: Mount | undefined;
     let at: Buffer = Buffer.from('/');
-    for (const name of [undefined, ...namesBelow(at, path)]) {
+    for (const name of [undefined, ...namesFrom(at, path)]) {
       if (name) at = join(at, name);
       const text = at.toString('latin1');
       // One may be mounted over the other.
@@ -125,8 +125,8 @@ export interface Shared {
 }
 
 /**
- * Returns what seems to be in SRC and in DEST because of bind mounts. A server tells nothing about its own directories, so the
- * caller must compare the two entries. Both paths are given without symlinks. Only Linux tells enough.
+ * Returns the entries that seem to be both in SRC and in DEST, by bind mounts. A server tells nothing about its own directories,
+ * so the caller must compare the two entries. Both paths are given without symlinks. Only Linux tells enough.
  */
 export function sharedByMounts(all: readonly Mount[], src: Buffer, dest: Buffer): Shared[] {
   const lookup = lookupAmong(all);
@@ -139,10 +139,10 @@ export function sharedByMounts(all: readonly Mount[], src: Buffer, dest: Buffer)
       const [outer, inner] = isWithin(one.path, other.path) ? [other, one] : [one, other];
       if (!isWithin(inner.path, outer.path)) return [];
       // Where the outer one shows the inner one's directory.
-      const at = namesBelow(outer.path, inner.path).reduce(join, outer.at);
+      const at = namesFrom(outer.path, inner.path).reduce(join, outer.at);
       if (!shows(inner, inner.at) || !shows(outer, at)) return [];
       const [srcPath, destPath] = outer === one ? [at, inner.at] : [inner.at, at];
-      return [{ inSrc: namesBelow(src, srcPath), inDest: namesBelow(dest, destPath) }];
+      return [{ inSrc: namesFrom(src, srcPath), inDest: namesFrom(dest, destPath) }];
     }),
   );
 }
@@ -186,16 +186,7 @@ function placesIn(
 function placeOf(mount: Mount, at: Buffer): Place[] {
   const { device, root } = mount;
   if (device === undefined || !root) return [];
-  return [{ device, path: namesBelow(mount.path, at).reduce(join, root), at, mount }];
-}
-
-/** Returns the names that lead from a directory to a path below it. */
-export function namesBelow(directory: Buffer, path: Buffer): Buffer[] {
-  const below = path.subarray(directory.length).toString('latin1');
-  return below
-    .split('/')
-    .filter(Boolean)
-    .map((name) => Buffer.from(name, 'latin1'));
+  return [{ device, path: namesFrom(mount.path, at).reduce(join, root), at, mount }];
 }
 
 function deviceOf(path: Buffer): Promise<number | undefined> {

@@ -47,6 +47,15 @@ function filePath(url: URL, name: string): string {
   }
 }
 
+/** Returns the names that lead from a directory to a path, which is in it by its text. */
+export function namesFrom(directory: Buffer, path: Buffer): Buffer[] {
+  const below = path.subarray(directory.length).toString('latin1');
+  return below
+    .split('/')
+    .filter(Boolean)
+    .map((name) => Buffer.from(name, 'latin1'));
+}
+
 /** Returns `.fastcp-` and 16 random hex digits, as the engine names its temporary entries. */
 export function temporaryName(): Buffer {
   const half = (): string =>

@@ -398,7 +398,7 @@ describe('SRC that lies in DEST is neither replaced nor emptied', () => {
     expect(readFileSync(join(dest, 'f1'), 'utf8')).toBe('outer');
   });
 
-  // mounts.test.ts has mirrors.
+  // mounts.test.ts tests mirrors.
   test('by a mount of SRC in DEST', async (context) => {
     needRoot(context);
     makeFiles(src, { file: 'x', 'k/inner': 'y' });

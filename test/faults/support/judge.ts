@@ -151,7 +151,7 @@ function compareTree(given: Case, errors: Report[], warnings: Report[], src: str
       return entries.flatMap((event) => {
         const name = relative(event.dest);
         if (name === undefined || failed.has(name)) return [];
-        // What SRC has instead may lack room.
+        // For SRC's entry of that name there may be no room.
         if (event.action === 'delete') {
           return after.has(name) && !expected.has(name) ? [`said to be deleted: ${name}`] : [];
         }

@@ -36,8 +36,8 @@ bool is_append_only(Directory& directory, const std::string& name);
 int back_up(Directory& directory, const char* name, Backup how, std::string& made);
 
 /**
- * Takes the new name away again, after the entry was not replaced. The backup stays if it is the only name of what it was made
- * from, and another entry is in its place.
+ * Takes the new name away again, after the entry was not replaced. If another entry has the old name, the backup stays,
+ * because it may be the only copy.
  */
 void undo_back_up(Directory& directory, const char* name, const std::string& made);
 

@@ -11,7 +11,6 @@
 #include "engine/entry/copy_other.h"
 #include "engine/entry/foreign_rules.h"
 #include "engine/entry/hard_link.h"
-#include "engine/entry/mark.h"
 #include "engine/entry/metadata.h"
 #include "engine/entry/place.h"
 #include "engine/entry/unchanged.h"
@@ -61,10 +60,10 @@ bool allows_no_removal(Directory& directory, const char* name) {
  * or 1 if the copy has to be created in the usual way.
  */
 int create_unnamed(OpenFile& file, const char* name) {
-  const bool must = allows_no_removal(*file.directory, name);
+  const bool is_kept = allows_no_removal(*file.directory, name);
   const Route* const route = file.directory->route;
-  if (!must && (file.stat.size < kLargeFile || file.tries > 0 ||
-                (route != nullptr && !route->creates_unnamed)))
+  if (!is_kept && (file.stat.size < kLargeFile || file.tries > 0 ||
+                   (route != nullptr && !route->creates_unnamed)))
     return 1;
   const Handle& directory = file.directory->dst();
   Stat there;
@@ -75,12 +74,12 @@ int create_unnamed(OpenFile& file, const char* name) {
   const char* above_path = above.empty() ? "." : above.c_str();
   const int error = platform::create_unnamed(directory, above_path, file.creation_mode, file.dst);
   // Only file systems of this computer are known to name it at the end.
-  if (error == 0 && !must && !platform::has_own_clock(file.dst)) {
+  if (error == 0 && !is_kept && !platform::has_own_clock(file.dst)) {
     file.dst.close();
     return 1;
   }
   file.unnamed = error == 0;
-  const bool has_other_way = error < 0 && (!must || error == -EOPNOTSUPP);
+  const bool has_other_way = error < 0 && (!is_kept || error == -EOPNOTSUPP);
   return has_other_way ? 1 : error;
 }
 
@@ -244,25 +243,14 @@ bool changed_meanwhile(Worker& worker, OpenFile& file) {
   return true;
 }
 
-/**
- * Gives a file that was created without a name its name, or the one that commit() renames. Returns 0, kNotPlaced or a negative
- * errno.
- */
+/** Gives a file that was created without a name its name, or the one that commit() renames. Returns as place() does. */
 int give_name(Worker& worker, OpenFile& file) {
   Directory& directory = *file.directory;
-  const auto name_as = [&](const char* name) {
-    return platform::name_file(file.dst, directory.dst(), name);
-  };
-  int error = name_as(file.temporary.empty() ? file.names.dst : file.temporary.c_str());
-  // Another program has created an entry meanwhile.
-  while (error == -EEXIST && !allows_no_removal(directory, file.names.dst)) {
-    if (file.temporary.empty() &&
-        judge(worker, directory, file.names, Kind::file) != Verdict::replace)
-      return kNotPlaced;
-    file.temporary = temporary_name(worker, file.names.dst);
-    error = name_as(file.temporary.c_str());
-  }
-  file.unnamed = error < 0;
+  file.temporary.clear();  // whether it needs one is only known now
+  const int error =
+      place(worker, directory, file.names, Kind::file, file.temporary,
+            [&](const char* name) { return platform::name_file(file.dst, directory.dst(), name); });
+  file.unnamed = error != 0;
   return error;
 }
 
@@ -289,6 +277,7 @@ bool complete(Worker& worker, OpenFile& file, CopiedContent& content) {
     return stop_at(EIO, "read");
   }
 
+  // By the open file, because the name may lead to another one by now.
   const Directory& directory = *file.directory;
   if (directory.sync && file.stat.dev != directory.src_stat.dev &&
       platform::is_mount_root(file.src, ""))
@@ -302,9 +291,8 @@ bool complete(Worker& worker, OpenFile& file, CopiedContent& content) {
   if (file.unnamed) {
     const int error = give_name(worker, file);
     if (error == kNotPlaced) return false;
-    if (error < 0 && allows_no_removal(*file.directory, file.names.dst))
-      return stop_at(error, "link");
     if (error < 0) {
+      if (allows_no_removal(*file.directory, file.names.dst)) return stop_at(error, "link");
       // Some security modules and sandboxes forbid it.
       file.route->creates_unnamed = false;
       try_again(worker, file);

@@ -1,6 +1,6 @@
-// Copies one entry of a directory. A new entry gets its own name at once, but a large file at the end; a replacement is created
-// beside the old entry and renamed over it. Called by tree/ and entry tasks, by any worker. No
-// locks.
+// Copies one entry of a directory. A new entry gets its own name at once, but a large file at the
+// end; a replacement is created beside the old entry and renamed over it. Called by tree/ and entry
+// tasks, by any worker. No locks.
 #pragma once
 
 #include "engine/entry/open_file.h"

@@ -113,8 +113,8 @@ bool is_above(const Directory& directory, const Stat& src) {
 }
 
 /**
- * Returns whether a directory of SRC is DEST's end of a directory above. Mounts and symlinks may bring it there. What is then
- * created in DEST appears in SRC, which would be endless.
+ * Returns whether a directory of SRC is DEST's end of a directory above. Mounts and symlinks may bring it there. New entries of
+ * DEST then appear in SRC, so the copy would be endless.
  */
 bool is_filled(const Directory& parent, const Stat& src) {
   for (const Directory* at = &parent; !at->is_base(); at = &at->parent()) {
@@ -181,8 +181,8 @@ bool make_target(Worker& worker, Directory& parent, Names names, const Stat& src
   const bool found = options.incremental.sync && !parent.fresh && parent.has_dst() && open() == 0;
   if (found && is_collision(worker, parent, names.dst))
     return worker.fail(parent, names, EEXIST, kCollision);
-  if (!found && !target.made && worker.engine.is_full) return false;
   if (!found && !target.made) {
+    if (worker.engine.is_full) return false;
     const auto make = [&](bool vacated) {
       return worker.engine.writer.make_directory(worker.engine, parent, names.dst, mode, vacated);
     };

@@ -431,7 +431,7 @@ void RemoveDirectoryTask::run(Worker& worker) {
     fail(engine, *parent, name.c_str(), error, "open");
     return;
   }
-  // What SRC has instead will not be copied.
+  // SRC's entry of that name will not be copied.
   const bool is_vain = engine.is_full && kind_to_copy_after_removal != Kind::unknown;
   if (is_vain ||
       !can_be_copied(worker, *parent, {name.c_str(), name.c_str()}, kind_to_copy_after_removal)) {
