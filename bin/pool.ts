@@ -1,11 +1,28 @@
+import { lstatSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
+
+/** Bytes. One worker copies a file of this size alone. */
+const SMALL = 1 << 20;
 
 /**
  * Returns the size of libuv's pool: a thread for each worker, and one that stays free for the rest of the
- * process. Workers that wait for a disk need no core, so even a small machine gets eight.
+ * process. Workers that wait for a disk need no core, so even a small machine gets eight. libuv starts all threads at
+ * once, which takes longer than copying one small file.
  */
 export function poolSize(argv: readonly string[], cores: number): number {
-  return (jobsIn(argv) ?? Math.max(cores, 8)) + 1;
+  return (jobsIn(argv) ?? (isOneSmallFile(argv) ? 1 : Math.max(cores, 8))) + 1;
+}
+
+/** Returns whether the command line is `FILE DEST`. If the answer is wrong, for example with options, threads are idle or few. */
+function isOneSmallFile(argv: readonly string[]): boolean {
+  const [src = '', dest = ''] = argv;
+  if (argv.length !== 2 || src.startsWith('-') || dest.startsWith('-')) return false;
+  try {
+    const found = lstatSync(src);
+    return found.isFile() && found.size <= SMALL;
+  } catch {
+    return false; // the copy reports it
+  }
 }
 
 /**

@@ -1,5 +1,4 @@
 import { existsSync, readdirSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import { join } from 'node:path';
 
 /**
@@ -9,7 +8,8 @@ import { join } from 'node:path';
 export function loadBinary(root: string): unknown {
   try {
     const usual = usualBinary(root);
-    return usual === undefined ? search(root) : createRequire(import.meta.url)(usual);
+    if (usual === undefined) return search(root);
+    return typeof require === 'function' ? require(usual) : requireHere()(usual);
   } catch (error) {
     throw failure(root, error as NodeJS.ErrnoException);
   }
@@ -18,7 +18,12 @@ export function loadBinary(root: string): unknown {
 /** Tools that collect the files of a program find the package by this `require`, which only the built files have. */
 function search(root: string): unknown {
   if (typeof require === 'function') return require('node-gyp-build')(root);
-  return createRequire(import.meta.url)('node-gyp-build')(root);
+  return requireHere()('node-gyp-build')(root);
+}
+
+/** Creates the `require` that the sources do not have. The built files do without: it takes longer than loading the binary. */
+function requireHere(): NodeJS.Require {
+  return process.getBuiltinModule('node:module').createRequire(import.meta.url);
 }
 
 /** Variables that tell node-gyp-build to search elsewhere. */

@@ -4,9 +4,10 @@ import type { Request } from '../request/options.js';
 import { verdicts } from '../selection/index.js';
 import {
   isWithin,
-  layersIn,
+  type Layer,
   type Mount,
   mounts,
+  overlaysIn,
   type Shared,
   sharedByMounts,
 } from '../walk/mounts.js';
@@ -21,6 +22,8 @@ interface Meeting extends Shared {
   target: Root;
   kind: 'directory' | 'file';
   by: 'a bind mount' | 'an overlay';
+  /** What SRC's entry is to that of DEST. */
+  relation: 'is also' | 'has a layer in' | 'is a layer of';
 }
 
 /** Rejects with `ERR_FASTCP_DEST_PROTECTED`. Does nothing if the system does not tell its mounts. */
@@ -41,28 +44,71 @@ export async function refuseMounted(
 
 async function* meetings(roots: readonly Root[], all: readonly Mount[]): AsyncGenerator<Meeting> {
   const sources = await Promise.all(
-    roots.map(async (source) => {
-      const real = await realPathOf(source);
-      return { source, real, layers: layersIn(all, real) };
-    }),
+    roots.map(async (source) => ({ source, real: await realPathOf(source) })),
   );
   for (const target of roots) {
     if (target.kind !== 'directory' || !(await run(existing(target.dest, true)))) continue;
     const dest = await run(realpath(target.dest));
-    for (const { source, real, layers } of sources) {
+    for (const { source, real } of sources) {
       for (const shared of sharedByMounts(all, real, dest)) {
         const one = await run(existing(shared.inSrc.reduce(join, real), true));
         const other = await run(existing(shared.inDest.reduce(join, dest), true));
         if (!one || !other || !isSame(one, other)) continue;
         const kind = one.isDirectory() ? 'directory' : 'file';
-        yield { source, target, kind, by: 'a bind mount', ...shared };
+        yield { source, target, kind, by: 'a bind mount', relation: 'is also', ...shared };
       }
-      for (const { overlay, path } of layers) {
-        // As the options name it, perhaps by a path that is not valid here.
-        const layer = await run(realpath(path)).catch(() => path);
-        if (!isWithin(layer, dest) || layer.equals(dest)) continue; // DEST itself: what it is for
-        const [inSrc, inDest] = [namesFrom(real, overlay), namesFrom(dest, layer)];
-        yield { source, target, kind: 'directory', by: 'an overlay', inSrc, inDest };
+      const by = { source, target, kind: 'directory', by: 'an overlay' } as const;
+      for await (const { inOverlay, inLayer, isWhole } of sharedByLayers(all, real, dest)) {
+        const relation = isWhole ? 'has a layer in' : 'is also';
+        yield { ...by, relation, inSrc: inOverlay, inDest: inLayer };
+      }
+      // Deletions in an overlay change its upper layer only.
+      const isUpper = (layer: Layer): boolean => layer.isUpper;
+      for await (const { inOverlay, inLayer, isWhole } of sharedByLayers(
+        all,
+        dest,
+        real,
+        isUpper,
+      )) {
+        const relation = isWhole ? 'is a layer of' : 'is also';
+        yield { ...by, relation, inSrc: inLayer, inDest: inOverlay };
+      }
+    }
+  }
+}
+
+/** A directory that two trees have: by an overlay, and by a layer of the overlay. */
+interface SharedByLayer {
+  inOverlay: Buffer[];
+  inLayer: Buffer[];
+  /** The whole layer is in the second tree. */
+  isWhole: boolean;
+}
+
+/**
+ * Returns the directories that `one` shows by overlays, and `other` by their layers. Leaves out those that both have as their
+ * own roots: a copy between an overlay and its layer is what users may want.
+ */
+async function* sharedByLayers(
+  all: readonly Mount[],
+  one: Buffer,
+  other: Buffer,
+  counts: (layer: Layer) => boolean = () => true,
+): AsyncGenerator<SharedByLayer> {
+  for (const { at, layers } of overlaysIn(all, one)) {
+    for (const { path } of layers.filter(counts)) {
+      // As the options name it, perhaps by a path that is not valid here.
+      const layer = await run(realpath(path)).catch(() => path);
+      if (isWithin(layer, other) && !layer.equals(other)) {
+        const inOverlay = isWithin(at, one) ? namesFrom(one, at) : [];
+        yield { inOverlay, inLayer: namesFrom(other, layer), isWhole: true };
+      } else if (isWithin(other, layer)) {
+        const shown = namesFrom(layer, other).reduce(join, at); // the other tree, in the overlay
+        if (shown.equals(one) || !(await run(existing(shown, false)))) continue;
+        const isIn = isWithin(shown, one);
+        if (!isIn && !isWithin(one, shown)) continue;
+        const inOverlay = isIn ? namesFrom(one, shown) : [];
+        yield { inOverlay, inLayer: isIn ? [] : namesFrom(shown, one), isWhole: false };
       }
     }
   }
@@ -77,7 +123,7 @@ async function realPathOf(root: Root): Promise<Buffer> {
 
 /** Returns what is wrong with a mirror or an atomic replacement, or undefined. */
 async function problemOf(
-  { source, target, kind, by, inSrc, inDest }: Meeting,
+  { source, target, kind, by, relation, inSrc, inDest }: Meeting,
   answers: Answers,
   { atomic, deleteExcluded }: Request,
 ): Promise<string | undefined> {
@@ -87,7 +133,7 @@ async function problemOf(
   const dest = showPath(inDest.reduce(join, target.dest));
   if (inDest.length === 0) {
     if (!atomic && (await isExcluded(source, inSrc))) return undefined;
-    return `by a bind mount the destination is also '${src}'; exclude that`;
+    return `by ${by} '${src}' ${relation} the destination; exclude that`;
   }
   const isKept = !atomic && !deleteExcluded;
   if (isKept && (await isExcluded(target, inDest))) return undefined;
@@ -95,6 +141,5 @@ async function problemOf(
   // At the same place in both, the engine touches nothing. It reports a directory.
   if (!atomic && source === target && name === other) return undefined;
   const remedy = isKept ? `unmount it or exclude '${name}'` : 'unmount it';
-  const what = by === 'an overlay' ? 'has a layer in' : 'is also';
-  return `by ${by} '${src}' ${what} '${dest}', where entries would be deleted; ${remedy}`;
+  return `by ${by} '${src}' ${relation} '${dest}', where entries would be deleted; ${remedy}`;
 }

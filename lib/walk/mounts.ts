@@ -6,6 +6,12 @@ import { rename } from './walk.js';
 
 const MOUNTS = '/proc/self/mountinfo';
 
+export interface Layer {
+  path: Buffer;
+  /** Entries of the overlay that are changed or deleted change here. */
+  isUpper: boolean;
+}
+
 export interface Mount {
   /** Absolute, without symlinks. */
   path: Buffer;
@@ -20,7 +26,7 @@ export interface Mount {
   id?: string;
   parent?: string;
   /** The directories that an overlay consists of, as its options name them. Only on Linux. */
-  layers?: Buffer[];
+  layers?: Layer[];
 }
 
 /** Returns the mounts in the order in which they were mounted. Rejects if Linux does not tell them. */
@@ -50,16 +56,19 @@ function parse(line: string): Mount {
     );
     return Buffer.from(unescaped, 'latin1');
   };
-  const layers = fileSystem === 'overlay' ? layersOf(superOptions).map(bytes) : [];
+  const layers = (fileSystem === 'overlay' ? layersOf(superOptions) : []).map(
+    ({ path, isUpper }) => ({ path: bytes(path), isUpper }),
+  );
   const readOnly = [options, superOptions].some((list) => list.split(',').includes('ro'));
   return { path: bytes(path), fileSystem, readOnly, root: bytes(root), device, id, parent, layers };
 }
 
 /** `rw,lowerdir=/one:/two,upperdir=/up,workdir=/work`, also `lowerdir+=/one` */
-function layersOf(options: string): string[] {
+function layersOf(options: string): { path: string; isUpper: boolean }[] {
   return options.split(',').flatMap((option) => {
-    const [, value] = /^(?:lowerdir\+?|upperdir|workdir)=(.+)$/.exec(option) ?? [];
-    return value ? value.split(':').filter(Boolean) : [];
+    const [, name, value] = /^(lowerdir\+?|upperdir|workdir)=(.+)$/.exec(option) ?? [];
+    const paths = value?.split(':').filter(Boolean) ?? [];
+    return paths.map((path) => ({ path, isUpper: name === 'upperdir' }));
   });
 }
 
@@ -147,18 +156,16 @@ export function sharedByMounts(all: readonly Mount[], src: Buffer, dest: Buffer)
   );
 }
 
-/** An overlay that SRC is in, or that is in SRC, and one of its layers. */
-export interface Layer {
-  overlay: Buffer;
-  path: Buffer;
+/** An overlay, by the place where it is mounted. */
+export interface Overlay {
+  at: Buffer;
+  layers: readonly Layer[];
 }
 
-/** Returns the layers of all overlays that show something in SRC, which is given without symlinks. */
-export function layersIn(all: readonly Mount[], src: Buffer): Layer[] {
-  const places = placesIn(all, lookupAmong(all), src);
-  return places.flatMap(({ mount: { layers = [] }, at }) =>
-    layers.map((path) => ({ overlay: at, path })),
-  );
+/** Returns the overlays that show something in a directory, which is given without symlinks. */
+export function overlaysIn(all: readonly Mount[], directory: Buffer): Overlay[] {
+  const places = placesIn(all, lookupAmong(all), directory);
+  return places.map(({ mount: { path: at, layers = [] } }) => ({ at, layers }));
 }
 
 /** A path on a file system, whatever part of that is mounted, and where a mount shows it. */

@@ -1,9 +1,23 @@
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { poolSize } from '../../bin/pool.js';
 import { fastcp } from './support/fastcp.js';
 import { makeTree, temporaryDirectory } from './support/trees.js';
+
+test('one small file has one worker', () => {
+  const directory = temporaryDirectory();
+  const tree = makeTree(join(directory, 'tree'), { small: 'content', large: '' });
+  truncateSync(join(tree, 'large'), (1 << 20) + 1);
+  symlinkSync('small', join(tree, 'link'));
+  const sizeFor = (...argv: string[]) => poolSize(argv, 2);
+  const [small, dest] = [join(tree, 'small'), join(tree, 'dest')];
+  expect(sizeFor(small, dest)).toBe(2);
+  expect(sizeFor('-j3', small, dest)).toBe(4);
+  expect(sizeFor(small, join(tree, 'link'), dest)).toBe(9);
+  for (const name of ['.', 'large', 'link', 'missing', 'small/below', 'x'.repeat(5000)])
+    expect(sizeFor(join(tree, name), dest), name).toBe(9);
+});
 
 describe('poolSize', () => {
   test.each([

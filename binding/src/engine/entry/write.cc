@@ -51,6 +51,11 @@ class RealWriter final : public Writer {
     return fastcp::learn_naming(worker, directory);
   }
 
+  bool appears_in(Worker& worker, Directory& directory,
+                  const platform::Handle& src) const override {
+    return fastcp::appears_in(worker, directory, src);
+  }
+
   int make_directory(Engine& engine, Directory& parent, const char* name, uint32_t mode,
                      bool) const override {
     return with_access(engine, parent,

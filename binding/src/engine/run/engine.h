@@ -216,6 +216,8 @@ class Engine : private DirectoryOwner {
 
   const Options options;
   const Writer& writer;
+  /** Entries that the copy creates have later ctimes, if DEST has this host's clock. */
+  const platform::Time began = platform::change_time_floor();
   Problems errors, warnings;
   Losses losses;
   Journal journal;

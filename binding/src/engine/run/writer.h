@@ -72,6 +72,13 @@ class Writer {
   virtual Naming learn_naming(Worker& worker, Directory& directory) const = 0;
 
   /**
+   * Returns whether a new entry of a directory of DEST also appears in a directory of SRC. A dry run creates nothing, and
+   * returns false.
+   */
+  virtual bool appears_in(Worker& worker, Directory& directory,
+                          const platform::Handle& src) const = 0;
+
+  /**
    * Creates a directory. `vacated`: see EntryTask. Returns 0, kPlanned or a negative errno; -EEXIST: DEST has the name.
    */
   virtual int make_directory(Engine& engine, Directory& parent, const char* name, uint32_t mode,

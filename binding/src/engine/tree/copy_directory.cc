@@ -115,10 +115,18 @@ bool is_above(const Directory& directory, const Stat& src) {
 /**
  * Returns whether a directory of SRC is DEST's end of a directory above. Mounts and symlinks may bring it there. New entries of
  * DEST then appear in SRC, so the copy would be endless.
+ *
+ * Overlays and FUSE show a directory with another device number. There only a new entry tells, and only a directory that has
+ * changed since the copy began can be one.
  */
-bool is_filled(const Directory& parent, const Stat& src) {
-  for (const Directory* at = &parent; !at->is_base(); at = &at->parent()) {
-    if (at->made == Made::yes && at->has_dst() && is_same_entry(at->dst_stat, src)) return true;
+bool is_filled(Worker& worker, Directory& parent, const Handle& src, const Stat& stat) {
+  const Engine& engine = worker.engine;
+  for (Directory* at = &parent; !at->is_base(); at = &at->parent()) {
+    if (at->made != Made::yes || !at->has_dst()) continue;
+    if (is_same_entry(at->dst_stat, stat)) return true;
+    if (at->dst_stat.dev != stat.dev && stat.ctime >= engine.began &&
+        engine.writer.appears_in(worker, *at, src))
+      return true;
   }
   return false;
 }
@@ -337,7 +345,7 @@ bool open_source(Worker& worker, Directory& parent, Names names, Follow follow, 
   if (worker.engine.options.traversal.dereference && is_above(parent, stat)) {
     return worker.fail(parent, names, ELOOP, kRefused);
   }
-  return worker.engine.options.compares || !is_filled(parent, stat) ||
+  return worker.engine.options.compares || !is_filled(worker, parent, src, stat) ||
          worker.fail(parent, names, EINVAL, kRefused);
 }
 
