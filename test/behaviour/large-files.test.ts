@@ -1,6 +1,7 @@
 // Files that several workers copy, in parts and out of order: from 64 MiB on.
-import { readdirSync, readFileSync } from 'node:fs';
+import { chmodSync, existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import { copyTree } from '../../lib/index.js';
 import { COMMAND, copyInChild, run } from '../support/child.js';
@@ -37,6 +38,27 @@ describe.each(fileSystemNames)('%s', (name) => {
       await copyTree(join(at, 'src'), dest);
       expect(readFileSync(join(dest, 'large')).equals(made('a'))).toBe(true);
     }
+  });
+
+  test('a source that changed is copied again without a name', async (context) => {
+    needTool(context, 'strace');
+    const at = join(mounted(context), 'changed');
+    makeFiles(at, { 'src/large': made('a') });
+    const trace = join(at, 'trace');
+    const slowly = ['strace', '-f', '-qq', '-o', trace, '-e', 'trace=openat,pwrite64,linkat'];
+    const words = [...slowly, '-e', 'inject=pwrite64:delay_exit=3000'];
+    const options = ['--reflink=never', '-p', join(at, 'src'), join(at, 'dest')];
+    const copied = run([...words, process.execPath, COMMAND, ...options]);
+    while (!(existsSync(trace) && readFileSync(trace, 'utf8').includes('pwrite64')))
+      await setTimeout(5);
+    chmodSync(join(at, 'src/large'), 0o640);
+    expect((await copied).status).toBe(0);
+    const created = readFileSync(trace, 'utf8').match(
+      /openat.*(O_CREAT.*large|large.*O_CREAT|O_TMPFILE).*/g,
+    );
+    expect(created).toHaveLength(2);
+    expect(created?.every((call) => call.includes('O_TMPFILE'))).toBe(true);
+    expect(differences(join(at, 'src'), join(at, 'dest'))).toEqual([]);
   });
 
   test('where nobody may give it a name at the end, it is copied all the same', async (context) => {

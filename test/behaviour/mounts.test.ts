@@ -7,6 +7,7 @@ import { beforeEach, describe, expect, test } from 'vitest';
 import { type CopyOptions, compareTrees, copyTree } from '../../lib/index.js';
 import { type Mount, sharedByMounts } from '../../lib/walk/mounts.js';
 import { Random } from '../selection/support/random.js';
+import { copyInChild } from '../support/child.js';
 import { useFileSystem, whileMounted } from '../support/filesystems.js';
 import { makeFiles } from '../support/trees.js';
 import { needRoot, needTool, workDirectory } from '../support/work.js';
@@ -303,6 +304,22 @@ describe('a copy in which DEST appears in SRC, as it grows', () => {
     } finally {
       unmountAll(at);
     }
+  });
+
+  test('ends with an error: two directories that symlinks lead into each other', async (context) => {
+    needTool(context, 'strace');
+    makeFiles(at, { 'src/a/f': '1', 'src/b/f': '2', 'dest/a/f': '', 'dest/b/f': '' });
+    symlinkSync('../../dest/b', join(at, 'src/a/m'));
+    symlinkSync('../../dest/a', join(at, 'src/b/n'));
+    const words = ['strace', '-f', '-qq', '-o', '/dev/null', '-e', 'trace=mkdirat'];
+    const slowly = [...words, '-e', 'inject=mkdirat:delay_exit=5000'];
+    const options = { dereference: true, onError: 'continue', concurrency: 2 } as const;
+    const { result } = await copyInChild(
+      { src: join(at, 'src'), dest: join(at, 'dest'), options },
+      slowly,
+    );
+    expect(result?.errors.map(({ code }) => code)).toContain('ERR_FS_CP_EINVAL');
+    expect(result?.directories).toBeLessThan(50);
   });
 
   // There a directory has another device number than where it really is.

@@ -49,44 +49,53 @@ bool may_create_clone(const Content& how, const Preserve& keep, const OpenFile& 
              (file.stat.mode & platform::kPermissions);
 }
 
-/** Returns whether a directory is append-only. A directory of this copy is not asked. */
-bool allows_no_removal(Directory& directory, const char* name) {
+/** Returns whether DEST's directory is append-only. One that this copy has created is not, and is not asked. */
+bool forbids_removal(Directory& directory, const char* name) {
   return !directory.fresh && is_append_only(directory, name);
 }
 
-/**
- * Creates the copy without a name in two cases: nothing can be removed from its directory, or the file is large. Several workers
- * write a large file out of order, so after SIGKILL its size would not show that it is incomplete. Returns 0, a negative errno,
- * or 1 if the copy has to be created in the usual way.
- */
-int create_unnamed(OpenFile& file, const char* name) {
-  const bool is_kept = allows_no_removal(*file.directory, name);
+/** Returns whether a copy that is not complete would look like a whole one after SIGKILL: workers write large files out of order. */
+bool hides_its_gaps(const Preserve& keep, const OpenFile& file) {
   const Route* const route = file.directory->route;
-  if (!is_kept && (file.stat.size < kLargeFile || file.tries > 0 ||
-                   (route != nullptr && !route->creates_unnamed)))
-    return 1;
+  const bool is_possible = !file.named_first && (route == nullptr || route->creates_unnamed);
+  // Before Linux 6.0 the umask does not apply to a file without a name everywhere. Then its mode must be set.
+  return file.stat.size >= kLargeFile && is_possible && keep.mode;
+}
+
+enum class Unnamed : uint8_t { created, failed, not_here };
+
+/**
+ * Creates the copy without a name in two cases: nothing can be removed from its directory, or it would hide its gaps.
+ * `not_here`: it has to be created in the usual way. `error`: set if it failed, -EEXIST if DEST has the name.
+ */
+Unnamed create_unnamed(const Preserve& keep, OpenFile& file, const char* name, int& error) {
+  const bool stays = forbids_removal(*file.directory, name);
+  if (!stays && !hides_its_gaps(keep, file)) return Unnamed::not_here;
   const Handle& directory = file.directory->dst();
   Stat there;
-  if (const int error = platform::stat_entry(directory, name, there); error != -ENOENT)
-    return error == 0 ? -EEXIST : 1;
+  error = platform::stat_entry(directory, name, there);
+  if (error == 0) error = -EEXIST;
+  if (error != -ENOENT) return error == -EEXIST ? Unnamed::failed : Unnamed::not_here;
   const std::string_view path = name;
   const std::string above(path.substr(0, path.rfind('/') + 1));
   const char* above_path = above.empty() ? "." : above.c_str();
-  const int error = platform::create_unnamed(directory, above_path, file.creation_mode, file.dst);
+  error = platform::create_unnamed(directory, above_path, file.creation_mode, file.dst);
+  if (error < 0) return stays && error != -EOPNOTSUPP ? Unnamed::failed : Unnamed::not_here;
   // Only file systems of this computer are known to name it at the end.
-  if (error == 0 && !is_kept && !platform::has_own_clock(file.dst)) {
+  if (!stays && !platform::has_own_clock(file.dst)) {
     file.dst.close();
-    return 1;
+    return Unnamed::not_here;
   }
-  file.unnamed = error == 0;
-  const bool has_other_way = error < 0 && (!is_kept || error == -EOPNOTSUPP);
-  return has_other_way ? 1 : error;
+  file.unnamed = true;
+  return Unnamed::created;
 }
 
 /** Creates the copy: empty, or as a clone on systems that create clones as new files. */
 int create(const Content& how, const Preserve& keep, OpenFile& file, const char* name) {
   const Handle& directory = file.directory->dst();
-  if (const int error = create_unnamed(file, name); error <= 0) return error;
+  int failed = 0;
+  const Unnamed unnamed = create_unnamed(keep, file, name, failed);
+  if (unnamed != Unnamed::not_here) return unnamed == Unnamed::created ? 0 : failed;
   if (may_create_clone(how, keep, file)) {
     const auto with = keep.xattrs ? platform::WithAttributes::yes : platform::WithAttributes::no;
     const auto owner =
@@ -105,6 +114,7 @@ void copy_file(Worker& worker, const DirectoryUse& use, Names names, EntryTask& 
   Directory& directory = *use;
   OpenFile file(directory, names);
   file.tries = again.tries;
+  file.named_first = again.named_first;
   const auto stop_at = [&](int error, const char* operation) {
     worker.fail(directory, names, error, operation);
   };
@@ -153,7 +163,8 @@ namespace {
 void copy_known(Worker& worker, const DirectoryUse& use, Names names, Kind kind, EntryTask& again) {
   Directory& directory = *use;
   const Options& options = worker.engine.options;
-  if (worker.engine.is_full) return;
+  // The removal of DEST's entry has made room.
+  if (worker.engine.is_full && !again.vacated) return;
   if (kind == Kind::symlink && !options.replaces.empty() &&
       leads_into(worker.engine, directory, names)) {
     worker.fail(directory, names, EINVAL, kSameFile);
@@ -210,16 +221,17 @@ void copy_entry(Worker& worker, const DirectoryUse& use, Names names, Kind kind)
 
 namespace {
 
-/** Gives up this try, and pushes the entry as a task. */
-void try_again(Worker& worker, OpenFile& file) {
+/** Gives up this try, and pushes the entry as a task. `tries`: see EntryTask. */
+void try_again(Worker& worker, OpenFile& file, uint8_t tries) {
   file.discard();
   file.claim.release();
   worker.engine.stack.push(make_task(EntryTask{.directory = file.directory->use(),
                                                .src_name = file.names.src,
                                                .dst_name = file.names.dst,
                                                .kind = Kind::file,
-                                               .tries = static_cast<uint8_t>(file.tries + 1),
-                                               .separate = file.separate}));
+                                               .tries = tries,
+                                               .separate = file.separate,
+                                               .named_first = file.named_first}));
 }
 
 /**
@@ -239,7 +251,7 @@ bool changed_meanwhile(Worker& worker, OpenFile& file) {
     worker.fail(directory, file.names, EBUSY, kRefused);
     return true;
   }
-  try_again(worker, file);
+  try_again(worker, file, static_cast<uint8_t>(file.tries + 1));
   return true;
 }
 
@@ -292,10 +304,11 @@ bool complete(Worker& worker, OpenFile& file, CopiedContent& content) {
     const int error = give_name(worker, file);
     if (error == kNotPlaced) return false;
     if (error < 0) {
-      if (allows_no_removal(*file.directory, file.names.dst)) return stop_at(error, "link");
+      if (forbids_removal(*file.directory, file.names.dst)) return stop_at(error, "link");
       // Some security modules and sandboxes forbid it.
       file.route->creates_unnamed = false;
-      try_again(worker, file);
+      file.named_first = true;
+      try_again(worker, file, file.tries);
       return false;
     }
   }

@@ -23,7 +23,8 @@ OpenFile::OpenFile(OpenFile&& other) noexcept
       cloned(other.cloned),
       claim(std::move(other.claim)),
       tries(other.tries),
-      separate(other.separate) {}
+      separate(other.separate),
+      named_first(other.named_first) {}
 
 int OpenFile::keep(const DirectoryUse& use) {
   src_name_ = names.src;
@@ -70,9 +71,9 @@ int open_to_read(Worker& worker, const platform::Handle& directory, const char* 
 void wait_for_lease(Worker& worker, const DirectoryUse& directory, Names names,
                     const EntryTask& again, Clock::time_point leased_since) {
   if (worker.engine.stopped()) return;
-  worker.engine.stack.push(make_task(EntryTask{directory.again(), names.src, names.dst,
-                                               platform::Kind::file, again.tries, again.compared,
-                                               again.vacated, again.separate, leased_since}));
+  worker.engine.stack.push(make_task(
+      EntryTask{directory.again(), names.src, names.dst, platform::Kind::file, again.tries,
+                again.compared, again.vacated, again.separate, again.named_first, leased_since}));
 }
 
 }  // namespace fastcp

@@ -48,8 +48,8 @@ class OpenFile {
   bool unnamed = false;     // nameless until complete
   bool cloned = false;      // created complete, as a clone
   HardLinks::Claim claim{};
-  uint8_t tries = 0;      // earlier tries that failed because the source changed meanwhile
-  bool separate = false;  // see EntryTask
+  uint8_t tries = 0;  // earlier tries that failed because the source changed meanwhile
+  bool separate = false, named_first = false;  // see EntryTask
 
  private:
   DirectoryUse use_{};

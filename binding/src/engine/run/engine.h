@@ -117,8 +117,8 @@ class Worker {
 };
 
 /**
- * A few directories by their identity. Any worker may call any function. Without a lock, because
- * has() is called for every directory of the tree.
+ * Directories by their identity. Any worker may call any function. Without a lock, because has() is called for every directory
+ * of the tree. It looks at all of them.
  */
 class DirectorySet {
  public:
@@ -226,12 +226,14 @@ class Engine : private DirectoryOwner {
   DirectoryTable directories;
   /** The directories that are a SRC. The walk may meet one in DEST, even through a mount that no comparison of paths shows. */
   DirectorySet sources;
+  /** With `dereference`: the directories of DEST that this copy has created. Symlinks may lead there. */
+  DirectorySet created;
   HardLinks hard_links{stack, options.traversal.dereference};
   /** platform::attribute_view(), if the copy preserves attributes. */
   const uint32_t attribute_view;
   /** An xattr, ACL or capability could not be preserved. */
   std::atomic<bool> has_lost_attributes{false};
-  /** DEST has no room left. From now on the mirror only deletes. */
+  /** DEST has no room left. From now on the mirror copies no entry, unless it has just removed the one of that name. */
   std::atomic<bool> is_full{false};
   /** The copy marked a directory of DEST. */
   std::atomic<bool> has_marked{false};

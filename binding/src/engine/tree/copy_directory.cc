@@ -113,19 +113,21 @@ bool is_above(const Directory& directory, const Stat& src) {
 }
 
 /**
- * Returns whether a directory of SRC is DEST's end of a directory above. Mounts and symlinks may bring it there. New entries of
- * DEST then appear in SRC, so the copy would be endless.
+ * Returns whether a directory of SRC is the one in DEST to which a directory above is being copied, or with `dereference` any
+ * that this copy has created. Mounts and symlinks may bring it there. New entries of DEST then appear in SRC, so the copy would
+ * be endless.
  *
  * Overlays and FUSE show a directory with another device number. There only a new entry tells, and only a directory that has
  * changed since the copy began can be one.
  */
 bool is_filled(Worker& worker, Directory& parent, const Handle& src, const Stat& stat) {
   const Engine& engine = worker.engine;
+  const bool has_changed = stat.ctime >= engine.began;
+  if (has_changed && engine.created.has(stat)) return true;
   for (Directory* at = &parent; !at->is_base(); at = &at->parent()) {
     if (at->made != Made::yes || !at->has_dst()) continue;
     if (is_same_entry(at->dst_stat, stat)) return true;
-    if (at->dst_stat.dev != stat.dev && stat.ctime >= engine.began &&
-        engine.writer.appears_in(worker, *at, src))
+    if (has_changed && at->dst_stat.dev != stat.dev && engine.writer.appears_in(worker, *at, src))
       return true;
   }
   return false;
@@ -396,6 +398,8 @@ ListingTask open_directory(Worker& worker, DirectoryTask task, Follow follow_src
   }
   if (target.made) worker.count(Count::directories);
   if (target.made) worker.note(parent, names, Action::create, Kind::directory);
+  if (target.made && options.traversal.dereference && target.handle.is_open())
+    engine.created.add(target.stat);
 
   pin.release();
   ListingTask opened;
