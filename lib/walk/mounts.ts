@@ -5,6 +5,7 @@ import { join, namesFrom } from './paths.js';
 import { rename } from './walk.js';
 
 const MOUNTS = '/proc/self/mountinfo';
+const slash = 0x2f;
 
 export interface Layer {
   path: Buffer;
@@ -93,24 +94,46 @@ export async function mountOf(directory: Buffer): Promise<Mount | undefined> {
     const devices = await Promise.all(all.map(({ path }) => deviceOf(path)));
     return all[devices.indexOf(dev)];
   }
-  return lookupAmong(all)(directory);
+  return new MountTable(all).lookup(directory);
 }
 
-/**
- * Returns a function that finds the mount which shows a path. It goes from mount to mount, as the system does, so it never finds
- * one that another mount hides.
- */
-function lookupAmong(all: readonly Mount[]): (path: Buffer) => Mount | undefined {
-  const listed = new Set(all.map(({ id }) => id));
-  const below = new Map<string | undefined, Map<string, Mount>>(); // by the parent's number, and by path
-  for (const mount of all) {
-    // The root's parent is not listed, or is the root itself (gVisor).
-    const isTop = mount.parent === mount.id || !listed.has(mount.parent);
-    const parent = isTop ? undefined : mount.parent;
-    const siblings = below.get(parent) ?? new Map<string, Mount>();
-    below.set(parent, siblings.set(mount.path.toString('latin1'), mount));
+/** A path on a file system, whatever part of that is mounted, and where a mount shows it. */
+export interface Place {
+  device: string;
+  path: Buffer;
+  at: Buffer;
+  mount: Mount;
+}
+
+/** An overlay, by the place where it is mounted. */
+export interface Overlay {
+  at: Buffer;
+  layers: readonly Layer[];
+}
+
+/** The mounts of one moment. */
+export class MountTable {
+  readonly #all: readonly Mount[];
+  /** By the parent's number, and by path. */
+  readonly #below = new Map<string | undefined, Map<string, Mount>>();
+
+  constructor(all: readonly Mount[]) {
+    this.#all = all;
+    const listed = new Set(all.map(({ id }) => id));
+    for (const mount of all) {
+      // The root's parent is not listed, or is the root itself (gVisor).
+      const isTop = mount.parent === mount.id || !listed.has(mount.parent);
+      const parent = isTop ? undefined : mount.parent;
+      const siblings = this.#below.get(parent) ?? new Map<string, Mount>();
+      this.#below.set(parent, siblings.set(mount.path.toString('latin1'), mount));
+    }
   }
-  return (path) => {
+
+  /**
+   * Returns the mount that shows a path. Goes from mount to mount, as the system does, so it never finds one that another mount
+   * hides.
+   */
+  lookup(path: Buffer): Mount | undefined {
     let found: Mount | undefined;
     let at: Buffer = Buffer.from('/');
     for (const name of [undefined, ...namesFrom(at, path)]) {
@@ -118,13 +141,50 @@ function lookupAmong(all: readonly Mount[]): (path: Buffer) => Mount | undefined
       const text = at.toString('latin1');
       // One may be mounted over the other.
       for (;;) {
-        const next = below.get(found?.id)?.get(text);
+        const next = this.#below.get(found?.id)?.get(text);
         if (!next) break;
         found = next;
       }
     }
     return found;
-  };
+  }
+
+  /** Returns the places of a directory and of all mounts in it. The directory is given without symlinks. */
+  placesIn(directory: Buffer): Place[] {
+    const own = this.lookup(directory);
+    const below = this.#all.filter(
+      ({ path }) => isWithin(path, directory) && !path.equals(directory),
+    );
+    return [
+      ...(own ? placeOf(own, directory) : []),
+      ...below.flatMap((mount) => placeOf(mount, mount.path)),
+    ];
+  }
+
+  /** Returns whether a mount shows its place, and no other mount hides that. */
+  shows({ mount }: Place, at: Buffer): boolean {
+    return this.lookup(at) === mount;
+  }
+
+  /** Returns the overlays that show something in a directory, by its places. */
+  overlaysAt(places: readonly Place[]): Overlay[] {
+    return places
+      .filter((place) => place.mount.layers?.length && this.shows(place, place.at))
+      .map(({ mount: { path: at, layers = [] } }) => ({ at, layers }));
+  }
+}
+
+function placeOf(mount: Mount, at: Buffer): Place[] {
+  const { device, root } = mount;
+  if (device === undefined || !root) return [];
+  return [{ device, path: namesFrom(mount.path, at).reduce(join, root), at, mount }];
+}
+
+/** A tree and what it shows. */
+export interface Shown {
+  /** Without symlinks. */
+  directory: Buffer;
+  places: readonly Place[];
 }
 
 /** An entry that is in SRC and in DEST, by the names that lead there. No names: SRC, or DEST, itself. */
@@ -135,65 +195,23 @@ export interface Shared {
 
 /**
  * Returns the entries that seem to be both in SRC and in DEST, by bind mounts. A server tells nothing about its own directories,
- * so the caller must compare the two entries. Both paths are given without symlinks. Only Linux tells enough.
+ * so the caller must compare the two entries. Only Linux tells enough.
  */
-export function sharedByMounts(all: readonly Mount[], src: Buffer, dest: Buffer): Shared[] {
-  const lookup = lookupAmong(all);
-  const shows = ({ mount }: Place, path: Buffer): boolean => lookup(path) === mount;
-  const inDest = new Map<string, Place[]>(); // by device
-  for (const place of placesIn(all, lookup, dest))
-    inDest.set(place.device, [...(inDest.get(place.device) ?? []), place]);
-  return placesIn(all, lookup, src).flatMap((one) =>
-    (inDest.get(one.device) ?? []).flatMap((other): Shared[] => {
+export function sharedByMounts(table: MountTable, src: Shown, dest: Shown): Shared[] {
+  return src.places.flatMap((one) =>
+    dest.places.flatMap((other): Shared[] => {
+      if (one.device !== other.device) return [];
       const [outer, inner] = isWithin(one.path, other.path) ? [other, one] : [one, other];
       if (!isWithin(inner.path, outer.path)) return [];
       // Where the outer one shows the inner one's directory.
       const at = namesFrom(outer.path, inner.path).reduce(join, outer.at);
-      if (!shows(inner, inner.at) || !shows(outer, at)) return [];
+      if (!table.shows(inner, inner.at) || !table.shows(outer, at)) return [];
       const [srcPath, destPath] = outer === one ? [at, inner.at] : [inner.at, at];
-      return [{ inSrc: namesFrom(src, srcPath), inDest: namesFrom(dest, destPath) }];
+      return [
+        { inSrc: namesFrom(src.directory, srcPath), inDest: namesFrom(dest.directory, destPath) },
+      ];
     }),
   );
-}
-
-/** An overlay, by the place where it is mounted. */
-export interface Overlay {
-  at: Buffer;
-  layers: readonly Layer[];
-}
-
-/** Returns the overlays that show something in a directory, which is given without symlinks. */
-export function overlaysIn(all: readonly Mount[], directory: Buffer): Overlay[] {
-  const places = placesIn(all, lookupAmong(all), directory);
-  return places.map(({ mount: { path: at, layers = [] } }) => ({ at, layers }));
-}
-
-/** A path on a file system, whatever part of that is mounted, and where a mount shows it. */
-interface Place {
-  device: string;
-  path: Buffer;
-  at: Buffer;
-  mount: Mount;
-}
-
-/** Returns the places of a directory and of all mounts in it. */
-function placesIn(
-  all: readonly Mount[],
-  lookup: (path: Buffer) => Mount | undefined,
-  directory: Buffer,
-): Place[] {
-  const own = lookup(directory);
-  const below = all.filter(({ path }) => isWithin(path, directory) && !path.equals(directory));
-  return [
-    ...(own ? placeOf(own, directory) : []),
-    ...below.flatMap((mount) => placeOf(mount, mount.path)),
-  ];
-}
-
-function placeOf(mount: Mount, at: Buffer): Place[] {
-  const { device, root } = mount;
-  if (device === undefined || !root) return [];
-  return [{ device, path: namesFrom(mount.path, at).reduce(join, root), at, mount }];
 }
 
 function deviceOf(path: Buffer): Promise<number | undefined> {
@@ -205,8 +223,9 @@ function deviceOf(path: Buffer): Promise<number | undefined> {
 
 /** Returns whether a path is a directory itself or below it. */
 export function isWithin(path: Buffer, directory: Buffer): boolean {
-  const prefix = join(directory, Buffer.alloc(0));
-  return path.equals(directory) || path.subarray(0, prefix.length).equals(prefix);
+  const { length } = directory;
+  if (path.length < length || directory.compare(path, 0, length) !== 0) return false;
+  return path.length === length || path[length] === slash || directory[length - 1] === slash;
 }
 
 /** Returns the mount points at or below a directory, which is given without symlinks. */

@@ -34,7 +34,8 @@ export function* asListed(directory: Buffer, names: readonly Buffer[]): Steps<Bu
   return found;
 }
 
-function folded(path: Buffer): string {
+/** Returns text that is equal for all spellings of a path on file systems that ignore case or the form of Unicode. */
+export function folded(path: Buffer): string {
   return path.toString().normalize('NFC').toLowerCase();
 }
 

@@ -16,7 +16,7 @@ import {
   showPath,
   trimSlashes,
 } from './paths.js';
-import { areOneName, asListed, isRespelled, leadToOne, spellingOf } from './spellings.js';
+import { areOneName, asListed, folded, isRespelled, leadToOne, spellingOf } from './spellings.js';
 import {
   ahead,
   all,
@@ -107,7 +107,8 @@ export function* findRoots(request: Request): Steps<Walk> {
   const [first] = errors;
   if (first && roots.length === 0) throw first;
   if (deletes(request)) {
-    for (const root of roots) yield* refuseToEmpty(root, roots, shown);
+    const sourceAt = yield* findSourcesBelow(roots);
+    for (const root of roots) yield* refuseToEmpty(root, sourceAt, shown);
   }
   return { roots, into, shown, errors };
 }
@@ -222,6 +223,20 @@ export function* isAtOrBelow(path: Buffer, directory: Place): Steps<boolean> {
  * at or below it.
  */
 function* namesBelow(path: Buffer, directory: Place): Steps<Buffer[] | undefined> {
+  const here = yield* chainUp(path);
+  for (const [depth, { real, found }] of here.entries()) {
+    const isHere = isSame(directory.found, found);
+    if (isHere || (yield* isRespelled(real, directory.real)))
+      return here
+        .slice(0, depth)
+        .map((one) => baseName(one.real))
+        .reverse();
+  }
+  return undefined;
+}
+
+/** Returns an entry, which must exist, and all directories above it. */
+function* chainUp(path: Buffer): Steps<Place[]> {
   let at: Buffer = yield* realpath(path);
   const here = [at];
   while (!isRoot(at)) {
@@ -229,12 +244,7 @@ function* namesBelow(path: Buffer, directory: Place): Steps<Buffer[] | undefined
     here.push(at);
   }
   const found = yield* all(here.map((one) => () => stat(one, true)));
-  for (const [depth, real] of here.entries()) {
-    const isHere = isSame(directory.found, found[depth] as BigIntStats);
-    if (isHere || (yield* isRespelled(real, directory.real)))
-      return here.slice(0, depth).map(baseName).reverse();
-  }
-  return undefined;
+  return here.map((real, index) => ({ real, found: found[index] as BigIntStats }));
 }
 
 /** Returns the path itself if it is too long, or no name leads to the directory any more. */
@@ -366,8 +376,29 @@ export function deletes({ mirror, atomic, compares }: Request): boolean {
   return (mirror || Boolean(atomic)) && !compares;
 }
 
+/** Finds a source that is at or below a directory. */
+type SourceAt = (directory: Place) => Steps<Root | undefined>;
+
+/** Looks at all directories above the sources, once for any number of questions. */
+function* findSourcesBelow(roots: readonly Root[]): Steps<SourceAt> {
+  const identity = ({ dev, ino }: BigIntStats): string => `${dev}:${ino}`;
+  const byIdentity = new Map<string, Root>();
+  const bySpelling = new Map<string, { root: Root; path: Buffer }>();
+  for (const root of roots) {
+    for (const { real, found } of yield* chainUp(directoryToKeep(root))) {
+      if (!byIdentity.has(identity(found))) byIdentity.set(identity(found), root);
+      bySpelling.set(folded(real), { root, path: real });
+    }
+  }
+  return function* ({ real, found }) {
+    const spelled = bySpelling.get(folded(real));
+    const isSpelled = spelled && (yield* isRespelled(spelled.path, real));
+    return byIdentity.get(identity(found)) ?? (isSpelled ? spelled.root : undefined);
+  };
+}
+
 /** Refuses to empty directories that nobody wants to replace with a copy, and those that have any of the sources. */
-function* refuseToEmpty(root: Root, all: readonly Root[], shown: Shown): Steps<void> {
+function* refuseToEmpty(root: Root, sourceAt: SourceAt, shown: Shown): Steps<void> {
   const target = root.dest;
   const there = yield* existing(target, true);
   if (!there?.isDirectory()) return;
@@ -387,10 +418,8 @@ function* refuseToEmpty(root: Root, all: readonly Root[], shown: Shown): Steps<v
   const home = Buffer.from(homedir());
   if ((yield* existing(home, true)) && (yield* isAtOrBelow(home, place)))
     refuseAs('your home directory');
-  for (const other of all) {
-    if (yield* isAtOrBelow(directoryToKeep(other), place))
-      refuseAs('a directory that the source is in', other.src);
-  }
+  const source = yield* sourceAt(place);
+  if (source) refuseAs('a directory that the source is in', source.src);
 }
 
 /** Returns the directory that must stay, so that a source stays. */

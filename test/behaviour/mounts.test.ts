@@ -1,15 +1,24 @@
 // A mirror deletes nothing that SRC shows, wherever mounts bring directories of SRC and DEST together. The oracle is what SRC
 // showed before. FASTCP_MOUNTS asks for more cases, FASTCP_SEED for the same again.
 import { execFileSync, spawnSync } from 'node:child_process';
-import { existsSync, lstatSync, mkdirSync, readdirSync, readFileSync, symlinkSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  symlinkSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { type CopyOptions, compareTrees, copyTree } from '../../lib/index.js';
-import { type Mount, sharedByMounts } from '../../lib/walk/mounts.js';
+import { type Mount, MountTable, sharedByMounts } from '../../lib/walk/mounts.js';
 import { Random } from '../selection/support/random.js';
 import { copyInChild } from '../support/child.js';
 import { useFileSystem, whileMounted } from '../support/filesystems.js';
 import { makeFiles } from '../support/trees.js';
+import { asUser, needUser, USER } from '../support/user.js';
 import { needRoot, needTool, workDirectory } from '../support/work.js';
 
 const work = workDirectory('mounts');
@@ -90,6 +99,42 @@ describe('what SRC shows of DEST, or DEST of SRC', () => {
     });
   });
 
+  test.for<[string, CopyOptions, boolean]>([
+    ['data', { exclude: '/data' }, true],
+    ['data', { exclude: '/data', deleteExcluded: true }, false],
+    ['p/data', { exclude: '/p', deleteExcluded: true }, false],
+    ['p/data', { exclude: 'other', deleteExcluded: true }, true],
+  ])(
+    'at the same place in both, and perhaps excluded: %s, %j',
+    async ([on, options, works], context) => {
+      needRoot(context);
+      makeFiles(at, { [`src/${on}/x`]: '', 'src/file': '1', [`dest/${on}/precious`]: '2' });
+      await whileMounted(['--bind', join(at, 'dest', on)], join(at, 'src', on), async () => {
+        const how = { mirror: true, onError: 'continue', ...options } as const;
+        const copy = copyTree(join(at, 'src'), join(at, 'dest'), how);
+        if (works) await copy;
+        else await expect(copy).rejects.toMatchObject({ code: PROTECTED });
+        expect(filesIn(join(at, 'src', on), [])).toEqual(['precious/=2']);
+      });
+    },
+  );
+
+  test('a directory that the user may not look at', async (context) => {
+    needUser(context);
+    makeFiles(at, { 'src/locked/x/y': '', 'dest/b/file': '1', 'src/c': '2' });
+    await whileMounted(['--bind', join(at, 'dest/b')], join(at, 'src/locked/x'), async () => {
+      chmodSync(join(at, 'src/locked'), 0o700);
+      execFileSync('chown', ['-R', `${USER}`, join(at, 'dest')]);
+      const mirror = (exclude: string[]) =>
+        copyInChild(
+          { src: join(at, 'src'), dest: join(at, 'dest'), options: { mirror: true, exclude } },
+          asUser,
+        );
+      expect((await mirror(['locked'])).error).toMatchObject({ code: PROTECTED });
+      expect((await mirror(['locked', 'b'])).result).toMatchObject({ files: 1, errorCount: 0 });
+    });
+  });
+
   test('at the same place in both: an error for that directory only', async (context) => {
     needRoot(context);
     makeFiles(at, { 'src/data/x': '', 'src/file': '1', 'dest/data/precious': '2' });
@@ -131,6 +176,12 @@ describe('SRC has an overlay, and DEST a layer of it, or the reverse', () => {
     ['dest/base up work', 'src', 'src dest', { atomic: true, mirror: false }, layer],
     ['dest up work', 'src', 'src dest', {}, none],
     ['dest up work', 'src', 'src/x dest/x', {}, none],
+    ['dest up work', 'src', 'src dest', { atomic: true, mirror: false }, 'copy without atomic'],
+    ['dest up work', 'src', 'src dest', { deleteExcluded: true, exclude: 'x' }, 'is also'],
+    ['dest up work', 'src/m', 'src dest', {}, 'is also the destination'],
+    ['dest up work', 'src', 'src/x dest', {}, 'is also'],
+    ['dest/m up work', 'src/m', 'src dest', {}, none],
+    ['dest/m up work', 'src/m', 'src dest', { deleteExcluded: true, exclude: 'x' }, layer],
     ['base up work', 'src', 'src dest', {}, none],
     ['base up work', 'src', 'src base/x', {}, 'is also the destination'],
     ['base up work', 'src', 'src base/x', { exclude: 'x' }, none],
@@ -169,15 +220,51 @@ describe('SRC has an overlay, and DEST a layer of it, or the reverse', () => {
   });
 });
 
+test.for<[string, boolean]>([
+  ['lowerdir=low,upperdir=../up,workdir=../work', false],
+  ['lowerdir=../base,upperdir=../up,workdir=../work', true],
+])('an overlay whose layers have relative paths: %s', async ([layers, works], context) => {
+  needRoot(context);
+  makeFiles(at, { 'dest/low/x': '1', 'base/x': '2', 'src/y': '' });
+  for (const name of ['up', 'work']) mkdirSync(join(at, name));
+  try {
+    const how = ['-i', '-t', 'overlay', '-o', layers, 'overlay', '../src'];
+    execFileSync('mount', how, { cwd: join(at, 'dest') });
+    const copy = copyTree(join(at, 'src'), join(at, 'dest'), { mirror: true });
+    if (works) await copy;
+    else await expect(copy).rejects.toMatchObject({ code: PROTECTED });
+  } finally {
+    unmountAll(at);
+  }
+});
+
+test('an overlay that another mount hides is none', async (context) => {
+  needRoot(context);
+  makeFiles(at, { 'dest/low/x': '1', 'over/file': '2', 'src/m/y': '' });
+  for (const name of ['up', 'work']) mkdirSync(join(at, name));
+  try {
+    const layers = `lowerdir=${at}/dest/low,upperdir=${at}/up,workdir=${at}/work`;
+    execFileSync('mount', ['-t', 'overlay', 'overlay', '-o', layers, join(at, 'src/m')]);
+    execFileSync('mount', ['--bind', join(at, 'over'), join(at, 'src/m')]);
+    await copyTree(join(at, 'src'), join(at, 'dest'), { mirror: true });
+    expect(filesIn(join(at, 'dest'), [])).toEqual(['m/file/=2']);
+  } finally {
+    unmountAll(at);
+  }
+});
+
 describe('lists of mounts', () => {
   const mount = (id: string, parent: string, path: string, root = '/', device = '8:1'): Mount => ({
     ...{ id, parent, device, fileSystem: 'ext4', readOnly: false },
     ...{ path: Buffer.from(path), root: Buffer.from(root) },
   });
-  const shared = (all: Mount[], from: string, to: string): string[] =>
-    sharedByMounts(all, Buffer.from(from), Buffer.from(to)).map(
+  const shared = (all: Mount[], from: string, to: string): string[] => {
+    const table = new MountTable(all);
+    const tree = (directory: Buffer) => ({ directory, places: table.placesIn(directory) });
+    return sharedByMounts(table, tree(Buffer.from(from)), tree(Buffer.from(to))).map(
       ({ inSrc, inDest }) => `${inSrc.join('/')} = ${inDest.join('/')}`,
     );
+  };
   test.each<[string, Mount[], string[]]>([
     ['the root has no parent', [mount('1', '0', '/')], []],
     ['the root is its own parent', [mount('1', '1', '/')], []],
