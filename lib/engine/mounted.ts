@@ -1,36 +1,35 @@
-/** Refuses to delete entries of DEST that SRC also has, by bind mounts or overlays. */
+/** Refuses to delete entries of DEST that SRC also has, by bind mounts, overlays or images of disks. */
+import { promises } from 'node:fs';
 import { refuse } from '../errors.js';
 import type { Request } from '../request/options.js';
 import { verdicts } from '../selection/index.js';
 import type { EntryKind } from '../types.js';
-import {
-  isWithin,
-  type Layer,
-  MountTable,
-  mounts,
-  type Overlay,
-  type Shared,
-  type Shown,
-  sharedByMounts,
-} from '../walk/mounts.js';
-import { baseName, directoryOf, isAbsolute, join, namesFrom, showPath } from '../walk/paths.js';
+import { layersOf } from '../walk/layers.js';
+import { isWithin, MountTable, mounts, type Place, sharedBy, type Tree } from '../walk/mounts.js';
+import { baseName, join, namesFrom, showPath } from '../walk/paths.js';
 import { realpath, run } from '../walk/steps.js';
 import { directoryToKeep, existing, isSame, type Root, type Walk } from '../walk/walk.js';
 import type { Answers } from './answers.js';
 
-/** A source or a DEST, and what it shows. */
-interface Tree extends Shown {
+/** A source, or its DEST. */
+interface RootTree extends Tree<Shown> {
   root: Root;
-  overlays: Overlay[];
 }
 
-/** One source with one DEST, which need not be that of the same root, and an entry that both seem to have. */
-interface Meeting extends Shared {
-  source: Tree;
-  target: Tree;
-  by: 'a bind mount' | 'an overlay';
-  /** What SRC's entry is to that of DEST. */
-  relation: 'is also' | 'has a layer in' | 'is a layer of';
+interface Shown extends Place {
+  /** By an overlay: the place is in a layer. Deletions in an overlay change its upper layer only. */
+  layer?: 'upper' | 'lower';
+}
+
+/** An entry that a source and a DEST seem to have, by the names that lead there. No names: SRC, or DEST, itself. */
+interface Meeting {
+  source: RootTree;
+  target: RootTree;
+  inSrc: Buffer[];
+  inDest: Buffer[];
+  by: 'a bind mount' | 'an overlay' | 'a loop device';
+  /** In a lower layer of SRC's overlay, where all entries that SRC shows may stay. */
+  isLower: boolean;
 }
 
 /** Rejects with `ERR_FASTCP_DEST_PROTECTED`. Does nothing if the system does not tell its mounts. */
@@ -41,19 +40,11 @@ export async function refuseMounted(
 ): Promise<void> {
   if (process.platform !== 'linux') return;
   const table = new MountTable(await mounts().catch(() => []));
-  const sources: Tree[] = [];
-  const targets: Tree[] = [];
-  for (const root of roots) {
-    sources.push(treeAt(table, root, await realPathOf(root)));
-    if (root.kind === 'directory' && (await run(existing(root.dest, true))))
-      targets.push(treeAt(table, root, await run(realpath(root.dest))));
-  }
-  const near = [...sources, ...targets].map(({ directory }) => directory);
-  for (const tree of [...sources, ...targets])
-    for (const overlay of tree.overlays) overlay.layers = await findLayers(overlay, near);
+  const { sources, targets } = await findTrees(table, roots);
   for (const target of targets) {
     for (const source of sources) {
-      for (const meeting of meetings(table, source, target, request)) {
+      const all = [...meetings(table, source, target), ...(await imagesIn(table, source, target))];
+      for (const meeting of all) {
         const why = await problemOf(meeting, answers, request);
         if (!why) continue;
         const paths = [shown.src(source.root.src), shown.dest(target.root.dest)] as const;
@@ -63,9 +54,41 @@ export async function refuseMounted(
   }
 }
 
-function treeAt(table: MountTable, root: Root, directory: Buffer): Tree {
-  const places = table.placesIn(directory);
-  return { root, directory, places, overlays: table.overlaysAt(places) };
+async function findTrees(
+  table: MountTable,
+  roots: readonly Root[],
+): Promise<Record<'sources' | 'targets', RootTree[]>> {
+  const sources: RootTree[] = [];
+  const targets: RootTree[] = [];
+  const treeAt = (root: Root, directory: Buffer): RootTree => {
+    return { root, directory, places: table.placesIn(directory) };
+  };
+  for (const root of roots) {
+    sources.push(treeAt(root, await realPathOf(root)));
+    if (root.kind === 'directory' && (await run(existing(root.dest, true))))
+      targets.push(treeAt(root, await run(realpath(root.dest))));
+  }
+  const near = [...sources, ...targets].map(({ directory }) => directory);
+  const addLayers = async (tree: RootTree, isWanted: (one: Shown) => boolean): Promise<void> => {
+    const added: Shown[] = [];
+    for (const { mount, path, at, device } of tree.places) {
+      if (!mount.layers?.length) continue;
+      for (const layer of await layersOf(table, device, near)) {
+        const inLayer = namesFrom(Buffer.from('/'), path).reduce(join, layer.path);
+        added.push({
+          ...layer,
+          path: inLayer,
+          at,
+          mount,
+          layer: layer.isUpper ? 'upper' : 'lower',
+        });
+      }
+    }
+    tree.places = [...tree.places, ...added.filter(isWanted)];
+  };
+  for (const tree of sources) await addLayers(tree, () => true);
+  for (const tree of targets) await addLayers(tree, ({ layer }) => layer === 'upper');
+  return { sources, targets };
 }
 
 /** Returns a source's path without symlinks on the way. */
@@ -75,88 +98,36 @@ async function realPathOf(root: Root): Promise<Buffer> {
   return kept === root.src ? real : join(real, baseName(root.src));
 }
 
-/**
- * Returns the layers that exist here: a container does not see those of its root. A relative path is of the directory in which
- * the overlay was mounted: perhaps one above its mount point or `near`.
- */
-async function findLayers({ at, layers }: Overlay, near: readonly Buffer[]): Promise<Layer[]> {
-  const resolve = async (from: Buffer): Promise<Layer[]> => {
-    const found: Layer[] = [];
-    for (const { path, isUpper } of layers) {
-      const whole = isAbsolute(path) ? path : join(from, path);
-      const real = await run(realpath(whole)).catch(() => undefined);
-      if (real) found.push({ path: real, isUpper });
-    }
-    return found;
-  };
-  if (layers.every(({ path }) => isAbsolute(path))) return resolve(at);
-  const tried = new Set<string>();
-  for (const one of [at, ...near]) {
-    for (let from = one; !tried.has(from.toString('latin1')); from = directoryOf(from)) {
-      tried.add(from.toString('latin1'));
-      const found = await resolve(from);
-      if (found.length === layers.length) return found;
-    }
-  }
-  return [];
-}
-
-function* meetings(
-  table: MountTable,
-  source: Tree,
-  target: Tree,
-  { atomic, deleteExcluded }: Request,
-): Generator<Meeting> {
-  for (const shared of sharedByMounts(table, source, target))
-    yield { source, target, by: 'a bind mount', relation: 'is also', ...shared };
-  const both = { source, target, by: 'an overlay' } as const;
-  for (const { inOverlay, inLayer, isWhole } of sharedByLayers(source, target, () => true)) {
-    if (inOverlay.length + inLayer.length === 0 && !atomic && !deleteExcluded) continue;
-    const relation = isWhole ? 'has a layer in' : 'is also';
-    yield { ...both, relation, inSrc: inOverlay, inDest: inLayer };
-  }
-  // Deletions in an overlay change its upper layer only.
-  for (const { inOverlay, inLayer, isWhole } of sharedByLayers(target, source, isUpper)) {
-    if (inOverlay.length + inLayer.length === 0) continue;
-    const relation = isWhole ? 'is a layer of' : 'is also';
-    yield { ...both, relation, inSrc: inLayer, inDest: inOverlay };
+function* meetings(table: MountTable, source: RootTree, target: RootTree): Generator<Meeting> {
+  for (const { one, other, inOne: inSrc, inOther: inDest } of sharedBy(table, source, target)) {
+    const by = one.layer || other.layer ? 'an overlay' : 'a bind mount';
+    const isLower = one.layer === 'lower' && !other.layer;
+    yield { source, target, inSrc, inDest, by, isLower };
   }
 }
 
-const isUpper = (layer: Layer): boolean => layer.isUpper;
-
-/** A directory that two trees have: by an overlay, and by a layer of the overlay. */
-interface SharedByLayer {
-  inOverlay: Buffer[];
-  inLayer: Buffer[];
-  /** The whole layer is in the second tree. */
-  isWhole: boolean;
-}
-
-/**
- * Returns the directories that `one` shows by overlays, and `other` by their layers. No names: the trees themselves are a
- * directory of the overlay and its counterpart in the layer. Users may want to copy one to the other.
- */
-function* sharedByLayers(
-  one: Tree,
-  other: Tree,
-  counts: (layer: Layer) => boolean,
-): Generator<SharedByLayer> {
-  const [over, under] = [one.directory, other.directory];
-  for (const { at, layers } of one.overlays) {
-    for (const { path: layer } of layers.filter(counts)) {
-      if (isWithin(layer, under) && !layer.equals(under)) {
-        const inOverlay = isWithin(at, over) ? namesFrom(over, at) : [];
-        yield { inOverlay, inLayer: namesFrom(under, layer), isWhole: true };
-      } else if (isWithin(under, layer)) {
-        const shown = namesFrom(layer, under).reduce(join, at); // the other tree, in the overlay
-        const isIn = isWithin(shown, over);
-        if (!isIn && !isWithin(over, shown)) continue;
-        const inOverlay = isIn ? namesFrom(over, shown) : [];
-        yield { inOverlay, inLayer: isIn ? [] : namesFrom(shown, over), isWhole: false };
-      }
+/** Returns the images in DEST whose file systems are in SRC. */
+async function imagesIn(table: MountTable, source: RootTree, target: RootTree): Promise<Meeting[]> {
+  const found: Meeting[] = [];
+  for (const { at, mount } of source.places) {
+    const [, loop] = /^\/dev\/(loop\d+)/.exec(mount.source?.toString('latin1') ?? '') ?? [];
+    if (loop === undefined) continue;
+    const file = `/sys/block/${loop}/loop/backing_file`;
+    const text = await promises.readFile(file, 'latin1').catch(() => '');
+    const path = Buffer.from(text.trimEnd(), 'latin1');
+    const image = text && table.locate(path);
+    if (!image) continue;
+    for (const place of target.places) {
+      if (place.device !== image.device || !isWithin(image.path, place.path)) continue;
+      const inDest = namesFrom(
+        target.directory,
+        namesFrom(place.path, image.path).reduce(join, place.at),
+      );
+      const inSrc = namesFrom(source.directory, at);
+      found.push({ source, target, inSrc, inDest, by: 'a loop device', isLower: false });
     }
   }
+  return found;
 }
 
 /**
@@ -164,13 +135,13 @@ function* sharedByLayers(
  * look is missing, they may be.
  */
 async function kindsOf({ source, target, by, inSrc, inDest }: Meeting): Promise<EntryKind[]> {
-  const look = (tree: Tree, names: readonly Buffer[]) =>
+  const look = (tree: RootTree, names: readonly Buffer[]) =>
     run(existing(names.reduce(join, tree.directory), true)).catch(() => 'hidden' as const);
   const [one, other] = [await look(source, inSrc), await look(target, inDest)];
   if (!one || !other) return [];
   if (one === 'hidden' || other === 'hidden') return ['directory', 'file'];
   if (by === 'a bind mount' && !isSame(one, other)) return [];
-  return [one.isDirectory() ? 'directory' : 'file'];
+  return [other.isDirectory() ? 'directory' : 'file'];
 }
 
 /** Returns what is wrong with a mirror or an atomic replacement, or undefined. */
@@ -179,29 +150,33 @@ async function problemOf(
   answers: Answers,
   { atomic, deleteExcluded }: Request,
 ): Promise<string | undefined> {
-  const { source, target, by, relation, inSrc, inDest } = meeting;
+  const { source, target, by, inSrc, inDest, isLower } = meeting;
+  const isKept = !atomic && !deleteExcluded;
+  // A copy of an overlay to its own layer is what users may want.
+  if (isLower && isKept && inSrc.length + inDest.length === 0) return undefined;
   const kinds = await kindsOf(meeting);
   if (kinds.length === 0) return undefined;
-  const isExcluded = async ({ root }: Tree, names: readonly Buffer[]): Promise<boolean> => {
+  const isExcluded = async ({ root }: RootTree, names: readonly Buffer[]): Promise<boolean> => {
     for (const kind of kinds)
       if ((await answers.verdictOn(root, names, kind)) !== verdicts.leave) return false;
     return true;
   };
   const src = showPath(inSrc.reduce(join, source.root.src));
   const dest = showPath(inDest.reduce(join, target.root.dest));
-  const isKept = !atomic && !deleteExcluded;
   if (inDest.length === 0) {
     if (!atomic && inSrc.length > 0 && (await isExcluded(source, inSrc))) return undefined;
-    const cause = atomic ? 'atomic' : 'deleteExcluded';
+    const cause = atomic ? 'atomic' : 'mirror';
     const remedy = atomic || inSrc.length === 0 ? `copy without ${cause}` : 'exclude that';
-    return `by ${by} '${src}' ${relation} the destination; ${remedy}`;
+    return `by ${by} '${src}' is also the destination; ${remedy}`;
   }
   if (isKept && (await isExcluded(target, inDest))) return undefined;
   const [name, other] = [inDest, inSrc].map((names) => names.map(showPath).join('/'));
   // At the same place in both, the engine touches nothing, if it gets there. It reports a directory.
-  const isUntouched =
-    !atomic && source.root === target.root && name === other && (by === 'a bind mount' || isKept);
+  const isSamePlace = !atomic && source.root === target.root && name === other;
+  const isUntouched = isSamePlace && (by === 'a bind mount' || (isLower && isKept));
   if (isUntouched && !(await isExcluded(source, inSrc))) return undefined;
   const remedy = isKept ? `unmount it or exclude '${name}'` : 'unmount it';
-  return `by ${by} '${src}' ${relation} '${dest}', where entries would be deleted; ${remedy}`;
+  const relation = by === 'a loop device' ? 'is stored in' : 'is also';
+  const end = by === 'a loop device' ? 'which would be deleted' : 'where entries would be deleted';
+  return `by ${by} '${src}' ${relation} '${dest}', ${end}; ${remedy}`;
 }

@@ -7,7 +7,9 @@ import { rename } from './walk.js';
 const MOUNTS = '/proc/self/mountinfo';
 const slash = 0x2f;
 
+/** A directory that an overlay consists of. */
 export interface Layer {
+  /** As the option of the mount names it. */
   path: Buffer;
   /** Entries of the overlay that are changed or deleted change here. */
   isUpper: boolean;
@@ -17,6 +19,8 @@ export interface Mount {
   /** Absolute, without symlinks. */
   path: Buffer;
   fileSystem: string;
+  /** What is mounted: for example `/dev/loop0`. Only on Linux. */
+  source?: Buffer;
   readOnly: boolean;
   /**
    * The directory of the file system that is mounted, the device, and the numbers of this mount and of the one that it is
@@ -26,8 +30,10 @@ export interface Mount {
   device?: string;
   id?: string;
   parent?: string;
-  /** The directories that an overlay consists of, as its options name them. Only on Linux. */
+  /** Only on Linux, and of overlays. */
   layers?: Layer[];
+  /** In an overlay: a file of the upper layer may have its content in a lower one. */
+  metacopy?: boolean;
 }
 
 /** Returns the mounts in the order in which they were mounted. Rejects if Linux does not tell them. */
@@ -50,7 +56,7 @@ export async function mounts(): Promise<Mount[]> {
 function parse(line: string): Mount {
   const [of = '', how = ''] = line.split(' - ');
   const [id = '', parent = '', device = '', root = '', path = '', options = ''] = of.split(' ');
-  const [fileSystem = '', , superOptions = ''] = how.split(' ');
+  const [fileSystem = '', source = '', superOptions = ''] = how.split(' ');
   const bytes = (text: string): Buffer => {
     const unescaped = text.replace(/\\([0-7]{3})/g, (_, octal: string) =>
       String.fromCharCode(Number.parseInt(octal, 8)),
@@ -61,7 +67,11 @@ function parse(line: string): Mount {
     ({ path, isUpper }) => ({ path: bytes(path), isUpper }),
   );
   const readOnly = [options, superOptions].some((list) => list.split(',').includes('ro'));
-  return { path: bytes(path), fileSystem, readOnly, root: bytes(root), device, id, parent, layers };
+  const metacopy = superOptions.split(',').includes('metacopy=on');
+  return {
+    ...{ path: bytes(path), fileSystem, source: bytes(source), readOnly, root: bytes(root) },
+    ...{ device, id, parent, layers, metacopy },
+  };
 }
 
 /** `rw,lowerdir=/one:/two,upperdir=/up,workdir=/work`, also `lowerdir+=/one` */
@@ -97,18 +107,16 @@ export async function mountOf(directory: Buffer): Promise<Mount | undefined> {
   return new MountTable(all).lookup(directory);
 }
 
-/** A path on a file system, whatever part of that is mounted, and where a mount shows it. */
-export interface Place {
+/** An entry by its file system and its path there, whatever part of that is mounted. */
+export interface Location {
   device: string;
   path: Buffer;
-  at: Buffer;
-  mount: Mount;
 }
 
-/** An overlay, by the place where it is mounted. */
-export interface Overlay {
+/** Where a mount shows a location. */
+export interface Place extends Location {
   at: Buffer;
-  layers: readonly Layer[];
+  mount: Mount;
 }
 
 /** The mounts of one moment. */
@@ -149,11 +157,14 @@ export class MountTable {
     return found;
   }
 
-  /** Returns the places of a directory and of all mounts in it. The directory is given without symlinks. */
+  /** Returns the places that a directory shows. The directory is given without symlinks. */
   placesIn(directory: Buffer): Place[] {
     const own = this.lookup(directory);
     const below = this.#all.filter(
-      ({ path }) => isWithin(path, directory) && !path.equals(directory),
+      (mount) =>
+        isWithin(mount.path, directory) &&
+        !mount.path.equals(directory) &&
+        this.lookup(mount.path) === mount,
     );
     return [
       ...(own ? placeOf(own, directory) : []),
@@ -161,16 +172,15 @@ export class MountTable {
     ];
   }
 
-  /** Returns whether a mount shows its place, and no other mount hides that. */
-  shows({ mount }: Place, at: Buffer): boolean {
-    return this.lookup(at) === mount;
+  /** Returns the location of a path, which is given without symlinks. */
+  locate(path: Buffer): Location | undefined {
+    const mount = this.lookup(path);
+    return mount && placeOf(mount, path)[0];
   }
 
-  /** Returns the overlays that show something in a directory, by its places. */
-  overlaysAt(places: readonly Place[]): Overlay[] {
-    return places
-      .filter((place) => place.mount.layers?.length && this.shows(place, place.at))
-      .map(({ mount: { path: at, layers = [] } }) => ({ at, layers }));
+  /** Returns the mounts of a file system. */
+  mountsOf(device: string): Mount[] {
+    return this.#all.filter((mount) => mount.device === device);
   }
 }
 
@@ -180,38 +190,41 @@ function placeOf(mount: Mount, at: Buffer): Place[] {
   return [{ device, path: namesFrom(mount.path, at).reduce(join, root), at, mount }];
 }
 
-/** A tree and what it shows. */
-export interface Shown {
-  /** Without symlinks. */
+/** A directory, without symlinks, and what it shows. */
+export interface Tree<P extends Place = Place> {
   directory: Buffer;
-  places: readonly Place[];
+  places: readonly P[];
 }
 
-/** An entry that is in SRC and in DEST, by the names that lead there. No names: SRC, or DEST, itself. */
-export interface Shared {
-  inSrc: Buffer[];
-  inDest: Buffer[];
+/** An entry in two trees, by the places that show it and the names that lead there. No names: the tree itself. */
+export interface Shared<P extends Place = Place> {
+  one: P;
+  other: P;
+  inOne: Buffer[];
+  inOther: Buffer[];
 }
 
-/**
- * Returns the entries that seem to be both in SRC and in DEST, by bind mounts. A server tells nothing about its own directories,
- * so the caller must compare the two entries. Only Linux tells enough.
- */
-export function sharedByMounts(table: MountTable, src: Shown, dest: Shown): Shared[] {
-  return src.places.flatMap((one) =>
-    dest.places.flatMap((other): Shared[] => {
-      if (one.device !== other.device) return [];
+/** Finds the entries that two trees seem to show. A server tells nothing about its own directories. */
+export function* sharedBy<P extends Place>(
+  table: MountTable,
+  first: Tree<P>,
+  second: Tree<P>,
+): Generator<Shared<P>> {
+  for (const one of first.places) {
+    for (const other of second.places) {
+      if (one.device !== other.device) continue;
       const [outer, inner] = isWithin(one.path, other.path) ? [other, one] : [one, other];
-      if (!isWithin(inner.path, outer.path)) return [];
+      if (!isWithin(inner.path, outer.path)) continue;
       // Where the outer one shows the inner one's directory.
       const at = namesFrom(outer.path, inner.path).reduce(join, outer.at);
-      if (!table.shows(inner, inner.at) || !table.shows(outer, at)) return [];
-      const [srcPath, destPath] = outer === one ? [at, inner.at] : [inner.at, at];
-      return [
-        { inSrc: namesFrom(src.directory, srcPath), inDest: namesFrom(dest.directory, destPath) },
-      ];
-    }),
-  );
+      if (table.lookup(at) !== outer.mount) continue;
+      const [inOne, inOther] = outer === one ? [at, inner.at] : [inner.at, at];
+      yield {
+        ...{ one, other, inOne: namesFrom(first.directory, inOne) },
+        inOther: namesFrom(second.directory, inOther),
+      };
+    }
+  }
 }
 
 function deviceOf(path: Buffer): Promise<number | undefined> {

@@ -14,7 +14,7 @@ import {
 import { join } from 'node:path';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { type CopyOptions, compareTrees, copyTree } from '../../lib/index.js';
-import { type Mount, MountTable, sharedByMounts } from '../../lib/walk/mounts.js';
+import { type Mount, MountTable, sharedBy } from '../../lib/walk/mounts.js';
 import { Random } from '../selection/support/random.js';
 import { copyInChild } from '../support/child.js';
 import { useFileSystem, whileMounted } from '../support/filesystems.js';
@@ -169,7 +169,7 @@ describe('SRC has an overlay, and DEST a layer of it, or the reverse', () => {
   // The layers and the working directory, the place of the overlay, SRC and DEST.
   type Row = [string, string, string, CopyOptions, string | undefined];
   const none = undefined;
-  const layer = 'has a layer in';
+  const layer = 'is also';
   test.for<Row>([
     ['base dest/.overlay/up dest/.overlay/work', 'src', 'src dest', {}, layer],
     ['base dest/.overlay/up dest/.overlay/work', 'src', 'src dest', { exclude: '/.overlay' }, none],
@@ -191,11 +191,12 @@ describe('SRC has an overlay, and DEST a layer of it, or the reverse', () => {
     ['base up work', 'src', 'src/x base', {}, 'is also'],
     ['base up work', 'src/y', 'src base', {}, 'is also the destination'],
     ['base up work', 'src/y', 'src base', { exclude: 'y' }, none],
-    ['base src/up work', 'dest', 'src dest', {}, 'is a layer of the destination'],
-    ['base src/x work', 'dest/x', 'src dest', {}, none],
+    ['base src/up work', 'dest', 'src dest', {}, 'is also'],
+    ['base src/x work', 'dest/x', 'src dest', {}, 'is also'],
     ['base src work', 'dest/y', 'src dest', {}, 'is also'],
     ['base src work', 'dest', 'src dest/x', {}, 'is also the destination'],
-    ['base src work', 'dest', 'src dest', {}, none],
+    ['base src work', 'dest', 'src dest', {}, 'is also the destination'],
+    ['base dest work', 'src', 'src dest', {}, 'is also the destination'],
     ['src up work', 'dest', 'src dest', {}, none],
     ['src/low up work', 'dest', 'src dest', {}, none],
   ])('%s on %s, %s, %j', async ([layers, on, paths, options, refused], context) => {
@@ -239,6 +240,58 @@ test.for<[string, boolean]>([
   }
 });
 
+describe('ways to a layer of the overlay', () => {
+  const overlay = (low: string, n: number, on: string) =>
+    `mkdir u${n} w${n} && mount -t overlay o -o lowerdir=$PWD/${low},upperdir=$PWD/u${n},workdir=$PWD/w${n} ${on}`;
+  test.for<[string, string]>([
+    ['a bind mount of the layer', `mount --bind dest/low other && ${overlay('other', 1, 'src')}`],
+    ['a bind mount above it', `mount --bind dest other && ${overlay('other/low', 1, 'src')}`],
+    ['another overlay', `${overlay('dest/low', 1, 'other')} && ${overlay('other', 2, 'src')}`],
+    ['DEST is a bind mount', `mount --bind real dest && ${overlay('real/low', 1, 'src')}`],
+  ])('%s', async ([, script], context) => {
+    needRoot(context);
+    makeFiles(at, { 'dest/low/x': '1', 'real/low/x': '1', 'src/y': '', 'other/y': '' });
+    try {
+      execFileSync('sh', ['-c', script], { cwd: at });
+      const before = filesIn(join(at, 'src'), []);
+      for (const options of [{ mirror: true }, { atomic: true, exclude: 'x' }] as const) {
+        const copy = copyTree(join(at, 'src'), join(at, 'dest'), options);
+        await expect(copy).rejects.toMatchObject({ code: PROTECTED });
+        expect(filesIn(join(at, 'src'), [])).toEqual(before);
+      }
+    } finally {
+      unmountAll(at);
+    }
+  });
+});
+
+test('the file system of SRC is in an image in DEST', async (context) => {
+  needRoot(context);
+  mkdirSync(join(at, 'dest'), { recursive: true });
+  mkdirSync(join(at, 'src'));
+  execFileSync(
+    'sh',
+    [
+      ...[
+        '-c',
+        'truncate -s 8M dest/image && mkfs.ext4 -q dest/image && mount -o loop dest/image src',
+      ],
+    ],
+    { cwd: at },
+  );
+  try {
+    makeFiles(at, { 'src/file': '1' });
+    const mirror = (options: CopyOptions) =>
+      copyTree(join(at, 'src'), join(at, 'dest'), { mirror: true, ...options });
+    const message = expect.stringContaining('is stored in');
+    await expect(mirror({})).rejects.toMatchObject({ code: PROTECTED, message });
+    await mirror({ exclude: 'image' });
+    expect(filesIn(join(at, 'dest'), ['image', 'lost+found'])).toEqual(['file/=1']);
+  } finally {
+    unmountAll(at);
+  }
+});
+
 test('an overlay that another mount hides is none', async (context) => {
   needRoot(context);
   makeFiles(at, { 'dest/low/x': '1', 'over/file': '2', 'src/m/y': '' });
@@ -262,9 +315,8 @@ describe('lists of mounts', () => {
   const shared = (all: Mount[], from: string, to: string): string[] => {
     const table = new MountTable(all);
     const tree = (directory: Buffer) => ({ directory, places: table.placesIn(directory) });
-    return sharedByMounts(table, tree(Buffer.from(from)), tree(Buffer.from(to))).map(
-      ({ inSrc, inDest }) => `${inSrc.join('/')} = ${inDest.join('/')}`,
-    );
+    const found = sharedBy(table, tree(Buffer.from(from)), tree(Buffer.from(to)));
+    return Array.from(found, ({ inOne, inOther }) => `${inOne.join('/')} = ${inOther.join('/')}`);
   };
   test.each<[string, Mount[], string[]]>([
     ['the root has no parent', [mount('1', '0', '/')], []],
