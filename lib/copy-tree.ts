@@ -17,6 +17,7 @@ import type {
   CopyWarning,
   PathLike,
 } from './types.js';
+import { distrustedDevices } from './walk/layers.js';
 import { type Looks, run as runSteps, runNow as runStepsNow } from './walk/steps.js';
 import { findRoots, makeParents, selects, syncParents, type Walk } from './walk/walk.js';
 
@@ -58,6 +59,7 @@ export async function run(
     const walk = await unlessAborted(signal, runSteps(findRoots(request), looks));
     const answers = await unlessAborted(signal, Answers.prepare(walk, request));
     await unlessAborted(signal, refuseBySelection(walk, answers, request));
+    if (request.sync) walk.distrusted = await unlessAborted(signal, distrustedDevices());
     signal?.throwIfAborted();
     const warn = (warning: CopyWarning): void => events.push({ type: 'warning', warning });
     request.warnings.forEach(warn);

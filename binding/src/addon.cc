@@ -74,6 +74,13 @@ Options options_of(const Napi::Object& from) {
                          .quick_check = on("quickCheck"),
                          .mirror = on("mirror"),
                          .delete_excluded = on("deleteExcluded")};
+  const auto distrusted = from.Get("distrusted").As<Napi::Array>();
+  for (uint32_t i = 0; i < distrusted.Length(); i++)
+    options.incremental.distrusted.push_back(
+        static_cast<uint64_t>(distrusted.Get(i).As<Napi::Number>().Int64Value()));
+  const auto reflections = from.Get("reflections").As<Napi::Array>();
+  for (uint32_t i = 0; i < reflections.Length(); i++)
+    options.incremental.reflections.push_back(bytes_of(reflections.Get(i)));
   options.traversal = {.dereference = on("dereference"),
                        .one_file_system = on("oneFileSystem"),
                        .shard = number("shard"),

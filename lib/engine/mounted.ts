@@ -5,7 +5,15 @@ import type { Request } from '../request/options.js';
 import { verdicts } from '../selection/index.js';
 import type { EntryKind } from '../types.js';
 import { layersOf } from '../walk/layers.js';
-import { isWithin, MountTable, mounts, type Place, sharedBy, type Tree } from '../walk/mounts.js';
+import {
+  isWithin,
+  localFileSystems,
+  MountTable,
+  mounts,
+  type Place,
+  sharedBy,
+  type Tree,
+} from '../walk/mounts.js';
 import { baseName, join, namesFrom, showPath } from '../walk/paths.js';
 import { realpath, run } from '../walk/steps.js';
 import { directoryToKeep, existing, isSame, type Root, type Walk } from '../walk/walk.js';
@@ -32,15 +40,19 @@ interface Meeting {
   isLower: boolean;
 }
 
-/** Rejects with `ERR_FASTCP_DEST_PROTECTED`. Does nothing if the system does not tell its mounts. */
-export async function refuseMounted(
-  { roots, shown }: Walk,
-  answers: Answers,
-  request: Request,
-): Promise<void> {
+/**
+ * Rejects with `ERR_FASTCP_DEST_PROTECTED`. Does nothing if the system does not tell its mounts. Sets `walk.reflections`, by which
+ * the engine notices what mounts do not tell.
+ */
+export async function refuseMounted(walk: Walk, answers: Answers, request: Request): Promise<void> {
   if (process.platform !== 'linux') return;
+  const { roots, shown } = walk;
   const table = new MountTable(await mounts().catch(() => []));
   const { sources, targets } = await findTrees(table, roots);
+  const places = sources.flatMap((source) => source.places);
+  walk.reflections = places
+    .filter(({ mount, layer }) => !layer && !localFileSystems.has(mount.fileSystem))
+    .map(({ at }) => at);
   for (const target of targets) {
     for (const source of sources) {
       const all = [...meetings(table, source, target), ...(await imagesIn(table, source, target))];

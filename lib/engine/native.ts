@@ -33,6 +33,10 @@ export interface NativeOptions extends Record<(typeof nativeFlags)[number], bool
   absoluteSymlinks: boolean;
   /** The path of the entry whose place the copy will take; empty if none. */
   replaces: Buffer;
+  /** Devices whose ctimes prove nothing. */
+  distrusted: readonly number[];
+  /** Directories in SRC that may show entries of DEST under other identities. */
+  reflections: readonly Buffer[];
   /** The number in the first temporary name, below 2 ** 64. */
   firstTemporary: number;
   /** Index into `likes`. */

@@ -27,18 +27,19 @@ import { Total } from './total.js';
  * user's filter or `onProgress` threw. All other failures are in the report.
  */
 export function runEngine(
-  { roots, shown }: Walk,
+  walk: Walk,
   answers: Answers,
   request: Request,
   events: EventQueue,
   report: Report,
 ): Promise<void> {
+  const { roots, shown } = walk;
   const { signal, entries } = request;
   const onProgress = request.onProgress && AsyncResource.bind(request.onProgress);
   return new Promise((resolve, reject) => {
     // A listener would never learn of an earlier abort.
     signal?.throwIfAborted();
-    const job = createJob(roots, nativeOptions(request), request.concurrency);
+    const job = createJob(roots, nativeOptions(walk, request), request.concurrency);
     const total = onProgress && Total.of(roots, request);
     let failure: { thrown: unknown } | undefined;
     const stop = (thrown: unknown): void => {
@@ -134,13 +135,9 @@ export async function runUnheard(walk: Walk, request: Request): Promise<CopyResu
 }
 
 /** Runs a copy on the calling thread to its end, without events. Throws the filter's exceptions. */
-export function runEngineNow(
-  { roots, shown }: Walk,
-  answers: Answers,
-  request: Request,
-  report: Report,
-): void {
-  const job = createJobHere(roots, nativeOptions(request));
+export function runEngineNow(walk: Walk, answers: Answers, request: Request, report: Report): void {
+  const { roots, shown } = walk;
+  const job = createJobHere(roots, nativeOptions(walk, request));
   try {
     do job.work();
     while (answers.answerNow(job));
@@ -154,7 +151,10 @@ export function runEngineNow(
   }
 }
 
-export function nativeOptions(request: Request): NativeOptions {
+export function nativeOptions(
+  { distrusted = [], reflections = [] }: Pick<Walk, 'distrusted' | 'reflections'>,
+  request: Request,
+): NativeOptions {
   const { existingDirectories, stripAttributes, absoluteSymlinks, like } = request;
   const { compares, shard, shards, preserve } = request;
   const flags = Object.fromEntries(nativeFlags.map((name) => [name, request[name]]));
@@ -164,6 +164,7 @@ export function nativeOptions(request: Request): NativeOptions {
     like: likes.indexOf(like),
     workingDirectory: request.workingDirectory,
     replaces: request.replaces ?? Buffer.alloc(0),
+    ...{ distrusted, reflections },
     firstTemporary: Math.random() * 2 ** 64,
     bare: stripAttributes,
     preserve: preserve.reduce((bits, kind) => bits | (1 << lossKinds.indexOf(kind)), 0),

@@ -1,5 +1,6 @@
 /** The layers of overlays, as far as the system tells where they are. */
-import type { Layer, Location, MountTable } from './mounts.js';
+import { promises } from 'node:fs';
+import { type Layer, type Location, localFileSystems, MountTable, mounts } from './mounts.js';
 import { directoryOf, isAbsolute, join, namesFrom } from './paths.js';
 import { realpath, run } from './steps.js';
 
@@ -36,6 +37,28 @@ export async function layersOf(
         isUpper: isUpper && below.isUpper,
       });
     }
+  }
+  return found;
+}
+
+/**
+ * Returns the devices of overlays whose ctimes prove nothing: a layer is on a file system whose ctimes are not trusted, or
+ * `metacopy` hides that the content of a file changed. Returns none if the system does not tell its mounts.
+ */
+export async function distrustedDevices(): Promise<number[]> {
+  if (process.platform !== 'linux') return [];
+  const table = new MountTable(await mounts().catch(() => []));
+  const found: number[] = [];
+  for (const { device = '', metacopy, path } of table.overlays()) {
+    const layers = await layersOf(table, device, []);
+    const isTrusted = layers.every((layer) =>
+      table
+        .mountsOf(layer.device)
+        .every(({ fileSystem }) => fileSystem === 'overlay' || localFileSystems.has(fileSystem)),
+    );
+    if (isTrusted && !metacopy) continue;
+    const there = await promises.stat(path).catch(() => undefined);
+    if (there) found.push(there.dev);
   }
   return found;
 }

@@ -7,6 +7,15 @@ import { rename } from './walk.js';
 const MOUNTS = '/proc/self/mountinfo';
 const slash = 0x2f;
 
+/**
+ * File systems in which only this computer's calls change entries, and a change renews the ctime by its clock; also those that
+ * cannot change. Others may show directories that are elsewhere, too.
+ */
+export const localFileSystems: ReadonlySet<string> = new Set([
+  ...['ext2', 'ext3', 'ext4', 'xfs', 'btrfs', 'tmpfs', 'ramfs', 'f2fs', 'zfs', 'bcachefs', 'jfs'],
+  ...['squashfs', 'erofs', 'iso9660'],
+]);
+
 /** A directory that an overlay consists of. */
 export interface Layer {
   /** As the option of the mount names it. */
@@ -181,6 +190,12 @@ export class MountTable {
   /** Returns the mounts of a file system. */
   mountsOf(device: string): Mount[] {
     return this.#all.filter((mount) => mount.device === device);
+  }
+
+  /** Returns one mount of each overlay. */
+  overlays(): Mount[] {
+    const overlays = this.#all.filter(({ layers }) => layers?.length);
+    return [...new Map(overlays.map((mount) => [mount.device, mount])).values()];
   }
 }
 

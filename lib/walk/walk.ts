@@ -41,6 +41,10 @@ export interface Walk {
   shown: Shown;
   /** Sources that were refused, if the others are copied. */
   errors: CopyError[];
+  /** Devices of overlays whose ctimes prove nothing. Empty unless the copy syncs. */
+  distrusted?: readonly number[];
+  /** Directories in SRC that may show entries of DEST under other identities: overlays, FUSE, servers. Only of mirrors. */
+  reflections?: readonly Buffer[];
 }
 
 /**

@@ -10,8 +10,11 @@ import {
   readFileSync,
   statSync,
   symlinkSync,
+  utimesSync,
+  writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { type CopyOptions, compareTrees, copyTree } from '../../lib/index.js';
 import { type Mount, MountTable, sharedBy } from '../../lib/walk/mounts.js';
@@ -259,6 +262,68 @@ describe('ways to a layer of the overlay', () => {
         await expect(copy).rejects.toMatchObject({ code: PROTECTED });
         expect(filesIn(join(at, 'src'), [])).toEqual(before);
       }
+    } finally {
+      unmountAll(at);
+    }
+  });
+});
+
+// Nothing tells that these are the same. Only a new entry shows it.
+test.for<[string, string]>([
+  ['bindfs', 'bindfs -o nonempty dest/low src/m'],
+  ['bindfs, SRC itself', 'bindfs -o nonempty dest/low src'],
+  ['a layer by a name that is gone', 'gone'],
+  ['a layer that has moved', 'moved'],
+])('entries of DEST that SRC shows stay: %s', async ([, script], context) => {
+  needRoot(context);
+  if (script.startsWith('bindfs')) needTool(context, 'bindfs');
+  makeFiles(at, { 'src/m/y': '', 'src/f': '1', 'other/y': '' });
+  for (let i = 0; i < 30; i++) makeFiles(at, { [`dest/low/d/${i}`]: `${i}` });
+  const overlay = (low: string) =>
+    `mkdir u w && mount -t overlay o -o lowerdir=$PWD/${low},upperdir=$PWD/u,workdir=$PWD/w src`;
+  const scripts: Record<string, string> = {
+    gone: `mount --bind dest/low other && ${overlay('other')} && umount other`,
+    moved: `mv dest/low here && ${overlay('here')} && mv here dest/low`,
+  };
+  try {
+    execFileSync('sh', ['-c', scripts[script] ?? script], { cwd: at });
+    const before = filesIn(join(at, 'src'), []);
+    const options = { mirror: true, onError: 'continue' } as const;
+    const { errors } = await copyTree(join(at, 'src'), join(at, 'dest'), options);
+    expect(errors.map(({ code }) => code)).toContain('ERR_FS_CP_EINVAL');
+    expect(filesIn(join(at, 'src'), []).sort()).toEqual(before.sort());
+  } finally {
+    unmountAll(at);
+  }
+});
+
+describe('marks prove nothing where an overlay hides how files change', () => {
+  test.for<[string, string]>([
+    [
+      'a layer of FUSE whose ctimes are mtimes',
+      'bindfs -o nonempty --ctime-from-mtime low other && over other ""',
+    ],
+    ['metacopy', 'over low metacopy=on, && chmod 600 src/f'],
+    ['neither', 'over low ""'],
+  ])('%s', async ([, script], context) => {
+    needRoot(context);
+    if (script.startsWith('bindfs')) needTool(context, 'bindfs');
+    makeFiles(at, { 'low/f': 'AAAA', 'src/y': '', 'other/y': '' });
+    const define =
+      'over() { mkdir u w; mount -t overlay o -o $2lowerdir=$PWD/$1,upperdir=$PWD/u,workdir=$PWD/w src; }';
+    const old = new Date(2020, 1, 1);
+    utimesSync(join(at, 'low/f'), old, old);
+    try {
+      execFileSync('sh', ['-c', `${define}; ${script}`], { cwd: at });
+      const mirror = () => copyTree(join(at, 'src'), join(at, 'dest'), { mirror: true });
+      await mirror();
+      await mirror();
+      writeFileSync(join(at, 'low/f'), 'BBBB');
+      utimesSync(join(at, 'low/f'), old, old);
+      await setTimeout(1200); // FUSE remembers what it has seen
+      const now = readFileSync(join(at, 'src/f'), 'utf8');
+      await mirror();
+      expect(readFileSync(join(at, 'dest/f'), 'utf8')).toBe(now);
     } finally {
       unmountAll(at);
     }

@@ -120,7 +120,7 @@ test(`answers of anything, seed ${seed}`, { timeout: 600_000 }, async () => {
   const names = ['a', 'b', 'c', 'd/', 'e/', 'f/', 'g\n', '\xff'];
   await makeTree(src, names);
   const wanted = entriesOf(src);
-  const options = nativeOptions(checkRequest(src, work, {}));
+  const options = nativeOptions({}, checkRequest(src, work, {}));
   let taken = 0;
   await fuzz(
     times(200),
@@ -157,7 +157,7 @@ test(`answers of anything, seed ${seed}`, { timeout: 600_000 }, async () => {
 test('a verdict of no meaning is refused, for a directory too', async () => {
   const [src, dest] = [join(work, 'one question'), join(work, `${made++}`)];
   await makeTree(src, ['d/']);
-  const options = nativeOptions(checkRequest(src, dest, {}));
+  const options = nativeOptions({}, checkRequest(src, dest, {}));
   const job = createJobHere([askedRoot(src, dest)], options);
   job.work();
   const id = job.takeQuestions(1 << 20).readUInt32LE(0);

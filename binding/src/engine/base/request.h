@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "platform/platform.h"
 
@@ -89,6 +90,10 @@ struct Incremental {
   bool mirror = false;
   /** With `mirror`: also deletes entries that the selection excludes. */
   bool delete_excluded = false;
+  /** With `sync`: devices whose ctimes prove nothing, because an overlay hides other file systems. */
+  std::vector<uint64_t> distrusted{};
+  /** With `mirror`: directories in SRC that may show entries of DEST under other identities. */
+  std::vector<std::string> reflections{};
 };
 
 /** Which entries of SRC are visited, and whether symlinks are followed. */

@@ -294,6 +294,8 @@ Route& Engine::route(uint64_t src_dev, uint64_t dst_dev, const platform::Handle&
   added->time_step = platform::time_step(dst);
   added->real_sizes = platform::has_own_clock(src);  // the file systems of this host
   added->directories_early = platform::wants_directories_early(dst);
+  for (const uint64_t device : options.incremental.distrusted)
+    if (device == src_dev || device == dst_dev) added->ctimes = Ctimes::foreign;
   const std::lock_guard lock(devices_mutex_);
   if (Route* known = find_locked(); known != nullptr) return *known;
   routes_.push_back(std::move(added));

@@ -445,6 +445,12 @@ void RootsTask::run(Worker& worker) {
       engine.sources.add(stat);
     }
   }
+  for (const std::string& path : engine.options.incremental.reflections) {
+    Engine::Reflection found;
+    if (platform::open_source_directory(base->src(), path.c_str(), Follow::no, found.handle) == 0 &&
+        platform::stat_handle(found.handle, found.stat) == 0)
+      engine.reflections.push_back(std::move(found));
+  }
   for (size_t i = roots.size(); i-- > 0;) {
     engine.stack.push(make_task(RootTask{base.again(), std::move(roots[i])}));
   }

@@ -107,6 +107,24 @@ class KeptOnThrow {
   const int exceptions_ = std::uncaught_exceptions();
 };
 
+/**
+ * Returns whether SRC also shows the entries of a directory of DEST, by an overlay, FUSE or a server. Reports the error. Removing
+ * one would remove it from SRC. A new entry tells, as the identities differ.
+ */
+bool is_reflected(Worker& worker, Directory& directory) {
+  Engine& engine = worker.engine;
+  for (const Engine::Reflection& one : engine.reflections) {
+    if (is_same_entry(one.stat, directory.src_stat) ||
+        is_same_entry(one.stat, directory.dst_stat) ||
+        !engine.writer.appears_in(worker, directory, one.handle))
+      continue;
+    directory.kept = true;
+    fail(engine, directory, nullptr, EINVAL, kSourceInDest);
+    return true;
+  }
+  return false;
+}
+
 /** Asks the host which entries of a doomed directory may be removed. */
 void ask_about(Worker& worker, DirectoryUse directory, Scope scope) {
   Question question{std::move(directory), scope};
@@ -408,6 +426,7 @@ void RemoveTask::run(Worker& worker) {
     fail(worker.engine, *directory, nullptr, error, "open");
     return;
   }
+  if (!directory->doomed && is_reflected(worker, *directory)) return;
   for (size_t at = 0; at < names.size();) {
     if (worker.must_leave()) {
       if (worker.engine.stopped()) return;
@@ -455,6 +474,7 @@ void RemoveDirectoryTask::run(Worker& worker) {
   directory->end = std::make_unique<Removal>(kind_to_copy_after_removal);
   const DirectoryUse own_use = directory.again();
   const KeptOnThrow kept(*own_use);
+  if (is_reflected(worker, *directory)) return;
   if (scope != 0) {
     own.release();
     return ask_about(worker, std::move(directory), scope);
