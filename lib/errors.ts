@@ -119,7 +119,10 @@ const refusals: Record<string, Refusal | undefined> = {
   ENOTDIR: ['ERR_FS_CP_DIR_TO_NON_DIR', 'the destination is not a directory'],
   EINVAL: ['ERR_FS_CP_EINVAL', reasons.inside],
   ELOOP: ['ELOOP', 'the symlink leads to a directory above it'],
-  EXDEV: ['ERR_FASTCP_MOUNT_POINT', 'a file system is mounted there, which fastcp does not delete'],
+  EXDEV: [
+    'ERR_FASTCP_MOUNT_POINT',
+    'another file system or a subvolume is there, which fastcp does not delete',
+  ],
   EBUSY: ['ERR_FASTCP_SOURCE_CHANGED', 'the source changed while it was copied'],
 };
 
