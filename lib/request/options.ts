@@ -12,7 +12,7 @@ import type {
   PathLike,
   PreserveKind,
 } from '../types.js';
-import { absolute, pathBytes, type Shown, shownFrom } from '../walk/paths.js';
+import { absolute, pathBytes, type Shown, shownFrom, trimSlashes } from '../walk/paths.js';
 import { findConflict, missingRequirements } from './conflicts.js';
 import { type Choice, type ChoiceName, type Flag, type FlagName, table } from './table.js';
 
@@ -148,6 +148,7 @@ export function checkRequest(
         : parseGlobs(listOf(options.include), 'options.include'),
     exclude: parseGlobs(listOf(options.exclude), 'options.exclude'),
   };
+  for (const name of ['include', 'exclude'] as const) refuseWholePaths(options[name], name, paths);
   for (const name of ['recursive', 'verbatimSymlinks'] as const) {
     if (!checked[name]) {
       throw invalidValue(`options.${name}`, "true: 'fastcp/fs' has it as fs.cp does", false);
@@ -253,6 +254,23 @@ function checkPaths(
     dest: absolute(target),
     shown: { src: shownFrom(sources), dest: shownFrom([target]) },
   };
+}
+
+/**
+ * Refuses globs that begin with the path of SRC or DEST. They are relative to SRC and would match nothing, so a mirror would
+ * delete what the user wants to keep. A path of one name may also be a directory in SRC.
+ */
+function refuseWholePaths(
+  globs: CopyOptions['include'],
+  name: 'include' | 'exclude',
+  { sources, dest }: Pick<Request, 'sources' | 'dest'>,
+): void {
+  const roots = [...sources, dest].map((path) => trimSlashes(path).toString());
+  const deep = roots.filter((path) => path.split('/').length > 2);
+  for (const [index, glob] of [globs ?? []].flat().entries()) {
+    if (!deep.some((path) => `${glob}/`.startsWith(`${path}/`))) continue;
+    throw invalidValue(`options.${name}[${index}]`, "a glob relative to SRC, as '/cache'", glob);
+  }
 }
 
 const preserveKinds: readonly PreserveKind[] = [

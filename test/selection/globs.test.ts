@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { checkRequest } from '../../lib/request/options.js';
 import { globScope, judgeGlobs, parseGlobs } from '../../lib/selection/globs.js';
 import { verdicts } from '../../lib/selection/index.js';
 import type { CopyOptions } from '../../lib/types.js';
@@ -189,6 +190,26 @@ describe('globs that are none', () => {
     const place = `The "options.exclude[1]" property must be a glob`;
     await expect(failed).rejects.toThrow(place);
     await expect(failed).rejects.toThrow(`Received '${glob}'`);
+  });
+
+  test.each<[string, string, string, string | undefined]>([
+    ['/a/src', '/a/dest', '/a/src', '/a/src'],
+    ['/a/src/', '/a/dest', '/a/src/cache', '/a/src/cache'],
+    ['/a/src', '/a/dest/', '/a/dest/cache', '/a/dest/cache'],
+    ['/a/src', '/a/dest', '/a/srcs', undefined],
+    ['/a', '/b', '/a/cache', undefined],
+    ['/', '/b/c', '/usr', undefined],
+  ])('%s to %s: a glob with a whole path: %s', (from, dest, glob, refused) => {
+    for (const option of ['include', 'exclude'] as const) {
+      for (const globs of [glob, ['ok', glob]]) {
+        const check = () => checkRequest(from, dest, { [option]: globs });
+        if (refused === undefined) check();
+        else
+          expect(check).toThrow(
+            `must be a glob relative to SRC, as '/cache'. Received '${refused}'`,
+          );
+      }
+    }
   });
 
   test.each([[1], [null], ['**/x' as unknown]])('of another type: %j', async (value) => {

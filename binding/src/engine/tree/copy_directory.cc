@@ -122,7 +122,8 @@ bool is_above(const Directory& directory, const Stat& src) {
  */
 bool is_filled(Worker& worker, Directory& parent, const Handle& src, const Stat& stat) {
   const Engine& engine = worker.engine;
-  const bool has_changed = stat.ctime >= engine.began;
+  // Not in the same tick, in which SRC may have been created. Entries below are created later.
+  const bool has_changed = stat.ctime > engine.began;
   if (has_changed && engine.created.has(stat)) return true;
   for (Directory* at = &parent; !at->is_base(); at = &at->parent()) {
     if (at->made != Made::yes || !at->has_dst()) continue;
