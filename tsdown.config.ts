@@ -49,8 +49,6 @@ const everyCopy = [
   'bin/report.',
   'bin/run',
   'bin/usage-error',
-  'lib/atomic/remove-tree',
-  'lib/atomic/snapshot',
   'lib/copy-tree',
   'lib/engine/',
   'lib/errors',
@@ -65,10 +63,14 @@ const everyCopy = [
   'lib/selection/wildmatch',
   'lib/walk/',
 ];
-const neededByEveryCopy = (id: string): boolean => {
-  const path = relative(import.meta.dirname, id).replaceAll('\\', '/');
-  return everyCopy.some((beginning) => path.startsWith(beginning));
-};
+/** Of these, the modules that the command loads only if SRC and DEST may meet by mounts. */
+const mounts = ['lib/engine/mounted', 'lib/walk/layers', 'lib/walk/mounts'];
+const isOneOf =
+  (beginnings: string[]) =>
+  (id: string): boolean => {
+    const path = relative(import.meta.dirname, id).replaceAll('\\', '/');
+    return beginnings.some((beginning) => path.startsWith(beginning));
+  };
 
 /**
  * Writes for each entry an ES module that re-exports its CommonJS file. So both ways of loading share one copy of the
@@ -132,7 +134,14 @@ export default defineConfig([
     minify: { compress: true, mangle: { toplevel: false }, codegen: { removeWhitespace: false } },
     outputOptions: {
       exports: 'named',
-      codeSplitting: { groups: [{ name: 'copy', test: neededByEveryCopy }] },
+      codeSplitting: {
+        groups: [
+          {
+            name: 'copy',
+            test: isOneOf([...everyCopy, 'lib/atomic/remove-tree', 'lib/atomic/snapshot']),
+          },
+        ],
+      },
     },
   },
   {
@@ -155,7 +164,8 @@ export default defineConfig([
         includeDependenciesRecursively: false,
         groups: [
           { name: 'options', test: /\/lib\/request\/(table|conflicts)\.ts/, priority: 1 },
-          { name: 'copy', test: neededByEveryCopy },
+          { name: 'mounts', test: isOneOf(mounts), priority: 1 },
+          { name: 'copy', test: isOneOf(everyCopy) },
         ],
       },
     },

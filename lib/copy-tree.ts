@@ -1,6 +1,5 @@
 /** The pipeline: options -> roots -> selection -> engine -> events -> result. */
 import { debuglog } from 'node:util';
-import { takeSnapshot } from './atomic/snapshot.js';
 import { unlessAborted } from './engine/abort.js';
 import { Answers } from './engine/answers.js';
 import { EventQueue } from './engine/events.js';
@@ -17,7 +16,6 @@ import type {
   CopyWarning,
   PathLike,
 } from './types.js';
-import { distrustedDevices } from './walk/layers.js';
 import { type Looks, run as runSteps, runNow as runStepsNow } from './walk/steps.js';
 import { findRoots, makeParents, selects, syncParents, type Walk } from './walk/walk.js';
 
@@ -59,7 +57,11 @@ export async function run(
     const walk = await unlessAborted(signal, runSteps(findRoots(request), looks));
     const answers = await unlessAborted(signal, Answers.prepare(walk, request));
     await unlessAborted(signal, refuseBySelection(walk, answers, request));
-    if (request.sync) walk.distrusted = await unlessAborted(signal, distrustedDevices());
+    // Modules that most copies do not need are loaded late: their code takes longer to compile than a file to copy.
+    if (request.sync) {
+      const { distrustedDevices } = await import('./walk/layers.js');
+      walk.distrusted = await unlessAborted(signal, distrustedDevices());
+    }
     signal?.throwIfAborted();
     const warn = (warning: CopyWarning): void => events.push({ type: 'warning', warning });
     request.warnings.forEach(warn);
@@ -104,11 +106,13 @@ async function copyRoots(
 ): Promise<void> {
   const there = await runSteps(makeParents(walk, request), looks);
   const copy = async (to: Walk, how: Request): Promise<void> => {
-    if (await takeSnapshot(to, how, events, report)) return;
+    if (how.snapshot !== 'never') {
+      const { takeSnapshot } = await import('./atomic/snapshot.js');
+      if (await takeSnapshot(to, how, events, report)) return;
+    }
     await runEngine(to, answers, how, events, report);
   };
   if (request.atomic) {
-    // Loaded late, because it needs node:crypto, which takes 2 ms.
     const { replaceWhole } = await import('./atomic/index.js');
     await replaceWhole(walk, request, { events, report, copy });
   } else {

@@ -8,7 +8,6 @@ import { run } from '../walk/steps.js';
 import { deletes, existing, selects, type Walk } from '../walk/walk.js';
 import { Answers } from './answers.js';
 import { EventQueue } from './events.js';
-import { refuseMounted } from './mounted.js';
 import { Report } from './result.js';
 import { runEngine } from './run-engine.js';
 
@@ -54,7 +53,10 @@ export async function refuseBySelection(
       throw refuse('ERR_FASTCP_DEST_PROTECTED', why, src, dest);
     }
   }
-  if (deletes(request)) await refuseMounted(walk, answers, request);
+  if (deletes(request)) {
+    const { refuseMounted } = await import('./mounted.js'); // loaded late, as most copies delete nothing
+    await refuseMounted(walk, answers, request);
+  }
   await refuseEmptySelection(walk, request);
 }
 
