@@ -15,7 +15,7 @@ const SIZE = (65 << 20) + 1000;
 const made = (letter: string): Buffer => Buffer.alloc(SIZE, letter);
 
 describe.each(fileSystemNames)('%s', (name) => {
-  const mounted = useFileSystem(work, name, { size: '900M' });
+  const mounted = useFileSystem(work, name, { size: '1200M' });
 
   test('after SIGKILL a large file is whole, or not there', async (context) => {
     needTool(context, 'strace');
