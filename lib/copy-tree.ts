@@ -60,7 +60,7 @@ export async function run(
     // Modules that most copies do not need are loaded late: their code takes longer to compile than a file to copy.
     if (request.sync) {
       const { distrustedDevices } = await import('./walk/layers.js');
-      walk.distrusted = await unlessAborted(signal, distrustedDevices());
+      walk.distrusted = await unlessAborted(signal, distrustedDevices(walk.roots));
     }
     signal?.throwIfAborted();
     const warn = (warning: CopyWarning): void => events.push({ type: 'warning', warning });

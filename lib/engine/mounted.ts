@@ -4,7 +4,7 @@ import { refuse } from '../errors.js';
 import type { Request } from '../request/options.js';
 import { verdicts } from '../selection/index.js';
 import type { EntryKind } from '../types.js';
-import { layersOf } from '../walk/layers.js';
+import { Layers } from '../walk/layers.js';
 import {
   isWithin,
   localFileSystems,
@@ -81,11 +81,12 @@ async function findTrees(
       targets.push(treeAt(root, await run(realpath(root.dest))));
   }
   const near = [...sources, ...targets].map(({ directory }) => directory);
+  const layers = new Layers(table, near);
   const addLayers = async (tree: RootTree, isWanted: (one: Shown) => boolean): Promise<void> => {
     const added: Shown[] = [];
     for (const { mount, path, at, device } of tree.places) {
       if (!mount.layers?.length) continue;
-      for (const layer of await layersOf(table, device, near)) {
+      for (const layer of await layers.of(device)) {
         const inLayer = namesFrom(Buffer.from('/'), path).reduce(join, layer.path);
         added.push({
           ...layer,

@@ -192,10 +192,8 @@ export class MountTable {
     return this.#all.filter((mount) => mount.device === device);
   }
 
-  /** Returns one mount of each overlay. */
-  overlays(): Mount[] {
-    const overlays = this.#all.filter(({ layers }) => layers?.length);
-    return [...new Map(overlays.map((mount) => [mount.device, mount])).values()];
+  get hasOverlays(): boolean {
+    return this.#all.some(({ layers }) => layers?.length);
   }
 }
 

@@ -91,15 +91,14 @@ Naming learn_naming(Worker& worker, Directory& directory) {
   return naming;
 }
 
-bool appears_in(Worker& worker, Directory& directory, const Handle& src) {
+bool appears_in(Worker& worker, Directory& directory, const Writer::IsThere& is_there) {
   DirectoryPin pin;
   const std::string probe = temporary_name(worker, "");
   if (pin.pin(directory) < 0 || is_append_only(directory, probe)) return false;
   const Handle& dst = directory.dst();
   const auto make = [&] { return platform::make_directory(dst, probe.c_str(), kOwner); };
   if (with_access(worker.engine, directory, make) < 0) return false;
-  Stat stat;
-  const bool appears = platform::stat_entry(src, probe.c_str(), stat) == 0;
+  const bool appears = is_there(probe.c_str());
   with_access(worker.engine, directory,
               [&] { return platform::remove_directory(dst, probe.c_str()); });
   return appears;

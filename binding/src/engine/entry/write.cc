@@ -51,9 +51,8 @@ class RealWriter final : public Writer {
     return fastcp::learn_naming(worker, directory);
   }
 
-  bool appears_in(Worker& worker, Directory& directory,
-                  const platform::Handle& src) const override {
-    return fastcp::appears_in(worker, directory, src);
+  bool appears_in(Worker& worker, Directory& directory, const IsThere& is_there) const override {
+    return fastcp::appears_in(worker, directory, is_there);
   }
 
   int make_directory(Engine& engine, Directory& parent, const char* name, uint32_t mode,

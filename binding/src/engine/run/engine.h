@@ -229,7 +229,7 @@ class Engine : private DirectoryOwner {
   /** A directory in SRC that may show entries of DEST, with another device number. */
   struct Reflection {
     platform::Stat stat{};
-    platform::Handle handle{};
+    std::string path{};
   };
   /** Set by the first task. */
   std::vector<Reflection> reflections{};

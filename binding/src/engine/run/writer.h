@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 
 #include "engine/run/directory.h"
 #include "engine/run/hard_links.h"
@@ -23,6 +24,8 @@ enum class Trial : uint8_t { same, differs, failed };
 /** Any worker may call any function at any time. */
 class Writer {
  public:
+  using IsThere = std::function<bool(const char* name)>;
+
   /**
    * Result of make_directory(): a real run would create the directory. There is nothing to open.
    */
@@ -72,11 +75,10 @@ class Writer {
   virtual Naming learn_naming(Worker& worker, Directory& directory) const = 0;
 
   /**
-   * Returns whether a new entry of a directory of DEST also appears in a directory of SRC. A dry run creates nothing, and
-   * returns false.
+   * Returns whether a new entry of a directory of DEST also appears in SRC, where `is_there` looks for it by its name. A dry run
+   * creates nothing, and returns false.
    */
-  virtual bool appears_in(Worker& worker, Directory& directory,
-                          const platform::Handle& src) const = 0;
+  virtual bool appears_in(Worker& worker, Directory& directory, const IsThere& is_there) const = 0;
 
   /**
    * Creates a directory. `vacated`: see EntryTask. Returns 0, kPlanned or a negative errno; -EEXIST: DEST has the name.

@@ -125,10 +125,15 @@ bool is_filled(Worker& worker, Directory& parent, const Handle& src, const Stat&
   // Not in the same tick, in which SRC may have been created. Entries below are created later.
   const bool has_changed = stat.ctime > engine.began;
   if (has_changed && engine.created.has(stat)) return true;
+  const auto is_there = [&](const char* name) {
+    Stat found;
+    return platform::stat_entry(src, name, found) == 0;
+  };
   for (Directory* at = &parent; !at->is_base(); at = &at->parent()) {
     if (at->made != Made::yes || !at->has_dst()) continue;
     if (is_same_entry(at->dst_stat, stat)) return true;
-    if (has_changed && at->dst_stat.dev != stat.dev && engine.writer.appears_in(worker, *at, src))
+    if (has_changed && at->dst_stat.dev != stat.dev &&
+        engine.writer.appears_in(worker, *at, is_there))
       return true;
   }
   return false;
@@ -447,10 +452,9 @@ void RootsTask::run(Worker& worker) {
     }
   }
   for (const std::string& path : engine.options.incremental.reflections) {
-    Engine::Reflection found;
-    if (platform::open_source_directory(base->src(), path.c_str(), Follow::no, found.handle) == 0 &&
-        platform::stat_handle(found.handle, found.stat) == 0)
-      engine.reflections.push_back(std::move(found));
+    Stat stat;
+    if (platform::stat_entry(base->src(), path.c_str(), stat) == 0 && stat.kind == Kind::directory)
+      engine.reflections.push_back({stat, path});
   }
   for (size_t i = roots.size(); i-- > 0;) {
     engine.stack.push(make_task(RootTask{base.again(), std::move(roots[i])}));

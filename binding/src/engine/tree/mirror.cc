@@ -113,16 +113,21 @@ class KeptOnThrow {
  */
 bool is_reflected(Worker& worker, Directory& directory) {
   Engine& engine = worker.engine;
-  for (const Engine::Reflection& one : engine.reflections) {
-    if (is_same_entry(one.stat, directory.src_stat) ||
-        is_same_entry(one.stat, directory.dst_stat) ||
-        !engine.writer.appears_in(worker, directory, one.handle))
-      continue;
-    directory.kept = true;
-    fail(engine, directory, nullptr, EINVAL, kSourceInDest);
-    return true;
-  }
-  return false;
+  const auto shows = [&](const char* name) {
+    return std::any_of(engine.reflections.begin(), engine.reflections.end(),
+                       [&](const Engine::Reflection& one) {
+                         Stat stat;
+                         return !is_same_entry(one.stat, directory.src_stat) &&
+                                !is_same_entry(one.stat, directory.dst_stat) &&
+                                platform::stat_entry(Handle::working_directory(),
+                                                     (one.path + '/' + name).c_str(), stat) == 0;
+                       });
+  };
+  if (engine.reflections.empty() || !engine.writer.appears_in(worker, directory, shows))
+    return false;
+  directory.kept = true;
+  fail(engine, directory, nullptr, EINVAL, kSourceInDest);
+  return true;
 }
 
 /** Asks the host which entries of a doomed directory may be removed. */
