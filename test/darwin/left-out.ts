@@ -25,6 +25,9 @@ export const reasons: Reasons = {
   'macOS’s code takes a file with enough blocks for one without holes': [
     ['storage', /holes where blocks are preallocated/],
   ],
+  'macOS’s code creates no file without a name (docs/reliability.md)': [
+    ['large-files', /after SIGKILL|again without a name/],
+  ],
   'macOS’s code copies no devices': [
     ['mirror', /a device, which an ordinary user may not create/],
     ['special', /the same FIFO or device again/],
@@ -32,6 +35,7 @@ export const reasons: Reasons = {
   ],
   'macOS has neither bind mounts nor overlays': [
     ['mirror', /stays where something is mounted/],
+    ['unchanged', /^a file of another file system that is mounted|mounted over one of/],
     ['unchanged', /names that were exchanged in one call > (layers|a layer) of an overlay/],
   ],
   'all local file systems of Linux are volumes with clones and nanoseconds in the model': [
