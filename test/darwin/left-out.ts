@@ -35,7 +35,7 @@ export const reasons: Reasons = {
   ],
   'macOS has neither bind mounts nor overlays': [
     ['mirror', /stays where something is mounted/],
-    ['unchanged', /^a file of another file system that is mounted|mounted over one of/],
+    ['unchanged', /mounted over (another one|one of)/],
     ['unchanged', /names that were exchanged in one call > (layers|a layer) of an overlay/],
   ],
   'all local file systems of Linux are volumes with clones and nanoseconds in the model': [
@@ -43,6 +43,7 @@ export const reasons: Reasons = {
     ['filesystems', /, reflink auto$/],
     ['filesystems', /reflink always where there are no clones/],
     ['unchanged', /where the file system counts seconds/],
+    ['other-file-systems', /128 bytes > update, twice/],
   ],
   'the model copies to clone, which takes time and is not one step': [
     ['faults', /^the source changes while it is copied/],
@@ -58,6 +59,7 @@ export const reasons: Reasons = {
     ['abort', /snapshot: rejects soon/],
     ['early-directories', /where they are made early, and where not/],
     ['snapshot'],
+    ['mounts', /subvolumes that only DEST has/],
     ['doctor', /can do, and leaves nothing|between two file systems/],
     ['other-file-systems', /to ext2 > what doctor says/],
   ],
