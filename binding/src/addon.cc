@@ -5,6 +5,7 @@
 #include <napi.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
@@ -12,6 +13,7 @@
 #include <mutex>
 #include <new>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -427,6 +429,9 @@ std::terminate_handler handle_before = nullptr;
     out_of_memory = false;
   }
   if (out_of_memory) {
+    // Several threads may find no memory. The first one ends the process.
+    static std::atomic_flag said;
+    while (said.test_and_set()) std::this_thread::yield();
     std::fputs("fastcp: out of memory\n", stderr);
   } else if (handle_before != nullptr) {
     handle_before();
