@@ -15,6 +15,7 @@ import {
   createJobHere,
   forget,
   insteadModes,
+  isExiting,
   likes,
   lossKinds,
   type NativeOptions,
@@ -95,7 +96,7 @@ export function runEngine(
       tellProgress(ended);
       if (!ended) return;
       if (failure) reject(failure.thrown);
-      else resolve();
+      else if (!isExiting()) resolve();
     };
     const listener: Listener = {
       isFull: () => entries && events.full,
