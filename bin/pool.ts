@@ -13,7 +13,7 @@ export function poolSize(argv: readonly string[], cores: number): number {
   return (jobsIn(argv) ?? (isOneSmallFile(argv) ? 1 : Math.max(cores, 8))) + 1;
 }
 
-/** Returns whether the command line is `FILE DEST`. If the answer is wrong, for example with options, threads are idle or few. */
+/** Returns whether the command line is `FILE DEST`. With options the answer is no, and some threads are idle. */
 function isOneSmallFile(argv: readonly string[]): boolean {
   const [src = '', dest = ''] = argv;
   if (argv.length !== 2 || src.startsWith('-') || dest.startsWith('-')) return false;

@@ -57,11 +57,6 @@ export async function run(
     const walk = await unlessAborted(signal, runSteps(findRoots(request), looks));
     const answers = await unlessAborted(signal, Answers.prepare(walk, request));
     await unlessAborted(signal, refuseBySelection(walk, answers, request));
-    // Modules that most copies do not need are loaded late: their code takes longer to compile than a file to copy.
-    if (request.sync) {
-      const { distrustedDevices } = await import('./walk/layers.js');
-      walk.distrusted = await unlessAborted(signal, distrustedDevices(walk.roots));
-    }
     signal?.throwIfAborted();
     const warn = (warning: CopyWarning): void => events.push({ type: 'warning', warning });
     request.warnings.forEach(warn);
@@ -106,6 +101,7 @@ async function copyRoots(
 ): Promise<void> {
   const there = await runSteps(makeParents(walk, request), looks);
   const copy = async (to: Walk, how: Request): Promise<void> => {
+    // Modules that most copies do not need are loaded late. Compiling them takes longer than copying a file.
     if (how.snapshot !== 'never') {
       const { takeSnapshot } = await import('./atomic/snapshot.js');
       if (await takeSnapshot(to, how, events, report)) return;

@@ -36,7 +36,7 @@ export async function takeSnapshot(
   events: EventQueue,
   report: Report,
 ): Promise<boolean> {
-  if (request.snapshot === 'never' || snapshotObstacle(request)) return false;
+  if (snapshotObstacle(request)) return false;
   const root = roots[0] as Root;
   const [path, dest] = [shown.src(root.src), shown.dest(root.dest)];
   const obstacle = await unlessAborted(request.signal, obstacleAt(root));

@@ -53,9 +53,9 @@ export async function refuseBySelection(
       throw refuse('ERR_FASTCP_DEST_PROTECTED', why, src, dest);
     }
   }
-  if (deletes(request)) {
-    const { refuseMounted } = await import('./mounted.js'); // loaded late, as most copies delete nothing
-    await refuseMounted(walk, answers, request);
+  if (deletes(request) || request.sync) {
+    const { lookAtMounts } = await import('./mounted.js'); // loaded late, as most copies do without
+    await lookAtMounts(walk, answers, request);
   }
   await refuseEmptySelection(walk, request);
 }

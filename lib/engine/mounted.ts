@@ -1,13 +1,14 @@
-/** Refuses to delete entries of DEST that SRC also has, by bind mounts, overlays or images of disks. */
+/** What the mounts below SRC and DEST mean for a copy: entries that both have, and ctimes that prove nothing. */
 import { promises } from 'node:fs';
 import { refuse } from '../errors.js';
 import type { Request } from '../request/options.js';
 import { verdicts } from '../selection/index.js';
 import type { EntryKind } from '../types.js';
-import { Layers } from '../walk/layers.js';
+import { distrustedDevices, Layers } from '../walk/layers.js';
 import {
-  isWithin,
+  type Location,
   localFileSystems,
+  type Mount,
   MountTable,
   mounts,
   type Place,
@@ -16,7 +17,7 @@ import {
 } from '../walk/mounts.js';
 import { baseName, join, namesFrom, showPath } from '../walk/paths.js';
 import { realpath, run } from '../walk/steps.js';
-import { directoryToKeep, existing, isSame, type Root, type Walk } from '../walk/walk.js';
+import { deletes, directoryToKeep, existing, isSame, type Root, type Walk } from '../walk/walk.js';
 import type { Answers } from './answers.js';
 
 /** A source, or its DEST. */
@@ -25,8 +26,11 @@ interface RootTree extends Tree<Shown> {
 }
 
 interface Shown extends Place {
-  /** By an overlay: the place is in a layer. Deletions in an overlay change its upper layer only. */
-  layer?: 'upper' | 'lower';
+  /**
+   * The place is where the mount has its content: a layer of the overlay, or the image of the disk. Deletions in an overlay change
+   * its upper layer only.
+   */
+  content?: 'upper' | 'lower' | 'image';
 }
 
 /** An entry that a source and a DEST seem to have, by the names that lead there. No names: SRC, or DEST, itself. */
@@ -41,22 +45,31 @@ interface Meeting {
 }
 
 /**
- * Rejects with `ERR_FASTCP_DEST_PROTECTED`. Does nothing if the system does not tell its mounts. Sets `walk.reflections`, by which
- * the engine notices what mounts do not tell.
+ * Rejects with `ERR_FASTCP_DEST_PROTECTED` if entries would be deleted that SRC also has. Sets `walk.distrusted` and
+ * `walk.reflections`. Does nothing if the system does not tell its mounts.
  */
-export async function refuseMounted(walk: Walk, answers: Answers, request: Request): Promise<void> {
+export async function lookAtMounts(walk: Walk, answers: Answers, request: Request): Promise<void> {
   if (process.platform !== 'linux') return;
-  const { roots, shown } = walk;
   const table = new MountTable(await mounts().catch(() => []));
+  if (deletes(request)) await refuseMounted(table, walk, answers, request);
+  if (request.sync) walk.distrusted = await distrustedDevices(table, walk.roots);
+}
+
+async function refuseMounted(
+  table: MountTable,
+  walk: Walk,
+  answers: Answers,
+  request: Request,
+): Promise<void> {
+  const { roots, shown } = walk;
   const { sources, targets } = await findTrees(table, roots);
   const places = sources.flatMap((source) => source.places);
   walk.reflections = places
-    .filter(({ mount, layer }) => !layer && !localFileSystems.has(mount.fileSystem))
+    .filter(({ mount, content }) => !content && !localFileSystems.has(mount.fileSystem))
     .map(({ at }) => at);
   for (const target of targets) {
     for (const source of sources) {
-      const all = [...meetings(table, source, target), ...(await imagesIn(table, source, target))];
-      for (const meeting of all) {
+      for (const meeting of meetings(table, source, target)) {
         const why = await problemOf(meeting, answers, request);
         if (!why) continue;
         const paths = [shown.src(source.root.src), shown.dest(target.root.dest)] as const;
@@ -82,26 +95,37 @@ async function findTrees(
   }
   const near = [...sources, ...targets].map(({ directory }) => directory);
   const layers = new Layers(table, near);
-  const addLayers = async (tree: RootTree, isWanted: (one: Shown) => boolean): Promise<void> => {
-    const added: Shown[] = [];
-    for (const { mount, path, at, device } of tree.places) {
-      if (!mount.layers?.length) continue;
-      for (const layer of await layers.of(device)) {
-        const inLayer = namesFrom(Buffer.from('/'), path).reduce(join, layer.path);
-        added.push({
-          ...layer,
-          path: inLayer,
-          at,
-          mount,
-          layer: layer.isUpper ? 'upper' : 'lower',
-        });
+  for (const tree of sources) tree.places = [...tree.places, ...(await contentsOf(tree))];
+  for (const tree of targets) {
+    const added = await contentsOf(tree);
+    tree.places = [...tree.places, ...added.filter(({ content }) => content === 'upper')];
+  }
+  return { sources, targets };
+
+  /** Returns where the mounts of a tree have their content. */
+  async function contentsOf({ places }: RootTree): Promise<Shown[]> {
+    const found: Shown[] = [];
+    for (const place of places) {
+      const image = await imageOf(place.mount, table);
+      if (image) found.push({ ...place, ...image, content: 'image' });
+      if (!place.mount.layers?.length) continue;
+      const names = namesFrom(Buffer.from('/'), place.path);
+      for (const { device, path, isUpper } of await layers.of(place.device)) {
+        const content = isUpper ? 'upper' : 'lower';
+        found.push({ ...place, device, path: names.reduce(join, path), content });
       }
     }
-    tree.places = [...tree.places, ...added.filter(isWanted)];
-  };
-  for (const tree of sources) await addLayers(tree, () => true);
-  for (const tree of targets) await addLayers(tree, ({ layer }) => layer === 'upper');
-  return { sources, targets };
+    return found;
+  }
+}
+
+/** Returns the file that a mounted file system is stored in, if it is on a loop device. */
+async function imageOf({ source }: Mount, table: MountTable): Promise<Location | undefined> {
+  const [, loop] = /^\/dev\/(loop\d+)/.exec(source?.toString('latin1') ?? '') ?? [];
+  if (loop === undefined) return undefined;
+  const file = `/sys/block/${loop}/loop/backing_file`;
+  const path = await promises.readFile(file, 'latin1').catch(() => '');
+  return path ? table.locate(Buffer.from(path.trimEnd(), 'latin1')) : undefined;
 }
 
 /** Returns a source's path without symlinks on the way. */
@@ -113,34 +137,11 @@ async function realPathOf(root: Root): Promise<Buffer> {
 
 function* meetings(table: MountTable, source: RootTree, target: RootTree): Generator<Meeting> {
   for (const { one, other, inOne: inSrc, inOther: inDest } of sharedBy(table, source, target)) {
-    const by = one.layer || other.layer ? 'an overlay' : 'a bind mount';
-    const isLower = one.layer === 'lower' && !other.layer;
+    const isPlain = !one.content && !other.content;
+    const by = one.content === 'image' ? 'a loop device' : isPlain ? 'a bind mount' : 'an overlay';
+    const isLower = one.content === 'lower' && !other.content;
     yield { source, target, inSrc, inDest, by, isLower };
   }
-}
-
-/** Returns the images in DEST whose file systems are in SRC. */
-async function imagesIn(table: MountTable, source: RootTree, target: RootTree): Promise<Meeting[]> {
-  const found: Meeting[] = [];
-  for (const { at, mount } of source.places) {
-    const [, loop] = /^\/dev\/(loop\d+)/.exec(mount.source?.toString('latin1') ?? '') ?? [];
-    if (loop === undefined) continue;
-    const file = `/sys/block/${loop}/loop/backing_file`;
-    const text = await promises.readFile(file, 'latin1').catch(() => '');
-    const path = Buffer.from(text.trimEnd(), 'latin1');
-    const image = text && table.locate(path);
-    if (!image) continue;
-    for (const place of target.places) {
-      if (place.device !== image.device || !isWithin(image.path, place.path)) continue;
-      const inDest = namesFrom(
-        target.directory,
-        namesFrom(place.path, image.path).reduce(join, place.at),
-      );
-      const inSrc = namesFrom(source.directory, at);
-      found.push({ source, target, inSrc, inDest, by: 'a loop device', isLower: false });
-    }
-  }
-  return found;
 }
 
 /**
@@ -165,7 +166,7 @@ async function problemOf(
 ): Promise<string | undefined> {
   const { source, target, by, inSrc, inDest, isLower } = meeting;
   const isKept = !atomic && !deleteExcluded;
-  // A copy of an overlay to its own layer is what users may want.
+  // Users may want to copy an overlay to its own layer.
   if (isLower && isKept && inSrc.length + inDest.length === 0) return undefined;
   const kinds = await kindsOf(meeting);
   if (kinds.length === 0) return undefined;

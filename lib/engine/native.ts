@@ -186,14 +186,15 @@ export const { checkSnapshot, takeSnapshot, makeSnapshotSource } = binding;
 
 const running = new Set<NativeJob | NativeCount>();
 
-/** process.exit() does not wait for a copy, so the copy must stop before it. */
 let exiting = false;
+
+/** process.exit() does not wait for a copy, so the copy must stop before it. */
 function stopAll(): void {
   exiting = true;
   for (const one of running) one.stop();
 }
 
-/** The process ends. A copy that is stopped by that must not look complete, so its promise never settles. */
+/** Returns whether the process ends. A copy that this stops must not look complete, so its promise never settles. */
 export const isExiting = (): boolean => exiting;
 
 function started<T extends NativeJob | NativeCount>(one: T): T {

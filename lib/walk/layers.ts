@@ -1,6 +1,6 @@
 /** The layers of overlays, as far as the system tells where they are. */
 import { promises } from 'node:fs';
-import { type Layer, type Location, localFileSystems, MountTable, mounts } from './mounts.js';
+import { type Layer, type Location, localFileSystems, type MountTable } from './mounts.js';
 import { directoryOf, isAbsolute, join, namesFrom, trimSlashes } from './paths.js';
 import { realpath, run } from './steps.js';
 import { nearest, type Root } from './walk.js';
@@ -81,11 +81,12 @@ export class Layers {
 
 /**
  * Returns the devices of overlays in SRC and DEST whose ctimes prove nothing: a layer is on a file system whose ctimes are not
- * trusted, or `metacopy` hides that the content of a file changed. Returns none if the system does not tell its mounts.
+ * trusted, or `metacopy` hides that the content of a file changed.
  */
-export async function distrustedDevices(roots: readonly Root[]): Promise<number[]> {
-  if (process.platform !== 'linux') return [];
-  const table = new MountTable(await mounts().catch(() => []));
+export async function distrustedDevices(
+  table: MountTable,
+  roots: readonly Root[],
+): Promise<number[]> {
   if (!table.hasOverlays) return [];
   const overlays = new Map<string, Buffer>(); // by the device, a place in it
   for (const { src, dest } of roots) {

@@ -9,7 +9,8 @@ const slash = 0x2f;
 
 /**
  * File systems in which only this computer's calls change entries, and a change renews the ctime by its clock; also those that
- * cannot change. Others may show directories that are elsewhere, too.
+ * cannot change. Others may also show directories that are elsewhere. has_own_clock() in platform/linux/linux.cc has the numbers
+ * of the first ones.
  */
 export const localFileSystems: ReadonlySet<string> = new Set([
   ...['ext2', 'ext3', 'ext4', 'xfs', 'btrfs', 'tmpfs', 'ramfs', 'f2fs', 'zfs', 'bcachefs', 'jfs'],
@@ -28,7 +29,7 @@ export interface Mount {
   /** Absolute, without symlinks. */
   path: Buffer;
   fileSystem: string;
-  /** What is mounted: for example `/dev/loop0`. Only on Linux. */
+  /** For example `/dev/loop0`. Only on Linux. */
   source?: Buffer;
   readOnly: boolean;
   /**
@@ -184,7 +185,8 @@ export class MountTable {
   /** Returns the location of a path, which is given without symlinks. */
   locate(path: Buffer): Location | undefined {
     const mount = this.lookup(path);
-    return mount && placeOf(mount, path)[0];
+    const place = mount && placeOf(mount, path)[0];
+    return place && { device: place.device, path: place.path };
   }
 
   /** Returns the mounts of a file system. */

@@ -289,6 +289,13 @@ export const habits: readonly Section[] = [
         like: 'rsync -rlp a/ new',
         does: 'copies symlinks, and preserves modes; `rsync` would skip symlinks',
       },
+      {
+        habit: 'rsync -rl a/ new',
+        fastcp: 'fastcp -rl a new',
+        like: 'cp -rlP a new',
+        except: ['hardLinkTo', 'mtime', 'owner'],
+        does: "creates hard links to SRC's files, because `-l` is cp's; symlinks are always copied",
+      },
       { habit: 'rsync -aL c/ new', fastcp: 'fastcp -pL c new', does: same },
       { habit: 'rsync -ax a/ new', fastcp: 'fastcp -px a new', does: same },
       { habit: 'rsync -aS a/ new', fastcp: 'fastcp -p --sparse=always a new', does: same },

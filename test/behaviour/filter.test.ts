@@ -179,6 +179,19 @@ describe.each(nodes)('$name', ({ path: node }) => {
     expect({ exitCode, stderr }).toMatchObject({ exitCode: 13 }); // an await that never settled
   });
 
+  test.each([
+    'await copyTree(given.src, given.dest, { filter });',
+    'for await (const event of copyTree(given.src, given.dest, { filter }));',
+    "await copyTree(given.src, given.dest, { filter, mirror: true, onError: 'continue' });",
+  ])('that never answers for a file makes no copy look complete: %s', async (copy) => {
+    const code = `
+      const filter = (src, dest, { kind }) => (kind === 'file' ? new Promise(() => {}) : true);
+      ${copy}
+      answer('copied');`;
+    const { exitCode, answer } = await runChild(node, code, { src, dest: newDest() });
+    expect({ exitCode, answer }).toEqual({ exitCode: 13, answer: undefined });
+  });
+
   test('that never answers holds up neither process.exit() nor terminate()', async () => {
     const code = `
       const filter = '{ filter: () => new Promise(() => {}) }';

@@ -1,6 +1,7 @@
 #include "engine/entry/copy_entry.h"
 
 #include <cerrno>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -54,7 +55,10 @@ bool forbids_removal(Directory& directory, const char* name) {
   return !directory.fresh && is_append_only(directory, name);
 }
 
-/** Returns whether a copy that is not complete would look like a whole one after SIGKILL: workers write large files out of order. */
+/**
+ * Returns whether a copy that is not complete would look like a whole one after SIGKILL, and may be created without a name.
+ * Several workers write a large file out of order.
+ */
 bool hides_its_gaps(const Preserve& keep, const OpenFile& file) {
   const Route* const route = file.directory->route;
   const bool is_possible = !file.named_first && (route == nullptr || route->creates_unnamed);
@@ -62,40 +66,37 @@ bool hides_its_gaps(const Preserve& keep, const OpenFile& file) {
   return file.stat.size >= kLargeFile && is_possible && keep.mode;
 }
 
-enum class Unnamed : uint8_t { created, failed, not_here };
-
 /**
- * Creates the copy without a name in two cases: nothing can be removed from its directory, or it would hide its gaps.
- * `not_here`: it has to be created in the usual way. `error`: set if it failed, -EEXIST if DEST has the name.
+ * Creates the copy without a name in two cases: nothing can be removed from its directory, or it would hide its gaps. Returns 0 or
+ * a negative errno, -EEXIST if DEST has the name. Returns nothing if the copy has to be created in the usual way.
  */
-Unnamed create_unnamed(const Preserve& keep, OpenFile& file, const char* name, int& error) {
+std::optional<int> create_unnamed(const Preserve& keep, OpenFile& file, const char* name) {
   const bool stays = forbids_removal(*file.directory, name);
-  if (!stays && !hides_its_gaps(keep, file)) return Unnamed::not_here;
+  if (!stays && !hides_its_gaps(keep, file)) return std::nullopt;
   const Handle& directory = file.directory->dst();
   Stat there;
-  error = platform::stat_entry(directory, name, there);
-  if (error == 0) error = -EEXIST;
-  if (error != -ENOENT) return error == -EEXIST ? Unnamed::failed : Unnamed::not_here;
+  const int found = platform::stat_entry(directory, name, there);
+  if (found == 0) return -EEXIST;
+  if (found != -ENOENT) return std::nullopt;
   const std::string_view path = name;
   const std::string above(path.substr(0, path.rfind('/') + 1));
   const char* above_path = above.empty() ? "." : above.c_str();
-  error = platform::create_unnamed(directory, above_path, file.creation_mode, file.dst);
-  if (error < 0) return stays && error != -EOPNOTSUPP ? Unnamed::failed : Unnamed::not_here;
+  const int error = platform::create_unnamed(directory, above_path, file.creation_mode, file.dst);
+  if (error < 0 && (!stays || error == -EOPNOTSUPP)) return std::nullopt;
+  if (error < 0) return error;
   // Only file systems of this computer are known to name it at the end.
   if (!stays && !platform::has_own_clock(file.dst)) {
     file.dst.close();
-    return Unnamed::not_here;
+    return std::nullopt;
   }
   file.unnamed = true;
-  return Unnamed::created;
+  return 0;
 }
 
 /** Creates the copy: empty, or as a clone on systems that create clones as new files. */
 int create(const Content& how, const Preserve& keep, OpenFile& file, const char* name) {
   const Handle& directory = file.directory->dst();
-  int failed = 0;
-  const Unnamed unnamed = create_unnamed(keep, file, name, failed);
-  if (unnamed != Unnamed::not_here) return unnamed == Unnamed::created ? 0 : failed;
+  if (const auto error = create_unnamed(keep, file, name)) return *error;
   if (may_create_clone(how, keep, file)) {
     const auto with = keep.xattrs ? platform::WithAttributes::yes : platform::WithAttributes::no;
     const auto owner =
