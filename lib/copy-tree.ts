@@ -39,7 +39,7 @@ export function copyTree(
 ): CopyJob {
   const request = checkRequest(src, dest, options);
   debug('request %o', request);
-  const events = new EventQueue();
+  const events = new EventQueue(request.entries);
   const report = new Report(request.warnings);
   return new Job(run(request, events, report), events, report);
 }

@@ -403,7 +403,7 @@ export type ErrorCode = FastcpErrorCode | SystemErrorCode;
  * - `INCLUDE_UNMATCHED`: A glob of `include` matched nothing, or `include` is empty.
  * - `IGNORE_FILE_NOT_FOUND`: SRC has no rule file of a name in `ignoreFileNames`.
  * - `STAGING_LEFT`: `atomic`: a temporary directory could not be removed.
- * - `ENTRIES_DROPPED`: `entries`: the iterator was not asked, and `count` events were dropped.
+ * - `ENTRIES_DROPPED`: `entries`: nobody read, and `count` events were dropped.
  * - `MODE_NOT_PRESERVED`: Modes could not be preserved.
  * - `TIMESTAMPS_NOT_PRESERVED`: Timestamps could not be preserved.
  * - `OWNERSHIP_NOT_PRESERVED`: Owners or groups could not be preserved.
@@ -483,6 +483,9 @@ export interface EntryEvent {
  * A running copy: a promise of its result, and an async iterable of its events. A job runs whether or not it is
  * iterated. If the job rejects, an iteration throws the same value after the last event; then the promise counts as
  * handled. A second reader at the same time throws a TypeError with `ERR_INVALID_STATE`.
+ *
+ * A reader gets the events from the start of its loop on. With `entries`, the first 1,024 events are kept for a reader that
+ * starts later; `ENTRIES_DROPPED` counts the entries that were dropped before it started, or that nobody read.
  *
  * With `entries`, a slow reader holds up the copy, so that memory stays bounded. If the job is also
  * awaited, a reader that asks for no event for five seconds no longer holds it up: further entry events are dropped

@@ -58,6 +58,7 @@ export async function replaceWhole(
     // Plans a new tree under a name that does not exist, because the real run also creates one.
     const tree = join(directoryOf(trimSlashes(root.dest)), temporaryName());
     await copy(inContainer(walk, root, { tree }), { ...request, replaces: trimSlashes(root.dest) });
+    await refuseNothing(trimSlashes(root.dest), root, report, request, walk);
     return;
   }
   const { signal } = request;
@@ -72,7 +73,7 @@ export async function replaceWhole(
     const how = await own(reuseOld(target, container.tree, request));
     await copy(inContainer(walk, root, container), { ...how, replaces: target });
     if (report.result.errorCount > 0) return;
-    if (selects(request) && report.isEmpty) await refuseNothing(root, target, walk);
+    await refuseNothing(target, root, report, request, walk);
     report.replaced = await own(place(container, target, root, walk, request));
     if (!report.replaced) return;
     const lost = keepTimes(root, target, request, walk);
@@ -90,8 +91,14 @@ export async function replaceWhole(
 }
 
 /** A selection that selects nothing is a mistake: an empty tree must not take the place of DEST. */
-async function refuseNothing({ src, dest }: Root, target: Buffer, { shown }: Walk): Promise<void> {
-  if (!(await exists(target))) return;
+async function refuseNothing(
+  target: Buffer,
+  { src, dest }: Root,
+  { isEmpty, result }: Report,
+  request: Request,
+  { shown }: Walk,
+): Promise<void> {
+  if (!selects(request) || !isEmpty || result.errorCount > 0 || !(await exists(target))) return;
   const why = 'nothing is selected, so an empty tree would replace the destination';
   throw refuse('ERR_FASTCP_DEST_PROTECTED', why, shown.src(src), shown.dest(dest));
 }

@@ -6,7 +6,10 @@ import type { Shown } from '../walk/paths.js';
 import { now, Turn } from './clock.js';
 import { entryKinds } from './native.js';
 
-/** Beyond this number no entries are taken from the engine. Its workers then wait outside the pool. */
+/**
+ * Beyond this number no entries are taken from the engine for a reader, and its workers wait outside the pool. For a reader that
+ * has not come yet, further entries are dropped.
+ */
 const enough = 1024;
 /** Milliseconds. After that, a reader that asks for no event no longer delays a copy that somebody awaits. */
 const patience = 5000;
@@ -20,6 +23,8 @@ export class EventQueue implements AsyncIterator<CopyEvent> {
   #events: CopyEvent[] = [];
   #waiting: Reader[] = [];
   #failure: { thrown: unknown } | undefined;
+  /** Events are kept for a reader that may come later. */
+  readonly #kept: boolean;
   #iterated = false;
   #ended = false;
   #turn = new Turn();
@@ -30,27 +35,38 @@ export class EventQueue implements AsyncIterator<CopyEvent> {
   #watch: NodeJS.Timeout | undefined;
   #dropped = 0;
 
+  /** `kept`: the first events are kept for a reader that comes late. Without it, a reader gets later events only. */
+  constructor(kept = false) {
+    this.#kept = kept;
+  }
+
   /** Called when there is room again. */
   onRoom: () => void = () => {};
 
   /** Called when the copy fails, if a reader will be told. */
   onFailure: () => void = () => {};
 
-  /** Called when a reader starts to listen. Earlier events are dropped. Throws if there is a reader. */
+  /** Called when a reader starts to listen. Throws if there is a reader. */
   listen(): void {
-    if (this.heard) {
+    if (this.#isRead) {
       const why = 'The events of a job have one reader at a time, and another one is iterating';
       throw invalid(TypeError, 'ERR_INVALID_STATE', why);
     }
     this.#iterated = true;
+    this.#askedAt = now();
+    this.#watchReader();
   }
 
-  get heard(): boolean {
+  get #isRead(): boolean {
     return this.#iterated && !this.#ended;
   }
 
+  get heard(): boolean {
+    return (this.#iterated || this.#kept) && !this.#ended;
+  }
+
   get full(): boolean {
-    return this.heard && !this.#unread && this.#events.length >= enough;
+    return this.#isRead && !this.#unread && this.#events.length >= enough;
   }
 
   /**
@@ -80,7 +96,8 @@ export class EventQueue implements AsyncIterator<CopyEvent> {
       next.resolve({ value: event, done: false });
       return;
     }
-    if (this.#unread && event.type === 'entry' && this.#events.length >= enough) {
+    const waits = this.#isRead && !this.#unread;
+    if (!waits && event.type === 'entry' && this.#events.length >= enough) {
       this.#dropped += 1;
       return;
     }
@@ -99,7 +116,7 @@ export class EventQueue implements AsyncIterator<CopyEvent> {
 
   /** Called after the last event. `failure`: the rejection of the copy, which the reader gets once. */
   end(failure?: { thrown: unknown }): void {
-    if (failure && this.heard) this.onFailure();
+    if (failure && this.#isRead) this.onFailure();
     this.#ended = true;
     this.#failure = failure;
     clearTimeout(this.#watch);

@@ -423,6 +423,12 @@ export const habits: readonly Section[] = [
         does: same,
       },
       {
+        habit: "rsync -a --exclude '/sub/**/*.txt' a/ new",
+        fastcp: "fastcp -p --exclude '/sub/**/*.txt' a new",
+        like: "rsync -a --exclude '/sub/**.txt' a/ new",
+        does: 'also excludes `sub/*.txt`, as `.gitignore` does',
+      },
+      {
         habit: "rsync -a --exclude 'no*' --exclude '*.tx[!a-s]' a/ new",
         fastcp: "fastcp -p --exclude 'no*' --exclude '*.tx[!a-s]' a new",
         does: same,

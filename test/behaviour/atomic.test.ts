@@ -435,8 +435,10 @@ describe('refuses', () => {
   ])('a selection that selects nothing: %s', async (_, options) => {
     makeFiles(dest, { precious: 'old' });
     const before = [...readTree(at)];
-    const copying = copyTree(src, dest, { atomic: true, ...options });
-    await expect(copying).rejects.toMatchObject(refusal('ERR_FASTCP_DEST_PROTECTED'));
+    for (const dryRun of [true, false]) {
+      const copying = copyTree(src, dest, { atomic: true, dryRun, ...options });
+      await expect(copying).rejects.toMatchObject(refusal('ERR_FASTCP_DEST_PROTECTED'));
+    }
     expect([...readTree(at)]).toEqual(before);
   });
 

@@ -108,22 +108,42 @@ describe('for await', () => {
     );
   });
 
-  test('may begin after the end: nothing comes, and it ends', async () => {
-    const job = copyTree(small, dest, { entries: true });
+  test('may begin after the end: without `entries` nothing comes, and it ends', async () => {
+    const job = copyTree(small, dest);
     await job;
     const events: CopyEvent[] = [];
     for await (const event of job) events.push(event);
     expect(events).toEqual([]);
   });
 
-  test('may begin late: what comes from then on', async () => {
-    const job = copyTree(src, dest, { entries: true });
-    while (job.result.files < 1000) await sleep(1);
+  test('of entries may begin after the end: few were kept', async () => {
+    const job = copyTree(small, dest, { entries: true });
+    const { warnings } = await job;
     let entries = 0;
     for await (const event of job) if (isEntry(event)) entries++;
-    expect(entries).toBeGreaterThan(0);
-    expect(entries).toBeLessThan(FILES);
-    expect(await job).toMatchObject({ files: FILES });
+    expect(entries).toBe(walk(small).length + 1);
+    expect(warnings).toEqual([]);
+  });
+
+  test('of entries may begin late: those that were not kept are counted', async () => {
+    const job = copyTree(src, dest, { entries: true });
+    while (job.result.files < 2000) await sleep(1);
+    let entries = 0;
+    for await (const event of job) if (isEntry(event)) entries++;
+    const { files, warnings } = await job;
+    expect(files).toBe(FILES);
+    expect(warnings).toMatchObject([{ code: 'ENTRIES_DROPPED' }]);
+    expect(entries).toBeGreaterThan(1000);
+    expect(entries + (warnings[0]?.count ?? 0)).toBe(walk(src).length + 1);
+  });
+
+  test('of entries that begins after the copy failed throws what nobody awaited', async () => {
+    const code = `
+      process.on('unhandledRejection', (error) => answer(error.code));
+      const job = copyTree(given.src, given.dest, { entries: true });
+      await sleep(1000);`;
+    const ended = await runChild(nodes[0]?.path ?? '', code, { src: join(cwd, 'missing'), dest });
+    expect(ended.answer).toBe('ENOENT');
   });
 
   test('an error, its result and the result of its job can be written as JSON', async () => {
@@ -229,7 +249,9 @@ describe('for await', () => {
 
 describe('entries: true', () => {
   test('without anybody who iterates: the job ends', async () => {
-    expect(await copyTree(src, dest, { entries: true })).toMatchObject({ files: FILES });
+    const { files, warnings } = await copyTree(src, dest, { entries: true });
+    expect(files).toBe(FILES);
+    expect(warnings).toMatchObject([{ code: 'ENTRIES_DROPPED' }]);
   });
 
   test('read by next() without waiting for each', async () => {

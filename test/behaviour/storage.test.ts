@@ -195,6 +195,17 @@ describe('backup', () => {
     });
   });
 
+  test('none of a file that another program has removed meanwhile', async (context) => {
+    needTool(context, 'strace');
+    makeFiles(src, { file: 'new' });
+    makeFiles(dest, { file: 'old' });
+    const words = ['strace', '-f', '-qq', '-o', join(work, 'log')];
+    const inject = ['-e', 'inject=linkat:error=ENOENT'];
+    const { error } = await copyInChild({ src, dest, options: backup }, [...words, ...inject]);
+    expect(error).toBeUndefined();
+    expect(readFileSync(join(dest, 'file'), 'utf8')).toBe('new');
+  });
+
   test('none where nothing is replaced', async () => {
     makeFiles(src, { file: 'new' });
     makeFiles(dest, { file: 'old' });

@@ -1,6 +1,7 @@
 #include "engine/entry/place.h"
 
 #include <array>
+#include <cerrno>
 #include <cstdio>
 #include <cstring>
 
@@ -21,12 +22,16 @@ bool commit(Worker& worker, Directory& directory, Names names, const std::string
   std::string kept;
   if (backup != Backup::none) {
     const int error = back_up(directory, names.dst, backup, kept);
-    if (error < 0) return worker.fail(directory, names, error, "rename");
+    if (error == -ENOENT) {
+      kept.clear();  // another program has removed it meanwhile
+    } else if (error < 0) {
+      return worker.fail(directory, names, error, "rename");
+    }
   }
   const int error = with_access(worker.engine, directory, [&] {
     return platform::rename_over(directory.dst(), temporary.c_str(), names.dst);
   });
-  if (error < 0 && backup != Backup::none) undo_back_up(directory, names.dst, kept);
+  if (error < 0 && !kept.empty()) undo_back_up(directory, names.dst, kept);
   return error == 0 || worker.fail(directory, names, error, "rename");
 }
 
