@@ -10,6 +10,7 @@ import type { Filter, FilterEntry } from '../../lib/types.js';
 import { versions } from '../fs/support/nodes.js';
 import { makeBigTree, openFiles, snapshot, walk, workDirectory } from '../support/big-tree.js';
 import { byEntry } from '../support/filter.js';
+import { makeFiles } from '../support/trees.js';
 import { nodes, runChild } from './support/child.js';
 
 const work = workDirectory();
@@ -190,6 +191,20 @@ describe.each(nodes)('$name', ({ path: node }) => {
       answer('copied');`;
     const { exitCode, answer } = await runChild(node, code, { src, dest: newDest() });
     expect({ exitCode, answer }).toEqual({ exitCode: 13, answer: undefined });
+  });
+
+  test('that never answers does not keep the process alive, however much waits for it', async () => {
+    // More directories than are asked about at once, and more names than the engine keeps.
+    const many = join(work, 'many long names');
+    for (let d = 0; d < 200; d++) {
+      const names = Array.from({ length: 100 }, (_, file) => `${'x'.repeat(240)}${file}`);
+      makeFiles(join(many, `${d}`), Object.fromEntries(names.map((name) => [name, ''])));
+    }
+    const code = `
+      const filter = (src, dest, { kind }) => (kind === 'file' ? new Promise(() => {}) : true);
+      await copyTree(given.src, given.dest, { filter });`;
+    const { exitCode } = await runChild(node, code, { src: many, dest: newDest() });
+    expect(exitCode).toBe(13);
   });
 
   test('that never answers holds up neither process.exit() nor terminate()', async () => {

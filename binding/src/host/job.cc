@@ -35,7 +35,10 @@ class Job::Lease : public Host {
   Lease(const Lease&) = delete;
   Lease& operator=(const Lease&) = delete;
 
-  void questions_wait() override { job_.ping(); }
+  void questions_wait() override {
+    job_.untold_ = true;
+    job_.ping();
+  }
   void tasks_wait() override { job_.ping(); }
 
   bool wants_thread_back(Clock::time_point now) override {
@@ -178,7 +181,9 @@ void Job::pump(napi_env env) {
     return forget_functions(env);
   }
   const bool has_task = engine_.stack.has_task();
-  keep_loop_alive(env, has_task || !works_.empty() || engine_.questions.any_waiting());
+  // JavaScript may leave questions that it was told of, until the filter has answered others.
+  const bool can_work = has_task && !engine_.questions.full();
+  keep_loop_alive(env, can_work || !works_.empty() || untold_);
   if (engine_.stopped() || engine_.journal.full() || engine_.questions.full() || !has_task) {
     return slots.leave(*this);
   }
@@ -266,6 +271,7 @@ void Job::on_ping(napi_env env, napi_value, void* context, void*) noexcept {
   if (env == nullptr) return;  // closing: already finalized
   Job& job = **static_cast<std::shared_ptr<Job>*>(context);
   if (job.ended_) return;
+  job.untold_ = false;
   if (job.engine_.questions.any_waiting()) job.call(env, job.asked_, false);
   if (job.ended_) return;
   // Questions and granted slots ping as often as they occur.

@@ -96,6 +96,7 @@ class Job : public Waiting, public std::enable_shared_from_this<Job> {
   std::atomic<unsigned> wanted_{1};            // workers, by the last measurement
   std::atomic<unsigned> active_{0};            // works that are executing
   std::atomic<int64_t> pinged_{0};             // Clock's ticks
+  std::atomic<bool> untold_{false};            // questions wait, and JavaScript does not know yet
 };
 
 }  // namespace fastcp
