@@ -150,7 +150,8 @@ export interface CopyOptions {
   /**
    * Called for SRC and for every entry below it that no other option excludes, before the entry is read. A falsy result excludes
    * the entry; for a directory, everything in it. At most 64 promises are pending at a time. The job rejects with
-   * exactly the value that the function throws.
+   * exactly the value that the function throws. If it excludes SRC itself, nothing is copied, deleted or replaced. With
+   * `deleteExcluded` it is called twice for each entry, first to find out whether anything is selected.
    */
   filter?: Filter | undefined;
   /** Also send an `entry` event for every entry. This costs time. Default `false`. */
@@ -484,12 +485,13 @@ export interface EntryEvent {
  * iterated. If the job rejects, an iteration throws the same value after the last event; then the promise counts as
  * handled. A second reader at the same time throws a TypeError with `ERR_INVALID_STATE`.
  *
- * A reader gets the events from the start of its loop on. With `entries`, the first 1,024 events are kept for a reader that
- * starts later; `ENTRIES_DROPPED` counts the entries that were dropped before it started, or that nobody read.
+ * A reader gets the events from the start of its loop on. With `entries`, about 1,024 events are kept for a reader that starts
+ * later, also after the end; the warning `ENTRIES_DROPPED` counts the entries that were dropped before. When a loop is left, the
+ * job continues, and a further loop gets no events.
  *
  * With `entries`, a slow reader holds up the copy, so that memory stays bounded. If the job is also
  * awaited, a reader that asks for no event for five seconds no longer holds it up: further entry events are dropped
- * until it asks again, and the warning `ENTRIES_DROPPED` counts them.
+ * until it asks again, and counted in the same way.
  */
 export interface CopyJob extends Promise<CopyResult>, AsyncIterable<CopyEvent> {
   /** The work done so far. Final for every outcome once the promise has settled. */

@@ -62,10 +62,10 @@ export async function refuseBySelection(
 
 /**
  * Rejects with `ERR_FASTCP_DEST_PROTECTED` if a mirror would delete everything in DEST because nothing is selected. Plans
- * the copy first to know. A filter is not called twice, so it is trusted.
+ * the copy first to know, so a filter is called twice for each entry.
  */
 async function refuseEmptySelection(walk: Walk, request: Request): Promise<void> {
-  if (!request.deleteExcluded || !selects(request) || request.filter) return;
+  if (!request.deleteExcluded || !selects(request)) return;
   for (const root of walk.roots) {
     if (root.kind !== 'directory' || !(await run(existing(root.dest, true)))) continue;
     // A name that does not exist, so that every selected entry counts.

@@ -40,7 +40,7 @@ interface Meeting {
   inSrc: Buffer[];
   inDest: Buffer[];
   by: 'a bind mount' | 'an overlay' | 'a loop device';
-  /** In a lower layer of SRC's overlay, where all entries that SRC shows may stay. */
+  /** In a lower layer of SRC's overlay. A mirror deletes there only what SRC does not show, unless the selection excludes it. */
   isLower: boolean;
 }
 
@@ -63,10 +63,14 @@ async function refuseMounted(
 ): Promise<void> {
   const { roots, shown } = walk;
   const { sources, targets } = await findTrees(table, roots);
-  const places = sources.flatMap((source) => source.places);
-  walk.reflections = places
-    .filter(({ mount, content }) => !content && !localFileSystems.has(mount.fileSystem))
-    .map(({ at }) => at);
+  const reflections: Buffer[] = [];
+  for (const source of sources) {
+    for (const place of source.places) {
+      if (mayReflect(place, targets))
+        reflections.push(...(await reflectionsIn(place, source, targets, answers, request)));
+    }
+  }
+  walk.reflections = reflections;
   for (const target of targets) {
     for (const source of sources) {
       for (const meeting of meetings(table, source, target)) {
@@ -77,6 +81,44 @@ async function refuseMounted(
       }
     }
   }
+}
+
+/** Returns whether a mount of SRC may show entries of DEST under other identities. */
+function mayReflect({ content, mount, device }: Shown, targets: readonly RootTree[]): boolean {
+  if (content || localFileSystems.has(mount.fileSystem)) return false;
+  // In a container, SRC and DEST are on one overlay. Then identities tell.
+  const isDests = targets.every(({ places }) => places.every((place) => place.device === device));
+  return mount.fileSystem !== 'overlay' || !isDests;
+}
+
+/**
+ * Returns where a mount may show a DEST: its root, or if it shows a directory above DEST, the rest of DEST's path. What the copy
+ * does not enter is not looked at, because that might hang.
+ */
+async function reflectionsIn(
+  { at }: Shown,
+  { root, directory }: RootTree,
+  targets: readonly RootTree[],
+  answers: Answers,
+  { oneFileSystem }: Request,
+): Promise<Buffer[]> {
+  const isEntered = async (path: Buffer): Promise<boolean> => {
+    const names = namesFrom(directory, path);
+    if (names.length === 0) return true;
+    return (await answers.verdictOn(root, names, 'directory')) !== verdicts.leave;
+  };
+  const isOwn = at.equals(directory);
+  if ((oneFileSystem && !isOwn) || !(await isEntered(at))) return [];
+  const found = [at];
+  for (const target of targets) {
+    const names = namesFrom(Buffer.from('/'), target.directory);
+    for (let above = 0; above < names.length; above++) {
+      const path = names.slice(above).reduce(join, at);
+      const there = await run(existing(path, false)).catch(() => undefined);
+      if (there?.isDirectory() && (await isEntered(path))) found.push(path);
+    }
+  }
+  return found;
 }
 
 async function findTrees(
@@ -125,7 +167,7 @@ async function imageOf({ source }: Mount, table: MountTable): Promise<Location |
   if (loop === undefined) return undefined;
   const file = `/sys/block/${loop}/loop/backing_file`;
   const path = await promises.readFile(file, 'latin1').catch(() => '');
-  return path ? table.locate(Buffer.from(path.trimEnd(), 'latin1')) : undefined;
+  return path ? table.locate(Buffer.from(path.replace(/\n$/, ''), 'latin1')) : undefined;
 }
 
 /** Returns a source's path without symlinks on the way. */

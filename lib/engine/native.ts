@@ -186,16 +186,18 @@ export const { checkSnapshot, takeSnapshot, makeSnapshotSource } = binding;
 
 const running = new Set<NativeJob | NativeCount>();
 
-let exiting = false;
+const stoppedAtExit = new WeakSet<NativeJob | NativeCount>();
 
 /** process.exit() does not wait for a copy, so the copy must stop before it. */
 function stopAll(): void {
-  exiting = true;
-  for (const one of running) one.stop();
+  for (const one of running) {
+    stoppedAtExit.add(one);
+    one.stop();
+  }
 }
 
-/** Returns whether the process ends. A copy that this stops must not look complete, so its promise never settles. */
-export const isExiting = (): boolean => exiting;
+/** Returns whether the end of the process has stopped a copy. It must not look complete, so its promise never settles. */
+export const isStoppedAtExit = (job: NativeJob): boolean => stoppedAtExit.has(job);
 
 function started<T extends NativeJob | NativeCount>(one: T): T {
   if (running.size === 0) process.on('exit', stopAll);

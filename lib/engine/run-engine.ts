@@ -15,7 +15,7 @@ import {
   createJobHere,
   forget,
   insteadModes,
-  isExiting,
+  isStoppedAtExit,
   likes,
   lossKinds,
   type NativeOptions,
@@ -96,7 +96,7 @@ export function runEngine(
       tellProgress(ended);
       if (!ended) return;
       if (failure) reject(failure.thrown);
-      else if (!isExiting()) resolve();
+      else if (!isStoppedAtExit(job)) resolve();
     };
     const listener: Listener = {
       isFull: () => entries && events.full,

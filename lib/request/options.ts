@@ -258,7 +258,7 @@ function checkPaths(
 
 /**
  * Refuses globs that begin with the path of SRC or DEST. They are relative to SRC and would match nothing, so a mirror would
- * delete what the user wants to keep. A path of one name may also be a directory in SRC.
+ * delete what the user wants to keep. A path of one name may also be a directory in SRC. In `/` all paths are.
  */
 function refuseWholePaths(
   globs: CopyOptions['include'],
@@ -266,6 +266,7 @@ function refuseWholePaths(
   { sources, dest }: Pick<Request, 'sources' | 'dest'>,
 ): void {
   const roots = [...sources, dest].map((path) => trimSlashes(path).toString());
+  if (roots.slice(0, -1).includes('/')) return;
   const deep = roots.filter((path) => path.split('/').length > 2);
   for (const [index, glob] of [globs ?? []].flat().entries()) {
     if (!deep.some((path) => `${glob}/`.startsWith(`${path}/`))) continue;

@@ -60,9 +60,13 @@ export class Layers {
     const resolveFrom = async (directory: Buffer): Promise<Layer[]> => {
       const found: Layer[] = [];
       for (const { path, isUpper } of layers) {
-        const whole = isAbsolute(path) ? path : join(directory, path);
-        const real = await run(realpath(whole)).catch(() => undefined);
-        if (real) found.push({ path: real, isUpper });
+        // Systems differ in what they escape.
+        const plain = Buffer.from(path.toString('latin1').replace(/\\(.)/gs, '$1'), 'latin1');
+        for (const one of path.equals(plain) ? [path] : [plain, path]) {
+          const whole = isAbsolute(one) ? one : join(directory, one);
+          const real = await run(realpath(whole)).catch(() => undefined);
+          if (real) found.push({ path: real, isUpper });
+        }
       }
       return found;
     };
@@ -72,7 +76,7 @@ export class Layers {
       for (let from = one; !tried.has(from.toString('latin1')); from = directoryOf(from)) {
         tried.add(from.toString('latin1'));
         const found = await resolveFrom(from);
-        if (found.length === layers.length) return found;
+        if (found.length >= layers.length) return found;
       }
     }
     return [];

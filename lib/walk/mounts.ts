@@ -19,7 +19,7 @@ export const localFileSystems: ReadonlySet<string> = new Set([
 
 /** A directory that an overlay consists of. */
 export interface Layer {
-  /** As the option of the mount names it. */
+  /** As the option of the mount names it: perhaps with a backslash before some characters. */
   path: Buffer;
   /** Entries of the overlay that are changed or deleted change here. */
   isUpper: boolean;
@@ -73,8 +73,8 @@ function parse(line: string): Mount {
     );
     return Buffer.from(unescaped, 'latin1');
   };
-  const layers = (fileSystem === 'overlay' ? layersOf(superOptions) : []).map(
-    ({ path, isUpper }) => ({ path: bytes(path), isUpper }),
+  const layers = (fileSystem === 'overlay' ? superOptions.split(',') : []).flatMap((option) =>
+    layersOf(bytes(option).toString('latin1')),
   );
   const readOnly = [options, superOptions].some((list) => list.split(',').includes('ro'));
   const metacopy = superOptions.split(',').includes('metacopy=on');
@@ -84,13 +84,14 @@ function parse(line: string): Mount {
   };
 }
 
-/** `rw,lowerdir=/one:/two,upperdir=/up,workdir=/work`, also `lowerdir+=/one` */
-function layersOf(options: string): { path: string; isUpper: boolean }[] {
-  return options.split(',').flatMap((option) => {
-    const [, name, value] = /^(lowerdir\+?|upperdir|workdir)=(.+)$/.exec(option) ?? [];
-    const paths = value?.split(':').filter(Boolean) ?? [];
-    return paths.map((path) => ({ path, isUpper: name === 'upperdir' }));
-  });
+/** `lowerdir=/one:/two`, `lowerdir+=/one`, `upperdir=/up` or `workdir=/work`; `\:` is part of a name */
+function layersOf(option: string): Layer[] {
+  const [, name, value = ''] =
+    /^(lowerdir\+?|datadir\+|upperdir|workdir)=(.+)$/s.exec(option) ?? [];
+  const paths = name === 'lowerdir' ? (value.match(/(?:\\.|[^:\\])+/gs) ?? []) : [value];
+  return paths
+    .filter(Boolean)
+    .map((path) => ({ path: Buffer.from(path, 'latin1'), isUpper: name === 'upperdir' }));
 }
 
 /** `/dev/disk3s5 on /System/Volumes/Data (apfs, local, journaled, nobrowse)` */

@@ -141,9 +141,10 @@ describe('for await', () => {
     const code = `
       process.on('unhandledRejection', (error) => answer(error.code));
       const job = copyTree(given.src, given.dest, { entries: true });
-      await sleep(1000);`;
+      await sleep(1000);
+      try { for await (const event of job); } catch (error) { process.exitCode = error.errno; }`;
     const ended = await runChild(nodes[0]?.path ?? '', code, { src: join(cwd, 'missing'), dest });
-    expect(ended.answer).toBe('ENOENT');
+    expect(ended).toMatchObject({ answer: 'ENOENT', exitCode: 256 - 2 });
   });
 
   test('an error, its result and the result of its job can be written as JSON', async () => {

@@ -949,6 +949,8 @@ describe('a mirror that selects nothing deletes nothing', () => {
     [{ exclude: '/*' }, true],
     [{ include: 'deep' }, false],
     [{ onlyIgnored: true }, true],
+    [{ filter: (_src, _dest, { path }) => path === '' }, true],
+    [{ filter: async () => true }, false],
     [{}, false],
   ])('%o', async ([options, refused]) => {
     makeFiles(src, { file: 'x', 'directory/deep': 'y' });

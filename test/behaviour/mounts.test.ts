@@ -1,6 +1,6 @@
 // A mirror deletes nothing that SRC shows, wherever mounts bring directories of SRC and DEST together. The oracle is what SRC
 // showed before. FASTCP_MOUNTS asks for more cases, FASTCP_SEED for the same again.
-import { execFileSync, spawnSync } from 'node:child_process';
+import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import {
   chmodSync,
   existsSync,
@@ -178,6 +178,11 @@ describe('SRC has an overlay, and DEST a layer of it, or the reverse', () => {
     ['base dest/.overlay/up dest/.overlay/work', 'src', 'src dest', { exclude: '/.overlay' }, none],
     ['dest/base up work', 'src', 'src dest', {}, layer],
     ['dest/base up work', 'src', 'src dest', { atomic: true, mirror: false }, layer],
+    ['dest/b,se up work', 'src', 'src dest', { atomic: true, mirror: false }, layer],
+    ['dest/b:se up work', 'src', 'src dest', { atomic: true, mirror: false }, layer],
+    ['dest/b\\se up work', 'src', 'src dest', { atomic: true, mirror: false }, layer],
+    ['base src/u:p work', 'dest', 'src dest', {}, 'is also'],
+    ['base src/u,p work', 'dest', 'src dest', {}, 'is also'],
     ['dest up work', 'src', 'src dest', {}, none],
     ['dest up work', 'src', 'src/x dest/x', {}, none],
     ['dest up work', 'src', 'src dest', { atomic: true, mirror: false }, 'copy without atomic'],
@@ -209,7 +214,8 @@ describe('SRC has an overlay, and DEST a layer of it, or the reverse', () => {
     for (const path of [lower, upper, scratch, join(at, on), join(at, 'dest')])
       mkdirSync(path, { recursive: true });
     makeFiles(lower, { 'x/old': '1' });
-    const how = `lowerdir=${lower},upperdir=${upper},workdir=${scratch}`;
+    const [low, up, by] = [lower, upper, scratch].map((path) => path.replace(/[\\,:]/g, '\\$&'));
+    const how = `lowerdir=${low},upperdir=${up},workdir=${by}`;
     const excluded = [options.exclude ?? []].flat().map((name) => name.replace('/', ''));
     await whileMounted(['-t', 'overlay', 'overlay', '-o', how], join(at, on), async () => {
       makeFiles(join(at, on), { 'x/new': '2', 'other/new': '3' });
@@ -293,6 +299,68 @@ test.for<[string, string]>([
     expect(errors.map(({ code }) => code)).toContain('ERR_FS_CP_EINVAL');
     expect(filesIn(join(at, 'src'), []).sort()).toEqual(before.sort());
   } finally {
+    unmountAll(at);
+  }
+});
+
+test('entries of DEST that SRC shows deeper in a mount stay, also on a full disk', async (context) => {
+  needRoot(context);
+  needTool(context, 'bindfs');
+  makeFiles(at, { 'src/sub/a': 'a', 'src/m/y': '', 'dest/y': '' });
+  const dest = join(at, 'dest');
+  const mirror = () =>
+    copyTree(join(at, 'src'), dest, { mirror: true, onError: 'continue', sync: true });
+  try {
+    execFileSync('mount', ['-t', 'tmpfs', '-o', 'nr_inodes=12', 'tmpfs', dest]);
+    makeFiles(dest, { 'sub/extra': 'precious', 'sub/d/x': '1' });
+    execFileSync('bindfs', ['-o', 'nonempty', dest, join(at, 'src/m')]);
+    for (const full of [false, true]) {
+      if (full) for (let i = 0; i < 12; i++) spawnSync('touch', [join(dest, `sub/more${i}`)]);
+      const before = filesIn(dest, ['m', 'sub/a', 'a']).filter((path) => path.startsWith('sub/'));
+      const { errors, deleted } = await mirror();
+      const code = full ? 'ENOSPC' : 'ERR_FS_CP_EINVAL';
+      expect(errors.map((error) => error.code)).toContain(code);
+      expect(deleted).toBe(0);
+      expect(filesIn(dest, [])).toEqual(expect.arrayContaining(before));
+    }
+  } finally {
+    unmountAll(at);
+  }
+});
+
+test('an empty directory of DEST that SRC shows stays', async (context) => {
+  needRoot(context);
+  needTool(context, 'bindfs');
+  makeFiles(at, { 'src/m/y': '', 'src/a': 'a' });
+  const empty = join(at, 'dest/d/empty');
+  mkdirSync(empty, { recursive: true });
+  try {
+    execFileSync('bindfs', ['-o', 'nonempty', empty, join(at, 'src/m')]);
+    const options = { mirror: true, onError: 'continue' } as const;
+    const result = await copyTree(join(at, 'src'), join(at, 'dest'), options);
+    expect(result).toMatchObject({ deleted: 0, errors: [{ code: 'ERR_FS_CP_EINVAL' }] });
+    expect(existsSync(empty)).toBe(true);
+  } finally {
+    unmountAll(at);
+  }
+});
+
+test('a mount in SRC that hangs and is excluded is not looked at', async (context) => {
+  needRoot(context);
+  needTool(context, 'bindfs');
+  makeFiles(at, { 'src/a': 'a', 'src/m/y': '', 'other/y': '', 'dest/extra': '', 'dest/d/e': '' });
+  const bindfs = spawn('bindfs', ['-f', '-o', 'nonempty', join(at, 'other'), join(at, 'src/m')]);
+  try {
+    while (!readFileSync('/proc/self/mountinfo', 'utf8').includes(join(at, 'src/m')))
+      await setTimeout(20);
+    bindfs.kill('SIGSTOP');
+    const options = { mirror: true, exclude: '/m' };
+    const copying = copyInChild({ src: join(at, 'src'), dest: join(at, 'dest'), options }, [
+      ...['timeout', '-s', 'KILL', '20'],
+    ]);
+    expect((await copying).result).toMatchObject({ files: 1, deleted: 3 });
+  } finally {
+    bindfs.kill('SIGCONT');
     unmountAll(at);
   }
 });

@@ -199,6 +199,7 @@ describe('globs that are none', () => {
     ['/a/src', '/a/dest', '/a/srcs', undefined],
     ['/a', '/b', '/a/cache', undefined],
     ['/', '/b/c', '/usr', undefined],
+    ['/', '/b/c', '/b/c', undefined],
   ])('%s to %s: a glob with a whole path: %s', (from, dest, glob, refused) => {
     for (const option of ['include', 'exclude'] as const) {
       for (const globs of [glob, ['ok', glob]]) {

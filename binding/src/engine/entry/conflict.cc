@@ -91,17 +91,26 @@ Naming learn_naming(Worker& worker, Directory& directory) {
   return naming;
 }
 
-bool appears_in(Worker& worker, Directory& directory, const Writer::IsThere& is_there) {
+int appears_in(Worker& worker, Directory& directory, const Writer::IsThere& is_there) {
   DirectoryPin pin;
   const std::string probe = temporary_name(worker, "");
-  if (pin.pin(directory) < 0 || is_append_only(directory, probe)) return false;
+  if (const int error = pin.pin(directory); error < 0) return error;
+  if (is_append_only(directory, probe)) return 0;
   const Handle& dst = directory.dst();
   const auto make = [&] { return platform::make_directory(dst, probe.c_str(), kOwner); };
-  if (with_access(worker.engine, directory, make) < 0) return false;
+  if (const int error = with_access(worker.engine, directory, make); error < 0) {
+    bool all_appear = true;
+    const bool listed = list(dst, ".", [&](const char* name) {
+      const bool is_entry = std::strcmp(name, ".") != 0 && std::strcmp(name, "..") != 0;
+      all_appear = !is_entry || is_there(name);
+      return all_appear;
+    });
+    return listed && !all_appear ? 0 : error;
+  }
   const bool appears = is_there(probe.c_str());
   with_access(worker.engine, directory,
               [&] { return platform::remove_directory(dst, probe.c_str()); });
-  return appears;
+  return appears ? 1 : 0;
 }
 
 namespace {

@@ -66,7 +66,7 @@ bool is_collision(Worker& worker, Directory& directory, const char* name);
 Naming learn_naming(Worker& worker, Directory& directory);
 
 /** Implements Writer::appears_in(), by a temporary directory. */
-bool appears_in(Worker& worker, Directory& directory, const Writer::IsThere& is_there);
+int appears_in(Worker& worker, Directory& directory, const Writer::IsThere& is_there);
 
 /** Only ASCII letters are changed. */
 std::string in_small_letters(std::string_view name);

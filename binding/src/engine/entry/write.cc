@@ -51,7 +51,7 @@ class RealWriter final : public Writer {
     return fastcp::learn_naming(worker, directory);
   }
 
-  bool appears_in(Worker& worker, Directory& directory, const IsThere& is_there) const override {
+  int appears_in(Worker& worker, Directory& directory, const IsThere& is_there) const override {
     return fastcp::appears_in(worker, directory, is_there);
   }
 

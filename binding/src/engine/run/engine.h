@@ -226,13 +226,6 @@ class Engine : private DirectoryOwner {
   DirectoryTable directories;
   /** The directories that are a SRC. The walk may meet one in DEST, even through a mount that no comparison of paths shows. */
   DirectorySet sources;
-  /** A directory in SRC that may show entries of DEST, with another device number. */
-  struct Reflection {
-    platform::Stat stat{};
-    std::string path{};
-  };
-  /** Set by the first task. */
-  std::vector<Reflection> reflections{};
   /** With `dereference`: the directories of DEST that this copy has created. Symlinks may lead there. */
   DirectorySet created;
   HardLinks hard_links{stack, options.traversal.dereference};

@@ -75,10 +75,10 @@ class Writer {
   virtual Naming learn_naming(Worker& worker, Directory& directory) const = 0;
 
   /**
-   * Returns whether a new entry of a directory of DEST also appears in SRC, where `is_there` looks for it by its name. A dry run
-   * creates nothing, and returns false.
+   * Returns 1 if a new entry of a directory of DEST also appears in SRC, where `is_there` looks for it by its name, otherwise 0.
+   * Returns a negative errno if no entry can be created and all existing ones appear. A dry run creates nothing, and returns 0.
    */
-  virtual bool appears_in(Worker& worker, Directory& directory, const IsThere& is_there) const = 0;
+  virtual int appears_in(Worker& worker, Directory& directory, const IsThere& is_there) const = 0;
 
   /**
    * Creates a directory. `vacated`: see EntryTask. Returns 0, kPlanned or a negative errno; -EEXIST: DEST has the name.

@@ -122,7 +122,7 @@ bool is_above(const Directory& directory, const Stat& src) {
  */
 bool is_filled(Worker& worker, Directory& parent, const Handle& src, const Stat& stat) {
   const Engine& engine = worker.engine;
-  // Not in the same tick, in which SRC may have been created. Entries below are created later.
+  // Not `>=`: SRC may have been created in the tick in which the copy began.
   const bool has_changed = stat.ctime > engine.began;
   if (has_changed && engine.created.has(stat)) return true;
   const auto is_there = [&](const char* name) {
@@ -133,7 +133,7 @@ bool is_filled(Worker& worker, Directory& parent, const Handle& src, const Stat&
     if (at->made != Made::yes || !at->has_dst()) continue;
     if (is_same_entry(at->dst_stat, stat)) return true;
     if (has_changed && at->dst_stat.dev != stat.dev &&
-        engine.writer.appears_in(worker, *at, is_there))
+        engine.writer.appears_in(worker, *at, is_there) > 0)
       return true;
   }
   return false;
@@ -262,6 +262,7 @@ void set_target(Engine& engine, Directory& directory, const Target& target) {
   directory.route =
       is_same ? above : &engine.route(src_dev, dst_dev, directory.src(), directory.dst());
   directory.fresh = target.made;
+  if (target.made && engine.options.traversal.dereference) engine.created.add(target.stat);
   directory.owed_mode = target.owed_mode;
   read_mark(engine, directory);  // may open the directory up
   engine.writer.begin_directory(engine, directory, target.passing_bits);
@@ -404,8 +405,6 @@ ListingTask open_directory(Worker& worker, DirectoryTask task, Follow follow_src
   }
   if (target.made) worker.count(Count::directories);
   if (target.made) worker.note(parent, names, Action::create, Kind::directory);
-  if (target.made && options.traversal.dereference && target.handle.is_open())
-    engine.created.add(target.stat);
 
   pin.release();
   ListingTask opened;
@@ -450,11 +449,6 @@ void RootsTask::run(Worker& worker) {
         stat.kind == Kind::directory) {
       engine.sources.add(stat);
     }
-  }
-  for (const std::string& path : engine.options.incremental.reflections) {
-    Stat stat;
-    if (platform::stat_entry(base->src(), path.c_str(), stat) == 0 && stat.kind == Kind::directory)
-      engine.reflections.push_back({stat, path});
   }
   for (size_t i = roots.size(); i-- > 0;) {
     engine.stack.push(make_task(RootTask{base.again(), std::move(roots[i])}));

@@ -108,25 +108,47 @@ class KeptOnThrow {
 };
 
 /**
- * Returns whether SRC also shows the entries of a directory of DEST, by an overlay, FUSE or a server. Reports the error. Removing
- * one would remove it from SRC. A new entry tells, as the identities differ.
+ * Returns whether a directory of SRC shows an entry of a directory of DEST. It may show that directory or one above, as far as
+ * DEST itself, so the entry is looked for by each end of its path.
+ */
+bool shows(const std::string& reflection, Directory& directory, const char* name) {
+  const auto stat_at = [](const std::string& path, Stat& stat) {
+    return platform::stat_entry(Handle::working_directory(), path.c_str(), stat) == 0;
+  };
+  Stat root, own, found;
+  if (!stat_at(reflection, root) || platform::stat_entry(directory.dst(), name, own) < 0)
+    return false;
+  const bool is_own =
+      is_same_entry(root, directory.src_stat) || is_same_entry(root, directory.dst_stat);
+  std::string path = std::string("/") + name;
+  if (!is_own && stat_at(reflection + path, found)) return true;
+  for (Directory* at = &directory; !at->parent().is_base(); at = &at->parent()) {
+    path = std::string("/") + at->names().dst + path;
+    // With the same identity, a mount of DEST itself leads there, which the list of mounts tells.
+    if (stat_at(reflection + path, found) && !is_same_entry(found, own)) return true;
+  }
+  return false;
+}
+
+/**
+ * Returns whether SRC also shows the entries of a directory of DEST, by an overlay, FUSE or a server, or that cannot be found out.
+ * Reports the error. Removing one would remove it from SRC. A new entry tells, as the identities differ.
  */
 bool is_reflected(Worker& worker, Directory& directory) {
   Engine& engine = worker.engine;
-  const auto shows = [&](const char* name) {
-    return std::any_of(engine.reflections.begin(), engine.reflections.end(),
-                       [&](const Engine::Reflection& one) {
-                         Stat stat;
-                         return !is_same_entry(one.stat, directory.src_stat) &&
-                                !is_same_entry(one.stat, directory.dst_stat) &&
-                                platform::stat_entry(Handle::working_directory(),
-                                                     (one.path + '/' + name).c_str(), stat) == 0;
-                       });
-  };
-  if (engine.reflections.empty() || !engine.writer.appears_in(worker, directory, shows))
-    return false;
+  const auto& reflections = engine.options.incremental.reflections;
+  if (reflections.empty()) return false;
+  const int appears = engine.writer.appears_in(worker, directory, [&](const char* name) {
+    return std::any_of(reflections.begin(), reflections.end(),
+                       [&](const std::string& one) { return shows(one, directory, name); });
+  });
+  if (appears == 0) return false;
   directory.kept = true;
-  fail(engine, directory, nullptr, EINVAL, kSourceInDest);
+  if (appears < 0) {
+    fail(engine, directory, nullptr, appears, "mkdir");
+  } else {
+    fail(engine, directory, nullptr, EINVAL, kSourceInDest);
+  }
   return true;
 }
 
@@ -159,6 +181,9 @@ class Removal final : public DirectoryEnd {
   explicit Removal(Kind kind_to_copy_after_removal)
       : kind_to_copy_after_removal_(kind_to_copy_after_removal) {}
 
+  /** The directory stays, though it may be empty. */
+  void keep() { is_kept_ = true; }
+
   void finish(Engine& engine, Directory& directory) override {
     if (!engine.stopped()) remove(engine, directory);
     if (!removed_ && directory.owed_mode) give_back_mode(engine, directory);
@@ -171,7 +196,9 @@ class Removal final : public DirectoryEnd {
     DirectoryPin pin;
     int error = pin.pin(parent);
     const char* operation = "open";
-    if (error == 0) {
+    if (is_kept_) {
+      error = -ENOTEMPTY;
+    } else if (error == 0) {
       operation = "rmdir";
       error = engine.writer.remove_directory(engine, directory);
     }
@@ -199,6 +226,7 @@ class Removal final : public DirectoryEnd {
   }
 
   bool removed_ = false;
+  bool is_kept_ = false;
   const Kind kind_to_copy_after_removal_;
 };
 
@@ -476,10 +504,12 @@ void RemoveDirectoryTask::run(Worker& worker) {
   directory->src_stat = directory->dst_stat = doomed.stat;
   directory->owed_mode = doomed.owed_mode;
   directory->doomed = true;
-  directory->end = std::make_unique<Removal>(kind_to_copy_after_removal);
+  auto removal = std::make_unique<Removal>(kind_to_copy_after_removal);
+  Removal& end = *removal;
+  directory->end = std::move(removal);
   const DirectoryUse own_use = directory.again();
   const KeptOnThrow kept(*own_use);
-  if (is_reflected(worker, *directory)) return;
+  if (is_reflected(worker, *directory)) return end.keep();
   if (scope != 0) {
     own.release();
     return ask_about(worker, std::move(directory), scope);
