@@ -123,7 +123,7 @@ bool shows(const std::string& reflection, Directory& directory, const char* name
   std::string path = std::string("/") + name;
   if (!is_own && stat_at(reflection + path, found)) return true;
   for (Directory* at = &directory; !at->parent().is_base(); at = &at->parent()) {
-    path = std::string("/") + at->names().dst + path;
+    path.insert(0, std::string("/").append(at->names().dst));
     // With the same identity, a mount of DEST itself leads there, which the list of mounts tells.
     if (stat_at(reflection + path, found) && !is_same_entry(found, own)) return true;
   }
