@@ -150,8 +150,8 @@ export interface CopyOptions {
   /**
    * Called for SRC and for every entry below it that no other option excludes, before the entry is read. A falsy result excludes
    * the entry; for a directory, everything in it. At most 64 promises are pending at a time. The job rejects with
-   * exactly the value that the function throws. If it excludes SRC itself, nothing is copied, deleted or replaced. With
-   * `deleteExcluded` it is called twice for each entry, first to find out whether anything is selected.
+   * exactly the value that the function throws. If the function excludes SRC itself, nothing is copied, deleted or replaced. With
+   * `deleteExcluded` the function is called twice for each entry, first to find out whether anything is selected.
    */
   filter?: Filter | undefined;
   /** Also send an `entry` event for every entry. This costs time. Default `false`. */
@@ -404,7 +404,7 @@ export type ErrorCode = FastcpErrorCode | SystemErrorCode;
  * - `INCLUDE_UNMATCHED`: A glob of `include` matched nothing, or `include` is empty.
  * - `IGNORE_FILE_NOT_FOUND`: SRC has no rule file of a name in `ignoreFileNames`.
  * - `STAGING_LEFT`: `atomic`: a temporary directory could not be removed.
- * - `ENTRIES_DROPPED`: `entries`: nobody read, and `count` events were dropped.
+ * - `ENTRIES_DROPPED`: `entries`: nobody read the events, and `count` events were dropped.
  * - `MODE_NOT_PRESERVED`: Modes could not be preserved.
  * - `TIMESTAMPS_NOT_PRESERVED`: Timestamps could not be preserved.
  * - `OWNERSHIP_NOT_PRESERVED`: Owners or groups could not be preserved.
@@ -486,12 +486,12 @@ export interface EntryEvent {
  * handled. A second reader at the same time throws a TypeError with `ERR_INVALID_STATE`.
  *
  * A reader gets the events from the start of its loop on. With `entries`, about 1,024 events are kept for a reader that starts
- * later, also after the end; the warning `ENTRIES_DROPPED` counts the entries that were dropped before. When a loop is left, the
+ * later, also after the end. `ENTRIES_DROPPED` counts the entries that were dropped before. When a loop is left, the
  * job continues, and a further loop gets no events.
  *
  * With `entries`, a slow reader holds up the copy, so that memory stays bounded. If the job is also
  * awaited, a reader that asks for no event for five seconds no longer holds it up: further entry events are dropped
- * until it asks again, and counted in the same way.
+ * until it asks again, and the warning `ENTRIES_DROPPED` counts them.
  */
 export interface CopyJob extends Promise<CopyResult>, AsyncIterable<CopyEvent> {
   /** The work done so far. Final for every outcome once the promise has settled. */

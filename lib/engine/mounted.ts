@@ -40,7 +40,7 @@ interface Meeting {
   inSrc: Buffer[];
   inDest: Buffer[];
   by: 'a bind mount' | 'an overlay' | 'a loop device';
-  /** In a lower layer of SRC's overlay. A mirror deletes there only what SRC does not show, unless the selection excludes it. */
+  /** In a lower layer of SRC's overlay. A mirror deletes there only entries that SRC does not show, or that are excluded. */
   isLower: boolean;
 }
 
@@ -92,8 +92,8 @@ function mayReflect({ content, mount, device }: Shown, targets: readonly RootTre
 }
 
 /**
- * Returns where a mount may show a DEST: its root, or if it shows a directory above DEST, the rest of DEST's path. What the copy
- * does not enter is not looked at, because that might hang.
+ * Returns where a mount may show a DEST: its root, or if it shows a directory above DEST, the rest of DEST's path. Does not
+ * look at directories that the copy does not enter: the look might hang.
  */
 async function reflectionsIn(
   { at }: Shown,

@@ -266,7 +266,7 @@ function refuseWholePaths(
   { sources, dest }: Pick<Request, 'sources' | 'dest'>,
 ): void {
   const roots = [...sources, dest].map((path) => trimSlashes(path).toString());
-  if (roots.slice(0, -1).includes('/')) return;
+  if (sources.some((path) => trimSlashes(path).toString() === '/')) return;
   const deep = roots.filter((path) => path.split('/').length > 2);
   for (const [index, glob] of [globs ?? []].flat().entries()) {
     if (!deep.some((path) => `${glob}/`.startsWith(`${path}/`))) continue;

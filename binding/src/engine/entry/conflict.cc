@@ -101,8 +101,7 @@ int appears_in(Worker& worker, Directory& directory, const Writer::IsThere& is_t
   if (const int error = with_access(worker.engine, directory, make); error < 0) {
     bool all_appear = true;
     const bool listed = list(dst, ".", [&](const char* name) {
-      const bool is_entry = std::strcmp(name, ".") != 0 && std::strcmp(name, "..") != 0;
-      all_appear = !is_entry || is_there(name);
+      all_appear = is_there(name);
       return all_appear;
     });
     return listed && !all_appear ? 0 : error;
