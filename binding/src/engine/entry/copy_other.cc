@@ -162,7 +162,7 @@ TrialEntry create_trial(Worker& worker, Directory& directory, Names names, const
       const platform::Handle& dst = directory.dst();
       platform::Handle file;
       if (src.kind == Kind::symlink) return platform::make_symlink(dst, name, text.c_str(), kind);
-      if (src.kind != Kind::file) return platform::make_special(dst, name, src, 0);
+      if (src.kind != Kind::file) return platform::make_special(dst, name, src, kOwner);
       if (file_trial == FileTrial::empty) {
         return worker.with_descriptor(
             [&] { return platform::create_file(dst, name, kOwner, file); });
