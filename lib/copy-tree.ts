@@ -64,9 +64,9 @@ export async function run(
       report.fail(error);
       events.push({ type: 'error', error });
     }
-    if (request.atomic) report.replaced = false;
     if (selects(request)) looks.clear(); // that takes time, and the filter may change files
     if (walk.roots.length > 0) await copyRoots(walk, answers, request, events, report, looks);
+    else if (request.atomic) report.replaced = false;
     for (const warning of answers.unused(request)) {
       report.warn(warning);
       warn(warning);

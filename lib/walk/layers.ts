@@ -57,30 +57,31 @@ export class Layers {
 
   /** Returns the layers that exist here, without symlinks. */
   async #resolve(layers: readonly Layer[], mountPoint: Buffer): Promise<Layer[]> {
-    const resolveFrom = async (directory: Buffer): Promise<Layer[]> => {
-      const found: Layer[] = [];
-      for (const { path, isUpper } of layers) {
-        // Systems differ in what they escape.
-        const plain = Buffer.from(path.toString('latin1').replace(/\\(.)/gs, '$1'), 'latin1');
-        for (const one of path.equals(plain) ? [path] : [plain, path]) {
-          const whole = isAbsolute(one) ? one : join(directory, one);
-          const real = await run(realpath(whole)).catch(() => undefined);
-          if (real) found.push({ path: real, isUpper });
-        }
-      }
-      return found;
-    };
-    if (layers.every(({ path }) => isAbsolute(path))) return resolveFrom(top);
+    const resolveFrom = (directory: Buffer): Promise<Layer[][]> =>
+      Promise.all(layers.map((layer) => spellingsOf(layer, directory)));
+    if (layers.every(({ path }) => isAbsolute(path))) return (await resolveFrom(top)).flat();
     const tried = new Set<string>();
     for (const one of [mountPoint, ...this.#near]) {
       for (let from = one; !tried.has(from.toString('latin1')); from = directoryOf(from)) {
         tried.add(from.toString('latin1'));
         const found = await resolveFrom(from);
-        if (found.length >= layers.length) return found;
+        if (found.every(({ length }) => length > 0)) return found.flat();
       }
     }
     return [];
   }
+}
+
+/** Returns the places that the text of a layer's path may mean, if they exist: systems differ in what they escape. */
+async function spellingsOf({ path, isUpper }: Layer, directory: Buffer): Promise<Layer[]> {
+  const plain = Buffer.from(path.toString('latin1').replace(/\\(.)/gs, '$1'), 'latin1');
+  const found: Layer[] = [];
+  for (const one of path.equals(plain) ? [path] : [plain, path]) {
+    const whole = isAbsolute(one) ? one : join(directory, one);
+    const real = await run(realpath(whole)).catch(() => undefined);
+    if (real) found.push({ path: real, isUpper });
+  }
+  return found;
 }
 
 /**

@@ -369,7 +369,8 @@ function* refuseOtherKind(
     const why = 'the destination is a symlink to nothing';
     throw refuse('ERR_FS_CP_DIR_TO_NON_DIR', why, shown.src(sources[0] ?? target), dest);
   }
-  if (!there?.isDirectory()) return;
+  // 'new/.' would be one, as soon as its parent is created.
+  if (!there?.isDirectory() && !['.', '..'].includes(baseName(target).toString())) return;
   const problem = { errno: -constants.errno.EISDIR, operation: 'cp' };
   const hint = `; to copy into it, write '${dest}/'`;
   throw errorOf(problem, shown.src(sources[0] ?? target), dest, hint);

@@ -731,23 +731,34 @@ describe('what SRC does not have', () => {
     expect(new Set(codes)).toEqual(new Set(['ENOSPC']));
   });
 
-  test('no room while the directory of a name is removed: the new file is copied', async (context) => {
-    needRoot(context);
-    needTool(context, 'strace');
-    makeFiles(src, { big: Buffer.alloc(30 << 20, 'x'), conf: 'file' });
-    mkdirSync(dest);
-    await whileMounted(['-t', 'tmpfs', '-o', 'size=20M', 'tmpfs'], dest, async () => {
-      for (let i = 0; i < 300; i++) makeFiles(dest, { [`conf/${i}`]: 'x' });
-      const words = ['strace', '-f', '-qq', '-o', '/dev/null', '-e', 'trace=unlinkat'];
-      const slowly = [...words, '-e', 'inject=unlinkat:delay_enter=2000'];
-      const { result } = await copyInChild(
-        { src, dest, options: { mirror: true, onError: 'continue' } },
-        slowly,
-      );
-      expect(result?.errors).toMatchObject([{ code: 'ENOSPC' }]);
-      expect(readFileSync(join(dest, 'conf'), 'utf8')).toBe('file');
-    });
-  });
+  test.for([
+    ['a file', 4, []],
+    [
+      'a large file that cannot get its name at the end',
+      64 << 20,
+      ['-e', 'inject=linkat:error=EPERM'],
+    ],
+  ] as const)(
+    'no room while the directory of a name is removed: %s is copied',
+    async ([, size, fault], context) => {
+      needRoot(context);
+      needTool(context, 'strace');
+      makeFiles(src, { big: Buffer.alloc(30 << 20, 'x'), conf: 'file' });
+      truncateSync(join(src, 'conf'), size); // the rest of a large one is a hole
+      mkdirSync(dest);
+      await whileMounted(['-t', 'tmpfs', '-o', 'size=20M', 'tmpfs'], dest, async () => {
+        for (let i = 0; i < 300; i++) makeFiles(dest, { [`conf/${i}`]: 'x' });
+        const words = ['strace', '-f', '-qq', '-o', '/dev/null', '-e', 'trace=unlinkat,linkat'];
+        const slowly = [...words, '-e', 'inject=unlinkat:delay_enter=2000', ...fault];
+        const { result } = await copyInChild(
+          { src, dest, options: { mirror: true, onError: 'continue' } },
+          slowly,
+        );
+        expect(result?.errors).toMatchObject([{ code: 'ENOSPC' }]);
+        expect(readFileSync(join(dest, 'conf')).equals(readFileSync(join(src, 'conf')))).toBe(true);
+      });
+    },
+  );
 
   test('no room for a symlink where DEST has a directory: its removal makes room', async (context) => {
     needRoot(context);

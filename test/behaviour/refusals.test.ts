@@ -139,6 +139,20 @@ describe('refused at once', () => {
       { code: 'ERR_FS_CP_NON_DIR_TO_DIR', where: "cp '@src' -> '@dest'" },
     ],
     [
+      'a file onto a new directory',
+      'touch src',
+      'src',
+      'new/.',
+      { code: 'ERR_FS_CP_NON_DIR_TO_DIR', where: "cp '@src' -> '@new/.'" },
+    ],
+    [
+      'a file onto the parent of a new directory',
+      'touch src',
+      'src',
+      'new/..',
+      { code: 'ERR_FS_CP_NON_DIR_TO_DIR', where: "cp '@src' -> '@new/..'" },
+    ],
+    [
       'a directory onto a file',
       `${tree}; touch dest`,
       'src',

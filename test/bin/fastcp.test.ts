@@ -126,6 +126,13 @@ describe('a copy', () => {
     expect(await inside('src with/parents/here')).toMatchObject(done);
   });
 
+  test('says once that DEST/ is a file, also with --atomic', async () => {
+    makeTree(cwd, { file: 'x' });
+    const stderr = "fastcp: cannot copy 'src/a' to 'file/': 'file' is not a directory\n";
+    for (const options of ['', '--atomic'])
+      expect(await inside(`${options} src/a file/`)).toMatchObject({ exitCode: 1, stderr });
+  });
+
   test('keeps what DEST has with -n', async () => {
     makeTree(cwd, { 'kept/a': 'mine' });
     const { exitCode, stdout } = await inside('-n src kept');

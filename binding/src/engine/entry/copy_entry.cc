@@ -115,6 +115,7 @@ void copy_file(Worker& worker, const DirectoryUse& use, Names names, EntryTask& 
   Directory& directory = *use;
   OpenFile file(directory, names);
   file.tries = again.tries;
+  file.vacated = again.vacated;
   file.named_first = again.named_first;
   const auto stop_at = [&](int error, const char* operation) {
     worker.fail(directory, names, error, operation);
@@ -231,6 +232,7 @@ void try_again(Worker& worker, OpenFile& file, uint8_t tries) {
                                                .dst_name = file.names.dst,
                                                .kind = Kind::file,
                                                .tries = tries,
+                                               .vacated = file.vacated,
                                                .separate = file.separate,
                                                .named_first = file.named_first}));
 }

@@ -23,6 +23,7 @@ OpenFile::OpenFile(OpenFile&& other) noexcept
       cloned(other.cloned),
       claim(std::move(other.claim)),
       tries(other.tries),
+      vacated(other.vacated),
       separate(other.separate),
       named_first(other.named_first) {}
 

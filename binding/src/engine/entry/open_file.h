@@ -49,7 +49,7 @@ class OpenFile {
   bool cloned = false;      // created complete, as a clone
   HardLinks::Claim claim{};
   uint8_t tries = 0;  // earlier tries that failed because the source changed meanwhile
-  bool separate = false, named_first = false;  // see EntryTask
+  bool vacated = false, separate = false, named_first = false;  // see EntryTask
 
  private:
   DirectoryUse use_{};
