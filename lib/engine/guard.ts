@@ -71,7 +71,10 @@ async function refuseEmptySelection(walk: Walk, request: Request): Promise<void>
     // A name that does not exist, so that every selected entry counts.
     const dest = join(directoryOf(trimSlashes(root.dest)), temporaryName());
     const plan = { ...request, mirror: false, deleteExcluded: false, dryRun: true, entries: false };
-    const alone = { ...walk, roots: [{ ...root, dest }] };
+    // The filter knows only the real DEST.
+    const own = (path: Buffer): Buffer => Buffer.concat([root.dest, path.subarray(dest.length)]);
+    const shown = { src: walk.shown.src, dest: (path: Buffer) => walk.shown.dest(own(path)) };
+    const alone = { ...walk, roots: [{ ...root, dest }], shown };
     const report = new Report([]);
     const answers = await Answers.prepare(alone, plan);
     await runEngine(alone, answers, { ...plan, onProgress: undefined }, new EventQueue(), report);

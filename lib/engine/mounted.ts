@@ -67,8 +67,10 @@ async function refuseMounted(
   for (const source of sources) {
     for (const place of source.places) {
       if (mayReflect(place, targets))
-        reflections.push(...(await reflectionsIn(place, source, targets, answers, request)));
+        reflections.push(...(await reflectionsIn(place, source, targets, answers)));
     }
+    // A mount in DEST may show SRC, or a directory above it.
+    if (targets.some(({ places }) => places.some(isOpaque))) reflections.push(source.directory);
   }
   walk.reflections = reflections;
   for (const target of targets) {
@@ -84,31 +86,34 @@ async function refuseMounted(
 }
 
 /** Returns whether a mount of SRC may show entries of DEST under other identities. */
-function mayReflect({ content, mount, device }: Shown, targets: readonly RootTree[]): boolean {
-  if (content || localFileSystems.has(mount.fileSystem)) return false;
+function mayReflect(place: Shown, targets: readonly RootTree[]): boolean {
+  if (isOpaque(place)) return true;
+  if (place.content || place.mount.fileSystem !== 'overlay') return false;
   // In a container, SRC and DEST are on one overlay. Then identities tell.
-  const isDests = targets.every(({ places }) => places.every((place) => place.device === device));
-  return mount.fileSystem !== 'overlay' || !isDests;
+  return targets.some(({ places }) => places.some(({ device }) => device !== place.device));
+}
+
+/** Returns whether nothing tells what a mount shows: FUSE and servers may show any directory. */
+function isOpaque({ content, mount: { fileSystem } }: Shown): boolean {
+  return !content && fileSystem !== 'overlay' && !localFileSystems.has(fileSystem);
 }
 
 /**
  * Returns where a mount may show a DEST: its root, or if it shows a directory above DEST, the rest of DEST's path. Does not
- * look at directories that the copy does not enter: the look might hang.
+ * look at directories that the selection excludes: the look might hang.
  */
 async function reflectionsIn(
   { at }: Shown,
   { root, directory }: RootTree,
   targets: readonly RootTree[],
   answers: Answers,
-  { oneFileSystem }: Request,
 ): Promise<Buffer[]> {
   const isEntered = async (path: Buffer): Promise<boolean> => {
     const names = namesFrom(directory, path);
     if (names.length === 0) return true;
     return (await answers.verdictOn(root, names, 'directory')) !== verdicts.leave;
   };
-  const isOwn = at.equals(directory);
-  if ((oneFileSystem && !isOwn) || !(await isEntered(at))) return [];
+  if (!(await isEntered(at))) return [];
   const found = [at];
   for (const target of targets) {
     const names = namesFrom(Buffer.from('/'), target.directory);

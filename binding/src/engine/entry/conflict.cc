@@ -101,12 +101,12 @@ int appears_in(Worker& worker, Directory& directory, const Writer::IsThere& is_t
   if (const int error = with_access(worker.engine, directory, make); error < 0) {
     bool all_appear = true;
     const bool listed = list(dst, ".", [&](const char* name) {
-      all_appear = is_there(name);
+      all_appear = is_there(name, false);
       return all_appear;
     });
     return listed && !all_appear ? 0 : error;
   }
-  const bool appears = is_there(probe.c_str());
+  const bool appears = is_there(probe.c_str(), true);
   with_access(worker.engine, directory,
               [&] { return platform::remove_directory(dst, probe.c_str()); });
   return appears ? 1 : 0;

@@ -24,7 +24,8 @@ enum class Trial : uint8_t { same, differs, failed };
 /** Any worker may call any function at any time. */
 class Writer {
  public:
-  using IsThere = std::function<bool(const char* name)>;
+  /** `is_new`: nothing but the entry of DEST that was just created can have this name. */
+  using IsThere = std::function<bool(const char* name, bool is_new)>;
 
   /**
    * Result of make_directory(): a real run would create the directory. There is nothing to open.

@@ -125,7 +125,7 @@ bool is_filled(Worker& worker, Directory& parent, const Handle& src, const Stat&
   // Not `>=`: SRC may have been created in the tick in which the copy began.
   const bool has_changed = stat.ctime > engine.began;
   if (has_changed && engine.created.has(stat)) return true;
-  const auto is_there = [&](const char* name) {
+  const auto is_there = [&](const char* name, bool) {
     Stat found;
     return platform::stat_entry(src, name, found) == 0;
   };

@@ -111,19 +111,24 @@ class KeptOnThrow {
  * Returns whether a directory of SRC shows an entry of a directory of DEST. It may show that directory or one above, as far as
  * DEST itself, so the entry is looked for by each end of its path.
  */
-bool shows(const std::string& reflection, Directory& directory, const char* name) {
+bool shows(const std::string& reflection, Directory& directory, const char* name, bool is_new) {
   const auto stat_at = [](const std::string& path, Stat& stat) {
     return platform::stat_entry(Handle::working_directory(), path.c_str(), stat) == 0;
   };
   Stat root, own, found;
   if (!stat_at(reflection, root) || platform::stat_entry(directory.dst(), name, own) < 0)
     return false;
-  const bool is_own =
-      is_same_entry(root, directory.src_stat) || is_same_entry(root, directory.dst_stat);
+  // The directory of SRC that is being copied has entries of the same names anyway.
+  const auto is_own = [&](const Stat& place) {
+    return !is_new &&
+           (is_same_entry(place, directory.src_stat) || is_same_entry(place, directory.dst_stat));
+  };
   std::string path = std::string("/") + name;
-  if (!is_own && stat_at(reflection + path, found)) return true;
+  if (!is_own(root) && stat_at(reflection + path, found)) return true;
   for (Directory* at = &directory; !at->parent().is_base(); at = &at->parent()) {
     path.insert(0, std::string("/").append(at->names().dst));
+    const std::string_view above(path.data(), path.size() - std::strlen(name) - 1);
+    if (stat_at(std::string(reflection).append(above), found) && is_own(found)) continue;
     // With the same identity, a mount of DEST itself leads there, which the list of mounts tells.
     if (stat_at(reflection + path, found) && !is_same_entry(found, own)) return true;
   }
@@ -138,10 +143,12 @@ bool is_reflected(Worker& worker, Directory& directory) {
   Engine& engine = worker.engine;
   const auto& reflections = engine.options.incremental.reflections;
   if (reflections.empty()) return false;
-  const int appears = engine.writer.appears_in(worker, directory, [&](const char* name) {
-    return std::any_of(reflections.begin(), reflections.end(),
-                       [&](const std::string& one) { return shows(one, directory, name); });
-  });
+  const int appears =
+      engine.writer.appears_in(worker, directory, [&](const char* name, bool is_new) {
+        return std::any_of(reflections.begin(), reflections.end(), [&](const std::string& one) {
+          return shows(one, directory, name, is_new);
+        });
+      });
   if (appears == 0) return false;
   directory.kept = true;
   if (appears < 0) {
