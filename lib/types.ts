@@ -151,7 +151,7 @@ export interface CopyOptions {
    * Called for SRC and for every entry below it that no other option excludes, before the entry is read. A falsy result excludes
    * the entry; for a directory, everything in it. At most 64 promises are pending at a time. The job rejects with
    * exactly the value that the function throws. If the function excludes SRC itself, nothing is copied, deleted or replaced. With
-   * `deleteExcluded` the function is called twice for each entry, first to find out whether anything is selected.
+   * `deleteExcluded` and an existing DEST the function is called twice for each entry, first to find out whether anything is selected.
    */
   filter?: Filter | undefined;
   /** Also send an `entry` event for every entry. This costs time. Default `false`. */

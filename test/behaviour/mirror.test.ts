@@ -22,7 +22,7 @@ import {
   writeSync,
 } from 'node:fs';
 import { homedir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { copyTree } from '../../lib/index.js';
@@ -962,6 +962,7 @@ describe('a mirror that selects nothing deletes nothing', () => {
     [{ onlyIgnored: true }, true],
     [{ filter: (_src, _dest, { path }) => path === '' }, true],
     [{ filter: async () => true }, false],
+    [{ filter: (_src, to) => to === dest || dirname(to).startsWith(dest) }, false],
     [{}, false],
   ])('%o', async ([options, refused]) => {
     makeFiles(src, { file: 'x', 'directory/deep': 'y' });

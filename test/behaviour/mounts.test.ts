@@ -328,6 +328,28 @@ test('entries of DEST that SRC shows deeper in a mount stay, also on a full disk
   }
 });
 
+test.for<[string, string, string, CopyOptions]>([
+  ['a part of DEST, with -x', 'dest/b', 'src/m', { oneFileSystem: true }],
+  ['SRC in DEST', 'src', 'dest/c', { deleteExcluded: true }],
+  ['a part of SRC at the same place', 'src/c', 'dest/c', { deleteExcluded: true }],
+  ['DEST as SRC', 'dest', 'src', { deleteExcluded: true }],
+])('FUSE shows %s: nothing is deleted from SRC', async ([, from, on, options], context) => {
+  needRoot(context);
+  needTool(context, 'bindfs');
+  makeFiles(at, { 'src/c/a.log': '1', 'src/m/y': '', 'src/a': '', 'src/b.log': '' });
+  makeFiles(at, { 'dest/b/x': '2', 'dest/b/x.log': '3', 'dest/c/y': '4', 'dest/top.log': '5' });
+  try {
+    execFileSync('bindfs', ['-o', 'nonempty', join(at, from), join(at, on)]);
+    const before = filesIn(join(at, 'src'), []);
+    const how = { mirror: true, onError: 'continue', exclude: '*.log', ...options } as const;
+    const { errors } = await copyTree(join(at, 'src'), join(at, 'dest'), how);
+    expect(errors.map(({ code }) => code)).toContain('ERR_FS_CP_EINVAL');
+    expect(filesIn(join(at, 'src'), [])).toEqual(expect.arrayContaining(before));
+  } finally {
+    unmountAll(at);
+  }
+});
+
 test('an empty directory of DEST that SRC shows stays', async (context) => {
   needRoot(context);
   needTool(context, 'bindfs');

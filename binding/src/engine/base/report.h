@@ -76,6 +76,8 @@ inline constexpr const char* kAboveOld = "above old";
 inline constexpr const char* kSubdirectory = "subdirectory";
 /** A directory of DEST is SRC itself. */
 inline constexpr const char* kSourceInDest = "source in dest";
+/** SRC also shows the entries of a directory of DEST, under other identities. */
+inline constexpr const char* kReflected = "reflected";
 /** A symlink of SRC leads to the entry of DEST that it would replace. */
 inline constexpr const char* kSameFile = "same file";
 /** One directory is at the same place in SRC and DEST. */

@@ -154,7 +154,7 @@ bool is_reflected(Worker& worker, Directory& directory) {
   if (appears < 0) {
     fail(engine, directory, nullptr, appears, "mkdir");
   } else {
-    fail(engine, directory, nullptr, EINVAL, kSourceInDest);
+    fail(engine, directory, nullptr, EINVAL, kReflected);
   }
   return true;
 }
