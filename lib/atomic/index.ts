@@ -15,9 +15,8 @@ import type { Report } from '../engine/result.js';
 import { CopyError, errorOf, lossWarning, refuse } from '../errors.js';
 import type { Request } from '../request/options.js';
 import type { CopyWarning } from '../types.js';
-import { isWithin } from '../walk/mounts.js';
 import { directoryOf, join, showPath, temporaryName, trimSlashes } from '../walk/paths.js';
-import { type Root, selects, type Walk } from '../walk/walk.js';
+import { type Root, redirect, selects, type Walk } from '../walk/walk.js';
 import { Container } from './container.js';
 import {
   canExchange,
@@ -57,7 +56,7 @@ export async function replaceWhole(
   if (request.dryRun) {
     // Plans a new tree under a name that does not exist, because the real run also creates one.
     const tree = join(directoryOf(trimSlashes(root.dest)), temporaryName());
-    await copy(inContainer(walk, root, { tree }), { ...request, replaces: trimSlashes(root.dest) });
+    await copy(redirect(walk, root, tree), { ...request, replaces: trimSlashes(root.dest) });
     await refuseNothing(trimSlashes(root.dest), root, report, request, walk);
     return;
   }
@@ -71,7 +70,7 @@ export async function replaceWhole(
   const container = await own(prepare(target, root, walk, request, warn));
   try {
     const how = await own(reuseOld(target, container.tree, request));
-    await copy(inContainer(walk, root, container), { ...how, replaces: target });
+    await copy(redirect(walk, root, container.tree), { ...how, replaces: target });
     if (report.result.errorCount > 0) return;
     await refuseNothing(target, root, report, request, walk);
     report.replaced = await own(place(container, target, root, walk, request));
@@ -163,18 +162,6 @@ function keepTimes(
 function noExchange({ src, dest }: Root, { shown }: Walk, why: string): CopyError {
   const instead = `${why}; atomic 'two-step' (--atomic=two-step) replaces it in two steps`;
   return refuse('ERR_FASTCP_NO_EXCHANGE', instead, shown.src(src), shown.dest(dest));
-}
-
-/** Returns the walk with the container as its target. Messages still name DEST. */
-function inContainer(walk: Walk, root: Root, { tree }: Pick<Container, 'tree'>): Walk {
-  const { src, dest } = walk.shown;
-  const own = (path: Buffer): Buffer =>
-    isWithin(path, tree) ? Buffer.concat([root.dest, path.subarray(tree.length)]) : path;
-  return {
-    ...walk,
-    roots: [{ ...root, dest: tree }],
-    shown: { src, dest: (path) => dest(own(path)) },
-  };
 }
 
 /** Finishes or removes the work of killed processes. After an abort the next run continues with the rest. */

@@ -5,7 +5,7 @@ import type { Request } from '../request/options.js';
 import { verdicts } from '../selection/index.js';
 import { directoryOf, join, temporaryName, trimSlashes } from '../walk/paths.js';
 import { run } from '../walk/steps.js';
-import { deletes, existing, selects, type Walk } from '../walk/walk.js';
+import { deletes, existing, redirect, selects, type Walk } from '../walk/walk.js';
 import { Answers } from './answers.js';
 import { EventQueue } from './events.js';
 import { Report } from './result.js';
@@ -71,10 +71,7 @@ async function refuseEmptySelection(walk: Walk, request: Request): Promise<void>
     // A name that does not exist, so that every selected entry counts.
     const dest = join(directoryOf(trimSlashes(root.dest)), temporaryName());
     const plan = { ...request, mirror: false, deleteExcluded: false, dryRun: true, entries: false };
-    // The filter knows only the real DEST.
-    const own = (path: Buffer): Buffer => Buffer.concat([root.dest, path.subarray(dest.length)]);
-    const shown = { src: walk.shown.src, dest: (path: Buffer) => walk.shown.dest(own(path)) };
-    const alone = { ...walk, roots: [{ ...root, dest }], shown };
+    const alone = redirect(walk, root, dest);
     const report = new Report([]);
     const answers = await Answers.prepare(alone, plan);
     await runEngine(alone, answers, { ...plan, onProgress: undefined }, new EventQueue(), report);

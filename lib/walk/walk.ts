@@ -376,6 +376,20 @@ function* refuseOtherKind(
   throw errorOf(problem, shown.src(sources[0] ?? target), dest, hint);
 }
 
+/** Returns a walk that copies one root to another place. Messages and the filter still see its DEST. */
+export function redirect(walk: Walk, root: Root, to: Buffer): Walk {
+  const { src, dest } = walk.shown;
+  const own = (path: Buffer): Buffer =>
+    path.subarray(0, to.length).equals(to)
+      ? Buffer.concat([root.dest, path.subarray(to.length)])
+      : path;
+  return {
+    ...walk,
+    roots: [{ ...root, dest: to }],
+    shown: { src, dest: (path) => dest(own(path)) },
+  };
+}
+
 /** Returns whether entries that DEST alone has are deleted. */
 export function deletes({ mirror, atomic, compares }: Request): boolean {
   return (mirror || Boolean(atomic)) && !compares;
