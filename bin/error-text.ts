@@ -3,6 +3,13 @@ import { escapeControls } from './format.js';
 import { asOptions } from './usage-error.js';
 
 const removals = ['unlink', 'rmdir'];
+/** What the system calls set. With `--strict` each failure is an error. */
+const settings: Record<string, string | undefined> = {
+  fchown: 'the owner',
+  fchmod: 'the mode',
+  utimensat: 'the timestamps',
+  setxattr: 'an attribute',
+};
 
 /**
  * Says what failed, on which path, and why: `cannot copy 'a' to 'b': permission denied`. With `detailed` adds
@@ -15,9 +22,17 @@ export function errorText(
 ): string {
   const { reason, path, dest, code, syscall } = error;
   if (reason === undefined || path === undefined) return escapeControls(asOptions(error.message));
-  const isRemoval = !dest && removals.includes(syscall ?? '');
+  const call = syscall ?? '';
+  const action = dest
+    ? verb
+    : removals.includes(call)
+      ? 'delete'
+      : call === 'mkdir'
+        ? 'create'
+        : verb;
+  const setting = dest && settings[call] ? `: ${settings[call]} cannot be set` : '';
   const to = dest ? ` ${verb === 'copy' ? 'to' : 'with'} '${dest}'` : '';
   const details = [code, syscall === 'cp' ? undefined : syscall].filter(Boolean).join(', ');
-  const what = `cannot ${isRemoval ? 'delete' : verb} '${path}'${to}: ${reason}`;
+  const what = `cannot ${action} '${path}'${to}: ${reason}${setting}`;
   return escapeControls(detailed && details ? `${what} (${details})` : what);
 }

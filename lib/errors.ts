@@ -199,7 +199,8 @@ export function errorOf(
   const { errno, operation, offset } = problem;
   const [code, text, number] = systemError(errno);
   const refusal = operation === 'cp' ? refusals[code] : kindRefusals[operation];
-  const where = { syscall: refusal ? 'cp' : operation, path, dest };
+  const [call = ''] = operation.split(' ');
+  const where = { syscall: refusal ? 'cp' : call, path, dest };
   if (refusal) {
     const [refused, because] = refusal;
     const why = offset === undefined ? because + hint : `${because} at byte ${offset}`;
@@ -211,7 +212,7 @@ export function errorOf(
       ...at,
     });
   }
-  const advice = adviceOn(code, operation);
+  const advice = adviceOn(code, operation) ?? (dest ? deniedEnd(code, operation) : undefined);
   const reason = advice ? `${text}: ${advice}` : text;
   return new CopyError(code, describe(code, reason, where), { ...where, reason, errno: number });
 }
@@ -231,6 +232,15 @@ function adviceOn(code: string, operation: string): string | undefined {
   if (process.platform === 'win32') return windowsAdvice[`${code} ${operation}`];
   const isLost = process.platform === 'linux' && code === 'ENOENT' && throughProc.test(operation);
   return isLost && !existsSync('/proc/self') ? needsProc : undefined;
+}
+
+/** Users cannot tell from the paths on which of the two permission is missing. */
+function deniedEnd(code: string, operation: string): string | undefined {
+  if (code !== 'EACCES' && code !== 'EPERM') return undefined;
+  if (operation === 'open source') return 'the source cannot be read';
+  // EPERM of the others has many causes.
+  const creations = ['open dest', ...(code === 'EACCES' ? ['mkdir', 'symlink', 'link'] : [])];
+  return creations.includes(operation) ? 'the destination cannot be written' : undefined;
 }
 
 export function warningOf({ operation }: { operation: string }, path: string): CopyWarning {

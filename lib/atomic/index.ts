@@ -28,6 +28,7 @@ import {
   placeAtOnce,
   placeInSteps,
 } from './place.js';
+import { refuseReflected } from './reflections.js';
 import type { Removal } from './remove-tree.js';
 import { reuseOld } from './reuse.js';
 import { findTarget, refuseTarget } from './target.js';
@@ -53,19 +54,24 @@ export async function replaceWhole(
   };
   report.replaced = false;
   const root = walk.roots[0] as Root;
-  if (request.dryRun) {
-    // Plans a new tree under a name that does not exist, because the real run also creates one.
-    const tree = join(directoryOf(trimSlashes(root.dest)), temporaryName());
-    await copy(redirect(walk, root, tree), { ...request, replaces: trimSlashes(root.dest) });
-    await refuseNothing(trimSlashes(root.dest), root, report, request, walk);
-    return;
-  }
   const { signal } = request;
   // Excludes errors of copy() and the reason of an abort: both are the user's.
   const own = <T>(step: Promise<T>): Promise<T> =>
     step.catch((error: unknown) => {
       throw signal?.aborted && error === signal.reason ? error : inOwnWords(error, root, walk);
     });
+  if (request.dryRun) {
+    const dest = trimSlashes(root.dest);
+    const parent = directoryOf(dest);
+    if (await own(exists(parent))) {
+      const target = await own(unlessAborted(signal, findTarget(root)));
+      await own(unlessAborted(signal, refuseTarget(root, target, walk.shown)));
+    }
+    // Plans a new tree under a name that does not exist, because the real run also creates one.
+    await copy(redirect(walk, root, join(parent, temporaryName())), { ...request, replaces: dest });
+    await refuseNothing(dest, root, report, request, walk);
+    return;
+  }
   const target = await own(unlessAborted(signal, findTarget(root)));
   const container = await own(prepare(target, root, walk, request, warn));
   try {
@@ -110,6 +116,7 @@ async function prepare(
   warn: Warn,
 ): Promise<Container> {
   await unlessAborted(signal, refuseTarget(root, target, walk.shown));
+  await refuseReflected(root, target, walk, signal);
   await clearUp(target, warn, signal);
   signal?.throwIfAborted();
   const container = await Container.make(target);

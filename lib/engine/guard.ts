@@ -1,8 +1,9 @@
 /** Checks that need the selection: DEST within SRC, and deletions that a mirror or an atomic replacement must not make. */
-import { promises, type BigIntStats as Stats } from 'node:fs';
+import type { BigIntStats as Stats } from 'node:fs';
 import { reasons, refuse } from '../errors.js';
 import type { Request } from '../request/options.js';
 import { verdicts } from '../selection/index.js';
+import { withAccess } from '../walk/access.js';
 import { directoryOf, join, temporaryName, trimSlashes } from '../walk/paths.js';
 import { run } from '../walk/steps.js';
 import { deletes, existing, redirect, selects, type Walk } from '../walk/walk.js';
@@ -94,20 +95,9 @@ async function lookup(
 ): Promise<Stats | undefined> {
   const look = (): Promise<Stats | undefined> => run(existing(join(directory, name), false));
   try {
-    return await look();
+    return await (dryRun ? look() : withAccess(directory, look));
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EACCES') throw error;
-  }
-  if (dryRun) return undefined; // the dry run cannot look into it either
-  const { mode } = await promises.stat(directory);
-  try {
-    await promises.chmod(directory, mode | 0o700);
-  } catch {
     return undefined; // the copy cannot look into it either
-  }
-  try {
-    return await look();
-  } finally {
-    await promises.chmod(directory, mode & 0o7777);
   }
 }

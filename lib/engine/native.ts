@@ -60,7 +60,7 @@ export interface NativeProblem {
   /** Negative, as in Node. */
   errno: number;
   /**
-   * A system call, or `cp`, `socket`, `fifo`, `subdirectory`, `collision`, `verify`, `fifo in dest`, … if the
+   * A system call, perhaps with the end that it was about (`open source`, `open dest`), or `cp`, `socket`, `fifo`, `subdirectory`, `collision`, `verify`, `fifo in dest`, … if the
    * engine itself refuses.
    */
   operation: string;

@@ -328,6 +328,28 @@ test('entries of DEST that SRC shows deeper in a mount stay, also on a full disk
   }
 });
 
+test('a temporary directory that SRC shows meanwhile is not copied', async (context) => {
+  needRoot(context);
+  needTool(context, 'bindfs');
+  needTool(context, 'strace');
+  makeFiles(at, { 'src/k/m/y': '', 'dest/low/x': 'x' });
+  const [src, dest] = [join(at, 'src'), join(at, 'dest')];
+  try {
+    execFileSync('bindfs', ['-o', 'nonempty', join(dest, 'low'), join(src, 'k/m')]);
+    const options = { mirror: true, onError: 'continue', concurrency: 2 } as const;
+    // The second one, in 'low', is there from 0.3 to 1.3 s. Another worker lists the mount after 0.6 s.
+    const delays = ['mkdirat:delay_exit=300000', 'unlinkat:delay_enter=700000:when=2'];
+    const strace = ['strace', '-f', '-qq', '-o/dev/null', '-etrace=mkdirat,unlinkat'];
+    strace.push(...delays.map((delay) => `-einject=${delay}`));
+    const { result } = await copyInChild({ src, dest, options }, strace);
+    expect(result?.errors.map(({ code }) => code)).toEqual(['ERR_FS_CP_EINVAL']);
+    const paths = readdirSync(dest, { recursive: true }).sort();
+    expect(paths).toEqual(['k', 'k/m', 'k/m/x', 'low', 'low/x']);
+  } finally {
+    unmountAll(at);
+  }
+});
+
 test.for<[string, string, string, CopyOptions]>([
   ['a part of DEST, with -x', 'dest/b', 'src/m', { oneFileSystem: true }],
   ['SRC in DEST', 'src', 'dest/c', { deleteExcluded: true }],
@@ -365,6 +387,57 @@ test('an empty directory of DEST that SRC shows stays', async (context) => {
   } finally {
     unmountAll(at);
   }
+});
+
+describe('atomic: a mount of SRC that nothing tells', () => {
+  /** Mounts one directory over another while it copies to `dest`. */
+  async function replace(
+    context: Parameters<typeof needTool>[0],
+    from: string,
+    on: string,
+    options: CopyOptions = {},
+  ): Promise<{ error: unknown; src: string[]; dest: string[] }> {
+    needRoot(context);
+    needTool(context, 'bindfs');
+    const [src, dest] = [join(at, 'src'), join(at, 'up/dest')];
+    try {
+      execFileSync('bindfs', ['-o', 'nonempty', join(at, from), join(at, on)]);
+      const error = await copyTree(src, dest, { atomic: true, ...options }).then(
+        ({ errors }) => errors[0],
+        (thrown: unknown) => thrown,
+      );
+      return { error, src: filesIn(src, []), dest: filesIn(dest, []) };
+    } finally {
+      unmountAll(at);
+    }
+  }
+
+  test.for<[string, string, string, CopyOptions]>([
+    ['a part of DEST', 'up/dest/b/c', 'src/m', {}],
+    ['DEST, and a selection', 'up/dest', 'src/m', { exclude: '*.log' }],
+    ['a directory above DEST', 'up', 'src/m', { exclude: '*.log' }],
+    ['a part of DEST as SRC', 'up/dest/b', 'src', { exclude: '*.log' }],
+  ])('shows %s: nothing is replaced', async ([, from, on, options], context) => {
+    makeFiles(at, { 'src/a': 'a', 'src/m/y': '', 'up/dest/top.log': '1' });
+    makeFiles(at, { 'up/dest/b/c/x': '2', 'up/dest/b/c/x.log': '3', 'up/dest/b/y': '4' });
+    chmodSync(join(at, 'up/dest/b/c'), 0o555);
+    const { error, dest } = await replace(context, from, on, options);
+    expect(error).toMatchObject({
+      code: 'ERR_FASTCP_DEST_PROTECTED',
+      message: expect.stringContaining(`by a mount '${join(at, on)}`),
+    });
+    expect(dest.sort()).toEqual(['b/c/x.log/=3', 'b/c/x/=2', 'b/y/=4', 'top.log/=1']);
+    expect(statSync(join(at, 'up/dest/b/c')).mode & 0o777).toBe(0o555);
+  });
+
+  test('shows another directory: DEST is replaced, though the names are the same', async (context) => {
+    makeFiles(at, { 'src/y': '', 'other/a': 'new', 'other/b/c': '' });
+    makeFiles(at, { 'up/dest/a': 'old', 'up/dest/b/c': '', 'up/dest/b/d/a': '' });
+    const { error, src, dest } = await replace(context, 'other', 'src');
+    expect(error).toBeUndefined();
+    expect(dest.sort()).toEqual(src.sort());
+    expect(dest).toContain('a/=new');
+  });
 });
 
 test('a mount in SRC that hangs and is excluded is not looked at', async (context) => {

@@ -56,6 +56,9 @@ struct Problem {
  * copied.
  */
 inline constexpr const char* kRefused = "cp";
+/** The end that could not be opened. Users see only the first word as the system call. */
+inline constexpr const char* kOpenSource = "open source";
+inline constexpr const char* kOpenDest = "open dest";
 inline constexpr const char* kSocket = "socket";
 inline constexpr const char* kFifo = "fifo";
 inline constexpr const char* kUnknown = "unknown";

@@ -101,7 +101,11 @@ int appears_in(Worker& worker, Directory& directory, const Writer::IsThere& is_t
   if (const int error = with_access(worker.engine, directory, make); error < 0) {
     bool all_appear = true;
     const bool listed = list(dst, ".", [&](const char* name) {
-      all_appear = is_there(name, false);
+      Stat stat;
+      // Another worker's, or removed by another program: neither tells anything.
+      const bool is_passing =
+          is_temporary(worker.engine, name) || platform::stat_entry(dst, name, stat) == -ENOENT;
+      all_appear = is_passing || is_there(name, false);
       return all_appear;
     });
     return listed && !all_appear ? 0 : error;

@@ -128,7 +128,7 @@ void copy_file(Worker& worker, const DirectoryUse& use, Names names, EntryTask& 
                            without_atime, leased_since, file.src);
   if (error == -ECANCELED) return wait_for_lease(worker, use, names, again, leased_since);
   if (!without_atime) directory.without_atime.store(false, std::memory_order_relaxed);
-  if (error < 0) return stop_at(error, "open");
+  if (error < 0) return stop_at(error, kOpenSource);
   if (error = platform::stat_handle(file.src, file.stat); error < 0) return stop_at(error, "fstat");
   if (file.stat.kind != Kind::file) return stop_at(EBUSY, kRefused);  // the listing had a file
 
@@ -147,7 +147,7 @@ void copy_file(Worker& worker, const DirectoryUse& use, Names names, EntryTask& 
         [&] { return create(options.content, options.preserve, file, name); });
   });
   if (error == kNotPlaced) return;
-  if (error < 0) return stop_at(error, "open");
+  if (error < 0) return stop_at(error, kOpenDest);
   file.created = true;
   if (error = choose_route(worker, file); error < 0) return stop_at(error, "fstat");
   if (options.content.find_holes || has_holes(file.stat)) platform::allow_holes(file.dst);

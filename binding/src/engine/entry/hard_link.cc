@@ -4,14 +4,18 @@
 #include <string>
 #include <utility>
 
+#include "engine/entry/compare.h"
 #include "engine/entry/conflict.h"
 #include "engine/entry/entry_task.h"
 #include "engine/entry/mark.h"
+#include "engine/entry/metadata.h"
 #include "engine/entry/place.h"
+#include "engine/entry/unchanged.h"
 
 namespace fastcp {
 
 using platform::Follow;
+using platform::Handle;
 using platform::Kind;
 using platform::Stat;
 
@@ -22,6 +26,36 @@ bool is_linked(const Directory& directory, Names names, const HardLinks::Place& 
   Stat there;
   return directory.has_dst() && platform::stat_entry(directory.dst(), names.dst, there) == 0 &&
          there.dev == copy.dev && there.ino == copy.ino;
+}
+
+/**
+ * Returns whether the copy of a file is still like the file. A ctime also changes with each hard link that is created or
+ * removed: a mirror itself may remove one from DEST, if an earlier copy has made it.
+ */
+bool is_like(Worker& worker, const Directory& directory, Names names, const Stat& src,
+             const HardLinks::Place& copy) {
+  if (src.kind != Kind::file) return false;
+  const Options& options = worker.engine.options;
+  Preserve keep = options.preserve;
+  keep.ownership = false;  // it may be impossible to preserve
+  DirectoryPin pin;
+  if (pin.pin(*copy.directory) < 0) return false;
+  Handle from, to;
+  const auto open = [&](const Handle& parent, const char* name, Follow follow, Handle& out) {
+    bool without_atime = directory.without_atime.load(std::memory_order_relaxed);
+    return worker.with_descriptor(
+        [&] { return platform::open_source_file(parent, name, follow, without_atime, out); });
+  };
+  Stat opened, made;
+  if (open(directory.src(), names.src, options.traversal.follow(), from) < 0 ||
+      platform::stat_handle(from, opened) < 0 || is_changed(src, opened) ||
+      open((*copy.directory).dst(), copy.name.c_str(), Follow::no, to) < 0 ||
+      platform::stat_handle(to, made) < 0 || made.dev != copy.dev || made.ino != copy.ino ||
+      made.size != src.size ||
+      !is_settled(keep, src, made, time_step(*copy.directory, copy.name.c_str()))) {
+    return false;
+  }
+  return compare_content(worker, from, to, 0, src.size, false).outcome == Comparison::same;
 }
 
 }  // namespace
@@ -86,6 +120,7 @@ bool claim_or_link(Worker& worker, const DirectoryUse& use, Names names, const S
     case HardLinks::Turn::first: return true;
     case HardLinks::Turn::wait: return false;
     case HardLinks::Turn::changed:
+      if (is_like(worker, *use, names, src, copy)) break;
       again.separate = true;
       return worker.engine.lose(*use, names, Loss::hard_links, ESTALE, "link");
     default: break;

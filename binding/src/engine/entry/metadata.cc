@@ -232,11 +232,11 @@ Settled settle_entry(Engine& engine, const Directory& directory, Names names, co
     Handle from;
     const int error =
         platform::open_entry(directory.src(), names.src, engine.options.traversal.follow(), from);
-    if (error < 0) return fail(error, "open");
+    if (error < 0) return fail(error, kOpenSource);
     if (!read_attributes(engine, directory, names, from, attributes)) return Settled::no;
   }
   int error = platform::open_entry(directory.dst(), name, Follow::no, dst);
-  if (error < 0) return fail(error, "open");
+  if (error < 0) return fail(error, kOpenDest);
   if (error = platform::stat_handle(dst, now); error < 0) return fail(error, "fstat");
   if (now.kind != src.kind || !is_it(now)) {
     fail(EBUSY, kReplaced);
@@ -251,7 +251,7 @@ Settled settle_entry(Engine& engine, const Directory& directory, Names names, co
   if (!settling.settle()) return Settled::no;
   if (opened == -EACCES) opened = platform::open_to_sync(directory.dst(), name, file);
   if (opened == -EOPNOTSUPP) return Settled::yes;
-  if (opened < 0) return fail(opened, "open");
+  if (opened < 0) return fail(opened, kOpenDest);
   error = platform::sync(file);
   return error < 0 ? fail(error, "fsync") : Settled::yes;
 }

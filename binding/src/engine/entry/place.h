@@ -6,6 +6,7 @@
 
 #include <cerrno>
 #include <string>
+#include <string_view>
 
 #include "engine/entry/access.h"
 #include "engine/entry/conflict.h"
@@ -19,6 +20,12 @@ inline constexpr int kNotPlaced = 1;
 
 /** Returns an unused name beside `name`. In the base both are paths. */
 std::string temporary_name(Worker& worker, const char* name);
+
+/**
+ * Returns whether a name begins with one of temporary_name(). A mount may show DEST in SRC, and with it temporary entries. A copy
+ * of SRC lacks them.
+ */
+bool is_temporary(const Engine& engine, std::string_view name);
 
 /**
  * Creates an entry by `make(name)`, which returns 0 or a negative errno. If the name exists in DEST

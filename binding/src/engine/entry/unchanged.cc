@@ -91,7 +91,7 @@ Contents compare(const Pair& pair, const EntryTask& again) {
   int error = open_to_read(pair.worker, directory.src(), pair.names.src,
                            pair.options().traversal.follow(), without_atime, leased_since, src);
   if (error < 0 && error != -ECANCELED) {
-    pair.fail(error, "open");
+    pair.fail(error, kOpenSource);
     return Contents::left;
   }
   if (error == 0) {

@@ -15,13 +15,12 @@ HardLinks::Turn HardLinks::take(const platform::Stat& src, TaskPtr again, Claim&
     claim.key_ = key;
     return Turn::first;
   }
-  if (known.ctime != src.ctime) return Turn::changed;
   if (!known.placed) {
     known.waiting.push_back(std::move(again));
     return Turn::wait;
   }
   place = {known.place.directory.again(), known.place.name, known.place.dev, known.place.ino};
-  return Turn::later;
+  return known.ctime == src.ctime ? Turn::later : Turn::changed;
 }
 
 void HardLinks::met(const platform::Stat& src) {

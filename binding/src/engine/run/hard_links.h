@@ -78,8 +78,8 @@ class HardLinks {
     first,  // the caller copies the file, and holds the claim
     later,  // the caller creates a hard link to the copy at `place`
     wait,   // the caller does nothing; the name becomes a task when its turn comes
-    // The caller makes a separate copy. The file was changed since the first name was met, or it
-    // was removed and its inode number used again. fastcp cannot tell these cases apart.
+    // The ctime has changed since the first name was met: the file was changed, it has got or lost a hard link, or it was
+    // removed and its inode number used again. The caller compares it with the copy at `place`.
     changed,
   };
   /** Decides the caller's turn. `again` is the task that is pushed when the caller's turn comes. */

@@ -77,7 +77,9 @@ class Writer {
 
   /**
    * Returns 1 if a new entry of a directory of DEST also appears in SRC, where `is_there` looks for it by its name, otherwise 0.
-   * Returns a negative errno if no entry can be created and all existing ones appear. A dry run creates nothing, and returns 0.
+   * If no entry can be created, existing entries are looked for. If one of them does not appear, returns 0, otherwise the negative
+   * errno of the creation; so also for an empty directory. A negative errno too if the directory cannot be opened. A dry run
+   * creates nothing, and returns 0.
    */
   virtual int appears_in(Worker& worker, Directory& directory, const IsThere& is_there) const = 0;
 

@@ -7,6 +7,7 @@
 
 #include "engine/base/listing.h"
 #include "engine/entry/mark.h"
+#include "engine/entry/place.h"
 #include "engine/run/engine.h"
 #include "engine/tree/copy_directory.h"
 #include "engine/tree/mirror.h"
@@ -26,6 +27,7 @@ namespace {
 bool list(Worker& worker, const Directory& directory, Question& question) {
   bool whole = true;
   const auto add = [&](const char* record, const Listed& entry) {
+    if (is_temporary(worker.engine, entry.name)) return true;
     const Names names{entry.name, entry.name};
     Kind kind = entry.kind;
     Stat stat;

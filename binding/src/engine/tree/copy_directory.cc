@@ -10,6 +10,7 @@
 #include "engine/entry/foreign_rules.h"
 #include "engine/entry/mark.h"
 #include "engine/entry/metadata.h"
+#include "engine/entry/place.h"
 #include "engine/tree/answers.h"
 #include "engine/tree/mirror.h"
 #include "engine/tree/shard.h"
@@ -95,6 +96,7 @@ bool copy_records(Worker& worker, const DirectoryUse& use, const char* records, 
     const platform::Listed entry = platform::parse_listing(records + at);
     at += entry.size;
     if (std::strcmp(entry.name, ".") == 0 || std::strcmp(entry.name, "..") == 0) continue;
+    if (is_temporary(worker.engine, entry.name)) continue;
     copy_listed(worker, use, {entry.name, entry.name}, entry.kind, found);
   }
   stack.push(found);
@@ -222,7 +224,7 @@ bool make_target(Worker& worker, Directory& parent, Names names, const Stat& src
     return is_refused ? worker.fail(parent, names, EEXIST, refusal_of(there.kind))
                       : worker.fail(parent, names, ENOTDIR, kRefused);
   }
-  if (error < 0) return worker.fail(parent, names, error, "open");
+  if (error < 0) return worker.fail(parent, names, error, kOpenDest);
   const char* operation = "fstat";
   int failed = platform::stat_handle(target.handle, target.stat);
   if (target.made) target.passing_bits = mode & target.stat.mode;
@@ -281,7 +283,7 @@ Found find_target(Worker& worker, Directory& parent, Names names, Target& target
   // Without a mirror the directory is needed only for included entries, and then its creation
   // reports this.
   if (error == -EACCES && !worker.engine.options.incremental.mirror) return Found::no;
-  const char* operation = "open";
+  const char* operation = kOpenDest;
   if (error == 0) {
     error = platform::stat_handle(target.handle, target.stat);
     operation = "fstat";
@@ -348,7 +350,7 @@ bool open_source(Worker& worker, Directory& parent, Names names, Follow follow, 
   // It was a directory when it was listed.
   const bool is_other = error == -ENOTDIR || (error == -ELOOP && follow == Follow::no);
   if (is_other) return worker.fail(parent, names, EBUSY, kRefused);
-  if (error < 0) return worker.fail(parent, names, error, "open");
+  if (error < 0) return worker.fail(parent, names, error, kOpenSource);
   error = platform::stat_handle(src, stat);
   if (error < 0) return worker.fail(parent, names, error, "fstat");
   if (worker.engine.options.traversal.dereference && is_above(parent, stat)) {

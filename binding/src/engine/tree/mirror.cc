@@ -108,8 +108,8 @@ class KeptOnThrow {
 };
 
 /**
- * Returns whether a directory of SRC shows an entry of a directory of DEST. It may show that directory or one above, as far as
- * DEST itself, so the entry is looked for by each end of its path.
+ * Returns whether `reflection`, a directory of SRC, shows an entry of a directory of DEST. It may show this directory, or any above
+ * it up to DEST. So for `/b/c` in DEST the entry is looked for as `name`, `c/name` and `b/c/name` in the reflection.
  */
 bool shows(const std::string& reflection, Directory& directory, const char* name, bool is_new) {
   const auto stat_at = [](const std::string& path, Stat& stat) {
@@ -129,15 +129,15 @@ bool shows(const std::string& reflection, Directory& directory, const char* name
     path.insert(0, std::string("/").append(at->names().dst));
     const std::string_view above(path.data(), path.size() - std::strlen(name) - 1);
     if (stat_at(std::string(reflection).append(above), found) && is_own(found)) continue;
-    // With the same identity, a mount of DEST itself leads there, which the list of mounts tells.
+    // The same identity means a bind mount. lookAtMounts() in lib/engine/mounted.ts has judged that.
     if (stat_at(reflection + path, found) && !is_same_entry(found, own)) return true;
   }
   return false;
 }
 
 /**
- * Returns whether SRC also shows the entries of a directory of DEST, by an overlay, FUSE or a server, or that cannot be found out.
- * Reports the error. Removing one would remove it from SRC. A new entry tells, as the identities differ.
+ * Returns whether SRC also shows the entries of a directory of DEST, by an overlay, FUSE or a server. Then removing one would
+ * remove it from SRC. As the identities differ, only a new entry tells. Reports the error. Also true if that cannot be found out.
  */
 bool is_reflected(Worker& worker, Directory& directory) {
   Engine& engine = worker.engine;
@@ -189,7 +189,7 @@ class Removal final : public DirectoryEnd {
       : kind_to_copy_after_removal_(kind_to_copy_after_removal) {}
 
   /** The directory stays, though it may be empty. */
-  void keep() { is_kept_ = true; }
+  void stay() { stays_ = true; }
 
   void finish(Engine& engine, Directory& directory) override {
     if (!engine.stopped()) remove(engine, directory);
@@ -203,24 +203,24 @@ class Removal final : public DirectoryEnd {
     DirectoryPin pin;
     int error = pin.pin(parent);
     const char* operation = "open";
-    if (is_kept_) {
+    if (stays_) {
       error = -ENOTEMPTY;
     } else if (error == 0) {
       operation = "rmdir";
       error = engine.writer.remove_directory(engine, directory);
     }
-    const bool stays = directory.kept && error == -ENOTEMPTY;
+    const bool has_kept = directory.kept && error == -ENOTEMPTY;
     if (error == 0) {
       removed_ = true;
       note_removal(engine, parent, name, Kind::directory);
     } else {
       parent.kept = true;
-      if (!stays) fail(engine, parent, name, error, operation);
+      if (!has_kept) fail(engine, parent, name, error, operation);
     }
     // If the name is not free, creating the entry reports that.
     if (kind_to_copy_after_removal_ != Kind::unknown) {
       EntryTask entry{parent.use(), name, name, kind_to_copy_after_removal_};
-      entry.vacated = !stays;
+      entry.vacated = !has_kept;
       engine.stack.push(make_task(std::move(entry)));
     }
   }
@@ -233,7 +233,7 @@ class Removal final : public DirectoryEnd {
   }
 
   bool removed_ = false;
-  bool is_kept_ = false;
+  bool stays_ = false;
   const Kind kind_to_copy_after_removal_;
 };
 
@@ -255,7 +255,7 @@ bool can_be_copied(Worker& worker, Directory& parent, Names names, Kind kind) {
                                       without_atime, src);
   });
   // EAGAIN: another process has a lease
-  return error == 0 || error == -EAGAIN || worker.fail(parent, names, error, "open");
+  return error == 0 || error == -EAGAIN || worker.fail(parent, names, error, kOpenSource);
 }
 
 struct SourceName {
@@ -511,12 +511,15 @@ void RemoveDirectoryTask::run(Worker& worker) {
   directory->src_stat = directory->dst_stat = doomed.stat;
   directory->owed_mode = doomed.owed_mode;
   directory->doomed = true;
-  auto removal = std::make_unique<Removal>(kind_to_copy_after_removal);
-  Removal& end = *removal;
-  directory->end = std::move(removal);
+  auto end = std::make_unique<Removal>(kind_to_copy_after_removal);
+  Removal& removal = *end;
+  directory->end = std::move(end);
   const DirectoryUse own_use = directory.again();
   const KeptOnThrow kept(*own_use);
-  if (is_reflected(worker, *directory)) return end.keep();
+  if (is_reflected(worker, *directory)) {
+    removal.stay();
+    return;
+  }
   if (scope != 0) {
     own.release();
     return ask_about(worker, std::move(directory), scope);
