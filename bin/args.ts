@@ -3,7 +3,7 @@ import { CommanderError } from 'commander';
 import { table } from '../lib/request/table.js';
 import type { CopyOptions, PreserveKind } from '../lib/types.js';
 import manifest from '../package.json' with { type: 'json' };
-import { isText, pathOf } from './arguments.js';
+import { isText, looksRemote, pathOf } from './arguments.js';
 import { completions, type Shell } from './completions.js';
 import { readPatterns } from './patterns.js';
 import { areOptions, createProgram } from './program.js';
@@ -75,7 +75,7 @@ export function parseArgs(argv: readonly string[]): Invocation | 'doctor' {
   if (argv.length === 1 && only === 'help' && !existsSync(only)) program.help();
   const error = (text: string): never => program.error(`error: ${text}`);
   const options = argv.filter((_, index) => isOption[index]);
-  refuseClusters(program, options, error);
+  refuseClusters(program, options, argv.length - options.length, error);
   const words = argv.map((word, index) => (isOption[index] ? normalized(word) : word));
   program.parse(words, { from: 'user' });
 
@@ -83,6 +83,7 @@ export function parseArgs(argv: readonly string[]): Invocation | 'doctor' {
   // For commander a negative number is no option.
   const number = options.find((word) => /^-[\d.]/.test(word));
   if (number !== undefined) error(`unknown option '${number}'; for a path write './${number}'`);
+  for (const word of program.args) refuseRemote(word, error);
   const { sources, dest } = placesOf(program.args, given, error);
   const { compare = false, verbose = false, json = false, quiet = false } = given;
   if (compare && sources.length > 1) error('--compare takes two trees');
@@ -110,6 +111,13 @@ function isDirectory(word: string): boolean {
   } catch {
     return false;
   }
+}
+
+/** Refuses a path on another computer, as scp and rsync take it: a copy would land in a directory of that name. */
+function refuseRemote(word: string, error: (text: string) => never): void {
+  const [first = word] = word.split('/');
+  if (!looksRemote(word) || existsSync(pathOf(first))) return;
+  error(`'${word}': fastcp copies on one machine only; for a local path write './${word}'`);
 }
 
 /** Finds SRC and DEST among the words that are no options. */

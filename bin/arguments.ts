@@ -34,6 +34,11 @@ export function globOf(word: string): string {
     .join('/');
 }
 
+/** `user@host:path`, `host:/path`, `host::module` or a URL. A letter and a colon may be a drive of Windows. */
+export function looksRemote(word: string): boolean {
+  return /^([\w.-]+@[\w.-]+:|[\w.-]{2,}:\/|[\w.-]+::)/.test(word);
+}
+
 /** Returns whether all of a word is UTF-8. */
 export function isText(word: string): boolean {
   return !escaped.test(word);

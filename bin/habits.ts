@@ -19,7 +19,7 @@ const instead: Record<string, string> = {
   '--update': 'known are --update=all, older, none and none-fail',
   '--copy-contents': 'fastcp copies FIFOs and devices as such',
   '--debug': 'set NODE_DEBUG=fastcp',
-  '--keep-directory-symlink': 'name the directory itself as DEST',
+  '--keep-directory-symlink -K --keep-dirlinks': 'name the directory itself as DEST',
   '--hard-links': 'use -d, -a or --preserve=links',
   '-H': "to preserve hard links, use -d or -a; to follow a symlink given as SRC, write 'SRC/'",
   '-A --acls -X --xattrs': 'use -a or --preserve=xattr',
@@ -29,7 +29,7 @@ const instead: Record<string, string> = {
   '-D --devices --specials': always,
   '-S': 'for sparse files, use --sparse=always; backups have the suffix ~, or .~1~ if numbered',
   '--links': always,
-  '-k --copy-dirlinks -K --keep-dirlinks': 'use -L to copy the targets of symlinks',
+  '-k --copy-dirlinks': 'use -L to copy the targets of symlinks',
   '--copy-links': 'use -L',
   '--copy-unsafe-links --safe-links --munge-links':
     'symlinks are copied as they are; use -L or --exclude',
@@ -52,12 +52,15 @@ const instead: Record<string, string> = {
   '--max-size --min-size': 'not supported; the library has a filter function',
   '--chmod --chown --usermap --groupmap': 'not supported; change the copy afterwards',
   '--numeric-ids --fake-super --super': notNeeded,
-  '-z --compress --compress-level -e --rsh --rsync-path --bwlimit --partial --partial-dir':
-    notNeeded,
-  '--inplace --append --append-verify --whole-file -W --delay-updates --temp-dir': notNeeded,
+  '-z --compress --compress-level --bwlimit --partial --partial-dir': notNeeded,
+  '--whole-file -W --delay-updates --temp-dir': notNeeded,
+  '--inplace --append --append-verify':
+    'not supported: fastcp writes a new file and renames it over the old one',
+  '-m --prune-empty-dirs': 'with --include fastcp creates only directories that something is in',
   '--info --stats --itemize-changes --out-format --log-file': 'use -v or --json',
   '--human-readable': `${always}, and --json has exact numbers`,
-  '--timeout --contimeout --port --daemon': 'fastcp copies on one machine only',
+  '-e --rsh --rsync-path --timeout --contimeout --port --daemon':
+    'fastcp copies on one machine only',
   '--overwrite': 'fastcp replaces existing files; use -n to keep them',
   '--hard-link --hardlink': 'use -l',
   '--symlink --soft-link': 'use -s',

@@ -32,13 +32,18 @@ const notInClusters: Record<string, string> = {
   h: 'sizes are always human-readable; for the help write --help',
 };
 
-/** Refuses `-rt` and `-avh`: a reader of rsync's manual would not expect cp's -t, or the help. */
+/**
+ * Refuses `-rt` and `-avh`, and `-h` with SRC and DEST: a reader of rsync's manual would not expect cp's -t, or the help.
+ * `others`: the number of words that are no options.
+ */
 export function refuseClusters(
   program: Command,
   options: readonly string[],
+  others: number,
   error: (text: string) => never,
 ): void {
   const longs = new Set<string | undefined>(program.options.map(({ long }) => long)).add('--help');
+  if (others > 1 && options.includes('-h')) error(`-h: ${notInClusters.h}`);
   for (const word of options) {
     if (!/^-[A-Za-z]{2,}$/.test(word) || longs.has(`-${word}`)) continue;
     for (const [letter, why] of Object.entries(notInClusters)) {

@@ -15,6 +15,7 @@ import {
   repositoryAround,
   repositoryAt,
   Tracked,
+  type TrackedPaths,
 } from './repository.js';
 import { lastMatch, parseRules, type Rule, type RulesHere, rulesBelow, rulesIn } from './rules.js';
 import {
@@ -61,6 +62,8 @@ interface Answer {
   /** The reason for an exclusion without a rule. */
   reason?: string;
 }
+
+const nothingTracked: TrackedPaths = { paths: [], submodules: [] };
 
 const taken: Answer = { verdict: verdicts.take };
 const ignoredDirectory: Answer = { verdict: verdicts.takeAll };
@@ -141,7 +144,7 @@ export class Gitignore {
   async #begin(directory: Buffer, top: Buffer, repository?: Repository): Promise<GitignoreScope> {
     const [{ ignoreCase, excludesFile }, tracked] = await Promise.all([
       readSettings(directory, top),
-      repository ? this.#readTracked(directory) : [],
+      repository ? this.#readTracked(directory) : nothingTracked,
     ]);
     const scope: GitignoreScope = {
       rules: [],
@@ -157,7 +160,7 @@ export class Gitignore {
     return scope;
   }
 
-  async #readTracked(directory: Buffer): Promise<string[]> {
+  async #readTracked(directory: Buffer): Promise<TrackedPaths> {
     try {
       return await readTracked(directory);
     } catch (error) {
@@ -168,7 +171,7 @@ export class Gitignore {
         message: `cannot tell what is tracked in '${directory}', so all that matches a rule counts as ignored: ${why}`,
         path: directory.toString(),
       });
-      return [];
+      return nothingTracked;
     }
   }
 
@@ -224,7 +227,7 @@ export class Gitignore {
     const isDirectory = kind === 'directory';
     if (this.#git && isDotGit(scope, name)) return dotGit;
     const match = scope.ignoredBy ?? this.#matchOf(scope, name, isDirectory);
-    if (match && !match.rule.negative && !isTracked(scope, match, name)) {
+    if (match && !match.rule.negative && !isTracked(scope, match, name, isDirectory)) {
       if (isDirectory && holdsTracked(scope, match, name)) return { verdict: verdicts.look, match };
       if (!this.#onlyIgnored) return { verdict: verdicts.leave, match };
       return isDirectory ? ignoredDirectory : taken;
@@ -269,8 +272,13 @@ function joinShown(directory: string, name: string): string {
 }
 
 /** Git's rules do not affect tracked files. The user's own rules do. */
-function isTracked({ repository }: GitignoreScope, { from }: Match, name: string): boolean {
-  return !from.file.own && repository?.tracked.has(repository.path + name) === true;
+function isTracked(
+  { repository }: GitignoreScope,
+  { from }: Match,
+  name: string,
+  isDirectory: boolean,
+): boolean {
+  return !from.file.own && repository?.tracked.has(repository.path + name, isDirectory) === true;
 }
 
 function holdsTracked({ repository }: GitignoreScope, { from }: Match, name: string): boolean {

@@ -130,20 +130,32 @@ async function defaultExcludesFile(top: Buffer): Promise<Buffer | undefined> {
   return config && isReadable ? path : undefined;
 }
 
-/** The tracked files of a repository below a directory. Paths have a byte per character. */
+/** What a repository tracks below a directory. Paths have a byte per character. */
+export interface TrackedPaths {
+  /** Files, symlinks and submodules. */
+  paths: string[];
+  submodules: string[];
+}
+
 export class Tracked {
   #paths: string[];
+  #submodules: ReadonlySet<string>;
   #fold: boolean;
 
-  constructor(paths: string[], fold: boolean) {
+  constructor({ paths, submodules }: TrackedPaths, fold: boolean) {
     this.#fold = fold;
     // Git lists in the order of bytes, which is the order of strings with a byte per character.
     this.#paths = fold ? paths.map(foldCase).sort() : paths;
+    this.#submodules = new Set(fold ? submodules.map(foldCase) : submodules);
   }
 
-  /** Returns whether a file or symlink, or a submodule's directory, is tracked. */
-  has(path: string): boolean {
+  /**
+   * Returns whether an entry is tracked. As in git, a directory in the place of a tracked file that was deleted is not; one in
+   * the place of a submodule is.
+   */
+  has(path: string, isDirectory: boolean): boolean {
     const wanted = this.#fold ? foldCase(path) : path;
+    if (isDirectory) return this.#submodules.has(wanted);
     return this.#paths[this.#indexOf(wanted)] === wanted;
   }
 
@@ -167,7 +179,10 @@ export class Tracked {
 }
 
 /** Rejects if git is missing, or refuses. */
-export async function readTracked(directory: Buffer): Promise<string[]> {
-  const listed = await runGit(directory, ['ls-files', '-z']);
-  return listed.split('\0').slice(0, -1);
+export async function readTracked(directory: Buffer): Promise<TrackedPaths> {
+  // `100644 <hash> 0\t<path>`
+  const listed = (await runGit(directory, ['ls-files', '-z', '--stage'])).split('\0').slice(0, -1);
+  const pathOf = (entry: string): string => entry.slice(entry.indexOf('\t') + 1);
+  const submodules = listed.filter((entry) => entry.startsWith('160000 ')).map(pathOf);
+  return { paths: listed.map(pathOf), submodules };
 }

@@ -307,7 +307,7 @@ function* refuseIntoItself(
   request: Request,
 ): Steps<Buffer[] | undefined> {
   const isDirectory = found.isDirectory();
-  const there = yield* existing(target, isDirectory);
+  const there = yield* existingDest(target, isDirectory, request);
   if (there && isSame(found, there)) {
     throw refuse('ERR_FS_CP_EINVAL', reasons.same, srcPath, destPath);
   }
@@ -359,10 +359,11 @@ function* refuseOtherKind(
   src: BigIntStats,
   target: Buffer,
   into: boolean,
-  { shown, sources, like, compares, atomic }: Request,
+  request: Request,
 ): Steps<void> {
+  const { shown, sources, like, compares, atomic } = request;
   if (into || like !== 'fastcp' || compares) return;
-  const there = yield* existing(target, false);
+  const there = yield* existingDest(target, false, request);
   const dest = shown.dest(target);
   if (src.isDirectory()) {
     if (atomic || !(yield* isDangling(target))) return;
@@ -461,6 +462,21 @@ export function* existing(path: Buffer, follow: boolean): Steps<BigIntStats | un
   } catch (error) {
     if (isMissing(error)) return undefined;
     throw rename(error, showPath(path));
+  }
+}
+
+/** Looks for DEST. If that is denied, the error says that it is about DEST, and names it as the user does. */
+function* existingDest(
+  target: Buffer,
+  follow: boolean,
+  { shown }: Request,
+): Steps<BigIntStats | undefined> {
+  try {
+    return yield* stat(target, follow);
+  } catch (error) {
+    if (isMissing(error)) return undefined;
+    const more = codeOf(error) === 'EACCES' ? 'the destination cannot be looked at' : undefined;
+    throw rename(error, shown.dest(target), more);
   }
 }
 

@@ -127,7 +127,11 @@ export const habits: readonly Section[] = [
         does: same,
       },
       { habit: 'cp -r --backup a/. b', fastcp: 'fastcp -r --backup a b', does: same },
-      { habit: 'cp -rb a/. b', fastcp: 'fastcp -rb a b', does: same },
+      {
+        habit: 'cp -rb a/. b',
+        fastcp: 'fastcp -rb a b',
+        does: 'the same; VERSION_CONTROL and SIMPLE_BACKUP_SUFFIX are not read',
+      },
       {
         habit: 'cp -r --backup=numbered a/. b',
         fastcp: 'fastcp -r --backup=numbered a b',
@@ -156,7 +160,11 @@ export const habits: readonly Section[] = [
     rows: [
       { habit: 'cp -a a new', fastcp: 'fastcp -a a new', does: same },
       { habit: 'cp -a a/. b', fastcp: 'fastcp -a a b', does: same },
-      { habit: 'cp -rp a new', fastcp: 'fastcp -rp a new', does: same },
+      {
+        habit: 'cp -rp a new',
+        fastcp: 'fastcp -rp a new',
+        does: 'the same, but ACLs need `-a`; without it the mode of the group is the mask of the ACL',
+      },
       {
         habit: 'cp -r --preserve=mode,links a new',
         fastcp: 'fastcp -r --preserve=mode,links a new',

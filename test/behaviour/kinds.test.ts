@@ -1,5 +1,6 @@
 import { execFileSync, spawn } from 'node:child_process';
 import {
+  appendFileSync,
   chmodSync,
   existsSync,
   lstatSync,
@@ -15,7 +16,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { copyTree } from '../../lib/index.js';
+import { compareTrees, copyTree } from '../../lib/index.js';
 import { copyInChild } from '../support/child.js';
 import { differences } from '../support/compare.js';
 import { whileMounted } from '../support/filesystems.js';
@@ -68,6 +69,14 @@ describe('files that do not say how long they are', () => {
       }
       expect(modeOf(`${dest} ${reflink}`)).toBe(modeOf(path));
     }
+    const copied = `${dest} auto`;
+    expect(await compareTrees(path, copied)).toMatchObject({ differences: [] });
+    const again = await copyTree(path, copied, { quickCheck: true });
+    expect(again).toMatchObject({ files: 0, errorCount: 0 });
+    const names = lstatSync(copied).isFile() ? [''] : readdirSync(copied);
+    appendFileSync(join(copied, names[0] ?? ''), 'more');
+    expect((await compareTrees(path, copied)).differences).toHaveLength(1);
+    expect(await copyTree(path, copied, { sync: true })).toMatchObject({ files: 1 });
   });
 
   test('many bytes', async () => {

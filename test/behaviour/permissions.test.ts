@@ -3,7 +3,7 @@ import { lstatSync, readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeEach, describe, expect, test } from 'vitest';
 import type { CopyOptions } from '../../lib/types.js';
-import { copyInChild } from '../support/child.js';
+import { COMMAND, copyInChild, run } from '../support/child.js';
 import { readTree } from '../support/compare.js';
 import { asUser, needUser, USER } from '../support/user.js';
 import { isRoot, needRoot, needTool, workDirectory } from '../support/work.js';
@@ -39,6 +39,43 @@ test('stop: the first error rejects', async (context) => {
   const path = expect.stringMatching(/src\/(closed|secret)$/);
   expect(error).toMatchObject({ code: 'EACCES', syscall: 'open', errno: -13, path });
   expect(error?.message).toContain(`open '${error?.path}' -> '${error?.dest}'`);
+});
+
+describe('command line: the error tells what was denied', () => {
+  test.for<[string[], string]>([
+    [
+      ['src/secret', 'new'],
+      "copy 'src/secret' to 'new': permission denied: the source cannot be read",
+    ],
+    [
+      ['src/closed', 'new'],
+      "copy 'src/closed' to 'new': permission denied: the source cannot be read",
+    ],
+    [
+      ['src/ok', 'src/new'],
+      "copy 'src/ok' to 'src/new': permission denied: the destination cannot be written",
+    ],
+    [
+      ['src/sub', 'src/new'],
+      "copy 'src/sub' to 'src/new': permission denied: the destination cannot be written",
+    ],
+    [['src/ok', 'src/n/new'], "create 'src/n': permission denied"],
+    [
+      ['src/ok', 'src/closed/new'],
+      "copy 'src/closed/new': permission denied: the destination cannot be looked at",
+    ],
+    [
+      ['-a', '--strict', 'src/ok', 'new'],
+      "copy 'src/ok' to 'new': operation not permitted: the owner cannot be set",
+    ],
+  ])('%j', async ([words, expected], context) => {
+    needRoot(context);
+    needUser(context);
+    prepare();
+    const { status, stderr } = await run([...asUser, process.execPath, COMMAND, ...words], at);
+    expect(status).toBe(1);
+    expect(stderr.split('\n')[0]).toBe(`fastcp: cannot ${expected}`);
+  });
 });
 
 test('continue: the rest is copied', async (context) => {

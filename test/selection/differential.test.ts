@@ -3,7 +3,7 @@
  * FASTCP_CASES and FASTCP_SEED ask for more, or for the same again. A case is one tree with its rule
  * files; many of them lie side by side in one repository, so that git is asked once about all.
  */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { lstatSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
@@ -69,7 +69,12 @@ async function compare(
   const isFile = (path: string): boolean => !path.endsWith('/');
 
   const kept = await walk(root, { gitignore: true });
-  compareSets('gitignore', kept.taken.filter(isFile), filesOfGit(root));
+  // Without tracked files that are not there, or have a directory in their place.
+  const there = filesOfGit(root).filter((path) => {
+    const at = Buffer.concat([Buffer.from(`${root}/`), inBytes(path)]);
+    return lstatSync(at, { throwIfNoEntry: false })?.isDirectory() === false;
+  });
+  compareSets('gitignore', kept.taken.filter(isFile), there);
 
   const ignored = await walk(root, { onlyIgnored: true });
   const args = ['ls-files', '-o', '-i', '--exclude-standard', '-z'];
@@ -86,7 +91,7 @@ async function compare(
     } else if (
       rule !== undefined &&
       !/^.*:\d+:!/s.test(rule) &&
-      !heldByTracked(path, tracked, ignoreCase)
+      !heldByTracked(path, kept.asked.get(path) === 'directory', tracked, ignoreCase)
     ) {
       differ(path, 'taken', rule);
     }
@@ -111,11 +116,18 @@ function shownByUs(rule: string | undefined): string | undefined {
   return `${decode(parts[1])}:${parts[2]}:${whole.includes('\ufffd') ? parts[3] : whole}`;
 }
 
-function heldByTracked(path: string, tracked: readonly string[], ignoreCase: boolean): boolean {
+function heldByTracked(
+  path: string,
+  isDirectory: boolean,
+  tracked: readonly string[],
+  ignoreCase: boolean,
+): boolean {
   const fold = (text: string): string =>
     ignoreCase ? text.replace(/[A-Z]/g, (c) => c.toLowerCase()) : text;
   const wanted = fold(path);
-  return tracked.some((one) => fold(one) === wanted || fold(one).startsWith(`${wanted}/`));
+  return tracked.some((one) =>
+    isDirectory ? fold(one).startsWith(`${wanted}/`) : fold(one) === wanted,
+  );
 }
 
 /** Leaves out what is not needed for a difference. */

@@ -31,6 +31,7 @@ export interface Case {
   files: Map<string, string>;
   links: Set<string>;
   emptyDirectories: Set<string>;
+  /** Also files that are no longer there, where a directory is. */
   tracked: Set<string>;
 }
 
@@ -107,6 +108,15 @@ export function randomCase(random: Random, { ignoreCase }: { ignoreCase: boolean
     if (path.endsWith('.gitignore'))
       made.files.set(path, randomRules(random, path.slice(0, -10), paths));
     if (random.chance(4)) made.tracked.add(path);
+  }
+  // A file in the place of a directory, perhaps with other letters: the directory is not tracked.
+  const others = paths.filter((path) => !made.files.has(path) && !made.links.has(path));
+  for (const path of others) {
+    if (!random.chance(4)) continue;
+    const name = ignoreCase && random.chance(50) ? path.toUpperCase() : path;
+    const isAbove = [...made.tracked].some((one) => one.startsWith(`${name}/`));
+    const isBelow = [...made.tracked].some((one) => name.startsWith(`${one}/`));
+    if (!isAbove && !isBelow) made.tracked.add(name);
   }
   return made;
 }

@@ -115,7 +115,7 @@ Contents compare(const Pair& pair, const EntryTask& again) {
   const Compared& before = again.compared;
   const bool resumed = before.src_ctime == pair.src.ctime && before.dst_ctime == pair.dst.ctime;
   const Comparison found =
-      compare_content(pair.worker, src, dst, resumed ? before.offset : 0, pair.src.size, true);
+      compare_content(pair.worker, src, dst, resumed ? before.offset : 0, pair.dst.size, true);
   switch (found.outcome) {
     case Comparison::failed: pair.fail(found.error, found.operation); return Contents::left;
     case Comparison::differs: return Contents::differ;
@@ -178,13 +178,20 @@ uint64_t time_step_at(const Pair& pair) {
   return time_step(pair.directory(), pair.names.dst);
 }
 
+/** Returns whether a file may have another size than it reports, as in procfs (0 bytes) and sysfs (a page). */
+bool may_report_any_size(const Stat& file) {
+  constexpr uint64_t kPage = 4096;  // bytes
+  return file.allocated == 0 && file.size <= kPage;
+}
+
 bool is_current_file(const Pair& pair, const EntryTask& again) {
-  if (pair.src.size != pair.dst.size) return false;
-  const bool proven = has_proof(pair);
+  const bool has_size = pair.src.size == pair.dst.size;
+  if (!has_size && !may_report_any_size(pair.src)) return false;
+  const bool proven = has_size && has_proof(pair);
   const uint64_t step = time_step_at(pair);
   if (!proven) {
     note_news(pair);
-    if (!is_taken_for_same(pair, step)) {
+    if (!has_size || !is_taken_for_same(pair, step)) {
       const Contents contents = compare(pair, again);
       if (contents != Contents::same) return contents == Contents::left;
     }
