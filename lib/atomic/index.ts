@@ -69,7 +69,7 @@ export async function replaceWhole(
     }
     // Plans a new tree under a name that does not exist, because the real run also creates one.
     await copy(redirect(walk, root, join(parent, temporaryName())), { ...request, replaces: dest });
-    await refuseNothing(dest, root, report, request, walk);
+    if (selectsNothing(request, report)) await refuseEmptyTree(dest, root, walk);
     return;
   }
   const target = await own(unlessAborted(signal, findTarget(root)));
@@ -78,7 +78,7 @@ export async function replaceWhole(
     const how = await own(reuseOld(target, container.tree, request));
     await copy(redirect(walk, root, container.tree), { ...how, replaces: target });
     if (report.result.errorCount > 0) return;
-    await refuseNothing(target, root, report, request, walk);
+    if (selectsNothing(request, report)) await refuseEmptyTree(target, root, walk);
     report.replaced = await own(place(container, target, root, walk, request));
     if (!report.replaced) return;
     const lost = keepTimes(root, target, request, walk);
@@ -95,15 +95,17 @@ export async function replaceWhole(
   }
 }
 
+function selectsNothing(request: Request, { isEmpty, result }: Report): boolean {
+  return selects(request) && isEmpty && result.errorCount === 0;
+}
+
 /** A selection that selects nothing is a mistake: an empty tree must not take the place of DEST. */
-async function refuseNothing(
+async function refuseEmptyTree(
   target: Buffer,
   { src, dest }: Root,
-  { isEmpty, result }: Report,
-  request: Request,
   { shown }: Walk,
 ): Promise<void> {
-  if (!selects(request) || !isEmpty || result.errorCount > 0 || !(await exists(target))) return;
+  if (!(await exists(target))) return;
   const why = 'nothing is selected, so an empty tree would replace the destination';
   throw refuse('ERR_FASTCP_DEST_PROTECTED', why, shown.src(src), shown.dest(dest));
 }

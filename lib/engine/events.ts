@@ -23,8 +23,8 @@ export class EventQueue implements AsyncIterator<CopyEvent> {
   #events: CopyEvent[] = [];
   #waiting: Reader[] = [];
   #failure: { thrown: unknown } | undefined;
-  /** Events are kept for a reader that may come later. */
-  readonly #kept: boolean;
+  /** Keeps events for a reader that may come later. */
+  readonly #keeps: boolean;
   #iterated = false;
   #ended = false;
   #turn = new Turn();
@@ -35,9 +35,9 @@ export class EventQueue implements AsyncIterator<CopyEvent> {
   #watch: NodeJS.Timeout | undefined;
   #dropped = 0;
 
-  /** `kept`: the first events are kept for a reader that comes late. Without it, a reader gets later events only. */
-  constructor(kept = false) {
-    this.#kept = kept;
+  /** `keeps`: the first events are kept for a reader that comes late. Without it, a reader gets later events only. */
+  constructor(keeps = false) {
+    this.#keeps = keeps;
   }
 
   /** Called when there is room again. */
@@ -61,8 +61,8 @@ export class EventQueue implements AsyncIterator<CopyEvent> {
     return this.#iterated && !this.#ended;
   }
 
-  get heard(): boolean {
-    return (this.#iterated || this.#kept) && !this.#ended;
+  get wanted(): boolean {
+    return (this.#iterated || this.#keeps) && !this.#ended;
   }
 
   get full(): boolean {
@@ -90,7 +90,7 @@ export class EventQueue implements AsyncIterator<CopyEvent> {
   }
 
   push(event: CopyEvent): void {
-    if (!this.heard) return;
+    if (!this.wanted) return;
     const next = this.#waiting.shift();
     if (next) {
       next.resolve({ value: event, done: false });

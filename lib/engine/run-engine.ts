@@ -58,7 +58,7 @@ export function runEngine(
           continue;
         }
         const records = job.takeEntries();
-        if (records.length === 0 || !events.heard) return;
+        if (records.length === 0 || !events.wanted) return;
         taken = readEntries(records, shown);
       }
     };

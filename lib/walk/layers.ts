@@ -72,7 +72,10 @@ export class Layers {
   }
 }
 
-/** Returns the places that the text of a layer's path may mean, if they exist: systems differ in what they escape. */
+/**
+ * Returns the places that the text of a layer's path may mean, if they exist. `lowerdir=` has a backslash before `:` and `\`;
+ * `lowerdir+=` and `upperdir=` have none.
+ */
 async function spellingsOf({ path, isUpper }: Layer, directory: Buffer): Promise<Layer[]> {
   const plain = Buffer.from(path.toString('latin1').replace(/\\(.)/gs, '$1'), 'latin1');
   const found: Layer[] = [];

@@ -67,14 +67,13 @@ function parse(line: string): Mount {
   const [of = '', how = ''] = line.split(' - ');
   const [id = '', parent = '', device = '', root = '', path = '', options = ''] = of.split(' ');
   const [fileSystem = '', source = '', superOptions = ''] = how.split(' ');
-  const bytes = (text: string): Buffer => {
-    const unescaped = text.replace(/\\([0-7]{3})/g, (_, octal: string) =>
+  const unescaped = (text: string): string =>
+    text.replace(/\\([0-7]{3})/g, (_, octal: string) =>
       String.fromCharCode(Number.parseInt(octal, 8)),
     );
-    return Buffer.from(unescaped, 'latin1');
-  };
+  const bytes = (text: string): Buffer => Buffer.from(unescaped(text), 'latin1');
   const layers = (fileSystem === 'overlay' ? superOptions.split(',') : []).flatMap((option) =>
-    layersOf(bytes(option).toString('latin1')),
+    layersOf(unescaped(option)),
   );
   const readOnly = [options, superOptions].some((list) => list.split(',').includes('ro'));
   const metacopy = superOptions.split(',').includes('metacopy=on');

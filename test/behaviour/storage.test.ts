@@ -204,6 +204,7 @@ describe('backup', () => {
     const { error } = await copyInChild({ src, dest, options: backup }, [...words, ...inject]);
     expect(error).toBeUndefined();
     expect(readFileSync(join(dest, 'file'), 'utf8')).toBe('new');
+    expect(readdirSync(dest)).toEqual(['file']);
   });
 
   test('none where nothing is replaced', async () => {

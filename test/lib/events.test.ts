@@ -33,9 +33,9 @@ describe('EventQueue', () => {
   test('drops what nobody listens to', async () => {
     const queue = new EventQueue();
     queue.push(entry(0));
-    expect(queue.heard).toBe(false);
+    expect(queue.wanted).toBe(false);
     queue.listen();
-    expect(queue.heard).toBe(true);
+    expect(queue.wanted).toBe(true);
     queue.push(entry(1));
     queue.end();
     expect(await rest(queue)).toEqual([entry(1)]);
@@ -139,7 +139,7 @@ describe('EventQueue', () => {
     expect(await queue.return()).toEqual({ value: undefined, done: true });
     expect(asked()).toBe(1);
     expect(queue.full).toBe(false);
-    expect(queue.heard).toBe(false);
+    expect(queue.wanted).toBe(false);
     queue.push(entry(0));
     expect(await queue.next()).toEqual({ value: undefined, done: true });
   });
