@@ -6,7 +6,7 @@ import manifest from '../package.json' with { type: 'json' };
 import { isText, looksRemote, pathOf } from './arguments.js';
 import { completions, type Shell } from './completions.js';
 import { readPatterns } from './patterns.js';
-import { areOptions, createProgram } from './program.js';
+import { createProgram, kindsOf } from './program.js';
 import { refuseClusters, refuseConflicts } from './refusals.js';
 import { kindsOfP } from './values.js';
 
@@ -64,8 +64,9 @@ interface Given extends CopyOptions {
  */
 export function parseArgs(argv: readonly string[]): Invocation | 'doctor' {
   const program = createProgram();
-  const isOption = areOptions(program, argv);
-  if (argv.some((word, index) => isOption[index] && word === '--doctor')) return 'doctor';
+  const kinds = kindsOf(program, argv);
+  const options = argv.filter((_, index) => kinds[index] === 'option');
+  if (options.includes('--doctor')) return 'doctor';
   program.on('option:help-all', () => createProgram(true).help());
   program.on('option:version', () => print(`${manifest.version}\n`));
   program.on('option:completions', (shell: Shell) => {
@@ -74,9 +75,9 @@ export function parseArgs(argv: readonly string[]): Invocation | 'doctor' {
   const [only] = argv;
   if (argv.length === 1 && only === 'help' && !existsSync(only)) program.help();
   const error = (text: string): never => program.error(`error: ${text}`);
-  const options = argv.filter((_, index) => isOption[index]);
-  refuseClusters(program, options, argv.length - options.length, error);
-  const words = argv.map((word, index) => (isOption[index] ? normalized(word) : word));
+  const paths = kinds.filter((kind) => kind === 'path').length;
+  refuseClusters(program, options, paths, error);
+  const words = argv.map((word, index) => (kinds[index] === 'option' ? normalized(word) : word));
   program.parse(words, { from: 'user' });
 
   const given = program.opts<Given>();
@@ -113,11 +114,12 @@ function isDirectory(word: string): boolean {
   }
 }
 
-/** Refuses a path on another computer, as scp and rsync take it: a copy would land in a directory of that name. */
+/** Refuses a URL, and a path that scp and rsync would look for on another machine, unless a local entry has that name. */
 function refuseRemote(word: string, error: (text: string) => never): void {
   const [first = word] = word.split('/');
   if (!looksRemote(word) || existsSync(pathOf(first))) return;
-  error(`'${word}': fastcp copies on one machine only; for a local path write './${word}'`);
+  if (word.startsWith('file:/')) error(`'${word}': write the path without 'file://'`);
+  error(`'${word}': fastcp works on one machine only; for a local path write './${word}'`);
 }
 
 /** Finds SRC and DEST among the words that are no options. */

@@ -34,9 +34,12 @@ export function globOf(word: string): string {
     .join('/');
 }
 
-/** `user@host:path`, `host:/path`, `host::module` or a URL. A letter and a colon may be a drive of Windows. */
+/**
+ * `user@host:path`, `host:/path` or a URL. Not `host:path`, which may be a name like `12:30`. A letter and a colon may be a drive
+ * of Windows.
+ */
 export function looksRemote(word: string): boolean {
-  return /^([\w.-]+@[\w.-]+:|[\w.-]{2,}:\/|[\w.-]+::)/.test(word);
+  return /^([\w.-]+@[\w.-]+:|[\w.-]{2,}:\/)/.test(word);
 }
 
 /** Returns whether all of a word is UTF-8. */

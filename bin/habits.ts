@@ -60,7 +60,7 @@ const instead: Record<string, string> = {
   '--info --stats --itemize-changes --out-format --log-file': 'use -v or --json',
   '--human-readable': `${always}, and --json has exact numbers`,
   '-e --rsh --rsync-path --timeout --contimeout --port --daemon':
-    'fastcp copies on one machine only',
+    'fastcp works on one machine only',
   '--overwrite': 'fastcp replaces existing files; use -n to keep them',
   '--hard-link --hardlink': 'use -l',
   '--symlink --soft-link': 'use -s',

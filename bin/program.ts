@@ -81,21 +81,28 @@ export function createProgram(all = false): Command {
     .exitOverride();
 }
 
-/** Returns for each word whether it is an option, and not a path or the value of the option before it. */
-export function areOptions(program: Command, argv: readonly string[]): boolean[] {
+/** Tells options, the values of the options before them, and paths. */
+export function kindsOf(
+  program: Command,
+  argv: readonly string[],
+): ('option' | 'value' | 'path')[] {
   const takesValue = new Set(
     program.options.flatMap(({ required, short, long }) => (required ? [short, long] : [])),
   );
   let isValue = false;
   let isPath = false;
   return argv.map((word) => {
-    isPath ||= word === '--' && !isValue;
-    const isOption = !isPath && !isValue && /^-./.test(word);
+    if (isValue) {
+      isValue = false;
+      return 'value';
+    }
+    isPath ||= word === '--';
+    if (isPath || !/^-./.test(word)) return 'path';
     // Of several letters, the first that takes a value has the rest of the word, if there is any.
     const letters = /^-[A-Za-z]+$/.test(word) ? [...word.slice(1)].map((one) => `-${one}`) : [word];
     const at = letters.findIndex((one) => takesValue.has(one));
-    isValue = isOption && at >= 0 && at === letters.length - 1;
-    return isOption;
+    isValue = at >= 0 && at === letters.length - 1;
+    return 'option';
   });
 }
 

@@ -34,16 +34,16 @@ const notInClusters: Record<string, string> = {
 
 /**
  * Refuses `-rt` and `-avh`, and `-h` with SRC and DEST: a reader of rsync's manual would not expect cp's -t, or the help.
- * `others`: the number of words that are no options.
+ * `paths`: how many the user gave.
  */
 export function refuseClusters(
   program: Command,
   options: readonly string[],
-  others: number,
+  paths: number,
   error: (text: string) => never,
 ): void {
   const longs = new Set<string | undefined>(program.options.map(({ long }) => long)).add('--help');
-  if (others > 1 && options.includes('-h')) error(`-h: ${notInClusters.h}`);
+  if (paths > 1 && options.includes('-h')) error(`-h: ${notInClusters.h}`);
   for (const word of options) {
     if (!/^-[A-Za-z]{2,}$/.test(word) || longs.has(`-${word}`)) continue;
     for (const [letter, why] of Object.entries(notInClusters)) {

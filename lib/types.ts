@@ -201,7 +201,7 @@ export interface CompareResult {
   /** The first 1,000 errors. */
   errors: CopyErrorLike[];
   errorCount: number;
-  /** `INCLUDE_UNMATCHED` and `IGNORE_FILE_NOT_FOUND`. */
+  /** `INCLUDE_UNMATCHED`, `EXCLUDE_UNMATCHED` and `IGNORE_FILE_NOT_FOUND`. */
   warnings: CopyWarning[];
   durationMs: number;
 }
@@ -402,6 +402,7 @@ export type ErrorCode = FastcpErrorCode | SystemErrorCode;
  * - `GIT_UNAVAILABLE`: git could not be asked, so tracked files or its settings are unknown.
  * - `SOURCE_IGNORED`: git ignores SRC itself.
  * - `INCLUDE_UNMATCHED`: A glob of `include` matched nothing, or `include` is empty.
+ * - `EXCLUDE_UNMATCHED`: A glob of `exclude` begins with the path of SRC and matched nothing: globs are relative to SRC.
  * - `IGNORE_FILE_NOT_FOUND`: SRC has no rule file of a name in `ignoreFileNames`.
  * - `STAGING_LEFT`: `atomic`: a temporary directory could not be removed.
  * - `ENTRIES_DROPPED`: `entries`: nobody read the events, and `count` events were dropped.
@@ -419,6 +420,7 @@ export type WarningCode =
   | 'GIT_UNAVAILABLE'
   | 'SOURCE_IGNORED'
   | 'INCLUDE_UNMATCHED'
+  | 'EXCLUDE_UNMATCHED'
   | 'IGNORE_FILE_NOT_FOUND'
   | 'STAGING_LEFT'
   | 'ENTRIES_DROPPED'

@@ -140,13 +140,20 @@ export class Answers {
    * Returns warnings about globs that matched nothing and rule files that were never found. Call it after all
    * questions.
    */
-  unused({ include, ignoreFileNames }: Request): CopyWarning[] {
+  unused({ include, exclude, ignoreFileNames, sources, shown }: Request): CopyWarning[] {
     if (this.#selections.length === 0) return [];
     const unmatched = unusedGlobs(include ?? []).map(
       (glob) => `no entry of the source matches the included glob '${glob}'`,
     );
     if (include?.length === 0) unmatched.push('the list of globs to include is empty');
     const globs = unmatched.map((message): CopyWarning => ({ code: 'INCLUDE_UNMATCHED', message }));
+    const roots = sources.map((path) => plainPath(shown.src(path)));
+    const mistaken = unusedGlobs(exclude)
+      .filter((glob) => roots.some((root) => root && isBelow(plainPath(glob), root)))
+      .map((glob): CopyWarning => {
+        const message = `the excluded glob '${glob}' matches nothing: globs are relative to the source`;
+        return { code: 'EXCLUDE_UNMATCHED', message };
+      });
     const isMet = (name: string): boolean => this.#selections.some((one) => one.hasMet(name));
     const files = ignoreFileNames
       .filter((name) => !isMet(name))
@@ -156,7 +163,7 @@ export class Answers {
           message: `the source has no rule file named '${name}'`,
         }),
       );
-    return [...globs, ...files];
+    return [...globs, ...mistaken, ...files];
   }
 
   #add(asked: Asked): number {
@@ -319,4 +326,14 @@ async function listed(directory: Buffer): Promise<Listed[]> {
 
 function nothing(entries: readonly Listed[]): Judged {
   return { verdicts: new Uint8Array(entries.length), scopes: [] };
+}
+
+function isBelow(path: string, directory: string): boolean {
+  return path !== directory && path.startsWith(directory);
+}
+
+/** Returns a path or glob with a slash at its end, and without `./` at its beginning. Empty for `.`. */
+function plainPath(path: string): string {
+  const plain = path.replace(/^(\.?\/+)+/, '').replace(/\/+$/, '');
+  return plain === '' || plain === '.' ? '' : `${plain}/`;
 }

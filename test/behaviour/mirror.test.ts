@@ -125,6 +125,9 @@ class Editor {
     const kind = this.#random.below(10);
     if (kind < 5) {
       writeFileSync(path, 'x'.repeat(this.#random.below(3) * 1000));
+      // Only a hole: there is nothing to compare but the size.
+      if (this.#random.chance(20)) truncateSync(path);
+      if (this.#random.chance(20)) truncateSync(path, this.#random.pick([100, 4096, 300_000]));
       if (kind < 3) utimesSync(path, this.#time, this.#time);
     } else if (kind < 7) mkdirSync(path);
     else if (kind < 8) symlinkSync(this.#random.pick(['a', 'b', '..', 'nowhere']), path);

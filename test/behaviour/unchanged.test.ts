@@ -14,7 +14,9 @@ import {
   readlinkSync,
   renameSync,
   rmSync,
+  statSync,
   symlinkSync,
+  truncateSync,
   utimesSync,
   writeFileSync,
 } from 'node:fs';
@@ -234,6 +236,23 @@ describe('what others did in DEST', () => {
       expect(contents(dest)).toEqual(contents(src));
     }
   });
+});
+
+test.for<[number, number]>([
+  [0, 300_000],
+  [100, 1_000_000],
+  [4096, 100_000],
+  [4096, 5000],
+  [300_000, 4096],
+])('a hole of another size: %i, and %i in DEST', async ([size, before]) => {
+  make(src, { 'a/hole': '' });
+  await mirror(src);
+  truncateSync(join(src, 'a/hole'), size);
+  truncateSync(join(dest, 'a/hole'), before);
+  expect((await compareTrees(src, dest)).differences).toHaveLength(1);
+  for (const path of [src, dest]) utimesSync(join(path, 'a/hole'), fixed, fixed);
+  await mirror(src);
+  expect(statSync(join(dest, 'a/hole')).size).toBe(size);
 });
 
 describe('a copy of another length, under the mtime of its source', () => {

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "engine/base/link_target.h"
 #include "engine/base/listing.h"
@@ -66,6 +67,34 @@ bool lacks(const Directory& directory, const char* name) {
   return listed && !found;
 }
 
+/** An empty directory in a directory of DEST, which has it until the object's end. */
+class Probe {
+ public:
+  Probe(Worker& worker, Directory& directory, std::string name)
+      : engine_(worker.engine), directory_(directory), name_(std::move(name)) {
+    error_ = with_access(engine_, directory_, [&] {
+      return platform::make_directory(directory_.dst(), name_.c_str(), kOwner);
+    });
+  }
+  Probe(const Probe&) = delete;
+  Probe& operator=(const Probe&) = delete;
+  ~Probe() {
+    if (error_ < 0) return;
+    with_access(engine_, directory_,
+                [&] { return platform::remove_directory(directory_.dst(), name_.c_str()); });
+  }
+
+  /** Returns 0 or a negative errno: nothing was created. */
+  [[nodiscard]] int error() const { return error_; }
+  [[nodiscard]] const char* name() const { return name_.c_str(); }
+
+ private:
+  Engine& engine_;
+  Directory& directory_;
+  const std::string name_;
+  int error_ = 0;
+};
+
 }  // namespace
 
 Naming learn_naming(Worker& worker, Directory& directory) {
@@ -74,46 +103,36 @@ Naming learn_naming(Worker& worker, Directory& directory) {
   std::string capitals = stem;
   std::transform(stem.begin(), stem.end(), capitals.begin(),
                  [](unsigned char letter) { return static_cast<char>(std::toupper(letter)); });
-  const std::string probe = stem + "-N\u00e9.";
   const std::array<std::string, 3> others{capitals + "-N\u00e9.", stem + "-Ne\u0301.",
                                           stem + "-N\u00e9"};
-  const Handle& dst = directory.dst();
-  const auto make = [&] { return platform::make_directory(dst, probe.c_str(), kOwner); };
-  if (with_access(worker.engine, directory, make) < 0) return Naming::folding;  // as it may be
+  const Probe probe(worker, directory, stem + "-N\u00e9.");
+  if (probe.error() < 0) return Naming::folding;  // as it may be
   Naming naming = Naming::exact;
   Stat stat;
   for (const std::string& other : others) {
-    if (platform::stat_entry(dst, other.c_str(), stat) == 0) naming = Naming::folding;
+    if (platform::stat_entry(directory.dst(), other.c_str(), stat) == 0) naming = Naming::folding;
   }
-  if (naming == Naming::folding && lacks(directory, probe.c_str())) naming = Naming::respelling;
-  with_access(worker.engine, directory,
-              [&] { return platform::remove_directory(dst, probe.c_str()); });
+  if (naming == Naming::folding && lacks(directory, probe.name())) naming = Naming::respelling;
   return naming;
 }
 
 int appears_in(Worker& worker, Directory& directory, const Writer::IsThere& is_there) {
   DirectoryPin pin;
-  const std::string probe = temporary_name(worker, "");
   if (const int error = pin.pin(directory); error < 0) return error;
-  if (is_append_only(directory, probe)) return 0;
-  const Handle& dst = directory.dst();
-  const auto make = [&] { return platform::make_directory(dst, probe.c_str(), kOwner); };
-  if (const int error = with_access(worker.engine, directory, make); error < 0) {
-    bool all_appear = true;
-    const bool listed = list(dst, ".", [&](const char* name) {
-      Stat stat;
-      // Another worker's, or removed by another program: neither tells anything.
-      const bool is_passing =
-          is_temporary(worker.engine, name) || platform::stat_entry(dst, name, stat) == -ENOENT;
-      all_appear = is_passing || is_there(name, false);
-      return all_appear;
-    });
-    return listed && !all_appear ? 0 : error;
-  }
-  const bool appears = is_there(probe.c_str(), true);
-  with_access(worker.engine, directory,
-              [&] { return platform::remove_directory(dst, probe.c_str()); });
-  return appears ? 1 : 0;
+  std::string name = temporary_name(worker, "");
+  if (is_append_only(directory, name)) return 0;
+  const Probe probe(worker, directory, std::move(name));
+  if (probe.error() == 0) return is_there(probe.name(), true) ? 1 : 0;
+  bool all_appear = true;
+  const bool listed = list(directory.dst(), ".", [&](const char* entry) {
+    Stat stat;
+    // Another worker's, or removed by another program: neither tells anything.
+    const bool is_passing = is_temporary(worker.engine, entry) ||
+                            platform::stat_entry(directory.dst(), entry, stat) == -ENOENT;
+    all_appear = is_passing || is_there(entry, false);
+    return all_appear;
+  });
+  return listed && !all_appear ? 0 : probe.error();
 }
 
 namespace {

@@ -81,6 +81,8 @@ bool is_taken_for_same(const Pair& pair, uint64_t step) {
  */
 bool is_shared(const Pair& pair) { return pair.dst.link_count > 1 && !pair.options().compares; }
 
+bool has_equal_size(const Pair& pair) { return pair.src.size == pair.dst.size; }
+
 enum class Contents : uint8_t { same, differ, left };  // left: nothing has to be done now
 
 Contents compare(const Pair& pair, const EntryTask& again) {
@@ -112,10 +114,12 @@ Contents compare(const Pair& pair, const EntryTask& again) {
     return Contents::differ;
   }
 
+  // If a size may not be real, both are read to their ends, also in holes.
+  const uint64_t size = has_equal_size(pair) ? pair.src.size : 0;
   const Compared& before = again.compared;
   const bool resumed = before.src_ctime == pair.src.ctime && before.dst_ctime == pair.dst.ctime;
   const Comparison found =
-      compare_content(pair.worker, src, dst, resumed ? before.offset : 0, pair.dst.size, true);
+      compare_content(pair.worker, src, dst, resumed ? before.offset : 0, size, true);
   switch (found.outcome) {
     case Comparison::failed: pair.fail(found.error, found.operation); return Contents::left;
     case Comparison::differs: return Contents::differ;
@@ -185,7 +189,7 @@ bool may_report_any_size(const Stat& file) {
 }
 
 bool is_current_file(const Pair& pair, const EntryTask& again) {
-  const bool has_size = pair.src.size == pair.dst.size;
+  const bool has_size = has_equal_size(pair);
   if (!has_size && !may_report_any_size(pair.src)) return false;
   const bool proven = has_size && has_proof(pair);
   const uint64_t step = time_step_at(pair);
