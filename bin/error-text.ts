@@ -2,7 +2,12 @@ import type { CopyErrorLike } from '../lib/types.js';
 import { escapeControls } from './format.js';
 import { asOptions } from './usage-error.js';
 
-const removals = ['unlink', 'rmdir'];
+/** What the system calls do that have one path. */
+const actions: Record<string, string | undefined> = {
+  unlink: 'delete',
+  rmdir: 'delete',
+  mkdir: 'create',
+};
 /** What the system calls set. With `--strict` each failure is an error. */
 const settings: Record<string, string | undefined> = {
   fchown: 'the owner',
@@ -23,13 +28,7 @@ export function errorText(
   const { reason, path, dest, code, syscall } = error;
   if (reason === undefined || path === undefined) return escapeControls(asOptions(error.message));
   const call = syscall ?? '';
-  const action = dest
-    ? verb
-    : removals.includes(call)
-      ? 'delete'
-      : call === 'mkdir'
-        ? 'create'
-        : verb;
+  const action = (!dest && actions[call]) || verb;
   const setting = dest && settings[call] ? `: ${settings[call]} cannot be set` : '';
   const to = dest ? ` ${verb === 'copy' ? 'to' : 'with'} '${dest}'` : '';
   const details = [code, syscall === 'cp' ? undefined : syscall].filter(Boolean).join(', ');

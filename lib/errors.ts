@@ -234,7 +234,7 @@ function adviceOn(code: string, operation: string): string | undefined {
   return isLost && !existsSync('/proc/self') ? needsProc : undefined;
 }
 
-/** Users cannot tell from the paths on which of the two permission is missing. */
+/** Errors have both paths. Says which of the two was denied. */
 function deniedEnd(code: string, operation: string): string | undefined {
   if (code !== 'EACCES' && code !== 'EPERM') return undefined;
   if (operation === 'open source') return 'the source cannot be read';

@@ -2,10 +2,10 @@
 import { promises } from 'node:fs';
 import { isAppendOnly } from '../engine/native.js';
 import { refuse } from '../errors.js';
-import { withAccess } from '../walk/access.js';
+import { Access } from '../walk/access.js';
 import { join, showPath, temporaryName, textOrBytes } from '../walk/paths.js';
 import { rmdir, run } from '../walk/steps.js';
-import { existing, type Root, type Walk } from '../walk/walk.js';
+import { existing, type Root, rename, type Walk } from '../walk/walk.js';
 
 /** Directories that are looked at at the same time. */
 const atOnce = 16;
@@ -17,8 +17,8 @@ interface Reflection {
 }
 
 /**
- * Rejects with `ERR_FASTCP_DEST_PROTECTED` if one of `walk.reflections` shows a directory of DEST. Directories whose names differ
- * are not the same one. For the others a new entry tells, which changes the mtime of DEST's directory.
+ * Rejects with `ERR_FASTCP_DEST_PROTECTED` if one of `walk.reflections` shows a directory of DEST. If all names of one
+ * directory are in the other, too, creates a temporary directory in DEST's, and looks for it in the reflection. This changes the mtime.
  */
 export async function refuseReflected(
   root: Root,
@@ -30,21 +30,28 @@ export async function refuseReflected(
   const filled = reflections.filter(({ names }) => names.size > 0);
   if (filled.length === 0) return;
   const waiting = [target];
-  while (waiting.length > 0) {
-    signal?.throwIfAborted();
-    const looks = await Promise.allSettled(waiting.splice(-atOnce).map(look));
-    for (const one of looks) if (one.status === 'rejected') throw one.reason;
+  const access = new Access(); // kept to the end, because the entries of directories below are looked at later
+  try {
+    while (waiting.length > 0) {
+      signal?.throwIfAborted();
+      const looks = await Promise.allSettled(waiting.splice(-atOnce).map(look));
+      for (const one of looks) if (one.status === 'rejected') throw one.reason;
+    }
+  } finally {
+    await access.giveBack();
   }
 
   async function look(directory: Buffer): Promise<void> {
-    const entries = await promises
-      .readdir(textOrBytes(directory), { encoding: 'buffer', withFileTypes: true })
-      .catch(() => []); // no directory, or not readable
+    const entries = await access
+      .to(directory, () =>
+        promises.readdir(textOrBytes(directory), { encoding: 'buffer', withFileTypes: true }),
+      )
+      .catch(() => []); // no directory, or nothing in it can be removed
     if (entries.length === 0) return;
     for (const entry of entries) if (entry.isDirectory()) waiting.push(join(directory, entry.name));
     const names = namesOf(entries.map(({ name }) => name));
     const alike = filled.filter((one) => isPart(names, one.names) || isPart(one.names, names));
-    const reflection = alike.length > 0 && (await findNew(directory, alike));
+    const reflection = alike.length > 0 && (await findNew(directory, alike, access));
     if (!reflection) return;
     const { src, dest } = walk.shown;
     const why = `by a mount '${src(reflection.path)}' is also '${showPath(directory)}', which would be deleted; unmount it`;
@@ -72,16 +79,23 @@ function isPart(few: ReadonlySet<string>, many: ReadonlySet<string>): boolean {
 async function findNew(
   directory: Buffer,
   reflections: readonly Reflection[],
+  access: Access,
 ): Promise<Reflection | undefined> {
   if (isAppendOnly(directory)) return undefined; // the entry would stay, as all others will
   const name = temporaryName();
   const probe = join(directory, name);
-  await withAccess(directory, () => promises.mkdir(textOrBytes(probe), 0o700));
+  try {
+    await access.to(directory, () => promises.mkdir(textOrBytes(probe), 0o700));
+  } catch (error) {
+    const { code = '' } = error as NodeJS.ErrnoException;
+    if (['EACCES', 'EPERM', 'EROFS'].includes(code)) return undefined; // then nothing there can be removed either
+    throw rename(error, showPath(directory));
+  }
   try {
     for (const one of reflections)
       if (await run(existing(join(one.path, name), false)).catch(() => undefined)) return one;
     return undefined;
   } finally {
-    await withAccess(directory, () => run(rmdir(probe)));
+    await run(rmdir(probe));
   }
 }

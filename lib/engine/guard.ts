@@ -3,7 +3,7 @@ import type { BigIntStats as Stats } from 'node:fs';
 import { reasons, refuse } from '../errors.js';
 import type { Request } from '../request/options.js';
 import { verdicts } from '../selection/index.js';
-import { withAccess } from '../walk/access.js';
+import { Access } from '../walk/access.js';
 import { directoryOf, join, temporaryName, trimSlashes } from '../walk/paths.js';
 import { run } from '../walk/steps.js';
 import { deletes, existing, redirect, selects, type Walk } from '../walk/walk.js';
@@ -94,10 +94,13 @@ async function lookup(
   dryRun: boolean,
 ): Promise<Stats | undefined> {
   const look = (): Promise<Stats | undefined> => run(existing(join(directory, name), false));
+  const access = new Access();
   try {
-    return await (dryRun ? look() : withAccess(directory, look));
+    return await (dryRun ? look() : access.to(directory, look));
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EACCES') throw error;
     return undefined; // the copy cannot look into it either
+  } finally {
+    await access.giveBack();
   }
 }

@@ -32,6 +32,8 @@ export interface GitignoreOptions {
   gitignore: boolean;
   onlyIgnored: boolean;
   ignoreFileNames: readonly string[];
+  /** Symlinks to directories are listed as directories. */
+  dereference: boolean;
 }
 
 /** The rules of one directory. */
@@ -63,7 +65,7 @@ interface Answer {
   reason?: string;
 }
 
-const nothingTracked: TrackedPaths = { paths: [], submodules: [] };
+const nothingTracked: TrackedPaths = { paths: [], symlinks: [], submodules: [] };
 
 const taken: Answer = { verdict: verdicts.take };
 const ignoredDirectory: Answer = { verdict: verdicts.takeAll };
@@ -76,6 +78,7 @@ export class Gitignore {
   #src: Buffer;
   #shown: string;
   #onlyIgnored: boolean;
+  #dereference: boolean;
   /** Whether git's own rules apply. */
   #git: boolean;
   /** Names of rule files in the order of their rank, and whether they are the user's own. */
@@ -85,6 +88,7 @@ export class Gitignore {
     this.#src = src;
     this.#shown = shown;
     this.#onlyIgnored = options.onlyIgnored;
+    this.#dereference = options.dereference;
     this.#git = options.gitignore || options.onlyIgnored;
     this.#names = new Map(this.#git ? [['.gitignore', { own: false, met: true }]] : []);
     for (const name of options.ignoreFileNames) {
@@ -148,7 +152,11 @@ export class Gitignore {
     ]);
     const scope: GitignoreScope = {
       rules: [],
-      repository: { ignoreCase, tracked: new Tracked(tracked, ignoreCase), path: '' },
+      repository: {
+        ignoreCase,
+        tracked: new Tracked(tracked, ignoreCase, this.#dereference),
+        path: '',
+      },
     };
     const exclude = repository && join(repository.commonDir, Buffer.from('info/exclude'));
     for (const path of [excludesFile, exclude]) {

@@ -134,19 +134,23 @@ async function defaultExcludesFile(top: Buffer): Promise<Buffer | undefined> {
 export interface TrackedPaths {
   /** Files, symlinks and submodules. */
   paths: string[];
+  symlinks: string[];
   submodules: string[];
 }
 
 export class Tracked {
   #paths: string[];
-  #submodules: ReadonlySet<string>;
+  /** Those that may be a directory. */
+  #directories: ReadonlySet<string>;
   #fold: boolean;
 
-  constructor({ paths, submodules }: TrackedPaths, fold: boolean) {
+  /** `follows`: symlinks to directories count as directories. */
+  constructor({ paths, symlinks, submodules }: TrackedPaths, fold: boolean, follows: boolean) {
     this.#fold = fold;
     // Git lists in the order of bytes, which is the order of strings with a byte per character.
     this.#paths = fold ? paths.map(foldCase).sort() : paths;
-    this.#submodules = new Set(fold ? submodules.map(foldCase) : submodules);
+    const directories = follows ? [...symlinks, ...submodules] : submodules;
+    this.#directories = new Set(fold ? directories.map(foldCase) : directories);
   }
 
   /**
@@ -155,7 +159,7 @@ export class Tracked {
    */
   has(path: string, isDirectory: boolean): boolean {
     const wanted = this.#fold ? foldCase(path) : path;
-    if (isDirectory) return this.#submodules.has(wanted);
+    if (isDirectory) return this.#directories.has(wanted);
     return this.#paths[this.#indexOf(wanted)] === wanted;
   }
 
@@ -183,6 +187,7 @@ export async function readTracked(directory: Buffer): Promise<TrackedPaths> {
   // `100644 <hash> 0\t<path>`
   const listed = (await runGit(directory, ['ls-files', '-z', '--stage'])).split('\0').slice(0, -1);
   const pathOf = (entry: string): string => entry.slice(entry.indexOf('\t') + 1);
-  const submodules = listed.filter((entry) => entry.startsWith('160000 ')).map(pathOf);
-  return { paths: listed.map(pathOf), submodules };
+  const ofMode = (mode: string): string[] =>
+    listed.filter((entry) => entry.startsWith(mode)).map(pathOf);
+  return { paths: listed.map(pathOf), symlinks: ofMode('120000'), submodules: ofMode('160000') };
 }

@@ -1,25 +1,37 @@
-/** Gives the owner access to a directory that its mode denies, as the engine does. */
+/** Gives the owner access to directories whose mode denies it, as the engine does. */
 import { promises } from 'node:fs';
 
-/**
- * Acts in a directory. If its mode denies that to the owner, changes the mode meanwhile. Rejects as `act` does, also if nobody
- * but the owner could change the mode.
- */
-export async function withAccess<T>(directory: Buffer, act: () => Promise<T>): Promise<T> {
-  try {
-    return await act();
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EACCES') throw error;
-    const { mode } = await promises.stat(directory);
-    try {
-      await promises.chmod(directory, mode | 0o700);
-    } catch {
-      throw error;
-    }
+export class Access {
+  #changed: { directory: Buffer; mode: number }[] = [];
+
+  /**
+   * Acts in a directory. If its mode denies that to the owner, changes the mode. If this user must not change it, rejects with the
+   * error of `act`.
+   */
+  async to<T>(directory: Buffer, act: () => Promise<T>): Promise<T> {
     try {
       return await act();
-    } finally {
-      await promises.chmod(directory, mode & 0o7777);
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EACCES') throw error;
+      if (!(await this.#open(directory))) throw error;
+      return await act();
     }
+  }
+
+  async #open(directory: Buffer): Promise<boolean> {
+    try {
+      const { mode } = await promises.stat(directory);
+      await promises.chmod(directory, mode | 0o700);
+      this.#changed.push({ directory, mode: mode & 0o7777 });
+      return true;
+    } catch {
+      return false;
+    }
+  }
+
+  /** Restores all modes, those of inner directories first. */
+  async giveBack(): Promise<void> {
+    for (const { directory, mode } of this.#changed.splice(0).reverse())
+      await promises.chmod(directory, mode);
   }
 }

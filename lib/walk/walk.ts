@@ -307,7 +307,7 @@ function* refuseIntoItself(
   request: Request,
 ): Steps<Buffer[] | undefined> {
   const isDirectory = found.isDirectory();
-  const there = yield* existingDest(target, isDirectory, request);
+  const there = yield* existing(target, isDirectory, request.shown.dest);
   if (there && isSame(found, there)) {
     throw refuse('ERR_FS_CP_EINVAL', reasons.same, srcPath, destPath);
   }
@@ -329,7 +329,7 @@ function* refuseIntoItself(
   }
   const missing: Buffer[] = [];
   let at = trimSlashes(target);
-  for (; !isRoot(at) && !(yield* existing(at, true)); at = directoryOf(at)) {
+  for (; !isRoot(at) && !(yield* existing(at, true, request.shown.dest)); at = directoryOf(at)) {
     missing.unshift(baseName(at));
   }
   const place = { real: yield* realIfThere(src), found };
@@ -363,7 +363,7 @@ function* refuseOtherKind(
 ): Steps<void> {
   const { shown, sources, like, compares, atomic } = request;
   if (into || like !== 'fastcp' || compares) return;
-  const there = yield* existingDest(target, false, request);
+  const there = yield* existing(target, false, shown.dest);
   const dest = shown.dest(target);
   if (src.isDirectory()) {
     if (atomic || !(yield* isDangling(target))) return;
@@ -420,7 +420,7 @@ function* findSourcesBelow(roots: readonly Root[]): Steps<SourceAt> {
 /** Refuses to empty directories that nobody wants to replace with a copy, and those that have any of the sources. */
 function* refuseToEmpty(root: Root, sourceAt: SourceAt, shown: Shown): Steps<void> {
   const target = root.dest;
-  const there = yield* existing(target, true);
+  const there = yield* existing(target, true, shown.dest);
   if (!there?.isDirectory()) return;
   const refuseAs = (what: string, src = root.src): never => {
     throw refuse(
@@ -456,27 +456,22 @@ function* reachable(path: Buffer): Steps<BigIntStats | undefined> {
   }
 }
 
-export function* existing(path: Buffer, follow: boolean): Steps<BigIntStats | undefined> {
+/**
+ * Looks at an entry that may be missing. `shownDest`: the entry is DEST or above it; the error names it as the user does, and says
+ * that it is about DEST.
+ */
+export function* existing(
+  path: Buffer,
+  follow: boolean,
+  shownDest?: Shown['dest'],
+): Steps<BigIntStats | undefined> {
   try {
     return yield* stat(path, follow);
   } catch (error) {
     if (isMissing(error)) return undefined;
-    throw rename(error, showPath(path));
-  }
-}
-
-/** Looks for DEST. If that is denied, the error says that it is about DEST, and names it as the user does. */
-function* existingDest(
-  target: Buffer,
-  follow: boolean,
-  { shown }: Request,
-): Steps<BigIntStats | undefined> {
-  try {
-    return yield* stat(target, follow);
-  } catch (error) {
-    if (isMissing(error)) return undefined;
+    if (!shownDest) throw rename(error, showPath(path));
     const more = codeOf(error) === 'EACCES' ? 'the destination cannot be looked at' : undefined;
-    throw rename(error, shown.dest(target), more);
+    throw rename(error, shownDest(path), more);
   }
 }
 
@@ -511,7 +506,7 @@ export function* makeParents(walk: Walk, request: Request): Steps<Buffer> {
   const needed = parentOf(walk, request);
   const parent = directoryOf(request.dest);
   const src = shown.src(request.sources[0] ?? needed);
-  const found = yield* existing(needed, true);
+  const found = yield* existing(needed, true, shown.dest);
   if (found?.isDirectory()) return needed;
   if (found) {
     const why = `'${shown.dest(needed)}' is not a directory`;

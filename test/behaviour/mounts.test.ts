@@ -430,6 +430,46 @@ describe('atomic: a mount of SRC that nothing tells', () => {
     expect(statSync(join(at, 'up/dest/b/c')).mode & 0o777).toBe(0o555);
   });
 
+  /** An ordinary user copies; root has mounted one directory over another. */
+  async function replaceAsUser(from: string, on: string) {
+    const [src, dest] = [join(at, 'src'), join(at, 'up/dest')];
+    execFileSync('chmod', ['755', at]);
+    try {
+      execFileSync('bindfs', ['-o', 'nonempty', join(at, from), join(at, on)]);
+      const options = { atomic: true, onError: 'continue' } as const;
+      const { error, result } = await copyInChild({ src, dest, options }, asUser);
+      return { error, result, src: filesIn(src, []) };
+    } finally {
+      unmountAll(at);
+    }
+  }
+
+  test('shows a directory that its owner has shut', async (context) => {
+    needRoot(context);
+    needUser(context);
+    needTool(context, 'bindfs');
+    makeFiles(at, { 'src/m/y': '', 'src/s': 's', 'up/dest/b/c/precious': 'x' });
+    execFileSync('chown', ['-R', `${USER}`, join(at, 'src'), join(at, 'up')]);
+    chmodSync(join(at, 'up/dest/b'), 0);
+    const { error, src } = await replaceAsUser('up/dest/b/c', 'src/m');
+    expect(error).toMatchObject({ code: 'ERR_FASTCP_DEST_PROTECTED' });
+    expect(src.sort()).toEqual(['m/precious/=x', 's/=s']);
+    expect(statSync(join(at, 'up/dest/b')).mode & 0o777).toBe(0);
+  });
+
+  test('DEST has a directory that the user cannot write: it is left over', async (context) => {
+    needRoot(context);
+    needUser(context);
+    needTool(context, 'bindfs');
+    makeFiles(at, { 'src/m/y': '', 'other/x': 'new', 'up/dest/b/x': 'x' });
+    execFileSync('chown', ['-R', `${USER}`, join(at, 'src'), join(at, 'up')]);
+    execFileSync('chown', ['0:0', join(at, 'up/dest/b')]);
+    const { error, result } = await replaceAsUser('other', 'src/m');
+    expect(error).toBeUndefined();
+    expect(result.warnings.map(({ code }) => code)).toEqual(['STAGING_LEFT']);
+    expect(filesIn(join(at, 'up/dest'), [])).toEqual(['m/x/=new']);
+  });
+
   test('shows another directory: DEST is replaced, though the names are the same', async (context) => {
     makeFiles(at, { 'src/y': '', 'other/a': 'new', 'other/b/c': '' });
     makeFiles(at, { 'up/dest/a': 'old', 'up/dest/b/c': '', 'up/dest/b/d/a': '' });
@@ -761,7 +801,9 @@ function mountOverlay(lower: string, upper: string, on: string): boolean {
 
 const cases = Number(process.env.FASTCP_MOUNTS ?? 40);
 const seed = Number(process.env.FASTCP_SEED ?? Date.now() % 1_000_000);
-console.info(`mounts: ${cases} cases, FASTCP_SEED=${seed}`);
+console.info(
+  `mounts: ${cases} cases, FASTCP_SEED=${seed}${hasTool('bindfs') ? '' : ', without FUSE: bindfs is not installed'}`,
+);
 
 test('random mounts', { timeout: 60_000 + cases * 1000 }, async (context) => {
   needRoot(context);

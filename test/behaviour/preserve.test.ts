@@ -365,38 +365,43 @@ describe('hard links', () => {
   });
 
   // As a mirror does itself, if an earlier copy has made a hard link in DEST to the file of SRC.
-  test.for<[string, () => void, boolean]>([
+  test.for<[string, () => unknown, boolean]>([
     ['got and lost a hard link', () => {}, true],
     ['changed with its size and mtime the same', () => writeFileSync(join(src, 'b'), 'B'), false],
     ['changed its mode', () => chmodSync(join(src, 'b'), 0o600), false],
-  ])('to a file that %s after its first name was copied', async ([, change, isLinked]) => {
-    makeFiles(src, { b: 'b' });
-    mkdirSync(join(src, 'c'));
-    linkSync(join(src, 'b'), join(src, 'c/d'));
-    const filter = async ({ path }: { path: string }): Promise<boolean> => {
-      if (path !== 'c/d') return true;
-      while (!existsSync(join(dest, 'b'))) await sleep(1);
-      await sleep(50); // it has its name, and the copy knows
-      const { atime, mtime } = statSync(join(src, 'b'));
-      linkSync(join(src, 'b'), join(work, 'more'));
-      unlinkSync(join(work, 'more'));
-      change();
-      utimesSync(join(src, 'b'), atime, mtime);
-      return true;
-    };
-    const old = new Date(2020, 1, 1); // so that it can be set again
-    utimesSync(join(src, 'b'), old, old);
-    const how: CopyOptions = { filter: (_src, _dest, entry) => filter(entry) };
-    const result = await copyTree(src, dest, {
-      preserve: ['hardLinks', 'mode', 'timestamps'],
-      ...how,
-    });
-    expect(result.warnings.map(({ code }) => code)).toEqual(
-      isLinked ? [] : ['HARD_LINKS_NOT_PRESERVED'],
-    );
-    expect(result).toMatchObject({ files: isLinked ? 1 : 2, hardLinks: isLinked ? 1 : 0 });
-    expect(readFileSync(join(dest, 'c/d'), 'utf8')).toBe(readFileSync(join(src, 'b'), 'utf8'));
-  });
+    ['got an attribute', () => run('setfattr', '-n', 'user.a', '-v', 'b', join(src, 'b')), false],
+  ])(
+    'to a file that %s after its first name was copied',
+    async ([what, change, isLinked], context) => {
+      if (what === 'got an attribute') needTool(context, 'setfattr');
+      makeFiles(src, { b: 'b' });
+      mkdirSync(join(src, 'c'));
+      linkSync(join(src, 'b'), join(src, 'c/d'));
+      const filter = async ({ path }: { path: string }): Promise<boolean> => {
+        if (path !== 'c/d') return true;
+        while (!existsSync(join(dest, 'b'))) await sleep(1);
+        await sleep(50); // it has its name, and the copy knows
+        const { atime, mtime } = statSync(join(src, 'b'));
+        linkSync(join(src, 'b'), join(work, 'more'));
+        unlinkSync(join(work, 'more'));
+        change();
+        utimesSync(join(src, 'b'), atime, mtime);
+        return true;
+      };
+      const old = new Date(2020, 1, 1); // so that it can be set again
+      utimesSync(join(src, 'b'), old, old);
+      const how: CopyOptions = { filter: (_src, _dest, entry) => filter(entry) };
+      const result = await copyTree(src, dest, {
+        preserve: ['hardLinks', 'mode', 'timestamps', 'xattrs'],
+        ...how,
+      });
+      expect(result.warnings.map(({ code }) => code)).toEqual(
+        isLinked ? [] : ['HARD_LINKS_NOT_PRESERVED'],
+      );
+      expect(result).toMatchObject({ files: isLinked ? 1 : 2, hardLinks: isLinked ? 1 : 0 });
+      expect(readFileSync(join(dest, 'c/d'), 'utf8')).toBe(readFileSync(join(src, 'b'), 'utf8'));
+    },
+  );
 
   const disk = useFileSystem(work, 'xfs', { size: '512M' }); // of a name of its own
 

@@ -39,7 +39,7 @@ export async function select(
     include: include && parseGlobs(include, 'options.include'),
     exclude: parseGlobs(exclude, 'options.exclude'),
   };
-  const none = { gitignore: false, onlyIgnored: false, ignoreFileNames: [] };
+  const none = { gitignore: false, onlyIgnored: false, ignoreFileNames: [], dereference: false };
   return createSelection(Buffer.from(src), { ...none, ...options, ...globs }, shown);
 }
 

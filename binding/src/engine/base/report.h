@@ -56,7 +56,7 @@ struct Problem {
  * copied.
  */
 inline constexpr const char* kRefused = "cp";
-/** The end that could not be opened. Users see only the first word as the system call. */
+/** The system call, and the end that it was about. Users see only the call. */
 inline constexpr const char* kOpenSource = "open source";
 inline constexpr const char* kOpenDest = "open dest";
 inline constexpr const char* kSocket = "socket";

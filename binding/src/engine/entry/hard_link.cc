@@ -29,15 +29,14 @@ bool is_linked(const Directory& directory, Names names, const HardLinks::Place& 
 }
 
 /**
- * Returns whether the copy of a file is still like the file. A ctime also changes with each hard link that is created or
- * removed: a mirror itself may remove one from DEST, if an earlier copy has made it.
+ * Returns whether the copy of a file is still like the file. Adding or removing a hard link also changes the ctime. A mirror does
+ * that itself: it may delete a name in DEST that is a hard link to the file of SRC (`--link`).
  */
 bool is_like(Worker& worker, const Directory& directory, Names names, const Stat& src,
              const HardLinks::Place& copy) {
   if (src.kind != Kind::file) return false;
   const Options& options = worker.engine.options;
-  Preserve keep = options.preserve;
-  keep.ownership = false;  // it may be impossible to preserve
+  const Preserve& keep = options.preserve;
   DirectoryPin pin;
   if (pin.pin(*copy.directory) < 0) return false;
   Handle from, to;
@@ -55,6 +54,8 @@ bool is_like(Worker& worker, const Directory& directory, Names names, const Stat
       !is_settled(keep, src, made, time_step(*copy.directory, copy.name.c_str()))) {
     return false;
   }
+  if (wants_attributes(keep) && !has_wanted_attributes(worker.engine, directory, names, from, to))
+    return false;
   return compare_content(worker, from, to, 0, src.size, false).outcome == Comparison::same;
 }
 

@@ -182,10 +182,13 @@ uint64_t time_step_at(const Pair& pair) {
   return time_step(pair.directory(), pair.names.dst);
 }
 
-/** Returns whether a file may have another size than it reports, as in procfs (0 bytes) and sysfs (a page). */
+/**
+ * Returns whether a file may have another size than it reports, as in procfs (0 bytes) and sysfs (a page). Also true for empty
+ * files and small holes of other file systems.
+ */
 bool may_report_any_size(const Stat& file) {
-  constexpr uint64_t kPage = 4096;  // bytes
-  return file.allocated == 0 && file.size <= kPage;
+  constexpr uint64_t kLargestPage = 64 << 10;  // bytes
+  return file.allocated == 0 && file.size <= kLargestPage;
 }
 
 bool is_current_file(const Pair& pair, const EntryTask& again) {

@@ -1,5 +1,5 @@
-// Decides which entries need not be copied again. An entry is unchanged if kind and size are the
-// same and its content is. The directory's mark (mark.h) or a comparison proves that. Metadata is
+// Decides which entries need not be copied again. An entry is unchanged if its kind and
+// content are the same. The directory's mark (mark.h) or a comparison proves that. Metadata is
 // compared, and set in place if it differs. Called by copy_entry.cc, by any worker. No locks.
 #pragma once
 

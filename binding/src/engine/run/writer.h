@@ -76,10 +76,9 @@ class Writer {
   virtual Naming learn_naming(Worker& worker, Directory& directory) const = 0;
 
   /**
-   * Returns 1 if a new entry of a directory of DEST also appears in SRC, where `is_there` looks for it by its name, otherwise 0.
-   * If no entry can be created, existing entries are looked for. If one of them does not appear, returns 0, otherwise the negative
-   * errno of the creation; so also for an empty directory. A negative errno too if the directory cannot be opened. A dry run
-   * creates nothing, and returns 0.
+   * Returns whether SRC also shows the entries of a directory of DEST. Creates an entry there, which `is_there` looks for by its
+   * name. 1: it does. 0: it does not; always in a dry run, which creates nothing. Negative errno: unknown, because the directory
+   * cannot be opened, or nothing can be created there and no existing entry is missing in SRC.
    */
   virtual int appears_in(Worker& worker, Directory& directory, const IsThere& is_there) const = 0;
 
