@@ -228,7 +228,11 @@ export const needsProc = 'this needs /proc, which is not mounted';
 /** The system calls for which the engine reaches an entry that it has open through /proc. */
 const throughProc = /xattr$|^utimensat$|^chmod$|^link$/;
 
+/** With `reflink: 'always'`. The reasons of the systems are misleading: EINVAL, EXDEV. */
+const clones = ['ioctl(FICLONE)', 'clonefile', 'FSCTL_DUPLICATE_EXTENTS_TO_FILE'];
+
 function adviceOn(code: string, operation: string): string | undefined {
+  if (clones.includes(operation)) return 'the file cannot be cloned';
   if (process.platform === 'win32') return windowsAdvice[`${code} ${operation}`];
   const isLost = process.platform === 'linux' && code === 'ENOENT' && throughProc.test(operation);
   return isLost && !existsSync('/proc/self') ? needsProc : undefined;

@@ -173,7 +173,9 @@ export class Gitignore {
       return await readTracked(directory);
     } catch (error) {
       const { code, message } = error as NodeJS.ErrnoException;
-      const why = code === 'ENOENT' ? 'git is not installed' : message.trim().split('\n').at(-1);
+      const [, fatal] = /^fatal: (.+)$/m.exec(message) ?? [];
+      const said = fatal ?? message.trim().split('\n').at(-1);
+      const why = code === 'ENOENT' ? 'git is not installed' : said;
       this.warnings.push({
         code: 'GIT_UNAVAILABLE',
         message: `cannot tell what is tracked in '${directory}', so all that matches a rule counts as ignored: ${why}`,

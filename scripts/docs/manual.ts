@@ -38,7 +38,8 @@ export function manual(): Manual {
         'error everything else is copied, unless the disk is full. An error or an interruption leaves no ' +
         'partial file.',
       'The options of cp that describe this behaviour are accepted as well, and change nothing: `-r`, `-R`, ' +
-        '`-f`, `-T`, `-P`, `--recursive`, `--force`, `--no-target-directory`, `--no-dereference`.',
+        '`-f`, `-P`, `--recursive`, `--force`, `--no-dereference`. With `-T` (`--no-target-directory`) DEST is DEST itself, also if it ends ' +
+        'in a slash.',
     ],
     sections: [...groups(createProgram(true)), doctor(), ...others],
   };

@@ -4,6 +4,7 @@ import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import {
   chmodSync,
   existsSync,
+  linkSync,
   lstatSync,
   mkdirSync,
   readdirSync,
@@ -532,6 +533,38 @@ describe('marks prove nothing where an overlay hides how files change', () => {
     }
   });
 });
+
+test.for([2, 4])(
+  '%i hard links to a file of a lower layer of DEST, of which one was changed',
+  async (count, context) => {
+    needRoot(context);
+    const names = ['a', 'b', 'c', 'd'].slice(0, count);
+    makeFiles(at, { 'low/a': '1', 'src/a': '1' });
+    for (const name of names.slice(1))
+      for (const directory of ['low', 'src'])
+        linkSync(join(at, directory, 'a'), join(at, directory, name));
+    const dest = join(at, 'dest');
+    mkdirSync(dest);
+    const mirror = () => copyTree(join(at, 'src'), dest, { mirror: true, preserve: true });
+    const inodes = () => new Set(names.map((name) => statSync(join(dest, name)).ino));
+    try {
+      const script = 'mkdir u w && mount -t overlay o -o lowerdir=low,upperdir=u,workdir=w dest';
+      execFileSync('sh', ['-c', script], { cwd: at });
+      writeFileSync(join(dest, 'a'), '2'); // from now on it is a file of its own
+      const { warnings } = await mirror();
+      // The overlay separates names that were equal before.
+      if (inodes().size > 1) {
+        expect(count).toBeGreaterThan(2);
+        expect(warnings).toMatchObject([{ code: 'HARD_LINKS_NOT_PRESERVED' }]);
+        expect((await mirror()).warnings).toEqual([]);
+      } else expect(warnings).toEqual([]);
+      expect(inodes().size).toBe(1);
+      expect(readdirSync(dest).sort()).toEqual(names);
+    } finally {
+      unmountAll(at);
+    }
+  },
+);
 
 test('the file system of SRC is in an image in DEST', async (context) => {
   needRoot(context);

@@ -78,6 +78,23 @@ describe('command line: the error tells what was denied', () => {
   });
 });
 
+test("metadata of another user's directory: each loss counts once", async (context) => {
+  needRoot(context);
+  needUser(context);
+  make('mkdir -p src/foreign dest/foreign; echo n > src/foreign/n; chmod 777 dest/foreign');
+  execFileSync('chown', ['-R', `${USER}:${USER}`, absolute('src')]);
+  execFileSync('chown', [`${USER}:${USER}`, absolute('dest')]);
+  const options = { mirror: true, preserve: true, onError: 'continue' } as const;
+  const request = { src: absolute('src'), dest: absolute('dest'), options };
+  const { result } = await copyInChild(request, asUser);
+  const counts = result.warnings.map(({ code, count }) => [code, count]);
+  expect(counts).toEqual([
+    ['MODE_NOT_PRESERVED', 1],
+    ['TIMESTAMPS_NOT_PRESERVED', 1],
+    ['OWNERSHIP_NOT_PRESERVED', 1],
+  ]);
+});
+
 test('continue: the rest is copied', async (context) => {
   needRoot(context);
   needUser(context);

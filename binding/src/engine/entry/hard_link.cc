@@ -59,6 +59,21 @@ bool is_like(Worker& worker, const Directory& directory, Names names, const Stat
   return compare_content(worker, from, to, 0, src.size, false).outcome == Comparison::same;
 }
 
+/**
+ * Returns whether `made`, which has the name of the copy, is still the copy. An overlay copies a file of its lower layer when a
+ * hard link to it is created. Names that led to the old file before are then files of their own, until the next copy.
+ */
+bool is_renumbered(Worker& worker, const Directory& directory, Names names,
+                   const HardLinks::Place& copy, const Stat& made) {
+  Stat src;
+  const Follow follow = worker.engine.options.traversal.follow();
+  if (platform::stat_entry(directory.src(), names.src, src, follow) < 0) return false;
+  const HardLinks::Place now{copy.directory.again(), copy.name, made.dev, made.ino};
+  if (!is_like(worker, directory, names, src, now)) return false;
+  return !worker.engine.hard_links.renumber(src, made) ||
+         worker.engine.lose(directory, names, Loss::hard_links, EOPNOTSUPP, "link");
+}
+
 }  // namespace
 
 bool link_to_copy(Worker& worker, Directory& directory, Names names, Kind kind,
@@ -87,7 +102,11 @@ bool link_to_copy(Worker& worker, Directory& directory, Names names, Kind kind,
       const bool is_ours =
           platform::stat_entry((*copy.directory).dst(), copy.name.c_str(), linked) == 0 &&
           is_same_entry(linked, made);
-      if (temporary.empty() && is_ours) platform::remove_file(directory.dst(), name);
+      if (is_ours && is_renumbered(worker, directory, names, copy, made)) {
+        error = 0;
+      } else if (temporary.empty() && is_ours) {
+        platform::remove_file(directory.dst(), name);
+      }
     }
   }
   if (error < 0) {

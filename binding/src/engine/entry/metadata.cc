@@ -40,9 +40,17 @@ struct Settling {
   bool has_times = false;
   bool changes_attributes = false;  // only if is_present
   Given given{};                    // the effects of its attributes
+  bool has_lost_mode = false;
 
   [[nodiscard]] bool lose(Loss loss, int error, const char* operation) const {
     return engine.lose(directory, names, loss, error, operation);
+  }
+
+  /** Sets the mode. A failure is reported once, though the mode may be set several times. */
+  bool try_mode(uint32_t mode) {
+    const int error = src.kind == Kind::directory ? platform::set_directory_mode(dst, mode)
+                                                  : platform::set_mode(dst, mode);
+    return error == 0 || std::exchange(has_lost_mode, true) || lose(Loss::mode, error, "fchmod");
   }
 
   /**
@@ -54,13 +62,7 @@ struct Settling {
     const uint32_t mode = now.mode & (src.kind == Kind::directory ? kOwner : kOwner & src.mode);
     if (now.mode == mode) return true;
     now.mode = kUnknownMode;
-    const int error = set_mode(mode);
-    return error == 0 || lose(Loss::mode, error, "fchmod");
-  }
-
-  [[nodiscard]] int set_mode(uint32_t mode) const {
-    return src.kind == Kind::directory ? platform::set_directory_mode(dst, mode)
-                                       : platform::set_mode(dst, mode);
+    return try_mode(mode);
   }
 
   /** Sets everything in this order. Returns false on failure, which is reported. */
@@ -112,8 +114,7 @@ struct Settling {
     // rights.
     if (given.lost_list) mode = (mode & ~070U) | (mode & given.group << 3);
     if (now.mode == mode && !given.mode_changed) return true;
-    const int error = set_mode(mode);
-    return error == 0 || lose(Loss::mode, error, "fchmod");
+    return try_mode(mode);
   }
 
   bool settle_times() {

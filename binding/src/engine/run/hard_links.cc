@@ -33,6 +33,15 @@ void HardLinks::met(const platform::Stat& src) {
   files_.erase(at);
 }
 
+bool HardLinks::renumber(const platform::Stat& src, const platform::Stat& made) {
+  const std::lock_guard lock(mutex_);
+  const auto at = files_.find({src.dev, src.ino});
+  if (at == files_.end()) return true;  // cleared, because the copy was stopped
+  at->second.place.dev = made.dev;
+  at->second.place.ino = made.ino;
+  return follows_symlinks_ || at->second.names_left + 1 < src.link_count;
+}
+
 bool HardLinks::joins_others(const platform::Stat& src, const platform::Stat& dst) {
   const Key source{src.dev, src.ino};
   const std::lock_guard lock(mutex_);

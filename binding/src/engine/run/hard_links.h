@@ -88,6 +88,9 @@ class HardLinks {
   /** A later name has become a hard link. The table forgets a file after its last name. */
   void met(const platform::Stat& src);
 
+  /** The copy of `src` has another identity now. Returns whether other names may have the old one. */
+  bool renumber(const platform::Stat& src, const platform::Stat& made);
+
   /**
    * Returns whether a file of DEST was already met under another name, as the copy of another file
    * of SRC. Then the two names must be separated. The table keeps each file that is passed here.
