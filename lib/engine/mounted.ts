@@ -15,7 +15,7 @@ import {
   sharedBy,
   type Tree,
 } from '../walk/mounts.js';
-import { baseName, join, namesFrom, showPath } from '../walk/paths.js';
+import { baseName, directoryOf, isRoot, join, namesFrom, showPath } from '../walk/paths.js';
 import { realpath, run } from '../walk/steps.js';
 import { deletes, directoryToKeep, existing, isSame, type Root, type Walk } from '../walk/walk.js';
 import type { Answers } from './answers.js';
@@ -70,7 +70,11 @@ async function refuseMounted(
         reflections.push(...(await reflectionsIn(place, source, targets, answers)));
     }
     // A mount in DEST may show SRC, or a directory above it.
-    if (targets.some(({ places }) => places.some(isOpaque))) reflections.push(source.directory);
+    if (!targets.some(({ places }) => places.some(isOpaque))) continue;
+    for (let at = source.directory; ; at = directoryOf(at)) {
+      reflections.push(at);
+      if (isRoot(at)) break;
+    }
   }
   walk.reflections = reflections;
   for (const target of targets) {

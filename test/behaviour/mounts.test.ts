@@ -373,6 +373,26 @@ test.for<[string, string, string, CopyOptions]>([
   }
 });
 
+test('FUSE shows a directory above SRC as DEST: nothing is deleted', async (context) => {
+  needRoot(context);
+  needTool(context, 'bindfs');
+  makeFiles(at, { 'real/s/x/a': 'a', 'real/s/y/b': 'b', 'real/s/c': 'c', 'view/y': '' });
+  try {
+    execFileSync('bindfs', ['-o', 'nonempty', join(at, 'real'), join(at, 'view')]);
+    const options = { mirror: true, onError: 'continue' } as const;
+    const result = await copyTree(join(at, 'real/s/x'), join(at, 'view/s'), options);
+    expect(result).toMatchObject({ deleted: 0, errors: [{ code: 'ERR_FS_CP_EINVAL' }] });
+    expect(filesIn(join(at, 'real'), []).sort()).toEqual([
+      's/a/=a',
+      's/c/=c',
+      's/x/a/=a',
+      's/y/b/=b',
+    ]);
+  } finally {
+    unmountAll(at);
+  }
+});
+
 test('an empty directory of DEST that SRC shows stays', async (context) => {
   needRoot(context);
   needTool(context, 'bindfs');

@@ -403,6 +403,19 @@ describe('hard links', () => {
     },
   );
 
+  test.for(['symlink', 'fifo'])('of which DEST has one of SRC: %s', async (kind) => {
+    makeFiles(src, { 'y/file': '' });
+    if (kind === 'symlink') symlinkSync('nowhere', join(src, 'B'));
+    else run('mkfifo', join(src, 'B'));
+    mkdirSync(dest);
+    for (const path of [join(src, 'C'), join(src, 'y/n'), join(dest, 'B')])
+      linkSync(join(src, 'B'), path);
+    const result = await copyTree(src, dest, { mirror: true, preserve: true });
+    expect(result.warnings).toEqual([]);
+    const inodes = ['B', 'C', 'y/n'].map((name) => lstatSync(join(dest, name)).ino);
+    expect(new Set(inodes).size).toBe(1);
+  });
+
   const disk = useFileSystem(work, 'xfs', { size: '512M' }); // of a name of its own
 
   test('not to a file whose inode was used again meanwhile', async (context) => {

@@ -6,6 +6,7 @@
 
 #include "engine/entry/compare.h"
 #include "engine/entry/conflict.h"
+#include "engine/entry/copy_other.h"
 #include "engine/entry/entry_task.h"
 #include "engine/entry/mark.h"
 #include "engine/entry/metadata.h"
@@ -17,6 +18,7 @@ namespace fastcp {
 using platform::Follow;
 using platform::Handle;
 using platform::Kind;
+using platform::LinkKind;
 using platform::Stat;
 
 namespace {
@@ -29,16 +31,31 @@ bool is_linked(const Directory& directory, Names names, const HardLinks::Place& 
 }
 
 /**
- * Returns whether the copy of a file is still like the file. Adding or removing a hard link also changes the ctime. A mirror does
+ * Returns whether the copy of an entry is still like the entry. Adding or removing a hard link also changes the ctime. A mirror does
  * that itself: it may delete a name in DEST that is a hard link to the file of SRC (`--link`).
  */
 bool is_like(Worker& worker, const Directory& directory, Names names, const Stat& src,
              const HardLinks::Place& copy) {
-  if (src.kind != Kind::file) return false;
   const Options& options = worker.engine.options;
   const Preserve& keep = options.preserve;
   DirectoryPin pin;
   if (pin.pin(*copy.directory) < 0) return false;
+  if (src.kind != Kind::file) {
+    std::string target, copied;
+    LinkKind target_kind{}, copied_kind{};
+    Stat made;
+    if (platform::stat_entry((*copy.directory).dst(), copy.name.c_str(), made) < 0 ||
+        made.dev != copy.dev || made.ino != copy.ino || made.kind != src.kind ||
+        made.rdev != src.rdev ||
+        !is_settled(keep, src, made, time_step(*copy.directory, copy.name.c_str()))) {
+      return false;
+    }
+    return src.kind != Kind::symlink ||
+           (read_link_target(directory.src(), names.src, target, target_kind) == 0 &&
+            read_link_target((*copy.directory).dst(), copy.name.c_str(), copied, copied_kind) ==
+                0 &&
+            target == copied && target_kind == copied_kind);
+  }
   Handle from, to;
   const auto open = [&](const Handle& parent, const char* name, Follow follow, Handle& out) {
     bool without_atime = directory.without_atime.load(std::memory_order_relaxed);
