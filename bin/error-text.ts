@@ -2,13 +2,13 @@ import type { CopyErrorLike } from '../lib/types.js';
 import { escapeControls } from './format.js';
 import { asOptions } from './usage-error.js';
 
-/** What the system calls do that have one path. */
+/** The actions of system calls on one path. */
 const actions: Record<string, string | undefined> = {
   unlink: 'delete',
   rmdir: 'delete',
   mkdir: 'create',
 };
-/** What the system calls set. With `--strict` each failure is an error. */
+/** The metadata that a system call sets. With `--strict` each failure is an error. */
 const settings: Record<string, string | undefined> = {
   fchown: 'the owner',
   fchmod: 'the mode',

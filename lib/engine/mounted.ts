@@ -63,20 +63,21 @@ async function refuseMounted(
 ): Promise<void> {
   const { roots, shown } = walk;
   const { sources, targets } = await findTrees(table, roots);
-  const reflections: Buffer[] = [];
+  const reflections = new Map<string, Buffer>(); // several SRC have the same directories above
+  const add = (path: Buffer): unknown => reflections.set(path.toString('latin1'), path);
   for (const source of sources) {
     for (const place of source.places) {
       if (mayReflect(place, targets))
-        reflections.push(...(await reflectionsIn(place, source, targets, answers)));
+        (await reflectionsIn(place, source, targets, answers)).forEach(add);
     }
     // A mount in DEST may show SRC, or a directory above it.
     if (!targets.some(({ places }) => places.some(isOpaque))) continue;
     for (let at = source.directory; ; at = directoryOf(at)) {
-      reflections.push(at);
+      add(at);
       if (isRoot(at)) break;
     }
   }
-  walk.reflections = reflections;
+  walk.reflections = [...reflections.values()];
   for (const target of targets) {
     for (const source of sources) {
       for (const meeting of meetings(table, source, target)) {

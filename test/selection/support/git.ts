@@ -36,10 +36,10 @@ export function makeRepository(directory: string, { ignoreCase = false } = {}): 
 }
 
 /** Puts paths (a byte per character) into the index, whatever rules say. */
-export function track(directory: string, paths: readonly string[]): void {
+export function track(directory: string, paths: readonly string[], mode = '100644'): void {
   if (paths.length === 0) return;
   const empty = 'e69de29bb2d1d6434b8b29ae775ad8c2e48c5391';
-  const lines = paths.map((path) => `100644 ${empty} 0\t${path}\0`).join('');
+  const lines = paths.map((path) => `${mode} ${empty} 0\t${path}\0`).join('');
   git(directory, ['update-index', '-z', '--index-info'], lines);
 }
 

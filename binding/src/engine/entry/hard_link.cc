@@ -30,50 +30,57 @@ bool is_linked(const Directory& directory, Names names, const HardLinks::Place& 
          there.dev == copy.dev && there.ino == copy.ino;
 }
 
+/** Returns whether a file and its copy `made` have the same content, and the same attributes if these are preserved. */
+bool has_same_content(Worker& worker, const Directory& directory, Names names, const Stat& src,
+                      const HardLinks::Place& copy, const Stat& made) {
+  const Options& options = worker.engine.options;
+  const auto open = [&](const Handle& parent, const char* name, Follow follow, Handle& out,
+                        Stat& opened) {
+    bool without_atime = directory.without_atime.load(std::memory_order_relaxed);
+    const int error = worker.with_descriptor(
+        [&] { return platform::open_source_file(parent, name, follow, without_atime, out); });
+    return error == 0 && platform::stat_handle(out, opened) == 0;
+  };
+  Handle from, to;
+  Stat now, there;
+  return open(directory.src(), names.src, options.traversal.follow(), from, now) &&
+         !is_changed(src, now) &&
+         open((*copy.directory).dst(), copy.name.c_str(), Follow::no, to, there) &&
+         is_same_entry(made, there) &&
+         (!wants_attributes(options.preserve) ||
+          has_wanted_attributes(worker.engine, directory, names, from, to)) &&
+         compare_content(worker, from, to, 0, src.size, false).outcome == Comparison::same;
+}
+
+bool has_same_target(const Directory& directory, Names names, const HardLinks::Place& copy) {
+  std::string src, dst;
+  LinkKind src_kind{}, dst_kind{};
+  return read_link_target(directory.src(), names.src, src, src_kind) == 0 &&
+         read_link_target((*copy.directory).dst(), copy.name.c_str(), dst, dst_kind) == 0 &&
+         src == dst && src_kind == dst_kind;
+}
+
 /**
  * Returns whether the copy of an entry is still like the entry. Adding or removing a hard link also changes the ctime. A mirror does
  * that itself: it may delete a name in DEST that is a hard link to the file of SRC (`--link`).
  */
 bool is_like(Worker& worker, const Directory& directory, Names names, const Stat& src,
              const HardLinks::Place& copy) {
-  const Options& options = worker.engine.options;
-  const Preserve& keep = options.preserve;
   DirectoryPin pin;
-  if (pin.pin(*copy.directory) < 0) return false;
-  if (src.kind != Kind::file) {
-    std::string target, copied;
-    LinkKind target_kind{}, copied_kind{};
-    Stat made;
-    if (platform::stat_entry((*copy.directory).dst(), copy.name.c_str(), made) < 0 ||
-        made.dev != copy.dev || made.ino != copy.ino || made.kind != src.kind ||
-        made.rdev != src.rdev ||
-        !is_settled(keep, src, made, time_step(*copy.directory, copy.name.c_str()))) {
-      return false;
-    }
-    return src.kind != Kind::symlink ||
-           (read_link_target(directory.src(), names.src, target, target_kind) == 0 &&
-            read_link_target((*copy.directory).dst(), copy.name.c_str(), copied, copied_kind) ==
-                0 &&
-            target == copied && target_kind == copied_kind);
-  }
-  Handle from, to;
-  const auto open = [&](const Handle& parent, const char* name, Follow follow, Handle& out) {
-    bool without_atime = directory.without_atime.load(std::memory_order_relaxed);
-    return worker.with_descriptor(
-        [&] { return platform::open_source_file(parent, name, follow, without_atime, out); });
-  };
-  Stat opened, made;
-  if (open(directory.src(), names.src, options.traversal.follow(), from) < 0 ||
-      platform::stat_handle(from, opened) < 0 || is_changed(src, opened) ||
-      open((*copy.directory).dst(), copy.name.c_str(), Follow::no, to) < 0 ||
-      platform::stat_handle(to, made) < 0 || made.dev != copy.dev || made.ino != copy.ino ||
-      made.size != src.size ||
-      !is_settled(keep, src, made, time_step(*copy.directory, copy.name.c_str()))) {
+  Stat made;
+  if (pin.pin(*copy.directory) < 0 ||
+      platform::stat_entry((*copy.directory).dst(), copy.name.c_str(), made) < 0 ||
+      made.dev != copy.dev || made.ino != copy.ino || made.kind != src.kind ||
+      !is_settled(worker.engine.options.preserve, src, made,
+                  time_step(*copy.directory, copy.name.c_str()))) {
     return false;
   }
-  if (wants_attributes(keep) && !has_wanted_attributes(worker.engine, directory, names, from, to))
-    return false;
-  return compare_content(worker, from, to, 0, src.size, false).outcome == Comparison::same;
+  switch (src.kind) {
+    case Kind::file:
+      return made.size == src.size && has_same_content(worker, directory, names, src, copy, made);
+    case Kind::symlink: return has_same_target(directory, names, copy);
+    default: return made.rdev == src.rdev;
+  }
 }
 
 /**
