@@ -18,8 +18,8 @@ import { statEntry } from './walk/walk.js';
  * targets. `preserve` selects further kinds: modes (the default), timestamps, owners, extended attributes with
  * ACLs, and hard links.
  *
- * With `onError: 'continue'` unreadable entries are in `errors`. Otherwise the promise rejects with the first
- * CopyError. Rejects with `signal.reason`, and with exactly the value that the filter throws. Throws for wrong
+ * With `onError: 'continue'` unreadable entries are in `errors`. Otherwise, and if `a` or `b` is missing, the promise
+ * rejects with the first CopyError. Rejects with `signal.reason`, and with exactly the value that the filter throws. Throws for wrong
  * arguments as copyTree() does.
  */
 export async function compareTrees(

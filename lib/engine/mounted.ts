@@ -66,12 +66,11 @@ async function refuseMounted(
   const reflections = new Map<string, Buffer>(); // several SRC have the same directories above
   const add = (path: Buffer): unknown => reflections.set(path.toString('latin1'), path);
   for (const source of sources) {
-    for (const place of source.places) {
-      if (mayReflect(place, targets))
-        (await reflectionsIn(place, source, targets, answers)).forEach(add);
-    }
-    // A mount in DEST may show SRC, or a directory above it.
-    if (!targets.some(({ places }) => places.some(isOpaque))) continue;
+    const reflecting = source.places.filter((place) => mayReflect(place, targets));
+    for (const place of reflecting)
+      (await reflectionsIn(place, source, targets, answers)).forEach(add);
+    // A mount in DEST may show SRC, or a directory above it. SRC's mount may show DEST above SRC.
+    if (reflecting.length === 0 && !targets.some(({ places }) => places.some(isOpaque))) continue;
     for (let at = source.directory; ; at = directoryOf(at)) {
       add(at);
       if (isRoot(at)) break;

@@ -373,24 +373,43 @@ test.for<[string, string, string, CopyOptions]>([
   }
 });
 
-test('FUSE shows a directory above SRC as DEST: nothing is deleted', async (context) => {
-  needRoot(context);
-  needTool(context, 'bindfs');
-  makeFiles(at, { 'real/s/x/a': 'a', 'real/s/y/b': 'b', 'real/s/c': 'c', 'view/y': '' });
-  try {
-    execFileSync('bindfs', ['-o', 'nonempty', join(at, 'real'), join(at, 'view')]);
-    const options = { mirror: true, onError: 'continue' } as const;
-    const result = await copyTree(join(at, 'real/s/x'), join(at, 'view/s'), options);
-    expect(result).toMatchObject({ deleted: 0, errors: [{ code: 'ERR_FS_CP_EINVAL' }] });
-    expect(filesIn(join(at, 'real'), []).sort()).toEqual([
-      's/a/=a',
-      's/c/=c',
-      's/x/a/=a',
-      's/y/b/=b',
-    ]);
-  } finally {
-    unmountAll(at);
-  }
+describe('DEST is or contains SRC, of which one is seen through a mount: nothing is deleted', () => {
+  const roots = [
+    ['real/s/x', 'real/s'],
+    ['real/s/x', 'real'],
+    ['real/s/x/y', 'real/s'],
+    ['real/s/x', 'real/s/x'],
+    ['real', 'real'],
+  ] as const;
+  const ways = [['view', 'real'] as const, ['real', 'view'] as const, ['view', 'other'] as const];
+  const kinds = [{ mirror: true }, { mirror: true, deleteExcluded: true }] as const;
+  const all = roots.flatMap(([src, dest]) =>
+    ways.flatMap(([from, to]) =>
+      kinds.map(
+        (options) =>
+          [src.replace('real', from), dest.replace('real', to), Object.keys(options)] as const,
+      ),
+    ),
+  );
+  test.for(all)('%s to %s, %s', async ([src, dest, options], context) => {
+    needRoot(context);
+    needTool(context, 'bindfs');
+    makeFiles(at, { 'real/s/x/a': 'a', 'real/s/x/y/a': 'a', 'real/s/x/x': 'x', 'real/s/y/b': 'b' });
+    makeFiles(at, { 'real/s/c': 'c', 'real/s/d.log': 'd', 'view/y': '', 'other/y': '' });
+    try {
+      for (const view of ['view', 'other'])
+        execFileSync('bindfs', ['-o', 'nonempty', join(at, 'real'), join(at, view)]);
+      const names = (): string[] =>
+        filesIn(join(at, 'real'), []).map((file) => file.replace(/=.*/, ''));
+      const before = names();
+      const how = Object.fromEntries(options.map((option) => [option, true]));
+      const rest = { exclude: '*.log', onError: 'continue' } as const;
+      await copyTree(join(at, src), join(at, dest), { ...how, ...rest }).catch(() => {});
+      expect(names()).toEqual(expect.arrayContaining(before));
+    } finally {
+      unmountAll(at);
+    }
+  });
 });
 
 test('an empty directory of DEST that SRC shows stays', async (context) => {

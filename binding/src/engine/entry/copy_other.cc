@@ -8,6 +8,7 @@
 #include "engine/base/link_target.h"
 #include "engine/entry/foreign_rules.h"
 #include "engine/entry/hard_link.h"
+#include "engine/entry/mark.h"
 #include "engine/entry/metadata.h"
 #include "engine/entry/place.h"
 
@@ -61,6 +62,7 @@ int read_link_target(const platform::Handle& directory, const char* name, std::s
 bool stat_source(Worker& worker, const Directory& directory, Names names, Stat& stat) {
   const Follow follow = worker.engine.options.traversal.follow();
   const int error = platform::stat_entry(directory.src(), names.src, stat, follow);
+  if (error == 0) note_source(directory, stat);
   return error == 0 ||
          worker.fail(directory, names, error, follow == Follow::yes ? "stat" : "lstat");
 }

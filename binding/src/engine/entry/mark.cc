@@ -71,6 +71,18 @@ int store(const platform::Handle& directory, const Mark& mark, bool replaces = f
 bool is_coarse(Time ctime) { return ctime.nanoseconds == 0; }
 constexpr int64_t kCoarse = 2;  // seconds
 
+/** Returns the end of the step of a ctime. Changes until then may have the same ctime. */
+Time end_of_step(Time ctime) {
+  return {ctime.seconds + (is_coarse(ctime) ? kCoarse : 0), ctime.nanoseconds};
+}
+
+/** Returns the ctime from which on a change of SRC's directory or of an entry in it is new to this run. */
+Time first_change(const Directory& directory) {
+  Time newest = std::max(end_of_step(directory.src_stat.ctime), to_time(directory.sync->newest));
+  newest.nanoseconds++;
+  return std::min(directory.sync->began, newest);
+}
+
 /** Returns the changes that the ctimes on both sides show. */
 Ctimes ctimes_of(const Directory& directory) {
   std::atomic<Ctimes>& known = directory.route->ctimes;
@@ -150,6 +162,15 @@ void read_mark(Engine& engine, Directory& directory) {
   }
 }
 
+void note_source(const Directory& directory, const Stat& src) {
+  if (directory.sync == nullptr) return;
+  std::atomic<int64_t>& newest = directory.sync->newest;
+  const int64_t ctime = to_number(end_of_step(src.ctime));
+  int64_t before = newest.load(std::memory_order_relaxed);
+  while (before < ctime && !newest.compare_exchange_weak(before, ctime)) {
+  }
+}
+
 void open_mark(Engine& engine, Directory& directory) {
   SyncState* const sync = directory.sync.get();
   if (sync == nullptr || sync->is_written.exchange(true, std::memory_order_relaxed)) return;
@@ -177,8 +198,7 @@ bool is_proven(const Directory& directory, const Stat& src, const Stat& dst) {
   const Mark& mark = *directory.sync->mark;
   const Ctimes known = ctimes_of(directory);
   if (known == Ctimes::foreign) return false;
-  const Time read{src.ctime.seconds + (is_coarse(src.ctime) ? kCoarse : 0), src.ctime.nanoseconds};
-  if (read >= mark.began) return false;
+  if (end_of_step(src.ctime) >= mark.began) return false;
   return is_coarse(dst.ctime) ? dst.ctime.seconds + kCoarse < mark.finished.seconds
                               : dst.ctime <= mark.finished;
 }
@@ -221,7 +241,7 @@ void write_mark(Engine& engine, Directory& directory) {
   // If the copy lost attributes of a file under its first name, the later names in other
   // directories lack them also.
   const bool has_attributes = engine.options.preserve.xattrs && !engine.has_lost_attributes;
-  const Mark mark{identity_to_mark(sync), sync.began, platform::change_time_ceiling(),
+  const Mark mark{identity_to_mark(sync), first_change(directory), platform::change_time_ceiling(),
                   has_attributes ? engine.attribute_view : 0};
   // If it cannot be written, contents decide the next time.
   const auto replace = [&] { return store(dst, mark, sync.is_open); };

@@ -5,7 +5,9 @@
 // extended attribute on that directory:
 //
 //   source    the directory of SRC that it was copied from
-//   began     if a source file's ctime is older, the file has not changed since that run read it
+//   began     if a source file's ctime is older, the file has not changed since that run read it. The clock alone would
+//             not tell: SRC may be a snapshot, and the next one is mounted in its place with changes from between the
+//             first one and the run. So `began` is also just after the newest ctime of the directory and its entries.
 //   finished  if a copy's ctime is not newer, nobody has changed the copy since
 //
 // A file is unchanged if all of these are true:
@@ -41,6 +43,9 @@ void begin_sync(Engine& engine, Directory& directory, platform::Time began);
 
 /** Reads the mark of DEST's directory, if the copy syncs. Called when that directory exists. */
 void read_mark(Engine& engine, Directory& directory);
+
+/** Called with what a look at an entry of SRC found, before the entry is copied or taken for equal. */
+void note_source(const Directory& directory, const platform::Stat& src);
 
 /** Called before an entry of DEST is written: writes the open mark, if this is the first one. */
 void open_mark(Engine& engine, Directory& directory);
