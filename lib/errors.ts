@@ -158,13 +158,17 @@ const kindRefusals: Record<string, Refusal | undefined> = {
   ],
   reflected: [
     'ERR_FS_CP_EINVAL',
-    'by a mount (FUSE, a server or an overlay) the source also shows the entries that would be deleted',
+    'by a mount (FUSE, a server or an overlay) the entries that would be deleted are also in the source, or in a directory above it',
   ],
   'source in dest': ['ERR_FS_CP_EINVAL', 'this directory of the destination is the source itself'],
   'same file': ['ERR_FS_CP_EINVAL', 'the symlink leads to the entry that it would replace'],
   'same directory': [
     'ERR_FS_CP_EINVAL',
     'by a mount or a symlink, this directory is the same one in source and destination',
+  ],
+  separated: [
+    'ENOTSUP',
+    'the overlay gave the file a new number, so names that led to it before are separate files until the next copy',
   ],
   verify: ['ERR_FASTCP_VERIFY', 'what was written differs from the source'],
   // Of fastcp/fs and fastcp/fs-extra, which say it in the words of others: lib/node-cp/errors.ts.
@@ -232,6 +236,8 @@ const throughProc = /xattr$|^utimensat$|^chmod$|^link$/;
 const clones = ['ioctl(FICLONE)', 'clonefile', 'FSCTL_DUPLICATE_EXTENTS_TO_FILE'];
 
 function adviceOn(code: string, operation: string): string | undefined {
+  if (operation === 'mknod' && code === 'EPERM')
+    return 'a device needs root, and some file systems have no FIFOs';
   if (clones.includes(operation)) return 'the file cannot be cloned';
   if (process.platform === 'win32') return windowsAdvice[`${code} ${operation}`];
   const isLost = process.platform === 'linux' && code === 'ENOENT' && throughProc.test(operation);

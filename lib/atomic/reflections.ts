@@ -4,7 +4,7 @@ import { isAppendOnly } from '../engine/native.js';
 import { refuse } from '../errors.js';
 import { Access } from '../walk/access.js';
 import { join, showPath, temporaryName, textOrBytes } from '../walk/paths.js';
-import { list, mkdir, rmdir, run } from '../walk/steps.js';
+import { list, mkdirOwn, rmdir, run } from '../walk/steps.js';
 import { existing, type Root, rename, type Walk } from '../walk/walk.js';
 
 /** Directories that are looked at at the same time. */
@@ -85,7 +85,7 @@ async function findNew(
   const name = temporaryName();
   const probe = join(directory, name);
   try {
-    await access.to(directory, () => run(mkdir(probe, false)));
+    await access.to(directory, () => run(mkdirOwn(probe)));
   } catch (error) {
     const { code = '' } = error as NodeJS.ErrnoException;
     if (['EACCES', 'EPERM', 'EROFS'].includes(code)) return undefined; // then nothing there can be removed either

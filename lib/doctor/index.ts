@@ -7,9 +7,11 @@ import { availableParallelism, constants } from 'node:os';
 import path from 'node:path';
 import { removeTree } from '../atomic/remove-tree.js';
 import { isAppendOnly, mostWorkers } from '../engine/native.js';
+import { refuse } from '../errors.js';
 import type { CopyResult } from '../types.js';
 import { mountOf } from '../walk/mounts.js';
 import { absolute, pathBytes } from '../walk/paths.js';
+import { rename } from '../walk/walk.js';
 import { copyFile, longestName, tries } from './tries.js';
 import type { Ability, CopyDiagnosis, CopyMethod, Diagnosis, DirectoryDiagnosis } from './types.js';
 
@@ -65,11 +67,15 @@ export async function doctor(
 }
 
 async function admit(directory: { given: string; path: Buffer }): Promise<Patient> {
-  const real = await promises.realpath(directory.path);
+  const { given } = directory;
+  const real = await promises.realpath(directory.path).catch((error: unknown) => {
+    throw rename(error, given);
+  });
+  if (!(await promises.stat(real)).isDirectory()) throw refuse('ENOTDIR', 'not a directory', given);
   const { bsize, blocks, bavail, files, ffree } = await promises.statfs(real);
   const mount = await mountOf(Buffer.from(real));
   const found: DirectoryDiagnosis = {
-    path: directory.given,
+    path: given,
     fileSystem: mount?.fileSystem ?? '',
     mountPoint: mount?.path.toString() ?? '',
     readOnly: mount?.readOnly ?? false,
@@ -93,7 +99,6 @@ async function admit(directory: { given: string; path: Buffer }): Promise<Patien
     return { found, room };
   } catch (error) {
     found.obstacle = obstacleOf(error);
-    if (found.obstacle === 'ENOTDIR') throw error;
     return { found, room: undefined };
   }
 }

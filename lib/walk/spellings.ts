@@ -4,7 +4,7 @@
  */
 import { isAppendOnly } from '../engine/native.js';
 import { baseName, directoryOf, isRoot, join, temporaryName } from './paths.js';
-import { list, mkdir, realpath, rmdir, type Steps, stat } from './steps.js';
+import { list, mkdirOwn, realpath, rmdir, type Steps, stat } from './steps.js';
 
 /**
  * Returns whether two real paths of existing entries are one entry's, in two spellings. Some file systems that ignore
@@ -79,8 +79,8 @@ export function* areOneName(
   // Nothing that is created there can be removed. Nor can the second source replace the first.
   if (isAppendOnly(parent)) return false;
   const room = join(parent, temporaryName());
-  if (!(yield* succeeds(mkdir(room, false)))) return false; // the copy reports that
-  const isMade = yield* succeeds(mkdir(join(room, one), false));
+  if (!(yield* succeeds(mkdirOwn(room)))) return false; // the copy reports that
+  const isMade = yield* succeeds(mkdirOwn(join(room, one)));
   const isOne = isMade && (yield* succeeds(stat(join(room, other), false)));
   for (const path of isMade ? [join(room, one), room] : [room]) yield* succeeds(rmdir(path));
   return isOne;

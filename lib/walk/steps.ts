@@ -188,12 +188,15 @@ export function rmdir(path: Buffer): Steps<void> {
   );
 }
 
-export function mkdir(path: Buffer, recursive: boolean): Steps<unknown> {
+export function mkdir(path: Buffer, how: { recursive?: boolean; mode?: number }): Steps<unknown> {
   return step<unknown>(
-    () => calls.mkdir(textOrBytes(path), { recursive }),
-    () => mkdirSync(textOrBytes(path), { recursive }),
+    () => calls.mkdir(textOrBytes(path), how),
+    () => mkdirSync(textOrBytes(path), how),
   );
 }
+
+/** Creates a directory that only fastcp uses. */
+export const mkdirOwn = (path: Buffer): Steps<unknown> => mkdir(path, { mode: 0o700 });
 
 /** Lists a directory. */
 export function list(path: Buffer): Steps<Buffer[]> {

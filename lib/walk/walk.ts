@@ -523,7 +523,7 @@ export function* makeParents(walk: Walk, request: Request): Steps<Buffer> {
   const there = yield* nearest(directoryOf(needed));
   if (dryRun) return there;
   try {
-    yield* mkdir(needed, parents);
+    yield* mkdir(needed, { recursive: parents });
   } catch (error) {
     // Another program may have created it since the look.
     const isThere = codeOf(error) === 'EEXIST' && (yield* statAgain(needed)).isDirectory();

@@ -8,7 +8,8 @@ export function comingFrom(): string {
     '<!-- written by `npm run docs` from scripts/docs/habits.ts -->',
     'These tables list known command lines, and the command lines of fastcp for the same purpose. A test runs every row and ' +
       'compares the trees: contents, modes, owners, timestamps, symlinks and hard links. In the examples `a` ' +
-      'is SRC, `b` is a directory that exists, and `new` does not exist. fastcp works on one machine only.',
+      'is SRC, `b` is a directory that exists, and `new` does not exist. fastcp works on one machine only. A device or a FIFO as SRC is created anew, as ' +
+      'with `cp -r`; without `-r` cp would read it.',
     ...habits.map(({ title, rows }) =>
       [`## ${title}\n`, '| habit | fastcp | result |', '|---|---|---|', ...rows.map(line)].join(
         '\n',

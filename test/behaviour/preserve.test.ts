@@ -403,6 +403,26 @@ describe('hard links', () => {
     },
   );
 
+  test.for(['symlink', 'fifo'])('to a %s that got an attribute', async (kind, context) => {
+    needRoot(context); // user attributes are for files and directories only
+    needTool(context, 'setfattr');
+    mkdirSync(join(src, 'c'), { recursive: true });
+    if (kind === 'symlink') symlinkSync('nowhere', join(src, 'b'));
+    else run('mkfifo', join(src, 'b'));
+    linkSync(join(src, 'b'), join(src, 'c/d'));
+    const filter = async (_src: unknown, _dest: unknown, { path }: { path: string }) => {
+      if (path !== 'c/d') return true;
+      while (!lstatSync(join(dest, 'b'), { throwIfNoEntry: false })) await sleep(1);
+      await sleep(50); // the copy knows that it has its name
+      run('setfattr', '-h', '-n', 'trusted.a', '-v', 'b', join(src, 'b'));
+      return true;
+    };
+    const { warnings } = await copyTree(src, dest, { preserve: ['hardLinks', 'xattrs'], filter });
+    expect(warnings.map(({ code }) => code)).toEqual(['HARD_LINKS_NOT_PRESERVED']);
+    const words = ['-h', '-n', 'trusted.a', '--only-values', join(dest, 'c/d')];
+    expect(execFileSync('getfattr', words, { encoding: 'utf8' })).toBe('b');
+  });
+
   test.for(['symlink', 'fifo'])('of which DEST has one of SRC: %s', async (kind) => {
     makeFiles(src, { 'y/file': '' });
     if (kind === 'symlink') symlinkSync('nowhere', join(src, 'B'));

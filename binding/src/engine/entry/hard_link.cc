@@ -30,7 +30,18 @@ bool is_linked(const Directory& directory, Names names, const HardLinks::Place& 
          there.dev == copy.dev && there.ino == copy.ino;
 }
 
-/** Returns whether a file and its copy `made` have the same content, and the same attributes if these are preserved. */
+/** Returns whether an entry and its copy have the same attributes. */
+bool has_same_attributes(Worker& worker, const Directory& directory, Names names, Kind kind,
+                         const HardLinks::Place& copy) {
+  if (!may_open(kind)) return true;
+  const Follow follow = worker.engine.options.traversal.follow();
+  Handle from, to;
+  return platform::open_entry(directory.src(), names.src, follow, from) == 0 &&
+         platform::open_entry((*copy.directory).dst(), copy.name.c_str(), Follow::no, to) == 0 &&
+         has_wanted_attributes(worker.engine, directory, names, from, to);
+}
+
+/** Returns whether a file and its copy `made` have the same content. */
 bool has_same_content(Worker& worker, const Directory& directory, Names names, const Stat& src,
                       const HardLinks::Place& copy, const Stat& made) {
   const Options& options = worker.engine.options;
@@ -47,8 +58,6 @@ bool has_same_content(Worker& worker, const Directory& directory, Names names, c
          !is_changed(src, now) &&
          open((*copy.directory).dst(), copy.name.c_str(), Follow::no, to, there) &&
          is_same_entry(made, there) &&
-         (!wants_attributes(options.preserve) ||
-          has_wanted_attributes(worker.engine, directory, names, from, to)) &&
          compare_content(worker, from, to, 0, src.size, false).outcome == Comparison::same;
 }
 
@@ -66,13 +75,14 @@ bool has_same_target(const Directory& directory, Names names, const HardLinks::P
  */
 bool is_like(Worker& worker, const Directory& directory, Names names, const Stat& src,
              const HardLinks::Place& copy) {
+  const Preserve& keep = worker.engine.options.preserve;
   DirectoryPin pin;
   Stat made;
   if (pin.pin(*copy.directory) < 0 ||
       platform::stat_entry((*copy.directory).dst(), copy.name.c_str(), made) < 0 ||
       made.dev != copy.dev || made.ino != copy.ino || made.kind != src.kind ||
-      !is_settled(worker.engine.options.preserve, src, made,
-                  time_step(*copy.directory, copy.name.c_str()))) {
+      !is_settled(keep, src, made, time_step(*copy.directory, copy.name.c_str())) ||
+      (wants_attributes(keep) && !has_same_attributes(worker, directory, names, src.kind, copy))) {
     return false;
   }
   switch (src.kind) {
@@ -94,8 +104,9 @@ bool is_renumbered(Worker& worker, const Directory& directory, Names names,
   if (platform::stat_entry(directory.src(), names.src, src, follow) < 0) return false;
   const HardLinks::Place now{copy.directory.again(), copy.name, made.dev, made.ino};
   if (!is_like(worker, directory, names, src, now)) return false;
-  return !worker.engine.hard_links.renumber(src, made) ||
-         worker.engine.lose(directory, names, Loss::hard_links, EOPNOTSUPP, "link");
+  if (worker.engine.hard_links.renumber(src, made))
+    worker.engine.lose(directory, names, Loss::hard_links, EOPNOTSUPP, kSeparated);
+  return true;
 }
 
 }  // namespace

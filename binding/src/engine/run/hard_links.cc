@@ -9,7 +9,7 @@ HardLinks::Turn HardLinks::take(const platform::Stat& src, TaskPtr again, Claim&
   const auto [at, added] = files_.try_emplace(key);
   Known& known = at->second;
   if (added) {
-    known.names_left = src.link_count - 1;
+    known.names = src.link_count;
     known.ctime = src.ctime;
     claim.owner_ = this;
     claim.key_ = key;
@@ -24,11 +24,12 @@ HardLinks::Turn HardLinks::take(const platform::Stat& src, TaskPtr again, Claim&
 }
 
 void HardLinks::met(const platform::Stat& src) {
-  if (follows_symlinks_) return;
   Place place;  // destroyed without the lock, because this may end a directory
   const std::lock_guard lock(mutex_);
   const auto at = files_.find({src.dev, src.ino});
-  if (at == files_.end() || --at->second.names_left > 0) return;
+  if (at == files_.end()) return;
+  at->second.names_met++;
+  if (follows_symlinks_ || at->second.names_met + 1 < at->second.names) return;
   place = std::move(at->second.place);
   files_.erase(at);
 }
@@ -39,7 +40,7 @@ bool HardLinks::renumber(const platform::Stat& src, const platform::Stat& made) 
   if (at == files_.end()) return true;  // cleared, because the copy was stopped
   at->second.place.dev = made.dev;
   at->second.place.ino = made.ino;
-  return follows_symlinks_ || at->second.names_left + 1 < src.link_count;
+  return at->second.names_met > 0;
 }
 
 bool HardLinks::joins_others(const platform::Stat& src, const platform::Stat& dst) {

@@ -104,8 +104,9 @@ class HardLinks {
   struct Known {
     Place place{};
     bool placed = false;
-    platform::Time ctime{};   // of the first name
-    uint64_t names_left = 0;  // not hard links yet; only used if the number is known
+    platform::Time ctime{};  // of the first name
+    uint64_t names = 0;      // of SRC's file; more may be met if symlinks are followed
+    uint64_t names_met = 0;  // without the first
     std::vector<TaskPtr> waiting{};
   };
   struct Hash {
