@@ -133,6 +133,14 @@ describe('a copy', () => {
       expect(await inside(`${options} src/a file/`)).toMatchObject({ exitCode: 1, stderr });
   });
 
+  test.for([
+    ['missing', 'no such file or directory'],
+    ['src/a', 'not a directory'],
+  ])('with --doctor %s names it', async ([path, reason]) => {
+    const stderr = `fastcp: cannot examine '${path}': ${reason}\n`;
+    expect(await inside(`--doctor ${path}`)).toMatchObject({ exitCode: 1, stderr });
+  });
+
   test('may delete the directory that it runs in', async () => {
     makeTree(cwd, { 'mirrored/src/a': '1', 'mirrored/dest/gone/file': '2' });
     const gone = join(cwd, 'mirrored/dest/gone');
