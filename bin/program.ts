@@ -21,7 +21,7 @@ const commandOptions: readonly Spelling[] = [
   cli(
     'output',
     '--compare',
-    'copy nothing, print how they differ; DEST/ is DEST',
+    'copy nothing, print how SRC and DEST differ',
     'common',
   ),
   cli('output', '-v, --verbose', 'print every entry, and why it is excluded', 'common'),

@@ -102,8 +102,8 @@ export interface CopyOptions {
   concurrency?: number | undefined;
   /**
    * The reaction to an error. `stop`: reject with the first error. `continue`: copy everything else, and resolve with
-   * all errors in `result.errors`. The job still rejects if nothing else can be copied: SRC is missing (with several, all
-   * are) or does not fit DEST, or the copy is refused as a whole. Default `stop`.
+   * all errors in `result.errors`. The job still rejects if the copy cannot begin: SRC is missing (if there are several,
+   * each of them), SRC is a file and DEST a directory, or the copy is refused. Default `stop`.
    */
   onError?: 'stop' | 'continue' | undefined;
   /** Aborts the copy. The job then rejects with `signal.reason`. */

@@ -66,15 +66,15 @@ async function refuseMounted(
   const reflections = new Map<string, Buffer>(); // several SRC have the same directories above
   const add = (path: Buffer): unknown => reflections.set(path.toString('latin1'), path);
   for (const source of sources) {
-    const reflecting = source.places.filter((place) => mayReflect(place, targets));
-    for (const place of reflecting)
+    for (const place of source.places) {
+      if (!mayReflect(place, targets)) continue;
       (await reflectionsIn(place, source, targets, answers)).forEach(add);
-    // A mount in DEST may show SRC, or a directory above it. SRC's mount may show DEST above SRC.
-    if (reflecting.length === 0 && !targets.some(({ places }) => places.some(isOpaque))) continue;
-    for (let at = source.directory; ; at = directoryOf(at)) {
-      add(at);
-      if (isRoot(at)) break;
+      // The mount that SRC is in may show DEST above SRC.
+      if (place.at.equals(source.directory)) pathTo(place.mount.path, place.at).forEach(add);
     }
+    // A mount in DEST may show SRC, or a directory above it.
+    if (targets.some(({ places }) => places.some(isOpaque)))
+      pathTo(Buffer.from('/'), source.directory).forEach(add);
   }
   walk.reflections = [...reflections.values()];
   for (const target of targets) {
@@ -87,6 +87,17 @@ async function refuseMounted(
       }
     }
   }
+}
+
+/** Returns a directory and those above it, up to `top`. */
+function pathTo(top: Buffer, directory: Buffer): Buffer[] {
+  const found = [directory];
+  let at = directory;
+  while (!isRoot(at) && !at.equals(top)) {
+    at = directoryOf(at);
+    found.push(at);
+  }
+  return found;
 }
 
 /** Returns whether a mount of SRC may show entries of DEST under other identities. */

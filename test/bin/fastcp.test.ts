@@ -141,13 +141,6 @@ describe('a copy', () => {
     expect(await inside(`--doctor ${path}`)).toMatchObject({ exitCode: 1, stderr });
   });
 
-  test('may delete the directory that it runs in', async () => {
-    makeTree(cwd, { 'mirrored/src/a': '1', 'mirrored/dest/gone/file': '2' });
-    const gone = join(cwd, 'mirrored/dest/gone');
-    expect(await fastcp(['-q', '--mirror', '../../src', '..'], { cwd: gone })).toMatchObject(done);
-    expect(readdirSync(join(cwd, 'mirrored/dest'))).toEqual(['a']);
-  });
-
   test('keeps what DEST has with -n', async () => {
     makeTree(cwd, { 'kept/a': 'mine' });
     const { exitCode, stdout } = await inside('-n src kept');

@@ -39,7 +39,7 @@ struct SyncState {
   std::string excluded{};
   /** Something in the directory became equal, and the mark does not say so. Set by any worker. */
   std::atomic<bool> is_news{false};
-  /** The newest ctime that a look at the directory's entries in SRC found, ns since the epoch. Set by any worker. */
+  /** The newest ctime that looks at SRC's directory and its entries found, ns since the epoch. Set by any worker. */
   std::atomic<int64_t> newest{INT64_MIN};
   /** An entry was written. Set by any worker; the first one writes the open mark. */
   std::atomic<bool> is_written{false};

@@ -272,6 +272,11 @@ bool has_wanted_attributes(Engine& engine, const Directory& directory, Names nam
 }
 
 bool has_wanted_attributes(Engine& engine, const Directory& directory, Names names) {
+  return has_wanted_attributes(engine, directory, names, directory.dst(), names.dst);
+}
+
+bool has_wanted_attributes(Engine& engine, const Directory& directory, Names names,
+                           const Handle& parent, const char* name) {
   const platform::Follow follow = engine.options.traversal.follow();
   Handle src, dst;
   Stat stat;
@@ -280,7 +285,7 @@ bool has_wanted_attributes(Engine& engine, const Directory& directory, Names nam
     return true;
   }
   return platform::open_entry(directory.src(), names.src, follow, src) == 0 &&
-         platform::open_entry(directory.dst(), names.dst, platform::Follow::no, dst) == 0 &&
+         platform::open_entry(parent, name, platform::Follow::no, dst) == 0 &&
          has_wanted_attributes(engine, directory, names, src, dst);
 }
 

@@ -55,6 +55,9 @@ bool make_changes(Engine& engine, const Directory& directory, Names names,
 
 /** Returns whether DEST's entry has exactly the wanted attributes, those of SRC's; false if they cannot be read. */
 bool has_wanted_attributes(Engine& engine, const Directory& directory, Names names);
+/** The same for another place of the copy. */
+bool has_wanted_attributes(Engine& engine, const Directory& directory, Names names,
+                           const platform::Handle& parent, const char* name);
 bool has_wanted_attributes(Engine& engine, const Directory& directory, Names names,
                            const platform::Handle& src, const platform::Handle& dst);
 

@@ -132,7 +132,7 @@ void copy_file(Worker& worker, const DirectoryUse& use, Names names, EntryTask& 
   if (error < 0) return stop_at(error, kOpenSource);
   if (error = platform::stat_handle(file.src, file.stat); error < 0) return stop_at(error, "fstat");
   if (file.stat.kind != Kind::file) return stop_at(EBUSY, kRefused);  // the listing had a file
-  note_source(directory, file.stat);
+  note_source(worker.engine, directory, file.stat);
 
   if (!claim_or_link(worker, use, names, file.stat, file.claim, again)) return;
   file.separate = again.separate;
@@ -282,7 +282,7 @@ bool complete(Worker& worker, OpenFile& file, CopiedContent& content) {
     // Copies it once more. A source that still changes cannot be copied as one state.
     int error = platform::stat_handle(file.src, file.stat);
     if (error < 0) return stop_at(error, "fstat");
-    note_source(*file.directory, file.stat);
+    note_source(worker.engine, *file.directory, file.stat);
     if (error = platform::set_size(file.dst, 0); error < 0) return stop_at(error, "ftruncate");
     const uint64_t counted = content.counted;
     content = copy_content(worker, file);

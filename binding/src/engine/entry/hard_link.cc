@@ -30,17 +30,6 @@ bool is_linked(const Directory& directory, Names names, const HardLinks::Place& 
          there.dev == copy.dev && there.ino == copy.ino;
 }
 
-/** Returns whether an entry and its copy have the same attributes. */
-bool has_same_attributes(Worker& worker, const Directory& directory, Names names, Kind kind,
-                         const HardLinks::Place& copy) {
-  if (!may_open(kind)) return true;
-  const Follow follow = worker.engine.options.traversal.follow();
-  Handle from, to;
-  return platform::open_entry(directory.src(), names.src, follow, from) == 0 &&
-         platform::open_entry((*copy.directory).dst(), copy.name.c_str(), Follow::no, to) == 0 &&
-         has_wanted_attributes(worker.engine, directory, names, from, to);
-}
-
 /** Returns whether a file and its copy `made` have the same content. */
 bool has_same_content(Worker& worker, const Directory& directory, Names names, const Stat& src,
                       const HardLinks::Place& copy, const Stat& made) {
@@ -82,7 +71,9 @@ bool is_like(Worker& worker, const Directory& directory, Names names, const Stat
       platform::stat_entry((*copy.directory).dst(), copy.name.c_str(), made) < 0 ||
       made.dev != copy.dev || made.ino != copy.ino || made.kind != src.kind ||
       !is_settled(keep, src, made, time_step(*copy.directory, copy.name.c_str())) ||
-      (wants_attributes(keep) && !has_same_attributes(worker, directory, names, src.kind, copy))) {
+      (wants_attributes(keep) &&
+       !has_wanted_attributes(worker.engine, directory, names, (*copy.directory).dst(),
+                              copy.name.c_str()))) {
     return false;
   }
   switch (src.kind) {

@@ -31,8 +31,9 @@ int64_t to_number(Time time) {
 }
 
 Time to_time(int64_t number) {
-  const int64_t nanoseconds = (number % kSecond + kSecond) % kSecond;
-  return {(number - nanoseconds) / kSecond, static_cast<uint32_t>(nanoseconds)};
+  const int64_t rest = number % kSecond;  // negative before the epoch
+  return {number / kSecond - (rest < 0 ? 1 : 0),
+          static_cast<uint32_t>(rest < 0 ? rest + kSecond : rest)};
 }
 
 /** Reads the mark of a directory of DEST. Returns 0, also if there is none, or a negative errno. */
@@ -78,7 +79,7 @@ Time end_of_step(Time ctime) {
 
 /** Returns the ctime from which on a change of SRC's directory or of an entry in it is new to this run. */
 Time first_change(const Directory& directory) {
-  Time newest = std::max(end_of_step(directory.src_stat.ctime), to_time(directory.sync->newest));
+  Time newest = to_time(directory.sync->newest);
   newest.nanoseconds++;
   return std::min(directory.sync->began, newest);
 }
@@ -140,6 +141,7 @@ void begin_sync(Engine& engine, Directory& directory, Time began) {
   sync->source.file_system =
       is_known ? parent.sync->source.file_system : platform::file_system(directory.src());
   directory.sync = std::move(sync);
+  note_source(engine, directory, directory.src_stat);
 }
 
 void read_mark(Engine& engine, Directory& directory) {
@@ -162,8 +164,10 @@ void read_mark(Engine& engine, Directory& directory) {
   }
 }
 
-void note_source(const Directory& directory, const Stat& src) {
+void note_source(const Engine& engine, const Directory& directory, const Stat& src) {
   if (directory.sync == nullptr) return;
+  // A symlink may lead to another file system, with another clock. The mark proves nothing of its target.
+  if (engine.options.traversal.dereference && src.dev != directory.src_stat.dev) return;
   std::atomic<int64_t>& newest = directory.sync->newest;
   const int64_t ctime = to_number(end_of_step(src.ctime));
   int64_t before = newest.load(std::memory_order_relaxed);

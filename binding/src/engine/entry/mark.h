@@ -44,8 +44,8 @@ void begin_sync(Engine& engine, Directory& directory, platform::Time began);
 /** Reads the mark of DEST's directory, if the copy syncs. Called when that directory exists. */
 void read_mark(Engine& engine, Directory& directory);
 
-/** Called with what a look at an entry of SRC found, before the entry is copied or taken for equal. */
-void note_source(const Directory& directory, const platform::Stat& src);
+/** Called with what a look at SRC's directory or an entry of it found, before the entry is copied or taken for equal. */
+void note_source(const Engine& engine, const Directory& directory, const platform::Stat& src);
 
 /** Called before an entry of DEST is written: writes the open mark, if this is the first one. */
 void open_mark(Engine& engine, Directory& directory);

@@ -388,12 +388,6 @@ void settle_directory(Engine& engine, Directory& directory) {
   }
 }
 
-/** Returns whether relative paths lead nowhere: a mirror may delete the directory it was started in. */
-bool is_working_directory_removed() {
-  Stat here;
-  return platform::stat_entry(Handle::working_directory(), ".", here) == 0 && here.link_count == 0;
-}
-
 /**
  * Reports a directory of DEST if its name no longer leads to it. Another program renamed, replaced or
  * removed it, so the copies in it are not where the caller wanted them.
@@ -414,7 +408,6 @@ void report_if_moved(Engine& engine, Directory& directory) {
   // Other errors do not tell where the name leads.
   const bool is_gone = error == -ENOENT || error == -ENOTDIR || error == -ELOOP;
   const bool is_other = error == 0 && !is_same_entry(named, directory.dst_stat);
-  if (is_gone && is_working_directory_removed()) return;
   if (is_gone || is_other) engine.fail(directory, {}, EBUSY, kMoved);
 }
 

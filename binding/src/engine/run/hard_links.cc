@@ -38,8 +38,11 @@ bool HardLinks::renumber(const platform::Stat& src, const platform::Stat& made) 
   const std::lock_guard lock(mutex_);
   const auto at = files_.find({src.dev, src.ino});
   if (at == files_.end()) return true;  // cleared, because the copy was stopped
-  at->second.place.dev = made.dev;
-  at->second.place.ino = made.ino;
+  Place& place = at->second.place;
+  // Another worker's link may have renumbered it since this one took the place.
+  if (place.dev == made.dev && place.ino == made.ino) return false;
+  place.dev = made.dev;
+  place.ino = made.ino;
   return at->second.names_met > 0;
 }
 

@@ -88,7 +88,7 @@ class HardLinks {
   /** A later name has become a hard link. The table forgets a file after its last name. */
   void met(const platform::Stat& src);
 
-  /** The copy of `src` has another identity now. Returns whether other names may have the old one. */
+  /** The copy of `src` has another identity now. Returns whether other names may have the old one, once. */
   bool renumber(const platform::Stat& src, const platform::Stat& made);
 
   /**

@@ -123,20 +123,14 @@ bool shows(const std::string& reflection, Directory& directory, const char* name
     return !is_new &&
            (is_same_entry(place, directory.src_stat) || is_same_entry(place, directory.dst_stat));
   };
-  // Entries of other directories may have the same names.
-  const auto may_be_own = [&] {
-    return is_new || (found.kind == own.kind && found.mtime.seconds == own.mtime.seconds &&
-                      (own.kind != Kind::file || found.size == own.size));
-  };
   std::string path = std::string("/") + name;
-  if (!is_own(root) && stat_at(reflection + path, found) && may_be_own()) return true;
+  if (!is_own(root) && stat_at(reflection + path, found)) return true;
   for (Directory* at = &directory; !at->parent().is_base(); at = &at->parent()) {
     path.insert(0, std::string("/").append(at->names().dst));
     const std::string_view above(path.data(), path.size() - std::strlen(name) - 1);
     if (stat_at(std::string(reflection).append(above), found) && is_own(found)) continue;
     // The same identity means a bind mount. lookAtMounts() in lib/engine/mounted.ts has judged that.
-    if (stat_at(reflection + path, found) && !is_same_entry(found, own) && may_be_own())
-      return true;
+    if (stat_at(reflection + path, found) && !is_same_entry(found, own)) return true;
   }
   return false;
 }
@@ -157,9 +151,11 @@ bool is_reflected(Worker& worker, Directory& directory) {
       });
   if (appears == 0) return false;
   directory.kept = true;
-  // On a full disk the names tell.
-  const bool is_shown = appears > 0 || appears == -ENOSPC || appears == -EDQUOT;
-  fail(engine, directory, nullptr, is_shown ? EINVAL : appears, is_shown ? kReflected : "mkdir");
+  if (appears < 0) {
+    fail(engine, directory, nullptr, appears, "mkdir");
+  } else {
+    fail(engine, directory, nullptr, EINVAL, kReflected);
+  }
   return true;
 }
 
