@@ -555,6 +555,22 @@ describe('refuses', () => {
     });
   });
 
+  test('a directory with a mount in it that only another path shows', async (context) => {
+    needRoot(context);
+    const [view, on] = [join(at, 'view'), join(dest, 'on')];
+    makeFiles(at, { 'other/precious': 'x', 'dest/on/y': 'y' });
+    mkdirSync(view);
+    await whileMounted(['--bind', at], view, async () => {
+      await whileMounted(['--bind', join(at, 'other')], on, async () => {
+        for (const seen of [join(view, 'dest'), join(view, 'dest/on')]) {
+          const copy = copyTree(src, seen, { atomic: true });
+          await expect(copy).rejects.toMatchObject({ code: 'ERR_FASTCP_MOUNT_POINT' });
+        }
+        expect(readdirSync(on)).toEqual(['precious']);
+      });
+    });
+  });
+
   test('a parent that may not be written to, and names DEST', async (context) => {
     needUser(context);
     mkdirSync(dest);
