@@ -18,12 +18,7 @@ const commandOptions: readonly Spelling[] = [
   cli('metadata', '--no-preserve', 'do not even preserve modes'),
   cli('metadata', '-d', 'preserve hard links'),
   cli('content', '--fail-fast', 'stop at the first error'),
-  cli(
-    'output',
-    '--compare',
-    'copy nothing, print how SRC and DEST differ',
-    'common',
-  ),
+  cli('output', '--compare', 'copy nothing, print how SRC and DEST differ', 'common'),
   cli('output', '-v, --verbose', 'print every entry, and why it is excluded', 'common'),
   cli('output', '-q, --quiet', 'print errors only'),
   cli('output', '--json', 'print JSON, one object per line', 'common'),
