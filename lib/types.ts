@@ -102,8 +102,8 @@ export interface CopyOptions {
   concurrency?: number | undefined;
   /**
    * The reaction to an error. `stop`: reject with the first error. `continue`: copy everything else, and resolve with
-   * all errors in `result.errors`. The job still rejects if the copy cannot begin: SRC is missing (if there are several,
-   * each of them), SRC is a file and DEST a directory, or the copy is refused. Default `stop`.
+   * all errors in `result.errors`. The job still rejects with an error that comes before the copy begins, for example
+   * if SRC is missing (of several: each). Default `stop`.
    */
   onError?: 'stop' | 'continue' | undefined;
   /** Aborts the copy. The job then rejects with `signal.reason`. */

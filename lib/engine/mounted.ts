@@ -105,7 +105,9 @@ function mayReflect(place: Shown, targets: readonly RootTree[]): boolean {
   if (isOpaque(place)) return true;
   if (place.content || place.mount.fileSystem !== 'overlay') return false;
   // In a container, SRC and DEST are on one overlay. Then identities tell.
-  return targets.some(({ places }) => places.some(({ device }) => device !== place.device));
+  return targets.some(({ places }) =>
+    places.some(({ device, content }) => !content && device !== place.device),
+  );
 }
 
 /** Returns whether nothing tells what a mount shows: FUSE and servers may show any directory. */

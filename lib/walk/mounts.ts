@@ -261,16 +261,19 @@ export async function mountsWithin(directory: Buffer): Promise<Buffer[]> {
   return (await mounts()).map(({ path }) => path).filter((path) => isWithin(path, directory));
 }
 
-/** Returns the mount points that a rename of a directory would move, also those that only a bind mount of it shows. */
+/** Returns the mount points that a rename of a directory would move: also those that only a bind mount of it shows. */
 export async function mountsMovedWith(directory: Buffer): Promise<Buffer[]> {
   const all = await mounts();
-  const own = new MountTable(all).locate(directory);
+  const table = new MountTable(all);
+  const own = table.locate(directory);
   const byNumber = new Map(all.map((mount) => [mount.id, mount]));
+  // One that another mount hides is not in the directory.
+  const isShown = (mount: Mount): boolean =>
+    isWithin(mount.path, directory) && (!own || table.lookup(mount.path) === mount);
   const isMoved = ({ path, parent }: Mount): boolean => {
     const above = parent === undefined ? undefined : byNumber.get(parent);
     const [there] = above ? placeOf(above, path) : [];
     return there !== undefined && there.device === own?.device && isWithin(there.path, own.path);
   };
-  const elsewhere = all.filter(isMoved).map(({ path }) => path);
-  return [...(await mountsWithin(directory)), ...elsewhere];
+  return [...all.filter(isShown), ...all.filter(isMoved)].map(({ path }) => path);
 }

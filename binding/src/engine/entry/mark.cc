@@ -77,7 +77,7 @@ Time end_of_step(Time ctime) {
   return {ctime.seconds + (is_coarse(ctime) ? kCoarse : 0), ctime.nanoseconds};
 }
 
-/** Returns the ctime from which on a change of SRC's directory or of an entry in it is new to this run. */
+/** Returns the time that no ctime in SRC's directory had reached when this run looked at it, and no later change can be before. */
 Time first_change(const Directory& directory) {
   Time newest = to_time(directory.sync->newest);
   newest.nanoseconds++;

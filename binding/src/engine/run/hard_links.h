@@ -88,7 +88,10 @@ class HardLinks {
   /** A later name has become a hard link. The table forgets a file after its last name. */
   void met(const platform::Stat& src);
 
-  /** The copy of `src` has another identity now. Returns whether other names may have the old one, once. */
+  /**
+   * The copy of `src` has another identity now. Returns whether other names may have the old one; false if the table knows the new
+   * one already.
+   */
   bool renumber(const platform::Stat& src, const platform::Stat& made);
 
   /**
