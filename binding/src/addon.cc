@@ -234,16 +234,13 @@ class JobHandle : public Napi::ObjectWrap<JobHandle> {
     if (!is_array_of(info[1], napi_uint8_array) || !is_array_of(info[2], napi_uint32_array)) {
       throw Napi::TypeError::New(info.Env(), "fastcp: an answer of another type");
     }
-    Question question;
-    if (!job_->engine().questions.remove(info[0].As<Napi::Number>().Uint32Value(), question))
-      return;
     const auto choices = info[1].As<Napi::Uint8Array>();
     const auto scopes = info[2].As<Napi::Uint32Array>();
-    if (!fits(job_->engine(), question, choices.Data(), choices.ElementLength(),
-              scopes.ElementLength())) {
+    if (!job_->answer(info[0].As<Napi::Number>().Uint32Value(),
+                      {choices.Data(), choices.ElementLength()},
+                      {scopes.Data(), scopes.ElementLength()})) {
       throw Napi::TypeError::New(info.Env(), "fastcp: an answer that does not fit its question");
     }
-    job_->answer(std::move(question), choices.Data(), scopes.Data());
   }
 
   std::shared_ptr<Job> job_;

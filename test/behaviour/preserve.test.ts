@@ -9,6 +9,7 @@ import {
   mkdirSync,
   readFileSync,
   renameSync,
+  rmSync,
   statSync,
   symlinkSync,
   unlinkSync,
@@ -402,6 +403,22 @@ describe('hard links', () => {
       expect(readFileSync(join(dest, 'c/d'), 'utf8')).toBe(readFileSync(join(src, 'b'), 'utf8'));
     },
   );
+
+  // The last worker may end while an answer becomes tasks. FASTCP_COPIES=1000 is the full form.
+  test('with a selection, in copies of many small directories', async () => {
+    for (let i = 0; i < 300; i++) {
+      const [one, other] = [`d${i % 20}`, `e${i % 20}/n`];
+      makeFiles(src, { [`${one}/f${i}`]: '' });
+      mkdirSync(join(src, other), { recursive: true });
+      linkSync(join(src, one, `f${i}`), join(src, other, `f${i}`));
+    }
+    for (let copy = 0; copy < Number(process.env.FASTCP_COPIES ?? 25); copy++) {
+      const options = { preserve: true, gitignore: true, exclude: '*.log' } as const;
+      const result = await copyTree(src, join(dest, `${copy}`), options);
+      expect(result, `copy ${copy}`).toMatchObject({ files: 300, hardLinks: 300 });
+      rmSync(join(dest, `${copy}`), { recursive: true });
+    }
+  });
 
   // macOS opens no FIFO for its attributes.
   const kinds = isDarwinModel ? ['symlink'] : ['symlink', 'fifo'];

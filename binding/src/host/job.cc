@@ -138,13 +138,16 @@ void Job::resume() {
   if (env_ != nullptr && !ended_) pump(env_);
 }
 
-void Job::answer(Question question, const uint8_t* choices, const Scope* scopes) {
+bool Job::answer(uint32_t id, std::span<const uint8_t> choices, std::span<const Scope> scopes) {
   {
-    // Its destructor may end the directory, which may push one more task.
-    const Question answered = std::move(question);
-    fastcp::answer(engine_, answered, choices, scopes);
+    const Questions::Answering answering(engine_.questions);
+    Question question;  // its destructor may end the directory, which may push one more task
+    if (!engine_.questions.remove(id, question)) return true;
+    if (!fits(engine_, question, choices.data(), choices.size(), scopes.size())) return false;
+    fastcp::answer(engine_, question, choices.data(), scopes.data());
   }
   resume();
+  return true;
 }
 
 /**

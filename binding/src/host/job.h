@@ -22,6 +22,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <vector>
 
 #include "engine/run/engine.h"
@@ -52,8 +53,11 @@ class Job : public Waiting, public std::enable_shared_from_this<Job> {
   void work_here();
   /** Continues after workers left because the journal was full. */
   void resume();
-  /** Passes on an answer. It must fit(), see engine/tree/answers.h. */
-  void answer(Question question, const uint8_t* choices, const Scope* scopes);
+  /**
+   * Passes on an answer. Returns false if it does not fit(), see engine/tree/answers.h. Does nothing
+   * if the question is no longer open.
+   */
+  bool answer(uint32_t id, std::span<const uint8_t> choices, std::span<const Scope> scopes);
 
   Engine& engine() { return engine_; }
 

@@ -153,7 +153,7 @@ void Engine::work(Host& host) {
   // The last worker clears up, so that no other thread has to.
   if (--active_ > 0) return;
   if (stopped()) abandon();
-  if (!finished()) return;
+  if (!is_over()) return;
   hard_links.clear();
   settle();
 }
@@ -243,6 +243,12 @@ bool Engine::lose(const Directory& directory, Names names, Loss loss, int error,
 void Engine::note(const Directory& directory, Names names, Action action, platform::Kind kind) {
   if (!options.reporting.journal) return;
   journal.add(action, kind, directory.src_path(names.src), directory.dst_path(names.dst));
+}
+
+/** No answer may come in between: its question is gone before its tasks are there. */
+bool Engine::is_over() {
+  const uint64_t answers = questions.answers();
+  return answers % 2 == 0 && stack.finished() && !questions.any() && questions.answers() == answers;
 }
 
 bool Engine::finished() { return active_ == 0 && stack.finished() && !questions.any(); }

@@ -157,7 +157,7 @@ class Engine : private DirectoryOwner {
 
   /**
    * Returns true if no worker is active, no task is left and no question is open. Then all file
-   * descriptors are closed.
+   * descriptors are closed. On the thread that answers.
    */
   bool finished();
 
@@ -248,6 +248,9 @@ class Engine : private DirectoryOwner {
   unsigned workers() const { return std::max(active_.load(), useful_.load()); }
 
  private:
+  /** Returns whether no task and no question can follow. For workers. */
+  bool is_over();
+
   friend class Worker;
 
   bool is_final(int error, const Directory* where) const;

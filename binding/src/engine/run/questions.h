@@ -81,6 +81,21 @@ class Questions {
   /** Drops all questions. */
   void clear();
 
+  /** Lives from before remove() until the answer has become tasks. Only one at a time: on JavaScript's thread. */
+  class Answering {
+   public:
+    explicit Answering(Questions& questions) : questions_(questions) { questions_.answers_++; }
+    Answering(const Answering&) = delete;
+    Answering& operator=(const Answering&) = delete;
+    ~Answering() { questions_.answers_++; }
+
+   private:
+    Questions& questions_;
+  };
+
+  /** Returns a number that each beginning and each end of an answer changes. It is odd in between. */
+  [[nodiscard]] uint64_t answers() const { return answers_; }
+
  private:
   /** Writes a question to `out`, and stores it until its answer comes. */
   void pose_locked(Question question, bool extras_go, std::string& out);
@@ -89,6 +104,7 @@ class Questions {
   std::vector<Question> waiting_;
   std::unordered_map<uint32_t, Question> asked_;
   uint32_t last_id_ = 0;
+  std::atomic<uint64_t> answers_{0};
   std::atomic<size_t> bytes_{0};  // of all questions, taken or not
 };
 
