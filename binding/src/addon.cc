@@ -18,7 +18,6 @@
 #include <vector>
 
 #include "engine/entry/mark.h"
-#include "engine/tree/answers.h"
 #include "host/count_ahead.h"
 #include "host/job.h"
 

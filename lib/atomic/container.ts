@@ -9,6 +9,7 @@ import { constants as system } from 'node:os';
 import { tryLock } from '../engine/native.js';
 import { CopyError, errorOf } from '../errors.js';
 import { baseName, directoryOf, join, showPath, textOrBytes } from '../walk/paths.js';
+import { mkdirOwn, run } from '../walk/steps.js';
 import { type Removal, removeTree } from './remove-tree.js';
 
 type FileHandle = promises.FileHandle;
@@ -44,7 +45,7 @@ export class Container {
     for (let left = tries; left > 0; left--) {
       const name = `${prefixFor(dest)}${randomBytes(hexDigits / 2).toString('hex')}`;
       const path = join(directoryOf(dest), Buffer.from(name, 'latin1'));
-      await promises.mkdir(textOrBytes(path), 0o700);
+      await run(mkdirOwn(path));
       const lock = await lockNew(path).catch(async (error) => {
         await removeEmpty(path).catch(() => {}); // the first error is the one to report
         throw error;
@@ -187,7 +188,7 @@ async function ownerOfNewEntry(path: Buffer): Promise<bigint | undefined> {
   const name = Buffer.from(randomBytes(hexDigits / 2).toString('hex'));
   const probe = Buffer.concat([path.subarray(0, -hexDigits), name]);
   try {
-    await promises.mkdir(textOrBytes(probe), 0o700);
+    await run(mkdirOwn(probe));
     const { uid } = await promises.lstat(probe, { bigint: true });
     await promises.rmdir(probe).catch((error) => {
       if (error.code !== 'ENOENT') throw error; // another process may have removed it

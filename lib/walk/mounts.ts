@@ -170,16 +170,18 @@ export class MountTable {
   /** Returns the places that a directory shows. The directory is given without symlinks. */
   placesIn(directory: Buffer): Place[] {
     const own = this.lookup(directory);
-    const below = this.#all.filter(
-      (mount) =>
-        isWithin(mount.path, directory) &&
-        !mount.path.equals(directory) &&
-        this.lookup(mount.path) === mount,
-    );
+    const below = this.shownIn(directory).filter(({ path }) => !path.equals(directory));
     return [
       ...(own ? placeOf(own, directory) : []),
       ...below.flatMap((mount) => placeOf(mount, mount.path)),
     ];
+  }
+
+  /** Returns the mounts at or below a directory, but for those that another mount hides. */
+  shownIn(directory: Buffer): Mount[] {
+    return this.#all.filter(
+      (mount) => isWithin(mount.path, directory) && this.lookup(mount.path) === mount,
+    );
   }
 
   /** Returns the location of a path, which is given without symlinks. */
@@ -266,14 +268,13 @@ export async function mountsMovedWith(directory: Buffer): Promise<Buffer[]> {
   const all = await mounts();
   const table = new MountTable(all);
   const own = table.locate(directory);
-  const byNumber = new Map(all.map((mount) => [mount.id, mount]));
-  // One that another mount hides is not in the directory.
-  const isShown = (mount: Mount): boolean =>
-    isWithin(mount.path, directory) && (!own || table.lookup(mount.path) === mount);
   const isMoved = ({ path, parent }: Mount): boolean => {
-    const above = parent === undefined ? undefined : byNumber.get(parent);
+    const above = all.find(({ id }) => id !== undefined && id === parent);
     const [there] = above ? placeOf(above, path) : [];
     return there !== undefined && there.device === own?.device && isWithin(there.path, own.path);
   };
-  return [...all.filter(isShown), ...all.filter(isMoved)].map(({ path }) => path);
+  const shown = own
+    ? table.shownIn(directory)
+    : all.filter(({ path }) => isWithin(path, directory));
+  return [...shown, ...all.filter(isMoved)].map(({ path }) => path);
 }

@@ -62,9 +62,10 @@ int read_link_target(const platform::Handle& directory, const char* name, std::s
 bool stat_source(Worker& worker, const Directory& directory, Names names, Stat& stat) {
   const Follow follow = worker.engine.options.traversal.follow();
   const int error = platform::stat_entry(directory.src(), names.src, stat, follow);
-  if (error == 0) note_source(worker.engine, directory, stat);
-  return error == 0 ||
-         worker.fail(directory, names, error, follow == Follow::yes ? "stat" : "lstat");
+  if (error < 0)
+    return worker.fail(directory, names, error, follow == Follow::yes ? "stat" : "lstat");
+  note_source(worker.engine, directory, stat);
+  return true;
 }
 
 void copy_symlink(Worker& worker, const DirectoryUse& use, Names names, EntryTask& again) {

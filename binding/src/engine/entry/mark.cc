@@ -77,7 +77,7 @@ Time end_of_step(Time ctime) {
   return {ctime.seconds + (is_coarse(ctime) ? kCoarse : 0), ctime.nanoseconds};
 }
 
-/** Returns the time that no ctime in SRC's directory had reached when this run looked at it, and no later change can be before. */
+/** Returns the earliest ctime that a change after the looks of this run can have. */
 Time first_change(const Directory& directory) {
   Time newest = to_time(directory.sync->newest);
   newest.nanoseconds++;

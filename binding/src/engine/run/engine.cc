@@ -245,7 +245,10 @@ void Engine::note(const Directory& directory, Names names, Action action, platfo
   journal.add(action, kind, directory.src_path(names.src), directory.dst_path(names.dst));
 }
 
-/** No answer may come in between: its question is gone before its tasks are there. */
+/**
+ * The question of an answer is gone before its tasks are there. Between two equal and even numbers
+ * no answer began or ended.
+ */
 bool Engine::is_over() {
   const uint64_t answers = questions.answers();
   return answers % 2 == 0 && stack.finished() && !questions.any() && questions.answers() == answers;

@@ -157,7 +157,7 @@ class Engine : private DirectoryOwner {
 
   /**
    * Returns true if no worker is active, no task is left and no question is open. Then all file
-   * descriptors are closed. On the thread that answers.
+   * descriptors are closed. Call it on the thread that answers.
    */
   bool finished();
 

@@ -3,7 +3,7 @@
 //
 //   ask() ──> waiting ── take() ──> asked ── answer() ──> PartTasks and DirectoryTasks
 //
-// Workers add questions. addon.cc takes and removes them on JavaScript's thread. mutex_ guards all.
+// Workers add questions. addon.cc takes them, and Job::answer() removes them, on JavaScript's thread. mutex_ guards all.
 #pragma once
 
 #include <atomic>
