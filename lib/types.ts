@@ -103,7 +103,7 @@ export interface CopyOptions {
   /**
    * The reaction to an error. `stop`: reject with the first error. `continue`: copy everything else, and resolve with
    * all errors in `result.errors`. The job still rejects with an error that comes before the copy begins, for example
-   * if SRC is missing (of several: each). Default `stop`.
+   * if the only SRC is missing. Default `stop`.
    */
   onError?: 'stop' | 'continue' | undefined;
   /** Aborts the copy. The job then rejects with `signal.reason`. */
@@ -406,6 +406,7 @@ export type ErrorCode = FastcpErrorCode | SystemErrorCode;
  * - `EXCLUDE_UNMATCHED`: A glob of `exclude` begins with the path of SRC and matched nothing: globs are relative to SRC.
  * - `IGNORE_FILE_NOT_FOUND`: SRC has no rule file of a name in `ignoreFileNames`.
  * - `STAGING_LEFT`: `atomic`: a temporary directory could not be removed.
+ * - `STAGING_PLACED`: `atomic`: an earlier copy was killed between its two steps. DEST is now its new tree.
  * - `ENTRIES_DROPPED`: `entries`: nobody read the events, and `count` events were dropped.
  * - `MODE_NOT_PRESERVED`: Modes could not be preserved.
  * - `TIMESTAMPS_NOT_PRESERVED`: Timestamps could not be preserved.
@@ -424,6 +425,7 @@ export type WarningCode =
   | 'EXCLUDE_UNMATCHED'
   | 'IGNORE_FILE_NOT_FOUND'
   | 'STAGING_LEFT'
+  | 'STAGING_PLACED'
   | 'ENTRIES_DROPPED'
   | 'MODE_NOT_PRESERVED'
   | 'TIMESTAMPS_NOT_PRESERVED'

@@ -119,7 +119,7 @@ async function prepare(
 ): Promise<Container> {
   await unlessAborted(signal, refuseTarget(root, target, walk.shown));
   await refuseReflected(root, target, walk, signal);
-  await clearUp(target, warn, signal);
+  await clearUp(target, walk.shown.dest(root.dest), warn, signal);
   signal?.throwIfAborted();
   const container = await Container.make(target);
   try {
@@ -174,11 +174,20 @@ function noExchange({ src, dest }: Root, { shown }: Walk, why: string): CopyErro
 }
 
 /** Finishes or removes the work of killed processes. After an abort the next run continues with the rest. */
-async function clearUp(target: Buffer, warn: Warn, signal?: AbortSignal): Promise<void> {
+async function clearUp(
+  target: Buffer,
+  dest: string,
+  warn: Warn,
+  signal?: AbortSignal,
+): Promise<void> {
   for await (const container of Container.abandoned(target)) {
     try {
       signal?.throwIfAborted();
-      if (await isHalfway(container, target)) await finishSteps(container, target);
+      if (await isHalfway(container, target)) {
+        await finishSteps(container, target);
+        const message = `'${dest}' is now the copy that an earlier run, which was killed, had not put in place`;
+        warn({ code: 'STAGING_PLACED', message, path: dest });
+      }
     } catch (error) {
       await container.release();
       throw error;

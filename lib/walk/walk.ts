@@ -108,8 +108,6 @@ export function* findRoots(request: Request): Steps<Walk> {
     spelled.set(spelling, [...twins, root]);
     roots.push(root);
   }
-  const [first] = errors;
-  if (first && roots.length === 0) throw first;
   if (deletes(request)) {
     const sourceAt = yield* findSourcesBelow(roots);
     for (const root of roots) yield* refuseToEmpty(root, sourceAt, shown);

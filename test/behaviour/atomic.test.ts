@@ -802,7 +802,10 @@ describe('where the file system cannot exchange', () => {
     const broken = join(at, 'broken');
     makeFiles(broken, { x: 'x' });
     symlinkSync('nowhere', join(broken, 'dangling'));
-    await copyTree(broken, dest, { atomic: true, dereference: true }).catch(() => {});
+    const copy = copyTree(broken, dest, { atomic: true, dereference: true });
+    await expect(copy).rejects.toMatchObject({ code: 'ENOENT' });
+    // DEST is not as that copy found it.
+    expect(copy.result.warnings).toMatchObject([{ code: 'STAGING_PLACED', path: dest }]);
     expect(differences(src, dest)).toEqual([]);
     expect(containers(at)).toEqual([]);
   });
@@ -813,7 +816,9 @@ describe('where the file system cannot exchange', () => {
     const left = join(at, '.dest.fastcp-0123456789abcdef');
     makeFiles(left, { 'ready/a': 'begun', 'old-1/a': 'old' });
     symlinkSync('nowhere', join(src, 'dangling'));
-    await copyTree(src, dest, { atomic: true, dereference: true }).catch(() => {});
+    const copy = copyTree(src, dest, { atomic: true, dereference: true });
+    await expect(copy).rejects.toMatchObject({ code: 'ENOENT' });
+    expect(copy.result.warnings).toEqual([]);
     expect(content(dest, 'a')).toBe('later');
     expect(containers(at)).toEqual([]);
   });

@@ -223,6 +223,15 @@ describe('refused at once', () => {
     await expectRefusal(['a', 'no'], 'dest', { code: 'ENOENT', where: "lstat '@no'" });
   });
 
+  test('each of several sources is missing: with `continue` all are named, and nothing is created', async () => {
+    const sources = ['no', 'none'].map(absolute);
+    const result = await copyTree(sources, absolute('new'), { onError: 'continue' });
+    expect(result.errors.map(({ code, path }) => [code, path])).toEqual(
+      sources.map((path) => ['ENOENT', path]),
+    );
+    expect(existsSync(absolute('new'))).toBe(false);
+  });
+
   test('a link onto the file that it leads to', async () => {
     // It would replace the file by a link to itself, and the content would be lost.
     make('echo precious > dest; ln -s dest src');
