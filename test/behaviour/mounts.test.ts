@@ -169,6 +169,10 @@ describe('what SRC shows of DEST, or DEST of SRC', () => {
   });
 });
 
+/** A command that mounts an overlay on a directory, both below the working directory. */
+const overlay = (low: string, on: string, up = 'up', options = ''): string =>
+  `mkdir -p ${up} ${up}.work && mount -t overlay o -o ${options}lowerdir=$PWD/${low},upperdir=$PWD/${up},workdir=$PWD/${up}.work ${on}`;
+
 describe('SRC has an overlay, and DEST a layer of it, or the reverse', () => {
   // The layers and the working directory, the place of the overlay, SRC and DEST.
   type Row = [string, string, string, CopyOptions, string | undefined];
@@ -251,13 +255,11 @@ test.for<[string, boolean]>([
 });
 
 describe('ways to a layer of the overlay', () => {
-  const overlay = (low: string, n: number, on: string) =>
-    `mkdir u${n} w${n} && mount -t overlay o -o lowerdir=$PWD/${low},upperdir=$PWD/u${n},workdir=$PWD/w${n} ${on}`;
   test.for<[string, string]>([
-    ['a bind mount of the layer', `mount --bind dest/low other && ${overlay('other', 1, 'src')}`],
-    ['a bind mount above it', `mount --bind dest other && ${overlay('other/low', 1, 'src')}`],
-    ['another overlay', `${overlay('dest/low', 1, 'other')} && ${overlay('other', 2, 'src')}`],
-    ['DEST is a bind mount', `mount --bind real dest && ${overlay('real/low', 1, 'src')}`],
+    ['a bind mount of the layer', `mount --bind dest/low other && ${overlay('other', 'src')}`],
+    ['a bind mount above it', `mount --bind dest other && ${overlay('other/low', 'src')}`],
+    ['another overlay', `${overlay('dest/low', 'other')} && ${overlay('other', 'src', 'up2')}`],
+    ['DEST is a bind mount', `mount --bind real dest && ${overlay('real/low', 'src')}`],
   ])('%s', async ([, script], context) => {
     needRoot(context);
     makeFiles(at, { 'dest/low/x': '1', 'real/low/x': '1', 'src/y': '', 'other/y': '' });
@@ -286,11 +288,9 @@ test.for<[string, string]>([
   if (script.startsWith('bindfs')) needTool(context, 'bindfs');
   makeFiles(at, { 'src/m/y': '', 'src/f': '1', 'other/y': '' });
   for (let i = 0; i < 30; i++) makeFiles(at, { [`dest/low/d/${i}`]: `${i}` });
-  const overlay = (low: string) =>
-    `mkdir u w && mount -t overlay o -o lowerdir=$PWD/${low},upperdir=$PWD/u,workdir=$PWD/w src`;
   const scripts: Record<string, string> = {
-    gone: `mount --bind dest/low other && ${overlay('other')} && umount other`,
-    moved: `mv dest/low here && ${overlay('here')} && mv here dest/low`,
+    gone: `mount --bind dest/low other && ${overlay('other', 'src')} && umount other`,
+    moved: `mv dest/low here && ${overlay('here', 'src')} && mv here dest/low`,
   };
   try {
     execFileSync('sh', ['-c', scripts[script] ?? script], { cwd: at });
@@ -549,20 +549,18 @@ describe('marks prove nothing where an overlay hides how files change', () => {
   test.for<[string, string]>([
     [
       'a layer of FUSE whose ctimes are mtimes',
-      'bindfs -o nonempty --ctime-from-mtime low other && over other ""',
+      `bindfs -o nonempty --ctime-from-mtime low other && ${overlay('other', 'src')}`,
     ],
-    ['metacopy', 'over low metacopy=on, && chmod 600 src/f'],
-    ['neither', 'over low ""'],
+    ['metacopy', `${overlay('low', 'src', 'up', 'metacopy=on,')} && chmod 600 src/f`],
+    ['neither', overlay('low', 'src')],
   ])('%s', async ([, script], context) => {
     needRoot(context);
     if (script.startsWith('bindfs')) needTool(context, 'bindfs');
     makeFiles(at, { 'low/f': 'AAAA', 'src/y': '', 'other/y': '' });
-    const define =
-      'over() { mkdir u w; mount -t overlay o -o $2lowerdir=$PWD/$1,upperdir=$PWD/u,workdir=$PWD/w src; }';
     const old = new Date(2020, 1, 1);
     utimesSync(join(at, 'low/f'), old, old);
     try {
-      execFileSync('sh', ['-c', `${define}; ${script}`], { cwd: at });
+      execFileSync('sh', ['-c', script], { cwd: at });
       const mirror = () => copyTree(join(at, 'src'), join(at, 'dest'), { mirror: true });
       await mirror();
       await mirror();
@@ -598,8 +596,7 @@ test.for([
       copyTree(join(at, 'src'), dest, { mirror: true, preserve: true, ...options });
     const inodes = () => new Set(names.map((name) => statSync(join(dest, name)).ino));
     try {
-      const script = 'mkdir u w && mount -t overlay o -o lowerdir=low,upperdir=u,workdir=w dest';
-      execFileSync('sh', ['-c', script], { cwd: at });
+      execFileSync('sh', ['-c', overlay('low', 'dest')], { cwd: at });
       writeFileSync(join(dest, 'a'), '2'); // from now on it is a file of its own
       const { warnings, errors } = await mirror();
       expect(readFileSync(join(dest, 'a'), 'utf8')).toBe('1');
@@ -639,8 +636,7 @@ test('hard links to files of a lower layer of DEST, by several workers at once',
   };
   mkdirSync(dest);
   try {
-    const script = 'mkdir u w && mount -t overlay o -o lowerdir=low,upperdir=u,workdir=w dest';
-    execFileSync('sh', ['-c', script], { cwd: at });
+    execFileSync('sh', ['-c', overlay('low', 'dest')], { cwd: at });
     const { warnings } = await copyTree(src, dest, { sync: true, preserve: true, filter });
     expect(warnings).toEqual([]);
     for (const file of files)
@@ -658,8 +654,7 @@ test('on one overlay an atomic copy tries nothing in the old DEST', async (conte
   makeFiles(at, { 'low/src/a/b': '1', 'over/y': '' });
   const log = join(at, 'log');
   try {
-    const script = 'mkdir u w && mount -t overlay o -o lowerdir=low,upperdir=u,workdir=w over';
-    execFileSync('sh', ['-c', script], { cwd: at });
+    execFileSync('sh', ['-c', overlay('low', 'over')], { cwd: at });
     makeFiles(at, { 'over/dest/a/b': '2' }); // on the upper layer, so that it can be moved
     const strace = ['strace', '-f', '-qq', '-y', `-o${log}`, '-etrace=mkdir,mkdirat'];
     const [src, dest] = [join(at, 'over/src'), join(at, 'over/dest')];
@@ -677,16 +672,9 @@ test('the file system of SRC is in an image in DEST', async (context) => {
   needRoot(context);
   mkdirSync(join(at, 'dest'), { recursive: true });
   mkdirSync(join(at, 'src'));
-  execFileSync(
-    'sh',
-    [
-      ...[
-        '-c',
-        'truncate -s 8M dest/image && mkfs.ext4 -q dest/image && mount -o loop dest/image src',
-      ],
-    ],
-    { cwd: at },
-  );
+  const script =
+    'truncate -s 8M dest/image && mkfs.ext4 -q dest/image && mount -o loop dest/image src';
+  execFileSync('sh', ['-c', script], { cwd: at });
   try {
     makeFiles(at, { 'src/file': '1' });
     const mirror = (options: CopyOptions) =>
@@ -703,11 +691,9 @@ test('the file system of SRC is in an image in DEST', async (context) => {
 test('an overlay that another mount hides is none', async (context) => {
   needRoot(context);
   makeFiles(at, { 'dest/low/x': '1', 'over/file': '2', 'src/m/y': '' });
-  for (const name of ['up', 'work']) mkdirSync(join(at, name));
   try {
-    const layers = `lowerdir=${at}/dest/low,upperdir=${at}/up,workdir=${at}/work`;
-    execFileSync('mount', ['-t', 'overlay', 'overlay', '-o', layers, join(at, 'src/m')]);
-    execFileSync('mount', ['--bind', join(at, 'over'), join(at, 'src/m')]);
+    const script = `${overlay('dest/low', 'src/m')} && mount --bind over src/m`;
+    execFileSync('sh', ['-c', script], { cwd: at });
     await copyTree(join(at, 'src'), join(at, 'dest'), { mirror: true });
     expect(filesIn(join(at, 'dest'), [])).toEqual(['m/file/=2']);
   } finally {
@@ -871,16 +857,14 @@ describe('a copy in which DEST appears in SRC, as it grows', () => {
   });
 
   // There a directory has another device number than where it really is.
-  const overlay = (low: string, up: string) =>
-    `mkdir $PWD/${up}.work && mount -t overlay o -o lowerdir=$PWD/${low},upperdir=$PWD/${up},workdir=$PWD/${up}.work`;
   test.for<[string, string, string, CopyOptions]>([
-    [`${overlay('low', 'up')} over`, 'over', 'low/dest', {}],
-    [`${overlay('low', 'up')} over`, 'over', 'low/dest', { sync: true, preserve: true }],
-    [`${overlay('low', 'up')} over`, 'over', 'low/sub/dest', {}],
-    [`${overlay('low', 'up')} over`, 'over', 'low/new/dest', {}],
-    [`${overlay('low', 'up')} over`, 'over', 'up/dest', {}],
-    [`${overlay('low', 'src/up')} over`, 'src', 'over/dest', {}],
-    [`${overlay('low', 'src/up')} over`, 'src', 'over/dest', { sync: true }],
+    [overlay('low', 'over'), 'over', 'low/dest', {}],
+    [overlay('low', 'over'), 'over', 'low/dest', { sync: true, preserve: true }],
+    [overlay('low', 'over'), 'over', 'low/sub/dest', {}],
+    [overlay('low', 'over'), 'over', 'low/new/dest', {}],
+    [overlay('low', 'over'), 'over', 'up/dest', {}],
+    [overlay('low', 'over', 'src/up'), 'src', 'over/dest', {}],
+    [overlay('low', 'over', 'src/up'), 'src', 'over/dest', { sync: true }],
     ['bindfs low over', 'over', 'low/dest', {}],
     ['bindfs low over', 'over', 'low/dest', { mirror: true }],
     ['bindfs low over', 'low', 'over/dest', {}],

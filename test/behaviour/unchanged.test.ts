@@ -22,7 +22,7 @@ import {
 } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, type TestContext, test } from 'vitest';
 import { exchange } from '../../lib/engine/native.js';
 import { compareTrees, copyTree } from '../../lib/index.js';
 import type { CopyOptions, CopyResult } from '../../lib/types.js';
@@ -80,6 +80,17 @@ function contents(root: string, below = ''): Record<string, string> {
   return found;
 }
 
+/** Creates a file system in a file, to be mounted with `-o loop`. */
+function makeImage(context: TestContext, type: string, ...flags: string[]): string {
+  needTool(context, `mkfs.${type}`);
+  const image = join(room, 'image');
+  writeFileSync(image, '');
+  truncateSync(image, 320 * 2 ** 20);
+  // ext4 with inodes of 128 bytes warns of 2038.
+  execFileSync(`mkfs.${type}`, ['-q', ...flags, image], { stdio: 'pipe' });
+  return image;
+}
+
 /** Until then what is changed has the time of what was just changed. */
 const tick = (): Promise<void> => sleep(20);
 
@@ -88,7 +99,7 @@ const mirror = (from: string, options: CopyOptions = {}): Promise<CopyResult> =>
 
 /** The files of DEST that a mirror reads, by its system calls, and how many files DEST has. */
 async function readFiles(
-  context: Parameters<typeof needTool>[0],
+  context: TestContext,
   options: CopyOptions = {},
 ): Promise<[string[], number]> {
   needTool(context, 'strace');
@@ -102,7 +113,7 @@ async function readFiles(
 }
 
 /** Whether a run reads a file of DEST. */
-async function readsContents(context: Parameters<typeof needTool>[0]): Promise<boolean> {
+async function readsContents(context: TestContext): Promise<boolean> {
   return (await readFiles(context))[0].length > 0;
 }
 
@@ -283,13 +294,8 @@ describe('what the mark cannot have seen', () => {
   describe('within one second, where a file system counts whole ones', () => {
     test.for(['src', 'dest'])('in %s', async (where, context) => {
       needRoot(context);
-      needTool(context, 'mkfs.ext4');
-      const image = join(room, 'image');
-      execFileSync('sh', ['-c', `truncate -s 64M ${image} && mkfs.ext4 -q -I 128 ${image}`], {
-        stdio: 'pipe', // it warns of 2038
-      });
-      const disk = join(room, 'disk');
-      mkdirSync(disk);
+      const image = makeImage(context, 'ext4', '-I', '128');
+      const disk = mkdirAt(join(room, 'disk'));
       await whileMounted(['-o', 'loop', image], disk, async () => {
         if (where === 'src') src = join(disk, 'src');
         else dest = join(disk, 'dest');
@@ -315,11 +321,9 @@ describe('what the mark cannot have seen', () => {
   describe(`in snapshots of a volume, one after the other in one place, seed ${seed}`, () => {
     test.for(['ext4', 'xfs', 'btrfs', 'f2fs'])('%s', async (type, context) => {
       needRoot(context);
-      needTool(context, `mkfs.${type}`);
-      const [image, snapshot, disk] = ['image', 'snapshot', 'disk'].map((name) => join(room, name));
-      if (!image || !snapshot || !disk) return;
-      execFileSync('sh', ['-c', `truncate -s 320M ${image} && mkfs.${type} -q ${image}`]);
-      mkdirSync(disk);
+      const image = makeImage(context, type);
+      const snapshot = join(room, 'snapshot');
+      const disk = mkdirAt(join(room, 'disk'));
       src = join(disk, 'src');
       const random = new Random(seed);
       const names = ['a', 'b', 'c', 'below/d', 'below/e', 'empty/f'];
@@ -353,11 +357,9 @@ describe('what the mark cannot have seen', () => {
 
   test('in snapshots, beside a symlink to a file that lives on', async (context) => {
     needRoot(context);
-    needTool(context, 'mkfs.ext4');
-    const [image, snapshot, disk] = ['image', 'snapshot', 'disk'].map((name) => join(room, name));
-    if (!image || !snapshot || !disk) return;
-    execFileSync('sh', ['-c', `truncate -s 64M ${image} && mkfs.ext4 -q ${image}`]);
-    mkdirSync(disk);
+    const image = makeImage(context, 'ext4');
+    const snapshot = join(room, 'snapshot');
+    const disk = mkdirAt(join(room, 'disk'));
     src = join(disk, 'src');
     const live = join(room, 'live');
     await whileMounted(['-o', 'loop', image], disk, async () => {
@@ -845,13 +847,8 @@ describe('times that are not the same', () => {
 
   test('but not again and again where the file system counts seconds', async (context) => {
     needRoot(context);
-    needTool(context, 'mkfs.ext4');
-    const image = join(room, 'image');
-    execFileSync('sh', ['-c', `truncate -s 64M ${image} && mkfs.ext4 -q -I 128 ${image}`], {
-      stdio: 'pipe', // it warns of 2038
-    });
-    const disk = join(room, 'disk');
-    mkdirSync(disk);
+    const image = makeImage(context, 'ext4', '-I', '128');
+    const disk = mkdirAt(join(room, 'disk'));
     await whileMounted(['-o', 'loop', image], disk, async () => {
       dest = join(disk, 'dest');
       make(src, { 'a/file': '1', 'a/b/other': '2' });
