@@ -78,8 +78,21 @@ export function stateAfterAtomic(
   if (result.replaced) return `${quoteName(dest)} was replaced`;
   if (outcome === 'failed' && result.replaced === undefined) return undefined;
   const what = outcome === 'failed' ? 'not complete' : outcome;
-  const there = lstatSync(dest, { throwIfNoEntry: false });
-  return `${what}: ${quoteName(dest)} ${there ? 'was left as it was' : 'was not created'}`;
+  const state = isMissing(dest)
+    ? 'was not created'
+    : result.warnings.some(({ code }) => code === 'STAGING_PLACED')
+      ? 'is the tree of an earlier copy'
+      : 'was left as it was';
+  return `${what}: ${quoteName(dest)} ${state}`;
+}
+
+function isMissing(path: string): boolean {
+  try {
+    lstatSync(path);
+    return false;
+  } catch (error) {
+    return ['ENOENT', 'ENOTDIR'].includes((error as NodeJS.ErrnoException).code ?? '');
+  }
 }
 
 /** If nothing was scanned, the error has said everything. */

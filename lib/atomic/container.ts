@@ -29,14 +29,17 @@ export class Container {
   readonly path: Buffer;
   /** The copy while it is created; the old DEST after the exchange. */
   readonly tree: Buffer;
-  /** The whole copy if it is placed in two steps. From here on there is no way back. */
+  /** The whole copy while it is placed in two steps. */
   readonly ready: Buffer;
+  /** Exists while the old DEST, which cannot be moved, is deleted in its place. */
+  readonly deleting: Buffer;
   #lock: FileHandle;
 
   private constructor(path: Buffer, lock: FileHandle) {
     this.path = path;
     this.tree = join(path, Buffer.from('tree'));
     this.ready = join(path, Buffer.from('ready'));
+    this.deleting = join(path, Buffer.from('deleting'));
     this.#lock = lock;
   }
 
@@ -86,8 +89,9 @@ export class Container {
     return join(this.path, Buffer.from(`old-${number}`));
   }
 
-  async hasOld(): Promise<boolean> {
-    return (await promises.readdir(this.path)).some((name) => name.startsWith('old-'));
+  /** Returns whether the old DEST was moved here, or was being deleted. */
+  async hasBegun(): Promise<boolean> {
+    return (await promises.readdir(this.path)).some((name) => /^(old-|deleting)/.test(name));
   }
 
   /**
@@ -163,7 +167,7 @@ function prefixFor(dest: Buffer): string {
 async function looksLikeOne(path: Buffer): Promise<boolean> {
   if (!(await promises.lstat(path)).isDirectory()) return false;
   const names = await promises.readdir(textOrBytes(path), 'latin1');
-  return names.every((name) => /^(tree|ready|lock|old-\d+)$/.test(name));
+  return names.every((name) => /^(tree|ready|deleting|lock|old-\d+)$/.test(name));
 }
 
 /**

@@ -5,7 +5,7 @@
  *   parent/DEST                              the old one      │ exchange │  the new one
  *   parent/.DEST.fastcp-<random>/tree        the copy         │ <──────> │  the old one, removed next
  *
- * The next copy to the same DEST removes the container of a killed process.
+ * The next copy to the same DEST removes the container of a killed process, or first finishes its work: see place.ts.
  */
 import { constants } from 'node:os';
 import { unlessAborted } from '../engine/abort.js';
@@ -42,24 +42,62 @@ interface Replacing {
   copy(walk: Walk, request: Request): Promise<void>;
 }
 
+/**
+ * Puts the tree of an interrupted copy in DEST's place, if its steps have begun, and removes what such copies left. Returns
+ * whether DEST is another one now. After an abort the next run continues with the rest.
+ */
+export async function finishInterrupted(
+  walk: Walk,
+  request: Request,
+  events: EventQueue,
+  report: Report,
+): Promise<boolean> {
+  const [root] = walk.roots;
+  if (!root) return false;
+  const { signal } = request;
+  const warn = warnsOf(events, report);
+  let placed = false;
+  const finish = async (): Promise<void> => {
+    const target = await unlessAborted(
+      signal,
+      findTarget(root).catch(() => undefined),
+    );
+    if (!target) return; // its parent is missing, which is refused or created later
+    for await (const container of Container.abandoned(target)) {
+      try {
+        signal?.throwIfAborted();
+        if (await isHalfway(container, target)) {
+          report.replaced = false;
+          await unlessAborted(signal, refuseTarget(root, target, walk.shown));
+          await finishSteps(container, target);
+          placed = true;
+          const path = walk.shown.dest(root.dest);
+          const message = `an earlier copy to '${path}' was interrupted; it was completed first, so '${path}' is now its tree`;
+          warn({ code: 'STAGING_PLACED', message, path });
+        }
+      } catch (error) {
+        await container.release();
+        throw error;
+      }
+      await remove(container, warn, { signal, spared: root.src });
+    }
+  };
+  await ownWords(root, walk, request)(finish());
+  return placed;
+}
+
 /** Replaces DEST with a copy of one root. If the copy has any error, DEST stays as it was. */
 export async function replaceWhole(
   walk: Walk,
   request: Request,
   { events, report, copy }: Replacing,
 ): Promise<void> {
-  const warn = (warning: CopyWarning): void => {
-    report.warn(warning);
-    events.push({ type: 'warning', warning });
-  };
   report.replaced = false;
+  const warn = warnsOf(events, report);
   const root = walk.roots[0] as Root;
   const { signal } = request;
-  // Excludes errors of copy() and the reason of an abort: both are the user's.
-  const own = <T>(step: Promise<T>): Promise<T> =>
-    step.catch((error: unknown) => {
-      throw signal?.aborted && error === signal.reason ? error : inOwnWords(error, root, walk);
-    });
+  // Excludes errors of copy(): they are the user's.
+  const own = ownWords(root, walk, request);
   if (request.dryRun) {
     const dest = trimSlashes(root.dest);
     const parent = directoryOf(dest);
@@ -95,6 +133,21 @@ export async function replaceWhole(
   }
 }
 
+function warnsOf(events: EventQueue, report: Report): Warn {
+  return (warning) => {
+    report.warn(warning);
+    events.push({ type: 'warning', warning });
+  };
+}
+
+/** Converts the errors of a step. The reason of an abort is the user's. */
+function ownWords(root: Root, walk: Walk, { signal }: Request) {
+  return <T>(step: Promise<T>): Promise<T> =>
+    step.catch((error: unknown) => {
+      throw signal?.aborted && error === signal.reason ? error : inOwnWords(error, root, walk);
+    });
+}
+
 function selectsNothing(request: Request, { isEmpty, result }: Report): boolean {
   return selects(request) && isEmpty && result.errorCount === 0;
 }
@@ -119,7 +172,6 @@ async function prepare(
 ): Promise<Container> {
   await unlessAborted(signal, refuseTarget(root, target, walk.shown));
   await refuseReflected(root, target, walk, signal);
-  await clearUp(target, walk.shown.dest(root.dest), warn, signal);
   signal?.throwIfAborted();
   const container = await Container.make(target);
   try {
@@ -171,29 +223,6 @@ function keepTimes(
 function noExchange({ src, dest }: Root, { shown }: Walk, why: string): CopyError {
   const instead = `${why}; atomic 'two-step' (--atomic=two-step) replaces it in two steps`;
   return refuse('ERR_FASTCP_NO_EXCHANGE', instead, shown.src(src), shown.dest(dest));
-}
-
-/** Finishes or removes the work of killed processes. After an abort the next run continues with the rest. */
-async function clearUp(
-  target: Buffer,
-  dest: string,
-  warn: Warn,
-  signal?: AbortSignal,
-): Promise<void> {
-  for await (const container of Container.abandoned(target)) {
-    try {
-      signal?.throwIfAborted();
-      if (await isHalfway(container, target)) {
-        await finishSteps(container, target);
-        const message = `'${dest}' is now the copy that an earlier run, which was killed, had not put in place`;
-        warn({ code: 'STAGING_PLACED', message, path: dest });
-      }
-    } catch (error) {
-      await container.release();
-      throw error;
-    }
-    await remove(container, warn, { signal });
-  }
 }
 
 /** Warns if something cannot be removed. Rejects only with `signal.reason`. */

@@ -68,13 +68,15 @@ export class Halfway extends Error {
  * errors if `dest` is as it was found.
  */
 export async function finishSteps(container: Container, dest: Buffer): Promise<void> {
-  const { ready } = container;
+  const { ready, deleting } = container;
   for (;;) {
     const old = await container.unusedName();
     const away = await moveDirectories([dest], () => rename(dest, old));
     if (away === -EXDEV) {
-      // Part of it is in a layer that cannot be changed.
+      // Part of it is in a layer that cannot be changed. From here on there is no way back.
+      await promises.mkdir(textOrBytes(deleting)).catch(unlessThere);
       await removeTree(dest).catch((error: Error) => Promise.reject(new Halfway(ready, error)));
+      await promises.rename(deleting, old);
     } else if (away !== 0 && away !== -ENOENT) {
       throw failure(away, 'rename');
     }
@@ -85,16 +87,19 @@ export async function finishSteps(container: Container, dest: Buffer): Promise<v
     const asFound =
       away === 0
         ? (await moveDirectories([old], () => rename(old, dest))) === 0
-        : away === -ENOENT && !(await container.hasOld());
+        : away === -ENOENT && !(await container.hasBegun());
     throw asFound ? failure(error, 'rename') : new Halfway(ready, failure(error, 'rename'));
   }
 }
 
-/** Returns whether an abandoned container has a copy that still has to be placed. */
+/**
+ * Returns whether an abandoned container has a copy that still has to be placed, because DEST or a part of it is gone. A DEST
+ * that somebody has created or changed since stays.
+ */
 export async function isHalfway(container: Container, dest: Buffer): Promise<boolean> {
   if (!(await exists(container.ready))) return false;
-  // If both exist, somebody has created a new DEST since. That one stays.
-  return !((await container.hasOld()) && (await exists(dest)));
+  if (await exists(container.deleting)) return true;
+  return (await container.hasBegun()) && !(await exists(dest));
 }
 
 export async function exists(path: Buffer): Promise<boolean> {
@@ -105,6 +110,10 @@ export async function exists(path: Buffer): Promise<boolean> {
       throw error;
     },
   );
+}
+
+function unlessThere(error: NodeJS.ErrnoException): void {
+  if (error.code !== 'EEXIST') throw error;
 }
 
 async function rename(from: Buffer, to: Buffer): Promise<number> {

@@ -132,15 +132,16 @@ export interface Place extends Location {
 /** The mounts of one moment. */
 export class MountTable {
   readonly #all: readonly Mount[];
+  readonly #byId = new Map<string | undefined, Mount>();
   /** By the parent's number, and by path. */
   readonly #below = new Map<string | undefined, Map<string, Mount>>();
 
   constructor(all: readonly Mount[]) {
     this.#all = all;
-    const listed = new Set(all.map(({ id }) => id));
+    for (const mount of all) if (mount.id !== undefined) this.#byId.set(mount.id, mount);
     for (const mount of all) {
-      // The root's parent is not listed, or is the root itself (gVisor).
-      const isTop = mount.parent === mount.id || !listed.has(mount.parent);
+      // The root's parent is not listed, or is the root itself (gVisor). macOS tells no parents.
+      const isTop = mount.parent === mount.id || !this.#byId.has(mount.parent);
       const parent = isTop ? undefined : mount.parent;
       const siblings = this.#below.get(parent) ?? new Map<string, Mount>();
       this.#below.set(parent, siblings.set(mount.path.toString('latin1'), mount));
@@ -160,7 +161,7 @@ export class MountTable {
       // One may be mounted over the other.
       for (;;) {
         const next = this.#below.get(found?.id)?.get(text);
-        if (!next) break;
+        if (!next || next === found) break;
         found = next;
       }
     }
@@ -182,6 +183,22 @@ export class MountTable {
     return this.#all.filter(
       (mount) => isWithin(mount.path, directory) && this.lookup(mount.path) === mount,
     );
+  }
+
+  /**
+   * Returns the mounts that a rename of a directory would move: also those that only a bind mount of it shows, and in its own
+   * tree those that another mount hides.
+   */
+  movedWith(directory: Buffer): Mount[] {
+    const own = this.locate(directory);
+    // macOS tells no locations. In a chroot the mount of the root may be missing.
+    if (!own) return this.#all.filter(({ path }) => isWithin(path, directory));
+    const isMoved = ({ path, parent }: Mount): boolean => {
+      const above = this.#byId.get(parent);
+      const [there] = above ? placeOf(above, path) : [];
+      return there !== undefined && there.device === own.device && isWithin(there.path, own.path);
+    };
+    return [...new Set([...this.shownIn(directory), ...this.#all.filter(isMoved)])];
   }
 
   /** Returns the location of a path, which is given without symlinks. */
@@ -263,18 +280,7 @@ export async function mountsWithin(directory: Buffer): Promise<Buffer[]> {
   return (await mounts()).map(({ path }) => path).filter((path) => isWithin(path, directory));
 }
 
-/** Returns the mount points that a rename of a directory would move: also those that only a bind mount of it shows. */
+/** Returns the mount points that a rename of a directory would move. */
 export async function mountsMovedWith(directory: Buffer): Promise<Buffer[]> {
-  const all = await mounts();
-  const table = new MountTable(all);
-  const own = table.locate(directory);
-  const isMoved = ({ path, parent }: Mount): boolean => {
-    const above = all.find(({ id }) => id !== undefined && id === parent);
-    const [there] = above ? placeOf(above, path) : [];
-    return there !== undefined && there.device === own?.device && isWithin(there.path, own.path);
-  };
-  const shown = own
-    ? table.shownIn(directory)
-    : all.filter(({ path }) => isWithin(path, directory));
-  return [...shown, ...all.filter(isMoved)].map(({ path }) => path);
+  return new MountTable(await mounts()).movedWith(directory).map(({ path }) => path);
 }

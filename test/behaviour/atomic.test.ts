@@ -10,7 +10,7 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { beforeEach, describe, expect, test, vi } from 'vitest';
 import { copyTree } from '../../lib/index.js';
 import type { CopyEvent, CopyOptions } from '../../lib/types.js';
@@ -698,7 +698,10 @@ test("others' directories of that name are left alone", async () => {
 
 describe('where the file system cannot exchange', () => {
   const overlay = useFileSystem(work, 'overlay', {
-    lower: (directory) => makeFiles(join(directory, 'dest'), { old: 'old', 'sub/old': 'old' }),
+    lower: (directory) => {
+      for (const name of ['dest', 'other'])
+        makeFiles(join(directory, name), { old: 'old', 'sub/old': 'old' });
+    },
   });
   const noExchange = 'inject=renameat2:error=EINVAL';
 
@@ -742,14 +745,14 @@ describe('where the file system cannot exchange', () => {
     expect(digest(target)).toBe(before);
     await copyTree(src, target, { atomic: 'two-step' });
     expect(differences(src, target)).toEqual([]);
-    expect(readdirSync(directory)).toEqual(['dest']);
+    expect(readdirSync(directory)).toEqual(['dest', 'other']);
   });
 
   /** The command with two steps, of which a rename goes wrong: into ready, DEST away, ready to DEST. */
-  async function twoSteps(fault: string, { fresh = true } = {}): Promise<Ended> {
+  async function twoSteps(fault: string, { fresh = true, call = 'rename' } = {}): Promise<Ended> {
     makeFiles(src, { a: 'new' });
     if (fresh) makeFiles(dest, { a: 'old', b: 'old' });
-    const faults = [`inject=rename:${fault}`, noExchange].flatMap((each) => ['-e', each]);
+    const faults = [`inject=${call}:${fault}`, noExchange].flatMap((each) => ['-e', each]);
     const strace = ['strace', '-f', '-qq', '-o', join(at, 'log'), ...faults];
     const command = [process.execPath, COMMAND, '-q', '--atomic=two-step', src, dest];
     // One thread, as strace counts by thread.
@@ -789,25 +792,67 @@ describe('where the file system cannot exchange', () => {
     expect(containers(at)).toEqual([]);
   });
 
-  test.for([
-    ['before DEST is moved away', 2, 'old'],
-    ['between the two steps', 3, 'missing'],
-  ] as const)('killed %s: the next run goes on', async ([, when, left], context) => {
-    needTool(context, 'strace');
-    await twoSteps(`signal=SIGKILL:when=${when}`);
-    if (left === 'old') expect(content(dest, 'b')).toBe('old');
-    else expect(digest(dest)).toBe(left);
-    expect(containers(at)).toHaveLength(1);
-    // A copy that fails: what was begun before is ended all the same.
+  /** The command, of which a copy with `-L` fails. */
+  async function failing(): Promise<Ended> {
     const broken = join(at, 'broken');
     makeFiles(broken, { x: 'x' });
     symlinkSync('nowhere', join(broken, 'dangling'));
-    const copy = copyTree(broken, dest, { atomic: true, dereference: true });
-    await expect(copy).rejects.toMatchObject({ code: 'ENOENT' });
-    // DEST is not as that copy found it.
-    expect(copy.result.warnings).toMatchObject([{ code: 'STAGING_PLACED', path: dest }]);
+    return run([process.execPath, COMMAND, '-L', '--atomic', broken, dest]);
+  }
+
+  test('killed before DEST is moved away: the next run drops it, and what changed in DEST stays', async (context) => {
+    needTool(context, 'strace');
+    await twoSteps('signal=SIGKILL:when=2');
+    expect(containers(at)).toHaveLength(1);
+    makeFiles(dest, { b: 'changed' });
+    const { status, stderr } = await failing();
+    expect({ status, stderr }).toEqual({
+      status: 1,
+      stderr: expect.stringMatching(
+        /^fastcp: cannot copy .*\n.*: '?.*dest'? was left as it was\n$/,
+      ),
+    });
+    expect([content(dest, 'a'), content(dest, 'b')]).toEqual(['old', 'changed']);
+    expect(containers(at)).toEqual([]);
+  });
+
+  test('killed between the two steps: the next run goes on, and says so', async (context) => {
+    needTool(context, 'strace');
+    await twoSteps('signal=SIGKILL:when=3');
+    expect(digest(dest)).toBe('missing');
+    expect(containers(at)).toHaveLength(1);
+    const { status, stderr } = await failing();
+    expect({ status, stderr }).toEqual({
+      status: 1,
+      stderr: expect.stringMatching(
+        /^fastcp: warning: an earlier copy .* was interrupted.*\nfastcp: cannot copy .*\n.* is the tree of an earlier copy\n$/,
+      ),
+    });
     expect(differences(src, dest)).toEqual([]);
     expect(containers(at)).toEqual([]);
+  });
+
+  test('killed between the two steps: the next run protects what is put in place', async (context) => {
+    needTool(context, 'strace');
+    makeFiles(src, { '.git/HEAD': 'x' });
+    await twoSteps('signal=SIGKILL:when=3');
+    makeFiles(at, { 'other/a': 'y' });
+    const copy = copyTree(join(at, 'other'), dest, { atomic: true });
+    await expect(copy).rejects.toMatchObject({ code: 'ERR_FASTCP_DEST_PROTECTED' });
+    expect(copy.result.warnings).toMatchObject([{ code: 'STAGING_PLACED', path: dest }]);
+    expect(differences(src, dest)).toEqual([]);
+  });
+
+  test('killed while a DEST that cannot be moved is deleted: the next run goes on', async (context) => {
+    needTool(context, 'strace');
+    dest = join(overlay(context), 'other');
+    await twoSteps('signal=SIGKILL:when=3', { call: 'unlinkat', fresh: false });
+    expect(readdirSync(dest)).not.toEqual([]);
+    const [left = ''] = containers(dirname(dest));
+    expect(readdirSync(join(dirname(dest), left)).sort()).toEqual(['deleting', 'ready']);
+    await failing();
+    expect(differences(src, dest)).toEqual([]);
+    expect(containers(dirname(dest))).toEqual([]);
   });
 
   test('what came after what was begun is not replaced by it', async () => {

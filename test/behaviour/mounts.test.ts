@@ -745,6 +745,50 @@ describe('lists of mounts', () => {
     for (let index = 2; index < 4000; index++)
       all.push(mount(`${index}`, '1', `/${index % 2 ? 'src' : 'dest'}/${index}`, `/${index >> 1}`));
     expect(shared(all, '/src', '/dest')).toHaveLength(1999);
+    expect(new MountTable(all).movedWith(Buffer.from('/src'))).toHaveLength(1999);
+  });
+
+  test.each<[string, Mount[], string[]]>([
+    ['none', [mount('1', '0', '/'), mount('2', '1', '/other')], []],
+    [
+      'DEST itself, and below it',
+      [mount('1', '0', '/'), mount('2', '1', '/dest'), mount('3', '2', '/dest/a')],
+      ['2', '3'],
+    ],
+    [
+      'one in DEST’s tree that another one hides',
+      [mount('1', '0', '/'), mount('2', '1', '/dest/a/b'), mount('3', '1', '/dest/a')],
+      ['3', '2'],
+    ],
+    [
+      'one that is hidden from above DEST stays where it is',
+      [
+        mount('1', '0', '/'),
+        mount('2', '1', '/dest/a', '/', '8:2'),
+        mount('3', '1', '/', '/', '8:3'),
+      ],
+      [],
+    ],
+    [
+      'by another path',
+      [mount('1', '0', '/'), mount('2', '1', '/view', '/dest'), mount('3', '2', '/view/a')],
+      ['3'],
+    ],
+  ])('moved with DEST: %s', (_, all, moved) => {
+    const found = new MountTable(all).movedWith(Buffer.from('/dest')).map(({ id }) => id);
+    expect(found).toEqual(moved);
+  });
+
+  test('without numbers and parents, as on macOS', () => {
+    const all = ['/', '/System/Volumes/Data', '/Volumes/disk'].map((path) => ({
+      ...{ path: Buffer.from(path), fileSystem: 'apfs', readOnly: false },
+    }));
+    const table = new MountTable(all);
+    expect(table.lookup(Buffer.from('/Volumes/disk/a'))).toBe(all[2]);
+    expect(table.lookup(Buffer.from('/Users/me'))).toBe(all[0]);
+    expect(table.movedWith(Buffer.from('/Volumes'))).toEqual([all[2]]);
+    expect(table.movedWith(Buffer.from('/Users/me'))).toEqual([]);
+    expect(table.placesIn(Buffer.from('/Volumes'))).toEqual([]);
   });
 });
 

@@ -172,7 +172,7 @@ void Job::pump(napi_env env) {
   if (works_.empty() && engine_.stopped()) engine_.abandon();
   Slots& slots = Slots::process();
   if (works_.empty() && engine_.finished()) {
-    engine_.settle();  // if the last step was an answer, on this thread
+    engine_.end();
     ended_ = true;
     slots.leave(*this);
     {

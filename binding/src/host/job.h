@@ -54,8 +54,8 @@ class Job : public Waiting, public std::enable_shared_from_this<Job> {
   /** Continues after workers left because the journal was full. */
   void resume();
   /**
-   * Passes on an answer. Returns false if it does not fit(), see engine/tree/answers.h. Does nothing
-   * if the question is no longer open.
+   * Passes on an answer. Returns false if it does not fit(), see engine/tree/answers.h. An answer to
+   * a question that is no longer open is ignored: the copy was stopped meanwhile.
    */
   bool answer(uint32_t id, std::span<const uint8_t> choices, std::span<const Scope> scopes);
 

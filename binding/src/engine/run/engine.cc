@@ -150,18 +150,16 @@ void Engine::work(Host& host) {
     out_of_memory();
     stop();
   }
-  // The last worker clears up, so that no other thread has to.
   if (--active_ > 0) return;
   if (stopped()) abandon();
-  if (!is_over()) return;
-  hard_links.clear();
-  settle();
+  if (nothing_follows()) end();  // here, so that JavaScript's thread does not wait
 }
 
 /** Allocates nothing. */
 void Engine::out_of_memory() { fail({ENOMEM, "malloc", {}, {}}, nullptr); }
 
-void Engine::settle() {
+void Engine::end() {
+  hard_links.clear();  // they keep directories open
   if (!has_marked.exchange(false)) return;
   const platform::Time finished = platform::change_time_ceiling();
   constexpr int kMost = 50;  // ms, in case the clock is set back meanwhile
@@ -246,12 +244,14 @@ void Engine::note(const Directory& directory, Names names, Action action, platfo
 }
 
 /**
- * The question of an answer is gone before its tasks are there. Between two equal and even numbers
- * no answer began or ended.
+ * The question of an answer is gone before its tasks are there. So this looks between two equal and
+ * even numbers, where no answer began or ended. On the thread that answers, none can be under way,
+ * and finished() does without.
  */
-bool Engine::is_over() {
-  const uint64_t answers = questions.answers();
-  return answers % 2 == 0 && stack.finished() && !questions.any() && questions.answers() == answers;
+bool Engine::nothing_follows() {
+  const uint64_t sequence = questions.sequence();
+  return sequence % 2 == 0 && stack.finished() && !questions.any() &&
+         questions.sequence() == sequence;
 }
 
 bool Engine::finished() { return active_ == 0 && stack.finished() && !questions.any(); }

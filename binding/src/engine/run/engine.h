@@ -156,16 +156,17 @@ class Engine : private DirectoryOwner {
   bool stopped() const { return stopped_.load(std::memory_order_relaxed); }
 
   /**
-   * Returns true if no worker is active, no task is left and no question is open. Then all file
-   * descriptors are closed. Call it on the thread that answers.
+   * Returns true if no worker is active, no task is left and no question is open. Call it on the
+   * thread that answers.
    */
   bool finished();
 
   /**
-   * Call it before the end is reported. Changes that others make in DEST afterwards are visible to
-   * the next run.
+   * Closes the last file descriptors, and waits until changes that others make in DEST are visible
+   * to the next run. Call it when the copy is finished(), before its end is reported. The last
+   * worker has done it already, unless the last step was an answer.
    */
-  void settle();
+  void end();
 
   /** Drops all remaining tasks. For the thread that stops a copy that has no worker. */
   void abandon();
@@ -248,8 +249,11 @@ class Engine : private DirectoryOwner {
   unsigned workers() const { return std::max(active_.load(), useful_.load()); }
 
  private:
-  /** Returns whether no task and no question can follow. For workers. */
-  bool is_over();
+  /**
+   * Returns whether no task is left, no question is open and no answer is becoming tasks, so that none can follow. Other
+   * workers may still be active. Workers may call it.
+   */
+  bool nothing_follows();
 
   friend class Worker;
 

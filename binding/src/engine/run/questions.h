@@ -3,7 +3,8 @@
 //
 //   ask() ──> waiting ── take() ──> asked ── answer() ──> PartTasks and DirectoryTasks
 //
-// Workers add questions. addon.cc takes them, and Job::answer() removes them, on JavaScript's thread. mutex_ guards all.
+// Workers add questions. On JavaScript's thread addon.cc takes them, and Job::answer() removes them. Whoever stops the copy drops
+// those that are left.
 #pragma once
 
 #include <atomic>
@@ -84,28 +85,28 @@ class Questions {
   /** Lives from before remove() until the answer has become tasks. Only one at a time: on JavaScript's thread. */
   class Answering {
    public:
-    explicit Answering(Questions& questions) : questions_(questions) { questions_.answers_++; }
+    explicit Answering(Questions& questions) : questions_(questions) { questions_.sequence_++; }
     Answering(const Answering&) = delete;
     Answering& operator=(const Answering&) = delete;
-    ~Answering() { questions_.answers_++; }
+    ~Answering() { questions_.sequence_++; }
 
    private:
     Questions& questions_;
   };
 
-  /** Returns a number that each beginning and each end of an answer changes. It is odd in between. */
-  [[nodiscard]] uint64_t answers() const { return answers_; }
+  /** Returns a number that grows with each beginning and each end of an answer: it is odd while one becomes tasks. */
+  [[nodiscard]] uint64_t sequence() const { return sequence_; }
 
  private:
   /** Writes a question to `out`, and stores it until its answer comes. */
   void pose_locked(Question question, bool extras_go, std::string& out);
 
+  std::atomic<uint64_t> sequence_{0};
   std::mutex mutex_;  // guards all below
   std::vector<Question> waiting_;
   std::unordered_map<uint32_t, Question> asked_;
   uint32_t last_id_ = 0;
-  std::atomic<uint64_t> answers_{0};
-  std::atomic<size_t> bytes_{0};  // of all questions, taken or not
+  std::atomic<size_t> bytes_{0};  // of all questions, taken or not; read without the lock
 };
 
 }  // namespace fastcp
