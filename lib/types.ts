@@ -126,7 +126,8 @@ export interface CopyOptions {
   /**
    * Stay on the file system of SRC: directories where another file system is mounted become empty directories. A bind
    * mount of the same file system is entered, as by `cp -x`. A mirror deletes nothing from other file systems in DEST. A
-   * subvolume of btrfs counts as a file system of its own. Default `false`.
+   * subvolume of btrfs counts as a file system of its own. DEST may be in SRC if it is on another file system. Default
+   * `false`.
    */
   oneFileSystem?: boolean | undefined;
   /** Create missing parents of DEST. Default `true`, as in `fs.cp`. */

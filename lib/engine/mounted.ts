@@ -222,11 +222,18 @@ async function kindsOf({ source, target, by, inSrc, inDest }: Meeting): Promise<
   return [other.isDirectory() ? 'directory' : 'file'];
 }
 
+/** Returns whether an entry of a tree is on another file system than the tree, as far as that can be found out. */
+async function isOnAnother({ directory }: RootTree, names: readonly Buffer[]): Promise<boolean> {
+  const look = (path: Buffer) => run(existing(path, true)).catch(() => undefined);
+  const [top, there] = [await look(directory), await look(names.reduce(join, directory))];
+  return top !== undefined && there !== undefined && top.dev !== there.dev;
+}
+
 /** Returns what is wrong with a mirror or an atomic replacement, or undefined. */
 async function problemOf(
   meeting: Meeting,
   answers: Answers,
-  { atomic, deleteExcluded }: Request,
+  { atomic, deleteExcluded, oneFileSystem }: Request,
 ): Promise<string | undefined> {
   const { source, target, by, inSrc, inDest, isLower } = meeting;
   const isKept = !atomic && !deleteExcluded;
@@ -243,6 +250,7 @@ async function problemOf(
   const dest = showPath(inDest.reduce(join, target.root.dest));
   if (inDest.length === 0) {
     if (!atomic && inSrc.length > 0 && (await isExcluded(source, inSrc))) return undefined;
+    if (oneFileSystem && (await isOnAnother(source, inSrc))) return undefined;
     const cause = atomic ? 'atomic' : 'mirror';
     const remedy = atomic || inSrc.length === 0 ? `copy without ${cause}` : 'exclude that';
     return `by ${by} '${src}' is also the destination; ${remedy}`;

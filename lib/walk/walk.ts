@@ -327,9 +327,13 @@ function* refuseIntoItself(
   }
   const missing: Buffer[] = [];
   let at = trimSlashes(target);
-  for (; !isRoot(at) && !(yield* existing(at, true, request.shown.dest)); at = directoryOf(at)) {
+  let above = there;
+  for (; !above && !isRoot(at); above = yield* existing(at, true, request.shown.dest)) {
     missing.unshift(baseName(at));
+    at = directoryOf(at);
   }
+  // Then the copy never reaches DEST.
+  if (request.oneFileSystem && above && above.dev !== found.dev) return undefined;
   const place = { real: yield* realIfThere(src), found };
   const names = yield* namesBelow(yield* nearest(at), place);
   if (!names) return undefined;

@@ -7,7 +7,9 @@ import {
   lstatSync,
   lutimesSync,
   mkdirSync,
+  readdirSync,
   readFileSync,
+  readlinkSync,
   renameSync,
   rmSync,
   statSync,
@@ -29,7 +31,14 @@ import { useFileSystem, whileMounted } from '../support/filesystems.js';
 import { byEntry } from '../support/filter.js';
 import { makeFiles } from '../support/trees.js';
 import { asUser, needUser, USER } from '../support/user.js';
-import { isDarwinModel, needRoot, needTool, needToolHere, workDirectory } from '../support/work.js';
+import {
+  isDarwinModel,
+  needRoot,
+  needTool,
+  needToolHere,
+  skip,
+  workDirectory,
+} from '../support/work.js';
 
 // What an entry has beside its content.
 
@@ -405,6 +414,24 @@ describe('hard links', () => {
   );
 
   // The last worker may end while an answer becomes tasks. FASTCP_COPIES=1000 is the full form.
+  test('with a selection whose last answer selects nothing: no directory stays open', async (context) => {
+    if (process.platform !== 'linux') skip(context, 'only /proc tells what is open');
+    makeFiles(src, { a: '1', 'z/x': '2' });
+    linkSync(join(src, 'a'), join(work, 'outside'));
+    const filter = async (path: string) => {
+      if (path.endsWith('x')) await sleep(100); // until no worker is left
+      return !path.endsWith('x');
+    };
+    const job = copyTree(src, dest, { preserve: true, filter });
+    await job;
+    const open = readdirSync('/proc/self/fd').flatMap((fd) => {
+      const path = `/proc/self/fd/${fd}`;
+      return existsSync(path) ? readlinkSync(path) : [];
+    });
+    expect(open.filter((path) => path.startsWith(work))).toEqual([]);
+    expect(job.result.files).toBe(1); // so that the job has lived until here
+  });
+
   test('with a selection, in copies of many small directories', async () => {
     for (let i = 0; i < 300; i++) {
       const [one, other] = [`d${i % 20}`, `e${i % 20}/n`];

@@ -342,6 +342,12 @@ bool make_needed(Worker& worker, Directory& directory) {
 
 namespace {
 
+/** Returns whether another file system is mounted at a directory of SRC, and must not be entered. */
+bool is_out_of_reach(const Worker& worker, const Directory& parent, const Stat& stat) {
+  return worker.engine.options.traversal.one_file_system && !parent.is_base() &&
+         stat.dev != parent.src_stat.dev;
+}
+
 /** Opens a directory of SRC, which must not lead into itself. Reports errors. */
 bool open_source(Worker& worker, Directory& parent, Names names, Follow follow, Handle& src,
                  Stat& stat) {
@@ -356,8 +362,8 @@ bool open_source(Worker& worker, Directory& parent, Names names, Follow follow, 
   if (worker.engine.options.traversal.dereference && is_above(parent, stat)) {
     return worker.fail(parent, names, ELOOP, kRefused);
   }
-  return worker.engine.options.compares || !is_filled(worker, parent, src, stat) ||
-         worker.fail(parent, names, EINVAL, kRefused);
+  return worker.engine.options.compares || is_out_of_reach(worker, parent, stat) ||
+         !is_filled(worker, parent, src, stat) || worker.fail(parent, names, EINVAL, kRefused);
 }
 
 /**
@@ -482,15 +488,13 @@ void RootTask::run(Worker& worker) {
 }
 
 void DirectoryTask::run(Worker& worker) {
-  const bool from_base = parent->is_base();
-  const uint64_t parent_dev = parent->src_stat.dev;
   ListingTask opened =
       open_directory(worker, std::move(*this), worker.engine.options.traversal.follow());
   if (!opened.directory) return;
-  if (worker.engine.options.traversal.one_file_system && !from_base &&
-      opened.directory->src_stat.dev != parent_dev) {
-    worker.count(Count::skipped);  // another file system is mounted here
-    opened.directory->distrust();
+  Directory& directory = *opened.directory;
+  if (is_out_of_reach(worker, directory.parent(), directory.src_stat)) {
+    worker.count(Count::skipped);
+    directory.distrust();
     return;
   }
   copy_open_directory(worker, std::move(opened), scope);
