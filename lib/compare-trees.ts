@@ -19,8 +19,8 @@ import { statEntry } from './walk/walk.js';
  * ACLs, and hard links.
  *
  * With `onError: 'continue'` unreadable entries are in `errors`. Otherwise, and if `a` or `b` is missing, the promise
- * rejects with the first CopyError. Rejects with `signal.reason`, and with exactly the value that the filter throws. Throws for wrong
- * arguments as copyTree() does.
+ * rejects with the first CopyError, also if only one of the two is a directory. Rejects with `signal.reason`, with exactly the
+ * value that the filter throws, and for wrong arguments with the errors that copyTree() throws.
  */
 export async function compareTrees(
   a: PathLike,

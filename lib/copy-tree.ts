@@ -54,7 +54,11 @@ export async function run(
   try {
     const { signal } = request;
     signal?.throwIfAborted();
-    const walk = await lookUp(request, events, report, looks);
+    const walk = await unlessAborted(signal, runSteps(findRoots(request), looks));
+    if (request.atomic && !request.dryRun) {
+      const { finishInterrupted } = await import('./atomic/index.js');
+      if (await finishInterrupted(walk, request, events, report)) looks.clear();
+    }
     const answers = await unlessAborted(signal, Answers.prepare(walk, request));
     await unlessAborted(signal, refuseBySelection(walk, answers, request));
     signal?.throwIfAborted();
@@ -72,7 +76,7 @@ export async function run(
       warn(warning);
     }
     report.end();
-    request.onProgress?.(report.progress);
+    await unlessAborted(signal, Promise.resolve(request.onProgress?.(report.progress)));
     const { result } = report;
     debug('result %o', result);
     const [error] = result.errors;
@@ -89,23 +93,6 @@ export async function run(
     events.end({ thrown: error });
     throw error;
   }
-}
-
-/** Finds the roots. With `atomic` an interrupted copy to DEST is finished first, and then DEST is another one. */
-async function lookUp(
-  request: Request,
-  events: EventQueue,
-  report: Report,
-  looks: Looks,
-): Promise<Walk> {
-  const find = (): Promise<Walk> =>
-    unlessAborted(request.signal, runSteps(findRoots(request), looks));
-  const walk = await find();
-  if (!request.atomic || request.dryRun) return walk;
-  const { finishInterrupted } = await import('./atomic/index.js');
-  if (!(await finishInterrupted(walk, request, events, report))) return walk;
-  looks.clear();
-  return find();
 }
 
 async function copyRoots(

@@ -102,8 +102,8 @@ export interface CopyOptions {
   concurrency?: number | undefined;
   /**
    * The reaction to an error. `stop`: reject with the first error. `continue`: copy everything else, and resolve with
-   * all errors in `result.errors`. The job still rejects with an error that comes before the copy begins, for example
-   * if the only SRC is missing. Default `stop`.
+   * the errors in `result.errors`. If SRC is an array, its paths that are missing or refused are among them. Another error
+   * that comes before the copy begins still rejects, for example if a single SRC is missing. Default `stop`.
    */
   onError?: 'stop' | 'continue' | undefined;
   /** Aborts the copy. The job then rejects with `signal.reason`. */
@@ -259,11 +259,14 @@ export interface CopyCounters {
   /** How the content of `files` was copied; the three numbers add up to `files`, except in a dry run, which copies none. */
   methods: CopyMethods;
   /**
-   * Entries that DEST had already with the same content; with `sync` their metadata may have been set. Devices and
-   * FIFOs that DEST has already count here as well.
+   * Entries other than directories that DEST had already with the same content; with `sync` their metadata may have been
+   * set. Devices and FIFOs that DEST has already count here as well. No counter has the directories that DEST had.
    */
   unchanged: number;
-  /** Entries not copied: existing ones with `force: false`, sockets, and other file systems with `oneFileSystem`. */
+  /**
+   * Entries not copied: existing ones with `force: false`, those with `update` that are not newer, sockets, and other file
+   * systems with `oneFileSystem`.
+   */
   skipped: number;
   /** Entries deleted from DEST. */
   deleted: number;
@@ -336,6 +339,7 @@ export interface CopyResult extends CopyCounters {
  * - `ERR_FASTCP_NAME_COLLISION`: Two names of SRC are one name in DEST, which ignores case or normalizes.
  * - `ERR_FASTCP_VERIFY`: `verify`: the written file differs from the source, at `offset`.
  * - `ERR_FASTCP_NO_EXCHANGE`: `atomic`: the file system cannot exchange directories; `two-step` works there.
+ * - `ERR_FASTCP_GIT_UNAVAILABLE`: `strict`, `atomic` or `deleteExcluded`: git cannot tell which files are tracked.
  * - `ERR_FASTCP_NO_REUSE`: `reuse`: no file of the old DEST can be reused, for example because the file system has no clones.
  * - `ERR_FASTCP_NO_SNAPSHOT`: `snapshot` is `always`, and a snapshot of SRC is not possible.
  * - `ERR_FASTCP_HALFWAY`: `atomic`: the replacement in two steps stopped between them; the message says where
@@ -362,6 +366,7 @@ export type FastcpErrorCode =
   | 'ERR_FASTCP_NAME_COLLISION'
   | 'ERR_FASTCP_VERIFY'
   | 'ERR_FASTCP_NO_EXCHANGE'
+  | 'ERR_FASTCP_GIT_UNAVAILABLE'
   | 'ERR_FASTCP_NO_REUSE'
   | 'ERR_FASTCP_NO_SNAPSHOT'
   | 'ERR_FASTCP_HALFWAY';
@@ -401,13 +406,14 @@ export type ErrorCode = FastcpErrorCode | SystemErrorCode;
  * - `SOCKET_SKIPPED`: A socket was not copied.
  * - `UNKNOWN_KIND_SKIPPED`: An entry of no known kind was not copied, for example an alias of an app on Windows.
  * - `CONCURRENCY_CAPPED`: `concurrency` is above the size of libuv's pool less one.
- * - `GIT_UNAVAILABLE`: git could not be asked, so tracked files or its settings are unknown.
+ * - `GIT_UNAVAILABLE`: git could not be asked, so tracked files or its settings are unknown. An error with `strict`, `atomic` or
+ *   `deleteExcluded`.
  * - `SOURCE_IGNORED`: git ignores SRC itself.
  * - `INCLUDE_UNMATCHED`: A glob of `include` matched nothing, or `include` is empty.
  * - `EXCLUDE_UNMATCHED`: A glob of `exclude` begins with the path of SRC and matched nothing: globs are relative to SRC.
  * - `IGNORE_FILE_NOT_FOUND`: SRC has no rule file of a name in `ignoreFileNames`.
  * - `STAGING_LEFT`: `atomic`: a temporary directory could not be removed.
- * - `STAGING_PLACED`: `atomic`: an earlier copy was killed between its two steps. DEST is now its new tree.
+ * - `STAGING_PLACED`: `atomic`: an earlier copy was interrupted between its two steps. Its new tree was put in place first.
  * - `ENTRIES_DROPPED`: `entries`: nobody read the events, and `count` events were dropped.
  * - `MODE_NOT_PRESERVED`: Modes could not be preserved.
  * - `TIMESTAMPS_NOT_PRESERVED`: Timestamps could not be preserved.
@@ -460,7 +466,8 @@ export interface CopyWarning {
 }
 
 /**
- * An event of a job. `progress` has the counters, about every 100 ms, with `entries` or `onProgress` about every 20 ms.
+ * An event of a job. `progress` has the counters, about every 100 ms, with `entries` or `onProgress` about every 20 ms. Only
+ * the first 1,000 errors and the first 1,000 warnings are events; `errorCount` and `warningCount` count all.
  */
 export type CopyEvent =
   | ({ type: 'progress'; durationMs: number } & CopyCounters)

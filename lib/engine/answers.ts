@@ -80,11 +80,16 @@ export class Answers {
   #busy = false;
   #open = 0;
   #over = false;
+  /** Excluded entries of DEST are deleted, so the copy ends where it is not known what is excluded. */
+  #deletes = false;
   #turn = new Turn();
 
   /** Reads the rules of every root, and marks the roots whose entries JavaScript selects. */
   static async prepare({ roots, shown }: Walk, request: Request): Promise<Answers> {
     const answers = new Answers();
+    answers.#deletes = request.deleteExcluded;
+    // Tracked files would be lost in DEST.
+    const needsTracked = request.strict || request.deleteExcluded || Boolean(request.atomic);
     for (const root of [...roots]) {
       const filter = filterOf(root, shown, request);
       if (filter && request.like === 'fastcp' && !(await filter(rootEntry(root)))) {
@@ -92,7 +97,7 @@ export class Answers {
         continue;
       }
       if (root.kind !== 'directory') continue;
-      const options = { ...request, filter, explain: request.entries };
+      const options = { ...request, filter, needsTracked, explain: request.entries };
       const selection = await createSelection(root.src, options, shown.src(root.src));
       if (!selection) continue;
       answers.#selections.push(selection);
@@ -232,7 +237,7 @@ export class Answers {
     const { selection, scope, entries, own } = question;
     const inSource = own === entries.length ? entries : entries.slice(0, own);
     const unreadable = (error: unknown): undefined => {
-      if (!(error instanceof CopyError)) throw error;
+      if (!(error instanceof CopyError) || this.#deletes) throw error;
       listener.unreadable(error);
     };
     let here: DirectoryScope | undefined | Promise<DirectoryScope | undefined>;

@@ -34,6 +34,8 @@ export interface GitignoreOptions {
   ignoreFileNames: readonly string[];
   /** Symlinks to directories are listed as directories. */
   dereference: boolean;
+  /** It is an error if git cannot tell what is tracked. Otherwise that is a warning. */
+  needsTracked?: boolean;
 }
 
 /** The rules of one directory. */
@@ -79,6 +81,7 @@ export class Gitignore {
   #shown: string;
   #onlyIgnored: boolean;
   #dereference: boolean;
+  #needsTracked: boolean;
   /** Whether git's own rules apply. */
   #git: boolean;
   /** Names of rule files in the order of their rank, and whether they are the user's own. */
@@ -89,6 +92,7 @@ export class Gitignore {
     this.#shown = shown;
     this.#onlyIgnored = options.onlyIgnored;
     this.#dereference = options.dereference;
+    this.#needsTracked = options.needsTracked ?? false;
     this.#git = options.gitignore || options.onlyIgnored;
     this.#names = new Map(this.#git ? [['.gitignore', { own: false, met: true }]] : []);
     for (const name of options.ignoreFileNames) {
@@ -176,11 +180,13 @@ export class Gitignore {
       const [, fatal] = /^fatal: (.+)$/m.exec(message) ?? [];
       const said = fatal ?? message.trim().split('\n').at(-1);
       const why = code === 'ENOENT' ? 'git is not installed' : said;
-      this.warnings.push({
-        code: 'GIT_UNAVAILABLE',
-        message: `cannot tell what is tracked in '${directory}', so all that matches a rule counts as ignored: ${why}`,
-        path: directory.toString(),
-      });
+      const path = directory.toString();
+      const unknown = `cannot tell what is tracked in '${path}'`;
+      if (this.#needsTracked) {
+        throw new CopyError('ERR_FASTCP_GIT_UNAVAILABLE', `${unknown}: ${why}`, { path });
+      }
+      const assumed = `${unknown}, so all that matches a rule counts as ignored: ${why}`;
+      this.warnings.push({ code: 'GIT_UNAVAILABLE', message: assumed, path });
       return nothingTracked;
     }
   }

@@ -48,8 +48,9 @@ export interface Walk {
 }
 
 /**
- * Finds the roots. Refuses everything that makes the whole copy impossible, before anything is created: a
- * missing SRC, DEST within SRC or SRC itself.
+ * Finds the roots. Refuses everything that makes the copy impossible, before anything is created: a missing SRC, DEST within
+ * SRC or SRC itself. If the copy of several sources continues after errors, those that are refused are in `errors`, and the
+ * others are the roots.
  */
 export function* findRoots(request: Request): Steps<Walk> {
   const { sources, several, dest, shown } = request;
@@ -356,7 +357,7 @@ export function selects(request: Request): boolean {
   return gitignore || onlyIgnored || lists.length > 0 || (include ?? filter) !== undefined;
 }
 
-/** Refuses a file in the place of a directory, where the user usually forgot the slash, and the reverse. */
+/** Refuses a file in the place of a directory, where the user usually forgot the slash, and the reverse; also to compare them. */
 function* refuseOtherKind(
   src: BigIntStats,
   target: Buffer,
@@ -364,9 +365,15 @@ function* refuseOtherKind(
   request: Request,
 ): Steps<void> {
   const { shown, sources, like, compares, atomic } = request;
-  if (into || like !== 'fastcp' || compares) return;
+  if (into || like !== 'fastcp') return;
   const there = yield* existing(target, false, shown.dest);
   const dest = shown.dest(target);
+  if (compares) {
+    const other = yield* existing(target, src.isDirectory(), shown.dest);
+    if (!other || other.isDirectory() === src.isDirectory()) return;
+    const code = src.isDirectory() ? 'ERR_FS_CP_DIR_TO_NON_DIR' : 'ERR_FS_CP_NON_DIR_TO_DIR';
+    throw refuse(code, 'only one of them is a directory', shown.src(sources[0] ?? target), dest);
+  }
   if (src.isDirectory()) {
     if (atomic || !(yield* isDangling(target))) return;
     const why = 'the destination is a symlink to nothing';

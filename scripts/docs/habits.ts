@@ -126,7 +126,11 @@ export const habits: readonly Section[] = [
         like: 'cp -rpu a/. b',
         does: same,
       },
-      { habit: 'cp -r --backup a/. b', fastcp: 'fastcp -r --backup a b', does: same },
+      {
+        habit: 'cp -r --backup a/. b',
+        fastcp: 'fastcp -r --backup a b',
+        does: 'the same, the first time: the second backup of a file gets a number, where `cp` would replace the first',
+      },
       {
         habit: 'cp -rb a/. b',
         fastcp: 'fastcp -rb a b',

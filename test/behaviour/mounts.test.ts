@@ -792,6 +792,28 @@ describe('lists of mounts', () => {
   });
 });
 
+describe('oneFileSystem: DEST in SRC, on another file system', () => {
+  test.for<[string, CopyOptions]>([
+    ['new', {}],
+    ['new/a/b', {}],
+    ['new', { mirror: true }],
+    ['new/a', { atomic: true }],
+  ])('%s, %j', async ([name, options], context) => {
+    needRoot(context);
+    makeFiles(at, { 'src/file': '1', 'src/new/x': '' });
+    const [src, dest] = [join(at, 'src'), join(at, 'src', name)];
+    const copy = () => copyTree(src, dest, { preserve: true, oneFileSystem: true, ...options });
+    await expect(copy()).rejects.toMatchObject({ code: 'ERR_FS_CP_EINVAL' });
+    await whileMounted(['-t', 'tmpfs', 'tmpfs'], join(src, 'new'), async () => {
+      for (let i = 0; i < 2; i++) {
+        await copy();
+        expect(readdirSync(dest).sort()).toEqual(['file', 'new']);
+        expect(readdirSync(join(dest, 'new'))).toEqual([]);
+      }
+    });
+  });
+});
+
 describe('several SRC', () => {
   test.each<[string[], string]>([
     [['a', 'dest/a/file'], 'dest/a/file'],

@@ -413,7 +413,7 @@ describe('hard links', () => {
     },
   );
 
-  // The last worker may end while an answer becomes tasks. FASTCP_COPIES=1000 is the full form.
+  // The last worker may end while an answer becomes tasks. 25 copies seldom meet that; FASTCP_COPIES=1000 does.
   test('with a selection whose last answer selects nothing: no directory stays open', async (context) => {
     if (process.platform !== 'linux') skip(context, 'only /proc tells what is open');
     makeFiles(src, { a: '1', 'z/x': '2' });

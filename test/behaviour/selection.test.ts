@@ -335,6 +335,18 @@ describe('rules that cannot be read', () => {
     expect(pathsIn(`${dest}2`)).toEqual(['b', 'sub/']);
   });
 
+  test('of a directory within, and excluded entries would be deleted: nothing of it is', (context) => {
+    needUser(context);
+    const { src, dest } = unreadable('sub/.rules');
+    makeFiles(dest, { 'sub/a': '', 'sub/kept': '' });
+    execFileSync('chmod', ['-R', 'a+rwX', join(dest, '..')]);
+    for (const onError of ['stop', 'continue'] as const) {
+      const rules = { ignoreFileNames: ['.rules'], mirror: true, deleteExcluded: true, onError };
+      expect(copyAsUser(src, dest, rules)).toMatchObject({ code: 'EACCES' });
+      expect(pathsIn(join(dest, 'sub'))).toEqual(['a', 'kept']);
+    }
+  });
+
   /** What is in `b` is decided when the error of `sub` was heard; then DEST has a directory for its file. */
   const afterError = `
     const [src, dest, onError] = process.argv.slice(1);
@@ -376,6 +388,13 @@ test('git that is not there: a warning, and rules alone decide', async () => {
     const { warnings } = await copyTree(src, dest, { gitignore: true });
     expect(warnings).toMatchObject([{ code: 'GIT_UNAVAILABLE', path: src }]);
     expect(pathsIn(dest)).toEqual(['.gitignore', 'b']);
+    makeFiles(dest, { 'a.log': 'tracked' });
+    const options = [{ strict: true }, { atomic: true }, { mirror: true, deleteExcluded: true }];
+    for (const how of options) {
+      const copy = copyTree(src, dest, { gitignore: true, onError: 'continue', ...how });
+      await expect(copy).rejects.toMatchObject({ code: 'ERR_FASTCP_GIT_UNAVAILABLE', path: src });
+      expect(pathsIn(dest)).toEqual(['.gitignore', 'a.log', 'b']);
+    }
   } finally {
     process.env.PATH = PATH;
   }

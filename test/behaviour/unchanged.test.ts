@@ -758,6 +758,66 @@ describe('a mark says nothing about', () => {
       expect(contents(dest)).toEqual(contents(from));
     }
   });
+
+  describe('what a copy without marks wrote meanwhile', () => {
+    const preserve = ['mode', 'timestamps'] as const;
+    /** What slows a copy down, in a single worker. */
+    const slowly = (log: string, ...how: string[]): string[] => [
+      ...['env', 'UV_THREADPOOL_SIZE=2', 'strace', '-f', '-qq', '-o', join(room, log), ...how],
+    ];
+    // No mirror, which would remove what the other one is about to rename.
+    const slowSync = () => {
+      const files = ['1', '2', '3'].flatMap((name) => ['-P', join(dest, 'a', name)]);
+      const words = slowly('sync', ...files, '-e', 'inject=pread64:delay_exit=300000');
+      return copyInChild({ src, dest, options: { sync: true } }, words);
+    };
+    let other: string;
+    beforeEach(async () => {
+      other = join(room, 'other');
+      const trees = [
+        [src, 's'],
+        [dest, 's'],
+        [other, 'o'],
+      ] as const;
+      for (const [root, letter] of trees)
+        make(root, { 'a/1': letter, 'a/2': letter, 'a/3': letter });
+      await tick();
+    });
+    const until = async (log: string, call: string): Promise<void> => {
+      const has = () =>
+        existsSync(join(room, log)) && readFileSync(join(room, log), 'utf8').includes(call);
+      while (!has()) await sleep(5);
+    };
+
+    test('and it began and ended while files were compared', async (context) => {
+      needTool(context, 'strace');
+      const slow = slowSync();
+      await until('sync', '= 0'); // the end of the first file
+      await copyTree(other, dest, { preserve });
+      await slow;
+      await mirror(src);
+      expect(contents(dest)).toEqual(contents(src));
+    });
+
+    test('and it began first and ended last', async (context) => {
+      needTool(context, 'strace');
+      const faults = [
+        '-e',
+        'trace=removexattr,renameat',
+        '-e',
+        'inject=renameat:delay_enter=1500000',
+      ];
+      const slow = copyInChild(
+        { src: other, dest, options: { preserve } },
+        slowly('copy', ...faults),
+      );
+      await until('copy', 'removexattr');
+      await slowSync(); // compares the first file before it is replaced, and the others after that
+      await slow;
+      await mirror(src);
+      expect(contents(dest)).toEqual(contents(src));
+    });
+  });
 });
 
 describe('the mark', () => {

@@ -77,7 +77,10 @@ Time end_of_step(Time ctime) {
   return {ctime.seconds + (is_coarse(ctime) ? kCoarse : 0), ctime.nanoseconds};
 }
 
-/** Returns the earliest ctime that a change after the looks of this run can have. */
+/**
+ * Returns the earliest ctime that a change can have which this run has not seen: of a change after the run began to look, or
+ * after the snapshot that it looks at.
+ */
 Time first_change(const Directory& directory) {
   Time newest = to_time(directory.sync->newest);
   newest.nanoseconds++;

@@ -25,8 +25,10 @@
 // mounted over another one.
 //
 // Two copies may write into a directory at the same time. Then nobody knows which copy wrote which entry, and neither
-// writes a mark: before a copy writes its first entry into a directory, it sets an open mark, which names no source but
-// the copy itself. It marks the directory only if its open mark is still there at the end.
+// writes a mark: before a copy compares or writes its first entry in a directory, it sets an open mark, which names no
+// source but the copy itself. It marks the directory only if its open mark is still there at the end. (If it has a mark
+// that proves files, it compares only others, and sets the open mark before it writes.) A copy that does not sync removes
+// every mark when it begins with a directory, and, if it preserves timestamps, when it ends.
 //
 // base/sync_state.h says which thread sets which member.
 #pragma once
@@ -47,10 +49,10 @@ void read_mark(Engine& engine, Directory& directory);
 /** Called with what a look at SRC's directory or an entry of it found, before the entry is copied or taken for equal. */
 void note_source(const Engine& engine, const Directory& directory, const platform::Stat& src);
 
-/** Called before an entry of DEST is written: writes the open mark, if this is the first one. */
+/** Called before entries of DEST are compared or one is written: writes the open mark, if this is the first call. */
 void open_mark(Engine& engine, Directory& directory);
 
-/** Removes the mark of a directory before a copy that does not sync writes into it. */
+/** Removes the mark of a directory before a copy that does not sync writes into it, and when it has. */
 void remove_mark(const Directory& directory);
 
 /**

@@ -415,7 +415,9 @@ class CopiedDirectory final : public DirectoryEnd {
  public:
   void finish(Engine& engine, Directory& directory) override {
     const bool owes = owes_mark(directory);
-    if (directory.owed || owes) {
+    // A copy with `sync` may have marked it meanwhile. Files with other mtimes look changed to the next one anyway.
+    const bool unmarks = directory.sync == nullptr && engine.options.preserve.timestamps;
+    if (directory.owed || owes || unmarks) {
       DirectoryPin pin;
       if (const int error = pin.pin(directory); error < 0) {
         engine.fail(directory, {}, error, DirectoryPin::operation(error));
@@ -423,6 +425,7 @@ class CopiedDirectory final : public DirectoryEnd {
       }
       // Before its mode is restored, which may deny access.
       if (owes) write_mark(engine, directory);
+      if (unmarks) remove_mark(directory);
       if (directory.owed) settle_directory(engine, directory);
     }
     report_if_moved(engine, directory);

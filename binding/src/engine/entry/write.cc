@@ -63,6 +63,9 @@ class RealWriter final : public Writer {
 
   void begin_directory(Engine& engine, Directory& directory, uint32_t passing_bits) const override {
     if (directory.sync == nullptr && !directory.fresh) remove_mark(directory);
+    // Its files will be compared. Others must not change one after that unnoticed.
+    const bool compares = directory.sync != nullptr && !directory.sync->mark && !directory.fresh;
+    if (compares) open_mark(engine, directory);
     const int error = fastcp::begin_directory(engine.options.preserve, engine.options.content,
                                               directory, passing_bits);
     if (error < 0) engine.fail(directory, {}, error, "removexattr");

@@ -89,8 +89,8 @@ class HardLinks {
   void met(const platform::Stat& src);
 
   /**
-   * The copy of `src` has another identity now. Returns whether other names may have the old one; false if the table knows the new
-   * one already.
+   * An overlay gave the copy of `src` another number when it was linked. Returns whether names of `src` that were linked before may
+   * still have the old number; false if the table had the new number already.
    */
   bool renumber(const platform::Stat& src, const platform::Stat& made);
 
