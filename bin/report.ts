@@ -81,7 +81,7 @@ export function stateAfterAtomic(
   const state = isMissing(dest)
     ? 'was not created'
     : result.warnings.some(({ code }) => code === 'STAGING_PLACED')
-      ? 'is the tree of an earlier copy'
+      ? 'is now the tree of an earlier copy, which had been interrupted'
       : 'was left as it was';
   return `${what}: ${quoteName(dest)} ${state}`;
 }

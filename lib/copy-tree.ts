@@ -1,5 +1,6 @@
 /** The pipeline: options -> roots -> selection -> engine -> events -> result. */
 import { debuglog } from 'node:util';
+import { isPromise } from 'node:util/types';
 import { unlessAborted } from './engine/abort.js';
 import { Answers } from './engine/answers.js';
 import { EventQueue } from './engine/events.js';
@@ -76,7 +77,8 @@ export async function run(
       warn(warning);
     }
     report.end();
-    await unlessAborted(signal, Promise.resolve(request.onProgress?.(report.progress)));
+    const told: unknown = request.onProgress?.(report.progress);
+    if (isPromise(told)) await unlessAborted(signal, told);
     const { result } = report;
     debug('result %o', result);
     const [error] = result.errors;

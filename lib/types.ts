@@ -102,8 +102,8 @@ export interface CopyOptions {
   concurrency?: number | undefined;
   /**
    * The reaction to an error. `stop`: reject with the first error. `continue`: copy everything else, and resolve with
-   * the errors in `result.errors`. If SRC is an array, its paths that are missing or refused are among them. Another error
-   * that comes before the copy begins still rejects, for example if a single SRC is missing. Default `stop`.
+   * the errors in `result.errors`. If SRC is an array, its paths that are missing are among them. Other errors that come before
+   * the copy begins still reject, for example if SRC is one path and missing. Default `stop`.
    */
   onError?: 'stop' | 'continue' | undefined;
   /** Aborts the copy. The job then rejects with `signal.reason`. */
@@ -297,7 +297,10 @@ export interface CopyProgress extends CopyCounters {
 export interface CopyResult extends CopyCounters {
   /** Trees copied as a whole, in one call; their entries are not counted. */
   snapshots: number;
-  /** With `atomic` only. `true`: DEST is the new copy. `false`: it is not; unless the error says otherwise, DEST was not changed. */
+  /**
+   * With `atomic` only. `true`: DEST is the new copy. `false`: it is not; unless the error or the warning `STAGING_PLACED` says
+   * otherwise, DEST was not changed.
+   */
   replaced?: boolean;
   /** The first 1,000 errors. */
   errors: CopyErrorLike[];

@@ -31,7 +31,7 @@ export class Container {
   readonly tree: Buffer;
   /** The whole copy while it is placed in two steps. */
   readonly ready: Buffer;
-  /** Exists while the old DEST, which cannot be moved, is deleted in its place. */
+  /** An empty directory that exists while the old DEST, which cannot be moved, is being deleted where it is. */
   readonly deleting: Buffer;
   #lock: FileHandle;
 

@@ -67,12 +67,13 @@ export async function finishInterrupted(
       try {
         signal?.throwIfAborted();
         if (await isHalfway(container, target)) {
-          report.replaced = false;
           await unlessAborted(signal, refuseTarget(root, target, walk.shown));
+          signal?.throwIfAborted();
+          report.replaced = false;
           await finishSteps(container, target);
           placed = true;
           const path = walk.shown.dest(root.dest);
-          const message = `an earlier copy to '${path}' was interrupted; it was completed first, so '${path}' is now its tree`;
+          const message = `an earlier copy to '${path}' had been interrupted, so its tree was put in place first`;
           warn({ code: 'STAGING_PLACED', message, path });
         }
       } catch (error) {

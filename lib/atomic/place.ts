@@ -68,6 +68,15 @@ export class Halfway extends Error {
  * errors if `dest` is as it was found.
  */
 export async function finishSteps(container: Container, dest: Buffer): Promise<void> {
+  try {
+    await takeSteps(container, dest);
+  } catch (error) {
+    if (error instanceof Halfway || !(await isHalfway(container, dest))) throw error;
+    throw new Halfway(container.ready, error as Error);
+  }
+}
+
+async function takeSteps(container: Container, dest: Buffer): Promise<void> {
   const { ready, deleting } = container;
   for (;;) {
     const old = await container.unusedName();
@@ -93,8 +102,8 @@ export async function finishSteps(container: Container, dest: Buffer): Promise<v
 }
 
 /**
- * Returns whether an abandoned container has a copy that still has to be placed, because DEST or a part of it is gone. A DEST
- * that somebody has created or changed since stays.
+ * Returns whether a container has a copy that still has to be placed, because DEST is gone or was being deleted. What is left
+ * of a DEST that was being deleted is not kept. Any other DEST stays, whoever has created or changed it since.
  */
 export async function isHalfway(container: Container, dest: Buffer): Promise<boolean> {
   if (!(await exists(container.ready))) return false;

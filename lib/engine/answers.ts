@@ -43,7 +43,7 @@ export interface Listener {
   /** The rules of a directory cannot be read. Nothing in it is copied. */
   unreadable(error: CopyError): void;
   excluded(root: Root, path: string, kind: EntryKind, reason: string): void;
-  /** The user's filter threw. */
+  /** The user's filter threw, or with `deleteExcluded` it is not known what is excluded. */
   failed(thrown: unknown): void;
 }
 
@@ -81,13 +81,13 @@ export class Answers {
   #open = 0;
   #over = false;
   /** Excluded entries of DEST are deleted, so the copy ends where it is not known what is excluded. */
-  #deletes = false;
+  #deletesExcluded = false;
   #turn = new Turn();
 
   /** Reads the rules of every root, and marks the roots whose entries JavaScript selects. */
   static async prepare({ roots, shown }: Walk, request: Request): Promise<Answers> {
     const answers = new Answers();
-    answers.#deletes = request.deleteExcluded;
+    answers.#deletesExcluded = request.deleteExcluded;
     // Tracked files would be lost in DEST.
     const needsTracked = request.strict || request.deleteExcluded || Boolean(request.atomic);
     for (const root of [...roots]) {
@@ -237,7 +237,7 @@ export class Answers {
     const { selection, scope, entries, own } = question;
     const inSource = own === entries.length ? entries : entries.slice(0, own);
     const unreadable = (error: unknown): undefined => {
-      if (!(error instanceof CopyError) || this.#deletes) throw error;
+      if (!(error instanceof CopyError) || this.#deletesExcluded) throw error;
       listener.unreadable(error);
     };
     let here: DirectoryScope | undefined | Promise<DirectoryScope | undefined>;

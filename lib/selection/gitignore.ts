@@ -34,7 +34,7 @@ export interface GitignoreOptions {
   ignoreFileNames: readonly string[];
   /** Symlinks to directories are listed as directories. */
   dereference: boolean;
-  /** It is an error if git cannot tell what is tracked. Otherwise that is a warning. */
+  /** If git cannot tell what is tracked, that is an error instead of a warning. */
   needsTracked?: boolean;
 }
 

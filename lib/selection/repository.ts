@@ -31,9 +31,12 @@ export interface GitSettings {
 
 /**
  * Returns the repository if `directory` itself is the root of a repository, or of a worktree or submodule of
- * one.
+ * one. `unusable`: also if the repository of a worktree is gone, or may not be looked at. Then git refuses.
  */
-export async function repositoryAt(directory: Buffer): Promise<Repository | undefined> {
+export async function repositoryAt(
+  directory: Buffer,
+  { unusable = false } = {},
+): Promise<Repository | undefined> {
   const dotGit = join(directory, Buffer.from('.git'));
   const found = await statOr(dotGit);
   if (!found) return undefined;
@@ -47,15 +50,18 @@ export async function repositoryAt(directory: Buffer): Promise<Repository | unde
   const commonDir = common ? resolve(gitDir, common) : gitDir;
   const needed = [join(gitDir, Buffer.from('HEAD'))];
   for (const name of ['objects', 'refs']) needed.push(join(commonDir, Buffer.from(name)));
-  const all = await Promise.all(needed.map(statOr));
-  return all.every(Boolean) ? { top: directory, commonDir } : undefined;
+  const looks = await Promise.allSettled(needed.map((path) => stat(path)));
+  const codes = looks.flatMap((look) => (look.status === 'rejected' ? [look.reason.code] : []));
+  const isUnusable = !found.isDirectory() || codes.includes('EACCES');
+  if (codes.length > 0 && !(unusable && isUnusable)) return undefined;
+  return { top: directory, commonDir };
 }
 
 /** Returns the repository that has a directory, given by its real path. Stops at a mount point, as git does. */
 export async function repositoryAround(directory: Buffer): Promise<Repository | undefined> {
   const device = (await statOr(directory))?.dev;
   for (let at = directory; ; at = directoryOf(at)) {
-    const repository = await repositoryAt(at);
+    const repository = await repositoryAt(at, { unusable: true });
     if (repository) return repository;
     if (isRoot(at) || (await statOr(directoryOf(at)))?.dev !== device) return undefined;
   }

@@ -186,8 +186,8 @@ export class MountTable {
   }
 
   /**
-   * Returns the mounts that a rename of a directory would move: also those that only a bind mount of it shows, and in its own
-   * tree those that another mount hides.
+   * Returns the mounts that a rename of a directory would move: also those that only a bind mount of it shows, and those in it
+   * that another mount in it hides.
    */
   movedWith(directory: Buffer): Mount[] {
     const own = this.locate(directory);

@@ -39,7 +39,7 @@ export interface Walk {
   /** The roots land in DEST under their names, not at DEST's own path. */
   into: boolean;
   shown: Shown;
-  /** Sources that were refused, if the others are copied. */
+  /** Of several sources, if the copy continues after errors: those that are missing or refused. */
   errors: CopyError[];
   /** Devices of overlays whose ctimes prove nothing. Empty unless the copy syncs. */
   distrusted?: readonly number[];
@@ -333,8 +333,9 @@ function* refuseIntoItself(
     missing.unshift(baseName(at));
     at = directoryOf(at);
   }
-  // Then the copy never reaches DEST.
-  if (request.oneFileSystem && above && above.dev !== found.dev) return undefined;
+  // Then the copy never reaches DEST. An atomic copy is created beside it, perhaps within reach.
+  const isOnAnother = above !== undefined && above.dev !== found.dev;
+  if (request.oneFileSystem && !request.atomic && isOnAnother) return undefined;
   const place = { real: yield* realIfThere(src), found };
   const names = yield* namesBelow(yield* nearest(at), place);
   if (!names) return undefined;
@@ -357,7 +358,10 @@ export function selects(request: Request): boolean {
   return gitignore || onlyIgnored || lists.length > 0 || (include ?? filter) !== undefined;
 }
 
-/** Refuses a file in the place of a directory, where the user usually forgot the slash, and the reverse; also to compare them. */
+/**
+ * Refuses a file in the place of a directory, where the user usually forgot the slash, and the reverse. A comparison refuses a
+ * directory with anything else.
+ */
 function* refuseOtherKind(
   src: BigIntStats,
   target: Buffer,

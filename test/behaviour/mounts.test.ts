@@ -797,7 +797,6 @@ describe('oneFileSystem: DEST in SRC, on another file system', () => {
     ['new', {}],
     ['new/a/b', {}],
     ['new', { mirror: true }],
-    ['new/a', { atomic: true }],
   ])('%s, %j', async ([name, options], context) => {
     needRoot(context);
     makeFiles(at, { 'src/file': '1', 'src/new/x': '' });
@@ -810,6 +809,10 @@ describe('oneFileSystem: DEST in SRC, on another file system', () => {
         expect(readdirSync(dest).sort()).toEqual(['file', 'new']);
         expect(readdirSync(join(dest, 'new'))).toEqual([]);
       }
+      // Its container would be beside DEST.
+      await expect(
+        copyTree(src, join(src, 'new/b'), { oneFileSystem: true, atomic: true }),
+      ).rejects.toMatchObject({ code: 'ERR_FS_CP_EINVAL' });
     });
   });
 });

@@ -413,7 +413,6 @@ describe('hard links', () => {
     },
   );
 
-  // The last worker may end while an answer becomes tasks. 25 copies seldom meet that; FASTCP_COPIES=1000 does.
   test('with a selection whose last answer selects nothing: no directory stays open', async (context) => {
     if (process.platform !== 'linux') skip(context, 'only /proc tells what is open');
     makeFiles(src, { a: '1', 'z/x': '2' });
@@ -432,6 +431,7 @@ describe('hard links', () => {
     expect(job.result.files).toBe(1); // so that the job has lived until here
   });
 
+  // The last worker may end while an answer becomes tasks. 25 copies seldom meet that; FASTCP_COPIES=1000 does.
   test('with a selection, in copies of many small directories', async () => {
     for (let i = 0; i < 300; i++) {
       const [one, other] = [`d${i % 20}`, `e${i % 20}/n`];

@@ -131,24 +131,29 @@ describe('onProgress', () => {
     expect(last.total).toBeLessThan(entries);
   });
 
-  test('rejects with exactly what it throws', async () => {
-    for (const thrown of [new Error('enough'), undefined, 0]) {
-      for (const at of [0, 2, Number.POSITIVE_INFINITY]) {
-        let calls = 0;
-        const onProgress = ({ scanned }: CopyProgress): void => {
-          if (calls++ >= at || scanned === entries) throw thrown;
-        };
-        const rejected = copyTree(src, newDest(), { onProgress }).then(
-          () => expect.unreachable(),
-          (reason: unknown) => reason,
-        );
-        expect(await rejected).toBe(thrown);
-        const callsThen = calls;
-        await sleep(30);
-        expect(calls).toBe(callsThen);
+  test.each([false, true])(
+    'rejects with exactly what it throws; by a promise: %j',
+    async (later) => {
+      for (const thrown of [new Error('enough'), undefined, 0]) {
+        for (const at of [0, 2, Number.POSITIVE_INFINITY]) {
+          let calls = 0;
+          const onProgress = ({ scanned }: CopyProgress): unknown => {
+            if (calls++ < at && scanned !== entries) return undefined;
+            if (later) return Promise.reject(thrown);
+            throw thrown;
+          };
+          const rejected = copyTree(src, newDest(), { onProgress }).then(
+            () => expect.unreachable(),
+            (reason: unknown) => reason,
+          );
+          expect(await rejected).toBe(thrown);
+          const callsThen = calls;
+          await sleep(30);
+          expect(calls).toBe(callsThen);
+        }
       }
-    }
-  });
+    },
+  );
 
   test('may abort', async () => {
     const controller = new AbortController();

@@ -378,6 +378,19 @@ describe('rules that cannot be read', () => {
   });
 });
 
+test('git that refuses, for the repository of a worktree is gone', async () => {
+  const src = newTree({
+    '.git': 'gitdir: /nowhere\n',
+    '.gitignore': '*.log\n',
+    'a.log': '',
+    b: '',
+  });
+  const { warnings } = await copyTree(src, newPath(), { gitignore: true });
+  expect(warnings).toMatchObject([{ code: 'GIT_UNAVAILABLE', path: src }]);
+  const copy = copyTree(src, newPath(), { gitignore: true, atomic: true });
+  await expect(copy).rejects.toMatchObject({ code: 'ERR_FASTCP_GIT_UNAVAILABLE', path: src });
+});
+
 test('git that is not there: a warning, and rules alone decide', async () => {
   const src = makeRepository(newTree({ '.gitignore': '*.log\n', 'a.log': '', b: '' }));
   track(src, ['a.log']);

@@ -789,34 +789,47 @@ describe('a mark says nothing about', () => {
       while (!has()) await sleep(5);
     };
 
-    test('and it began and ended while files were compared', async (context) => {
-      needTool(context, 'strace');
-      const slow = slowSync();
-      await until('sync', '= 0'); // the end of the first file
-      await copyTree(other, dest, { preserve });
-      await slow;
-      await mirror(src);
-      expect(contents(dest)).toEqual(contents(src));
-    });
+    test.for<CopyOptions>([{ preserve }, { hardLink: true }])(
+      'and it began and ended while files were compared: %j',
+      async (options, context) => {
+        needTool(context, 'strace');
+        const slow = slowSync();
+        await until('sync', '= 8'); // it has read the first file
+        let ended = false;
+        const end = slow.then(() => {
+          ended = true;
+        });
+        await copyTree(other, dest, options);
+        expect(ended).toBe(false);
+        await end;
+        await mirror(src);
+        expect(contents(dest)).toEqual(contents(src));
+      },
+    );
 
-    test('and it began first and ended last', async (context) => {
-      needTool(context, 'strace');
-      const faults = [
-        '-e',
-        'trace=removexattr,renameat',
-        '-e',
-        'inject=renameat:delay_enter=1500000',
-      ];
-      const slow = copyInChild(
-        { src: other, dest, options: { preserve } },
-        slowly('copy', ...faults),
-      );
-      await until('copy', 'removexattr');
-      await slowSync(); // compares the first file before it is replaced, and the others after that
-      await slow;
-      await mirror(src);
-      expect(contents(dest)).toEqual(contents(src));
-    });
+    test.for<CopyOptions>([{ preserve }, { hardLink: true }])(
+      'and it began first and ended last: %j',
+      async (options, context) => {
+        needTool(context, 'strace');
+        const faults = [
+          '-e',
+          'trace=removexattr,renameat',
+          '-e',
+          'inject=renameat:delay_enter=1500000',
+        ];
+        const slow = copyInChild({ src: other, dest, options }, slowly('copy', ...faults));
+        await until('copy', 'removexattr');
+        let ended = false;
+        const end = slow.then(() => {
+          ended = true;
+        });
+        await slowSync(); // compares the first file before it is replaced, and the others after that
+        expect(ended).toBe(false);
+        await end;
+        await mirror(src);
+        expect(contents(dest)).toEqual(contents(src));
+      },
+    );
   });
 });
 

@@ -41,7 +41,7 @@ struct SyncState {
   std::atomic<bool> is_news{false};
   /** The newest ctime that looks at SRC's directory and its entries found, ns since the epoch. Set by any worker. */
   std::atomic<int64_t> newest{INT64_MIN};
-  /** An entry was written. Set by any worker; the first one writes the open mark. */
+  /** An entry was written, or is going to be compared. Set by any worker; the first one writes the open mark. */
   std::atomic<bool> is_written{false};
   /** `seen` is the open mark. Set by the worker that wrote it, read when the last use ends. */
   bool is_open = false;

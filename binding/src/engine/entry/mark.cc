@@ -78,8 +78,8 @@ Time end_of_step(Time ctime) {
 }
 
 /**
- * Returns the earliest ctime that a change can have which this run has not seen: of a change after the run began to look, or
- * after the snapshot that it looks at.
+ * Returns the earliest ctime of changes that this run cannot have seen: of those after it began to look, or after the snapshot
+ * that it looks at was made.
  */
 Time first_change(const Directory& directory) {
   Time newest = to_time(directory.sync->newest);

@@ -414,21 +414,30 @@ void report_if_moved(Engine& engine, Directory& directory) {
 class CopiedDirectory final : public DirectoryEnd {
  public:
   void finish(Engine& engine, Directory& directory) override {
+    if (settle(engine, directory)) report_if_moved(engine, directory);
+  }
+
+ private:
+  /** Returns false if the directory cannot be opened for what it is owed; reports that. */
+  static bool settle(Engine& engine, Directory& directory) {
     const bool owes = owes_mark(directory);
-    // A copy with `sync` may have marked it meanwhile. Files with other mtimes look changed to the next one anyway.
-    const bool unmarks = directory.sync == nullptr && engine.options.preserve.timestamps;
-    if (directory.owed || owes || unmarks) {
-      DirectoryPin pin;
-      if (const int error = pin.pin(directory); error < 0) {
-        engine.fail(directory, {}, error, DirectoryPin::operation(error));
-        return;
-      }
-      // Before its mode is restored, which may deny access.
-      if (owes) write_mark(engine, directory);
-      if (unmarks) remove_mark(directory);
-      if (directory.owed) settle_directory(engine, directory);
+    // A copy with `sync` may have marked it meanwhile. Files with other mtimes look changed to the next one anyway; hard
+    // links have SRC's.
+    const Options& options = engine.options;
+    const bool keeps_times =
+        options.preserve.timestamps || options.content.instead == Instead::hard_link;
+    const bool unmarks = directory.sync == nullptr && keeps_times;
+    if (!directory.owed && !owes && !unmarks) return true;
+    DirectoryPin pin;
+    if (const int error = pin.pin(directory); error < 0) {
+      if (!directory.owed && !owes) return true;
+      return engine.fail(directory, {}, error, DirectoryPin::operation(error));
     }
-    report_if_moved(engine, directory);
+    // Before its mode is restored, which may deny access.
+    if (owes) write_mark(engine, directory);
+    if (unmarks) remove_mark(directory);
+    if (directory.owed) settle_directory(engine, directory);
+    return true;
   }
 };
 

@@ -64,7 +64,8 @@ class RealWriter final : public Writer {
   void begin_directory(Engine& engine, Directory& directory, uint32_t passing_bits) const override {
     if (directory.sync == nullptr && !directory.fresh) remove_mark(directory);
     // Its files will be compared. Others must not change one after that unnoticed.
-    const bool compares = directory.sync != nullptr && !directory.sync->mark && !directory.fresh;
+    const bool compares = directory.sync != nullptr && !directory.sync->mark && !directory.fresh &&
+                          can_get_mark(engine.options);
     if (compares) open_mark(engine, directory);
     const int error = fastcp::begin_directory(engine.options.preserve, engine.options.content,
                                               directory, passing_bits);

@@ -250,8 +250,7 @@ class Engine : private DirectoryOwner {
 
  private:
   /**
-   * Returns whether no task is left, no question is open and no answer is becoming tasks, so that none can follow. Other
-   * workers may still be active. Workers may call it.
+   * Returns whether no task is left, no question is open and no answer is becoming tasks, so that none can follow. For workers.
    */
   bool nothing_follows();
 

@@ -3,8 +3,8 @@
 //
 //   ask() ──> waiting ── take() ──> asked ── answer() ──> PartTasks and DirectoryTasks
 //
-// Workers add questions. On JavaScript's thread addon.cc takes them, and Job::answer() removes them. Whoever stops the copy drops
-// those that are left.
+// Workers add questions. On JavaScript's thread addon.cc takes them, and Job::answer() removes them. When the copy is stopped, the
+// last worker or that thread drops those that are left.
 #pragma once
 
 #include <atomic>
