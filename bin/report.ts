@@ -40,7 +40,8 @@ export function createTextReport(
         halfway ||= event.error.code === 'ERR_FASTCP_HALFWAY';
         await complain(errorText(event.error, 'copy', output.all));
       } else if (event.type === 'warning' && !output.quiet) {
-        await complain(`warning: ${escapeControls(event.warning.message)}`);
+        const { message, code } = event.warning;
+        await complain(`warning: ${escapeControls(message)}${output.all ? ` (${code})` : ''}`);
       } else if (event.type === 'entry' && isWanted(event, output)) {
         await out.line(entryLine(event));
       }

@@ -35,7 +35,7 @@ export function manual(): Manual {
       createProgram().description(),
       'Existing files are replaced. The old content stays until the new file is complete. Symlinks are ' +
         'copied as symlinks, also SRC itself, unless it ends in a slash. Modes are preserved. After an ' +
-        'error everything else is copied, unless the disk is full. An error or an interruption leaves no ' +
+        'error everything else is copied, unless the disk is full or read-only. An error or an interruption leaves no ' +
         'partial file.',
       'The options of cp that describe this behaviour are accepted as well, and change nothing: `-r`, `-R`, ' +
         '`-f`, `-P`, `--recursive`, `--force`, `--no-dereference`. With `-T` (`--no-target-directory`) DEST is DEST itself, also if it ends ' +

@@ -21,6 +21,7 @@ export const reasons: Reasons = {
     ['system-calls', /^(copy_file_range|ftruncate|fchmod|close|f?removexattr|FICLONE)/],
     ['system-calls', /half of one small directory/],
     ['preserve', /the first name cannot be copied/],
+    ['unchanged', /a copy without marks wrote meanwhile/],
   ],
   'macOS’s code takes a file with enough blocks for one without holes': [
     ['storage', /holes where blocks are preallocated/],
