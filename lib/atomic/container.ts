@@ -31,7 +31,7 @@ export class Container {
   readonly tree: Buffer;
   /** The whole copy while it is placed in two steps. */
   readonly ready: Buffer;
-  /** An empty directory that exists while the old DEST, which cannot be moved, is being deleted where it is. */
+  /** A symlink that exists while the old DEST, which cannot be moved, is deleted where it is. Its target is DEST's identity. */
   readonly deleting: Buffer;
   #lock: FileHandle;
 

@@ -83,7 +83,7 @@ async function takeSteps(container: Container, dest: Buffer): Promise<void> {
     const away = await moveDirectories([dest], () => rename(dest, old));
     if (away === -EXDEV) {
       // Part of it is in a layer that cannot be changed. From here on there is no way back.
-      await promises.mkdir(textOrBytes(deleting)).catch(unlessThere);
+      await promises.symlink((await identityOf(dest)) ?? '', deleting).catch(unlessThere);
       await removeTree(dest).catch((error: Error) => Promise.reject(new Halfway(ready, error)));
       await promises.rename(deleting, old);
     } else if (away !== 0 && away !== -ENOENT) {
@@ -102,14 +102,30 @@ async function takeSteps(container: Container, dest: Buffer): Promise<void> {
 }
 
 /**
- * Returns whether a container has a copy that still has to be placed, because DEST is gone or was being deleted. What is left
- * of a DEST that was being deleted is not kept. Any other DEST stays, whoever has created or changed it since.
+ * Returns whether a container has a copy that still has to be placed, because DEST is gone, or is what is left of the one that
+ * was being deleted. Any other DEST stays, whoever has created or changed it since.
  */
 export async function isHalfway(container: Container, dest: Buffer): Promise<boolean> {
   if (!(await exists(container.ready))) return false;
-  if (await exists(container.deleting)) return true;
-  return (await container.hasBegun()) && !(await exists(dest));
+  const found = await identityOf(dest);
+  if (found === undefined) return container.hasBegun();
+  const deleted = await promises.readlink(container.deleting).catch(() => undefined);
+  // After another mount of an overlay, the numbers may be other ones.
+  return deleted !== undefined && (found === deleted || deviceIn(found) !== deviceIn(deleted));
 }
+
+/** Returns `device:inode`, or undefined if there is no such entry. */
+async function identityOf(path: Buffer): Promise<string | undefined> {
+  return promises.lstat(path, { bigint: true }).then(
+    ({ dev, ino }) => `${dev}:${ino}`,
+    (error: NodeJS.ErrnoException) => {
+      if (error.code === 'ENOENT') return undefined;
+      throw error;
+    },
+  );
+}
+
+const deviceIn = (identity: string): string | undefined => identity.split(':')[0];
 
 export async function exists(path: Buffer): Promise<boolean> {
   return promises.lstat(path).then(

@@ -88,8 +88,9 @@ export class Answers {
   static async prepare({ roots, shown }: Walk, request: Request): Promise<Answers> {
     const answers = new Answers();
     answers.#deletesExcluded = request.deleteExcluded;
-    // Tracked files would be lost in DEST.
-    const needsTracked = request.strict || request.deleteExcluded || Boolean(request.atomic);
+    // Tracked files would be lost in DEST, or with onlyIgnored replace those there.
+    const { strict, deleteExcluded, onlyIgnored, atomic } = request;
+    const needsTracked = strict || deleteExcluded || onlyIgnored || Boolean(atomic);
     for (const root of [...roots]) {
       const filter = filterOf(root, shown, request);
       if (filter && request.like === 'fastcp' && !(await filter(rootEntry(root)))) {

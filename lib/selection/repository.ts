@@ -3,6 +3,7 @@ import {
   type BigIntStats,
   constants,
   access as systemAccess,
+  lstat as systemLstat,
   readFile as systemReadFile,
   stat as systemStat,
 } from 'node:fs';
@@ -15,6 +16,7 @@ import { foldCase } from './wildmatch.js';
 const readFile = promisify(systemReadFile);
 const stat = promisify(systemStat);
 const access = promisify(systemAccess);
+const lstat = promisify(systemLstat);
 
 export interface Repository {
   /** The work tree's root. */
@@ -31,19 +33,20 @@ export interface GitSettings {
 
 /**
  * Returns the repository if `directory` itself is the root of a repository, or of a worktree or submodule of
- * one. `unusable`: also if the repository of a worktree is gone, or may not be looked at. Then git refuses.
+ * one. `unusable`: also if that is broken, or may not be looked at, so that git refuses.
  */
 export async function repositoryAt(
   directory: Buffer,
   { unusable = false } = {},
 ): Promise<Repository | undefined> {
   const dotGit = join(directory, Buffer.from('.git'));
+  const broken = unusable ? { top: directory, commonDir: dotGit } : undefined;
   const found = await statOr(dotGit);
-  if (!found) return undefined;
+  if (!found) return (await isThere(dotGit)) ? broken : undefined;
   let gitDir = dotGit;
   if (!found.isDirectory()) {
     const link = await readLine(dotGit);
-    if (!link?.subarray(0, 8).equals(Buffer.from('gitdir: '))) return undefined;
+    if (!link?.subarray(0, 8).equals(Buffer.from('gitdir: '))) return broken;
     gitDir = resolve(directory, link.subarray(8));
   }
   const common = await readLine(join(gitDir, Buffer.from('commondir')));
@@ -52,9 +55,10 @@ export async function repositoryAt(
   for (const name of ['objects', 'refs']) needed.push(join(commonDir, Buffer.from(name)));
   const looks = await Promise.allSettled(needed.map((path) => stat(path)));
   const codes = looks.flatMap((look) => (look.status === 'rejected' ? [look.reason.code] : []));
-  const isUnusable = !found.isDirectory() || codes.includes('EACCES');
-  if (codes.length > 0 && !(unusable && isUnusable)) return undefined;
-  return { top: directory, commonDir };
+  if (codes.length === 0) return { top: directory, commonDir };
+  // A directory with nothing of a repository is none.
+  const isNone = found.isDirectory() && codes.length === needed.length && !codes.includes('EACCES');
+  return isNone ? undefined : broken;
 }
 
 /** Returns the repository that has a directory, given by its real path. Stops at a mount point, as git does. */
@@ -69,6 +73,14 @@ export async function repositoryAround(directory: Buffer): Promise<Repository | 
 
 async function statOr(path: Buffer): Promise<BigIntStats | undefined> {
   return stat(path, { bigint: true }).catch(() => undefined);
+}
+
+/** Returns whether a name exists, also if it leads nowhere. */
+async function isThere(path: Buffer): Promise<boolean> {
+  return lstat(path).then(
+    () => true,
+    () => false,
+  );
 }
 
 async function readLine(path: Buffer): Promise<Buffer | undefined> {

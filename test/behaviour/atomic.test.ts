@@ -699,7 +699,7 @@ test("others' directories of that name are left alone", async () => {
 describe('where the file system cannot exchange', () => {
   const overlay = useFileSystem(work, 'overlay', {
     lower: (directory) => {
-      for (const name of ['dest', 'other'])
+      for (const name of ['dest', 'other', 'third'])
         makeFiles(join(directory, name), { old: 'old', 'sub/old': 'old' });
     },
   });
@@ -745,7 +745,7 @@ describe('where the file system cannot exchange', () => {
     expect(digest(target)).toBe(before);
     await copyTree(src, target, { atomic: 'two-step' });
     expect(differences(src, target)).toEqual([]);
-    expect(readdirSync(directory)).toEqual(['dest', 'other']);
+    expect(readdirSync(directory)).toEqual(['dest', 'other', 'third']);
   });
 
   /** The command with two steps, of which a rename goes wrong: into ready, DEST away, ready to DEST. */
@@ -843,18 +843,33 @@ describe('where the file system cannot exchange', () => {
     expect(differences(src, dest)).toEqual([]);
   });
 
-  test('killed while a DEST that cannot be moved is deleted: the next run goes on', async (context) => {
-    needTool(context, 'strace');
-    dest = join(overlay(context), 'other');
-    await twoSteps('signal=SIGKILL:when=3', { call: 'unlinkat', fresh: false });
-    expect(readdirSync(dest)).not.toEqual([]);
-    const [left = ''] = containers(dirname(dest));
-    expect(readdirSync(join(dirname(dest), left)).sort()).toEqual(['deleting', 'ready']);
-    const { stderr } = await failing();
-    expect(stderr).toMatch(/warning: .*interrupted.*\n.*\n.* is now the tree of an earlier copy/);
-    expect(differences(src, dest)).toEqual([]);
-    expect(containers(dirname(dest))).toEqual([]);
-  });
+  test.for([
+    ['the next run goes on', 'other', false],
+    ['what was restored since stays', 'third', true],
+  ] as const)(
+    'killed while a DEST that cannot be moved is deleted: %s',
+    async ([, name, restored], context) => {
+      needTool(context, 'strace');
+      dest = join(overlay(context), name);
+      await twoSteps('signal=SIGKILL:when=3', { call: 'unlinkat', fresh: false });
+      expect(readdirSync(dest)).not.toEqual([]);
+      const [left = ''] = containers(dirname(dest));
+      expect(readdirSync(join(dirname(dest), left)).sort()).toEqual(['deleting', 'ready']);
+      if (restored) {
+        // Somebody else's directory, and not what is left of the old one.
+        rmSync(dest, { recursive: true });
+        makeFiles(dest, { a: 'restored' });
+        await failing();
+        expect(content(dest, 'a')).toBe('restored');
+        expect(containers(dirname(dest))).toEqual([]);
+        return;
+      }
+      const { stderr } = await failing();
+      expect(stderr).toMatch(/warning: .*interrupted.*\n.*\n.* is now the tree of an earlier copy/);
+      expect(differences(src, dest)).toEqual([]);
+      expect(containers(dirname(dest))).toEqual([]);
+    },
+  );
 
   test('what came after what was begun is not replaced by it', async () => {
     makeFiles(src, { a: 'new' });

@@ -378,17 +378,26 @@ describe('rules that cannot be read', () => {
   });
 });
 
-test('git that refuses, for the repository of a worktree is gone', async () => {
-  const src = newTree({
-    '.git': 'gitdir: /nowhere\n',
-    '.gitignore': '*.log\n',
-    'a.log': '',
-    b: '',
-  });
+test.each<[string, (repository: string) => void]>([
+  [
+    'the repository of a worktree is gone',
+    (src) => writeFileSync(join(src, '.git'), 'gitdir: /nowhere\n'),
+  ],
+  ['an empty file', (src) => writeFileSync(join(src, '.git'), '')],
+  ['a symlink to nothing', (src) => symlinkSync('nowhere', join(src, '.git'))],
+  [
+    'a repository without HEAD',
+    (src) => makeFiles(src, { '.git/objects/x': '', '.git/refs/x': '' }),
+  ],
+])('git that refuses: %s', async (_, breakIt) => {
+  const src = newTree({ '.gitignore': '*.log\n', 'a.log': '', b: '' });
+  breakIt(src);
   const { warnings } = await copyTree(src, newPath(), { gitignore: true });
   expect(warnings).toMatchObject([{ code: 'GIT_UNAVAILABLE', path: src }]);
-  const copy = copyTree(src, newPath(), { gitignore: true, atomic: true });
-  await expect(copy).rejects.toMatchObject({ code: 'ERR_FASTCP_GIT_UNAVAILABLE', path: src });
+  for (const options of [{ gitignore: true, atomic: true }, { onlyIgnored: true }]) {
+    const copy = copyTree(src, newPath(), options);
+    await expect(copy).rejects.toMatchObject({ code: 'ERR_FASTCP_GIT_UNAVAILABLE', path: src });
+  }
 });
 
 test('git that is not there: a warning, and rules alone decide', async () => {
