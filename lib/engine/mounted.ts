@@ -65,12 +65,6 @@ async function refuseMounted(
   const { sources, targets } = await findTrees(table, roots);
   const reflections = new Map<string, Buffer>(); // several SRC have the same directories above
   const add = (path: Buffer): unknown => reflections.set(path.toString('latin1'), path);
-  /** Returns whether SRC shows DEST itself on another file system, which a mirror with `oneFileSystem` never enters. */
-  const isOutOfReach = ({ source: { directory }, inSrc, inDest }: Meeting): boolean =>
-    request.oneFileSystem &&
-    !request.atomic &&
-    inDest.length === 0 &&
-    table.lookup(inSrc.reduce(join, directory))?.device !== table.lookup(directory)?.device;
   for (const source of sources) {
     for (const place of source.places) {
       if (!mayReflect(place, targets)) continue;
@@ -86,7 +80,6 @@ async function refuseMounted(
   for (const target of targets) {
     for (const source of sources) {
       for (const meeting of meetings(table, source, target)) {
-        if (isOutOfReach(meeting)) continue;
         const why = await problemOf(meeting, answers, request);
         if (!why) continue;
         const paths = [shown.src(source.root.src), shown.dest(target.root.dest)] as const;
@@ -229,11 +222,18 @@ async function kindsOf({ source, target, by, inSrc, inDest }: Meeting): Promise<
   return [other.isDirectory() ? 'directory' : 'file'];
 }
 
+/** Returns whether an entry of a tree is on another file system than the tree, or in another subvolume. */
+async function isOnAnother({ directory }: RootTree, names: readonly Buffer[]): Promise<boolean> {
+  const look = (path: Buffer) => run(existing(path, true)).catch(() => undefined);
+  const [top, there] = [await look(directory), await look(names.reduce(join, directory))];
+  return top !== undefined && there !== undefined && top.dev !== there.dev;
+}
+
 /** Returns what is wrong with a mirror or an atomic replacement, or undefined. */
 async function problemOf(
   meeting: Meeting,
   answers: Answers,
-  { atomic, deleteExcluded }: Request,
+  { atomic, deleteExcluded, oneFileSystem }: Request,
 ): Promise<string | undefined> {
   const { source, target, by, inSrc, inDest, isLower } = meeting;
   const isKept = !atomic && !deleteExcluded;
@@ -250,6 +250,8 @@ async function problemOf(
   const dest = showPath(inDest.reduce(join, target.root.dest));
   if (inDest.length === 0) {
     if (!atomic && inSrc.length > 0 && (await isExcluded(source, inSrc))) return undefined;
+    // Then a mirror never enters DEST.
+    if (!atomic && oneFileSystem && (await isOnAnother(source, inSrc))) return undefined;
     const cause = atomic ? 'atomic' : 'mirror';
     const remedy = atomic || inSrc.length === 0 ? `copy without ${cause}` : 'exclude that';
     return `by ${by} '${src}' is also the destination; ${remedy}`;

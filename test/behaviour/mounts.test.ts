@@ -817,6 +817,17 @@ describe('oneFileSystem: DEST in SRC, on another file system', () => {
   });
 });
 
+test('oneFileSystem: DEST in SRC, in another subvolume', async (context) => {
+  needTool(context, 'btrfs');
+  const src = join(mountedBtrfs(context), 'whole');
+  makeFiles(src, { file: '1' });
+  execFileSync('btrfs', ['-q', 'subvolume', 'create', join(src, 'sub')]);
+  for (let i = 0; i < 2; i++) {
+    await copyTree(src, join(src, 'sub/copy'), { mirror: true, oneFileSystem: true });
+    expect(readdirSync(join(src, 'sub/copy')).sort()).toEqual(['file', 'sub']);
+  }
+});
+
 describe('several SRC', () => {
   test.each<[string[], string]>([
     [['a', 'dest/a/file'], 'dest/a/file'],
