@@ -232,9 +232,11 @@ export class Gitignore {
     for (const [name, { own }] of this.#names) {
       if (present && !present.has(name)) continue;
       const shown = joinShown(shownDirectory, textOf(name));
+      const met = { own, met: true };
+      if (present) this.#names.set(name, met); // also if it cannot be read
       const content = readRuleFile(join(directory, Buffer.from(name, 'latin1')), shown, false);
       if (!content) continue;
-      this.#names.set(name, { own, met: true });
+      this.#names.set(name, met);
       scope.rules.push(rulesIn(parseRules(content, { shown, own, fold })));
     }
   }
