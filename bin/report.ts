@@ -82,7 +82,7 @@ export function stateAfterAtomic(
   const state = isMissing(dest)
     ? 'was not created'
     : result.warnings.some(({ code }) => code === 'STAGING_PLACED')
-      ? 'is now the tree of an earlier copy, which had been interrupted'
+      ? 'is now the whole tree of an earlier copy'
       : 'was left as it was';
   return `${what}: ${quoteName(dest)} ${state}`;
 }

@@ -102,8 +102,8 @@ export interface CopyOptions {
   concurrency?: number | undefined;
   /**
    * The reaction to an error. `stop`: reject with the first error. `continue`: copy everything else, and resolve with
-   * the errors in `result.errors`. If SRC is an array, its paths that are missing are among them. Other errors that come before
-   * the copy begins still reject, for example if SRC is one path and missing. Default `stop`.
+   * the errors in `result.errors`. If SRC is an array, its paths that are missing or refused are among them. Other errors that
+   * come before the copy begins still reject, for example if SRC is one path and missing. Default `stop`.
    */
   onError?: 'stop' | 'continue' | undefined;
   /** Aborts the copy. The job then rejects with `signal.reason`. */
@@ -409,14 +409,15 @@ export type ErrorCode = FastcpErrorCode | SystemErrorCode;
  * - `SOCKET_SKIPPED`: A socket was not copied.
  * - `UNKNOWN_KIND_SKIPPED`: An entry of no known kind was not copied, for example an alias of an app on Windows.
  * - `CONCURRENCY_CAPPED`: `concurrency` is above the size of libuv's pool less one.
- * - `GIT_UNAVAILABLE`: git could not be asked, so tracked files are unknown. An error with `onlyIgnored`, `strict`, `atomic` or
+ * - `GIT_UNAVAILABLE`: git could not be asked, so tracked files and git's settings are unknown. An error with `onlyIgnored`, `strict`, `atomic` or
  *   `deleteExcluded`.
  * - `SOURCE_IGNORED`: git ignores SRC itself.
  * - `INCLUDE_UNMATCHED`: A glob of `include` matched nothing, or `include` is empty.
  * - `EXCLUDE_UNMATCHED`: A glob of `exclude` begins with the path of SRC and matched nothing: globs are relative to SRC.
  * - `IGNORE_FILE_NOT_FOUND`: SRC has no rule file of a name in `ignoreFileNames`.
  * - `STAGING_LEFT`: `atomic`: a temporary directory could not be removed.
- * - `STAGING_PLACED`: `atomic`: an earlier copy was interrupted between its two steps. Its new tree was put in place first.
+ * - `STAGING_PLACED`: `atomic`: an earlier copy was interrupted between its two steps, or while it deleted DEST. Its new tree was put
+ *   in place first.
  * - `ENTRIES_DROPPED`: `entries`: nobody read the events, and `count` events were dropped.
  * - `MODE_NOT_PRESERVED`: Modes could not be preserved.
  * - `TIMESTAMPS_NOT_PRESERVED`: Timestamps could not be preserved.

@@ -71,7 +71,9 @@ export async function finishSteps(container: Container, dest: Buffer): Promise<v
   try {
     await takeSteps(container, dest);
   } catch (error) {
-    if (error instanceof Halfway || !(await isHalfway(container, dest))) throw error;
+    // If that cannot be found out, DEST may be gone.
+    const isBegun = await isHalfway(container, dest).catch(() => true);
+    if (error instanceof Halfway || !isBegun) throw error;
     throw new Halfway(container.ready, error as Error);
   }
 }
@@ -83,7 +85,7 @@ async function takeSteps(container: Container, dest: Buffer): Promise<void> {
     const away = await moveDirectories([dest], () => rename(dest, old));
     if (away === -EXDEV) {
       // Part of it is in a layer that cannot be changed. From here on there is no way back.
-      await promises.symlink((await identityOf(dest)) ?? '', deleting).catch(unlessThere);
+      await promises.symlink((await identityOf(dest)) ?? 'gone', deleting).catch(unlessThere);
       await removeTree(dest).catch((error: Error) => Promise.reject(new Halfway(ready, error)));
       await promises.rename(deleting, old);
     } else if (away !== 0 && away !== -ENOENT) {
@@ -103,14 +105,15 @@ async function takeSteps(container: Container, dest: Buffer): Promise<void> {
 
 /**
  * Returns whether a container has a copy that still has to be placed, because DEST is gone, or is what is left of the one that
- * was being deleted. Any other DEST stays, whoever has created or changed it since.
+ * was being deleted. Any other DEST stays, whoever has created or changed it since; but on another device number nobody can
+ * tell.
  */
 export async function isHalfway(container: Container, dest: Buffer): Promise<boolean> {
   if (!(await exists(container.ready))) return false;
   const found = await identityOf(dest);
   if (found === undefined) return container.hasBegun();
   const deleted = await promises.readlink(container.deleting).catch(() => undefined);
-  // After another mount of an overlay, the numbers may be other ones.
+  // An overlay that was mounted again may have another device number, and other inode numbers.
   return deleted !== undefined && (found === deleted || deviceIn(found) !== deviceIn(deleted));
 }
 

@@ -89,8 +89,8 @@ export class Answers {
     const answers = new Answers();
     answers.#deletesExcluded = request.deleteExcluded;
     // Tracked files would be lost in DEST, or with onlyIgnored replace those there.
-    const { strict, deleteExcluded, onlyIgnored, atomic } = request;
-    const needsTracked = strict || deleteExcluded || onlyIgnored || Boolean(atomic);
+    const { strict, deleteExcluded, onlyIgnored, atomic, compares } = request;
+    const needsTracked = strict || deleteExcluded || Boolean(atomic) || (onlyIgnored && !compares);
     for (const root of [...roots]) {
       const filter = filterOf(root, shown, request);
       if (filter && request.like === 'fastcp' && !(await filter(rootEntry(root)))) {

@@ -33,20 +33,34 @@ export interface GitSettings {
 
 /**
  * Returns the repository if `directory` itself is the root of a repository, or of a worktree or submodule of
- * one. `unusable`: also if that is broken, or may not be looked at, so that git refuses.
+ * one.
  */
-export async function repositoryAt(
-  directory: Buffer,
-  { unusable = false } = {},
-): Promise<Repository | undefined> {
+export async function repositoryAt(directory: Buffer): Promise<Repository | undefined> {
+  const found = await lookAt(directory);
+  return found.state === 'usable' ? found.repository : undefined;
+}
+
+/**
+ * `none`: not even a broken one. `refused`: git ends with an error. `broken`: git looks further above, and refuses if there is no
+ * other repository.
+ */
+interface Found {
+  state: 'none' | 'usable' | 'refused' | 'broken';
+  repository: Repository;
+}
+
+async function lookAt(directory: Buffer): Promise<Found> {
   const dotGit = join(directory, Buffer.from('.git'));
-  const broken = unusable ? { top: directory, commonDir: dotGit } : undefined;
+  const as = (state: Found['state'], commonDir = dotGit): Found => {
+    return { state, repository: { top: directory, commonDir } };
+  };
   const found = await statOr(dotGit);
-  if (!found) return (await isThere(dotGit)) ? broken : undefined;
+  if (!found) return as((await isThere(dotGit)) ? 'broken' : 'none');
   let gitDir = dotGit;
   if (!found.isDirectory()) {
-    const link = await readLine(dotGit);
-    if (!link?.subarray(0, 8).equals(Buffer.from('gitdir: '))) return broken;
+    const link = found.isFile() ? await readLine(dotGit) : undefined;
+    if (!link?.subarray(0, 8).equals(Buffer.from('gitdir: ')))
+      return as(found.isFile() ? 'refused' : 'broken');
     gitDir = resolve(directory, link.subarray(8));
   }
   const common = await readLine(join(gitDir, Buffer.from('commondir')));
@@ -55,19 +69,23 @@ export async function repositoryAt(
   for (const name of ['objects', 'refs']) needed.push(join(commonDir, Buffer.from(name)));
   const looks = await Promise.allSettled(needed.map((path) => stat(path)));
   const codes = looks.flatMap((look) => (look.status === 'rejected' ? [look.reason.code] : []));
-  if (codes.length === 0) return { top: directory, commonDir };
-  // A directory with nothing of a repository is none.
-  const isNone = found.isDirectory() && codes.length === needed.length && !codes.includes('EACCES');
-  return isNone ? undefined : broken;
+  if (codes.length === 0) return as('usable', commonDir);
+  if (found.isFile()) return as('refused');
+  return as(codes.length < needed.length || codes.includes('EACCES') ? 'broken' : 'none');
 }
 
-/** Returns the repository that has a directory, given by its real path. Stops at a mount point, as git does. */
+/**
+ * Returns the repository that has a directory, given by its real path; a broken one if there is no other, for which git
+ * refuses. Stops at a mount point, as git does.
+ */
 export async function repositoryAround(directory: Buffer): Promise<Repository | undefined> {
   const device = (await statOr(directory))?.dev;
+  let broken: Repository | undefined;
   for (let at = directory; ; at = directoryOf(at)) {
-    const repository = await repositoryAt(at, { unusable: true });
-    if (repository) return repository;
-    if (isRoot(at) || (await statOr(directoryOf(at)))?.dev !== device) return undefined;
+    const { state, repository } = await lookAt(at);
+    if (state === 'usable' || state === 'refused') return repository;
+    if (state === 'broken') broken ??= repository;
+    if (isRoot(at) || (await statOr(directoryOf(at)))?.dev !== device) return broken;
   }
 }
 

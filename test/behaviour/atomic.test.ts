@@ -825,7 +825,7 @@ describe('where the file system cannot exchange', () => {
     expect({ status, stderr }).toEqual({
       status: 1,
       stderr: expect.stringMatching(
-        /^fastcp: warning: an earlier copy .* interrupted.*\nfastcp: cannot copy .*\n.* is now the tree of an earlier copy.*\n$/,
+        /^fastcp: warning: an earlier copy .* interrupted.*\nfastcp: cannot copy .*\n.* is now the whole tree of an earlier copy.*\n$/,
       ),
     });
     expect(differences(src, dest)).toEqual([]);
@@ -865,7 +865,9 @@ describe('where the file system cannot exchange', () => {
         return;
       }
       const { stderr } = await failing();
-      expect(stderr).toMatch(/warning: .*interrupted.*\n.*\n.* is now the tree of an earlier copy/);
+      expect(stderr).toMatch(
+        /warning: .*interrupted.*\n.*\n.* is now the whole tree of an earlier copy/,
+      );
       expect(differences(src, dest)).toEqual([]);
       expect(containers(dirname(dest))).toEqual([]);
     },

@@ -405,6 +405,19 @@ test.each<[string, (repository: string) => void]>([
   }
 });
 
+test('a broken .git in a repository: the rules above it apply, as for git', async () => {
+  for (const broken of ['.git/objects/x', '.git/x']) {
+    const outer = makeRepository(
+      newTree({ '.gitignore': '*.log\n', 'sub/a.log': '', 'sub/b': '' }),
+    );
+    makeFiles(join(outer, 'sub'), { [broken]: '' });
+    const dest = newPath();
+    const { warnings } = await copyTree(join(outer, 'sub'), dest, { gitignore: true });
+    expect(warnings).toEqual([]);
+    expect(pathsIn(dest)).toEqual(['b']);
+  }
+});
+
 test('git that is not there: a warning, and rules alone decide', async () => {
   const src = makeRepository(newTree({ '.gitignore': '*.log\n', 'a.log': '', b: '' }));
   track(src, ['a.log']);

@@ -171,9 +171,7 @@ bool claim_or_link(Worker& worker, const DirectoryUse& use, Names names, const S
       return worker.engine.lose(*use, names, Loss::hard_links, ESTALE, "link");
     default: break;
   }
-  // The first name's content may have been taken for equal.
-  if (options.incremental.quick_check || is_covered(*use, End::src, names, src.dev))
-    use->distrust();
+  if (is_covered(*use, End::src, names, src.dev)) use->distrust();
   if (is_linked(*use, names, copy)) {
     if (is_covered(*use, End::dst, names, copy.dev)) use->distrust();
     // The name may lead there only because DEST takes two names of SRC for one.

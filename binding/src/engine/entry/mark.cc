@@ -231,11 +231,11 @@ bool owes_mark(const Directory& directory) {
 void write_mark(Engine& engine, Directory& directory) {
   const SyncState& sync = *directory.sync;
   const platform::Handle& dst = directory.dst();
-  // One of several shards does not know the work of the others.
-  const bool is_whole =
-      engine.options.traversal.shards == 1 && !engine.stopped() && !engine.is_full &&
-      !sync.is_doubtful && sync.errors == engine.errors.count() &&
-      ctimes_of(directory) != Ctimes::foreign && !has_excluded(directory, sync.excluded);
+  // One of several shards does not know the work of the others. With quickCheck, no open mark came before the comparisons.
+  const bool is_whole = can_get_mark(engine.options) && !engine.stopped() && !engine.is_full &&
+                        !sync.is_doubtful && sync.errors == engine.errors.count() &&
+                        ctimes_of(directory) != Ctimes::foreign &&
+                        !has_excluded(directory, sync.excluded);
   // An old mark stays. It does not cover the ctimes of entries written since. But the mtime of DEST's
   // directory, which this copy sets, may be all that shows an exchange.
   if (!is_whole && !sync.is_open && !sync.hides_exchange) return;

@@ -49,7 +49,7 @@ void read_mark(Engine& engine, Directory& directory);
 /** Called with what a look at SRC's directory or an entry of it found, before the entry is copied or taken for equal. */
 void note_source(const Engine& engine, const Directory& directory, const platform::Stat& src);
 
-/** Returns whether the copy may mark directories at all: not one of several shards, or if size and mtime decide. */
+/** Returns whether the copy may mark directories. One of several shards may not, nor may one with quickCheck. */
 inline bool can_get_mark(const Options& options) {
   return options.traversal.shards == 1 && !options.incremental.quick_check;
 }

@@ -421,8 +421,8 @@ class CopiedDirectory final : public DirectoryEnd {
   /** Returns false if the directory cannot be opened for what it is owed; reports that. */
   static bool settle(Engine& engine, Directory& directory) {
     const bool owes = owes_mark(directory);
-    // A copy with `sync` may have marked it meanwhile. Files with other mtimes look changed to the next one anyway; hard
-    // links have SRC's.
+    // A copy with `sync` may have marked it meanwhile, with a file that this one replaced later. Its next run sees other mtimes; but
+    // these copies have SRC's.
     const Options& options = engine.options;
     const bool keeps_times =
         options.preserve.timestamps || options.content.instead == Instead::hard_link;

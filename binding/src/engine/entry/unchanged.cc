@@ -69,10 +69,7 @@ void note_news(const Pair& pair) {
 
 /** Returns whether size and mtime are equal, if the user accepts them as proof. */
 bool is_taken_for_same(const Pair& pair, uint64_t step) {
-  if (!pair.options().incremental.quick_check || !is_same_time(pair.src.mtime, pair.dst, step))
-    return false;
-  pair.directory().distrust();
-  return true;
+  return pair.options().incremental.quick_check && is_same_time(pair.src.mtime, pair.dst, step);
 }
 
 /**
