@@ -1030,6 +1030,7 @@ describe('a repository of DEST is kept or replaced by that of SRC, never just de
       rmSync(src, { recursive: true, force: true });
       rmSync(dest, { recursive: true, force: true });
       makeFiles(src, { file: '', ...(inSrc && { [`${name}/HEAD`]: 'new' }) });
+      if (inSrc && options.gitignore) execFileSync('git', ['init', '-q', src]); // one that git can use
       makeFiles(dest, { [`${name}/HEAD`]: 'old' });
       const outcome = await copyTree(src, dest, options).then(
         () => readFileSync(join(dest, name, 'HEAD'), 'utf8'),
