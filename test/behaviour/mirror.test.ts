@@ -1029,8 +1029,9 @@ describe('a repository of DEST is kept or replaced by that of SRC, never just de
     for (const name of options.gitignore ? ['.git'] : ['.git', '.hg', '.svn']) {
       rmSync(src, { recursive: true, force: true });
       rmSync(dest, { recursive: true, force: true });
-      makeFiles(src, { file: '', ...(inSrc && { [`${name}/HEAD`]: 'new' }) });
-      if (inSrc && options.gitignore) execFileSync('git', ['init', '-q', src]); // one that git can use
+      const isReal = inSrc && options.gitignore; // one that git can use
+      makeFiles(src, { file: '', ...(inSrc && !isReal && { [`${name}/HEAD`]: 'new' }) });
+      if (isReal) execFileSync('git', ['init', '-q', src]);
       makeFiles(dest, { [`${name}/HEAD`]: 'old' });
       const outcome = await copyTree(src, dest, options).then(
         () => readFileSync(join(dest, name, 'HEAD'), 'utf8'),
