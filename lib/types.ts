@@ -409,8 +409,8 @@ export type ErrorCode = FastcpErrorCode | SystemErrorCode;
  * - `SOCKET_SKIPPED`: A socket was not copied.
  * - `UNKNOWN_KIND_SKIPPED`: An entry of no known kind was not copied, for example an alias of an app on Windows.
  * - `CONCURRENCY_CAPPED`: `concurrency` is above the size of libuv's pool less one.
- * - `GIT_UNAVAILABLE`: git could not be asked, so tracked files and git's settings are unknown. An error with `onlyIgnored`, `strict`, `atomic` or
- *   `deleteExcluded`.
+ * - `GIT_UNAVAILABLE`: git could not be asked, so tracked files and git's settings are unknown. An error with `onlyIgnored`,
+ *   `strict`, `atomic` or `deleteExcluded`.
  * - `SOURCE_IGNORED`: git ignores SRC itself.
  * - `INCLUDE_UNMATCHED`: A glob of `include` matched nothing, or `include` is empty.
  * - `EXCLUDE_UNMATCHED`: A glob of `exclude` begins with the path of SRC and matched nothing: globs are relative to SRC.

@@ -71,9 +71,9 @@ export async function finishSteps(container: Container, dest: Buffer): Promise<v
   try {
     await takeSteps(container, dest);
   } catch (error) {
+    if (error instanceof Halfway) throw error;
     // If that cannot be found out, DEST may be gone.
-    const isBegun = await isHalfway(container, dest).catch(() => true);
-    if (error instanceof Halfway || !isBegun) throw error;
+    if (!(await isHalfway(container, dest).catch(() => true))) throw error;
     throw new Halfway(container.ready, error as Error);
   }
 }

@@ -55,7 +55,8 @@ async function lookAt(directory: Buffer): Promise<Found> {
     return { state, repository: { top: directory, commonDir } };
   };
   const found = await statOr(dotGit);
-  if (!found) return as((await isThere(dotGit)) ? 'broken' : 'none');
+  // A symlink may lead nowhere.
+  if (!found) return as((await lstat(dotGit).catch(() => undefined)) ? 'broken' : 'none');
   let gitDir = dotGit;
   if (!found.isDirectory()) {
     const link = found.isFile() ? await readLine(dotGit) : undefined;
@@ -91,14 +92,6 @@ export async function repositoryAround(directory: Buffer): Promise<Repository | 
 
 async function statOr(path: Buffer): Promise<BigIntStats | undefined> {
   return stat(path, { bigint: true }).catch(() => undefined);
-}
-
-/** Returns whether a name exists, also if it leads nowhere. */
-async function isThere(path: Buffer): Promise<boolean> {
-  return lstat(path).then(
-    () => true,
-    () => false,
-  );
 }
 
 async function readLine(path: Buffer): Promise<Buffer | undefined> {

@@ -370,11 +370,10 @@ function* refuseOtherKind(
 ): Steps<void> {
   const { shown, sources, like, compares, atomic } = request;
   if (into || like !== 'fastcp') return;
-  const there = yield* existing(target, false, shown.dest);
+  const there = yield* existing(target, compares && src.isDirectory(), shown.dest);
   const dest = shown.dest(target);
   if (compares) {
-    const other = yield* existing(target, src.isDirectory(), shown.dest);
-    if (!other || other.isDirectory() === src.isDirectory()) return;
+    if (!there || there.isDirectory() === src.isDirectory()) return;
     const code = src.isDirectory() ? 'ERR_FS_CP_DIR_TO_NON_DIR' : 'ERR_FS_CP_NON_DIR_TO_DIR';
     throw refuse(code, 'only one of them is a directory', shown.src(sources[0] ?? target), dest);
   }

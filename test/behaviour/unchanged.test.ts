@@ -783,6 +783,13 @@ describe('a mark says nothing about', () => {
         make(root, { 'a/1': letter, 'a/2': letter, 'a/3': letter });
       await tick();
     });
+    const watched = (copy: Promise<unknown>) => {
+      let ended = false;
+      const end = copy.then(() => {
+        ended = true;
+      });
+      return { end, hasEnded: () => ended };
+    };
     const until = async (log: string, call: string): Promise<void> => {
       const has = () =>
         existsSync(join(room, log)) && readFileSync(join(room, log), 'utf8').includes(call);
@@ -795,12 +802,9 @@ describe('a mark says nothing about', () => {
         needTool(context, 'strace');
         const slow = slowSync();
         await until('sync', '= 8'); // it has read the first file
-        let ended = false;
-        const end = slow.then(() => {
-          ended = true;
-        });
+        const { end, hasEnded } = watched(slow);
         await copyTree(other, dest, options);
-        expect(ended).toBe(false);
+        expect(hasEnded()).toBe(false);
         await end;
         await mirror(src);
         expect(contents(dest)).toEqual(contents(src));
@@ -819,12 +823,9 @@ describe('a mark says nothing about', () => {
         ];
         const slow = copyInChild({ src: other, dest, options }, slowly('copy', ...faults));
         await until('copy', 'removexattr');
-        let ended = false;
-        const end = slow.then(() => {
-          ended = true;
-        });
+        const { end, hasEnded } = watched(slow);
         await slowSync(); // compares the first file before it is replaced, and the others after that
-        expect(ended).toBe(false);
+        expect(hasEnded()).toBe(false);
         await end;
         await mirror(src);
         expect(contents(dest)).toEqual(contents(src));

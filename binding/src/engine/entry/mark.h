@@ -28,7 +28,7 @@
 // writes a mark: before a copy compares or writes its first entry in a directory, it sets an open mark, which names no
 // source but the copy itself. It marks the directory only if its open mark is still there at the end. (If it has a mark
 // that proves files, it compares only others, and sets the open mark before it writes.) A copy that does not sync removes
-// every mark when it begins with a directory, and, if it preserves timestamps, when it ends.
+// every mark when it begins with a directory. If its files have SRC's mtimes, it does so also when it ends.
 //
 // base/sync_state.h says which thread sets which member.
 #pragma once

@@ -427,10 +427,11 @@ class CopiedDirectory final : public DirectoryEnd {
     const bool keeps_times =
         options.preserve.timestamps || options.content.instead == Instead::hard_link;
     const bool unmarks = directory.sync == nullptr && keeps_times;
-    if (!directory.owed && !owes && !unmarks) return true;
+    const bool must_open = directory.owed || owes;
+    if (!must_open && !unmarks) return true;
     DirectoryPin pin;
     if (const int error = pin.pin(directory); error < 0) {
-      if (!directory.owed && !owes) return true;
+      if (!must_open) return true;
       return engine.fail(directory, {}, error, DirectoryPin::operation(error));
     }
     // Before its mode is restored, which may deny access.
