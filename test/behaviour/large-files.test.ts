@@ -1,9 +1,21 @@
 // Files that several workers copy, in parts and out of order: from 64 MiB on.
-import { chmodSync, existsSync, readdirSync, readFileSync } from 'node:fs';
+import {
+  chmodSync,
+  closeSync,
+  existsSync,
+  ftruncateSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import { copyTree } from '../../lib/index.js';
+import { Random } from '../selection/support/random.js';
 import { COMMAND, copyInChild, run } from '../support/child.js';
 import { differences, leftovers } from '../support/compare.js';
 import { fileSystemNames, useFileSystem } from '../support/filesystems.js';
@@ -13,6 +25,8 @@ import { needRoot, needTool, workDirectory } from '../support/work.js';
 const work = workDirectory('large-files');
 const SIZE = (65 << 20) + 1000;
 const made = (letter: string): Buffer => Buffer.alloc(SIZE, letter);
+const seed = Number(process.env.FASTCP_SEED ?? Date.now() % 1_000_000);
+console.info(`large files with holes: FASTCP_SEED=${seed}`);
 
 describe.each(fileSystemNames)('%s', (name) => {
   const mounted = useFileSystem(work, name, { size: '1200M' });
@@ -72,7 +86,46 @@ describe.each(fileSystemNames)('%s', (name) => {
     expect(differences(join(at, 'src'), join(at, 'dest'))).toEqual([]);
   });
 
-  if (!['ext4', 'overlay'].includes(name)) return; // the others give names in the same way
+  test('where its data ends is asked once, not for each part', async (context) => {
+    needTool(context, 'strace');
+    const at = join(mounted(context), 'dense');
+    makeFiles(at, { 'src/large': made('a') });
+    const trace = join(at, 'trace');
+    const words = ['strace', '-f', '-qq', '-o', trace, '-e', 'trace=lseek'];
+    const options = { reflink: 'never', concurrency: 1 } as const;
+    const src = join(at, 'src');
+    const { result } = await copyInChild({ src, dest: join(at, 'dest'), options }, words);
+    expect(result).toMatchObject({ errorCount: 0, bytes: SIZE });
+    const asked = readFileSync(trace, 'utf8').match(/SEEK_(DATA|HOLE)/g);
+    expect(asked).toEqual(['SEEK_DATA', 'SEEK_HOLE']);
+  });
+
+  // On the others it is the same; XFS also gives a new file more blocks than it needs.
+  if (!['ext4', 'overlay'].includes(name)) return;
+  test('holes at random stay holes', async (context) => {
+    const at = join(mounted(context), 'holes');
+    const random = new Random(seed);
+    const src = join(at, 'src');
+    const MiB = 1 << 20;
+    mkdirSync(src, { recursive: true });
+    for (let number = 0; number < 3; number++) {
+      const file = openSync(join(src, `${number}`), 'w');
+      for (let data = 1 + random.below(4); data > 0; data--) {
+        const from = random.below(70) * MiB;
+        writeSync(file, Buffer.alloc((1 + random.below(12)) * MiB, number + 1), 0, null, from);
+      }
+      ftruncateSync(file, 85 * MiB + random.below(MiB));
+      closeSync(file);
+    }
+    for (const concurrency of [1, 4]) {
+      const dest = join(at, `dest${concurrency}`);
+      await copyTree(src, dest, { reflink: 'never', concurrency });
+      expect(differences(src, dest)).toEqual([]);
+      rmSync(dest, { recursive: true });
+    }
+    rmSync(src, { recursive: true });
+  });
+
   test('two copies to one name at once: one of them wins', async (context) => {
     const at = join(mounted(context), 'twice');
     makeFiles(at, { 'one/large': made('1'), 'two/large': made('2') });

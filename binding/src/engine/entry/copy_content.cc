@@ -157,14 +157,15 @@ bool copy_data(Worker& worker, const OpenFile& file, bool skips, uint64_t offset
   const uint64_t limit = offset + length;
   while (offset < limit) {
     uint64_t start = 0, end = 0;
-    content.error = platform::next_data(file.src, offset, limit, start, end);
+    content.error = platform::next_data(file.src, offset, file.stat.size, start, end);
     if (content.error < 0) {
       content.operation = "lseek";
       return false;
     }
-    if (start == end) break;
-    if (!copy_extent(worker, file, start, end - start, content)) return false;
-    offset = end;
+    if (start >= limit) break;
+    content.data_end = end;
+    offset = std::min(end, limit);
+    if (!copy_extent(worker, file, start, offset - start, content)) return false;
     if (end == file.stat.size) return true;
   }
   content.ends_in_hole |= limit == file.stat.size;
@@ -259,13 +260,17 @@ bool LargeFile::join() {
 
 void LargeFile::help(Worker& worker, const std::shared_ptr<LargeFile>& self) {
   while (error_ == 0) {
+    // Read before a part is taken, so that the data found is that of an earlier part: none of this one is a hole.
+    const uint64_t data_end = data_end_;
     const uint64_t offset = next_.fetch_add(kChunk);
     if (offset >= file_.stat.size) break;
+    const uint64_t length = std::min(kChunk, file_.stat.size - offset);
     int none = 0;
     if (worker.engine.stopped() && error_.compare_exchange_strong(none, -ECANCELED)) break;
     CopiedContent content;
-    copy_data(worker, file_, skips_holes_, offset, std::min(kChunk, file_.stat.size - offset),
-              content);
+    const bool skips = skips_holes_ && offset + length > data_end;
+    copy_data(worker, file_, skips, offset, length, content);
+    if (skips) data_end_ = content.data_end;
     count(content.bytes);
     if (content.ended_early) ended_early_ = true;
     if (content.ends_in_hole) ends_in_hole_ = true;

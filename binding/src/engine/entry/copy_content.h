@@ -25,7 +25,8 @@ struct CopiedContent {
   uint64_t counted = 0;       // those of `bytes` that Count::bytes already shows
   bool ended_early = false;   // the source had fewer bytes than its size
   bool ends_in_hole = false;  // writing alone does not give the copy its length
-  bool at_once = false;       // by one call, which has shown the size at that moment in `bytes`
+  uint64_t data_end = 0;  // of the last data found: the first hole after it, or the end of the file
+  bool at_once = false;   // by one call, which has shown the size at that moment in `bytes`
 };
 
 /** A smaller file is copied in a moment, and a clone call costs more than copying its few pages. */
@@ -95,8 +96,10 @@ class LargeFile {
   OpenFile file_;
   bool skips_holes_ = false;       // set before other workers take part
   std::atomic<uint64_t> next_{0};  // offset of the next part that no worker has taken
-  std::atomic<int> users_{1};      // 0 is final
-  std::atomic<int> error_{0};      // the first error
+  // Where the data ends that a part found. tmpfs looks at each page up to there, so that the question is not repeated.
+  std::atomic<uint64_t> data_end_{0};
+  std::atomic<int> users_{1};  // 0 is final
+  std::atomic<int> error_{0};  // the first error
   std::atomic<const char*> operation_{""};
   std::atomic<CopyMethod> method_{CopyMethod::read_write};
   std::atomic<bool> ended_early_{false}, ends_in_hole_{false};
