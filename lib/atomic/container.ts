@@ -31,8 +31,10 @@ export class Container {
   readonly tree: Buffer;
   /** The whole copy while it is placed in two steps. */
   readonly ready: Buffer;
-  /** A symlink that exists while the old DEST, which cannot be moved, is deleted where it is. Its target is DEST's identity. */
+  /** An empty directory that exists while the old DEST, which cannot be moved, is deleted where it is. */
   readonly deleting: Buffer;
+  /** The name of the last entry of that DEST: no other container has it. */
+  readonly marker: Buffer;
   #lock: FileHandle;
 
   private constructor(path: Buffer, lock: FileHandle) {
@@ -40,6 +42,7 @@ export class Container {
     this.tree = join(path, Buffer.from('tree'));
     this.ready = join(path, Buffer.from('ready'));
     this.deleting = join(path, Buffer.from('deleting'));
+    this.marker = path.subarray(-'.fastcp-'.length - hexDigits);
     this.#lock = lock;
   }
 

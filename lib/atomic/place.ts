@@ -3,12 +3,15 @@ import { constants as flags, promises } from 'node:fs';
 import { constants } from 'node:os';
 import { exchange, renameNew } from '../engine/native.js';
 import { nativeErrno } from '../errors.js';
-import { textOrBytes } from '../walk/paths.js';
+import { join, textOrBytes } from '../walk/paths.js';
 import type { Container } from './container.js';
-import { removeTree } from './remove-tree.js';
+import { emptyDirectory } from './remove-tree.js';
 
 const { EACCES, EEXIST, EINVAL, EISDIR, ENOENT, ENOSYS, ENOTDIR, ENOTEMPTY, EXDEV } =
   constants.errno;
+
+/** So often a DEST is emptied in which another program creates entries. */
+const tries = 10;
 
 /**
  * Returns whether the file system can exchange two directories in one step, by trying it in the container. A
@@ -31,8 +34,8 @@ export async function canExchange(container: Container): Promise<boolean> {
 export async function placeAtOnce(container: Container, dest: Buffer): Promise<number> {
   const { tree } = container;
   for (;;) {
-    let error = await moveDirectories([tree, dest], () => exchange(tree, dest));
-    if (error === -ENOENT) error = await moveDirectories([tree], () => renameNew(tree, dest));
+    let error = await withWrite([tree, dest], () => exchange(tree, dest));
+    if (error === -ENOENT) error = await withWrite([tree], () => renameNew(tree, dest));
     if (error === -EINVAL || error === -ENOSYS) return -EXDEV;
     // Otherwise another process put its copy there meanwhile: the last one wins.
     if (error !== -EEXIST) return error;
@@ -79,56 +82,69 @@ export async function finishSteps(container: Container, dest: Buffer): Promise<v
 }
 
 async function takeSteps(container: Container, dest: Buffer): Promise<void> {
-  const { ready, deleting } = container;
+  const { ready } = container;
   for (;;) {
     const old = await container.unusedName();
-    const away = await moveDirectories([dest], () => rename(dest, old));
+    const away = await withWrite([dest], () => rename(dest, old));
     if (away === -EXDEV) {
-      // Part of it is in a layer that cannot be changed. From here on there is no way back.
-      await promises.symlink((await identityOf(dest)) ?? 'gone', deleting).catch(unlessThere);
-      await removeTree(dest).catch((error: Error) => Promise.reject(new Halfway(ready, error)));
-      await promises.rename(deleting, old);
+      await deleteInPlace(container, dest); // part of it is in a layer that cannot be changed
     } else if (away !== 0 && away !== -ENOENT) {
       throw failure(away, 'rename');
     }
-    const error = await moveDirectories([ready], () => rename(ready, dest));
+    const error = await withWrite([ready], () => rename(ready, dest));
     if (error === 0) return;
     // Another process put its copy there meanwhile.
     if ([EEXIST, ENOTEMPTY, ENOTDIR, EISDIR].includes(-error)) continue;
     const asFound =
       away === 0
-        ? (await moveDirectories([old], () => rename(old, dest))) === 0
+        ? (await withWrite([old], () => rename(old, dest))) === 0
         : away === -ENOENT && !(await container.hasBegun());
     throw asFound ? failure(error, 'rename') : new Halfway(ready, failure(error, 'rename'));
   }
 }
 
 /**
+ * Deletes a DEST that cannot be moved. From here on there is no way back. Until nothing else is left in DEST, an empty directory
+ * in it tells the next run what it is: on an overlay, inode numbers may change at any time.
+ */
+async function deleteInPlace(container: Container, dest: Buffer): Promise<void> {
+  const { deleting, marker } = container;
+  const mark = textOrBytes(join(dest, marker));
+  /** Returns whether the step was taken. Throws errors other than `expected`. */
+  const take = async (call: string, step: () => Promise<unknown>, ...expected: number[]) => {
+    const errno = await withWrite([dest], () => errnoOf(step()));
+    if (errno !== 0 && !expected.includes(-errno)) throw failure(errno, call);
+    return errno === 0;
+  };
+  await promises.mkdir(textOrBytes(deleting), 0o700).catch(unlessThere);
+  for (let left = tries; left > 0; left--) {
+    await take('mkdir', () => promises.mkdir(mark, 0o700), EEXIST);
+    await emptyDirectory(dest, marker, deleting);
+    await take('rmdir', () => promises.rmdir(mark));
+    // Otherwise another program has created something meanwhile.
+    if (await take('rmdir', () => promises.rmdir(textOrBytes(dest)), EEXIST, ENOTEMPTY)) {
+      await promises.rename(deleting, await container.unusedName());
+      return;
+    }
+  }
+  await take('mkdir', () => promises.mkdir(mark, 0o700));
+  throw failure(-ENOTEMPTY, 'rmdir');
+}
+
+/**
  * Returns whether a container has a copy that still has to be placed, because DEST is gone, or is what is left of the one that
- * was being deleted. Any other DEST stays, whoever has created or changed it since; but on another device number nobody can
- * tell.
+ * was being deleted. Any other DEST stays, whoever has created or changed it since.
  */
 export async function isHalfway(container: Container, dest: Buffer): Promise<boolean> {
   if (!(await exists(container.ready))) return false;
-  const found = await identityOf(dest);
-  if (found === undefined) return container.hasBegun();
-  const deleted = await promises.readlink(container.deleting).catch(() => undefined);
-  // An overlay that was mounted again may have another device number, and other inode numbers.
-  return deleted !== undefined && (found === deleted || deviceIn(found) !== deviceIn(deleted));
+  const found = await promises.lstat(dest).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== 'ENOENT') throw error;
+  });
+  if (!found) return container.hasBegun();
+  if (!found.isDirectory() || !(await exists(container.deleting))) return false;
+  const names = await promises.readdir(textOrBytes(dest), 'buffer');
+  return names.length === 0 || names.some((name) => name.equals(container.marker));
 }
-
-/** Returns `device:inode`, or undefined if there is no such entry. */
-async function identityOf(path: Buffer): Promise<string | undefined> {
-  return promises.lstat(path, { bigint: true }).then(
-    ({ dev, ino }) => `${dev}:${ino}`,
-    (error: NodeJS.ErrnoException) => {
-      if (error.code === 'ENOENT') return undefined;
-      throw error;
-    },
-  );
-}
-
-const deviceIn = (identity: string): string | undefined => identity.split(':')[0];
 
 export async function exists(path: Buffer): Promise<boolean> {
   return promises.lstat(path).then(
@@ -144,8 +160,13 @@ function unlessThere(error: NodeJS.ErrnoException): void {
   if (error.code !== 'EEXIST') throw error;
 }
 
-async function rename(from: Buffer, to: Buffer): Promise<number> {
-  return promises.rename(from, to).then(
+function rename(from: Buffer, to: Buffer): Promise<number> {
+  return errnoOf(promises.rename(from, to));
+}
+
+/** Returns 0 or a negative errno. */
+async function errnoOf(step: Promise<unknown>): Promise<number> {
+  return step.then(
     () => 0,
     (error: NodeJS.ErrnoException) => {
       if (error.errno === undefined) throw error;
@@ -160,14 +181,14 @@ export function failure(errno: number, syscall: string): Error {
 }
 
 /**
- * Moves directories. Moving a directory needs write permission in it, because its '..' changes. So read-only
- * directories of the user get that permission while they are moved.
+ * Takes a step that needs write permission in directories. Moving one needs it, because its '..' changes. So read-only
+ * directories of the user get that permission meanwhile.
  */
-async function moveDirectories(
+async function withWrite(
   directories: readonly Buffer[],
-  move: () => number | Promise<number>,
+  step: () => number | Promise<number>,
 ): Promise<number> {
-  const error = await move();
+  const error = await step();
   // Windows checks the modes of files only.
   if (error !== -EACCES || process.platform === 'win32') return error;
   const opened: promises.FileHandle[] = [];
@@ -182,7 +203,7 @@ async function moveDirectories(
       await changeMode(handle, mode | 0o700);
       restore.push(() => changeMode(handle, mode));
     }
-    return restore.length === 0 ? error : await move();
+    return restore.length === 0 ? error : await step();
   } finally {
     try {
       await each(restore);

@@ -17,7 +17,7 @@ import type { CopyEvent, CopyOptions } from '../../lib/types.js';
 import { containers, digest, makeUniform } from '../support/atomic.js';
 import { COMMAND, copyInChild, type Ended, run } from '../support/child.js';
 import { differences, readTree } from '../support/compare.js';
-import { useFileSystem, whileMounted } from '../support/filesystems.js';
+import { unmountAll, useFileSystem, whileMounted } from '../support/filesystems.js';
 import { byEntry } from '../support/filter.js';
 import { buildShim, faultLog, withFaults } from '../support/shim.js';
 import { makeFiles, makeSocket } from '../support/trees.js';
@@ -699,7 +699,7 @@ test("others' directories of that name are left alone", async () => {
 describe('where the file system cannot exchange', () => {
   const overlay = useFileSystem(work, 'overlay', {
     lower: (directory) => {
-      for (const name of ['dest', 'other', 'third'])
+      for (const name of ['dest', 'fourth', 'other', 'third'])
         makeFiles(join(directory, name), { old: 'old', 'sub/old': 'old' });
     },
   });
@@ -745,7 +745,7 @@ describe('where the file system cannot exchange', () => {
     expect(digest(target)).toBe(before);
     await copyTree(src, target, { atomic: 'two-step' });
     expect(differences(src, target)).toEqual([]);
-    expect(readdirSync(directory)).toEqual(['dest', 'other', 'third']);
+    expect(readdirSync(directory)).toEqual(['dest', 'fourth', 'other', 'third']);
   });
 
   /** The command with two steps, of which a rename goes wrong: into ready, DEST away, ready to DEST. */
@@ -844,23 +844,25 @@ describe('where the file system cannot exchange', () => {
   });
 
   test.for([
-    ['the next run goes on', 'other', false],
-    ['what was restored since stays', 'third', true],
+    ['the next run goes on', 'other', undefined],
+    ['what was restored since stays', 'third', 'restored'],
+    ['what was mirrored since stays', 'fourth', 'mirrored'],
   ] as const)(
     'killed while a DEST that cannot be moved is deleted: %s',
-    async ([, name, restored], context) => {
+    async ([, name, since], context) => {
       needTool(context, 'strace');
       dest = join(overlay(context), name);
       await twoSteps('signal=SIGKILL:when=3', { call: 'unlinkat', fresh: false });
       expect(readdirSync(dest)).not.toEqual([]);
       const [left = ''] = containers(dirname(dest));
       expect(readdirSync(join(dirname(dest), left)).sort()).toEqual(['deleting', 'ready']);
-      if (restored) {
+      if (since) {
         // Somebody else's directory, and not what is left of the old one.
-        rmSync(dest, { recursive: true });
-        makeFiles(dest, { a: 'restored' });
+        makeFiles(at, { 'another/a': since });
+        if (since === 'restored') rmSync(dest, { recursive: true });
+        await copyTree(join(at, 'another'), dest, { mirror: since === 'mirrored' });
         await failing();
-        expect(content(dest, 'a')).toBe('restored');
+        expect(differences(join(at, 'another'), dest)).toEqual([]);
         expect(containers(dirname(dest))).toEqual([]);
         return;
       }
@@ -870,6 +872,64 @@ describe('where the file system cannot exchange', () => {
       );
       expect(differences(src, dest)).toEqual([]);
       expect(containers(dirname(dest))).toEqual([]);
+    },
+  );
+
+  /** An overlay without numbers that last: its layers are on two file systems, and it was just mounted. */
+  function mountAgain(on: string): void {
+    const [low, upper] = [join(at, 'low'), join(at, 'upper')];
+    unmountAll(on);
+    const layers = `lowerdir=${low}/it,upperdir=${upper}/it,workdir=${upper}/work,xino=off`;
+    execFileSync('mount', ['-t', 'overlay', 'overlay', '-o', layers, on]);
+    // What is looked at first gets the first inode numbers.
+    for (const each of ['src', ''].map((name) => join(on, name))) readdirSync(each);
+  }
+
+  test.for([
+    ['rename', ['new', 'old']],
+    ['mkdir', ['new', 'old']],
+    ['rmdir', ['new']],
+    ['unlinkat', ['new']],
+  ] as const)(
+    'killed in any %s, and mounted again: DEST is the old one, or the next run makes it the new one',
+    async ([call, states], context) => {
+      needRoot(context);
+      needTool(context, 'strace');
+      const top = at;
+      const old = { a: 'old', 'b/c': 'old', 'b/d': 'old' };
+      makeFiles(join(top, 'old'), old);
+      let ended: Ended['status'] = null;
+      const found = new Set<string>();
+      for (let when = 1; ended !== 0; when++) {
+        at = join(top, `${when}`);
+        for (const name of ['low', 'upper', 'on']) mkdirSync(join(at, name), { recursive: true });
+        try {
+          for (const name of ['low', 'upper'])
+            execFileSync('mount', ['-t', 'tmpfs', 'tmpfs', join(at, name)]);
+          makeFiles(join(at, 'low/it/dest'), old);
+          makeFiles(join(at, 'low/it/src'), { a: 'new', 'e/f': 'new' });
+          for (const name of ['it', 'work']) mkdirSync(join(at, 'upper', name));
+          const on = join(at, 'on');
+          mountAgain(on);
+          [src, dest] = [join(on, 'src'), join(on, 'dest')];
+          const kill = ['-e', `trace=${call}`, '-e', `inject=${call}:signal=SIGKILL:when=${when}`];
+          const strace = ['strace', '-f', '-qq', '-o', join(at, 'log'), ...kill];
+          const command = [process.execPath, COMMAND, '-q', '--atomic=two-step', src, dest];
+          // One thread, as strace counts by thread.
+          const one = await run(['env', 'UV_THREADPOOL_SIZE=1', ...strace, ...command]);
+          ended = one.status;
+          mountAgain(on);
+          const { stderr } = await failing();
+          const isOld = differences(join(top, 'old'), dest).length === 0;
+          if (!isOld) expect(differences(src, dest), `${when}`).toEqual([]);
+          expect(/interrupted/.test(stderr) && isOld, `${when}`).toBe(false);
+          expect(containers(on), `${when}`).toEqual([]);
+          found.add(isOld ? 'old' : 'new');
+        } finally {
+          unmountAll(at);
+        }
+      }
+      expect([...found].sort()).toEqual(states);
     },
   );
 

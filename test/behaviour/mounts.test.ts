@@ -21,7 +21,7 @@ import { CopyError, type CopyOptions, compareTrees, copyTree } from '../../lib/i
 import { type Mount, MountTable, sharedBy } from '../../lib/walk/mounts.js';
 import { Random } from '../selection/support/random.js';
 import { copyInChild } from '../support/child.js';
-import { useFileSystem, whileMounted } from '../support/filesystems.js';
+import { unmountAll, useFileSystem, whileMounted } from '../support/filesystems.js';
 import { makeFiles } from '../support/trees.js';
 import { asUser, needUser, USER } from '../support/user.js';
 import { hasTool, needRoot, needTool, workDirectory } from '../support/work.js';
@@ -46,15 +46,6 @@ function filesIn(directory: string, excluded: readonly string[], depth = 0): str
     if (excluded.includes(name)) return [];
     return filesIn(join(directory, name), excluded, depth + 1).map((file) => `${name}/${file}`);
   });
-}
-
-/** The system may have brought a mount to other directories of the same tree, and takes these away with it. */
-function unmountAll(directory: string): void {
-  const list = `grep -o ' ${directory}[^ ]*' /proc/self/mountinfo`;
-  execFileSync('sh', [
-    '-c',
-    `while at=$(${list} | tail -n 1); [ "$at" ]; do umount -l $at || exit; done`,
-  ]);
 }
 
 describe('what SRC shows of DEST, or DEST of SRC', () => {

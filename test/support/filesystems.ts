@@ -114,3 +114,12 @@ export async function whileMounted(
     execFileSync('umount', ['-l', directory]);
   }
 }
+
+/** The system may have brought a mount to other directories of the same tree, and takes these away with it. */
+export function unmountAll(directory: string): void {
+  const list = `grep -o ' ${directory}[^ ]*' /proc/self/mountinfo`;
+  execFileSync('sh', [
+    '-c',
+    `while at=$(${list} | tail -n 1); [ "$at" ]; do umount -l $at || exit; done`,
+  ]);
+}
