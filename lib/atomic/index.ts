@@ -114,7 +114,8 @@ export async function replaceWhole(
   const target = await own(unlessAborted(signal, findTarget(root)));
   const container = await own(prepare(target, root, walk, request, warn));
   try {
-    const how = await own(reuseOld(target, container.tree, request));
+    const shown = walk.shown.dest(root.dest);
+    const how = await own(reuseOld(target, container.tree, request, shown));
     await copy(redirect(walk, root, container.tree), { ...how, replaces: target });
     if (report.result.errorCount > 0) return;
     if (selectsNothing(request, report)) await refuseEmptyTree(target, root, walk);

@@ -1,16 +1,24 @@
 /** Reuses files of the old DEST in the new one, so that unchanged files are not written again. */
 
 import { runUnheard } from '../engine/run-engine.js';
-import { refuse } from '../errors.js';
+import { type CopyError, refuse } from '../errors.js';
 import { checkRequest, type Request, withTimes } from '../request/options.js';
 import { run } from '../walk/steps.js';
 import { existing, findRoots } from '../walk/walk.js';
 
+/** The system calls that create a name of a file of the old DEST, or a clone. */
+const reuses = /^link$|clone|duplicate/i;
+
 /**
  * Creates `tree` from the old DEST's files, if there is an old DEST. Returns the request that turns `tree` into
- * SRC: a mirror that compares contents, because the ctimes of new files prove nothing.
+ * SRC: a mirror that compares contents, because the ctimes of new files prove nothing. `shown`: DEST in messages.
  */
-export async function reuseOld(old: Buffer, tree: Buffer, request: Request): Promise<Request> {
+export async function reuseOld(
+  old: Buffer,
+  tree: Buffer,
+  request: Request,
+  shown: string,
+): Promise<Request> {
   const { reuse, preserve, signal } = request;
   if (!reuse) return request;
   // with timestamps, by which the next run detects unchanged files
@@ -24,11 +32,12 @@ export async function reuseOld(old: Buffer, tree: Buffer, request: Request): Pro
     ...(reuse === 'hardLink' ? { hardLink: true } : { reflink: 'always' }),
   });
   const { errors, files, hardLinks } = await runUnheard(await run(findRoots(own)), own);
-  const [error] = errors;
-  // Files that cannot be reused are copied. If none can be reused, the option has no effect, which is an error.
-  if (error && files + hardLinks === 0) {
-    const why = `nothing of it can be reused (${reuse}): ${error.message}`;
-    throw refuse('ERR_FASTCP_NO_REUSE', why, old.toString());
+  // Files that cannot be reused are copied, also those that cannot be read. If the file system refuses all, the option has no
+  // effect, which is an error.
+  const refused = errors.find(({ syscall = '' }) => reuses.test(syscall));
+  if (refused && files + hardLinks === 0) {
+    const reason = (refused as CopyError).reason ?? refused.code; // its message has paths of the container
+    throw refuse('ERR_FASTCP_NO_REUSE', `nothing of it can be reused (${reuse}): ${reason}`, shown);
   }
   return {
     ...dated,

@@ -1,10 +1,12 @@
 /** Asks git about a directory: its repository, its settings, and the tracked files. */
+import { isUtf8 } from 'node:buffer';
 import {
   type BigIntStats,
   constants,
   access as systemAccess,
   lstat as systemLstat,
   readFile as systemReadFile,
+  readlink as systemReadlink,
   stat as systemStat,
 } from 'node:fs';
 import { homedir } from 'node:os';
@@ -17,6 +19,7 @@ const readFile = promisify(systemReadFile);
 const stat = promisify(systemStat);
 const access = promisify(systemAccess);
 const lstat = promisify(systemLstat);
+const readlink = promisify(systemReadlink);
 
 export interface Repository {
   /** The work tree's root. */
@@ -46,9 +49,11 @@ export async function repositoryAt(directory: Buffer): Promise<Repository | unde
  */
 interface Found {
   state: 'none' | 'usable' | 'refused' | 'broken';
+  /** The one that is there, or would be. */
   repository: Repository;
 }
 
+/** Looks as git does (is_git_directory() in its setup.c). */
 async function lookAt(directory: Buffer): Promise<Found> {
   const dotGit = join(directory, Buffer.from('.git'));
   const as = (state: Found['state'], commonDir = dotGit): Found => {
@@ -66,17 +71,28 @@ async function lookAt(directory: Buffer): Promise<Found> {
   }
   const common = await readLine(join(gitDir, Buffer.from('commondir')));
   const commonDir = common ? resolve(gitDir, common) : gitDir;
-  const needed = [join(gitDir, Buffer.from('HEAD'))];
-  for (const name of ['objects', 'refs']) needed.push(join(commonDir, Buffer.from(name)));
-  const looks = await Promise.allSettled(needed.map((path) => stat(path)));
+  const needed = ['objects', 'refs'].map((name) =>
+    access(join(commonDir, Buffer.from(name)), constants.X_OK),
+  );
+  const looks = await Promise.allSettled([checkHead(join(gitDir, Buffer.from('HEAD'))), ...needed]);
   const codes = looks.flatMap((look) => (look.status === 'rejected' ? [look.reason.code] : []));
   if (codes.length === 0) return as('usable', commonDir);
   if (found.isFile()) return as('refused');
-  return as(codes.length < needed.length || codes.includes('EACCES') ? 'broken' : 'none');
+  return as(
+    codes.every((code) => code === 'ENOENT') && codes.length === looks.length ? 'none' : 'broken',
+  );
+}
+
+/** Rejects if git would not take a file for the HEAD of a repository. A symlink may lead to a ref that is packed. */
+async function checkHead(path: Buffer): Promise<void> {
+  const isSymlink = (await lstat(path)).isSymbolicLink();
+  const text = isSymlink ? await readlink(path, 'latin1') : await readFile(path, 'latin1');
+  const wanted = isSymlink ? /^refs\// : /^(ref:\s*refs\/|[0-9a-f]{40})/i;
+  if (!wanted.test(text)) throw Object.assign(new Error('no ref'), { code: 'EINVAL' });
 }
 
 /**
- * Returns the repository that has a directory, given by its real path; a broken one if there is no other, for which git
+ * Returns the repository that has a directory, given by its real path. If git finds none, that is a broken one, which git then
  * refuses. Stops at a mount point, as git does.
  */
 export async function repositoryAround(directory: Buffer): Promise<Repository | undefined> {
@@ -103,18 +119,26 @@ function resolve(directory: Buffer, path: Buffer): Buffer {
   return isAbsolute(path) ? path : join(directory, path);
 }
 
+/** The slash keeps newlines at the end. */
+const goThere = 'cd "$(printf %b/ "$0")" && exec git "$@"';
+
 /**
  * Runs git without a hook's variables, which would select another repository. Also without a file system
- * monitor, which may run anything.
+ * monitor, which may run anything. Node passes only UTF-8, so that a shell has to go to other directories.
  */
 async function runGit(directory: Buffer, args: string[]): Promise<string> {
   const { execFile } = await import('node:child_process'); // loaded late: it takes 5 ms
   const { GIT_DIR, GIT_WORK_TREE, GIT_INDEX_FILE, GIT_COMMON_DIR, GIT_PREFIX, ...env } =
     process.env;
+  const words = ['-c', 'core.fsmonitor=false', ...args];
+  const octal = (byte: number): string => `\\0${byte.toString(8).padStart(3, '0')}`;
+  const [program, all] = isUtf8(directory)
+    ? ['git', ['-C', directory.toString(), ...words]]
+    : ['sh', ['-c', goThere, Array.from(directory, octal).join(''), ...words]];
   return new Promise((resolve, reject) => {
     execFile(
-      'git',
-      ['-C', directory.toString(), '-c', 'core.fsmonitor=false', ...args],
+      program,
+      all,
       { env: { ...env, GIT_OPTIONAL_LOCKS: '0' }, encoding: 'latin1', maxBuffer: Infinity },
       (error, stdout) => (error ? reject(error) : resolve(stdout)),
     );

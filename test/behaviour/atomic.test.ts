@@ -141,8 +141,20 @@ describe('reuses files of the old DEST', () => {
     makeBoth();
     const before = digest(dest);
     const error = await copyTree(src, dest, { atomic: true, reuse: 'clone' }).catch((e) => e);
-    expect(error).toMatchObject({ code: 'ERR_FASTCP_NO_REUSE' });
+    expect(error).toMatchObject({ code: 'ERR_FASTCP_NO_REUSE', path: dest });
+    expect(error.message).not.toContain('.fastcp-');
     expectUntouched(before);
+  });
+
+  test('but not what cannot be read, which is no error', async (context) => {
+    needUser(context);
+    makeFiles(src, { a: 'new' });
+    makeFiles(dest, { 'sub/a': 'old' });
+    execFileSync('sh', ['-c', `chmod 0 dest/sub; chown -R ${USER} .`], { cwd: at });
+    const options = { atomic: true, reuse: 'hardLink' } as const;
+    const { error } = await copyInChild({ src, dest, options }, asUser);
+    expect(error).toBeUndefined();
+    expect(differences(src, dest)).toEqual([]);
   });
 
   test('where there is no DEST there is nothing to reuse', async () => {

@@ -1,6 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import {
   existsSync,
+  linkSync,
   lstatSync,
   mkdirSync,
   readdirSync,
@@ -451,6 +452,39 @@ describe('symlinks to the files that they would replace: nothing is lost', () =>
     expect(errors.map(({ code }) => code)).toEqual(Array(3).fill('ERR_FS_CP_EINVAL'));
     expect(errors[0]?.message).toContain('the symlink leads to the entry that it would replace');
     expect(look(originals)).toEqual(before);
+  });
+});
+
+describe('symlinks to a hard link of the file that they would replace', () => {
+  const variants: CopyOptions[] = [
+    {},
+    { hardLink: true },
+    { sync: true },
+    { mirror: true },
+    { hardLink: true, mirror: true },
+    { atomic: true },
+    { hardLink: true, atomic: true },
+    { backup: 'existing' },
+  ];
+
+  test.for(variants)('in SRC: %o', async (options) => {
+    makeFiles(src, { 'v/lib.so.1': 'x' });
+    linkSync(join(src, 'v/lib.so.1'), join(dest, 'lib.so'));
+    symlinkSync('v/lib.so.1', join(src, 'lib'));
+    symlinkSync('lib', join(src, 'lib.so'));
+    await copyTree(src, dest, options);
+    expect(readlinkSync(join(dest, 'lib.so'))).toBe('lib');
+    expect(readFileSync(join(dest, 'lib.so'), 'utf8')).toBe('x');
+  });
+
+  test.for(variants)('in DEST, at the very name that it would replace: %o', async (options) => {
+    makeFiles(at, { other: 'x' });
+    linkSync(join(at, 'other'), join(dest, 'k'));
+    symlinkSync('way', join(src, 'k'));
+    symlinkSync(join(dest, 'k'), join(src, 'way'));
+    const { errors } = await copyTree(src, dest, { ...options, onError: 'continue' });
+    expect(errors).toMatchObject([{ code: 'ERR_FS_CP_EINVAL', path: join(src, 'k') }]);
+    expect(readFileSync(join(dest, 'k'), 'utf8')).toBe('x');
   });
 });
 

@@ -357,6 +357,29 @@ describe('attributes that DEST cannot hold', () => {
       expect(warnings).toMatchObject([{ code: 'XATTRS_NOT_PRESERVED', count: 2 }]);
     }
   });
+
+  test.for<[string, CopyOptions[]]>([
+    ['a mirror', [{ mirror: true }, { mirror: true }]],
+    ['a copy after a mirror', [{}]],
+  ])('a mark does not take the room of attributes: %s', async ([, runs], context) => {
+    needTool(context, 'setfattr');
+    const directory = join(small(context), `full ${runs.length}`);
+    [src, dest] = [join(directory, 'src'), join(directory, 'dest')];
+    makeFiles(src, { 'd/file': 'x' });
+    await copyTree(src, dest, { mirror: true }); // which marks DEST
+    const fill = `number=0; for size in 300 30 1; do
+      while setfattr -n user.$number -v $(head -c $size /dev/zero | tr '\\0' x) d 2> full
+      do number=$((number + 1)); done
+    done; grep 'No space' full && rm full`;
+    execFileSync('sh', ['-c', fill], { cwd: src });
+    for (const options of runs) {
+      const { warnings } = await copyTree(src, dest, { preserve: true, ...options });
+      expect(warnings).toEqual([]);
+    }
+    const list = ['-d', '-m', '^user.[0-9]', 'd'];
+    const [from, to] = [src, dest].map((cwd) => execFileSync('getfattr', list, { cwd }));
+    expect(to?.toString()).toBe(from?.toString());
+  });
 });
 
 describe('hard links', () => {

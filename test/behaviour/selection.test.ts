@@ -405,17 +405,59 @@ test.each<[string, (repository: string) => void]>([
   }
 });
 
-test('a broken .git in a repository: the rules above it apply, as for git', async () => {
-  for (const broken of ['.git/objects/x', '.git/x']) {
-    const outer = makeRepository(
-      newTree({ '.gitignore': '*.log\n', 'sub/a.log': '', 'sub/b': '' }),
-    );
-    makeFiles(join(outer, 'sub'), { [broken]: '' });
+describe('a .git in a repository that may be none, as git itself sees it', () => {
+  const init = 'git init -q -b main';
+  const commit = 'git -c user.name=x -c user.email=x commit -q --allow-empty -m x';
+  test.for([
+    'mkdir .git .git/objects',
+    'mkdir .git; touch .git/x',
+    'ln -s nowhere .git',
+    'touch .git',
+    'echo gitdir: nowhere > .git',
+    init,
+    `${init}; rm .git/HEAD`,
+    `${init}; : > .git/HEAD`,
+    `${init}; echo garbage > .git/HEAD`,
+    `${init}; echo 'ref: heads/main' > .git/HEAD`,
+    `${init}; ${commit}; git checkout -q --detach`,
+    `${init}; ${commit}; git pack-refs --all; ln -sf refs/heads/main .git/HEAD`,
+    `${init}; ln -sf ../x .git/HEAD`,
+    `${init}; rm -r .git/refs`,
+    `${init}; rm -r .git/objects; echo > .git/objects`,
+    `${init} --separate-git-dir=../own`,
+    `${init} --separate-git-dir=../own; rm ../own/HEAD`,
+  ])('%s', async (commands) => {
+    const files = { '.gitignore': '*.log\n', 'sub/a.log': '', 'sub/b': '' };
+    const outer = makeRepository(newTree(files));
+    const sub = join(outer, 'sub');
+    execFileSync('sh', ['-ec', commands], { cwd: sub, stdio: 'pipe' });
+    const git = spawnSync('git', ['rev-parse', '--show-toplevel'], { cwd: sub, encoding: 'utf8' });
     const dest = newPath();
-    const { warnings } = await copyTree(join(outer, 'sub'), dest, { gitignore: true });
-    expect(warnings).toEqual([]);
-    expect(pathsIn(dest)).toEqual(['b']);
-  }
+    const { warnings } = await copyTree(sub, dest, { gitignore: true, exclude: '.git' });
+    const refused = git.status !== 0;
+    expect(warnings.map(({ code }) => code)).toEqual(refused ? ['GIT_UNAVAILABLE'] : []);
+    const own = refused || git.stdout === `${sub}\n`;
+    expect(pathsIn(dest)).toEqual(own ? ['a.log', 'b'] : ['b']);
+    if (refused) return;
+    // As a part of the outer one, its own rules and tracked files count.
+    const whole = newPath();
+    await copyTree(outer, whole, { gitignore: true, exclude: '.git' });
+    expect(pathsIn(join(whole, 'sub'))).toEqual(own ? ['a.log', 'b'] : ['b']);
+  });
+});
+
+test('a repository below a name that is not UTF-8: its tracked files are taken', async () => {
+  const above = newPath();
+  mkdirSync(above);
+  // Node passes no such words.
+  const commands = `cd "${above}" && d=$(printf '\\377 x\n/') && mkdir "$d" && cd "$d" && git init -q r && cd r &&
+    echo '*.log' > .gitignore && touch a.log b.log && git add -f a.log`;
+  execFileSync('sh', ['-ec', commands]);
+  const src = Buffer.concat([Buffer.from(`${above}/`), Buffer.from([0xff]), Buffer.from(' x\n/r')]);
+  const dest = newPath();
+  const { warnings } = await copyTree(src, dest, { gitignore: true, exclude: '.git' });
+  expect(warnings).toEqual([]);
+  expect(pathsIn(dest)).toEqual(['.gitignore', 'a.log']);
 });
 
 test('git that is not there: a warning, and rules alone decide', async () => {

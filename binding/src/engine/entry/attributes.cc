@@ -191,21 +191,12 @@ bool lose_once(Engine& engine, const Directory& directory, Names names, const At
   return std::exchange(told, true) || engine.lose(directory, names, loss, error, operation);
 }
 
-/**
- * Sets one attribute on the copy by `set(attribute)`. Returns false on failure, which is reported.
- */
-template <class Set>
-bool give(Engine& engine, const Directory& directory, Names names, const Attribute& attribute,
-          const Handle& dst, Given& given, Set set) {
-  const bool access = attribute.name == platform::kAccessList;
-  const int error = set(attribute);
-  if (error == 0) {
-    given.mode_changed |= access;
-    return true;
-  }
+/** Reports that an attribute could not be set, unless the copy has it. Returns false if the copy of the entry has failed. */
+bool lose_missing(Engine& engine, const Directory& directory, Names names,
+                  const Attribute& attribute, const Handle& dst, int error, Given& given) {
   if (has_already(dst, attribute)) return true;
   if (!lose_once(engine, directory, names, attribute, error, "setxattr", given)) return false;
-  if (access) {
+  if (attribute.name == platform::kAccessList) {
     given.lost_list = true;
     given.group = group_of(attribute);
   }
@@ -217,14 +208,47 @@ int set(const Handle& dst, const Attribute& attribute) {
                                  attribute.value.size());
 }
 
+int take_away(const Handle& dst, const Attribute& attribute) {
+  return with_write_access(dst, attribute,
+                           [&] { return platform::remove_attribute(dst, attribute.name.c_str()); });
+}
+
+/**
+ * Removes the mark of a directory, because ext4 has room for 4 kB of attributes, and a mark must not take it from the user's.
+ * Those set since are in other places than without a mark: so all have to be set again. Returns false if there is no mark.
+ */
+bool make_room(const Handle& dst, const Attributes& attributes, size_t set) {
+  if (take_away(dst, {platform::kMark, {}}) < 0) return false;
+  for (size_t i = 0; i < set; i++) {
+    if (!is_list(attributes[i].name)) take_away(dst, attributes[i]);
+  }
+  return true;
+}
+
+/** Sets attributes on the copy by `set(attribute)`. Returns false on failure, which is reported. */
+template <class Set>
+bool give_all(Engine& engine, const Directory& directory, Names names, const Attributes& attributes,
+              const Handle& dst, Given& given, Set set) {
+  for (size_t i = 0; i < attributes.size(); i++) {
+    const Attribute& attribute = attributes[i];
+    const int error = set(attribute);
+    if (error == 0) {
+      given.mode_changed |= attribute.name == platform::kAccessList;
+    } else if (error == -ENOSPC && make_room(dst, attributes, i)) {
+      return give_all(engine, directory, names, attributes, dst, given, set);
+    } else if (!lose_missing(engine, directory, names, attribute, dst, error, given)) {
+      return false;
+    }
+  }
+  return true;
+}
+
 }  // namespace
 
 bool give_attributes(Engine& engine, const Directory& directory, Names names,
                      const Attributes& attributes, const Handle& dst, Given& given) {
-  return std::all_of(attributes.begin(), attributes.end(), [&](const Attribute& attribute) {
-    return give(engine, directory, names, attribute, dst, given,
-                [&](const Attribute& one) { return set(dst, one); });
-  });
+  return give_all(engine, directory, names, attributes, dst, given,
+                  [&](const Attribute& one) { return set(dst, one); });
 }
 
 bool AttributeChanges::has_access_list() const {
@@ -251,11 +275,8 @@ bool make_changes(Engine& engine, const Directory& directory, Names names,
       return false;
     }
   }
-  const Attributes& lacking = changes.lacking;
-  return std::all_of(lacking.begin(), lacking.end(), [&](const Attribute& attribute) {
-    return give(engine, directory, names, attribute, dst, given, [&](const Attribute& one) {
-      return with_write_access(dst, one, [&] { return set(dst, one); });
-    });
+  return give_all(engine, directory, names, changes.lacking, dst, given, [&](const Attribute& one) {
+    return with_write_access(dst, one, [&] { return set(dst, one); });
   });
 }
 

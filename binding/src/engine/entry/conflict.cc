@@ -296,12 +296,44 @@ bool is_newer(const Directory& directory, Names names, Follow follow, const Stat
          !is_same_time(src.mtime, existing, time_step(directory, names.dst));
 }
 
-/** Returns whether a symlink of SRC leads to the entry of DEST that it would replace. */
-bool leads_to(const Directory& directory, Names names, const Stat& existing) {
+/**
+ * Returns whether the way along a symlink ends in the directory of a path, or the end is not known. Then the symlink may replace
+ * the very name that it leads to.
+ */
+bool ends_beside(std::string way, const std::string& path) {
+  constexpr int kMost = 40;  // symlinks, as in Linux
+  const Handle base = Handle::working_directory();
+  const auto look = [&](std::string_view at, Follow follow, Stat& out) {
+    return platform::stat_entry(base, std::string(at).c_str(), out, follow) == 0;
+  };
+  for (int left = kMost; left > 0; left--) {
+    Stat found, one, other;
+    if (!look(way, Follow::no, found)) return true;
+    if (found.kind != Kind::symlink) {
+      return !look(directory_of(way), Follow::yes, one) ||
+             !look(directory_of(path), Follow::yes, other) || is_same_entry(one, other);
+    }
+    std::string target;
+    platform::LinkKind kind{};
+    if (read_link_target(base, way.c_str(), target, kind) < 0) return true;
+    const bool is_absolute = platform::root_length(target) > 0;
+    way = is_absolute ? target : std::string(directory_of(way)) + '/' + target;
+  }
+  return true;
+}
+
+/**
+ * Returns whether a symlink of SRC leads to the entry of DEST that it would replace, at the path `replaced`. If that has several
+ * hard links, the symlink may lead to another one, which stays.
+ */
+bool leads_to(const Directory& directory, Names names, const Stat& existing,
+              const std::string& replaced) {
   Stat target;
   return existing.kind != Kind::symlink &&
          platform::stat_entry(directory.src(), names.src, target, Follow::yes) == 0 &&
-         is_same_entry(target, existing);
+         is_same_entry(target, existing) &&
+         (existing.link_count < 2 || existing.kind == Kind::directory ||
+          ends_beside(directory.src_path(names.src), replaced));
 }
 
 }  // namespace
@@ -332,7 +364,8 @@ Verdict judge(Worker& worker, Directory& directory, Names names, Kind kind) {
   if (options.existing.force) {
     if (options.compares) return Verdict::replace;
     // The content would be lost, and a symlink to itself would stay.
-    if (error == 0 && kind == Kind::symlink && leads_to(directory, names, existing)) {
+    if (error == 0 && kind == Kind::symlink &&
+        leads_to(directory, names, existing, directory.dst_path(names.dst))) {
       return refuse(EINVAL, kSameFile);
     }
     if (error == 0 && is_special(existing.kind) &&
@@ -404,7 +437,7 @@ bool leads_into(const Engine& engine, const Directory& directory, Names names) {
   platform::LinkKind kind{};
   if (error < 0 || read_link_target(directory.src(), names.src, text, kind) < 0) return false;
   const std::string above(directory_of(directory.src_path(names.src)));
-  return leads_to(directory, names, existing) ||
+  return leads_to(directory, names, existing, replaced) ||
          is_below(resolve(above, text), resolve(replaced, ""));
 }
 

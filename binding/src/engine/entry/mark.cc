@@ -222,10 +222,11 @@ bool has_proven_attributes(const Engine& engine, const Directory& directory) {
   return seen != 0 && seen == engine.attribute_view;
 }
 
-bool owes_mark(const Directory& directory) {
+bool owes_mark(const Options& options, const Directory& directory) {
   const SyncState* const sync = directory.sync.get();
-  return sync != nullptr && directory.has_dst() &&
-         (directory.fresh || !sync->mark || sync->is_news);
+  if (sync == nullptr || !directory.has_dst()) return false;
+  if (!can_get_mark(options)) return sync->is_open || sync->hides_exchange;
+  return directory.fresh || !sync->mark || sync->is_news;
 }
 
 void write_mark(Engine& engine, Directory& directory) {

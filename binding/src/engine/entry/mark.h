@@ -79,7 +79,7 @@ bool is_covered(const Directory& directory, End end, Names names, uint64_t dev);
 bool has_proven_attributes(const Engine& engine, const Directory& directory);
 
 /** Returns whether write_mark() has something to do when the directory's last use ends. */
-bool owes_mark(const Directory& directory);
+bool owes_mark(const Options& options, const Directory& directory);
 
 /**
  * Writes the mark of a finished directory, if every copied entry in it is known to equal its

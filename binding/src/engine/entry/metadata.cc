@@ -420,9 +420,9 @@ class CopiedDirectory final : public DirectoryEnd {
  private:
   /** Returns false if the directory cannot be opened for what it is owed; reports that. */
   static bool settle(Engine& engine, Directory& directory) {
-    const bool owes = owes_mark(directory);
-    // A copy with `sync` may have marked it meanwhile, with a file that this one replaced later. Its next run sees other mtimes; but
-    // these copies have SRC's.
+    const bool owes = owes_mark(engine.options, directory);
+    // Another run with `sync` may have marked it meanwhile, with a file that this copy replaced later. That run's mark would prove
+    // the file if it has SRC's mtime.
     const Options& options = engine.options;
     const bool keeps_times =
         options.preserve.timestamps || options.content.instead == Instead::hard_link;
