@@ -26,11 +26,14 @@ export function trialsOf({ result }: Measured, name: string): Trial[] | undefine
   return trials.length > 0 && trials.every(({ failed }) => !failed) ? trials : undefined;
 }
 
+/** Returns the time of a trial that its benchmark compares, in milliseconds. */
+export function comparedMs({ inProcess }: Workload, { inProcessMs, wallMs }: Trial): number {
+  return inProcess ? (inProcessMs ?? wallMs) : wallMs;
+}
+
 /** Returns the times that a benchmark compares, in milliseconds. */
 export function timesOf(benchmark: Measured, name: string): number[] | undefined {
-  return trialsOf(benchmark, name)?.map((trial) =>
-    benchmark.workload.inProcess ? (trial.inProcessMs ?? trial.wallMs) : trial.wallMs,
-  );
+  return trialsOf(benchmark, name)?.map((trial) => comparedMs(benchmark.workload, trial));
 }
 
 /** Returns the median time of a tool, in milliseconds. */

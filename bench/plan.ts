@@ -80,10 +80,9 @@ function sortPatterns(only: string[]): Patterns {
     tools: tools.map(({ name }) => name),
   };
   for (const pattern of only) {
-    const sorts = (['benchmarks', 'fileSystems', 'tools'] as const).filter((sort) =>
-      names[sort].some((name) => isMatch([pattern], name)),
+    const sort = (['benchmarks', 'fileSystems', 'tools'] as const).find((one) =>
+      names[one].some((name) => isMatch([pattern], name)),
     );
-    const [sort] = sorts;
     if (!sort) {
       throw new RangeError(`'${pattern}' is no workload, file system or tool; see --list`);
     }
@@ -96,6 +95,16 @@ const isMatch = (patterns: string[], name: string): boolean => picomatch(pattern
 
 const matches = (patterns: string[], ...names: string[]): boolean =>
   patterns.length === 0 || names.some((name) => isMatch(patterns, name));
+
+/**
+ * Returns the order of a round. It turns, and every second one is reversed, so that no tool always comes first, or after the
+ * same one. fastcp, the first in the list, is the last at first: the machine may be slow in giving its memory.
+ */
+export function orderOf<T>(tools: readonly T[], round: number): T[] {
+  const turn = (round + 1) % tools.length;
+  const order = [...tools.slice(turn), ...tools.slice(0, turn)];
+  return round % 2 === 0 ? order : order.reverse();
+}
 
 /** What `--list` prints. */
 export function listBenchmarks(benchmarks: Benchmark[]): string {

@@ -28,7 +28,6 @@ export async function playRound(benchmark: Benchmark, order: Tool[], settings: R
     let readBefore = 0;
     const timed = async () => {
       trial = await measure(wordsOf(benchmark, tool, place), signal);
-      return { overriddenDuration: trial.inProcessMs ?? trial.wallMs };
     };
     bench.add(tool.name, timed, {
       async: true,
@@ -58,7 +57,10 @@ function wordsOf({ workload }: Benchmark, tool: Tool, place: Place | undefined):
 /** Where the tool copies; undefined where it does not. */
 async function prepare(benchmark: Benchmark, tool: Tool, settings: RoundSettings) {
   const { stage, tree, memory, signal } = settings;
-  if (tool.copies === false) return undefined;
+  if (tool.copies === false) {
+    await measure(tool.command('', ''), signal);
+    return undefined;
+  }
   const place = stage.fresh();
   // An image takes its blocks, and the kernel's cache of them.
   touchMemory(memory, footprint(tree) * (benchmark.fileSystem.kind === 'image' ? 2 : 1));
@@ -77,7 +79,7 @@ async function copyFirst(
 }
 
 /**
- * Runs a tool untimed, on one file in memory: then its program is cached, and where the caches were
+ * Runs a tool untimed, on one file in memory: then its program is cached, and if the caches were
  * dropped only the tree is cold.
  */
 async function rehearse({ command, first }: Tool, memory: string, signal: AbortSignal) {

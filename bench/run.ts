@@ -1,10 +1,11 @@
 import { mkdirSync } from 'node:fs';
+import { comparedMs } from './compare.js';
 import type { Stage } from './image.js';
 import { fastcpVersion, versionOf } from './machine.js';
 import type { Trial } from './measure.js';
 import { availableMemory } from './memory.js';
 import { benchCache } from './paths.js';
-import type { Benchmark } from './plan.js';
+import { type Benchmark, orderOf } from './plan.js';
 import type { Obstacles } from './prepare.js';
 import type { BenchmarkResult } from './results.js';
 import { playRound } from './round.js';
@@ -21,7 +22,7 @@ export interface Surroundings {
   say: (line: string) => void;
 }
 
-/** Runs a benchmark: each round, every tool once, in an order that turns from round to round. */
+/** Runs a benchmark: each round, every tool once, see orderOf(). */
 export async function runBenchmark(
   benchmark: Benchmark,
   tree: Counts,
@@ -35,8 +36,7 @@ export async function runBenchmark(
   const stage = openBenchmarkStage(benchmark, onDisk, around);
   try {
     for (let round = 0; round < benchmark.rounds; round++) {
-      const turn = round % able.length;
-      const order = [...able.slice(turn), ...able.slice(0, turn)].filter(
+      const order = orderOf(able, round).filter(
         ({ slow }) => round === 0 || !slow || benchmark.workload.iterations !== undefined,
       );
       const played = await playRound(benchmark, order, { stage, tree, memory, signal });
@@ -108,6 +108,5 @@ function isOnDisk(
 
 function shortTime({ workload }: Benchmark, trial: Trial): string {
   if (trial.failed) return trial.failed;
-  const ms = workload.inProcess ? (trial.inProcessMs ?? trial.wallMs) : trial.wallMs;
-  return `${(ms / 1000).toFixed(3)} s${trial.flaw ? ` (${trial.flaw})` : ''}`;
+  return `${(comparedMs(workload, trial) / 1000).toFixed(3)} s${trial.flaw ? ` (${trial.flaw})` : ''}`;
 }

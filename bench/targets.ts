@@ -7,7 +7,6 @@ import {
   timeOf,
   trialsOf,
 } from './compare.js';
-import { findTool } from './tools.js';
 import { fastestPeer, overall, type Target } from './workloads.js';
 
 /** A target of which everything was measured. */
@@ -23,10 +22,10 @@ export function judge(benchmark: Measured, all: Measured[]): Verdict[] {
   return benchmark.workload.targets.flatMap((target) => judgeTarget(target, benchmark, all));
 }
 
-/** Judges what is wanted of all benchmarks that have a target against a peer. */
+/** Judges what is wanted of all benchmarks that have a peer. */
 export function judgeAll(benchmarks: Measured[]): Verdict[] {
   const races = benchmarks.flatMap((benchmark) => {
-    const peer = benchmark.workload.targets.some(namesPeer) ? fastestOf(benchmark) : undefined;
+    const peer = fastestOf(benchmark);
     const ratio = peer && ratioOf(benchmark, peer);
     return ratio ? [{ workload: benchmark.workload.name, ratio }] : [];
   });
@@ -44,17 +43,13 @@ export function judgeAll(benchmarks: Measured[]): Verdict[] {
     ),
     ...verdict(
       fastestPeer,
-      `geometric mean of the ratio over ${races.length} benchmarks`,
+      `geometric mean of the ratio over all ${races.length} benchmarks that have a peer`,
       ratio,
       { least: mean },
       times,
     ),
   ];
 }
-
-const namesPeer = (target: Target): boolean =>
-  target.kind === 'faster' &&
-  (target.than === fastestPeer || findTool(target.than).role === 'peer');
 
 function judgeTarget(target: Target, benchmark: Measured, all: Measured[]): Verdict[] {
   const { subject } = benchmark.workload;
@@ -71,7 +66,8 @@ function judgeTarget(target: Target, benchmark: Measured, all: Measured[]): Verd
         cpuOf(benchmark, name),
       );
       const value = own && start && limit ? (own - start) / limit : undefined;
-      return verdict(subject, `CPU above node -e 0, in that of ${target.of}`, value, target, times);
+      const what = `(CPU - CPU of node -e 0) / CPU of ${target.of}`;
+      return verdict(subject, what, value, target, timesExactly);
     }
     case 'start':
       return verdict(subject, 'time above node -e 0', aboveStart(benchmark), target, ms);
@@ -82,8 +78,8 @@ function judgeTarget(target: Target, benchmark: Measured, all: Measured[]): Verd
     }
     case 'duration': {
       const library = 'fastcp-library';
-      const all = trialsOf(benchmark, library)?.flatMap(({ durationMs }) => durationMs ?? []);
-      return verdict(library, 'durationMs', all?.length ? median(all) : undefined, target, ms);
+      const found = trialsOf(benchmark, library)?.flatMap(({ durationMs }) => durationMs ?? []);
+      return verdict(library, 'durationMs', found?.length ? median(found) : undefined, target, ms);
     }
     case 'per file': {
       const fewer = all.find(({ result }) => result.id === target.benchmark);
@@ -98,6 +94,7 @@ type Bound = { least: number } | { most: number };
 type Format = (value: number) => string;
 
 const times: Format = (value) => `${value.toFixed(2)} x`;
+const timesExactly: Format = (value) => `${value.toFixed(3)} x`;
 const ms: Format = (value) => `${value.toFixed(1)} ms`;
 
 function verdict(

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { listBenchmarks, planBenchmarks, type Selection } from '../../bench/plan.js';
+import { listBenchmarks, orderOf, planBenchmarks, type Selection } from '../../bench/plan.js';
 import { tools } from '../../bench/tools.js';
 import { fastestPeer, workloads } from '../../bench/workloads.js';
 
@@ -80,3 +80,15 @@ function coldExt4(): string[] {
     .map(({ id }) => id)
     .filter((id) => /^(corpus|corpus-cold|.*-cold)\/ext4$/.test(id));
 }
+
+test('in the rounds no tool always comes first, or after the same one', () => {
+  const tools = ['fastcp', 'a', 'b', 'c', 'd'];
+  const orders = tools.map((_, round) => orderOf(tools, round));
+  for (const order of orders) expect([...order].sort()).toEqual([...tools].sort());
+  expect(orders[0]?.at(-1)).toBe('fastcp');
+  expect(new Set(orders.map(([first]) => first)).size).toBeGreaterThan(2);
+  for (const tool of tools) {
+    const before = orders.map((order) => order[order.indexOf(tool) - 1]);
+    expect(new Set(before).size, tool).toBeGreaterThan(1);
+  }
+});
