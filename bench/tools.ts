@@ -78,14 +78,14 @@ export const tools: Tool[] = [
   },
   {
     name: 'floor',
-    title: 'floor (the limit)',
+    title: 'floor (reference)',
     role: 'limit',
     from: { c: 'bench/floor/floor.c' },
     command: (src, dest) => [built('floor'), '-t', '2', src, dest],
   },
   {
     name: 'floor-look',
-    title: 'floor -m look (the limit)',
+    title: 'floor -m look (reference)',
     role: 'limit',
     from: { c: 'bench/floor/floor.c' },
     first: (src, dest) => [built('floor'), '-t', '2', src, dest],

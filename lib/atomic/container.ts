@@ -33,7 +33,7 @@ export class Container {
   readonly ready: Buffer;
   /** An empty directory that exists while the old DEST, which cannot be moved, is deleted where it is. */
   readonly deleting: Buffer;
-  /** The name of the last entry of that DEST: no other container has it. */
+  /** The name of an empty directory that DEST has meanwhile, as its last entry. No other container has the name. */
   readonly marker: Buffer;
   #lock: FileHandle;
 
@@ -94,7 +94,16 @@ export class Container {
 
   /** Returns whether the old DEST was moved here, or was being deleted. */
   async hasBegun(): Promise<boolean> {
-    return (await promises.readdir(this.path)).some((name) => /^(old-|deleting)/.test(name));
+    return (await this.#signsOfIt()).length > 0;
+  }
+
+  async #signsOfIt(): Promise<string[]> {
+    return (await promises.readdir(this.path)).filter((name) => /^(old-|deleting)/.test(name));
+  }
+
+  async #forget(how?: Removal): Promise<void> {
+    for (const name of await this.#signsOfIt())
+      await removeTree(join(this.path, Buffer.from(name)), how);
   }
 
   /**
@@ -108,6 +117,7 @@ export class Container {
       // have removed the container before it was locked.
       const setAside = async () => promises.rename(this.ready, await this.unusedName());
       await setAside().catch((error) => {
+        if (error.code === 'EXDEV') return this.#forget(how); // it is in a lower layer of an overlay
         if (error.code !== 'ENOENT') throw error;
       });
       await removeTree(this.path, how);

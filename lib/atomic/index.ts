@@ -240,10 +240,15 @@ async function remove(container: Container, warn: Warn, how: Removal = {}): Prom
 }
 
 /** Converts Node's errors to fastcp's, with DEST in place of paths in the container. */
-function inOwnWords(error: unknown, { src, dest }: Root, { shown }: Walk): unknown {
+function inOwnWords(error: unknown, root: Root, walk: Walk): unknown {
+  const { src, dest } = root;
+  const { shown } = walk;
   const [path, to] = [shown.src(src), shown.dest(dest)];
   if (error instanceof Halfway) {
-    const why = `neither the old nor the new: ${error.message}. The next atomic copy goes on with '${error.ready}'`;
+    const cause = inOwnWords(error.reason, root, walk);
+    const { message } = cause as Error;
+    const because = (cause instanceof CopyError && cause.reason) || message;
+    const why = `neither the old nor the new: ${because}. The next atomic copy goes on with '${error.ready}'`;
     return refuse('ERR_FASTCP_HALFWAY', why, path, to);
   }
   const { errno, syscall } = error as NodeJS.ErrnoException;

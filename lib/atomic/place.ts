@@ -2,15 +2,19 @@
 import { constants as flags, promises } from 'node:fs';
 import { constants } from 'node:os';
 import { exchange, renameNew } from '../engine/native.js';
+import { runUnheard } from '../engine/run-engine.js';
 import { nativeErrno } from '../errors.js';
+import { checkRequest } from '../request/options.js';
 import { join, textOrBytes } from '../walk/paths.js';
+import { run } from '../walk/steps.js';
+import { findRoots } from '../walk/walk.js';
 import type { Container } from './container.js';
-import { emptyDirectory } from './remove-tree.js';
+import { emptyDirectory, removeTree } from './remove-tree.js';
 
 const { EACCES, EEXIST, EINVAL, EISDIR, ENOENT, ENOSYS, ENOTDIR, ENOTEMPTY, EXDEV } =
   constants.errno;
 
-/** So often a DEST is emptied in which another program creates entries. */
+/** How many times a DEST is emptied if another program creates entries in it. */
 const tries = 10;
 
 /**
@@ -60,9 +64,9 @@ export async function placeInSteps(container: Container, dest: Buffer): Promise<
 export class Halfway extends Error {
   constructor(
     readonly ready: Buffer,
-    reason: Error,
+    readonly reason: unknown,
   ) {
-    super(reason.message);
+    super('neither the old DEST nor the new one');
   }
 }
 
@@ -77,12 +81,12 @@ export async function finishSteps(container: Container, dest: Buffer): Promise<v
     if (error instanceof Halfway) throw error;
     // If that cannot be found out, DEST may be gone.
     if (!(await isHalfway(container, dest).catch(() => true))) throw error;
-    throw new Halfway(container.ready, error as Error);
+    throw new Halfway(container.ready, error);
   }
 }
 
 async function takeSteps(container: Container, dest: Buffer): Promise<void> {
-  const { ready } = container;
+  let from = container.ready;
   for (;;) {
     const old = await container.unusedName();
     const away = await withWrite([dest], () => rename(dest, old));
@@ -91,15 +95,20 @@ async function takeSteps(container: Container, dest: Buffer): Promise<void> {
     } else if (away !== 0 && away !== -ENOENT) {
       throw failure(away, 'rename');
     }
-    const error = await withWrite([ready], () => rename(ready, dest));
+    const error = await withWrite([from], () => rename(from, dest));
     if (error === 0) return;
+    if (error === -EXDEV && from === container.ready) {
+      from = await copyOf(container);
+      continue;
+    }
     // Another process put its copy there meanwhile.
     if ([EEXIST, ENOTEMPTY, ENOTDIR, EISDIR].includes(-error)) continue;
     const asFound =
       away === 0
         ? (await withWrite([old], () => rename(old, dest))) === 0
         : away === -ENOENT && !(await container.hasBegun());
-    throw asFound ? failure(error, 'rename') : new Halfway(ready, failure(error, 'rename'));
+    const reason = failure(error, 'rename');
+    throw asFound ? reason : new Halfway(container.ready, reason);
   }
 }
 
@@ -109,26 +118,57 @@ async function takeSteps(container: Container, dest: Buffer): Promise<void> {
  */
 async function deleteInPlace(container: Container, dest: Buffer): Promise<void> {
   const { deleting, marker } = container;
-  const mark = textOrBytes(join(dest, marker));
-  /** Returns whether the step was taken. Throws errors other than `expected`. */
+  const mark = join(dest, marker);
+  /** Takes a step that changes DEST. Returns 0, or one of the expected errors. */
   const take = async (call: string, step: () => Promise<unknown>, ...expected: number[]) => {
-    const errno = await withWrite([dest], () => errnoOf(step()));
-    if (errno !== 0 && !expected.includes(-errno)) throw failure(errno, call);
-    return errno === 0;
+    const errno = -(await withWrite([dest], () => errnoOf(step())));
+    if (errno !== 0 && !expected.includes(errno)) throw failure(-errno, call);
+    return errno;
   };
-  await promises.mkdir(textOrBytes(deleting), 0o700).catch(unlessThere);
+  const addMark = () =>
+    take('mkdir', () => promises.mkdir(textOrBytes(mark), 0o700), EEXIST, ENOENT);
+  await promises.mkdir(textOrBytes(deleting)).catch(unlessThere);
+  await promises.chmod(textOrBytes(deleting), 0o700); // umask may deny that
   for (let left = tries; left > 0; left--) {
-    await take('mkdir', () => promises.mkdir(mark, 0o700), EEXIST);
-    await emptyDirectory(dest, marker, deleting);
-    await take('rmdir', () => promises.rmdir(mark));
+    if ((await addMark()) === ENOENT) return; // another placing has deleted or moved it
+    const isEmpty = await emptyDirectory(dest, marker, deleting).then(
+      () => true,
+      (error: NodeJS.ErrnoException) => {
+        if (error.code !== 'ENOENT') throw error; // another placing is deleting it, too
+        return false;
+      },
+    );
+    if (!isEmpty) continue;
+    const own = await take(
+      'rmdir',
+      () => promises.rmdir(textOrBytes(mark)),
+      EEXIST,
+      ENOTEMPTY,
+      ENOENT,
+    );
+    if (own === EEXIST || own === ENOTEMPTY) await removeTree(mark);
     // Otherwise another program has created something meanwhile.
-    if (await take('rmdir', () => promises.rmdir(textOrBytes(dest)), EEXIST, ENOTEMPTY)) {
-      await promises.rename(deleting, await container.unusedName());
-      return;
-    }
+    const whole = await take(
+      'rmdir',
+      () => promises.rmdir(textOrBytes(dest)),
+      EEXIST,
+      ENOTEMPTY,
+      ENOENT,
+    );
+    if (whole === 0 || whole === ENOENT) return;
   }
-  await take('mkdir', () => promises.mkdir(mark, 0o700));
+  await addMark();
   throw failure(-ENOTEMPTY, 'rmdir');
+}
+
+/** Copies the copy itself if it cannot be moved, because it has come into a lower layer of an overlay (`docker commit`). */
+async function copyOf(container: Container): Promise<Buffer> {
+  const { ready, tree } = container;
+  await removeTree(tree);
+  const request = checkRequest(ready, tree, { preserve: true, onError: 'continue' });
+  const [error] = (await runUnheard(await run(findRoots(request)), request)).errors;
+  if (error) throw error;
+  return tree;
 }
 
 /**

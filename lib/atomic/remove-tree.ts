@@ -1,4 +1,4 @@
-/** Removes trees that the library created or moved away. Never follows symlinks, and never enters mounts. */
+/** Removes trees that the library created or moved away, and an old DEST that cannot be moved. Never follows symlinks, and never enters mounts. */
 
 import { runUnheard } from '../engine/run-engine.js';
 import { checkRequest, type Request } from '../request/options.js';

@@ -31,11 +31,11 @@ export async function reuseOld(
     ...(signal && { signal }),
     ...(reuse === 'hardLink' ? { hardLink: true } : { reflink: 'always' }),
   });
-  const { errors, files, hardLinks } = await runUnheard(await run(findRoots(own)), own);
+  const { errors, methods, hardLinks } = await runUnheard(await run(findRoots(own)), own);
   // Files that cannot be reused are copied, also those that cannot be read. If the file system refuses all, the option has no
   // effect, which is an error.
   const refused = errors.find(({ syscall = '' }) => reuses.test(syscall));
-  if (refused && files + hardLinks === 0) {
+  if (refused && methods.clone + hardLinks === 0) {
     const reason = (refused as CopyError).reason ?? refused.code; // its message has paths of the container
     throw refuse('ERR_FASTCP_NO_REUSE', `nothing of it can be reused (${reuse}): ${reason}`, shown);
   }

@@ -191,7 +191,7 @@ export class Gitignore {
     }
   }
 
-  /** Reads the rule files that the listing has. Returns a promise only at the root of a nested repository. */
+  /** Reads the rule files that the listing has. Returns a promise only at the root of a nested repository or submodule. */
   enter(
     scope: GitignoreScope,
     entries: readonly Listed[],
@@ -204,20 +204,28 @@ export class Gitignore {
       if (kind === 'file' && this.#names.has(name)) present.add(name);
       else if (this.#git && name === '.git') nested = true;
     }
-    if (!nested && present.size === 0) return scope;
+    const { path: below = '', tracked } = scope.repository ?? {};
+    // Its git directory may be missing. For git the rules around it do not apply, either.
+    const isSubmodule = entries.length > 0 && tracked?.isSubmodule(below.slice(0, -1)) === true;
+    if (!nested && !isSubmodule && present.size === 0) return scope;
     const directory = this.#pathOf(path);
     const readHere = (above: GitignoreScope): GitignoreScope => {
       const here = { ...above, rules: [...above.rules] };
       this.#addDirectory(here, directory, this.#shownPath(path), present);
       return here;
     };
-    return nested ? this.#nest(scope, directory).then(readHere) : readHere(scope);
+    if (!nested && !isSubmodule) return readHere(scope);
+    return this.#nest(scope, directory, isSubmodule).then(readHere);
   }
 
   /** Within a nested repository or submodule only its own rules apply. */
-  async #nest(scope: GitignoreScope, directory: Buffer): Promise<GitignoreScope> {
-    const repository = await repositoryAt(directory);
-    if (!repository) return scope;
+  async #nest(
+    scope: GitignoreScope,
+    directory: Buffer,
+    isSubmodule: boolean,
+  ): Promise<GitignoreScope> {
+    const repository = await repositoryAt(directory, isSubmodule);
+    if (!repository && !isSubmodule) return scope;
     const inner = await this.#begin(directory, directory, repository);
     return { ...inner, rules: [...inner.rules, ...scope.rules.filter(({ file }) => file.own)] };
   }

@@ -36,11 +36,14 @@ export interface GitSettings {
 
 /**
  * Returns the repository if `directory` itself is the root of a repository, or of a worktree or submodule of
- * one.
+ * one. A submodule is one also if git refuses it; another such directory is an ordinary one for the repository around it.
  */
-export async function repositoryAt(directory: Buffer): Promise<Repository | undefined> {
-  const found = await lookAt(directory);
-  return found.state === 'usable' ? found.repository : undefined;
+export async function repositoryAt(
+  directory: Buffer,
+  isSubmodule: boolean,
+): Promise<Repository | undefined> {
+  const { state, repository } = await lookAt(directory);
+  return state === 'usable' || (isSubmodule && state === 'refused') ? repository : undefined;
 }
 
 /**
@@ -86,9 +89,10 @@ async function lookAt(directory: Buffer): Promise<Found> {
 /** Rejects if git would not take a file for the HEAD of a repository. A symlink may lead to a ref that is packed. */
 async function checkHead(path: Buffer): Promise<void> {
   const isSymlink = (await lstat(path)).isSymbolicLink();
-  const text = isSymlink ? await readlink(path, 'latin1') : await readFile(path, 'latin1');
-  const wanted = isSymlink ? /^refs\// : /^(ref:\s*refs\/|[0-9a-f]{40})/i;
-  if (!wanted.test(text)) throw Object.assign(new Error('no ref'), { code: 'EINVAL' });
+  const text = isSymlink ? await readlink(path, 'latin1') : await readLine(path);
+  const wanted = isSymlink ? /^refs\// : /^(ref:[ \t\r\n]*refs\/|[0-9a-fA-F]{40})/;
+  if (!wanted.test(text?.toString('latin1') ?? ''))
+    throw Object.assign(new Error('no ref'), { code: 'EINVAL' });
 }
 
 /**
@@ -110,8 +114,10 @@ async function statOr(path: Buffer): Promise<BigIntStats | undefined> {
   return stat(path, { bigint: true }).catch(() => undefined);
 }
 
+/** Returns undefined if it cannot be read, or is a FIFO and the like, which would wait for a writer. */
 async function readLine(path: Buffer): Promise<Buffer | undefined> {
-  const content = await readFile(path).catch(() => undefined);
+  const isFile = (await statOr(path))?.isFile();
+  const content = isFile ? await readFile(path).catch(() => undefined) : undefined;
   return content && Buffer.from(content.toString('latin1').replace(/[\r\n]+$/, ''), 'latin1');
 }
 
@@ -195,6 +201,7 @@ export class Tracked {
   #paths: string[];
   /** Those that may be a directory. */
   #directories: ReadonlySet<string>;
+  #submodules: ReadonlySet<string>;
   #fold: boolean;
 
   /** `follows`: symlinks to directories count as directories. */
@@ -204,6 +211,7 @@ export class Tracked {
     this.#paths = fold ? paths.map(foldCase).sort() : paths;
     const directories = follows ? [...symlinks, ...submodules] : submodules;
     this.#directories = new Set(fold ? directories.map(foldCase) : directories);
+    this.#submodules = new Set(fold ? submodules.map(foldCase) : submodules);
   }
 
   /**
@@ -214,6 +222,10 @@ export class Tracked {
     const wanted = this.#fold ? foldCase(path) : path;
     if (isDirectory) return this.#directories.has(wanted);
     return this.#paths[this.#indexOf(wanted)] === wanted;
+  }
+
+  isSubmodule(path: string): boolean {
+    return this.#submodules.has(this.#fold ? foldCase(path) : path);
   }
 
   /** Returns whether anything in the directory is tracked. */

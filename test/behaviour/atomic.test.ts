@@ -139,6 +139,7 @@ describe('reuses files of the old DEST', () => {
     mkdirSync(at);
     [src, dest] = [join(at, 'src'), join(at, 'dest')];
     makeBoth();
+    for (const root of [src, dest]) writeFileSync(join(root, 'empty'), '');
     const before = digest(dest);
     const error = await copyTree(src, dest, { atomic: true, reuse: 'clone' }).catch((e) => e);
     expect(error).toMatchObject({ code: 'ERR_FASTCP_NO_REUSE', path: dest });
@@ -888,13 +889,43 @@ describe('where the file system cannot exchange', () => {
   );
 
   /** An overlay without numbers that last: its layers are on two file systems, and it was just mounted. */
-  function mountAgain(on: string): void {
-    const [low, upper] = [join(at, 'low'), join(at, 'upper')];
+  function mountAgain(on: string, upper = 'upper', below: string[] = []): void {
     unmountAll(on);
-    const layers = `lowerdir=${low}/it,upperdir=${upper}/it,workdir=${upper}/work,xino=off`;
+    const lower = [...below, 'low'].map((name) => join(at, name, 'it')).join(':');
+    const [it, work] = ['it', 'work'].map((name) => join(at, upper, name));
+    const layers = `lowerdir=${lower},upperdir=${it},workdir=${work},xino=off,redirect_dir=off`;
     execFileSync('mount', ['-t', 'overlay', 'overlay', '-o', layers, on]);
     // What is looked at first gets the first inode numbers.
     for (const each of ['src', ''].map((name) => join(on, name))) readdirSync(each);
+  }
+
+  /** `at`, `src` and `dest` are in such an overlay meanwhile. */
+  async function whileOverlaid(old: Record<string, string>, use: (on: string) => Promise<void>) {
+    const places = ['low', 'upper', 'next', 'on'].map((name) => join(at, name));
+    for (const place of places) mkdirSync(place, { recursive: true });
+    try {
+      for (const place of places.slice(0, 3))
+        execFileSync('mount', ['-t', 'tmpfs', 'tmpfs', place]);
+      makeFiles(join(at, 'low/it/dest'), old);
+      makeFiles(join(at, 'low/it/src'), { a: 'new', 'e/f': 'new' });
+      for (const upper of ['upper', 'next'])
+        for (const name of ['it', 'work']) mkdirSync(join(at, upper, name));
+      const on = join(at, 'on');
+      mountAgain(on);
+      [src, dest] = [join(on, 'src'), join(on, 'dest')];
+      await use(on);
+    } finally {
+      unmountAll(at);
+    }
+  }
+
+  /** The command, killed in a system call. */
+  async function killed(call: string, when: number): Promise<Ended> {
+    const kill = ['-e', `trace=${call}`, '-e', `inject=${call}:signal=SIGKILL:when=${when}`];
+    const strace = ['strace', '-f', '-qq', '-o', join(at, 'log'), ...kill];
+    const command = [process.execPath, COMMAND, '-q', '--atomic=two-step', src, dest];
+    // One thread, as strace counts by thread.
+    return run(['env', 'UV_THREADPOOL_SIZE=1', ...strace, ...command]);
   }
 
   test.for([
@@ -914,22 +945,8 @@ describe('where the file system cannot exchange', () => {
       const found = new Set<string>();
       for (let when = 1; ended !== 0; when++) {
         at = join(top, `${when}`);
-        for (const name of ['low', 'upper', 'on']) mkdirSync(join(at, name), { recursive: true });
-        try {
-          for (const name of ['low', 'upper'])
-            execFileSync('mount', ['-t', 'tmpfs', 'tmpfs', join(at, name)]);
-          makeFiles(join(at, 'low/it/dest'), old);
-          makeFiles(join(at, 'low/it/src'), { a: 'new', 'e/f': 'new' });
-          for (const name of ['it', 'work']) mkdirSync(join(at, 'upper', name));
-          const on = join(at, 'on');
-          mountAgain(on);
-          [src, dest] = [join(on, 'src'), join(on, 'dest')];
-          const kill = ['-e', `trace=${call}`, '-e', `inject=${call}:signal=SIGKILL:when=${when}`];
-          const strace = ['strace', '-f', '-qq', '-o', join(at, 'log'), ...kill];
-          const command = [process.execPath, COMMAND, '-q', '--atomic=two-step', src, dest];
-          // One thread, as strace counts by thread.
-          const one = await run(['env', 'UV_THREADPOOL_SIZE=1', ...strace, ...command]);
-          ended = one.status;
+        await whileOverlaid(old, async (on) => {
+          ended = (await killed(call, when)).status;
           mountAgain(on);
           const { stderr } = await failing();
           const isOld = differences(join(top, 'old'), dest).length === 0;
@@ -937,13 +954,70 @@ describe('where the file system cannot exchange', () => {
           expect(/interrupted/.test(stderr) && isOld, `${when}`).toBe(false);
           expect(containers(on), `${when}`).toEqual([]);
           found.add(isOld ? 'old' : 'new');
-        } finally {
-          unmountAll(at);
-        }
+        });
       }
       expect([...found].sort()).toEqual(states);
     },
   );
+
+  const overlaid = { a: 'old', 'b/c': 'old', 'b/d': 'old' };
+
+  test('killed, and all of it came into a lower layer: the next run makes DEST whole', async (context) => {
+    needRoot(context);
+    needTool(context, 'strace');
+    await whileOverlaid(overlaid, async (on) => {
+      await killed('unlinkat', 2);
+      mountAgain(on, 'next', ['upper']);
+      const { stderr } = await failing();
+      expect(stderr).toMatch(/warning: .*interrupted/);
+      expect(differences(src, dest)).toEqual([]);
+      expect(containers(on)).toEqual([]);
+    });
+  });
+
+  test('killed, and somebody writes into what is left: the next run makes DEST whole', async (context) => {
+    needRoot(context);
+    needTool(context, 'strace');
+    await whileOverlaid(overlaid, async (on) => {
+      await killed('rmdir', 1);
+      const [mark = ''] = readdirSync(dest);
+      makeFiles(dest, { [`${mark}/deep/x`]: 'x', 'new/y': 'y' });
+      const { stderr } = await failing();
+      expect(stderr).toMatch(/warning: .*interrupted/);
+      expect(differences(src, dest)).toEqual([]);
+      expect(containers(on)).toEqual([]);
+    });
+  });
+
+  test('several at once delete a DEST that cannot be moved: the last one wins', async (context) => {
+    needRoot(context);
+    const many = Object.fromEntries(
+      Array.from({ length: 300 }, (_, index) => [`d${index % 9}/${index}`, '']),
+    );
+    await whileOverlaid(many, async (on) => {
+      const command = [process.execPath, COMMAND, '-q', '--atomic=two-step', src, dest];
+      const ended = await Promise.all(Array.from({ length: 5 }, () => run(command)));
+      for (const { status, stderr } of ended)
+        expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
+      expect(differences(src, dest)).toEqual([]);
+      expect(containers(on)).toEqual([]);
+    });
+  });
+
+  test('an ordinary user whose umask denies everything', async (context) => {
+    needRoot(context);
+    needUser(context);
+    await whileOverlaid(overlaid, async (on) => {
+      execFileSync('chown', ['-R', `${USER}`, on]);
+      mountAgain(on, 'next', ['upper']); // in a lower layer with that owner
+      execFileSync('chown', [`${USER}`, on]);
+      const command = [process.execPath, COMMAND, '-q', '--atomic=two-step', src, dest];
+      const words = [...asUser, 'sh', '-c', 'umask 0777 && exec "$0" "$@"', ...command];
+      const { status, stderr } = await run(words);
+      expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
+      expect(differences(src, dest)).toEqual([]);
+    });
+  });
 
   test('what came after what was begun is not replaced by it', async () => {
     makeFiles(src, { a: 'new' });

@@ -477,6 +477,21 @@ describe('symlinks to a hard link of the file that they would replace', () => {
     expect(readFileSync(join(dest, 'lib.so'), 'utf8')).toBe('x');
   });
 
+  test.for(variants)('in DEST, where another one would replace it: %o', async (options) => {
+    makeFiles(dest, { 'x/a': 'x', 'y/only in DEST': '' });
+    linkSync(join(dest, 'x/a'), join(dest, 'y/b'));
+    for (const [from, to] of [
+      ['x/a', 'y/b'],
+      ['y/b', 'x/a'],
+    ] as const) {
+      mkdirSync(join(src, from, '..'));
+      symlinkSync(join(dest, to), join(src, from));
+    }
+    const { errors } = await copyTree(src, dest, { ...options, onError: 'continue' });
+    expect(errors.map(({ code }) => code)).toEqual(['ERR_FS_CP_EINVAL', 'ERR_FS_CP_EINVAL']);
+    for (const name of ['x/a', 'y/b']) expect(readFileSync(join(dest, name), 'utf8')).toBe('x');
+  });
+
   test.for(variants)('in DEST, at the very name that it would replace: %o', async (options) => {
     makeFiles(at, { other: 'x' });
     linkSync(join(at, 'other'), join(dest, 'k'));

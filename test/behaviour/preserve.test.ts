@@ -358,25 +358,31 @@ describe('attributes that DEST cannot hold', () => {
     }
   });
 
-  test.for<[string, CopyOptions[]]>([
-    ['a mirror', [{ mirror: true }, { mirror: true }]],
-    ['a copy after a mirror', [{}]],
-  ])('a mark does not take the room of attributes: %s', async ([, runs], context) => {
-    needTool(context, 'setfattr');
-    const directory = join(small(context), `full ${runs.length}`);
+  test.for<[string, number[], string]>([
+    ['set in one run', [300], 'true'],
+    ['set in several runs', [16, 200, 300], 'true'],
+    ['beside a default ACL', [300], 'setfacl -d -m u:1000:r d'],
+    ['beside an ACL', [300], 'setfacl -m u:1000:r d'],
+  ])('a mark does not take the room of attributes %s', async ([what, steps, first], context) => {
+    for (const tool of ['setfattr', 'setfacl']) needTool(context, tool);
+    const directory = join(small(context), what);
     [src, dest] = [join(directory, 'src'), join(directory, 'dest')];
     makeFiles(src, { 'd/file': 'x' });
     await copyTree(src, dest, { mirror: true }); // which marks DEST
-    const fill = `number=0; for size in 300 30 1; do
-      while setfattr -n user.$number -v $(head -c $size /dev/zero | tr '\\0' x) d 2> full
-      do number=$((number + 1)); done
-    done; grep 'No space' full && rm full`;
-    execFileSync('sh', ['-c', fill], { cwd: src });
-    for (const options of runs) {
-      const { warnings } = await copyTree(src, dest, { preserve: true, ...options });
-      expect(warnings).toEqual([]);
+    for (const [number, size] of steps.entries()) {
+      const isLast = number === steps.length - 1;
+      const set = `setfattr -n user.${number}.$number -v $(head -c $size /dev/zero | tr '\\0' x) d 2> full`;
+      const once = `number=0; for size in ${size} ${size}; do ${set}; number=$((number + 1)); done`;
+      const fill = `number=0; for size in ${size} 30 1; do
+        while ${set}; do number=$((number + 1)); done
+      done; grep 'No space' full`;
+      execFileSync('sh', ['-ec', `${first}; ${isLast ? fill : once}; rm full`], { cwd: src });
+      for (const _ of [1, 2]) {
+        const { warnings } = await copyTree(src, dest, { preserve: true, mirror: true });
+        expect(warnings).toEqual([]);
+      }
     }
-    const list = ['-d', '-m', '^user.[0-9]', 'd'];
+    const list = ['-d', '-m', '^(user.[0-9]|system)', 'd'];
     const [from, to] = [src, dest].map((cwd) => execFileSync('getfattr', list, { cwd }));
     expect(to?.toString()).toBe(from?.toString());
   });

@@ -422,6 +422,7 @@ describe('a .git in a repository that may be none, as git itself sees it', () =>
     `${init}; ${commit}; git checkout -q --detach`,
     `${init}; ${commit}; git pack-refs --all; ln -sf refs/heads/main .git/HEAD`,
     `${init}; ln -sf ../x .git/HEAD`,
+    `${init}; echo 'ref: Refs/heads/main' > .git/HEAD`,
     `${init}; rm -r .git/refs`,
     `${init}; rm -r .git/objects; echo > .git/objects`,
     `${init} --separate-git-dir=../own`,
@@ -438,12 +439,27 @@ describe('a .git in a repository that may be none, as git itself sees it', () =>
     expect(warnings.map(({ code }) => code)).toEqual(refused ? ['GIT_UNAVAILABLE'] : []);
     const own = refused || git.stdout === `${sub}\n`;
     expect(pathsIn(dest)).toEqual(own ? ['a.log', 'b'] : ['b']);
-    if (refused) return;
     // As a part of the outer one, its own rules and tracked files count.
     const whole = newPath();
-    await copyTree(outer, whole, { gitignore: true, exclude: '.git' });
-    expect(pathsIn(join(whole, 'sub'))).toEqual(own ? ['a.log', 'b'] : ['b']);
+    const copied = await copyTree(outer, whole, { gitignore: true, exclude: '.git' });
+    expect(copied.warnings).toEqual([]);
+    expect(pathsIn(join(whole, 'sub'))).toEqual(own && !refused ? ['a.log', 'b'] : ['b']);
+    // For git it is a submodule from now on.
+    track(outer, ['sub'], '160000');
+    const again = newPath();
+    const { warnings: told } = await copyTree(outer, again, { gitignore: true, exclude: '.git' });
+    expect(told).toMatchObject(warnings.map(({ code }) => ({ code, path: sub })));
+    expect(pathsIn(join(again, 'sub'))).toEqual(['a.log', 'b']);
   });
+});
+
+test('a FIFO in the place of a HEAD, for which git would wait: no repository', async () => {
+  const src = makeRepository(newTree({ '.gitignore': '*.log\n', 'n/a.log': '', 'n/b': '' }));
+  const broken = 'git init -q; rm .git/HEAD; mkfifo .git/HEAD .git/commondir';
+  execFileSync('sh', ['-ec', broken], { cwd: join(src, 'n') });
+  const dest = newPath();
+  await copyTree(src, dest, { gitignore: true, exclude: '.git' });
+  expect(pathsIn(join(dest, 'n'))).toEqual(['b']);
 });
 
 test('a repository below a name that is not UTF-8: its tracked files are taken', async () => {

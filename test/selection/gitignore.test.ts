@@ -464,6 +464,14 @@ describe('repositories in repositories', () => {
     git(src, ['update-index', '-z', '--index-info'], `160000 ${commit} 0\tsub\0`);
     expect(await filesTaken(src, { gitignore: true })).toEqual(['.gitignore', 'sub/a']);
     expect(await filesTaken(src, { onlyIgnored: true })).toEqual(['sub/b']);
+    // Its own rules count, though not those that its git directory had.
+    writeFileSync(join(src, '.gitignore'), 'a\n');
+    writeFileSync(join(src, 'sub/.gitignore'), 'c\n');
+    writeFileSync(join(src, 'sub/c'), '');
+    rmSync(join(src, 'sub/.git'));
+    const rest = ['.gitignore', 'sub/.gitignore', 'sub/a', 'sub/b'];
+    expect(await filesTaken(src, { gitignore: true })).toEqual(rest);
+    expect(await filesTaken(src, { onlyIgnored: true })).toEqual(['sub/c']);
   });
 });
 

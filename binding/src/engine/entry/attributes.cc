@@ -208,34 +208,31 @@ int set(const Handle& dst, const Attribute& attribute) {
                                  attribute.value.size());
 }
 
-int take_away(const Handle& dst, const Attribute& attribute) {
-  return with_write_access(dst, attribute,
-                           [&] { return platform::remove_attribute(dst, attribute.name.c_str()); });
-}
-
 /**
  * Removes the mark of a directory, because ext4 has room for 4 kB of attributes, and a mark must not take it from the user's.
- * Those set since are in other places than without a mark: so all have to be set again. Returns false if there is no mark.
+ * Removes these as well: while there was a mark, they got other places than without one. Returns false if there is no mark.
  */
-bool make_room(const Handle& dst, const Attributes& attributes, size_t set) {
-  if (take_away(dst, {platform::kMark, {}}) < 0) return false;
-  for (size_t i = 0; i < set; i++) {
-    if (!is_list(attributes[i].name)) take_away(dst, attributes[i]);
+bool make_room(const Handle& dst, const Attributes& attributes, Given& given) {
+  const Attribute mark{platform::kMark, {}};
+  const auto remove_mark = [&] { return platform::remove_attribute(dst, platform::kMark); };
+  if (with_write_access(dst, mark, remove_mark) < 0) return false;
+  for (const Attribute& attribute : attributes) {
+    const char* operation = "";
+    with_write_access(dst, attribute, [&] { return remove(dst, attribute, given, operation); });
   }
   return true;
 }
 
-/** Sets attributes on the copy by `set(attribute)`. Returns false on failure, which is reported. */
+/** Sets some of an entry's attributes by `set(attribute)`, or all if there is no room otherwise. Returns false on failure, which is reported. */
 template <class Set>
-bool give_all(Engine& engine, const Directory& directory, Names names, const Attributes& attributes,
-              const Handle& dst, Given& given, Set set) {
-  for (size_t i = 0; i < attributes.size(); i++) {
-    const Attribute& attribute = attributes[i];
+bool give(Engine& engine, const Directory& directory, Names names, const Attributes& some,
+          const Attributes& all, const Handle& dst, Given& given, Set set) {
+  for (const Attribute& attribute : some) {
     const int error = set(attribute);
     if (error == 0) {
       given.mode_changed |= attribute.name == platform::kAccessList;
-    } else if (error == -ENOSPC && make_room(dst, attributes, i)) {
-      return give_all(engine, directory, names, attributes, dst, given, set);
+    } else if (error == -ENOSPC && make_room(dst, all, given)) {
+      return give(engine, directory, names, all, all, dst, given, set);
     } else if (!lose_missing(engine, directory, names, attribute, dst, error, given)) {
       return false;
     }
@@ -247,8 +244,8 @@ bool give_all(Engine& engine, const Directory& directory, Names names, const Att
 
 bool give_attributes(Engine& engine, const Directory& directory, Names names,
                      const Attributes& attributes, const Handle& dst, Given& given) {
-  return give_all(engine, directory, names, attributes, dst, given,
-                  [&](const Attribute& one) { return set(dst, one); });
+  return give(engine, directory, names, attributes, attributes, dst, given,
+              [&](const Attribute& one) { return set(dst, one); });
 }
 
 bool AttributeChanges::has_access_list() const {
@@ -266,7 +263,8 @@ bool find_changes(Engine& engine, const Directory& directory, Names names,
 }
 
 bool make_changes(Engine& engine, const Directory& directory, Names names,
-                  const AttributeChanges& changes, const Handle& dst, Given& given) {
+                  const AttributeChanges& changes, const Attributes& attributes, const Handle& dst,
+                  Given& given) {
   for (const Attribute& attribute : changes.extra) {
     const char* operation = "removexattr";
     const int error =
@@ -275,9 +273,10 @@ bool make_changes(Engine& engine, const Directory& directory, Names names,
       return false;
     }
   }
-  return give_all(engine, directory, names, changes.lacking, dst, given, [&](const Attribute& one) {
-    return with_write_access(dst, one, [&] { return set(dst, one); });
-  });
+  return give(engine, directory, names, changes.lacking, attributes, dst, given,
+              [&](const Attribute& one) {
+                return with_write_access(dst, one, [&] { return set(dst, one); });
+              });
 }
 
 bool has_wanted_attributes(Engine& engine, const Directory& directory, Names names,

@@ -51,7 +51,8 @@ bool find_changes(Engine& engine, const Directory& directory, Names names,
 
 /** Makes these changes. Returns false on failure, which is reported. */
 bool make_changes(Engine& engine, const Directory& directory, Names names,
-                  const AttributeChanges& changes, const platform::Handle& dst, Given& given);
+                  const AttributeChanges& changes, const Attributes& attributes,
+                  const platform::Handle& dst, Given& given);
 
 /** Returns whether DEST's entry has exactly the wanted attributes, those of SRC's; false if they cannot be read. */
 bool has_wanted_attributes(Engine& engine, const Directory& directory, Names names);

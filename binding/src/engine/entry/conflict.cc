@@ -297,43 +297,48 @@ bool is_newer(const Directory& directory, Names names, Follow follow, const Stat
 }
 
 /**
- * Returns whether the way along a symlink ends in the directory of a path, or the end is not known. Then the symlink may replace
- * the very name that it leads to.
+ * Returns whether a symlink of SRC leads to a name in SRC, which stays. Returns false if that cannot be found out. Asks for each
+ * directory on the way up.
  */
-bool ends_beside(std::string way, const std::string& path) {
+bool leads_into_source(const Directory& directory, Names names) {
   constexpr int kMost = 40;  // symlinks, as in Linux
-  const Handle base = Handle::working_directory();
-  const auto look = [&](std::string_view at, Follow follow, Stat& out) {
-    return platform::stat_entry(base, std::string(at).c_str(), out, follow) == 0;
+  if (directory.is_base()) return false;
+  const Directory* top = &directory;
+  while (!top->parent().is_base()) top = &top->parent();
+  const auto look = [](const std::string& at, Follow follow, Stat& out) {
+    return platform::stat_entry(Handle::working_directory(), at.c_str(), out, follow) == 0;
   };
-  for (int left = kMost; left > 0; left--) {
-    Stat found, one, other;
-    if (!look(way, Follow::no, found)) return true;
-    if (found.kind != Kind::symlink) {
-      return !look(directory_of(way), Follow::yes, one) ||
-             !look(directory_of(path), Follow::yes, other) || is_same_entry(one, other);
-    }
+  std::string way = directory.src_path(names.src);
+  Stat found;
+  for (int left = kMost; look(way, Follow::no, found) && found.kind == Kind::symlink; left--) {
     std::string target;
     platform::LinkKind kind{};
-    if (read_link_target(base, way.c_str(), target, kind) < 0) return true;
+    if (left == 0 || read_link_target(Handle::working_directory(), way.c_str(), target, kind) < 0) {
+      return false;
+    }
     const bool is_absolute = platform::root_length(target) > 0;
     way = is_absolute ? target : std::string(directory_of(way)) + '/' + target;
   }
-  return true;
+  Stat above;
+  for (std::string at(directory_of(way)); look(at, Follow::yes, found); at += "/..") {
+    // DEST may be in SRC.
+    if (is_same_entry(found, top->dst_stat)) return false;
+    if (is_same_entry(found, top->src_stat)) return true;
+    if (!look(at + "/..", Follow::yes, above) || is_same_entry(found, above)) return false;
+  }
+  return false;
 }
 
 /**
- * Returns whether a symlink of SRC leads to the entry of DEST that it would replace, at the path `replaced`. If that has several
- * hard links, the symlink may lead to another one, which stays.
+ * Returns whether a symlink of SRC leads to the entry of DEST that it would replace. A file with several hard links has another
+ * name, but only one in SRC is sure to stay.
  */
-bool leads_to(const Directory& directory, Names names, const Stat& existing,
-              const std::string& replaced) {
+bool leads_to(const Directory& directory, Names names, const Stat& existing) {
   Stat target;
   return existing.kind != Kind::symlink &&
          platform::stat_entry(directory.src(), names.src, target, Follow::yes) == 0 &&
          is_same_entry(target, existing) &&
-         (existing.link_count < 2 || existing.kind == Kind::directory ||
-          ends_beside(directory.src_path(names.src), replaced));
+         !(existing.link_count > 1 && leads_into_source(directory, names));
 }
 
 }  // namespace
@@ -364,8 +369,7 @@ Verdict judge(Worker& worker, Directory& directory, Names names, Kind kind) {
   if (options.existing.force) {
     if (options.compares) return Verdict::replace;
     // The content would be lost, and a symlink to itself would stay.
-    if (error == 0 && kind == Kind::symlink &&
-        leads_to(directory, names, existing, directory.dst_path(names.dst))) {
+    if (error == 0 && kind == Kind::symlink && leads_to(directory, names, existing)) {
       return refuse(EINVAL, kSameFile);
     }
     if (error == 0 && is_special(existing.kind) &&
@@ -437,7 +441,7 @@ bool leads_into(const Engine& engine, const Directory& directory, Names names) {
   platform::LinkKind kind{};
   if (error < 0 || read_link_target(directory.src(), names.src, text, kind) < 0) return false;
   const std::string above(directory_of(directory.src_path(names.src)));
-  return leads_to(directory, names, existing, replaced) ||
+  return leads_to(directory, names, existing) ||
          is_below(resolve(above, text), resolve(replaced, ""));
 }
 

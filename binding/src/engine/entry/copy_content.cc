@@ -260,7 +260,8 @@ bool LargeFile::join() {
 
 void LargeFile::help(Worker& worker, const std::shared_ptr<LargeFile>& self) {
   while (error_ == 0) {
-    // Read before a part is taken, so that the data found is that of an earlier part: none of this one is a hole.
+    // Read before the part is taken: the data that was found then began in an earlier part, so a part that ends before
+    // `data_end` has no holes.
     const uint64_t data_end = data_end_;
     const uint64_t offset = next_.fetch_add(kChunk);
     if (offset >= file_.stat.size) break;

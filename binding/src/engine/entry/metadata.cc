@@ -96,7 +96,7 @@ struct Settling {
       if (!find_changes(engine, directory, names, attributes, dst, changes)) return false;
       changes_attributes = !changes.extra.empty() || !changes.lacking.empty();
       return (!changes.has_access_list() || narrow()) &&
-             make_changes(engine, directory, names, changes, dst, given);
+             make_changes(engine, directory, names, changes, attributes, dst, given);
     }
     if (!engine.options.preserve.xattrs) return true;
     // A directory's inherited ACL is handled when the directory is created.
@@ -421,8 +421,8 @@ class CopiedDirectory final : public DirectoryEnd {
   /** Returns false if the directory cannot be opened for what it is owed; reports that. */
   static bool settle(Engine& engine, Directory& directory) {
     const bool owes = owes_mark(engine.options, directory);
-    // Another run with `sync` may have marked it meanwhile, with a file that this copy replaced later. That run's mark would prove
-    // the file if it has SRC's mtime.
+    // Another run with `sync` may have marked it meanwhile, before this copy replaced a file in it. If that file has SRC's mtime,
+    // the next run would take the mark as a proof of it.
     const Options& options = engine.options;
     const bool keeps_times =
         options.preserve.timestamps || options.content.instead == Instead::hard_link;

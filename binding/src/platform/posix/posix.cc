@@ -177,8 +177,10 @@ int next_data(const Handle& file, uint64_t offset, uint64_t size, uint64_t& star
   if (hole < 0 && hole != -ENXIO) return static_cast<int>(hole);
   start = std::min(static_cast<uint64_t>(data), size);
   // No range of data is empty, but Linux says so of preallocated blocks that were just written and
-  // are smaller than a page. ENXIO: the file shrank in between. In both cases only reading tells.
-  if (hole > data) end = std::min(static_cast<uint64_t>(hole), size);
+  // are smaller than a page. ENXIO: the file shrank in between. In both cases only reading tells, at first of the largest page.
+  constexpr uint64_t kPage = 64 << 10;  // bytes
+  const uint64_t known = hole > data ? static_cast<uint64_t>(hole) : start + kPage;
+  end = std::min(known, size);
   return 0;
 }
 
