@@ -316,8 +316,8 @@ bool leads_into_source(const Directory& directory, Names names) {
     if (left == 0 || read_link_target(Handle::working_directory(), way.c_str(), target, kind) < 0) {
       return false;
     }
-    const bool is_absolute = platform::root_length(target) > 0;
-    way = is_absolute ? target : std::string(directory_of(way)) + '/' + target;
+    if (platform::root_length(target) == 0) target.insert(0, std::string(directory_of(way)) += '/');
+    way = target;
   }
   Stat above;
   for (std::string at(directory_of(way)); look(at, Follow::yes, found); at += "/..") {
