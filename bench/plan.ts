@@ -97,11 +97,12 @@ const matches = (patterns: string[], ...names: string[]): boolean =>
   patterns.length === 0 || names.some((name) => isMatch(patterns, name));
 
 /**
- * Returns the order of a round. It turns, and every second one is reversed, so that no tool always comes first, or after the
- * same one. fastcp, the first in the list, is the last at first: the machine may be slow in giving its memory.
+ * Returns the order of a round: every second one is the reverse of the one before, and each pair turns, so that no tool always
+ * comes first, or after the same one. fastcp, the first in the list, is the last at first: the machine may be slow in giving
+ * its memory.
  */
 export function orderOf<T>(tools: readonly T[], round: number): T[] {
-  const turn = (round + 1) % tools.length;
+  const turn = (Math.floor(round / 2) + 1) % tools.length;
   const order = [...tools.slice(turn), ...tools.slice(0, turn)];
   return round % 2 === 0 ? order : order.reverse();
 }

@@ -134,7 +134,8 @@ async function deleteInPlace(container: Container, dest: Buffer): Promise<void> 
     const isEmpty = await emptyDirectory(dest, marker, deleting).then(
       () => true,
       (error: NodeJS.ErrnoException) => {
-        if (error.code !== 'ENOENT') throw error; // another placing is deleting it, too
+        // Another placing is deleting it, too.
+        if (!['ENOENT', 'ERR_FASTCP_DEST_CHANGED'].includes(error.code ?? '')) throw error;
         return false;
       },
     );
@@ -173,7 +174,7 @@ async function copyOf(container: Container): Promise<Buffer> {
 
 /**
  * Returns whether a container has a copy that still has to be placed, because DEST is gone, or is what is left of the one that
- * was being deleted. Any other DEST stays, whoever has created or changed it since.
+ * was being deleted. A DEST that somebody has created since stays.
  */
 export async function isHalfway(container: Container, dest: Buffer): Promise<boolean> {
   if (!(await exists(container.ready))) return false;

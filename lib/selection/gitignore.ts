@@ -178,17 +178,21 @@ export class Gitignore {
     } catch (error) {
       const { code, message } = error as NodeJS.ErrnoException;
       const [, fatal] = /^fatal: (.+)$/m.exec(message) ?? [];
-      const said = fatal ?? message.trim().split('\n').at(-1);
-      const why = code === 'ENOENT' ? 'git is not installed' : said;
-      const path = directory.toString();
-      const unknown = `cannot tell what is tracked in '${path}'`;
-      if (this.#needsTracked) {
-        throw new CopyError('ERR_FASTCP_GIT_UNAVAILABLE', `${unknown}: ${why}`, { path });
-      }
-      const assumed = `${unknown}, so all that matches a rule counts as ignored: ${why}`;
-      this.warnings.push({ code: 'GIT_UNAVAILABLE', message: assumed, path });
-      return nothingTracked;
+      const said = fatal ?? message.trim().split('\n').at(-1) ?? '';
+      return this.#nothingKnown(directory, code === 'ENOENT' ? 'git is not installed' : said);
     }
+  }
+
+  /** Warns, or throws if tracked files must be known. */
+  #nothingKnown(directory: Buffer, why: string): TrackedPaths {
+    const path = directory.toString();
+    const unknown = `cannot tell what is tracked in '${path}'`;
+    if (this.#needsTracked) {
+      throw new CopyError('ERR_FASTCP_GIT_UNAVAILABLE', `${unknown}: ${why}`, { path });
+    }
+    const assumed = `${unknown}, so all that matches a rule counts as ignored: ${why}`;
+    this.warnings.push({ code: 'GIT_UNAVAILABLE', message: assumed, path });
+    return nothingTracked;
   }
 
   /** Reads the rule files that the listing has. Returns a promise only at the root of a nested repository or submodule. */
@@ -226,6 +230,7 @@ export class Gitignore {
   ): Promise<GitignoreScope> {
     const repository = await repositoryAt(directory, isSubmodule);
     if (!repository && !isSubmodule) return scope;
+    if (!repository) this.#nothingKnown(directory, 'this submodule has no git directory');
     const inner = await this.#begin(directory, directory, repository);
     return { ...inner, rules: [...inner.rules, ...scope.rules.filter(({ file }) => file.own)] };
   }

@@ -36,7 +36,7 @@ export interface GitSettings {
 
 /**
  * Returns the repository if `directory` itself is the root of a repository, or of a worktree or submodule of
- * one. A submodule is one also if git refuses it; another such directory is an ordinary one for the repository around it.
+ * one. A submodule counts also if git refuses it. The repository around takes other such directories for ordinary ones.
  */
 export async function repositoryAt(
   directory: Buffer,
