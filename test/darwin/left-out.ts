@@ -5,6 +5,7 @@ export const reasons: Reasons = {
   'it sets and reads ACLs of Linux': [
     ['preserve', /^random trees, everything preserved/],
     ['preserve', /lists and attributes$/],
+    ['preserve', /take the room of attributes beside an? .*ACL/],
     ['modes', /open to nobody else before it has its access list/],
     ['permissions', /attributes change, and no mode is wider for others meanwhile/],
   ],
