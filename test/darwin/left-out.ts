@@ -26,6 +26,7 @@ export const reasons: Reasons = {
   ],
   'macOS’s code takes a file with enough blocks for one without holes': [
     ['storage', /holes where blocks are preallocated/],
+    ['large-files', /where its data ends is asked once/],
   ],
   'macOS’s code creates no file without a name (docs/reliability.md)': [
     ['large-files', /after SIGKILL|again without a name/],
