@@ -1104,3 +1104,20 @@ test('skipExisting leaves alone what is there', async () => {
   expect(await copyTree(src, dest, { force: false })).toMatchObject({ files: 1, skipped: 1 });
   expect(readFileSync(join(dest, 'a'), 'utf8')).toBe('old');
 });
+
+test('what a try of metadata left in DEST is an error', async (context) => {
+  needTool(context, 'strace');
+  const at = join(work, 'left of a try');
+  const [src, dest] = [join(at, 'src'), join(at, 'dest')];
+  makeFiles(src, { a: 'x' });
+  execFileSync('ln', [join(src, 'a'), join(src, 'b')]);
+  await copyTree(src, dest, { preserve: true });
+  execFileSync('chmod', ['600', join(src, 'a')]);
+  const faults = ['-e', 'trace=unlinkat', '-e', 'inject=unlinkat:error=EIO:when=1'];
+  const strace = ['strace', '-f', '-qq', '-o', join(at, 'log'), ...faults];
+  const options = { mirror: true, preserve: true, onError: 'continue', concurrency: 1 } as const;
+  const { result } = await copyInChild({ src, dest, options }, strace);
+  expect(result?.errors).toMatchObject([{ code: 'EIO', syscall: 'unlink' }]);
+  await copyTree(src, dest, { mirror: true, preserve: true });
+  expect(readdirSync(dest)).toEqual(['a', 'b']);
+});
