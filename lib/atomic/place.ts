@@ -127,6 +127,8 @@ async function deleteInPlace(container: Container, dest: Buffer): Promise<void> 
   };
   const addMark = () =>
     take('mkdir', () => promises.mkdir(textOrBytes(mark), 0o700), EEXIST, ENOENT);
+  const removeEmpty = (path: Buffer) =>
+    take('rmdir', () => promises.rmdir(textOrBytes(path)), EEXIST, ENOTEMPTY, ENOENT);
   await promises.mkdir(textOrBytes(deleting)).catch(unlessThere);
   await promises.chmod(textOrBytes(deleting), 0o700); // umask may deny that
   for (let left = tries; left > 0; left--) {
@@ -140,23 +142,9 @@ async function deleteInPlace(container: Container, dest: Buffer): Promise<void> 
       },
     );
     if (!isEmpty) continue;
-    const own = await take(
-      'rmdir',
-      () => promises.rmdir(textOrBytes(mark)),
-      EEXIST,
-      ENOTEMPTY,
-      ENOENT,
-    );
-    if (own === EEXIST || own === ENOTEMPTY) await removeTree(mark);
+    if ([EEXIST, ENOTEMPTY].includes(await removeEmpty(mark))) await removeTree(mark);
     // Otherwise another program has created something meanwhile.
-    const whole = await take(
-      'rmdir',
-      () => promises.rmdir(textOrBytes(dest)),
-      EEXIST,
-      ENOTEMPTY,
-      ENOENT,
-    );
-    if (whole === 0 || whole === ENOENT) return;
+    if ([0, ENOENT].includes(await removeEmpty(dest))) return;
   }
   await addMark();
   throw failure(-ENOTEMPTY, 'rmdir');
