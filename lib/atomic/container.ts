@@ -33,7 +33,7 @@ export class Container {
   readonly ready: Buffer;
   /** An empty directory that exists while the old DEST, which cannot be moved, is deleted where it is. */
   readonly deleting: Buffer;
-  /** The name of an empty directory that DEST has meanwhile, as its last entry. No other container has the name. */
+  /** The name of the empty directory that marks a DEST while it is deleted where it is. No other container has the name. */
   readonly marker: Buffer;
   #lock: FileHandle;
 

@@ -209,9 +209,9 @@ export class Tracked {
     this.#fold = fold;
     // Git lists in the order of bytes, which is the order of strings with a byte per character.
     this.#paths = fold ? paths.map(foldCase).sort() : paths;
-    const directories = follows ? [...symlinks, ...submodules] : submodules;
-    this.#directories = new Set(fold ? directories.map(foldCase) : directories);
-    this.#submodules = new Set(fold ? submodules.map(foldCase) : submodules);
+    const setOf = (names: string[]) => new Set(fold ? names.map(foldCase) : names);
+    this.#submodules = setOf(submodules);
+    this.#directories = follows ? setOf([...symlinks, ...submodules]) : this.#submodules;
   }
 
   /**

@@ -372,7 +372,7 @@ describe('attributes that DEST cannot hold', () => {
     for (const [number, size] of steps.entries()) {
       const isLast = number === steps.length - 1;
       const set = `setfattr -n user.${number}.$number -v $(head -c $size /dev/zero | tr '\\0' x) d 2> full`;
-      const once = `number=0; for size in ${size} ${size} ${size === 16 ? '' : size}; do ${set}; number=$((number + 1)); done`;
+      const once = `number=0; for size in ${size} ${size} ${size}; do ${set}; number=$((number + 1)); done`;
       const fill = `number=0; for size in ${size} 30 1; do
         while ${set}; do number=$((number + 1)); done
       done; grep 'No space' full`;

@@ -210,7 +210,8 @@ int set(const Handle& dst, const Attribute& attribute) {
 
 /**
  * Removes the mark of a directory, because ext4 has room for 4 kB of attributes, and a mark must not take it from the user's.
- * Removes these as well: while there was a mark, they got other places than without one. Returns false if there is no mark.
+ * Also removes the given attributes: beside a mark, ext4 stores them in the inode or the block otherwise than without a mark.
+ * Returns false if there is no mark.
  */
 bool make_room(const Handle& dst, const Attributes& attributes, Given& given) {
   const Attribute mark{platform::kMark, {}};

@@ -297,8 +297,8 @@ bool is_newer(const Directory& directory, Names names, Follow follow, const Stat
 }
 
 /**
- * Returns whether a symlink of SRC leads to a name in SRC, which stays. Returns false if that cannot be found out. Asks for each
- * directory on the way up.
+ * Returns whether a symlink of SRC leads to an entry in SRC, because the copy removes nothing there. Returns false if that cannot
+ * be found out. Looks at each directory above the entry.
  */
 bool leads_into_source(const Directory& directory, Names names) {
   constexpr int kMost = 40;  // symlinks, as in Linux
