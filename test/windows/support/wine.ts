@@ -1,4 +1,4 @@
-import { execFileSync, spawn } from 'node:child_process';
+import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import {
   closeSync,
   existsSync,
@@ -23,7 +23,13 @@ export const hasWine = hasTool('wine');
 /** As Windows names a file of this system. */
 export const onZ = (path: string): string => `Z:${path.replaceAll('/', '\\')}`;
 
-/** What takes a minute once, and is kept. */
+/** How long the server of wine stays, in seconds. */
+const SERVER_STAYS = 60;
+
+/**
+ * What takes a minute once, and is kept; and one server for all tests. Debian's ends with the last program, and while
+ * it ends and another starts, wine 8 at times loses a process, or says that one crashed.
+ */
 export function prepareWine(): void {
   for (const version of versions) once(nodeDirectory(version), (to) => installNode(to, version));
   once(prefix, (to) => {
@@ -32,6 +38,10 @@ export function prepareWine(): void {
     execFileSync('wine', ['winecfg', '-v', 'win10'], { env, stdio: 'ignore' });
     execFileSync('wineserver', ['-w'], { env, stdio: 'ignore' });
   });
+  const env = environment({});
+  // Not checked: it fails where the server of another test file runs.
+  spawnSync('wineserver', [`-p${SERVER_STAYS}`], { env, stdio: 'ignore' });
+  spawnSync('wine', ['cmd', '/c', 'exit'], { env, stdio: 'ignore' }); // starts its services
 }
 
 const prefix = join(cacheDirectory, 'wine');
