@@ -344,7 +344,7 @@ export interface CopyResult extends CopyCounters {
  * - `ERR_FASTCP_NO_EXCHANGE`: `atomic`: the file system cannot exchange directories; `two-step` works there.
  * - `ERR_FASTCP_GIT_UNAVAILABLE`: a copy with `onlyIgnored`, `strict`, `atomic` or `deleteExcluded`: git cannot tell which
  *   files are tracked.
- * - `ERR_FASTCP_NO_REUSE`: `reuse`: the file system refuses to clone, or to hard-link, the files of the old DEST.
+ * - `ERR_FASTCP_NO_REUSE`: `reuse`: no file of the old DEST could be cloned, or hard-linked. The message has the system's reason.
  * - `ERR_FASTCP_NO_SNAPSHOT`: `snapshot` is `always`, and a snapshot of SRC is not possible.
  * - `ERR_FASTCP_HALFWAY`: `atomic`: the replacement in two steps stopped between them; the message says where
  *   the trees are.

@@ -31,7 +31,7 @@ export class Container {
   readonly tree: Buffer;
   /** The whole copy while it is placed in two steps. */
   readonly ready: Buffer;
-  /** An empty directory that exists while the old DEST, which cannot be moved, is deleted where it is. */
+  /** An empty directory. From its creation on, the old DEST, which cannot be moved, is deleted where it is: by a mirror of this one. */
   readonly deleting: Buffer;
   /** The name of the empty directory that marks a DEST while it is deleted where it is. No other container has the name. */
   readonly marker: Buffer;
@@ -117,7 +117,8 @@ export class Container {
       // have removed the container before it was locked.
       const setAside = async () => promises.rename(this.ready, await this.unusedName());
       await setAside().catch((error) => {
-        if (error.code === 'EXDEV') return this.#forget(how); // it is in a lower layer of an overlay
+        // In a lower layer of an overlay it cannot be moved. Without the signs of a placing, nobody places it.
+        if (error.code === 'EXDEV') return this.#forget(how);
         if (error.code !== 'ENOENT') throw error;
       });
       await removeTree(this.path, how);

@@ -5,7 +5,7 @@ import { exchange, renameNew } from '../engine/native.js';
 import { runUnheard } from '../engine/run-engine.js';
 import { nativeErrno } from '../errors.js';
 import { checkRequest } from '../request/options.js';
-import { join, textOrBytes } from '../walk/paths.js';
+import { join, showPath, textOrBytes } from '../walk/paths.js';
 import { run } from '../walk/steps.js';
 import { findRoots } from '../walk/walk.js';
 import type { Container } from './container.js';
@@ -97,17 +97,21 @@ async function takeSteps(container: Container, dest: Buffer): Promise<void> {
     }
     const error = await withWrite([from], () => rename(from, dest));
     if (error === 0) return;
-    if (error === -EXDEV && from === container.ready) {
-      from = await copyOf(container);
-      continue;
-    }
     // Another process put its copy there meanwhile.
     if ([EEXIST, ENOTEMPTY, ENOTDIR, EISDIR].includes(-error)) continue;
+    let reason: unknown = failure(error, 'rename');
+    if (error === -EXDEV && from === container.ready) {
+      try {
+        from = await copyOf(container, dest);
+        continue;
+      } catch (failed) {
+        reason = failed;
+      }
+    }
     const asFound =
       away === 0
         ? (await withWrite([old], () => rename(old, dest))) === 0
         : away === -ENOENT && !(await container.hasBegun());
-    const reason = failure(error, 'rename');
     throw asFound ? reason : new Halfway(container.ready, reason);
   }
 }
@@ -118,7 +122,14 @@ async function takeSteps(container: Container, dest: Buffer): Promise<void> {
  */
 async function deleteInPlace(container: Container, dest: Buffer): Promise<void> {
   const { deleting, marker } = container;
-  const mark = join(dest, marker);
+  await promises.mkdir(textOrBytes(deleting)).catch(unlessThere);
+  await promises.chmod(textOrBytes(deleting), 0o700); // umask may deny that
+  const handle = await openDirectory(dest);
+  if (!handle) return; // another placing has deleted it
+  // The path may lead to the whole copy of another placing meanwhile, or out of DEST. Overlays, which refuse to move a directory,
+  // exist only on Linux.
+  const held = O_PATH ? descriptorPath(handle) : dest;
+  const mark = join(held, marker);
   /** Takes a step that changes DEST. Returns 0, or one of the expected errors. */
   const take = async (call: string, step: () => Promise<unknown>, ...expected: number[]) => {
     const errno = -(await withWrite([dest], () => errnoOf(step())));
@@ -129,33 +140,40 @@ async function deleteInPlace(container: Container, dest: Buffer): Promise<void> 
     take('mkdir', () => promises.mkdir(textOrBytes(mark), 0o700), EEXIST, ENOENT);
   const removeEmpty = (path: Buffer) =>
     take('rmdir', () => promises.rmdir(textOrBytes(path)), EEXIST, ENOTEMPTY, ENOENT);
-  await promises.mkdir(textOrBytes(deleting)).catch(unlessThere);
-  await promises.chmod(textOrBytes(deleting), 0o700); // umask may deny that
-  for (let left = tries; left > 0; left--) {
-    if ((await addMark()) === ENOENT) return; // another placing has deleted or moved it
-    const isEmpty = await emptyDirectory(dest, marker, deleting).then(
-      () => true,
-      (error: NodeJS.ErrnoException) => {
-        // Another placing is deleting it, too.
-        if (!['ENOENT', 'ERR_FASTCP_DEST_CHANGED'].includes(error.code ?? '')) throw error;
-        return false;
-      },
-    );
-    if (!isEmpty) continue;
-    if ([EEXIST, ENOTEMPTY].includes(await removeEmpty(mark))) await removeTree(mark);
-    // Otherwise another program has created something meanwhile.
-    if ([0, ENOENT].includes(await removeEmpty(dest))) return;
+  try {
+    for (let left = tries; left > 0; left--) {
+      if ((await addMark()) === ENOENT) return; // another placing has deleted it
+      const isEmpty = await emptyDirectory(held, {
+        path: dest,
+        kept: marker,
+        empty: deleting,
+      }).then(
+        () => true,
+        (error: NodeJS.ErrnoException) => {
+          // Another placing is deleting it, too.
+          if (!['ENOENT', 'ERR_FASTCP_DEST_CHANGED'].includes(error.code ?? '')) throw error;
+          return false;
+        },
+      );
+      if (!isEmpty) continue;
+      if ([EEXIST, ENOTEMPTY].includes(await removeEmpty(mark))) await removeTree(mark);
+      // Otherwise another program has created something meanwhile.
+      if ([0, ENOENT].includes(await removeEmpty(dest))) return;
+    }
+    await addMark();
+    throw failure(-ENOTEMPTY, 'rmdir');
+  } finally {
+    await handle.close();
   }
-  await addMark();
-  throw failure(-ENOTEMPTY, 'rmdir');
 }
 
 /** Copies the copy itself if it cannot be moved, because it has come into a lower layer of an overlay (`docker commit`). */
-async function copyOf(container: Container): Promise<Buffer> {
-  const { ready, tree } = container;
+async function copyOf({ ready, tree }: Container, dest: Buffer): Promise<Buffer> {
   await removeTree(tree);
   const request = checkRequest(ready, tree, { preserve: true, onError: 'continue' });
-  const [error] = (await runUnheard(await run(findRoots(request)), request)).errors;
+  const shown = { src: () => showPath(dest), dest: () => showPath(dest) };
+  const walk = { ...(await run(findRoots(request))), shown };
+  const [error] = (await runUnheard(walk, request)).errors;
   if (error) throw error;
   return tree;
 }
@@ -171,8 +189,8 @@ export async function isHalfway(container: Container, dest: Buffer): Promise<boo
   });
   if (!found) return container.hasBegun();
   if (!found.isDirectory() || !(await exists(container.deleting))) return false;
-  const names = await promises.readdir(textOrBytes(dest), 'buffer');
-  return names.length === 0 || names.some((name) => name.equals(container.marker));
+  if (await exists(join(dest, container.marker))) return true;
+  return (await promises.readdir(textOrBytes(dest))).length === 0;
 }
 
 export async function exists(path: Buffer): Promise<boolean> {
@@ -262,5 +280,10 @@ async function openDirectory(path: Buffer): Promise<promises.FileHandle | undefi
 
 /** Uses the open directory, because its path may lead to another one meanwhile. */
 function changeMode(handle: promises.FileHandle, mode: number): Promise<void> {
-  return O_PATH ? promises.chmod(`/proc/self/fd/${handle.fd}`, mode) : handle.chmod(mode);
+  return O_PATH ? promises.chmod(descriptorPath(handle), mode) : handle.chmod(mode);
+}
+
+/** Linux: a path that leads to an open directory, wherever that is now. */
+function descriptorPath({ fd }: promises.FileHandle): Buffer {
+  return Buffer.from(`/proc/self/fd/${fd}`);
 }

@@ -2,7 +2,8 @@
 
 import { runUnheard } from '../engine/run-engine.js';
 import { checkRequest, type Request } from '../request/options.js';
-import { showPath } from '../walk/paths.js';
+import { type Shown, showPath } from '../walk/paths.js';
+import { type Root, redirect, type Walk } from '../walk/walk.js';
 
 export interface Removal {
   signal?: AbortSignal | undefined;
@@ -19,23 +20,40 @@ export async function removeTree(
   { signal, spared = path }: Removal = {},
 ): Promise<void> {
   const request = checkRequest(path, path, { onError: 'continue', ...(signal && { signal }) });
-  await run(spared, path, true, request);
+  const shown = { src: showPath, dest: showPath };
+  await run(walkOf({ src: spared, dest: path, followDest: false, remove: true }, shown), request);
 }
 
-/** Removes everything in a directory but the entry of one name. `empty` is an empty directory. Rejects as removeTree() does. */
-export async function emptyDirectory(path: Buffer, kept: Buffer, empty: Buffer): Promise<void> {
+interface Emptying {
+  /** The directory's path in messages. */
+  path: Buffer;
+  /** The name of the entry that stays. */
+  kept: Buffer;
+  /** An empty directory. */
+  empty: Buffer;
+}
+
+/** Removes everything but one entry in a directory, which may be a symlink to one. Rejects as removeTree() does. */
+export async function emptyDirectory(
+  directory: Buffer,
+  { path, kept, empty }: Emptying,
+): Promise<void> {
   const request = checkRequest(empty, path, {
     mirror: true,
     filter: (_src, _dest, { name }) => name !== kept.toString(),
     onError: 'continue',
   });
-  await run(empty, path, false, request);
+  const shown = { src: () => showPath(path), dest: showPath };
+  const walk = walkOf({ src: empty, dest: path, followDest: true, remove: false }, shown);
+  await run(redirect(walk, walk.roots[0] as Root, directory), request);
 }
 
-async function run(src: Buffer, dest: Buffer, remove: boolean, request: Request): Promise<void> {
-  const kind = 'directory' as const;
-  const root = { src, dest, followSrc: false, followDest: false, scope: 0, remove, kind };
-  const walk = { roots: [root], into: false, errors: [], shown: { src: showPath, dest: showPath } };
+function walkOf(how: Pick<Root, 'src' | 'dest' | 'followDest' | 'remove'>, shown: Shown): Walk {
+  const root: Root = { ...how, followSrc: false, scope: 0, kind: 'directory' };
+  return { roots: [root], into: false, errors: [], shown };
+}
+
+async function run(walk: Walk, request: Request): Promise<void> {
   const [error] = (await runUnheard(walk, request)).errors;
   if (error) throw error;
 }

@@ -37,7 +37,8 @@ export async function reuseOld(
   const refused = errors.find(({ syscall = '' }) => reuses.test(syscall));
   if (refused && methods.clone + hardLinks === 0) {
     const reason = (refused as CopyError).reason ?? refused.code; // its message has paths of the container
-    throw refuse('ERR_FASTCP_NO_REUSE', `nothing of it can be reused (${reuse}): ${reason}`, shown);
+    const done = reuse === 'clone' ? 'cloned' : 'hard-linked';
+    throw refuse('ERR_FASTCP_NO_REUSE', `no file of it can be ${done}: ${reason}`, shown);
   }
   return {
     ...dated,

@@ -11,6 +11,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
 import { beforeEach, describe, expect, test, vi } from 'vitest';
 import { copyTree } from '../../lib/index.js';
 import type { CopyEvent, CopyOptions } from '../../lib/types.js';
@@ -1002,6 +1003,77 @@ describe('where the file system cannot exchange', () => {
       expect(differences(src, dest)).toEqual([]);
       expect(containers(on)).toEqual([]);
     });
+  });
+
+  /**
+   * Runs the command, which waits in that mkdir until `meanwhile` has ended, and is killed where it removes the first file: of
+   * what it moved away, if all goes well.
+   */
+  async function overtaken(mkdir: number, meanwhile: () => Promise<void>): Promise<void> {
+    const log = join(at, 'log');
+    const slow = ['-e', `inject=mkdir:delay_exit=3000000:when=${mkdir}`];
+    const kill = ['-e', 'inject=unlinkat:signal=SIGKILL:when=1'];
+    const strace = [
+      'strace',
+      '-f',
+      '-qq',
+      '-o',
+      log,
+      '-e',
+      'trace=mkdir,unlinkat',
+      ...slow,
+      ...kill,
+    ];
+    const command = [process.execPath, COMMAND, '-q', '--atomic=two-step', src, dest];
+    const ended = run(['env', 'UV_THREADPOOL_SIZE=1', ...strace, ...command]);
+    const calls = () => (existsSync(log) ? (content(at, 'log').match(/mkdir\(/g)?.length ?? 0) : 0);
+    while (calls() < mkdir) await setTimeout(10);
+    await meanwhile();
+    expect(calls()).toBe(mkdir); // it still waits
+    await ended;
+  }
+
+  test('another copy is in the place of a DEST that was to be deleted: no kill leaves half of it', async (context) => {
+    needRoot(context);
+    needTool(context, 'strace');
+    await whileOverlaid(overlaid, async (on) => {
+      makeFiles(on, { 'src2/x': 'x', 'src2/y/z': 'z' });
+      const place = () => copyTree(join(on, 'src2'), dest, { atomic: 'two-step' });
+      await overtaken(3, async () => void (await place())); // it has marked the old DEST
+      expect(differences(src, dest)).toEqual([]);
+      await place();
+      expect(containers(on)).toEqual([]);
+    });
+  });
+
+  test('a symlink is in the place of a DEST that was to be deleted: nothing is written through it', async (context) => {
+    needRoot(context);
+    needTool(context, 'strace');
+    await whileOverlaid(overlaid, async (on) => {
+      makeFiles(on, { 'other/x': 'x' });
+      await overtaken(2, async () => {
+        rmSync(dest, { recursive: true });
+        symlinkSync('other', dest);
+      });
+      expect(readdirSync(join(on, 'other'))).toEqual(['x']);
+      expect(differences(src, dest)).toEqual([]);
+    });
+  });
+
+  test('killed while a DEST is deleted that its owner may not read: the next run goes on', async (context) => {
+    needUser(context);
+    const left = join(at, '.dest.fastcp-0123456789abcdef');
+    makeFiles(left, { 'ready/a': 'new' });
+    makeFiles(src, { a: 'newer' });
+    for (const directory of [join(left, 'deleting'), join(dest, '.fastcp-0123456789abcdef')])
+      mkdirSync(directory, { recursive: true });
+    chmodSync(dest, 0o300);
+    execFileSync('chown', ['-R', `${USER}`, at]);
+    const command = [process.execPath, COMMAND, '--atomic=two-step', src, dest];
+    const { status, stderr } = await run([...asUser, ...command]);
+    expect({ status, stderr }).toEqual({ status: 0, stderr: expect.stringMatching(/interrupted/) });
+    expect(differences(src, dest)).toEqual([]);
+    expect(containers(at)).toEqual([]);
   });
 
   test('an ordinary user whose umask denies everything', async (context) => {
