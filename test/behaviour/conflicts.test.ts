@@ -501,6 +501,20 @@ describe('symlinks to a hard link of the file that they would replace', () => {
     expect(errors).toMatchObject([{ code: 'ERR_FS_CP_EINVAL', path: join(src, 'k') }]);
     expect(readFileSync(join(dest, 'k'), 'utf8')).toBe('x');
   });
+
+  test.for(['v', 'v/b'])('in DEST, which a mount shows in SRC at %s', async (shown, context) => {
+    needRoot(context);
+    makeFiles(dest, { 'v/a': 'x' });
+    linkSync(join(dest, 'v/a'), join(dest, 'v/b'));
+    makeFiles(src, { 'v/a': 'new', 'mounted/v/b': '' });
+    symlinkSync('../mounted/v/b', join(src, 'v/b'));
+    const args = ['--bind', join(dest, shown)];
+    await whileMounted(args, join(src, 'mounted', shown), async () => {
+      const { errors } = await copyTree(src, dest, { exclude: ['mounted'], onError: 'continue' });
+      expect(errors).toMatchObject([{ code: 'ERR_FS_CP_EINVAL', path: join(src, 'v/b') }]);
+    });
+    expect(readFileSync(join(dest, 'v/b'), 'utf8')).toBe('x');
+  });
 });
 
 test('hundreds of files at once, again and again', async () => {

@@ -297,8 +297,8 @@ bool is_newer(const Directory& directory, Names names, Follow follow, const Stat
 }
 
 /**
- * Returns whether a symlink of SRC leads to an entry in SRC, because the copy removes nothing there. Returns false if that cannot
- * be found out. Looks at each directory above the entry.
+ * Returns whether a symlink of SRC leads to an entry that is in SRC itself, and is not only shown there by a mount. Returns false
+ * if that cannot be found out. Looks at each directory above the entry.
  */
 bool leads_into_source(const Directory& directory, Names names) {
   constexpr int kMost = 40;  // symlinks, as in Linux
@@ -319,21 +319,26 @@ bool leads_into_source(const Directory& directory, Names names) {
     if (platform::root_length(target) == 0) target.insert(0, std::string(directory_of(way)) += '/');
     way = target;
   }
+  const auto is_mounted = [](const std::string& at) {
+    return platform::is_mount_root(Handle::working_directory(), at.c_str());
+  };
+  if (is_mounted(way)) return false;
   Stat above;
   for (std::string at(directory_of(way)); look(at, Follow::yes, found); at += "/..") {
     // DEST may be in SRC.
     if (is_same_entry(found, top->dst_stat)) return false;
     if (is_same_entry(found, top->src_stat)) return true;
+    if (is_mounted(at + "/.")) return false;
     if (!look(at + "/..", Follow::yes, above) || is_same_entry(found, above)) return false;
   }
   return false;
 }
 
 /**
- * Returns whether a symlink of SRC leads to the entry of DEST that it would replace. A file with several hard links has another
- * name, but only one in SRC is sure to stay.
+ * Returns whether a symlink of SRC leads to the entry of DEST that it would replace, and would lead nowhere then. A file with
+ * several hard links also has other names: a symlink to one in SRC stays right, because the copy removes nothing there.
  */
-bool leads_to(const Directory& directory, Names names, const Stat& existing) {
+bool would_lose_entry(const Directory& directory, Names names, const Stat& existing) {
   Stat target;
   return existing.kind != Kind::symlink &&
          platform::stat_entry(directory.src(), names.src, target, Follow::yes) == 0 &&
@@ -369,7 +374,7 @@ Verdict judge(Worker& worker, Directory& directory, Names names, Kind kind) {
   if (options.existing.force) {
     if (options.compares) return Verdict::replace;
     // The content would be lost, and a symlink to itself would stay.
-    if (error == 0 && kind == Kind::symlink && leads_to(directory, names, existing)) {
+    if (error == 0 && kind == Kind::symlink && would_lose_entry(directory, names, existing)) {
       return refuse(EINVAL, kSameFile);
     }
     if (error == 0 && is_special(existing.kind) &&
@@ -429,7 +434,7 @@ void undo_back_up(Directory& directory, const char* name, const std::string& mad
   }
 }
 
-bool leads_into(const Engine& engine, const Directory& directory, Names names) {
+bool would_lose_target(const Engine& engine, const Directory& directory, Names names) {
   const bool staged = !engine.options.replaces.empty();
   const std::string replaced =
       staged ? engine.replaced_path(directory, names.dst) : directory.dst_path(names.dst);
@@ -441,7 +446,7 @@ bool leads_into(const Engine& engine, const Directory& directory, Names names) {
   platform::LinkKind kind{};
   if (error < 0 || read_link_target(directory.src(), names.src, text, kind) < 0) return false;
   const std::string above(directory_of(directory.src_path(names.src)));
-  return leads_to(directory, names, existing) ||
+  return would_lose_entry(directory, names, existing) ||
          is_below(resolve(above, text), resolve(replaced, ""));
 }
 

@@ -45,7 +45,7 @@ void undo_back_up(Directory& directory, const char* name, const std::string& mad
  * Returns whether a symlink of SRC leads to the entry that it would replace, or into that directory: the content would
  * be lost. With Options::replaces that entry is the one in the old DEST.
  */
-bool leads_into(const Engine& engine, const Directory& directory, Names names);
+bool would_lose_target(const Engine& engine, const Directory& directory, Names names);
 
 /** Returns whether DEST has an entry of that name. */
 bool exists(const Directory& directory, Names names);

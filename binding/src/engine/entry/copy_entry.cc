@@ -170,7 +170,7 @@ void copy_known(Worker& worker, const DirectoryUse& use, Names names, Kind kind,
   // The removal of DEST's entry has made room.
   if (worker.engine.is_full && !again.vacated) return;
   if (kind == Kind::symlink && !options.replaces.empty() &&
-      leads_into(worker.engine, directory, names)) {
+      would_lose_target(worker.engine, directory, names)) {
     worker.fail(directory, names, EINVAL, kSameFile);
     return;
   }

@@ -244,7 +244,8 @@ class Removal final : public DirectoryEnd {
 bool can_be_copied(Worker& worker, Directory& parent, Names names, Kind kind) {
   if (kind == Kind::unknown) return true;  // SRC has no entry of that name
   Engine& engine = worker.engine;
-  if (leads_into(engine, parent, names)) return worker.fail(parent, names, EINVAL, kSameFile);
+  if (would_lose_target(engine, parent, names))
+    return worker.fail(parent, names, EINVAL, kSameFile);
   if (kind != Kind::file || engine.options.content.instead == Instead::hard_link) {
     return engine.writer.can_create(worker, parent, names, kind);
   }
