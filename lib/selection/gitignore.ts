@@ -14,6 +14,7 @@ import {
   readTracked,
   repositoryAround,
   repositoryAt,
+  submoduleAround,
   Tracked,
   type TrackedPaths,
 } from './repository.js';
@@ -66,6 +67,8 @@ interface Answer {
   /** The reason for an exclusion without a rule. */
   reason?: string;
 }
+
+const noGitDirectory = 'this submodule has no git directory';
 
 const nothingTracked: TrackedPaths = { paths: [], symlinks: [], submodules: [] };
 
@@ -120,7 +123,11 @@ export class Gitignore {
   async #startInRepository(): Promise<GitignoreScope> {
     const src = await run(realpath(this.#src));
     const repository = await repositoryAround(src);
-    const top = repository?.top ?? src;
+    return this.#startBelow(repository?.top ?? src, src, repository);
+  }
+
+  /** Returns the scope of SRC, with the rule files of the directories above it, from `top` on. */
+  async #startBelow(top: Buffer, src: Buffer, repository?: Repository): Promise<GitignoreScope> {
     const way: Buffer[] = [];
     for (let at: Buffer = src; !at.equals(top); at = directoryOf(at)) way.unshift(baseName(at));
     const names = way.map((name) => name.toString('latin1'));
@@ -128,6 +135,14 @@ export class Gitignore {
     if (names.includes('.git')) return { rules: [] };
 
     let scope = await this.#begin(src, top, repository);
+    if (repository && scope.repository?.tracked.isEmpty) {
+      // If git refuses, #begin() has said so.
+      const submodule = await submoduleAround(src, top).catch(() => undefined);
+      if (submodule) {
+        this.#nothingKnown(submodule, noGitDirectory);
+        return this.#startBelow(submodule, src);
+      }
+    }
     for (const [depth, name] of names.entries()) {
       const directory = way.slice(0, depth).reduce<Buffer>((above, part) => join(above, part), top);
       this.#addDirectory(scope, directory, directory.toString());
@@ -230,7 +245,7 @@ export class Gitignore {
   ): Promise<GitignoreScope> {
     const repository = await repositoryAt(directory, isSubmodule);
     if (!repository && !isSubmodule) return scope;
-    if (!repository) this.#nothingKnown(directory, 'this submodule has no git directory');
+    if (!repository) this.#nothingKnown(directory, noGitDirectory);
     const inner = await this.#begin(directory, directory, repository);
     return { ...inner, rules: [...inner.rules, ...scope.rules.filter(({ file }) => file.own)] };
   }

@@ -126,7 +126,10 @@ function resolve(directory: Buffer, path: Buffer): Buffer {
 }
 
 /** The slash keeps newlines at the end. */
-const goThere = 'cd "$(printf %b/ "$0")" && exec git "$@"';
+const goThere = 'cd "$(printf %b/ "$1")" && shift && exec git "$@"';
+
+/** With this status the shell says that there is no such program. */
+const notFound = 127;
 
 /**
  * Runs git without a hook's variables, which would select another repository. Also without a file system
@@ -140,13 +143,17 @@ async function runGit(directory: Buffer, args: string[]): Promise<string> {
   const octal = (byte: number): string => `\\0${byte.toString(8).padStart(3, '0')}`;
   const [program, all] = isUtf8(directory)
     ? ['git', ['-C', directory.toString(), ...words]]
-    : ['sh', ['-c', goThere, Array.from(directory, octal).join(''), ...words]];
+    : ['sh', ['-c', goThere, 'sh', Array.from(directory, octal).join(''), ...words]];
   return new Promise((resolve, reject) => {
     execFile(
       program,
       all,
       { env: { ...env, GIT_OPTIONAL_LOCKS: '0' }, encoding: 'latin1', maxBuffer: Infinity },
-      (error, stdout) => (error ? reject(error) : resolve(stdout)),
+      (error, stdout) => {
+        if (error?.code === notFound) error.code = 'ENOENT';
+        if (error) reject(error);
+        else resolve(stdout);
+      },
     );
   });
 }
@@ -224,6 +231,11 @@ export class Tracked {
     return this.#paths[this.#indexOf(wanted)] === wanted;
   }
 
+  /** No file, at least: git lists a submodule also in its own directory. */
+  get isEmpty(): boolean {
+    return this.#paths.every((path) => path === itself);
+  }
+
   isSubmodule(path: string): boolean {
     return this.#submodules.has(this.#fold ? foldCase(path) : path);
   }
@@ -255,4 +267,20 @@ export async function readTracked(directory: Buffer): Promise<TrackedPaths> {
   const ofMode = (mode: string): string[] =>
     listed.filter((entry) => entry.startsWith(mode)).map(pathOf);
   return { paths: listed.map(pathOf), symlinks: ofMode('120000'), submodules: ofMode('160000') };
+}
+
+/** How git lists a submodule without a git directory if it is asked there. */
+const itself = './';
+
+/**
+ * Returns the submodule of the repository at `top` that has a directory in which the repository tracks nothing. A submodule with a
+ * git directory is none, because it is a repository.
+ */
+export async function submoduleAround(directory: Buffer, top: Buffer): Promise<Buffer | undefined> {
+  for (let at = directory; !at.equals(top); at = directoryOf(at)) {
+    const { paths, submodules } = await readTracked(at);
+    if (submodules.includes(itself)) return at;
+    if (paths.length > 0) return undefined;
+  }
+  return undefined;
 }

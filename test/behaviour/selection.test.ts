@@ -454,6 +454,19 @@ describe('a .git in a repository that may be none, as git itself sees it', () =>
     const strict = { gitignore: true, exclude: '.git', strict: true };
     const refusal = await copyTree(outer, newPath(), strict).catch(({ code }) => code);
     expect(refusal).toBe('ERR_FASTCP_GIT_UNAVAILABLE');
+    // Also if it is SRC itself, or has SRC.
+    makeFiles(sub, { 'deep/c.log': '' });
+    for (const [at, files] of [
+      [sub, ['a.log', 'b', 'deep/', 'deep/c.log']],
+      [join(sub, 'deep'), ['c.log']],
+    ] as const) {
+      const part = newPath();
+      const { warnings: said } = await copyTree(at, part, { gitignore: true, exclude: '.git' });
+      expect(said).toMatchObject([{ code: 'GIT_UNAVAILABLE' }]);
+      expect(pathsIn(part)).toEqual(files);
+      const copy = copyTree(at, newPath(), strict);
+      await expect(copy).rejects.toMatchObject({ code: 'ERR_FASTCP_GIT_UNAVAILABLE' });
+    }
   });
 });
 
@@ -478,6 +491,24 @@ test('a repository below a name that is not UTF-8: its tracked files are taken',
   const { warnings } = await copyTree(src, dest, { gitignore: true, exclude: '.git' });
   expect(warnings).toEqual([]);
   expect(pathsIn(dest)).toEqual(['.gitignore', 'a.log']);
+});
+
+test('git that is not there, for a name that is not UTF-8: the same message', async () => {
+  const above = newPath();
+  execFileSync('sh', [
+    '-ec',
+    `mkdir "$0"; cd "$0"; d=$(printf '\\377'); git init -q $d; ln -s "$(command -v sh)" sh`,
+    above,
+  ]);
+  const src = Buffer.concat([Buffer.from(`${above}/`), Buffer.from([0xff])]);
+  const { PATH } = process.env;
+  process.env.PATH = above; // has a shell
+  try {
+    const { warnings } = await copyTree(src, newPath(), { gitignore: true });
+    expect(warnings).toMatchObject([{ message: expect.stringMatching(/: git is not installed$/) }]);
+  } finally {
+    process.env.PATH = PATH;
+  }
 });
 
 test('git that is not there: a warning, and rules alone decide', async () => {
