@@ -86,7 +86,7 @@ describe.each(fileSystemNames)('%s', (name) => {
     expect(differences(join(at, 'src'), join(at, 'dest'))).toEqual([]);
   });
 
-  test('where its data ends is asked once, not for each part', async (context) => {
+  test('where its data ends is asked once by a worker, not for each part', async (context) => {
     needTool(context, 'strace');
     const at = join(mounted(context), 'dense');
     makeFiles(at, { 'src/large': made('a') });

@@ -7,6 +7,8 @@
 #include <string_view>
 #include <utility>
 
+#include "engine/entry/metadata.h"
+
 namespace fastcp {
 namespace {
 
@@ -208,15 +210,27 @@ int set(const Handle& dst, const Attribute& attribute) {
                                  attribute.value.size());
 }
 
+/** Lets nobody but the owner in while an ACL is away, because it may deny what the mode grants. */
+int shut(const Handle& dst, Given& given) {
+  Stat now;
+  if (const int error = platform::stat_handle(dst, now); error < 0) return error;
+  given.mode_changed = true;
+  return platform::set_mode(dst, now.mode & kOwner);
+}
+
 /**
  * Removes the mark of a directory, because ext4 has room for 4 kB of attributes, and a mark must not take it from the user's.
  * Also removes the given attributes: beside a mark, ext4 stores them in the inode or the block otherwise than without a mark.
  * Returns false if there is no mark.
  */
-bool make_room(const Handle& dst, const Attributes& attributes, Given& given) {
+bool make_room(const Options& options, const Handle& dst, const Attributes& attributes,
+               Given& given) {
   const Attribute mark{platform::kMark, {}};
   const auto remove_mark = [&] { return platform::remove_attribute(dst, platform::kMark); };
   if (with_write_access(dst, mark, remove_mark) < 0) return false;
+  const bool has_list = find(attributes, platform::kAccessList) != nullptr;
+  // Without the mode nothing would open it again afterwards.
+  if (has_list && options.preserve.mode && shut(dst, given) < 0) return true;
   for (const Attribute& attribute : attributes) {
     const char* operation = "";
     with_write_access(dst, attribute, [&] { return remove(dst, attribute, given, operation); });
@@ -224,7 +238,10 @@ bool make_room(const Handle& dst, const Attributes& attributes, Given& given) {
   return true;
 }
 
-/** Sets some of an entry's attributes by `set(attribute)`, or all if there is no room otherwise. Returns false on failure, which is reported. */
+/**
+ * Sets `some` of an entry's attributes by `set(attribute)`. If there is no room beside a mark, removes the mark and `all`, and sets
+ * all again. Returns false on failure, which is reported.
+ */
 template <class Set>
 bool give(Engine& engine, const Directory& directory, Names names, const Attributes& some,
           const Attributes& all, const Handle& dst, Given& given, Set set) {
@@ -232,7 +249,7 @@ bool give(Engine& engine, const Directory& directory, Names names, const Attribu
     const int error = set(attribute);
     if (error == 0) {
       given.mode_changed |= attribute.name == platform::kAccessList;
-    } else if (error == -ENOSPC && make_room(dst, all, given)) {
+    } else if (error == -ENOSPC && make_room(engine.options, dst, all, given)) {
       return give(engine, directory, names, all, all, dst, given, set);
     } else if (!lose_missing(engine, directory, names, attribute, dst, error, given)) {
       return false;

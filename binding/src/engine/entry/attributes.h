@@ -49,7 +49,7 @@ struct AttributeChanges {
 bool find_changes(Engine& engine, const Directory& directory, Names names,
                   const Attributes& attributes, const platform::Handle& dst, AttributeChanges& out);
 
-/** Makes these changes. Returns false on failure, which is reported. */
+/** Makes these changes, so that the entry has `attributes`. Returns false on failure, which is reported. */
 bool make_changes(Engine& engine, const Directory& directory, Names names,
                   const AttributeChanges& changes, const Attributes& attributes,
                   const platform::Handle& dst, Given& given);

@@ -96,7 +96,7 @@ class LargeFile {
   OpenFile file_;
   bool skips_holes_ = false;       // set before other workers take part
   std::atomic<uint64_t> next_{0};  // offset of the next part that no worker has taken
-  // Where the data ends that a part found. tmpfs looks at each page up to there, so that the question is not repeated.
+  // Where the data ends that a part found. Kept, because tmpfs looks at each page up to there to tell it.
   std::atomic<uint64_t> data_end_{0};
   std::atomic<int> users_{1};  // 0 is final
   std::atomic<int> error_{0};  // the first error

@@ -421,8 +421,8 @@ class CopiedDirectory final : public DirectoryEnd {
   /** Returns false if the directory cannot be opened for what it is owed; reports that. */
   static bool settle(Engine& engine, Directory& directory) {
     const bool owes = owes_mark(engine.options, directory);
-    // Another run with `sync` may have marked it meanwhile, before this copy replaced a file in it. If that file has SRC's mtime,
-    // the next run would take the mark as a proof of it.
+    // Another run with `sync` may compare a file before this copy replaces it, and mark the directory after that. If the file has
+    // SRC's mtime, the next run would take the mark as a proof of it.
     const Options& options = engine.options;
     const bool keeps_times =
         options.preserve.timestamps || options.content.instead == Instead::hard_link;
