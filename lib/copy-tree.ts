@@ -4,7 +4,7 @@ import { isPromise } from 'node:util/types';
 import { unlessAborted } from './engine/abort.js';
 import { Answers } from './engine/answers.js';
 import { EventQueue } from './engine/events.js';
-import { refuseBySelection } from './engine/guard.js';
+import { refuseBySelection, refuseRepositories } from './engine/guard.js';
 import { Report } from './engine/result.js';
 import { runEngine, runEngineNow } from './engine/run-engine.js';
 import { CopyError, withResult } from './errors.js';
@@ -116,7 +116,8 @@ async function copyRoots(
   };
   if (request.atomic) {
     const { replaceWhole } = await import('./atomic/index.js');
-    await replaceWhole(walk, request, { events, report, copy });
+    const checkRepositories = () => refuseRepositories(walk, answers, request);
+    await replaceWhole(walk, request, { events, report, copy, checkRepositories });
   } else {
     await copy(walk, request);
   }

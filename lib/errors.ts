@@ -195,12 +195,12 @@ export function refuse(code: ErrorCode, why: string, path: string, dest?: string
 }
 
 export function errorOf(
-  problem: Pick<NativeProblem, 'errno' | 'operation' | 'offset'>,
+  problem: Pick<NativeProblem, 'errno' | 'operation' | 'offset' | 'ends'>,
   path: string,
   dest: string,
   hint = '',
 ): CopyError {
-  const { errno, operation, offset } = problem;
+  const { errno, operation, offset, ends } = problem;
   const [code, text, number] = systemError(errno);
   const refusal = operation === 'cp' ? refusals[code] : kindRefusals[operation];
   const [call = ''] = operation.split(' ');
@@ -216,7 +216,9 @@ export function errorOf(
       ...at,
     });
   }
-  const advice = adviceOn(code, operation) ?? (dest ? deniedEnd(code, operation) : undefined);
+  const advice = ends
+    ? 'this ended the copy'
+    : (adviceOn(code, operation) ?? (dest ? deniedEnd(code, operation) : undefined));
   const reason = advice ? `${text}: ${advice}` : text;
   return new CopyError(code, describe(code, reason, where), { ...where, reason, errno: number });
 }

@@ -189,6 +189,7 @@ class JobHandle : public Napi::ObjectWrap<JobHandle> {
     if (from.offset >= 0) {
       problem["offset"] = Napi::Number::New(env, static_cast<double>(from.offset));
     }
+    if (from.ends) problem["ends"] = true;
     return problem;
   }
 

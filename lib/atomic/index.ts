@@ -40,6 +40,8 @@ interface Replacing {
   report: Report;
   /** Copies as the request says, to the place that the walk says. */
   copy(walk: Walk, request: Request): Promise<void>;
+  /** Rejects if a repository in DEST would be deleted. */
+  checkRepositories(): Promise<void>;
 }
 
 /**
@@ -91,7 +93,7 @@ export async function finishInterrupted(
 export async function replaceWhole(
   walk: Walk,
   request: Request,
-  { events, report, copy }: Replacing,
+  { events, report, copy, checkRepositories }: Replacing,
 ): Promise<void> {
   report.replaced = false;
   const warn = warnsOf(events, report);
@@ -119,6 +121,7 @@ export async function replaceWhole(
     await copy(redirect(walk, root, container.tree), { ...how, replaces: target });
     if (report.result.errorCount > 0) return;
     if (selectsNothing(request, report)) await refuseEmptyTree(target, root, walk);
+    await checkRepositories(); // somebody may have created one meanwhile
     report.replaced = await own(place(container, target, root, walk, request));
     if (!report.replaced) return;
     const lost = keepTimes(root, target, request, walk);

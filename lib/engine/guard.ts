@@ -33,7 +33,26 @@ export async function refuseBySelection(
       const why = `${reasons.inside}; exclude it to copy everything else`;
       throw refuse('ERR_FS_CP_EINVAL', why, src, dest);
     }
-    if (!deletes(request) || root.kind !== 'directory') continue;
+  }
+  await refuseRepositories(walk, answers, request);
+  if (deletes(request) || request.sync) {
+    const { lookAtMounts } = await import('./mounted.js'); // loaded late, as most copies do without
+    await lookAtMounts(walk, answers, request);
+  }
+  await refuseEmptySelection(walk, request);
+}
+
+/**
+ * Rejects with `ERR_FASTCP_DEST_PROTECTED` if a mirror or an atomic replacement would delete a repository and not copy one. Called
+ * again before an atomic copy is placed, because that takes time.
+ */
+export async function refuseRepositories(
+  { roots, shown }: Walk,
+  answers: Answers,
+  request: Request,
+): Promise<void> {
+  if (!deletes(request)) return;
+  for (const root of roots.filter(({ kind }) => kind === 'directory')) {
     for (const name of repositories.map((one) => Buffer.from(one))) {
       const there = await lookup(root.dest, name, request.dryRun);
       if (!there) continue;
@@ -51,14 +70,9 @@ export async function refuseBySelection(
         ? `exclude '${name}' to keep it`
         : 'copy without atomic, which replaces everything';
       const why = `this would delete the repository of the destination; ${remedy}`;
-      throw refuse('ERR_FASTCP_DEST_PROTECTED', why, src, dest);
+      throw refuse('ERR_FASTCP_DEST_PROTECTED', why, shown.src(root.src), shown.dest(root.dest));
     }
   }
-  if (deletes(request) || request.sync) {
-    const { lookAtMounts } = await import('./mounted.js'); // loaded late, as most copies do without
-    await lookAtMounts(walk, answers, request);
-  }
-  await refuseEmptySelection(walk, request);
 }
 
 /**

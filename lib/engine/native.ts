@@ -68,6 +68,8 @@ export interface NativeProblem {
   dest: Buffer;
   /** The first differing byte, if contents differ. */
   offset?: number;
+  /** Nothing else is copied, although the copy continues after errors. */
+  ends?: boolean;
 }
 
 interface NativeProblems {

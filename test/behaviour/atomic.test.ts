@@ -710,6 +710,26 @@ test("others' directories of that name are left alone", async () => {
   expect(containers(at)).toHaveLength(precious.length + 4);
 });
 
+test.for([['absent'], ['present']])(
+  'a repository that comes into DEST while it is copied, %s before, stays',
+  async ([before]) => {
+    makeFiles(src, { a: 'new' });
+    if (before === 'present') makeFiles(dest, { old: 'old' });
+    const filter: CopyOptions['filter'] = (_src, _dest, { name }) => {
+      if (name === 'a') makeFiles(dest, { '.git/HEAD': 'x', work: 'work' });
+      return true;
+    };
+    for (const options of [{ atomic: true }, { atomic: 'two-step' }] as const) {
+      const copy = copyTree(src, dest, { ...options, filter });
+      await expect(copy).rejects.toMatchObject({ code: 'ERR_FASTCP_DEST_PROTECTED' });
+      expect(copy.result.replaced).toBe(false);
+      expect(content(dest, 'work')).toBe('work');
+      expect(containers(at)).toEqual([]);
+      rmSync(join(dest, '.git'), { recursive: true });
+    }
+  },
+);
+
 describe('where the file system cannot exchange', () => {
   const overlay = useFileSystem(work, 'overlay', {
     lower: (directory) => {

@@ -130,13 +130,16 @@ test.for([
 });
 
 test.for(['ENOSPC', 'EDQUOT', 'EROFS'])(
-  'write, %s: ends even onError continue',
+  'write, %s: ends even onError continue, and says so',
   async (code, context) => {
     needTool(context, 'strace');
     const options: CopyOptions = { reflink: 'never', onError: 'continue', concurrency: 1 };
     const { result } = await inject('pwrite64', `error=${code}`, options);
-    expect(result.errors).toMatchObject([{ code }]);
+    const message = expect.stringContaining('this ended the copy');
+    expect(result.errors).toMatchObject([{ code, message }]);
     expect(unlike(src, dest)).toEqual([]);
+    const stopped = await inject('pwrite64', `error=${code}`, { ...options, onError: 'stop' });
+    expect(stopped.error?.message).not.toMatch(/ended the copy/);
   },
 );
 

@@ -49,6 +49,7 @@ struct Problem {
   std::string path;       // in SRC
   std::string dest;       // in DEST
   int64_t offset = -1;    // first differing byte, if contents differ
+  bool ends = false;      // nothing else is copied, although the copy continues after errors
 };
 
 /**

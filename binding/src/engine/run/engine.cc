@@ -217,6 +217,7 @@ bool Engine::fail(Problem problem, const Directory* where) {
   // A mirror goes on deleting, so that its next run has room.
   const bool may_make_room = final && problem.error != EROFS && options.incremental.mirror;
   if (may_make_room) is_full = true;
+  problem.ends = final && !options.reporting.stop_on_error;
   return add_error(std::move(problem), final && !may_make_room);
 }
 
