@@ -6,6 +6,7 @@ export const reasons: Reasons = {
     ['preserve', /^random trees, everything preserved/],
     ['preserve', /lists and attributes$/],
     ['preserve', /take the room of attributes beside an? .*ACL/],
+    ['preserve', /nobody gets in while a mark goes/],
     ['modes', /open to nobody else before it has its access list/],
     ['permissions', /attributes change, and no mode is wider for others meanwhile/],
   ],
@@ -38,6 +39,7 @@ export const reasons: Reasons = {
   ],
   'macOS has neither bind mounts nor overlays': [
     ['mirror', /stays where something is mounted/],
+    ['conflicts', /in DEST, which a mount shows in SRC/],
     ['unchanged', /mounted over (another one|one of)/],
     ['unchanged', /names that were exchanged in one call > (layers|a layer) of an overlay/],
   ],
