@@ -195,12 +195,12 @@ export function refuse(code: ErrorCode, why: string, path: string, dest?: string
 }
 
 export function errorOf(
-  problem: Pick<NativeProblem, 'errno' | 'operation' | 'offset' | 'ends'>,
+  problem: Pick<NativeProblem, 'errno' | 'operation' | 'offset'>,
   path: string,
   dest: string,
   hint = '',
 ): CopyError {
-  const { errno, operation, offset, ends } = problem;
+  const { errno, operation, offset } = problem;
   const [code, text, number] = systemError(errno);
   const refusal = operation === 'cp' ? refusals[code] : kindRefusals[operation];
   const [call = ''] = operation.split(' ');
@@ -216,10 +216,8 @@ export function errorOf(
       ...at,
     });
   }
-  const advice = ends
-    ? 'this ended the copy'
-    : (adviceOn(code, operation) ?? (dest ? deniedEnd(code, operation) : undefined));
-  const reason = advice ? `${text}: ${advice}` : text;
+  const advice = adviceOn(code, operation) ?? (dest ? deniedEnd(code, operation) : undefined);
+  const reason = (advice ? `${text}: ${advice}` : text) + hint;
   return new CopyError(code, describe(code, reason, where), { ...where, reason, errno: number });
 }
 

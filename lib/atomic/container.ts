@@ -31,7 +31,10 @@ export class Container {
   readonly tree: Buffer;
   /** The whole copy while it is placed in two steps. */
   readonly ready: Buffer;
-  /** An empty directory. From its creation on, the old DEST, which cannot be moved, is deleted where it is: by a mirror of this one. */
+  /**
+   * An empty directory. It exists if the old DEST could not be moved, so that it is deleted where it is; emptyDirectory() makes it
+   * a mirror of this one.
+   */
   readonly deleting: Buffer;
   /** The name of the empty directory that marks a DEST while it is deleted where it is. No other container has the name. */
   readonly marker: Buffer;
@@ -117,7 +120,8 @@ export class Container {
       // have removed the container before it was locked.
       const setAside = async () => promises.rename(this.ready, await this.unusedName());
       await setAside().catch((error) => {
-        // In a lower layer of an overlay it cannot be moved. Without the signs of a placing, nobody places it.
+        // `ready` cannot be moved, because it is in a lower layer of an overlay. Without `old-…` and `deleting`, which hasBegun()
+        // looks for, it is no copy that still has to be placed.
         if (error.code === 'EXDEV') return this.#forget(how);
         if (error.code !== 'ENOENT') throw error;
       });

@@ -69,10 +69,11 @@ export async function finishInterrupted(
       try {
         signal?.throwIfAborted();
         if (await isHalfway(container, target)) {
-          await unlessAborted(signal, refuseTarget(root, target, walk.shown));
+          const check = () => refuseTarget(root, target, walk.shown);
+          await unlessAborted(signal, check());
           signal?.throwIfAborted();
           report.replaced = false;
-          await finishSteps(container, target);
+          await finishSteps(container, target, check);
           placed = true;
           const path = walk.shown.dest(root.dest);
           const message = `an earlier copy to '${path}' had been interrupted, so its tree was put in place first`;
@@ -121,8 +122,12 @@ export async function replaceWhole(
     await copy(redirect(walk, root, container.tree), { ...how, replaces: target });
     if (report.result.errorCount > 0) return;
     if (selectsNothing(request, report)) await refuseEmptyTree(target, root, walk);
-    await checkRepositories(); // somebody may have created one meanwhile
-    report.replaced = await own(place(container, target, root, walk, request));
+    const check = async (): Promise<void> => {
+      await own(refuseTarget(root, target, walk.shown));
+      await checkRepositories(); // its errors are the user's, too
+    };
+    await unlessAborted(signal, check()); // somebody may have changed DEST meanwhile
+    report.replaced = await own(place(container, target, root, walk, { ...request, check }));
     if (!report.replaced) return;
     const lost = keepTimes(root, target, request, walk);
     if (lost && request.strict) {
@@ -193,10 +198,9 @@ async function place(
   target: Buffer,
   root: Root,
   walk: Walk,
-  { atomic, signal }: Request,
+  { atomic, signal, check }: Request & { check(): Promise<void> },
 ): Promise<boolean> {
   if (!(await exists(container.tree))) return false; // a socket, which was excluded
-  await unlessAborted(signal, refuseTarget(root, target, walk.shown));
   // After this moment an abort no longer leaves DEST as it was.
   signal?.throwIfAborted();
   const errno = await placeAtOnce(container, target);
@@ -205,7 +209,7 @@ async function place(
   if (atomic !== 'two-step') {
     throw noExchange(root, walk, 'the file system cannot exchange the destination for a new one');
   }
-  await placeInSteps(container, target);
+  await placeInSteps(container, target, check);
   return true;
 }
 
@@ -254,7 +258,8 @@ function inOwnWords(error: unknown, root: Root, walk: Walk): unknown {
     const why = `neither the old nor the new: ${because}. The next atomic copy goes on with '${error.ready}'`;
     return refuse('ERR_FASTCP_HALFWAY', why, path, to);
   }
+  if (!(error instanceof Error) || error instanceof CopyError) return error;
   const { errno, syscall } = error as NodeJS.ErrnoException;
-  if (error instanceof CopyError || errno === undefined || syscall === undefined) return error;
+  if (errno === undefined || syscall === undefined) return error;
   return errorOf({ errno, operation: syscall }, path, to);
 }

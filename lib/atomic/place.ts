@@ -38,22 +38,29 @@ export async function canExchange(container: Container): Promise<boolean> {
 export async function placeAtOnce(container: Container, dest: Buffer): Promise<number> {
   const { tree } = container;
   for (;;) {
-    let error = await withWrite([tree, dest], () => exchange(tree, dest));
-    if (error === -ENOENT) error = await withWrite([tree], () => renameNew(tree, dest));
+    let error = await withAccess([tree, dest], () => exchange(tree, dest));
+    if (error === -ENOENT) error = await withAccess([tree], () => renameNew(tree, dest));
     if (error === -EINVAL || error === -ENOSYS) return -EXDEV;
     // Otherwise another process put its copy there meanwhile: the last one wins.
     if (error !== -EEXIST) return error;
   }
 }
 
+/** Rejects if what is at DEST now must not be replaced. */
+type Check = () => Promise<void>;
+
 /**
  * Does the same in two steps. Between them there is no `dest`. The next run finishes an interrupted placing.
  */
-export async function placeInSteps(container: Container, dest: Buffer): Promise<void> {
+export async function placeInSteps(
+  container: Container,
+  dest: Buffer,
+  check: Check,
+): Promise<void> {
   const { tree, ready } = container;
   await promises.rename(tree, ready);
   try {
-    await finishSteps(container, dest);
+    await finishSteps(container, dest, check);
   } catch (error) {
     if (!(error instanceof Halfway)) await promises.rename(ready, tree);
     throw error;
@@ -74,9 +81,9 @@ export class Halfway extends Error {
  * Continues from any interrupted step, once there is `container.ready`. Rejects with Halfway, or with Node's
  * errors if `dest` is as it was found.
  */
-export async function finishSteps(container: Container, dest: Buffer): Promise<void> {
+export async function finishSteps(container: Container, dest: Buffer, check: Check): Promise<void> {
   try {
-    await takeSteps(container, dest);
+    await takeSteps(container, dest, check);
   } catch (error) {
     if (error instanceof Halfway) throw error;
     // If that cannot be found out, DEST may be gone.
@@ -85,17 +92,12 @@ export async function finishSteps(container: Container, dest: Buffer): Promise<v
   }
 }
 
-async function takeSteps(container: Container, dest: Buffer): Promise<void> {
+async function takeSteps(container: Container, dest: Buffer, check: Check): Promise<void> {
   let from = container.ready;
   for (;;) {
     const old = await container.unusedName();
-    const away = await withWrite([dest], () => rename(dest, old));
-    if (away === -EXDEV) {
-      await deleteInPlace(container, dest); // part of it is in a layer that cannot be changed
-    } else if (away !== 0 && away !== -ENOENT) {
-      throw failure(away, 'rename');
-    }
-    const error = await withWrite([from], () => rename(from, dest));
+    const away = await takeAway(container, dest, old, check);
+    const error = await withAccess([from], () => rename(from, dest));
     if (error === 0) return;
     // Another process put its copy there meanwhile.
     if ([EEXIST, ENOTEMPTY, ENOTDIR, EISDIR].includes(-error)) continue;
@@ -110,29 +112,64 @@ async function takeSteps(container: Container, dest: Buffer): Promise<void> {
     }
     const asFound =
       away === 0
-        ? (await withWrite([old], () => rename(old, dest))) === 0
+        ? (await withAccess([old], () => rename(old, dest))) === 0
         : away === -ENOENT && !(await container.hasBegun());
     throw asFound ? reason : new Halfway(container.ready, reason);
   }
 }
 
 /**
+ * Moves DEST to `old`, and returns 0, or -ENOENT if there is no DEST. If DEST cannot be moved, because a part of it is in a layer of
+ * an overlay, deletes it where it is, and returns -EXDEV.
+ */
+async function takeAway(
+  container: Container,
+  dest: Buffer,
+  old: Buffer,
+  check: Check,
+): Promise<number> {
+  for (let left = tries; ; left--) {
+    // Held, because the path may lead to the whole copy of another placing, or out of DEST, by the time that something is deleted.
+    // Only Linux has overlays.
+    const held = O_PATH ? await openDirectory(dest) : undefined;
+    try {
+      await check();
+      const error = await withAccess([dest], () => rename(dest, old));
+      if (error === 0 || error === -ENOENT) return error;
+      if (error !== -EXDEV || left === 0) throw failure(error, 'rename');
+      if (O_PATH && !(held && (await leadsTo(dest, held)))) continue;
+      await deleteInPlace(container, dest, held);
+      return error;
+    } finally {
+      await held?.close();
+    }
+  }
+}
+
+async function leadsTo(path: Buffer, handle: promises.FileHandle): Promise<boolean> {
+  const bigint = true;
+  const found = await promises.lstat(path, { bigint }).catch(() => undefined);
+  const { dev, ino } = await handle.stat({ bigint });
+  return found?.dev === dev && found.ino === ino;
+}
+
+/**
  * Deletes a DEST that cannot be moved. From here on there is no way back. Until nothing else is left in DEST, an empty directory
  * in it tells the next run what it is: on an overlay, inode numbers may change at any time.
  */
-async function deleteInPlace(container: Container, dest: Buffer): Promise<void> {
+async function deleteInPlace(
+  container: Container,
+  dest: Buffer,
+  held?: promises.FileHandle,
+): Promise<void> {
   const { deleting, marker } = container;
-  await promises.mkdir(textOrBytes(deleting)).catch(unlessThere);
+  const isFirst = await promises.mkdir(textOrBytes(deleting)).then(() => true, unlessThere);
   await promises.chmod(textOrBytes(deleting), 0o700); // umask may deny that
-  const handle = await openDirectory(dest);
-  if (!handle) return; // another placing has deleted it
-  // The path may lead to the whole copy of another placing meanwhile, or out of DEST. Overlays, which refuse to move a directory,
-  // exist only on Linux.
-  const held = O_PATH ? descriptorPath(handle) : dest;
-  const mark = join(held, marker);
+  const directory = held ? descriptorPath(held) : dest;
+  const mark = join(directory, marker);
   /** Takes a step that changes DEST. Returns 0, or one of the expected errors. */
   const take = async (call: string, step: () => Promise<unknown>, ...expected: number[]) => {
-    const errno = -(await withWrite([dest], () => errnoOf(step())));
+    const errno = -(await withAccess([held ?? dest], () => errnoOf(step())));
     if (errno !== 0 && !expected.includes(errno)) throw failure(-errno, call);
     return errno;
   };
@@ -140,31 +177,31 @@ async function deleteInPlace(container: Container, dest: Buffer): Promise<void> 
     take('mkdir', () => promises.mkdir(textOrBytes(mark), 0o700), EEXIST, ENOENT);
   const removeEmpty = (path: Buffer) =>
     take('rmdir', () => promises.rmdir(textOrBytes(path)), EEXIST, ENOTEMPTY, ENOENT);
-  try {
-    for (let left = tries; left > 0; left--) {
-      if ((await addMark()) === ENOENT) return; // another placing has deleted it
-      const isEmpty = await emptyDirectory(held, {
-        path: dest,
-        kept: marker,
-        empty: deleting,
-      }).then(
-        () => true,
-        (error: NodeJS.ErrnoException) => {
-          // Another placing is deleting it, too.
-          if (!['ENOENT', 'ERR_FASTCP_DEST_CHANGED'].includes(error.code ?? '')) throw error;
-          return false;
-        },
-      );
-      if (!isEmpty) continue;
-      if ([EEXIST, ENOTEMPTY].includes(await removeEmpty(mark))) await removeTree(mark);
-      // Otherwise another program has created something meanwhile.
-      if ([0, ENOENT].includes(await removeEmpty(dest))) return;
-    }
-    await addMark();
-    throw failure(-ENOTEMPTY, 'rmdir');
-  } finally {
-    await handle.close();
+  await addMark().catch(async (error: unknown) => {
+    if (isFirst) await promises.rmdir(deleting); // DEST is whole
+    throw error;
+  });
+  for (let left = tries; left > 0; left--) {
+    if ((await addMark()) === ENOENT) return; // another placing has deleted it
+    const isEmpty = await emptyDirectory(directory, {
+      path: dest,
+      kept: marker,
+      empty: deleting,
+    }).then(
+      () => true,
+      (error: NodeJS.ErrnoException) => {
+        // Another placing is deleting it, too.
+        if (!['ENOENT', 'ERR_FASTCP_DEST_CHANGED'].includes(error.code ?? '')) throw error;
+        return false;
+      },
+    );
+    if (!isEmpty) continue;
+    if ([EEXIST, ENOTEMPTY].includes(await removeEmpty(mark))) await removeTree(mark);
+    // Otherwise another program has created something meanwhile.
+    if ([0, ENOENT].includes(await removeEmpty(dest))) return;
   }
+  await addMark();
+  throw failure(-ENOTEMPTY, 'rmdir');
 }
 
 /** Copies the copy itself if it cannot be moved, because it has come into a lower layer of an overlay (`docker commit`). */
@@ -189,8 +226,15 @@ export async function isHalfway(container: Container, dest: Buffer): Promise<boo
   });
   if (!found) return container.hasBegun();
   if (!found.isDirectory() || !(await exists(container.deleting))) return false;
-  if (await exists(join(dest, container.marker))) return true;
-  return (await promises.readdir(textOrBytes(dest))).length === 0;
+  let isRest = false;
+  const look = async () => {
+    isRest =
+      (await exists(join(dest, container.marker))) ||
+      (await promises.readdir(textOrBytes(dest))).length === 0;
+  };
+  const error = await withAccess([dest], () => errnoOf(look()));
+  if (error !== 0) throw failure(error, 'open');
+  return isRest;
 }
 
 export async function exists(path: Buffer): Promise<boolean> {
@@ -203,8 +247,9 @@ export async function exists(path: Buffer): Promise<boolean> {
   );
 }
 
-function unlessThere(error: NodeJS.ErrnoException): void {
+function unlessThere(error: NodeJS.ErrnoException): false {
   if (error.code !== 'EEXIST') throw error;
+  return false;
 }
 
 function rename(from: Buffer, to: Buffer): Promise<number> {
@@ -228,11 +273,11 @@ export function failure(errno: number, syscall: string): Error {
 }
 
 /**
- * Takes a step that needs write permission in directories. Moving one needs it, because its '..' changes. So read-only
- * directories of the user get that permission meanwhile.
+ * Takes a step that the modes of directories may deny. Moving one needs write permission in it, because its '..' changes. So
+ * directories of the user that deny something to their owner allow it meanwhile.
  */
-async function withWrite(
-  directories: readonly Buffer[],
+async function withAccess(
+  directories: readonly (Buffer | promises.FileHandle)[],
   step: () => number | Promise<number>,
 ): Promise<number> {
   const error = await step();
@@ -241,12 +286,13 @@ async function withWrite(
   const opened: promises.FileHandle[] = [];
   const restore: (() => Promise<void>)[] = [];
   try {
-    for (const path of directories) {
-      const handle = await openDirectory(path);
+    for (const directory of directories) {
+      const isPath = Buffer.isBuffer(directory);
+      const handle = isPath ? await openDirectory(directory) : directory;
       if (!handle) continue;
-      opened.push(handle);
+      if (isPath) opened.push(handle);
       const mode = (await handle.stat()).mode & 0o7777;
-      if ((mode & 0o200) !== 0) continue;
+      if ((mode & 0o700) === 0o700) continue;
       await changeMode(handle, mode | 0o700);
       restore.push(() => changeMode(handle, mode));
     }

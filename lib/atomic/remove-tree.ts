@@ -3,7 +3,7 @@
 import { runUnheard } from '../engine/run-engine.js';
 import { checkRequest, type Request } from '../request/options.js';
 import { type Shown, showPath } from '../walk/paths.js';
-import { type Root, redirect, type Walk } from '../walk/walk.js';
+import type { Root } from '../walk/walk.js';
 
 export interface Removal {
   signal?: AbortSignal | undefined;
@@ -21,7 +21,7 @@ export async function removeTree(
 ): Promise<void> {
   const request = checkRequest(path, path, { onError: 'continue', ...(signal && { signal }) });
   const shown = { src: showPath, dest: showPath };
-  await run(walkOf({ src: spared, dest: path, followDest: false, remove: true }, shown), request);
+  await run({ src: spared, dest: path, followDest: false, remove: true }, shown, request);
 }
 
 interface Emptying {
@@ -33,7 +33,7 @@ interface Emptying {
   empty: Buffer;
 }
 
-/** Removes everything but one entry in a directory, which may be a symlink to one. Rejects as removeTree() does. */
+/** Removes all entries of a directory but one. Follows a symlink to the directory. Rejects as removeTree() does. */
 export async function emptyDirectory(
   directory: Buffer,
   { path, kept, empty }: Emptying,
@@ -43,17 +43,21 @@ export async function emptyDirectory(
     filter: (_src, _dest, { name }) => name !== kept.toString(),
     onError: 'continue',
   });
-  const shown = { src: () => showPath(path), dest: showPath };
-  const walk = walkOf({ src: empty, dest: path, followDest: true, remove: false }, shown);
-  await run(redirect(walk, walk.roots[0] as Root, directory), request);
+  const below = (entry: Buffer) => entry.subarray(directory.length);
+  const shown = {
+    src: () => showPath(path),
+    dest: (entry: Buffer) => showPath(Buffer.concat([path, below(entry)])),
+  };
+  await run({ src: empty, dest: directory, followDest: true, remove: false }, shown, request);
 }
 
-function walkOf(how: Pick<Root, 'src' | 'dest' | 'followDest' | 'remove'>, shown: Shown): Walk {
+async function run(
+  how: Pick<Root, 'src' | 'dest' | 'followDest' | 'remove'>,
+  shown: Shown,
+  request: Request,
+): Promise<void> {
   const root: Root = { ...how, followSrc: false, scope: 0, kind: 'directory' };
-  return { roots: [root], into: false, errors: [], shown };
-}
-
-async function run(walk: Walk, request: Request): Promise<void> {
+  const walk = { roots: [root], into: false, errors: [], shown };
   const [error] = (await runUnheard(walk, request)).errors;
   if (error) throw error;
 }

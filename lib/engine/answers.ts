@@ -74,8 +74,8 @@ function rootEntry({ src, kind }: Root): FilterEntry {
 
 export class Answers {
   #scopes = new Map<number, Asked>();
-  /** One selection for each root that is a directory. */
-  #selections: Selection[] = [];
+  /** The roots of which a selection decides, by their scopes. */
+  #roots = new Map<number, Asked>();
   #lastScope = 0;
   #busy = false;
   #open = 0;
@@ -101,8 +101,9 @@ export class Answers {
       const options = { ...request, filter, needsTracked, explain: request.entries };
       const selection = await createSelection(root.src, options, shown.src(root.src));
       if (!selection) continue;
-      answers.#selections.push(selection);
-      root.scope = answers.#add({ root, selection, scope: selection.root });
+      const asked = { root, selection, scope: selection.root };
+      root.scope = answers.#add(asked);
+      answers.#roots.set(root.scope, asked);
     }
     return answers;
   }
@@ -124,7 +125,7 @@ export class Answers {
    * last are directories.
    */
   async verdictOn(root: Root, names: readonly Buffer[], kind: EntryKind): Promise<Verdict> {
-    const asked = this.#scopes.get(root.scope);
+    const asked = this.#roots.get(root.scope);
     if (!asked) return verdicts.takeAll;
     let verdict: Verdict = verdicts.take;
     let scope: DirectoryScope | undefined = asked.scope;
@@ -147,7 +148,7 @@ export class Answers {
    * questions.
    */
   unused({ include, exclude, ignoreFileNames, sources, shown }: Request): CopyWarning[] {
-    if (this.#selections.length === 0) return [];
+    if (this.#roots.size === 0) return [];
     const unmatched = unusedGlobs(include ?? []).map(
       (glob) => `no entry of the source matches the included glob '${glob}'`,
     );
@@ -160,7 +161,8 @@ export class Answers {
         const message = `the excluded glob '${glob}' matches nothing: globs are relative to the source`;
         return { code: 'EXCLUDE_UNMATCHED', message };
       });
-    const isMet = (name: string): boolean => this.#selections.some((one) => one.hasMet(name));
+    const selections = [...this.#roots.values()].map(({ selection }) => selection);
+    const isMet = (name: string): boolean => selections.some((one) => one.hasMet(name));
     const files = ignoreFileNames
       .filter((name) => !isMet(name))
       .map(

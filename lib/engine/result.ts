@@ -48,6 +48,8 @@ export class Report {
   total: number | undefined;
   /** Undefined unless DEST is replaced as a whole. */
   replaced: boolean | undefined;
+  /** An error after which nothing else is copied says so. */
+  saysEnd = true;
 
   constructor(warnings: CopyWarning[]) {
     for (const warning of warnings) this.warn(warning);
@@ -76,7 +78,12 @@ export class Report {
     const warnings = job.warnings(this.#warnings.length - this.#ownWarnings);
     const news: News = {
       errors: errors.problems.map((problem) =>
-        errorOf(problem, shown.src(problem.path), shown.dest(problem.dest)),
+        errorOf(
+          problem,
+          shown.src(problem.path),
+          shown.dest(problem.dest),
+          problem.ends && this.saysEnd ? ': this ended the copy' : '',
+        ),
       ),
       warnings: warnings.problems.map((problem) => warningOf(problem, shown.src(problem.path))),
     };

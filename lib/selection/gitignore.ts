@@ -136,7 +136,7 @@ export class Gitignore {
 
     let scope = await this.#begin(src, top, repository);
     if (repository && scope.repository?.tracked.isEmpty) {
-      // If git refuses, #begin() has said so.
+      // Git has listed tracked files before. If it refused, that has been said.
       const submodule = await submoduleAround(src, top).catch(() => undefined);
       if (submodule) {
         this.#nothingKnown(submodule, noGitDirectory);

@@ -131,6 +131,9 @@ const goThere = 'cd "$(printf %b/ "$1")" && shift && exec git "$@"';
 /** With this status the shell says that there is no such program. */
 const notFound = 127;
 
+/** Git's status after an error. */
+const fatal = 128;
+
 /**
  * Runs git without a hook's variables, which would select another repository. Also without a file system
  * monitor, which may run anything. Node passes only UTF-8, so that a shell has to go to other directories.
@@ -273,10 +276,16 @@ export async function readTracked(directory: Buffer): Promise<TrackedPaths> {
 const itself = './';
 
 /**
- * Returns the submodule of the repository at `top` that has a directory in which the repository tracks nothing. A submodule with a
- * git directory is none, because it is a repository.
+ * Returns the submodule without a git directory that `directory` is in, of the repository at `top`. To be asked only if git lists
+ * no file in `directory`. Rejects as readTracked() does.
  */
 export async function submoduleAround(directory: Buffer, top: Buffer): Promise<Buffer | undefined> {
+  // Git refuses all paths in such a submodule.
+  const refused = await runGit(directory, ['check-ignore', '-q', 'any name']).then(
+    () => false,
+    ({ code }) => code === fatal,
+  );
+  if (!refused) return undefined;
   for (let at = directory; !at.equals(top); at = directoryOf(at)) {
     const { paths, submodules } = await readTracked(at);
     if (submodules.includes(itself)) return at;

@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process';
 import {
   chmodSync,
   existsSync,
+  lstatSync,
   mkdirSync,
   readdirSync,
   readFileSync,
@@ -710,25 +711,45 @@ test("others' directories of that name are left alone", async () => {
   expect(containers(at)).toHaveLength(precious.length + 4);
 });
 
-test.for([['absent'], ['present']])(
-  'a repository that comes into DEST while it is copied, %s before, stays',
-  async ([before]) => {
+describe('a repository that comes into DEST while it is copied stays', () => {
+  const selections: Record<string, CopyOptions> = {
+    'SRC has none': {},
+    'it is excluded': { exclude: ['.git'] },
+    'with gitignore': { gitignore: true },
+    'the filter excludes it': { filter: (_src, _dest, { name }) => name !== '.git' },
+  };
+  const kinds = Object.entries(selections).flatMap(([what, options]) =>
+    (['absent', 'present'] as const).map((before) => ({ what, options, before })),
+  );
+  test.for(kinds)('$what, DEST was $before', async ({ what, options, before }) => {
     makeFiles(src, { a: 'new' });
+    if (what !== 'SRC has none') execFileSync('git', ['init', '-q', src]);
     if (before === 'present') makeFiles(dest, { old: 'old' });
-    const filter: CopyOptions['filter'] = (_src, _dest, { name }) => {
-      if (name === 'a') makeFiles(dest, { '.git/HEAD': 'x', work: 'work' });
-      return true;
+    const filter: CopyOptions['filter'] = (...entry) => {
+      if (entry[2].name === 'a') makeFiles(dest, { '.git/HEAD': 'x', work: 'work' });
+      return options.filter?.(...entry) ?? true;
     };
-    for (const options of [{ atomic: true }, { atomic: 'two-step' }] as const) {
-      const copy = copyTree(src, dest, { ...options, filter });
+    for (const atomic of [true, 'two-step'] as const) {
+      const copy = copyTree(src, dest, { ...options, atomic, filter });
       await expect(copy).rejects.toMatchObject({ code: 'ERR_FASTCP_DEST_PROTECTED' });
       expect(copy.result.replaced).toBe(false);
       expect(content(dest, 'work')).toBe('work');
       expect(containers(at)).toEqual([]);
       rmSync(join(dest, '.git'), { recursive: true });
     }
-  },
-);
+  });
+
+  test('it may be replaced by that of SRC', async () => {
+    execFileSync('git', ['init', '-q', src]);
+    makeFiles(src, { a: 'new' });
+    const filter: CopyOptions['filter'] = (_src, _dest, { name }) => {
+      if (name === 'a') makeFiles(dest, { '.git/HEAD': 'x' });
+      return true;
+    };
+    await copyTree(src, dest, { atomic: true, filter });
+    expect(differences(src, dest)).toEqual([]);
+  });
+});
 
 describe('where the file system cannot exchange', () => {
   const overlay = useFileSystem(work, 'overlay', {
@@ -1025,75 +1046,136 @@ describe('where the file system cannot exchange', () => {
     });
   });
 
-  /**
-   * Runs the command, which waits in that mkdir until `meanwhile` has ended, and is killed where it removes the first file: of
-   * what it moved away, if all goes well.
-   */
-  async function overtaken(mkdir: number, meanwhile: () => Promise<void>): Promise<void> {
+  /** Runs the command, which waits in that mkdir until `meanwhile` has ended: 2 is before it marks the old DEST, 3 is after that. */
+  async function overtaken(
+    mkdir: 2 | 3,
+    meanwhile: () => Promise<void> | void,
+    faults: string[] = [],
+  ): Promise<Ended> {
     const log = join(at, 'log');
     const slow = ['-e', `inject=mkdir:delay_exit=3000000:when=${mkdir}`];
-    const kill = ['-e', 'inject=unlinkat:signal=SIGKILL:when=1'];
-    const strace = [
-      'strace',
-      '-f',
-      '-qq',
-      '-o',
-      log,
-      '-e',
-      'trace=mkdir,unlinkat',
-      ...slow,
-      ...kill,
-    ];
+    const calls = ['-e', 'trace=mkdir,unlinkat', ...slow, ...faults];
+    const strace = ['strace', '-f', '-qq', '-o', log, ...calls];
     const command = [process.execPath, COMMAND, '-q', '--atomic=two-step', src, dest];
-    const ended = run(['env', 'UV_THREADPOOL_SIZE=1', ...strace, ...command]);
-    const calls = () => (existsSync(log) ? (content(at, 'log').match(/mkdir\(/g)?.length ?? 0) : 0);
-    while (calls() < mkdir) await setTimeout(10);
+    let waits = true;
+    const ended = run(['env', 'UV_THREADPOOL_SIZE=1', ...strace, ...command]).finally(() => {
+      waits = false;
+    });
+    const made = () => (existsSync(log) ? (content(log).match(/mkdir\(/g)?.length ?? 0) : 0);
+    while (waits && made() < mkdir) await setTimeout(10);
     await meanwhile();
-    expect(calls()).toBe(mkdir); // it still waits
-    await ended;
+    expect({ waits, made: made() }).toEqual({ waits: true, made: mkdir });
+    return ended;
   }
 
-  test('another copy is in the place of a DEST that was to be deleted: no kill leaves half of it', async (context) => {
+  test.for([2, 3] as const)(
+    'another copy is in the place of a DEST that was to be deleted, from mkdir %i on: it is not deleted there',
+    async (mkdir, context) => {
+      needRoot(context);
+      needTool(context, 'strace');
+      await whileOverlaid(overlaid, async (on) => {
+        makeFiles(on, { 'src2/x': 'x', 'src2/y/z': 'z' });
+        const place = async () => {
+          await copyTree(join(on, 'src2'), dest, { atomic: 'two-step' });
+        };
+        // Killed where it removes the first file: of what it moved away, if all goes well.
+        const kill = ['-e', 'inject=unlinkat:signal=SIGKILL:when=1'];
+        expect(await overtaken(mkdir, place, kill)).not.toMatchObject({ status: 0 });
+        expect(differences(src, dest)).toEqual([]);
+        await place();
+        expect(containers(on)).toEqual([]);
+      });
+    },
+  );
+
+  const intruders = {
+    'a symlink': 'ln -s other dest',
+    'a file': 'echo own > dest',
+    'a FIFO': 'mkfifo dest',
+    'a repository': 'mkdir -p dest/.git; echo own > dest/.git/HEAD',
+  };
+  const moments = Object.entries(intruders).flatMap(([what, script]) => [
+    { what, script, mkdir: 2 as const },
+    { what, script, mkdir: 3 as const },
+  ]);
+  test.for(moments)(
+    '$what is in the place of a DEST that was to be deleted, from mkdir $mkdir on: it stays',
+    async ({ script, mkdir }, context) => {
+      needRoot(context);
+      needTool(context, 'strace');
+      await whileOverlaid(overlaid, async (on) => {
+        makeFiles(on, { 'other/x': 'x' });
+        let came: bigint | undefined;
+        const { status, stderr } = await overtaken(mkdir, () => {
+          execFileSync('sh', ['-ec', `rm -r dest; ${script}`], { cwd: on });
+          came = lstatSync(dest, { bigint: true }).ino;
+        });
+        expect({ status, stderr }).toEqual({
+          status: 1,
+          stderr: expect.stringMatching(/^fastcp: /),
+        });
+        expect(lstatSync(dest, { bigint: true }).ino).toBe(came);
+        expect(readdirSync(join(on, 'other'))).toEqual(['x']); // nothing was written through the symlink
+        expect(containers(on)).toEqual([]);
+      });
+    },
+  );
+
+  const denied = [0o300, 0o600, 0o200, 0].flatMap((mode) => [
+    { mode, rest: 'the marker' },
+    { mode, rest: 'nothing' },
+  ]);
+  test.for(denied)(
+    'killed while a DEST of mode $mode was deleted, of which $rest is left',
+    async ({ mode, rest }, context) => {
+      needUser(context);
+      const left = join(at, '.dest.fastcp-0123456789abcdef');
+      makeFiles(left, { 'ready/a': 'new' });
+      makeFiles(src, { a: 'newer' });
+      const marker = rest === 'nothing' ? '' : '.fastcp-0123456789abcdef';
+      for (const directory of [join(left, 'deleting'), join(dest, marker)])
+        mkdirSync(directory, { recursive: true });
+      chmodSync(dest, mode);
+      execFileSync('chown', ['-R', `${USER}`, at]);
+      const command = [process.execPath, COMMAND, '--atomic=two-step', src, dest];
+      const { status, stderr } = await run([...asUser, ...command]);
+      expect({ status, stderr }).toEqual({
+        status: 0,
+        stderr: expect.stringMatching(/interrupted/),
+      });
+      expect(differences(src, dest)).toEqual([]);
+      expect(containers(at)).toEqual([]);
+    },
+  );
+
+  test.for([0o300, 0o600, 0])('a DEST of mode %o that cannot be moved', async (mode, context) => {
+    needRoot(context);
+    needUser(context);
+    await whileOverlaid(overlaid, async (on) => {
+      execFileSync('chown', ['-R', `${USER}`, on]);
+      chmodSync(dest, mode);
+      mountAgain(on, 'next', ['upper']); // in a lower layer with that owner and mode
+      execFileSync('chown', [`${USER}`, on]);
+      const command = [process.execPath, COMMAND, '-q', '--atomic=two-step', src, dest];
+      const { status, stderr } = await run([...asUser, ...command]);
+      expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
+      expect(differences(src, dest)).toEqual([]);
+    });
+  });
+
+  test('a DEST in which nothing can be created: it is as it was', async (context) => {
     needRoot(context);
     needTool(context, 'strace');
     await whileOverlaid(overlaid, async (on) => {
-      makeFiles(on, { 'src2/x': 'x', 'src2/y/z': 'z' });
-      const place = () => copyTree(join(on, 'src2'), dest, { atomic: 'two-step' });
-      await overtaken(3, async () => void (await place())); // it has marked the old DEST
-      expect(differences(src, dest)).toEqual([]);
-      await place();
+      const fault = ['-e', 'trace=mkdir', '-e', 'inject=mkdir:error=EDQUOT:when=3'];
+      const strace = ['strace', '-f', '-qq', '-o', join(at, 'log'), ...fault];
+      const command = [process.execPath, COMMAND, '-q', '--atomic=two-step', src, dest];
+      const { status, stderr } = await run(['env', 'UV_THREADPOOL_SIZE=1', ...strace, ...command]);
+      expect(status).toBe(1);
+      expect(stderr).toMatch(/disk quota exceeded\n.* left as it was\n$/);
+      expect(differences(join(at, 'low/it/dest'), dest)).toEqual([]);
       expect(containers(on)).toEqual([]);
     });
-  });
-
-  test('a symlink is in the place of a DEST that was to be deleted: nothing is written through it', async (context) => {
-    needRoot(context);
-    needTool(context, 'strace');
-    await whileOverlaid(overlaid, async (on) => {
-      makeFiles(on, { 'other/x': 'x' });
-      await overtaken(2, async () => {
-        rmSync(dest, { recursive: true });
-        symlinkSync('other', dest);
-      });
-      expect(readdirSync(join(on, 'other'))).toEqual(['x']);
-      expect(differences(src, dest)).toEqual([]);
-    });
-  });
-
-  test('killed while a DEST is deleted that its owner may not read: the next run goes on', async (context) => {
-    needUser(context);
-    const left = join(at, '.dest.fastcp-0123456789abcdef');
-    makeFiles(left, { 'ready/a': 'new' });
-    makeFiles(src, { a: 'newer' });
-    for (const directory of [join(left, 'deleting'), join(dest, '.fastcp-0123456789abcdef')])
-      mkdirSync(directory, { recursive: true });
-    chmodSync(dest, 0o300);
-    execFileSync('chown', ['-R', `${USER}`, at]);
-    const command = [process.execPath, COMMAND, '--atomic=two-step', src, dest];
-    const { status, stderr } = await run([...asUser, ...command]);
-    expect({ status, stderr }).toEqual({ status: 0, stderr: expect.stringMatching(/interrupted/) });
-    expect(differences(src, dest)).toEqual([]);
-    expect(containers(at)).toEqual([]);
   });
 
   test('an ordinary user whose umask denies everything', async (context) => {

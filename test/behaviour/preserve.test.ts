@@ -390,44 +390,67 @@ describe('attributes that DEST cannot hold', () => {
     expect(to?.toString()).toBe(from?.toString());
   });
 
-  test('nobody gets in while a mark goes, whom an ACL denies, nor after a kill then', async (context) => {
-    for (const tool of ['setfattr', 'setfacl', 'strace']) needTool(context, tool);
-    needRoot(context);
-    needUser(context);
-    const directory = join(small(context), 'denied');
-    [src, dest] = [join(directory, 'src'), join(directory, 'dest')];
-    makeFiles(src, { 'd/file': 'x' });
-    execFileSync('chmod', ['-R', 'a+rX', directory]);
-    run('setfacl', '-m', `u:${USER}:---`, join(src, 'd'));
-    const options: CopyOptions = { mirror: true, preserve: true };
-    let size = 1000; // more than there is room for
-    const largest = () => {
-      const set = 'setfattr -n user.big -v $(head -c $size /dev/zero | tr "\\0" x) d 2> /dev/null';
-      const script = `size=${size}; until ${set}; do size=$((size - 1)); done; echo $size`;
-      size = Number(execFileSync('sh', ['-c', script], { cwd: src }));
-    };
-    const log = join(work, 'denied');
-    let seen = '';
-    for (const call of ['fchmod', 'fremovexattr', 'fsetxattr']) {
-      let finished = false;
-      for (let when = 1; !finished; when++) {
-        execFileSync('sh', ['-c', 'rm -rf ../dest; setfattr -x user.big d || true'], { cwd: src });
-        await copyTree(src, dest, options); // which marks DEST
-        largest();
-        const kill = `inject=${call}:signal=SIGKILL:when=${when}`;
-        // One thread, as strace counts by thread.
-        const words = ['env', 'UV_THREADPOOL_SIZE=1', 'strace', '-f', '-qq', '-o', log, '-e', kill];
-        finished = await copyInChild({ src, dest, options }, words).then(
-          () => true,
-          () => false,
-        );
-        seen += readFileSync(log, 'utf8');
-        const read = () => run(...(asUser as [string]), 'cat', join(dest, 'd/file'));
-        expect(read, `${call} ${when}`).toThrow(/denied/);
+  test.for<[CopyOptions['preserve']]>([[true], [['xattrs', 'timestamps']]])(
+    'nobody gets in while a mark goes, whom an ACL denies, nor after a kill then: %s',
+    async ([preserve], context) => {
+      for (const tool of ['setfattr', 'setfacl', 'strace']) needTool(context, tool);
+      needRoot(context);
+      needUser(context);
+      const directory = join(small(context), `denied ${preserve}`);
+      [src, dest] = [join(directory, 'src'), join(directory, 'dest')];
+      makeFiles(src, { 'd/file': 'x' });
+      execFileSync('chmod', ['-R', 'a+rX', directory]);
+      run('setfacl', '-m', `u:${USER}:---`, join(src, 'd'));
+      const options: CopyOptions = { mirror: true, ...(preserve && { preserve }) };
+      let size = 1000; // more than there is room for
+      const largest = () => {
+        const set =
+          'setfattr -n user.big -v $(head -c $size /dev/zero | tr "\\0" x) d 2> /dev/null';
+        const script = `size=${size}; until ${set}; do size=$((size - 1)); done; echo $size`;
+        size = Number(execFileSync('sh', ['-c', script], { cwd: src }));
+      };
+      const log = join(work, 'denied');
+      let seen = '';
+      for (const call of ['fchmod', 'fremovexattr', 'fsetxattr']) {
+        let finished = false;
+        for (let when = 1; !finished; when++) {
+          execFileSync(
+            'sh',
+            ['-c', 'rm -rf ../dest; setfattr -x user.big d 2> /dev/null || true'],
+            { cwd: src },
+          );
+          await copyTree(src, dest, options); // which marks DEST
+          largest();
+          const kill = `inject=${call}:signal=SIGKILL:when=${when}`;
+          // One thread, as strace counts by thread.
+          const words = [
+            'env',
+            'UV_THREADPOOL_SIZE=1',
+            'strace',
+            '-f',
+            '-qq',
+            '-o',
+            log,
+            '-e',
+            kill,
+          ];
+          finished = await copyInChild({ src, dest, options }, words).then(
+            () => true,
+            () => false,
+          );
+          seen += readFileSync(log, 'utf8');
+          const read = () => run(...(asUser as [string]), 'cat', join(dest, 'd/file'));
+          expect(read, `${call} ${when}`).toThrow(/denied/);
+        }
+        const all = (root: string) =>
+          ['getfacl -cn d', 'getfattr -dm user.big d', 'stat -c %a d'].map((command) =>
+            execFileSync('sh', ['-c', command], { cwd: root, encoding: 'utf8' }),
+          );
+        expect(all(dest)).toEqual(all(src));
       }
-    }
-    expect(seen).toMatch(/fremovexattr\(\d+, "system.posix_acl_access"\) = 0/);
-  });
+      expect(seen).toMatch(/fremovexattr\(\d+, "system.posix_acl_access"\) = 0/);
+    },
+  );
 });
 
 describe('hard links', () => {

@@ -107,7 +107,9 @@ test('a kernel that says that data ends where it begins is not believed', async 
   writeSync(file, 'data');
   ftruncateSync(file, 60_000);
   closeSync(file);
-  const words = ['strace', '-f', '-qq', '-o', '/dev/null', '-e', 'trace=lseek'];
+  const log = join(work, 'lseek');
+  const words = ['strace', '-f', '-qq', '-o', log, '-e', 'trace=lseek'];
   await copyInChild({ src, dest }, [...words, '-e', 'inject=lseek:retval=0']);
+  expect(readFileSync(log, 'utf8')).toMatch(/SEEK_HOLE\) .* = 0 \(INJECTED\)/);
   expect((await compareTrees(src, dest)).differences).toEqual([]);
 });

@@ -215,22 +215,20 @@ int shut(const Handle& dst, Given& given) {
   Stat now;
   if (const int error = platform::stat_handle(dst, now); error < 0) return error;
   given.mode_changed = true;
+  given.before_shut = now.mode;
   return platform::set_mode(dst, now.mode & kOwner);
 }
 
 /**
  * Removes the mark of a directory, because ext4 has room for 4 kB of attributes, and a mark must not take it from the user's.
  * Also removes the given attributes: beside a mark, ext4 stores them in the inode or the block otherwise than without a mark.
- * Returns false if there is no mark.
+ * Returns false if there is no mark. If one of them cannot be removed, setting it again tells.
  */
-bool make_room(const Options& options, const Handle& dst, const Attributes& attributes,
-               Given& given) {
+bool make_room(const Handle& dst, const Attributes& attributes, Given& given) {
   const Attribute mark{platform::kMark, {}};
   const auto remove_mark = [&] { return platform::remove_attribute(dst, platform::kMark); };
   if (with_write_access(dst, mark, remove_mark) < 0) return false;
-  const bool has_list = find(attributes, platform::kAccessList) != nullptr;
-  // Without the mode nothing would open it again afterwards.
-  if (has_list && options.preserve.mode && shut(dst, given) < 0) return true;
+  if (find(attributes, platform::kAccessList) != nullptr && shut(dst, given) < 0) return true;
   for (const Attribute& attribute : attributes) {
     const char* operation = "";
     with_write_access(dst, attribute, [&] { return remove(dst, attribute, given, operation); });
@@ -249,7 +247,7 @@ bool give(Engine& engine, const Directory& directory, Names names, const Attribu
     const int error = set(attribute);
     if (error == 0) {
       given.mode_changed |= attribute.name == platform::kAccessList;
-    } else if (error == -ENOSPC && make_room(engine.options, dst, all, given)) {
+    } else if (error == -ENOSPC && make_room(dst, all, given)) {
       return give(engine, directory, names, all, all, dst, given, set);
     } else if (!lose_missing(engine, directory, names, attribute, dst, error, given)) {
       return false;

@@ -2,6 +2,7 @@
 // are extended attributes. Called by entry/ alone. Stateless: no locks.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,7 @@ bool read_attributes(Engine& engine, const Directory& directory, Names names,
 /** The effects of attributes on an entry of DEST. */
 struct Given {
   bool mode_changed = false;  // by an ACL that was set or removed
+  std::optional<uint32_t> before_shut;  // the mode, if the entry was shut while its ACL was away
   bool lost_list = false;     // SRC has an ACL that DEST does not
   uint32_t group = 0;         // with lost_list: the rights of the owning group in that ACL
   bool told_acls = false, told_xattrs = false;  // the entry was counted among those that lost some

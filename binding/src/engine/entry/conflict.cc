@@ -297,8 +297,8 @@ bool is_newer(const Directory& directory, Names names, Follow follow, const Stat
 }
 
 /**
- * Returns whether a symlink of SRC leads to an entry that is in SRC itself, and is not only shown there by a mount. Returns false
- * if that cannot be found out. Looks at each directory above the entry.
+ * Returns whether a symlink of SRC leads to an entry that is in SRC itself. Returns false if it is in a mount, which may show DEST,
+ * or if that cannot be found out (mounts: before Linux 5.8). Looks at each directory above the entry.
  */
 bool leads_into_source(const Directory& directory, Names names) {
   constexpr int kMost = 40;  // symlinks, as in Linux
@@ -338,7 +338,7 @@ bool leads_into_source(const Directory& directory, Names names) {
  * Returns whether a symlink of SRC leads to the entry of DEST that it would replace, and would lead nowhere then. A file with
  * several hard links also has other names: a symlink to one in SRC stays right, because the copy removes nothing there.
  */
-bool would_lose_entry(const Directory& directory, Names names, const Stat& existing) {
+bool leads_to_replaced(const Directory& directory, Names names, const Stat& existing) {
   Stat target;
   return existing.kind != Kind::symlink &&
          platform::stat_entry(directory.src(), names.src, target, Follow::yes) == 0 &&
@@ -374,7 +374,7 @@ Verdict judge(Worker& worker, Directory& directory, Names names, Kind kind) {
   if (options.existing.force) {
     if (options.compares) return Verdict::replace;
     // The content would be lost, and a symlink to itself would stay.
-    if (error == 0 && kind == Kind::symlink && would_lose_entry(directory, names, existing)) {
+    if (error == 0 && kind == Kind::symlink && leads_to_replaced(directory, names, existing)) {
       return refuse(EINVAL, kSameFile);
     }
     if (error == 0 && is_special(existing.kind) &&
@@ -446,7 +446,7 @@ bool would_lose_target(const Engine& engine, const Directory& directory, Names n
   platform::LinkKind kind{};
   if (error < 0 || read_link_target(directory.src(), names.src, text, kind) < 0) return false;
   const std::string above(directory_of(directory.src_path(names.src)));
-  return would_lose_entry(directory, names, existing) ||
+  return leads_to_replaced(directory, names, existing) ||
          is_below(resolve(above, text), resolve(replaced, ""));
 }
 

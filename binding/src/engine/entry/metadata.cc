@@ -108,8 +108,13 @@ struct Settling {
   }
 
   bool settle_mode() {
-    if (!engine.options.preserve.mode || src.kind == Kind::symlink) return true;
-    uint32_t mode = final_mode(engine.options.preserve, src, now);
+    if (src.kind == Kind::symlink) return true;
+    uint32_t mode = given.before_shut.value_or(0);
+    if (engine.options.preserve.mode) {
+      mode = final_mode(engine.options.preserve, src, now);
+    } else if (!given.before_shut) {
+      return true;
+    }
     // With an ACL the mode shows the ACL's mask in the group bits. The group itself may have fewer
     // rights.
     if (given.lost_list) mode = (mode & ~070U) | (mode & given.group << 3);
