@@ -128,29 +128,19 @@ async function takeAway(
   old: Buffer,
   check: Check,
 ): Promise<number> {
-  for (let left = tries; ; left--) {
-    // Held, because the path may lead to the whole copy of another placing, or out of DEST, by the time that something is deleted.
-    // Only Linux has overlays.
-    const held = O_PATH ? await openDirectory(dest) : undefined;
-    try {
-      await check();
-      const error = await withAccess([dest], () => rename(dest, old));
-      if (error === 0 || error === -ENOENT) return error;
-      if (error !== -EXDEV || left === 0) throw failure(error, 'rename');
-      if (O_PATH && !(held && (await leadsTo(dest, held)))) continue;
-      await deleteInPlace(container, dest, held);
-      return error;
-    } finally {
-      await held?.close();
-    }
+  // Held, because the path may lead to the whole copy of another placing, or out of DEST, by the time that something is deleted.
+  // Only Linux has overlays.
+  const held = O_PATH ? await openDirectory(dest) : undefined;
+  try {
+    await check();
+    const error = await withAccess([dest], () => rename(dest, old));
+    if (error === 0 || error === -ENOENT) return error;
+    if (error !== -EXDEV || (O_PATH && !held)) throw failure(error, 'rename');
+    await deleteInPlace(container, dest, held);
+    return error;
+  } finally {
+    await held?.close();
   }
-}
-
-async function leadsTo(path: Buffer, handle: promises.FileHandle): Promise<boolean> {
-  const bigint = true;
-  const found = await promises.lstat(path, { bigint }).catch(() => undefined);
-  const { dev, ino } = await handle.stat({ bigint });
-  return found?.dev === dev && found.ino === ino;
 }
 
 /**
@@ -163,7 +153,7 @@ async function deleteInPlace(
   held?: promises.FileHandle,
 ): Promise<void> {
   const { deleting, marker } = container;
-  const isFirst = await promises.mkdir(textOrBytes(deleting)).then(() => true, unlessThere);
+  await promises.mkdir(textOrBytes(deleting)).catch(unlessThere);
   await promises.chmod(textOrBytes(deleting), 0o700); // umask may deny that
   const directory = held ? descriptorPath(held) : dest;
   const mark = join(directory, marker);
@@ -177,10 +167,6 @@ async function deleteInPlace(
     take('mkdir', () => promises.mkdir(textOrBytes(mark), 0o700), EEXIST, ENOENT);
   const removeEmpty = (path: Buffer) =>
     take('rmdir', () => promises.rmdir(textOrBytes(path)), EEXIST, ENOTEMPTY, ENOENT);
-  await addMark().catch(async (error: unknown) => {
-    if (isFirst) await promises.rmdir(deleting); // DEST is whole
-    throw error;
-  });
   for (let left = tries; left > 0; left--) {
     if ((await addMark()) === ENOENT) return; // another placing has deleted it
     const isEmpty = await emptyDirectory(directory, {
@@ -247,9 +233,8 @@ export async function exists(path: Buffer): Promise<boolean> {
   );
 }
 
-function unlessThere(error: NodeJS.ErrnoException): false {
+function unlessThere(error: NodeJS.ErrnoException): void {
   if (error.code !== 'EEXIST') throw error;
-  return false;
 }
 
 function rename(from: Buffer, to: Buffer): Promise<number> {

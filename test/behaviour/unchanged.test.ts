@@ -355,6 +355,29 @@ describe('what the mark cannot have seen', () => {
     });
   });
 
+  test('in snapshots: what changed between a snapshot and the copy of it', async (context) => {
+    needRoot(context);
+    const image = makeImage(context, 'ext4');
+    const snapshot = join(room, 'snapshot');
+    const disk = mkdirAt(join(room, 'disk'));
+    src = join(disk, 'src');
+    const change = (text: string) =>
+      whileMounted(['-o', 'loop', image], disk, async () => write(join(src, 'a'), text));
+    for (const [now, next] of [
+      ['1', '2'],
+      ['2', '3'],
+      ['3', '4'],
+    ] as const) {
+      await change(now);
+      execFileSync('cp', ['--sparse=always', image, snapshot]);
+      await change(next);
+      await whileMounted(['-o', 'loop', snapshot], disk, async () => {
+        await mirror(src);
+        expect(contents(dest)).toEqual({ a: now.repeat(8) });
+      });
+    }
+  });
+
   test('in snapshots, beside a symlink to a file that lives on', async (context) => {
     needRoot(context);
     const image = makeImage(context, 'ext4');
