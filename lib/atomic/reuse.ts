@@ -42,7 +42,7 @@ export async function reuseOld(
   }
   return {
     ...dated,
-    stripAttributes: true, // a hard link to an old file has the attributes of that file
+    stripAttributes: reuse === 'hardLink', // such a link has the attributes of the old file
     sync: true,
     checksum: true,
     mirror: true,

@@ -28,7 +28,7 @@ export interface Request extends Checked {
   preserve: readonly PreserveKind[];
   /** Also applies SRC's metadata to directories that exist in DEST. */
   existingDirectories: boolean;
-  /** Removes attributes that are not preserved from existing entries. */
+  /** Removes attributes that are not preserved from existing entries, but for directories. */
   stripAttributes: boolean;
   /** With `atomic`, in the engine: the old DEST, whose place the copy will take. */
   replaces: Buffer | undefined;

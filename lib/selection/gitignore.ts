@@ -10,6 +10,7 @@ import { baseName, directoryOf, join } from '../walk/paths.js';
 import { realpath, run } from '../walk/steps.js';
 import {
   type Repository,
+  readBlob,
   readSettings,
   readTracked,
   repositoryAround,
@@ -50,6 +51,7 @@ export interface GitignoreScope {
 
 interface RepositoryHere {
   ignoreCase: boolean;
+  isSparse: boolean;
   tracked: Tracked;
   /** This directory, relative to the beginning of the tracked paths: empty or with a slash at its end. */
   path: string;
@@ -70,7 +72,12 @@ interface Answer {
 
 const noGitDirectory = 'this submodule has no git directory';
 
-const nothingTracked: TrackedPaths = { paths: [], symlinks: [], submodules: [] };
+const nothingTracked: TrackedPaths = {
+  paths: [],
+  symlinks: [],
+  submodules: [],
+  leftOut: new Map(),
+};
 
 const taken: Answer = { verdict: verdicts.take };
 const ignoredDirectory: Answer = { verdict: verdicts.takeAll };
@@ -116,7 +123,9 @@ export class Gitignore {
   /** Returns the scope of SRC, with its own rule files. */
   async start(): Promise<GitignoreScope> {
     const scope = this.#git ? await this.#startInRepository() : { rules: [] };
-    if (!scope.ignoredBy) this.#addDirectory(scope, this.#src, this.#shownPath(''));
+    if (scope.ignoredBy) return scope;
+    const leftOut = await this.#readLeftOut(scope, this.#src);
+    this.#addDirectory(scope, this.#src, this.#shownPath(''), { leftOut });
     return scope;
   }
 
@@ -145,7 +154,9 @@ export class Gitignore {
     }
     for (const [depth, name] of names.entries()) {
       const directory = way.slice(0, depth).reduce<Buffer>((above, part) => join(above, part), top);
-      this.#addDirectory(scope, directory, directory.toString());
+      const isSparse = repository && scope.repository?.isSparse;
+      const leftOut = isSparse ? await this.#readLeftOutAbove(directory) : undefined;
+      this.#addDirectory(scope, directory, directory.toString(), { leftOut });
       const match = this.#matchOf(scope, name, true);
       scope = { ...scope, rules: scope.rules.map((rules) => rulesBelow(rules, name)) };
       // An entry in an excluded directory cannot be included again, so nothing below needs to be read.
@@ -165,7 +176,7 @@ export class Gitignore {
 
   /** Reads the rules of a repository besides its .gitignore files, and the files tracked below `directory`. */
   async #begin(directory: Buffer, top: Buffer, repository?: Repository): Promise<GitignoreScope> {
-    const [{ ignoreCase, excludesFile }, tracked] = await Promise.all([
+    const [{ ignoreCase, isSparse, excludesFile }, tracked] = await Promise.all([
       readSettings(directory, top),
       repository ? this.#readTracked(directory) : nothingTracked,
     ]);
@@ -173,6 +184,7 @@ export class Gitignore {
       rules: [],
       repository: {
         ignoreCase,
+        isSparse,
         tracked: new Tracked(tracked, ignoreCase, this.#dereference),
         path: '',
       },
@@ -191,11 +203,25 @@ export class Gitignore {
     try {
       return await readTracked(directory);
     } catch (error) {
-      const { code, message } = error as NodeJS.ErrnoException;
-      const [, fatal] = /^fatal: (.+)$/m.exec(message) ?? [];
-      const said = fatal ?? message.trim().split('\n').at(-1) ?? '';
-      return this.#nothingKnown(directory, code === 'ENOENT' ? 'git is not installed' : said);
+      return this.#nothingKnown(directory, saidBy(error));
     }
+  }
+
+  /** Reads the .gitignore of a directory if a sparse checkout has left it out: git reads it from the index. */
+  async #readLeftOut(
+    { repository }: GitignoreScope,
+    directory: Buffer,
+  ): Promise<Buffer | undefined> {
+    const { path, tracked } = repository ?? {};
+    const hash = tracked?.leftOut.get(`${path}.gitignore`);
+    return hash === undefined ? undefined : fromIndex(directory, readBlob(directory, hash));
+  }
+
+  /** Does the same for a directory above SRC, whose tracked files are not known. */
+  async #readLeftOutAbove(directory: Buffer): Promise<Buffer | undefined> {
+    const { leftOut } = await fromIndex(directory, readTracked(directory, '.gitignore'));
+    const hash = leftOut.get('.gitignore');
+    return hash === undefined ? undefined : fromIndex(directory, readBlob(directory, hash));
   }
 
   /** Warns, or throws if tracked files must be known. */
@@ -210,7 +236,10 @@ export class Gitignore {
     return nothingTracked;
   }
 
-  /** Reads the rule files that the listing has. Returns a promise only at the root of a nested repository or submodule. */
+  /**
+   * Reads the rule files that the listing has. Returns a promise only at the root of a nested repository or submodule, or if a
+   * sparse checkout has left out the .gitignore.
+   */
   enter(
     scope: GitignoreScope,
     entries: readonly Listed[],
@@ -226,15 +255,20 @@ export class Gitignore {
     const { path: below = '', tracked } = scope.repository ?? {};
     // Its git directory may be missing. For git the rules around it do not apply, either.
     const isSubmodule = entries.length > 0 && tracked?.isSubmodule(below.slice(0, -1)) === true;
-    if (!nested && !isSubmodule && present.size === 0) return scope;
+    const isLeftOut = tracked?.leftOut.has(`${below}.gitignore`) === true;
+    if (!nested && !isSubmodule && !isLeftOut && present.size === 0) return scope;
     const directory = this.#pathOf(path);
-    const readHere = (above: GitignoreScope): GitignoreScope => {
+    const readHere = (above: GitignoreScope, leftOut?: Buffer): GitignoreScope => {
       const here = { ...above, rules: [...above.rules] };
-      this.#addDirectory(here, directory, this.#shownPath(path), present);
+      this.#addDirectory(here, directory, this.#shownPath(path), { present, leftOut });
       return here;
     };
-    if (!nested && !isSubmodule) return readHere(scope);
-    return this.#nest(scope, directory, isSubmodule).then(readHere);
+    if (!nested && !isSubmodule && !isLeftOut) return readHere(scope);
+    const readAll = async (above: GitignoreScope) =>
+      readHere(above, await this.#readLeftOut(above, directory));
+    return nested || isSubmodule
+      ? this.#nest(scope, directory, isSubmodule).then(readAll)
+      : readAll(scope);
   }
 
   /** Within a nested repository or submodule only its own rules apply. */
@@ -254,15 +288,18 @@ export class Gitignore {
     scope: GitignoreScope,
     directory: Buffer,
     shownDirectory: string,
-    present?: ReadonlySet<string>,
+    { present, leftOut }: { present?: ReadonlySet<string>; leftOut: Buffer | undefined },
   ): void {
     const fold = scope.repository?.ignoreCase ?? false;
     for (const [name, { own }] of this.#names) {
-      if (present && !present.has(name)) continue;
       const shown = joinShown(shownDirectory, textOf(name));
       const met = { own, met: true };
-      if (present) this.#names.set(name, met); // also if it cannot be read
-      const content = readRuleFile(join(directory, Buffer.from(name, 'latin1')), shown, false);
+      const mayBeThere = !present || present.has(name);
+      if (present && mayBeThere) this.#names.set(name, met); // also if it cannot be read
+      const path = join(directory, Buffer.from(name, 'latin1'));
+      const content =
+        (mayBeThere && readRuleFile(path, shown, false)) ||
+        (name === '.gitignore' ? leftOut : undefined);
       if (!content) continue;
       this.#names.set(name, met);
       scope.rules.push(rulesIn(parseRules(content, { shown, own, fold })));
@@ -338,6 +375,23 @@ function isDotGit({ repository }: GitignoreScope, name: string): boolean {
 /** Names a rule as `git check-ignore -v` does: file, line and pattern. */
 function shownRule({ rule, from }: Match): string {
   return `${from.file.shown}:${rule.line}:${textOf(rule.text)}`;
+}
+
+/** Returns the reason why git did not answer. */
+function saidBy(error: unknown): string {
+  const { code, message } = error as NodeJS.ErrnoException;
+  if (code === 'ENOENT') return 'git is not installed';
+  const [, fatal] = /^fatal: (.+)$/m.exec(message) ?? [];
+  return fatal ?? message.trim().split('\n').at(-1) ?? '';
+}
+
+/** Converts an error of git. */
+async function fromIndex<T>(directory: Buffer, read: Promise<T>): Promise<T> {
+  return read.catch((error: unknown) => {
+    const path = directory.toString();
+    const why = `cannot read from the index what '.gitignore' in '${path}' has: ${saidBy(error)}`;
+    throw new CopyError('ERR_FASTCP_GIT_UNAVAILABLE', why, { path });
+  });
 }
 
 /** Does not follow symlinks to rule files in the tree, as git does. Anything but a file has no rules. */

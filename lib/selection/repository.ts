@@ -30,6 +30,8 @@ export interface Repository {
 
 export interface GitSettings {
   ignoreCase: boolean;
+  /** core.sparseCheckout: tracked files may be left out of the work tree. */
+  isSparse: boolean;
   /** core.excludesFile; absent if it is set to nothing, or there is no home directory. */
   excludesFile?: Buffer;
 }
@@ -163,7 +165,7 @@ async function runGit(directory: Buffer, args: string[]): Promise<string> {
 
 /** Returns git's own settings; its defaults if git gives no answer. */
 export async function readSettings(directory: Buffer, top: Buffer): Promise<GitSettings> {
-  const names = '^core\\.(excludesfile|ignorecase)$';
+  const names = '^core\\.(excludesfile|ignorecase|sparsecheckout)$';
   const listed = await runGit(directory, [
     'config',
     '-z',
@@ -174,17 +176,20 @@ export async function readSettings(directory: Buffer, top: Buffer): Promise<GitS
     () => '', // also if nothing is set
   );
   let ignoreCase = false;
+  let isSparse = false;
   let excludesFile = await defaultExcludesFile(top);
   for (const entry of listed.split('\0')) {
     const at = entry.indexOf('\n');
     const [name, value] = at < 0 ? [entry, 'true'] : [entry.slice(0, at), entry.slice(at + 1)];
-    if (name === 'core.ignorecase') ignoreCase = /^(true|yes|on|0*[1-9]\d*)$/i.test(value);
+    const isTrue = /^(true|yes|on|0*[1-9]\d*)$/i.test(value);
+    if (name === 'core.ignorecase') ignoreCase = isTrue;
+    else if (name === 'core.sparsecheckout') isSparse = isTrue;
     else if (name === 'core.excludesfile') {
       excludesFile =
         value === '' ? undefined : resolve(top, fromSystem(Buffer.from(value, 'latin1')));
     }
   }
-  return { ignoreCase, ...(excludesFile && { excludesFile }) };
+  return { ignoreCase, isSparse, ...(excludesFile && { excludesFile }) };
 }
 
 /** If HOME belongs to another user, as in many containers, it counts as absent. */
@@ -205,6 +210,8 @@ export interface TrackedPaths {
   paths: string[];
   symlinks: string[];
   submodules: string[];
+  /** The hashes of .gitignore files that a sparse checkout leaves out of the work tree, by path. Git reads them all the same. */
+  leftOut: ReadonlyMap<string, string>;
 }
 
 export class Tracked {
@@ -213,10 +220,16 @@ export class Tracked {
   #directories: ReadonlySet<string>;
   #submodules: ReadonlySet<string>;
   #fold: boolean;
+  readonly leftOut: ReadonlyMap<string, string>;
 
   /** `follows`: symlinks to directories count as directories. */
-  constructor({ paths, symlinks, submodules }: TrackedPaths, fold: boolean, follows: boolean) {
+  constructor(
+    { paths, symlinks, submodules, leftOut }: TrackedPaths,
+    fold: boolean,
+    follows: boolean,
+  ) {
     this.#fold = fold;
+    this.leftOut = leftOut;
     // Git lists in the order of bytes, which is the order of strings with a byte per character.
     this.#paths = fold ? paths.map(foldCase).sort() : paths;
     const setOf = (names: string[]) => new Set(fold ? names.map(foldCase) : names);
@@ -262,14 +275,26 @@ export class Tracked {
   }
 }
 
-/** Rejects if git is missing, or refuses. */
-export async function readTracked(directory: Buffer): Promise<TrackedPaths> {
-  // `100644 <hash> 0\t<path>`
-  const listed = (await runGit(directory, ['ls-files', '-z', '--stage'])).split('\0').slice(0, -1);
+/** `below`: paths to ask about, instead of all. Rejects if git is missing, or refuses. */
+export async function readTracked(directory: Buffer, ...below: string[]): Promise<TrackedPaths> {
+  // `H 100644 <hash> 0\t<path>`; S instead of H: left out of the work tree
+  const words = ['ls-files', '-z', '-t', '--stage', '--', ...below];
+  const listed = (await runGit(directory, words)).split('\0').slice(0, -1);
   const pathOf = (entry: string): string => entry.slice(entry.indexOf('\t') + 1);
   const ofMode = (mode: string): string[] =>
-    listed.filter((entry) => entry.startsWith(mode)).map(pathOf);
-  return { paths: listed.map(pathOf), symlinks: ofMode('120000'), submodules: ofMode('160000') };
+    listed.filter((entry) => entry.startsWith(mode, 2)).map(pathOf);
+  const leftOut = listed.filter((entry) => /^S .*\t(.*\/)?\.gitignore$/s.test(entry));
+  return {
+    paths: listed.map(pathOf),
+    symlinks: ofMode('120000'),
+    submodules: ofMode('160000'),
+    leftOut: new Map(leftOut.map((entry) => [pathOf(entry), entry.split(' ')[2] ?? ''])),
+  };
+}
+
+/** Reads a file of the repository that has a directory. */
+export async function readBlob(directory: Buffer, hash: string): Promise<Buffer> {
+  return Buffer.from(await runGit(directory, ['cat-file', 'blob', hash]), 'latin1');
 }
 
 /** How git lists a submodule without a git directory if it is asked there. */

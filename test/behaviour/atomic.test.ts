@@ -59,6 +59,33 @@ describe('reuses files of the old DEST', () => {
     execFileSync('find', [src, dest, '-exec', 'touch', '-d', '2001-01-01', '{}', '+']);
   }
 
+  test.for(['clone', 'hardLink'] as const)(
+    '%s: new directories get the ACL that their parent gives',
+    async (reuse, context) => {
+      needTool(context, 'setfacl');
+      const directory = btrfs(context);
+      const [from, to] = [`${reuse} src`, `${reuse} dest`].map((name) => join(directory, name)) as [
+        string,
+        string,
+      ];
+      makeFiles(from, { file: 'x', 'sub/file': 'y' });
+      mkdirSync(to);
+      execFileSync('setfacl', ['-d', '-m', `u:${USER}:rwx`, to]);
+      const lists = (name: string) =>
+        execFileSync('getfacl', ['-n', '.', 'file', 'sub', 'sub/file'], {
+          cwd: join(to, name),
+          encoding: 'utf8',
+        });
+      await copyTree(from, join(to, 'plain'), { atomic: true });
+      for (let round = 0; round < 3; round++) {
+        await copyTree(from, join(to, 'reused'), { atomic: true, reuse });
+        expect(lists('reused'), `${round}`).toBe(lists('plain'));
+      }
+      rmSync(to, { recursive: true });
+      rmSync(from, { recursive: true });
+    },
+  );
+
   test('as one more name of those that are the same', async () => {
     makeBoth();
     const before = statSync(join(dest, 'same')).ino;

@@ -470,6 +470,42 @@ describe('a .git in a repository that may be none, as git itself sees it', () =>
   });
 });
 
+test('a .gitignore that a sparse checkout leaves out counts, as for git', async () => {
+  const files = { '.gitignore': '*.tmp\n', 'sub/.gitignore': '*.log\n', 'sub/f': '', 'keep/k': '' };
+  const src = makeRepository(newTree(files));
+  const git = (...args: string[]) => execFileSync('git', args, { cwd: src, stdio: 'pipe' });
+  git('add', '.');
+  git('-c', 'user.name=x', '-c', 'user.email=x', 'commit', '-qm', 'x');
+  git('sparse-checkout', 'set', '--no-cone', '/keep');
+  makeFiles(src, {
+    'a.tmp': '',
+    'sub/b.log': '',
+    'sub/c': '',
+    'sub/deep/d.log': '',
+    'sub/deep/e': '',
+  });
+  expect(pathsIn(src)).not.toContain('sub/.gitignore');
+  const ignored = execFileSync('git', ['ls-files', '-oi', '--exclude-standard'], { cwd: src });
+  expect(`${ignored}`).toBe('a.tmp\nsub/b.log\nsub/deep/d.log\n');
+  for (const [below, taken] of [
+    ['', ['keep/', 'keep/k', 'sub/', 'sub/c', 'sub/deep/', 'sub/deep/e']],
+    ['sub', ['c', 'deep/', 'deep/e']],
+    ['sub/deep', ['e']],
+  ] as const) {
+    const dest = newPath();
+    await copyTree(join(src, below), dest, { gitignore: true });
+    expect(pathsIn(dest)).toEqual(taken);
+  }
+  git('config', 'core.sparseCheckout', 'false'); // the index tells, not the setting
+  const dest = newPath();
+  await copyTree(src, dest, { onlyIgnored: true });
+  expect(pathsIn(dest)).toEqual(['a.tmp', 'sub/', 'sub/b.log', 'sub/deep/', 'sub/deep/d.log']);
+  // Git cannot read it: a nested repository without objects would otherwise be copied with its secrets.
+  execFileSync('sh', ['-c', 'rm -rf .git/objects/??'], { cwd: src });
+  const copy = copyTree(src, newPath(), { gitignore: true });
+  await expect(copy).rejects.toMatchObject({ code: 'ERR_FASTCP_GIT_UNAVAILABLE' });
+});
+
 test('a FIFO in the place of a HEAD, for which git would wait: no repository', async () => {
   const src = makeRepository(newTree({ '.gitignore': '*.log\n', 'n/a.log': '', 'n/b': '' }));
   const broken = 'git init -q; rm .git/HEAD; mkfifo .git/HEAD .git/commondir';

@@ -48,7 +48,10 @@ struct Preserve {
   bool existing_directories = false;
   /** Also applies timestamps to directories that already exist in DEST, as fs.cp of Node 26 does. */
   bool existing_directory_times = false;
-  /** Without `xattrs`: removes the attributes of entries that DEST already has. */
+  /**
+   * Without `xattrs`: removes the attributes of entries that DEST already has, but for directories, which an atomic copy
+   * has created itself, and which may have the ACL that their parent gives.
+   */
   bool remove_existing_attributes = false;
 };
 

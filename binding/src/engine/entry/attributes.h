@@ -22,10 +22,10 @@ bool read_attributes(Engine& engine, const Directory& directory, Names names,
 
 /** The effects of attributes on an entry of DEST. */
 struct Given {
-  bool mode_changed = false;  // by an ACL that was set or removed
+  bool mode_changed = false;            // by an ACL that was set or removed
   std::optional<uint32_t> before_shut;  // the mode, if the entry was shut while its ACL was away
-  bool lost_list = false;     // SRC has an ACL that DEST does not
-  uint32_t group = 0;         // with lost_list: the rights of the owning group in that ACL
+  bool lost_list = false;               // SRC has an ACL that DEST does not
+  uint32_t group = 0;  // with lost_list: the rights of the owning group in that ACL
   bool told_acls = false, told_xattrs = false;  // the entry was counted among those that lost some
 };
 
@@ -70,8 +70,8 @@ inline bool may_open(platform::Kind kind) {
 }
 
 /** Returns whether existing entries of DEST must get certain attributes: those of SRC, or none. */
-inline bool wants_attributes(const Preserve& keep) {
-  return keep.xattrs || keep.remove_existing_attributes;
+inline bool wants_attributes(const Preserve& keep, platform::Kind kind) {
+  return keep.xattrs || (keep.remove_existing_attributes && kind != platform::Kind::directory);
 }
 
 /** Returns whether an ACL is among the attributes. */

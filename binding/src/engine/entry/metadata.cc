@@ -91,7 +91,7 @@ struct Settling {
 
   bool settle_attributes() {
     if (is_present) {
-      if (!wants_attributes(engine.options.preserve)) return true;
+      if (!wants_attributes(engine.options.preserve, src.kind)) return true;
       AttributeChanges changes;
       if (!find_changes(engine, directory, names, attributes, dst, changes)) return false;
       changes_attributes = !changes.extra.empty() || !changes.lacking.empty();
@@ -305,8 +305,8 @@ int begin_directory(const Preserve& keep, const Content& content, Directory& dir
   if (directory.fresh || keep.existing_directories) {
     const bool has_mode =
         directory.dst_stat.mode == final_mode(keep, directory.src_stat, directory.dst_stat);
-    directory.owed =
-        (keep.mode && !has_mode) || keep.timestamps || keep.ownership || wants_attributes(keep);
+    directory.owed = (keep.mode && !has_mode) || keep.timestamps || keep.ownership ||
+                     wants_attributes(keep, Kind::directory);
   }
   directory.owed |= keep.existing_directory_times || content.fsync || directory.owed_mode;
   if (directory.fresh) {
@@ -453,7 +453,7 @@ void plan_directory(Engine& engine, Directory& directory) {
   const Preserve& keep = engine.options.preserve;
   if (reports_metadata(engine.options, directory) &&
       (had_other_stat(keep, directory) ||
-       (wants_attributes(keep) &&
+       (wants_attributes(keep, Kind::directory) &&
         !has_wanted_attributes(engine, directory, {}, directory.src(), directory.dst())))) {
     note_metadata(engine, directory);
   }

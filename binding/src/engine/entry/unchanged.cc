@@ -144,7 +144,7 @@ Contents compare(const Pair& pair, const EntryTask& again) {
 bool is_settled(const Pair& pair, bool proven, uint64_t step) {
   const Preserve& keep = pair.options().preserve;
   bool settled = is_settled(keep, pair.src, pair.dst, step);
-  if (wants_attributes(keep) &&
+  if (wants_attributes(keep, pair.src.kind) &&
       !(proven && has_proven_attributes(pair.worker.engine, pair.directory()))) {
     note_news(pair);
     settled = settled && has_wanted_attributes(pair.worker.engine, pair.directory(), pair.names);
