@@ -718,10 +718,12 @@ describe('what SRC does not have', () => {
       mkdirSync(join(src, older), { recursive: true });
       makeFiles(src, { [`${from}/film`]: Buffer.alloc(14 << 20, 'x'), [`${to}/small`]: 'y' });
       mkdirSync(dest, { recursive: true });
-      await whileMounted(['-t', 'tmpfs', '-o', 'size=20M', 'tmpfs'], dest, async () => {
+      await whileMounted(['-t', 'tmpfs', '-o', 'size=30M', 'tmpfs'], dest, async () => {
         await mirror();
         renameSync(join(src, from, 'film'), join(src, to, 'moved'));
-        makeFiles(src, { [`${to}/conflict`]: 'file' });
+        // There is room for this one when what only DEST has is gone, and not before.
+        makeFiles(src, { [`${to}/conflict`]: Buffer.alloc(13 << 20, 'z') });
+        makeFiles(dest, { [`${from}/only in DEST`]: Buffer.alloc(6 << 20, 'o') });
         makeFiles(dest, { [`${to}/conflict/file`]: 'in a directory' });
         const { errors } = await mirror({ onError: 'continue', concurrency: 1 });
         codes.push(...errors.map(({ code }) => code));
