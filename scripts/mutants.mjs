@@ -56,7 +56,10 @@ const { values: options, positionals: ids } = parseArgs({
   },
 });
 
-/** In one of as many runs a selection of tests must pass without a mutant, and fail with it. */
+/**
+ * How often tests run. Without a mutant they must pass once, and with it fail once. If they passed only in a later run, they must fail
+ * in as many runs.
+ */
 const MOST_RUNS = 3;
 const NATIVE = ['cmake', '--build', 'build'];
 const TYPESCRIPT = ['node_modules/.bin/tsdown'];

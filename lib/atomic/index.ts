@@ -69,15 +69,20 @@ export async function finishInterrupted(
       try {
         signal?.throwIfAborted();
         if (await isHalfway(container, target)) {
-          const check = () => refuseTarget(root, target, walk.shown);
+          // A DEST that somebody creates meanwhile stays, too.
+          const check = async (): Promise<boolean> => {
+            await refuseTarget(root, target, walk.shown);
+            return isHalfway(container, target);
+          };
           await unlessAborted(signal, check());
           signal?.throwIfAborted();
           report.replaced = false;
-          await finishSteps(container, target, check);
-          placed = true;
-          const path = walk.shown.dest(root.dest);
-          const message = `an earlier copy to '${path}' had been interrupted, so its tree was put in place first`;
-          warn({ code: 'STAGING_PLACED', message, path });
+          if (await finishSteps(container, target, check)) {
+            placed = true;
+            const path = walk.shown.dest(root.dest);
+            const message = `an earlier copy to '${path}' had been interrupted, so its tree was put in place first`;
+            warn({ code: 'STAGING_PLACED', message, path });
+          }
         }
       } catch (error) {
         await container.release();
@@ -122,9 +127,10 @@ export async function replaceWhole(
     await copy(redirect(walk, root, container.tree), { ...how, replaces: target });
     if (report.result.errorCount > 0) return;
     if (selectsNothing(request, report)) await refuseEmptyTree(target, root, walk);
-    const check = async (): Promise<void> => {
+    const check = async (): Promise<boolean> => {
       await own(refuseTarget(root, target, walk.shown));
       await checkRepositories(); // its errors are the user's, too
+      return true;
     };
     await unlessAborted(signal, check()); // somebody may have changed DEST meanwhile
     report.replaced = await own(place(container, target, root, walk, { ...request, check }));
@@ -198,7 +204,7 @@ async function place(
   target: Buffer,
   root: Root,
   walk: Walk,
-  { atomic, signal, check }: Request & { check(): Promise<void> },
+  { atomic, signal, check }: Request & { check(): Promise<boolean> },
 ): Promise<boolean> {
   if (!(await exists(container.tree))) return false; // a socket, which was excluded
   // After this moment an abort no longer leaves DEST as it was.
@@ -255,7 +261,9 @@ function inOwnWords(error: unknown, root: Root, walk: Walk): unknown {
     const cause = inOwnWords(error.reason, root, walk);
     const { message } = cause as Error;
     const because = (cause instanceof CopyError && cause.reason) || message;
-    const why = `neither the old nor the new: ${because}. The next atomic copy goes on with '${error.ready}'`;
+    const why = error.stays
+      ? `${because}. It came after the old tree was taken away. '${directoryOf(error.ready)}' has the new tree, and the old one if it was moved, until the next atomic copy`
+      : `neither the old nor the new: ${because}. The next atomic copy goes on with '${error.ready}'`;
     return refuse('ERR_FASTCP_HALFWAY', why, path, to);
   }
   if (!(error instanceof Error) || error instanceof CopyError) return error;

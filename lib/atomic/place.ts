@@ -46,8 +46,8 @@ export async function placeAtOnce(container: Container, dest: Buffer): Promise<n
   }
 }
 
-/** Rejects if what is at DEST now must not be replaced. */
-type Check = () => Promise<void>;
+/** Returns whether what is at DEST now is to be replaced; rejects if it must not be. */
+type Check = () => Promise<boolean>;
 
 /**
  * Does the same in two steps. Between them there is no `dest`. The next run finishes an interrupted placing.
@@ -69,21 +69,27 @@ export async function placeInSteps(
 
 /** DEST or a part of it is gone, and the copy is not in its place. */
 export class Halfway extends Error {
+  /** `stays`: what came to DEST since is not replaced. */
   constructor(
     readonly ready: Buffer,
     readonly reason: unknown,
+    readonly stays = false,
   ) {
     super('neither the old DEST nor the new one');
   }
 }
 
 /**
- * Continues from any interrupted step, once there is `container.ready`. Rejects with Halfway, or with Node's
- * errors if `dest` is as it was found.
+ * Continues from any interrupted step, once there is `container.ready`. Returns false if the check ends it. Rejects with Halfway,
+ * or with other errors if `dest` is as it was found.
  */
-export async function finishSteps(container: Container, dest: Buffer, check: Check): Promise<void> {
+export async function finishSteps(
+  container: Container,
+  dest: Buffer,
+  check: Check,
+): Promise<boolean> {
   try {
-    await takeSteps(container, dest, check);
+    return await takeSteps(container, dest, check);
   } catch (error) {
     if (error instanceof Halfway) throw error;
     // If that cannot be found out, DEST may be gone.
@@ -92,13 +98,19 @@ export async function finishSteps(container: Container, dest: Buffer, check: Che
   }
 }
 
-async function takeSteps(container: Container, dest: Buffer, check: Check): Promise<void> {
+async function takeSteps(container: Container, dest: Buffer, check: Check): Promise<boolean> {
   let from = container.ready;
-  for (;;) {
+  for (let again = false; ; again = true) {
     const old = await container.unusedName();
-    const away = await takeAway(container, dest, old, check);
+    const away = await takeAway(container, dest, old, check).catch((error: unknown) => {
+      // Somebody else's entry is at DEST, after the old DEST was taken away.
+      throw again && !(error instanceof Halfway)
+        ? new Halfway(container.ready, error, true)
+        : error;
+    });
+    if (away === undefined) return false;
     const error = await withAccess([from], () => rename(from, dest));
-    if (error === 0) return;
+    if (error === 0) return true;
     // Another process put its copy there meanwhile.
     if ([EEXIST, ENOTEMPTY, ENOTDIR, EISDIR].includes(-error)) continue;
     let reason: unknown = failure(error, 'rename');
@@ -120,22 +132,23 @@ async function takeSteps(container: Container, dest: Buffer, check: Check): Prom
 
 /**
  * Moves DEST to `old`, and returns 0, or -ENOENT if there is no DEST. If DEST cannot be moved, because a part of it is in a layer of
- * an overlay, deletes it where it is, and returns -EXDEV.
+ * an overlay, deletes it where it is, and returns -EXDEV. Returns undefined if the check ends it.
  */
 async function takeAway(
   container: Container,
   dest: Buffer,
   old: Buffer,
   check: Check,
-): Promise<number> {
+): Promise<number | undefined> {
   // Held, because the path may lead to the whole copy of another placing, or out of DEST, by the time that something is deleted.
   // Only Linux has overlays.
   const held = O_PATH ? await openDirectory(dest) : undefined;
   try {
-    await check();
+    if (!(await check())) return undefined;
     const error = await withAccess([dest], () => rename(dest, old));
     if (error === 0 || error === -ENOENT) return error;
-    if (error !== -EXDEV || (O_PATH && !held)) throw failure(error, 'rename');
+    const isDirectory = !O_PATH || held; // what is none can be moved on an overlay
+    if (error !== -EXDEV || !isDirectory) throw failure(error, 'rename');
     await deleteInPlace(container, dest, held);
     return error;
   } finally {

@@ -48,7 +48,7 @@ export class Report {
   total: number | undefined;
   /** Undefined unless DEST is replaced as a whole. */
   replaced: boolean | undefined;
-  /** An error after which nothing else is copied says so. */
+  /** Whether an error that ended the copy says so. */
   saysEnd = true;
 
   constructor(warnings: CopyWarning[]) {

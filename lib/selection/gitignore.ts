@@ -4,7 +4,7 @@
  * .gitignore in their directory. They are the user's own rules: they exclude even tracked files, and apply in
  * nested repositories.
  */
-import { closeSync, constants, openSync, readFileSync } from 'node:fs';
+import { closeSync, constants, lstatSync, openSync, readFileSync } from 'node:fs';
 import { CopyError } from '../errors.js';
 import { baseName, directoryOf, join } from '../walk/paths.js';
 import { realpath, run } from '../walk/steps.js';
@@ -51,7 +51,8 @@ export interface GitignoreScope {
 
 interface RepositoryHere {
   ignoreCase: boolean;
-  isSparse: boolean;
+  /** Git has told what is tracked. */
+  isKnown: boolean;
   tracked: Tracked;
   /** This directory, relative to the beginning of the tracked paths: empty or with a slash at its end. */
   path: string;
@@ -154,8 +155,8 @@ export class Gitignore {
     }
     for (const [depth, name] of names.entries()) {
       const directory = way.slice(0, depth).reduce<Buffer>((above, part) => join(above, part), top);
-      const isSparse = repository && scope.repository?.isSparse;
-      const leftOut = isSparse ? await this.#readLeftOutAbove(directory) : undefined;
+      const mayAsk = repository && scope.repository?.isKnown;
+      const leftOut = mayAsk ? await this.#readLeftOutAbove(directory) : undefined;
       this.#addDirectory(scope, directory, directory.toString(), { leftOut });
       const match = this.#matchOf(scope, name, true);
       scope = { ...scope, rules: scope.rules.map((rules) => rulesBelow(rules, name)) };
@@ -176,7 +177,7 @@ export class Gitignore {
 
   /** Reads the rules of a repository besides its .gitignore files, and the files tracked below `directory`. */
   async #begin(directory: Buffer, top: Buffer, repository?: Repository): Promise<GitignoreScope> {
-    const [{ ignoreCase, isSparse, excludesFile }, tracked] = await Promise.all([
+    const [{ ignoreCase, excludesFile }, tracked] = await Promise.all([
       readSettings(directory, top),
       repository ? this.#readTracked(directory) : nothingTracked,
     ]);
@@ -184,7 +185,7 @@ export class Gitignore {
       rules: [],
       repository: {
         ignoreCase,
-        isSparse,
+        isKnown: tracked !== nothingTracked,
         tracked: new Tracked(tracked, ignoreCase, this.#dereference),
         path: '',
       },
@@ -207,21 +208,35 @@ export class Gitignore {
     }
   }
 
-  /** Reads the .gitignore of a directory if a sparse checkout has left it out: git reads it from the index. */
+  /** Reads the .gitignore that a sparse checkout has left out of a directory, as git does. */
   async #readLeftOut(
     { repository }: GitignoreScope,
     directory: Buffer,
   ): Promise<Buffer | undefined> {
     const { path, tracked } = repository ?? {};
-    const hash = tracked?.leftOut.get(`${path}.gitignore`);
-    return hash === undefined ? undefined : fromIndex(directory, readBlob(directory, hash));
+    return this.#readFromIndex(directory, tracked?.leftOut.get(`${path}.gitignore`));
   }
 
   /** Does the same for a directory above SRC, whose tracked files are not known. */
   async #readLeftOutAbove(directory: Buffer): Promise<Buffer | undefined> {
-    const { leftOut } = await fromIndex(directory, readTracked(directory, '.gitignore'));
-    const hash = leftOut.get('.gitignore');
-    return hash === undefined ? undefined : fromIndex(directory, readBlob(directory, hash));
+    if (hasRuleFile(directory)) return undefined;
+    const { leftOut } = await readTracked(directory, '.gitignore').catch(() => nothingTracked);
+    return this.#readFromIndex(directory, leftOut.get('.gitignore'));
+  }
+
+  async #readFromIndex(directory: Buffer, hash: string | undefined): Promise<Buffer | undefined> {
+    if (hash === undefined || hasRuleFile(directory)) return undefined;
+    return readBlob(directory, hash).catch((error: unknown) => {
+      const path = directory.toString();
+      const unknown = `cannot read the .gitignore of '${path}' from the index`;
+      if (this.#needsTracked) {
+        const why = `${unknown}: ${saidBy(error)}`;
+        throw new CopyError('ERR_FASTCP_GIT_UNAVAILABLE', why, { path });
+      }
+      const message = `${unknown}, so its rules do not apply: ${saidBy(error)}`;
+      this.warnings.push({ code: 'GIT_UNAVAILABLE', message, path });
+      return undefined;
+    });
   }
 
   /** Warns, or throws if tracked files must be known. */
@@ -237,8 +252,8 @@ export class Gitignore {
   }
 
   /**
-   * Reads the rule files that the listing has. Returns a promise only at the root of a nested repository or submodule, or if a
-   * sparse checkout has left out the .gitignore.
+   * Reads the rule files that the listing has. Returns a promise only at the root of a nested repository or submodule, or if
+   * the .gitignore is in the index alone.
    */
   enter(
     scope: GitignoreScope,
@@ -255,7 +270,8 @@ export class Gitignore {
     const { path: below = '', tracked } = scope.repository ?? {};
     // Its git directory may be missing. For git the rules around it do not apply, either.
     const isSubmodule = entries.length > 0 && tracked?.isSubmodule(below.slice(0, -1)) === true;
-    const isLeftOut = tracked?.leftOut.has(`${below}.gitignore`) === true;
+    const isLeftOut =
+      !present.has('.gitignore') && tracked?.leftOut.has(`${below}.gitignore`) === true;
     if (!nested && !isSubmodule && !isLeftOut && present.size === 0) return scope;
     const directory = this.#pathOf(path);
     const readHere = (above: GitignoreScope, leftOut?: Buffer): GitignoreScope => {
@@ -294,12 +310,11 @@ export class Gitignore {
     for (const [name, { own }] of this.#names) {
       const shown = joinShown(shownDirectory, textOf(name));
       const met = { own, met: true };
-      const mayBeThere = !present || present.has(name);
-      if (present && mayBeThere) this.#names.set(name, met); // also if it cannot be read
+      const isListed = present?.has(name);
+      if (isListed) this.#names.set(name, met); // also if it cannot be read
       const path = join(directory, Buffer.from(name, 'latin1'));
-      const content =
-        (mayBeThere && readRuleFile(path, shown, false)) ||
-        (name === '.gitignore' ? leftOut : undefined);
+      const found = isListed === false ? undefined : readRuleFile(path, shown, false);
+      const content = name === '.gitignore' ? (found ?? leftOut) : found;
       if (!content) continue;
       this.#names.set(name, met);
       scope.rules.push(rulesIn(parseRules(content, { shown, own, fold })));
@@ -377,21 +392,18 @@ function shownRule({ rule, from }: Match): string {
   return `${from.file.shown}:${rule.line}:${textOf(rule.text)}`;
 }
 
+/** Git asks the index only if there is none. */
+function hasRuleFile(directory: Buffer): boolean {
+  const path = join(directory, Buffer.from('.gitignore'));
+  return lstatSync(path, { throwIfNoEntry: false }) !== undefined;
+}
+
 /** Returns the reason why git did not answer. */
 function saidBy(error: unknown): string {
   const { code, message } = error as NodeJS.ErrnoException;
   if (code === 'ENOENT') return 'git is not installed';
   const [, fatal] = /^fatal: (.+)$/m.exec(message) ?? [];
   return fatal ?? message.trim().split('\n').at(-1) ?? '';
-}
-
-/** Converts an error of git. */
-async function fromIndex<T>(directory: Buffer, read: Promise<T>): Promise<T> {
-  return read.catch((error: unknown) => {
-    const path = directory.toString();
-    const why = `cannot read from the index what '.gitignore' in '${path}' has: ${saidBy(error)}`;
-    throw new CopyError('ERR_FASTCP_GIT_UNAVAILABLE', why, { path });
-  });
 }
 
 /** Does not follow symlinks to rule files in the tree, as git does. Anything but a file has no rules. */

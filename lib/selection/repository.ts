@@ -30,8 +30,6 @@ export interface Repository {
 
 export interface GitSettings {
   ignoreCase: boolean;
-  /** core.sparseCheckout: tracked files may be left out of the work tree. */
-  isSparse: boolean;
   /** core.excludesFile; absent if it is set to nothing, or there is no home directory. */
   excludesFile?: Buffer;
 }
@@ -130,6 +128,12 @@ function resolve(directory: Buffer, path: Buffer): Buffer {
 /** The slash keeps newlines at the end. */
 const goThere = 'cd "$(printf %b/ "$1")" && shift && exec git "$@"';
 
+const gitSettings = {
+  GIT_OPTIONAL_LOCKS: '0',
+  GIT_NO_LAZY_FETCH: '1',
+  GIT_ALLOW_PROTOCOL: 'none', // before git 2.44
+};
+
 /** With this status the shell says that there is no such program. */
 const notFound = 127;
 
@@ -137,8 +141,9 @@ const notFound = 127;
 const fatal = 128;
 
 /**
- * Runs git without a hook's variables, which would select another repository. Also without a file system
- * monitor, which may run anything. Node passes only UTF-8, so that a shell has to go to other directories.
+ * Runs git without a hook's variables, which would select another repository. Also without what may run any program: a file system
+ * monitor, and a connection to fetch objects that a partial clone lacks. Node passes only UTF-8, so that a shell has to go to other
+ * directories.
  */
 async function runGit(directory: Buffer, args: string[]): Promise<string> {
   const { execFile } = await import('node:child_process'); // loaded late: it takes 5 ms
@@ -153,7 +158,7 @@ async function runGit(directory: Buffer, args: string[]): Promise<string> {
     execFile(
       program,
       all,
-      { env: { ...env, GIT_OPTIONAL_LOCKS: '0' }, encoding: 'latin1', maxBuffer: Infinity },
+      { env: { ...env, ...gitSettings }, encoding: 'latin1', maxBuffer: Infinity },
       (error, stdout) => {
         if (error?.code === notFound) error.code = 'ENOENT';
         if (error) reject(error);
@@ -165,7 +170,7 @@ async function runGit(directory: Buffer, args: string[]): Promise<string> {
 
 /** Returns git's own settings; its defaults if git gives no answer. */
 export async function readSettings(directory: Buffer, top: Buffer): Promise<GitSettings> {
-  const names = '^core\\.(excludesfile|ignorecase|sparsecheckout)$';
+  const names = '^core\\.(excludesfile|ignorecase)$';
   const listed = await runGit(directory, [
     'config',
     '-z',
@@ -176,20 +181,17 @@ export async function readSettings(directory: Buffer, top: Buffer): Promise<GitS
     () => '', // also if nothing is set
   );
   let ignoreCase = false;
-  let isSparse = false;
   let excludesFile = await defaultExcludesFile(top);
   for (const entry of listed.split('\0')) {
     const at = entry.indexOf('\n');
     const [name, value] = at < 0 ? [entry, 'true'] : [entry.slice(0, at), entry.slice(at + 1)];
-    const isTrue = /^(true|yes|on|0*[1-9]\d*)$/i.test(value);
-    if (name === 'core.ignorecase') ignoreCase = isTrue;
-    else if (name === 'core.sparsecheckout') isSparse = isTrue;
+    if (name === 'core.ignorecase') ignoreCase = /^(true|yes|on|0*[1-9]\d*)$/i.test(value);
     else if (name === 'core.excludesfile') {
       excludesFile =
         value === '' ? undefined : resolve(top, fromSystem(Buffer.from(value, 'latin1')));
     }
   }
-  return { ignoreCase, isSparse, ...(excludesFile && { excludesFile }) };
+  return { ignoreCase, ...(excludesFile && { excludesFile }) };
 }
 
 /** If HOME belongs to another user, as in many containers, it counts as absent. */
@@ -210,7 +212,10 @@ export interface TrackedPaths {
   paths: string[];
   symlinks: string[];
   submodules: string[];
-  /** The hashes of .gitignore files that a sparse checkout leaves out of the work tree, by path. Git reads them all the same. */
+  /**
+   * The hashes of .gitignore files that have the skip-worktree bit, by path. If they are not in the work tree, as in a sparse checkout,
+   * git reads them from the index.
+   */
   leftOut: ReadonlyMap<string, string>;
 }
 
@@ -277,7 +282,7 @@ export class Tracked {
 
 /** `below`: paths to ask about, instead of all. Rejects if git is missing, or refuses. */
 export async function readTracked(directory: Buffer, ...below: string[]): Promise<TrackedPaths> {
-  // `H 100644 <hash> 0\t<path>`; S instead of H: left out of the work tree
+  // `H 100644 <hash> 0\t<path>`; S instead of H: skip-worktree
   const words = ['ls-files', '-z', '-t', '--stage', '--', ...below];
   const listed = (await runGit(directory, words)).split('\0').slice(0, -1);
   const pathOf = (entry: string): string => entry.slice(entry.indexOf('\t') + 1);

@@ -957,6 +957,54 @@ describe('where the file system cannot exchange', () => {
     },
   );
 
+  test.for([
+    ['a repository', 'mkdir -p dest/.git; echo own > dest/.git/HEAD'],
+    ['a symlink', 'ln -s src dest'],
+  ] as const)(
+    '%s comes to DEST between the two steps: it stays, and both trees are kept',
+    async ([, script], context) => {
+      needTool(context, 'strace');
+      let ended = false;
+      const copied = twoSteps('delay_exit=3000000:when=2').finally(() => {
+        ended = true;
+      });
+      while (!ended && (!existsSync(dest) || existsSync(join(dest, 'a')))) {
+        if (containers(at).some((name) => existsSync(join(at, name, 'old-1')))) break;
+        await setTimeout(10);
+      }
+      execFileSync('sh', ['-ec', script], { cwd: at });
+      const came = lstatSync(dest).ino;
+      const { status, stderr } = await copied;
+      expect(status).toBe(1);
+      const [left = ''] = containers(at);
+      expect(stderr).toContain(`'${join(at, left)}' has the new tree, and the old one`);
+      expect(lstatSync(dest).ino).toBe(came);
+      expect(readFileSync(join(at, left, 'old-1/b'), 'utf8')).toBe('old');
+      expect(readFileSync(join(at, left, 'ready/a'), 'utf8')).toBe('new');
+    },
+  );
+
+  test('a repository comes to DEST while an interrupted copy is finished: it stays', async (context) => {
+    needTool(context, 'strace');
+    makeFiles(src, { a: 'new' });
+    makeFiles(at, {
+      '.dest.fastcp-0123456789abcdef/ready/a': 'x',
+      '.dest.fastcp-0123456789abcdef/old-1/a': 'o',
+    });
+    const log = join(at, 'log');
+    const slow = ['-P', '/proc/self/mountinfo', '-e', 'inject=openat:delay_exit=1500000'];
+    const strace = ['strace', '-f', '-qq', '-o', log, '-e', 'trace=openat', ...slow];
+    const copied = run([...strace, process.execPath, COMMAND, '--atomic', src, dest]);
+    while (!existsSync(log) || !content(log).includes('mountinfo')) await setTimeout(10);
+    makeFiles(dest, { '.git/HEAD': 'own' });
+    const { status, stderr } = await copied;
+    expect({ status, stderr }).toEqual({
+      status: 1,
+      stderr: expect.stringMatching(/the repository/),
+    });
+    expect(content(dest, '.git/HEAD')).toBe('own');
+  });
+
   /** An overlay without numbers that last: its layers are on two file systems, and it was just mounted. */
   function mountAgain(on: string, upper = 'upper', below: string[] = []): void {
     unmountAll(on);
@@ -1143,7 +1191,10 @@ describe('where the file system cannot exchange', () => {
         });
         expect(lstatSync(dest, { bigint: true }).ino).toBe(came);
         expect(readdirSync(join(on, 'other'))).toEqual(['x']); // nothing was written through the symlink
+        expect(containers(on)).toHaveLength(1);
+        await copyTree(src, dest, { atomic: 'two-step' }).catch(() => {});
         expect(containers(on)).toEqual([]);
+        expect(lstatSync(dest, { bigint: true }).ino).toBe(came);
       });
     },
   );

@@ -453,6 +453,31 @@ describe('attributes that DEST cannot hold', () => {
   );
 });
 
+test('an ACL that comes after an attribute for which there was no room is SRC’s, mask and all', async (context) => {
+  for (const tool of ['setfattr', 'setfacl']) needTool(context, tool);
+  needRoot(context);
+  const disk = join(work, 'late acl');
+  mkdirSync(disk);
+  const image = `${disk}.image`;
+  execFileSync('sh', ['-ec', 'truncate -s 16M "$0"; mkfs.ext4 -q -b 4096 -I 256 "$0"', image]);
+  await whileMounted(['-o', 'loop', image], disk, async () => {
+    makeFiles(disk, { 'src/d/file': 'x' });
+    const [from, to] = [join(disk, 'src'), join(disk, 'dest')];
+    const sh = (script: string, cwd = from) =>
+      execFileSync('sh', ['-ec', script], { cwd, encoding: 'utf8' });
+    const options: CopyOptions = { mirror: true, preserve: ['xattrs', 'timestamps'] };
+    sh('chmod 755 d; setfattr -n user.a -v $(head -c 60 /dev/zero | tr "\\0" a) d');
+    await copyTree(from, to, options); // which marks DEST
+    // In the block, and the ACL in the inode.
+    sh(`setfattr -n user.big -v $(head -c 3992 /dev/zero | tr "\\0" x) d
+        setfacl -m u:1000:---,g::---,o::--- d`);
+    const { warnings } = await copyTree(from, to, options);
+    expect(warnings).toEqual([]);
+    const look = 'getfacl -cn d; stat -c %a d';
+    expect(sh(look, to)).toBe(sh(look));
+  });
+});
+
 describe('hard links', () => {
   const preserve: PreserveKind[] = ['hardLinks'];
 

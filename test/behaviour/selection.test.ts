@@ -497,13 +497,42 @@ test('a .gitignore that a sparse checkout leaves out counts, as for git', async 
     expect(pathsIn(dest)).toEqual(taken);
   }
   git('config', 'core.sparseCheckout', 'false'); // the index tells, not the setting
-  const dest = newPath();
-  await copyTree(src, dest, { onlyIgnored: true });
-  expect(pathsIn(dest)).toEqual(['a.tmp', 'sub/', 'sub/b.log', 'sub/deep/', 'sub/deep/d.log']);
-  // Git cannot read it: a nested repository without objects would otherwise be copied with its secrets.
-  execFileSync('sh', ['-c', 'rm -rf .git/objects/??'], { cwd: src });
-  const copy = copyTree(src, newPath(), { gitignore: true });
-  await expect(copy).rejects.toMatchObject({ code: 'ERR_FASTCP_GIT_UNAVAILABLE' });
+  for (const [below, taken] of [
+    ['', ['a.tmp', 'sub/', 'sub/b.log', 'sub/deep/', 'sub/deep/d.log']],
+    ['sub/deep', ['d.log']],
+  ] as const) {
+    const dest = newPath();
+    await copyTree(join(src, below), dest, { onlyIgnored: true });
+    expect(pathsIn(dest)).toEqual(taken);
+  }
+  // Its content is not there. A rule file in the work tree needs none.
+  execFileSync('sh', ['-c', "rm -rf .git/objects/??; echo '*.log' > sub/.gitignore"], { cwd: src });
+  const { warnings } = await copyTree(src, newPath(), { gitignore: true });
+  expect(warnings).toMatchObject([{ code: 'GIT_UNAVAILABLE', path: src }]);
+  const copy = copyTree(src, newPath(), { gitignore: true, strict: true });
+  await expect(copy).rejects.toMatchObject({ code: 'ERR_FASTCP_GIT_UNAVAILABLE', path: src });
+});
+
+test('git fetches nothing for a repository in SRC, which could make it run a program', async () => {
+  const src = makeRepository(newTree({ a: '' }));
+  const nested = join(src, 'nested');
+  makeFiles(nested, {
+    'sub/.gitignore': '*.log\n',
+    'sub/x': '',
+    '.gitignore': '',
+    'empty/x.log': '',
+  });
+  const ran = join(src, 'ran');
+  const script = `git init -q; git add .gitignore sub
+    git update-index --skip-worktree .gitignore sub/.gitignore; rm .gitignore sub/.gitignore; rm -r .git/objects/??
+    git config core.repositoryFormatVersion 1
+    git config extensions.partialClone origin; git config remote.origin.promisor true
+    git config remote.origin.url ssh://nowhere/x; git config core.sshCommand "touch '${ran}'; false"`;
+  execFileSync('sh', ['-ec', script], { cwd: nested, stdio: 'pipe' });
+  for (const from of [src, nested, join(nested, 'empty')]) {
+    await copyTree(from, newPath(), { gitignore: true });
+    expect(existsSync(ran)).toBe(false);
+  }
 });
 
 test('a FIFO in the place of a HEAD, for which git would wait: no repository', async () => {

@@ -7,8 +7,6 @@
 #include <string_view>
 #include <utility>
 
-#include "engine/entry/metadata.h"
-
 namespace fastcp {
 namespace {
 
@@ -210,25 +208,27 @@ int set(const Handle& dst, const Attribute& attribute) {
                                  attribute.value.size());
 }
 
-/** Lets nobody but the owner in while an ACL is away, because it may deny what the mode grants. */
+/** Lets nobody but the owner in while an ACL is away, because it may deny what the mode grants. The ACL sets the mode again. */
 int shut(const Handle& dst, Given& given) {
+  constexpr uint32_t kOthers = 077;
   Stat now;
   if (const int error = platform::stat_handle(dst, now); error < 0) return error;
   given.mode_changed = true;
   given.before_shut = now.mode;
-  return platform::set_mode(dst, now.mode & kOwner);
+  return platform::set_mode(dst, now.mode & ~kOthers);
 }
 
 /**
  * Removes the mark of a directory, because ext4 has room for 4 kB of attributes, and a mark must not take it from the user's.
  * Also removes the given attributes: beside a mark, ext4 stores them in the inode or the block otherwise than without a mark.
- * Returns false if there is no mark. If one of them cannot be removed, setting it again tells.
+ * Returns false if there is no mark. An attribute that cannot be removed stays, and is no error here.
  */
 bool make_room(const Handle& dst, const Attributes& attributes, Given& given) {
   const Attribute mark{platform::kMark, {}};
   const auto remove_mark = [&] { return platform::remove_attribute(dst, platform::kMark); };
   if (with_write_access(dst, mark, remove_mark) < 0) return false;
-  if (find(attributes, platform::kAccessList) != nullptr && shut(dst, given) < 0) return true;
+  const bool has_list = find(attributes, platform::kAccessList) != nullptr;
+  if (has_list && shut(dst, given) < 0) return true;  // the room of the mark may do
   for (const Attribute& attribute : attributes) {
     const char* operation = "";
     with_write_access(dst, attribute, [&] { return remove(dst, attribute, given, operation); });

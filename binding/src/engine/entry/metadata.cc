@@ -109,12 +109,10 @@ struct Settling {
 
   bool settle_mode() {
     if (src.kind == Kind::symlink) return true;
-    uint32_t mode = given.before_shut.value_or(0);
-    if (engine.options.preserve.mode) {
-      mode = final_mode(engine.options.preserve, src, now);
-    } else if (!given.before_shut) {
-      return true;
-    }
+    const Preserve& keep = engine.options.preserve;
+    // An ACL that was set again has opened what was shut.
+    if (!keep.mode && !(given.before_shut && given.lost_list)) return true;
+    uint32_t mode = keep.mode ? final_mode(keep, src, now) : *given.before_shut;
     // With an ACL the mode shows the ACL's mask in the group bits. The group itself may have fewer
     // rights.
     if (given.lost_list) mode = (mode & ~070U) | (mode & given.group << 3);
