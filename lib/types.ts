@@ -268,7 +268,10 @@ export interface CopyCounters {
    * systems with `oneFileSystem`.
    */
   skipped: number;
-  /** Entries deleted from DEST. */
+  /**
+   * Entries deleted from DEST. With `atomic`, the entries of the old tree do not count; with `reuse`, those that SRC does not have
+   * do.
+   */
   deleted: number;
 }
 

@@ -621,6 +621,25 @@ describe('refuses', () => {
   });
 });
 
+test('what cannot be removed of the old tree does not end the copy, and the warning says no such thing', async (context) => {
+  needTool(context, 'strace');
+  makeFiles(src, { a: 'new' });
+  makeFiles(dest, { a: 'old' });
+  const strace = [
+    'strace',
+    '-f',
+    '-qq',
+    '-o',
+    join(at, 'log'),
+    '-e',
+    'inject=unlinkat:error=ENOSPC',
+  ];
+  const { result } = await copyInChild({ src, dest, options: { atomic: true } }, strace);
+  expect(result.replaced).toBe(true);
+  expect(result.warnings).toMatchObject([{ code: 'STAGING_LEFT' }]);
+  expect(result.warnings[0]?.message).toMatch(/ENOSPC: (?!.*ended the copy)/);
+});
+
 test('an old tree that may not be removed is left, with a warning', async (context) => {
   needUser(context);
   makeFiles(src, { a: 'new' });
