@@ -262,7 +262,7 @@ function inOwnWords(error: unknown, root: Root, walk: Walk): unknown {
     const { message } = cause as Error;
     const because = (cause instanceof CopyError && cause.reason) || message;
     const why = error.stays
-      ? `${because}. It came after the old tree was taken away. '${directoryOf(error.ready)}' has the new tree, and the old one if it was moved, until the next atomic copy`
+      ? `${because}, after the old tree was taken away. '${directoryOf(error.ready)}' has the new tree, and the old one if it was moved, until the next atomic copy`
       : `neither the old nor the new: ${because}. The next atomic copy goes on with '${error.ready}'`;
     return refuse('ERR_FASTCP_HALFWAY', why, path, to);
   }

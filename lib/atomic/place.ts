@@ -100,15 +100,17 @@ export async function finishSteps(
 
 async function takeSteps(container: Container, dest: Buffer, check: Check): Promise<boolean> {
   let from = container.ready;
-  for (let again = false; ; again = true) {
+  let taken = false;
+  for (;;) {
     const old = await container.unusedName();
     const away = await takeAway(container, dest, old, check).catch((error: unknown) => {
-      // Somebody else's entry is at DEST, after the old DEST was taken away.
-      throw again && !(error instanceof Halfway)
+      // Somebody else's entry may be at DEST by now.
+      throw taken && !(error instanceof Halfway)
         ? new Halfway(container.ready, error, true)
         : error;
     });
     if (away === undefined) return false;
+    taken ||= away !== -ENOENT;
     const error = await withAccess([from], () => rename(from, dest));
     if (error === 0) return true;
     // Another process put its copy there meanwhile.

@@ -4,7 +4,7 @@
  * .gitignore in their directory. They are the user's own rules: they exclude even tracked files, and apply in
  * nested repositories.
  */
-import { closeSync, constants, lstatSync, openSync, readFileSync } from 'node:fs';
+import { closeSync, constants, openSync, readFileSync } from 'node:fs';
 import { CopyError } from '../errors.js';
 import { baseName, directoryOf, join } from '../walk/paths.js';
 import { realpath, run } from '../walk/steps.js';
@@ -145,8 +145,8 @@ export class Gitignore {
     if (names.includes('.git')) return { rules: [] };
 
     let scope = await this.#begin(src, top, repository);
-    if (repository && scope.repository?.tracked.isEmpty) {
-      // Git has listed tracked files before. If it refused, that has been said.
+    if (repository && scope.repository?.isKnown && scope.repository.tracked.isEmpty) {
+      // Git has just listed what is tracked, so that it does not refuse.
       const submodule = await submoduleAround(src, top).catch(() => undefined);
       if (submodule) {
         this.#nothingKnown(submodule, noGitDirectory);
@@ -220,23 +220,27 @@ export class Gitignore {
   /** Does the same for a directory above SRC, whose tracked files are not known. */
   async #readLeftOutAbove(directory: Buffer): Promise<Buffer | undefined> {
     if (hasRuleFile(directory)) return undefined;
-    const { leftOut } = await readTracked(directory, '.gitignore').catch(() => nothingTracked);
-    return this.#readFromIndex(directory, leftOut.get('.gitignore'));
+    const found = await readTracked(directory, '.gitignore').catch((error: unknown) =>
+      this.#notRead(directory, error),
+    );
+    return this.#readFromIndex(directory, found?.leftOut.get('.gitignore'));
   }
 
   async #readFromIndex(directory: Buffer, hash: string | undefined): Promise<Buffer | undefined> {
     if (hash === undefined || hasRuleFile(directory)) return undefined;
-    return readBlob(directory, hash).catch((error: unknown) => {
-      const path = directory.toString();
-      const unknown = `cannot read the .gitignore of '${path}' from the index`;
-      if (this.#needsTracked) {
-        const why = `${unknown}: ${saidBy(error)}`;
-        throw new CopyError('ERR_FASTCP_GIT_UNAVAILABLE', why, { path });
-      }
-      const message = `${unknown}, so its rules do not apply: ${saidBy(error)}`;
-      this.warnings.push({ code: 'GIT_UNAVAILABLE', message, path });
-      return undefined;
-    });
+    return readBlob(directory, hash).catch((error: unknown) => this.#notRead(directory, error));
+  }
+
+  /** Warns, or throws if tracked files must be known. */
+  #notRead(directory: Buffer, error: unknown): undefined {
+    const path = directory.toString();
+    const unknown = `cannot read the .gitignore of '${path}' from the index`;
+    if (this.#needsTracked) {
+      const why = `${unknown}: ${saidBy(error)}`;
+      throw new CopyError('ERR_FASTCP_GIT_UNAVAILABLE', why, { path });
+    }
+    const message = `${unknown}, so its rules do not apply: ${saidBy(error)}`;
+    this.warnings.push({ code: 'GIT_UNAVAILABLE', message, path });
   }
 
   /** Warns, or throws if tracked files must be known. */
@@ -392,10 +396,16 @@ function shownRule({ rule, from }: Match): string {
   return `${from.file.shown}:${rule.line}:${textOf(rule.text)}`;
 }
 
-/** Git asks the index only if there is none. */
+/** Git asks the index only if it cannot open the file, which may be a symlink. */
 function hasRuleFile(directory: Buffer): boolean {
-  const path = join(directory, Buffer.from('.gitignore'));
-  return lstatSync(path, { throwIfNoEntry: false }) !== undefined;
+  const { O_RDONLY, O_NOFOLLOW = 0, O_NONBLOCK = 0 } = constants;
+  try {
+    const path = join(directory, Buffer.from('.gitignore'));
+    closeSync(openSync(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK));
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 /** Returns the reason why git did not answer. */

@@ -128,6 +128,9 @@ function resolve(directory: Buffer, path: Buffer): Buffer {
 /** The slash keeps newlines at the end. */
 const goThere = 'cd "$(printf %b/ "$1")" && shift && exec git "$@"';
 
+/** How much git may say, in bytes: a string has no room for much more. */
+const MOST = 500_000_000;
+
 const gitSettings = {
   GIT_OPTIONAL_LOCKS: '0',
   GIT_NO_LAZY_FETCH: '1',
@@ -158,7 +161,7 @@ async function runGit(directory: Buffer, args: string[]): Promise<string> {
     execFile(
       program,
       all,
-      { env: { ...env, ...gitSettings }, encoding: 'latin1', maxBuffer: Infinity },
+      { env: { ...env, ...gitSettings }, encoding: 'latin1', maxBuffer: MOST },
       (error, stdout) => {
         if (error?.code === notFound) error.code = 'ENOENT';
         if (error) reject(error);

@@ -496,7 +496,7 @@ test('a .gitignore that a sparse checkout leaves out counts, as for git', async 
     await copyTree(join(src, below), dest, { gitignore: true });
     expect(pathsIn(dest)).toEqual(taken);
   }
-  git('config', 'core.sparseCheckout', 'false'); // the index tells, not the setting
+  git('config', '--worktree', 'core.sparseCheckout', 'false'); // the index tells, not the setting
   for (const [below, taken] of [
     ['', ['a.tmp', 'sub/', 'sub/b.log', 'sub/deep/', 'sub/deep/d.log']],
     ['sub/deep', ['d.log']],
@@ -505,6 +505,12 @@ test('a .gitignore that a sparse checkout leaves out counts, as for git', async 
     await copyTree(join(src, below), dest, { onlyIgnored: true });
     expect(pathsIn(dest)).toEqual(taken);
   }
+  rmSync(join(src, 'sub/.gitignore'), { force: true });
+  symlinkSync('nowhere', join(src, 'sub/.gitignore'));
+  const dest = newPath();
+  await copyTree(src, dest, { gitignore: true, exclude: '.gitignore' });
+  expect(pathsIn(dest)).not.toContain('sub/b.log');
+  rmSync(join(src, 'sub/.gitignore'));
   // Its content is not there. A rule file in the work tree needs none.
   execFileSync('sh', ['-c', "rm -rf .git/objects/??; echo '*.log' > sub/.gitignore"], { cwd: src });
   const { warnings } = await copyTree(src, newPath(), { gitignore: true });
