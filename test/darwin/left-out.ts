@@ -7,6 +7,7 @@ export const reasons: Reasons = {
     ['preserve', /lists and attributes$/],
     ['preserve', /take the room of attributes beside an? .*ACL/],
     ['preserve', /nobody gets in while a mark goes/],
+    ['preserve', /an ACL that comes after an attribute/],
     ['modes', /open to nobody else before it has its access list/],
     ['permissions', /attributes change, and no mode is wider for others meanwhile/],
   ],
