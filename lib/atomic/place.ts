@@ -105,9 +105,7 @@ async function takeSteps(container: Container, dest: Buffer, check: Check): Prom
     const old = await container.unusedName();
     const away = await takeAway(container, dest, old, check).catch((error: unknown) => {
       // Somebody else's entry may be at DEST by now.
-      throw taken && !(error instanceof Halfway)
-        ? new Halfway(container.ready, error, true)
-        : error;
+      throw taken ? new Halfway(container.ready, error, true) : error;
     });
     if (away === undefined) return false;
     taken ||= away !== -ENOENT;

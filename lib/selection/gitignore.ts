@@ -214,7 +214,8 @@ export class Gitignore {
     directory: Buffer,
   ): Promise<Buffer | undefined> {
     const { path, tracked } = repository ?? {};
-    return this.#readFromIndex(directory, tracked?.leftOut.get(`${path}.gitignore`));
+    const hash = tracked?.leftOut.get(`${path}.gitignore`);
+    return hash && !hasRuleFile(directory) ? this.#readFromIndex(directory, hash) : undefined;
   }
 
   /** Does the same for a directory above SRC, whose tracked files are not known. */
@@ -227,7 +228,7 @@ export class Gitignore {
   }
 
   async #readFromIndex(directory: Buffer, hash: string | undefined): Promise<Buffer | undefined> {
-    if (hash === undefined || hasRuleFile(directory)) return undefined;
+    if (hash === undefined) return undefined;
     return readBlob(directory, hash).catch((error: unknown) => this.#notRead(directory, error));
   }
 
@@ -398,10 +399,8 @@ function shownRule({ rule, from }: Match): string {
 
 /** Git asks the index only if it cannot open the file, which may be a symlink. */
 function hasRuleFile(directory: Buffer): boolean {
-  const { O_RDONLY, O_NOFOLLOW = 0, O_NONBLOCK = 0 } = constants;
   try {
-    const path = join(directory, Buffer.from('.gitignore'));
-    closeSync(openSync(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK));
+    closeSync(openRuleFile(join(directory, Buffer.from('.gitignore')), false));
     return true;
   } catch {
     return false;
@@ -416,11 +415,16 @@ function saidBy(error: unknown): string {
   return fatal ?? message.trim().split('\n').at(-1) ?? '';
 }
 
-/** Does not follow symlinks to rule files in the tree, as git does. Anything but a file has no rules. */
-function readRuleFile(path: Buffer, shown: string, follow: boolean): Buffer | undefined {
+/** Opens a rule file. Does not follow symlinks to rule files in the tree, as git does, and does not wait for a FIFO. */
+function openRuleFile(path: Buffer, follow: boolean): number {
   const { O_RDONLY, O_NOFOLLOW = 0, O_NONBLOCK = 0 } = constants;
+  return openSync(path, O_RDONLY | O_NONBLOCK | (follow ? 0 : O_NOFOLLOW));
+}
+
+/** Returns the content of a rule file. Anything but a file has no rules. */
+function readRuleFile(path: Buffer, shown: string, follow: boolean): Buffer | undefined {
   try {
-    const file = openSync(path, O_RDONLY | O_NONBLOCK | (follow ? 0 : O_NOFOLLOW));
+    const file = openRuleFile(path, follow);
     try {
       return readFileSync(file);
     } finally {

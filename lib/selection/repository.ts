@@ -128,10 +128,10 @@ function resolve(directory: Buffer, path: Buffer): Buffer {
 /** The slash keeps newlines at the end. */
 const goThere = 'cd "$(printf %b/ "$1")" && shift && exec git "$@"';
 
-/** How much git may say, in bytes: a string has no room for much more. */
-const MOST = 500_000_000;
+/** The most output of git that is read, in bytes. A string has no room for much more. */
+const mostOutput = 500_000_000;
 
-const gitSettings = {
+const gitEnvironment = {
   GIT_OPTIONAL_LOCKS: '0',
   GIT_NO_LAZY_FETCH: '1',
   GIT_ALLOW_PROTOCOL: 'none', // before git 2.44
@@ -161,7 +161,7 @@ async function runGit(directory: Buffer, args: string[]): Promise<string> {
     execFile(
       program,
       all,
-      { env: { ...env, ...gitSettings }, encoding: 'latin1', maxBuffer: MOST },
+      { env: { ...env, ...gitEnvironment }, encoding: 'latin1', maxBuffer: mostOutput },
       (error, stdout) => {
         if (error?.code === notFound) error.code = 'ENOENT';
         if (error) reject(error);

@@ -987,10 +987,8 @@ describe('where the file system cannot exchange', () => {
       const copied = twoSteps('delay_exit=3000000:when=2').finally(() => {
         ended = true;
       });
-      while (!ended && (!existsSync(dest) || existsSync(join(dest, 'a')))) {
-        if (containers(at).some((name) => existsSync(join(at, name, 'old-1')))) break;
-        await setTimeout(10);
-      }
+      const isMoved = () => containers(at).some((name) => existsSync(join(at, name, 'old-1')));
+      while (!ended && !isMoved()) await setTimeout(10);
       execFileSync('sh', ['-ec', script], { cwd: at });
       const came = lstatSync(dest).ino;
       const { status, stderr } = await copied;

@@ -23,12 +23,12 @@ export const hasWine = hasTool('wine');
 /** As Windows names a file of this system. */
 export const onZ = (path: string): string => `Z:${path.replaceAll('/', '\\')}`;
 
-/** How long the server of wine stays, in seconds. */
+/** How long wine's server stays after the last program, in seconds. */
 const SERVER_STAYS = 60;
 
 /**
- * What takes a minute once, and is kept; and one server for all tests. Debian's ends with the last program, and while
- * it ends and another starts, wine 8 at times loses a process, or says that one crashed.
+ * Installs Node and creates a prefix, which takes a minute once, and starts one server for all tests. Debian's server ends with
+ * the last program. While one server ends and another starts, wine 8 at times loses a process, or says that one crashed.
  */
 export function prepareWine(): void {
   for (const version of versions) once(nodeDirectory(version), (to) => installNode(to, version));
