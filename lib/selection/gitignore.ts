@@ -8,18 +8,10 @@ import { closeSync, constants, openSync, readFileSync } from 'node:fs';
 import { CopyError } from '../errors.js';
 import { baseName, directoryOf, join } from '../walk/paths.js';
 import { realpath, run } from '../walk/steps.js';
-import {
-  type Repository,
-  readBlob,
-  readSettings,
-  readTracked,
-  repositoryAround,
-  repositoryAt,
-  submoduleAround,
-  Tracked,
-  type TrackedPaths,
-} from './repository.js';
+import { Git } from './git.js';
+import { type Repository, repositoryAround, repositoryAt } from './repository.js';
 import { lastMatch, parseRules, type Rule, type RulesHere, rulesBelow, rulesIn } from './rules.js';
+import { Tracked, type TrackedPaths } from './tracked.js';
 import {
   bytesOf,
   type Listed,
@@ -38,6 +30,8 @@ export interface GitignoreOptions {
   dereference: boolean;
   /** If git cannot tell what is tracked, that is an error instead of a warning. */
   needsTracked?: boolean;
+  /** Ends git if that has not answered. */
+  signal?: AbortSignal | undefined;
 }
 
 /** The rules of one directory. */
@@ -93,8 +87,9 @@ export class Gitignore {
   #onlyIgnored: boolean;
   #dereference: boolean;
   #needsTracked: boolean;
+  #git: Git;
   /** Whether git's own rules apply. */
-  #git: boolean;
+  #followsGit: boolean;
   /** Names of rule files in the order of their rank, and whether they are the user's own. */
   #names: Map<string, { own: boolean; met: boolean }>;
 
@@ -104,8 +99,9 @@ export class Gitignore {
     this.#onlyIgnored = options.onlyIgnored;
     this.#dereference = options.dereference;
     this.#needsTracked = options.needsTracked ?? false;
-    this.#git = options.gitignore || options.onlyIgnored;
-    this.#names = new Map(this.#git ? [['.gitignore', { own: false, met: true }]] : []);
+    this.#git = new Git(options.signal);
+    this.#followsGit = options.gitignore || options.onlyIgnored;
+    this.#names = new Map(this.#followsGit ? [['.gitignore', { own: false, met: true }]] : []);
     for (const name of options.ignoreFileNames) {
       this.#names.set(bytesOf(name), { own: true, met: false });
     }
@@ -123,7 +119,7 @@ export class Gitignore {
 
   /** Returns the scope of SRC, with its own rule files. */
   async start(): Promise<GitignoreScope> {
-    const scope = this.#git ? await this.#startInRepository() : { rules: [] };
+    const scope = this.#followsGit ? await this.#startInRepository() : { rules: [] };
     if (scope.ignoredBy) return scope;
     const leftOut = await this.#readLeftOut(scope, this.#src);
     this.#addDirectory(scope, this.#src, this.#shownPath(''), { leftOut });
@@ -147,16 +143,20 @@ export class Gitignore {
     let scope = await this.#begin(src, top, repository);
     if (repository && scope.repository?.isKnown && scope.repository.tracked.isEmpty) {
       // Git has just listed what is tracked, so that it does not refuse.
-      const submodule = await submoduleAround(src, top).catch(() => undefined);
+      const submodule = await this.#git.submoduleAround(src, top).catch(() => undefined);
       if (submodule) {
         this.#nothingKnown(submodule, noGitDirectory);
         return this.#startBelow(submodule, src);
       }
     }
-    for (const [depth, name] of names.entries()) {
-      const directory = way.slice(0, depth).reduce<Buffer>((above, part) => join(above, part), top);
-      const mayAsk = repository && scope.repository?.isKnown;
-      const leftOut = mayAsk ? await this.#readLeftOutAbove(directory) : undefined;
+    const above = names.map((_, depth) =>
+      way.slice(0, depth).reduce<Buffer>((at, name) => join(at, name), top),
+    );
+    const mayAsk = repository && scope.repository?.isKnown;
+    const hashes = mayAsk ? await this.#findLeftOutAbove(src, above) : [];
+    for (const [depth, directory] of above.entries()) {
+      const name = names[depth] as string;
+      const leftOut = await this.#readFromIndex(directory, hashes[depth]);
       this.#addDirectory(scope, directory, directory.toString(), { leftOut });
       const match = this.#matchOf(scope, name, true);
       scope = { ...scope, rules: scope.rules.map((rules) => rulesBelow(rules, name)) };
@@ -178,7 +178,7 @@ export class Gitignore {
   /** Reads the rules of a repository besides its .gitignore files, and the files tracked below `directory`. */
   async #begin(directory: Buffer, top: Buffer, repository?: Repository): Promise<GitignoreScope> {
     const [{ ignoreCase, excludesFile }, tracked] = await Promise.all([
-      readSettings(directory, top),
+      this.#git.settings(directory, top),
       repository ? this.#readTracked(directory) : nothingTracked,
     ]);
     const scope: GitignoreScope = {
@@ -202,7 +202,7 @@ export class Gitignore {
 
   async #readTracked(directory: Buffer): Promise<TrackedPaths> {
     try {
-      return await readTracked(directory);
+      return await this.#git.tracked(directory);
     } catch (error) {
       return this.#nothingKnown(directory, saidBy(error));
     }
@@ -218,18 +218,23 @@ export class Gitignore {
     return hash && !hasRuleFile(directory) ? this.#readFromIndex(directory, hash) : undefined;
   }
 
-  /** Does the same for a directory above SRC, whose tracked files are not known. */
-  async #readLeftOutAbove(directory: Buffer): Promise<Buffer | undefined> {
-    if (hasRuleFile(directory)) return undefined;
-    const found = await readTracked(directory, '.gitignore').catch((error: unknown) =>
-      this.#notRead(directory, error),
+  /** Returns their hashes for the directories above SRC, whose tracked files are not known. `above`: from the top on. */
+  async #findLeftOutAbove(src: Buffer, above: Buffer[]): Promise<(string | undefined)[]> {
+    const paths = above.map((directory, depth) =>
+      hasRuleFile(directory) ? [] : [`${'../'.repeat(above.length - depth)}.gitignore`],
     );
-    return this.#readFromIndex(directory, found?.leftOut.get('.gitignore'));
+    if (paths.flat().length === 0) return [];
+    const found = await this.#git
+      .tracked(src, ...paths.flat())
+      .catch((error: unknown) => this.#notRead(src, error));
+    return paths.map(([path]) => path && found?.leftOut.get(path));
   }
 
   async #readFromIndex(directory: Buffer, hash: string | undefined): Promise<Buffer | undefined> {
     if (hash === undefined) return undefined;
-    return readBlob(directory, hash).catch((error: unknown) => this.#notRead(directory, error));
+    return this.#git
+      .blob(directory, hash)
+      .catch((error: unknown) => this.#notRead(directory, error));
   }
 
   /** Warns, or throws if tracked files must be known. */
@@ -270,7 +275,7 @@ export class Gitignore {
     let nested = false;
     for (const { name, kind } of entries) {
       if (kind === 'file' && this.#names.has(name)) present.add(name);
-      else if (this.#git && name === '.git') nested = true;
+      else if (this.#followsGit && name === '.git') nested = true;
     }
     const { path: below = '', tracked } = scope.repository ?? {};
     // Its git directory may be missing. For git the rules around it do not apply, either.
@@ -328,7 +333,7 @@ export class Gitignore {
 
   judge(scope: GitignoreScope, { name, kind }: Listed): Answer {
     const isDirectory = kind === 'directory';
-    if (this.#git && isDotGit(scope, name)) return dotGit;
+    if (this.#followsGit && isDotGit(scope, name)) return dotGit;
     const match = scope.ignoredBy ?? this.#matchOf(scope, name, isDirectory);
     if (match && !match.rule.negative && !isTracked(scope, match, name, isDirectory)) {
       if (isDirectory && holdsTracked(scope, match, name)) return { verdict: verdicts.look, match };

@@ -483,10 +483,11 @@ test('a .gitignore that a sparse checkout leaves out counts, as for git', async 
     'sub/c': '',
     'sub/deep/d.log': '',
     'sub/deep/e': '',
+    'sub/deep/x.tmp': '',
   });
   expect(pathsIn(src)).not.toContain('sub/.gitignore');
   const ignored = execFileSync('git', ['ls-files', '-oi', '--exclude-standard'], { cwd: src });
-  expect(`${ignored}`).toBe('a.tmp\nsub/b.log\nsub/deep/d.log\n');
+  expect(`${ignored}`).toBe('a.tmp\nsub/b.log\nsub/deep/d.log\nsub/deep/x.tmp\n');
   for (const [below, taken] of [
     ['', ['keep/', 'keep/k', 'sub/', 'sub/c', 'sub/deep/', 'sub/deep/e']],
     ['sub', ['c', 'deep/', 'deep/e']],
@@ -498,14 +499,18 @@ test('a .gitignore that a sparse checkout leaves out counts, as for git', async 
   }
   git('config', '--worktree', 'core.sparseCheckout', 'false'); // the index tells, not the setting
   for (const [below, taken] of [
-    ['', ['a.tmp', 'sub/', 'sub/b.log', 'sub/deep/', 'sub/deep/d.log']],
-    ['sub/deep', ['d.log']],
+    ['', ['a.tmp', 'sub/', 'sub/b.log', 'sub/deep/', 'sub/deep/d.log', 'sub/deep/x.tmp']],
+    ['sub/deep', ['d.log', 'x.tmp']],
   ] as const) {
     const dest = newPath();
     await copyTree(join(src, below), dest, { onlyIgnored: true });
     expect(pathsIn(dest)).toEqual(taken);
   }
-  rmSync(join(src, 'sub/.gitignore'), { force: true });
+  makeFiles(src, { 'sub/.gitignore': '' });
+  const between = newPath();
+  await copyTree(join(src, 'sub/deep'), between, { onlyIgnored: true });
+  expect(pathsIn(between)).toEqual(['x.tmp']);
+  rmSync(join(src, 'sub/.gitignore'));
   symlinkSync('nowhere', join(src, 'sub/.gitignore'));
   const dest = newPath();
   await copyTree(src, dest, { gitignore: true, exclude: '.gitignore' });
@@ -538,6 +543,23 @@ test('git fetches nothing for a repository in SRC, which could make it run a pro
   for (const from of [src, nested, join(nested, 'empty')]) {
     await copyTree(from, newPath(), { gitignore: true });
     expect(existsSync(ran)).toBe(false);
+  }
+});
+
+test('git that does not answer ends with the copy', async () => {
+  const src = newTree({ 'n/a': '' });
+  const nested = join(src, 'n');
+  execFileSync('sh', ['-ec', 'git init -q; mkfifo .git/index'], { cwd: nested });
+  const processes = (): number =>
+    process.getActiveResourcesInfo().filter((name) => name === 'ProcessWrap').length;
+  const others = processes();
+  for (const from of [nested, src]) {
+    const stop = new AbortController();
+    const copy = copyTree(from, newPath(), { gitignore: true, signal: stop.signal });
+    await expect.poll(processes).toBeGreaterThan(others);
+    stop.abort();
+    await expect(copy).rejects.toMatchObject({ name: 'AbortError' });
+    await expect.poll(processes).toBe(others);
   }
 });
 

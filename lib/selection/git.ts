@@ -1,0 +1,145 @@
+/** Asks git about a directory: its settings, the tracked files, and files of the repository. */
+import { isUtf8 } from 'node:buffer';
+import { constants, access as systemAccess } from 'node:fs';
+import { homedir } from 'node:os';
+import { promisify } from 'node:util';
+import { directoryOf, fromSystem } from '../walk/paths.js';
+import { resolve } from './repository.js';
+import { itself, type TrackedPaths } from './tracked.js';
+
+const access = promisify(systemAccess);
+
+export interface GitSettings {
+  ignoreCase: boolean;
+  /** core.excludesFile; absent if it is set to nothing, or there is no home directory. */
+  excludesFile?: Buffer;
+}
+
+/** The slash keeps newlines at the end. */
+const goThere = 'cd "$(printf %b/ "$1")" && shift && exec git "$@"';
+
+/** The most output of git that is read, in bytes. A string has no room for much more. */
+const mostOutput = 500_000_000;
+
+const gitEnvironment = {
+  GIT_OPTIONAL_LOCKS: '0',
+  GIT_NO_LAZY_FETCH: '1',
+  GIT_ALLOW_PROTOCOL: 'none', // before git 2.44
+};
+
+/** With this status the shell says that there is no such program. */
+const notFound = 127;
+
+/** Git's status after an error. */
+const fatal = 128;
+
+export class Git {
+  #signal: AbortSignal | undefined;
+
+  /** Git waits where the repository has a FIFO, for example. `signal` ends it. */
+  constructor(signal: AbortSignal | undefined) {
+    this.#signal = signal;
+  }
+
+  /** Returns git's own settings; its defaults if git gives no answer. */
+  async settings(directory: Buffer, top: Buffer): Promise<GitSettings> {
+    const names = '^core\\.(excludesfile|ignorecase)$';
+    const words = ['config', '-z', '--type=path', '--get-regexp', names];
+    const listed = await this.#run(directory, words).catch(() => ''); // also if nothing is set
+    let ignoreCase = false;
+    let excludesFile = await defaultExcludesFile(top);
+    for (const entry of listed.split('\0')) {
+      const at = entry.indexOf('\n');
+      const [name, value] = at < 0 ? [entry, 'true'] : [entry.slice(0, at), entry.slice(at + 1)];
+      if (name === 'core.ignorecase') ignoreCase = /^(true|yes|on|0*[1-9]\d*)$/i.test(value);
+      else if (name === 'core.excludesfile') {
+        excludesFile =
+          value === '' ? undefined : resolve(top, fromSystem(Buffer.from(value, 'latin1')));
+      }
+    }
+    return { ignoreCase, ...(excludesFile && { excludesFile }) };
+  }
+
+  /** `below`: paths to ask about, instead of all. Rejects if git is missing, or refuses. */
+  async tracked(directory: Buffer, ...below: string[]): Promise<TrackedPaths> {
+    // `H 100644 <hash> 0\t<path>`; S instead of H: skip-worktree
+    const words = ['ls-files', '-z', '-t', '--stage', '--', ...below];
+    const listed = (await this.#run(directory, words)).split('\0').slice(0, -1);
+    const pathOf = (entry: string): string => entry.slice(entry.indexOf('\t') + 1);
+    const ofMode = (mode: string): string[] =>
+      listed.filter((entry) => entry.startsWith(mode, 2)).map(pathOf);
+    const leftOut = listed.filter((entry) => /^S .*\t(.*\/)?\.gitignore$/s.test(entry));
+    return {
+      paths: listed.map(pathOf),
+      symlinks: ofMode('120000'),
+      submodules: ofMode('160000'),
+      leftOut: new Map(leftOut.map((entry) => [pathOf(entry), entry.split(' ')[2] ?? ''])),
+    };
+  }
+
+  /** Reads a file of the repository that has a directory. */
+  async blob(directory: Buffer, hash: string): Promise<Buffer> {
+    return Buffer.from(await this.#run(directory, ['cat-file', 'blob', hash]), 'latin1');
+  }
+
+  /**
+   * Returns the submodule without a git directory that `directory` is in, of the repository at `top`. To be asked only if git lists
+   * no file in `directory`. Rejects as tracked() does.
+   */
+  async submoduleAround(directory: Buffer, top: Buffer): Promise<Buffer | undefined> {
+    // Git refuses all paths in such a submodule.
+    const refused = await this.#run(directory, ['check-ignore', '-q', 'any name']).then(
+      () => false,
+      ({ code }) => code === fatal,
+    );
+    if (!refused) return undefined;
+    for (let at = directory; !at.equals(top); at = directoryOf(at)) {
+      const { paths, submodules } = await this.tracked(at);
+      if (submodules.includes(itself)) return at;
+      if (paths.length > 0) return undefined;
+    }
+    return undefined;
+  }
+
+  /**
+   * Runs git without a hook's variables, which would select another repository. Also without what may run any program: a file
+   * system monitor, and a connection to fetch objects that a partial clone lacks. Node passes only UTF-8, so that a shell has to go
+   * to other directories.
+   */
+  async #run(directory: Buffer, args: string[]): Promise<string> {
+    const { execFile } = await import('node:child_process'); // loaded late: it takes 5 ms
+    this.#signal?.throwIfAborted();
+    const { GIT_DIR, GIT_WORK_TREE, GIT_INDEX_FILE, GIT_COMMON_DIR, GIT_PREFIX, ...env } =
+      process.env;
+    const words = ['-c', 'core.fsmonitor=false', ...args];
+    const octal = (byte: number): string => `\\0${byte.toString(8).padStart(3, '0')}`;
+    const [program, all] = isUtf8(directory)
+      ? ['git', ['-C', directory.toString(), ...words]]
+      : ['sh', ['-c', goThere, 'sh', Array.from(directory, octal).join(''), ...words]];
+    const options = {
+      env: { ...env, ...gitEnvironment },
+      encoding: 'latin1',
+      maxBuffer: mostOutput,
+      signal: this.#signal,
+    } as const;
+    return new Promise((resolve, reject) => {
+      execFile(program, all, options, (error, stdout) => {
+        if (error?.code === notFound) error.code = 'ENOENT';
+        if (error) reject(error);
+        else resolve(stdout);
+      });
+    });
+  }
+}
+
+/** If HOME belongs to another user, as in many containers, it counts as absent. */
+async function defaultExcludesFile(top: Buffer): Promise<Buffer | undefined> {
+  const home = process.env.HOME ?? homedir();
+  const config = process.env.XDG_CONFIG_HOME || (home && `${home}/.config`);
+  const path = resolve(top, Buffer.from(`${config}/git/ignore`));
+  const isReadable = await access(path, constants.R_OK).then(
+    () => true,
+    () => false,
+  );
+  return config && isReadable ? path : undefined;
+}
