@@ -206,7 +206,11 @@ async function place(
   walk: Walk,
   { atomic, signal, check }: Request & { check(): Promise<boolean> },
 ): Promise<boolean> {
-  if (!(await exists(container.tree))) return false; // a socket, which was excluded
+  if (!(await exists(container.tree))) {
+    if (root.kind === 'socket') return false; // it was not copied
+    const why = `another program has removed the new tree, '${showPath(container.tree)}'`;
+    throw refuse('ENOENT', why, walk.shown.src(root.src), walk.shown.dest(root.dest));
+  }
   // After this moment an abort no longer leaves DEST as it was.
   signal?.throwIfAborted();
   const errno = await placeAtOnce(container, target);
@@ -262,7 +266,7 @@ function inOwnWords(error: unknown, root: Root, walk: Walk): unknown {
     const { message } = cause as Error;
     const because = (cause instanceof CopyError && cause.reason) || message;
     const why = error.stays
-      ? `${because}, after the old tree was taken away. '${directoryOf(error.ready)}' has the new tree, and the old one if it was moved, until the next atomic copy`
+      ? `${because}, after the old tree was taken away. '${directoryOf(error.ready)}' has the new tree, and the old one if it was moved: save them, because the next atomic copy removes them`
       : `neither the old nor the new: ${because}. The next atomic copy goes on with '${error.ready}'`;
     return refuse('ERR_FASTCP_HALFWAY', why, path, to);
   }

@@ -62,7 +62,8 @@ export async function placeInSteps(
   try {
     await finishSteps(container, dest, check);
   } catch (error) {
-    if (!(error instanceof Halfway)) await promises.rename(ready, tree);
+    // If this fails, too, the next atomic copy removes it.
+    if (!(error instanceof Halfway)) await rename(ready, tree);
     throw error;
   }
 }
@@ -79,6 +80,11 @@ export class Halfway extends Error {
   }
 }
 
+/** Whether the old DEST was taken away for good, by this process or a killed one. */
+interface Old {
+  isGone: boolean;
+}
+
 /**
  * Continues from any interrupted step, once there is `container.ready`. Returns false if the check ends it. Rejects with Halfway,
  * or with other errors if `dest` is as it was found.
@@ -88,27 +94,29 @@ export async function finishSteps(
   dest: Buffer,
   check: Check,
 ): Promise<boolean> {
+  const old: Old = { isGone: await container.hasBegun() };
   try {
-    return await takeSteps(container, dest, check);
+    return await takeSteps(container, dest, check, old);
   } catch (error) {
-    if (error instanceof Halfway) throw error;
     // If that cannot be found out, DEST may be gone.
-    if (!(await isHalfway(container, dest).catch(() => true))) throw error;
-    throw new Halfway(container.ready, error);
+    const goesOn = await isHalfway(container, dest).catch(() => true);
+    throw goesOn || old.isGone ? new Halfway(container.ready, error, !goesOn) : error;
   }
 }
 
-async function takeSteps(container: Container, dest: Buffer, check: Check): Promise<boolean> {
+async function takeSteps(
+  container: Container,
+  dest: Buffer,
+  check: Check,
+  old: Old,
+): Promise<boolean> {
   let from = container.ready;
-  let taken = false;
   for (;;) {
-    const old = await container.unusedName();
-    const away = await takeAway(container, dest, old, check).catch((error: unknown) => {
-      // Somebody else's entry may be at DEST by now.
-      throw taken ? new Halfway(container.ready, error, true) : error;
-    });
+    const moved = await container.unusedName();
+    const away = await takeAway(container, dest, moved, check, old);
     if (away === undefined) return false;
-    taken ||= away !== -ENOENT;
+    const wasGone = old.isGone;
+    old.isGone ||= away !== -ENOENT;
     const error = await withAccess([from], () => rename(from, dest));
     if (error === 0) return true;
     // Another process put its copy there meanwhile.
@@ -122,34 +130,34 @@ async function takeSteps(container: Container, dest: Buffer, check: Check): Prom
         reason = failed;
       }
     }
-    const asFound =
-      away === 0
-        ? (await withAccess([old], () => rename(old, dest))) === 0
-        : away === -ENOENT && !(await container.hasBegun());
-    throw asFound ? reason : new Halfway(container.ready, reason);
+    // What was there now, which may be somebody else's, goes back.
+    const isBack = away === 0 && (await withAccess([moved], () => rename(moved, dest))) === 0;
+    if (isBack) old.isGone = wasGone;
+    throw reason;
   }
 }
 
 /**
- * Moves DEST to `old`, and returns 0, or -ENOENT if there is no DEST. If DEST cannot be moved, because a part of it is in a layer of
+ * Moves DEST to `moved`, and returns 0, or -ENOENT if there is no DEST. If DEST cannot be moved, because a part of it is in a layer of
  * an overlay, deletes it where it is, and returns -EXDEV. Returns undefined if the check ends it.
  */
 async function takeAway(
   container: Container,
   dest: Buffer,
-  old: Buffer,
+  moved: Buffer,
   check: Check,
+  old: Old,
 ): Promise<number | undefined> {
-  // Held, because the path may lead to the whole copy of another placing, or out of DEST, by the time that something is deleted.
-  // Only Linux has overlays.
+  // Until something is deleted, others may put another directory, or a symlink, in the place of DEST. What is held stays the same
+  // one. Only Linux has overlays.
   const held = O_PATH ? await openDirectory(dest) : undefined;
   try {
     if (!(await check())) return undefined;
-    const error = await withAccess([dest], () => rename(dest, old));
+    const error = await withAccess([dest], () => rename(dest, moved));
     if (error === 0 || error === -ENOENT) return error;
     const isDirectory = !O_PATH || held; // what is none can be moved on an overlay
     if (error !== -EXDEV || !isDirectory) throw failure(error, 'rename');
-    await deleteInPlace(container, dest, held);
+    await deleteInPlace(container, dest, old, held);
     return error;
   } finally {
     await held?.close();
@@ -163,6 +171,7 @@ async function takeAway(
 async function deleteInPlace(
   container: Container,
   dest: Buffer,
+  old: Old,
   held?: promises.FileHandle,
 ): Promise<void> {
   const { deleting, marker } = container;
@@ -182,6 +191,7 @@ async function deleteInPlace(
     take('rmdir', () => promises.rmdir(textOrBytes(path)), EEXIST, ENOTEMPTY, ENOENT);
   for (let left = tries; left > 0; left--) {
     if ((await addMark()) === ENOENT) return; // another placing has deleted it
+    old.isGone = true;
     const isEmpty = await emptyDirectory(directory, {
       path: dest,
       kept: marker,

@@ -1001,6 +1001,28 @@ describe('where the file system cannot exchange', () => {
     },
   );
 
+  test('another program removes the new tree: that is an error, and DEST is the old one', async (context) => {
+    needTool(context, 'strace');
+    makeFiles(src, { a: 'new' });
+    makeFiles(dest, { a: 'old' });
+    // Time between the copy and its placing, which looks for mounts again.
+    const slow = ['-P', '/proc/self/mountinfo', '-e', 'inject=openat:delay_exit=1500000'];
+    const strace = ['strace', '-f', '-qq', '-o', join(at, 'log'), '-e', 'trace=openat', ...slow];
+    let runs = true;
+    const copied = run([...strace, process.execPath, COMMAND, '--atomic', src, dest]).finally(
+      () => {
+        runs = false;
+      },
+    );
+    const tree = () => join(at, containers(at)[0] ?? 'none', 'tree');
+    while (runs && !existsSync(join(tree(), 'a'))) await setTimeout(5);
+    rmSync(tree(), { recursive: true });
+    const { status, stderr } = await copied;
+    expect({ status, stderr }).toEqual({ status: 1, stderr: expect.stringMatching(/has removed/) });
+    expect(content(dest, 'a')).toBe('old');
+    expect(containers(at)).toEqual([]);
+  });
+
   test('a repository comes to DEST while an interrupted copy is finished: it stays', async (context) => {
     needTool(context, 'strace');
     makeFiles(src, { a: 'new' });
@@ -1011,8 +1033,13 @@ describe('where the file system cannot exchange', () => {
     const log = join(at, 'log');
     const slow = ['-P', '/proc/self/mountinfo', '-e', 'inject=openat:delay_exit=1500000'];
     const strace = ['strace', '-f', '-qq', '-o', log, '-e', 'trace=openat', ...slow];
-    const copied = run([...strace, process.execPath, COMMAND, '--atomic', src, dest]);
-    while (!existsSync(log) || !content(log).includes('mountinfo')) await setTimeout(10);
+    let runs = true;
+    const copied = run([...strace, process.execPath, COMMAND, '--atomic', src, dest]).finally(
+      () => {
+        runs = false;
+      },
+    );
+    while (runs && !(existsSync(log) && content(log).includes('mountinfo'))) await setTimeout(10);
     makeFiles(dest, { '.git/HEAD': 'own' });
     const { status, stderr } = await copied;
     expect({ status, stderr }).toEqual({
