@@ -30,8 +30,6 @@ import { entryKinds, type NativeJob } from './native.js';
 const extraBit = 0x80;
 /** Bytes of questions that are read at a time. */
 const batchSize = 64 << 10;
-/** Entries that are judged before the clock is read. */
-const slice = 512;
 /** If the answers of so many directories are awaited, no further batch of questions is read. */
 const mostOpen = 64;
 
@@ -62,10 +60,13 @@ interface Question extends Asked {
 }
 
 /** Returns the user's filter for the entries of one root, with paths below that root. */
-function filterOf(root: Root, shown: Shown, { filter }: Request): EntryFilter | undefined {
+function filterOf(root: Root, shown: Shown, { filter, signal }: Request): EntryFilter | undefined {
   if (!filter) return undefined;
   const [src, dest] = [shown.src(root.src), shown.dest(root.dest)];
-  return (entry) => filter(join(src, entry.path), join(dest, entry.path), entry);
+  return (entry) => {
+    signal?.throwIfAborted(); // more entries of the same directory may follow
+    return filter(join(src, entry.path), join(dest, entry.path), entry);
+  };
 }
 
 function rootEntry({ src, kind }: Root): FilterEntry {
@@ -174,6 +175,11 @@ export class Answers {
     return [...globs, ...mistaken, ...files];
   }
 
+  /** Answers nothing more, because the copy ends. */
+  end(): void {
+    this.#over = true;
+  }
+
   #add(asked: Asked): number {
     this.#lastScope += 1;
     this.#scopes.set(this.#lastScope, asked);
@@ -250,7 +256,8 @@ export class Answers {
     } catch (error) {
       here = unreadable(error);
     }
-    if (here instanceof Promise || entries.length > slice) return this.#judgeSlowly(question, here);
+    if (here instanceof Promise || entries.length > selection.slice)
+      return this.#judgeSlowly(question, here);
     return here ? selection.judge(here, entries) : nothing(entries);
   }
 
@@ -261,6 +268,7 @@ export class Answers {
     const scope = await here;
     const all = nothing(entries);
     if (!scope) return all;
+    const { slice } = selection;
     for (let from = 0; from < entries.length && !this.#over; from += slice) {
       const part = await selection.judge(scope, entries.slice(from, from + slice));
       all.verdicts.set(part.verdicts, from);

@@ -45,6 +45,7 @@ export function runEngine(
     let failure: { thrown: unknown } | undefined;
     const stop = (thrown: unknown): void => {
       failure ??= { thrown };
+      answers.end();
       job.stop();
     };
     const abort = (): void => stop(signal?.reason);
@@ -89,6 +90,7 @@ export function runEngine(
     const look = (ended: boolean): void => {
       if (ended) {
         signal?.removeEventListener('abort', abort);
+        answers.end();
         forget(job);
         total?.stop();
       }

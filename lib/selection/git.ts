@@ -13,6 +13,8 @@ export interface GitSettings {
   ignoreCase: boolean;
   /** core.excludesFile; absent if it is set to nothing, or there is no home directory. */
   excludesFile?: Buffer;
+  /** Why git gave no answer. Then the others are its defaults. */
+  failure?: Error;
 }
 
 /** The slash keeps newlines at the end. */
@@ -26,6 +28,9 @@ const gitEnvironment = {
   GIT_NO_LAZY_FETCH: '1',
   GIT_ALLOW_PROTOCOL: 'none', // before git 2.44
 };
+
+/** Git's status if nothing is set. */
+const nothingSet = 1;
 
 /** With this status the shell says that there is no such program. */
 const notFound = 127;
@@ -41,11 +46,15 @@ export class Git {
     this.#signal = signal;
   }
 
-  /** Returns git's own settings; its defaults if git gives no answer. */
+  /** Returns git's own settings. */
   async settings(directory: Buffer, top: Buffer): Promise<GitSettings> {
     const names = '^core\\.(excludesfile|ignorecase)$';
     const words = ['config', '-z', '--type=path', '--get-regexp', names];
-    const listed = await this.#run(directory, words).catch(() => ''); // also if nothing is set
+    let failure: Error | undefined;
+    const listed = await this.#run(directory, words).catch((error) => {
+      if (error.code !== nothingSet) failure = error;
+      return '';
+    });
     let ignoreCase = false;
     let excludesFile = await defaultExcludesFile(top);
     for (const entry of listed.split('\0')) {
@@ -57,7 +66,7 @@ export class Git {
           value === '' ? undefined : resolve(top, fromSystem(Buffer.from(value, 'latin1')));
       }
     }
-    return { ignoreCase, ...(excludesFile && { excludesFile }) };
+    return { ignoreCase, ...(excludesFile && { excludesFile }), ...(failure && { failure }) };
   }
 
   /** `below`: paths to ask about, instead of all. Rejects if git is missing, or refuses. */
@@ -132,14 +141,32 @@ export class Git {
   }
 }
 
+/** Returns whether the user or the system may have settings of git, which apply outside of repositories, too. */
+export async function mayHaveSettings(): Promise<boolean> {
+  const { GIT_CONFIG_GLOBAL, GIT_CONFIG_SYSTEM, GIT_CONFIG_COUNT, GIT_CONFIG_NOSYSTEM } =
+    process.env;
+  if (GIT_CONFIG_GLOBAL || GIT_CONFIG_SYSTEM || GIT_CONFIG_COUNT) return true;
+  const { home, config } = userDirectories();
+  const files = [`${home}/.gitconfig`, `${config}/git/config`];
+  if (!GIT_CONFIG_NOSYSTEM) files.push('/etc/gitconfig');
+  return (await Promise.all(files.map((path) => isReadable(path)))).includes(true);
+}
+
+function userDirectories(): { home: string; config: string } {
+  const home = process.env.HOME ?? homedir();
+  return { home, config: process.env.XDG_CONFIG_HOME || (home && `${home}/.config`) };
+}
+
 /** If HOME belongs to another user, as in many containers, it counts as absent. */
 async function defaultExcludesFile(top: Buffer): Promise<Buffer | undefined> {
-  const home = process.env.HOME ?? homedir();
-  const config = process.env.XDG_CONFIG_HOME || (home && `${home}/.config`);
+  const { config } = userDirectories();
   const path = resolve(top, Buffer.from(`${config}/git/ignore`));
-  const isReadable = await access(path, constants.R_OK).then(
+  return config && (await isReadable(path)) ? path : undefined;
+}
+
+async function isReadable(path: string | Buffer): Promise<boolean> {
+  return access(path, constants.R_OK).then(
     () => true,
     () => false,
   );
-  return config && isReadable ? path : undefined;
 }

@@ -4,11 +4,11 @@
  * .gitignore in their directory. They are the user's own rules: they exclude even tracked files, and apply in
  * nested repositories.
  */
-import { closeSync, constants, openSync, readFileSync } from 'node:fs';
+import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs';
 import { CopyError } from '../errors.js';
 import { baseName, directoryOf, join } from '../walk/paths.js';
 import { realpath, run } from '../walk/steps.js';
-import { Git } from './git.js';
+import { Git, mayHaveSettings } from './git.js';
 import { type Repository, repositoryAround, repositoryAt } from './repository.js';
 import { lastMatch, parseRules, type Rule, type RulesHere, rulesBelow, rulesIn } from './rules.js';
 import { Tracked, type TrackedPaths } from './tracked.js';
@@ -65,7 +65,11 @@ interface Answer {
   reason?: string;
 }
 
-const noGitDirectory = 'this submodule has no git directory';
+const noGitDirectory = new Error('this submodule has no git directory');
+const noExcludesFile = 'core.excludesFile does not apply';
+
+/** Bytes. Since 2.46 git ignores rule files of more than 100 MB. */
+const mostRules = 100 << 20;
 
 const nothingTracked: TrackedPaths = {
   paths: [],
@@ -142,7 +146,7 @@ export class Gitignore {
 
     let scope = await this.#begin(src, top, repository);
     if (repository && scope.repository?.isKnown && scope.repository.tracked.isEmpty) {
-      // Git has just listed what is tracked, so that it does not refuse.
+      // Git has just listed what is tracked. So if it refuses a path now, the reason is a submodule.
       const submodule = await this.#git.submoduleAround(src, top).catch(() => undefined);
       if (submodule) {
         this.#nothingKnown(submodule, noGitDirectory);
@@ -177,10 +181,17 @@ export class Gitignore {
 
   /** Reads the rules of a repository besides its .gitignore files, and the files tracked below `directory`. */
   async #begin(directory: Buffer, top: Buffer, repository?: Repository): Promise<GitignoreScope> {
-    const [{ ignoreCase, excludesFile }, tracked] = await Promise.all([
+    const [{ ignoreCase, excludesFile, failure }, answer] = await Promise.all([
       this.#git.settings(directory, top),
-      repository ? this.#readTracked(directory) : nothingTracked,
+      repository ? this.#git.tracked(directory).catch((error: Error) => error) : nothingTracked,
     ]);
+    const isRefused = answer instanceof Error;
+    const tracked = isRefused ? this.#nothingKnown(directory, answer, failure) : answer;
+    if (failure && !isRefused && (repository || (await mayHaveSettings()))) {
+      const path = directory.toString();
+      const message = `cannot read git's settings for '${path}', so ${noExcludesFile}: ${saidBy(failure)}`;
+      this.warnings.push({ code: 'GIT_UNAVAILABLE', message, path });
+    }
     const scope: GitignoreScope = {
       rules: [],
       repository: {
@@ -198,14 +209,6 @@ export class Gitignore {
       scope.rules.push(rulesIn(parseRules(content, { shown, own: false, fold: ignoreCase })));
     }
     return scope;
-  }
-
-  async #readTracked(directory: Buffer): Promise<TrackedPaths> {
-    try {
-      return await this.#git.tracked(directory);
-    } catch (error) {
-      return this.#nothingKnown(directory, saidBy(error));
-    }
   }
 
   /** Reads the .gitignore that a sparse checkout has left out of a directory, as git does. */
@@ -250,14 +253,16 @@ export class Gitignore {
   }
 
   /** Warns, or throws if tracked files must be known. */
-  #nothingKnown(directory: Buffer, why: string): TrackedPaths {
+  #nothingKnown(directory: Buffer, error: Error, settings?: Error): TrackedPaths {
     const path = directory.toString();
     const unknown = `cannot tell what is tracked in '${path}'`;
+    const why = saidBy(error);
     if (this.#needsTracked) {
       throw new CopyError('ERR_FASTCP_GIT_UNAVAILABLE', `${unknown}: ${why}`, { path });
     }
-    const assumed = `${unknown}, so all that matches a rule counts as ignored: ${why}`;
-    this.warnings.push({ code: 'GIT_UNAVAILABLE', message: assumed, path });
+    const also = settings ? `, and ${noExcludesFile}` : '';
+    const message = `${unknown}, so all that matches a rule counts as ignored${also}: ${why}`;
+    this.warnings.push({ code: 'GIT_UNAVAILABLE', message, path });
     return nothingTracked;
   }
 
@@ -280,8 +285,7 @@ export class Gitignore {
     const { path: below = '', tracked } = scope.repository ?? {};
     // Its git directory may be missing. For git the rules around it do not apply, either.
     const isSubmodule = entries.length > 0 && tracked?.isSubmodule(below.slice(0, -1)) === true;
-    const isLeftOut =
-      !present.has('.gitignore') && tracked?.leftOut.has(`${below}.gitignore`) === true;
+    const isLeftOut = tracked?.leftOut.has(`${below}.gitignore`) === true;
     if (!nested && !isSubmodule && !isLeftOut && present.size === 0) return scope;
     const directory = this.#pathOf(path);
     const readHere = (above: GitignoreScope, leftOut?: Buffer): GitignoreScope => {
@@ -402,7 +406,7 @@ function shownRule({ rule, from }: Match): string {
   return `${from.file.shown}:${rule.line}:${textOf(rule.text)}`;
 }
 
-/** Git asks the index only if it cannot open the file, which may be a symlink. */
+/** Returns whether git reads the .gitignore of the work tree, instead of the one in the index: it can open that. */
 function hasRuleFile(directory: Buffer): boolean {
   try {
     closeSync(openRuleFile(join(directory, Buffer.from('.gitignore')), false));
@@ -426,18 +430,26 @@ function openRuleFile(path: Buffer, follow: boolean): number {
   return openSync(path, O_RDONLY | O_NONBLOCK | (follow ? 0 : O_NOFOLLOW));
 }
 
+function tooLarge(shown: string): string {
+  return `EFBIG: cannot read the rules in '${shown}': it has more than 100 MiB`;
+}
+
 /** Returns the content of a rule file. Anything but a file has no rules. */
 function readRuleFile(path: Buffer, shown: string, follow: boolean): Buffer | undefined {
   try {
     const file = openRuleFile(path, follow);
     try {
+      const found = fstatSync(file);
+      if (!found.isFile()) return undefined;
+      if (found.size > mostRules) throw new CopyError('EFBIG', tooLarge(shown), { path: shown });
       return readFileSync(file);
     } finally {
       closeSync(file);
     }
   } catch (error) {
+    if (error instanceof CopyError) throw error;
     const { code = 'EIO', errno = 0, syscall = 'read' } = error as NodeJS.ErrnoException;
-    if (['ENOENT', 'ENOTDIR', 'ELOOP', 'EISDIR'].includes(code)) return undefined;
+    if (['ENOENT', 'ENOTDIR', 'ELOOP', 'ENXIO'].includes(code)) return undefined; // ENXIO: a socket
     const message = `${code}: cannot read the rules in '${shown}'`;
     throw new CopyError(code, message, { errno, syscall, path: shown });
   }

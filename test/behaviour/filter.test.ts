@@ -124,6 +124,25 @@ describe('an abort does not wait for it', () => {
     expect(openFiles()).toEqual(before);
   });
 
+  test.each<[string, (path: string) => unknown]>([
+    ['at once', () => true],
+    ['by promises', () => sleep(1, true)],
+  ])('nor is it called again, where it answers %s', async (_how, answer) => {
+    const wide = join(work, 'wide');
+    makeFiles(wide, Object.fromEntries(Array.from({ length: 5000 }, (_, i) => [`${i}`, ''])));
+    const controller = new AbortController();
+    let after = 0;
+    const filter = byEntry(({ path }) => {
+      if (controller.signal.aborted) after += 1;
+      if (path.endsWith('77')) controller.abort('enough');
+      return answer(path) as boolean;
+    });
+    const job = copyTree(wide, newDest(), { filter, signal: controller.signal });
+    expect(await outcome(job)).toEqual({ thrown: 'enough' });
+    await sleep(50);
+    expect(after).toBe(0);
+  });
+
   test('which an answer that comes too late does not undo', async () => {
     const controller = new AbortController();
     const late: (() => void)[] = [];

@@ -9,10 +9,11 @@ import {
   readFileSync,
   rmSync,
   symlinkSync,
+  truncateSync,
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { copyTree } from '../../lib/index.js';
 import type { EntryFilter } from '../../lib/selection/filter.js';
 import type { CopyOptions, EntryEvent } from '../../lib/types.js';
@@ -22,9 +23,9 @@ import { walk } from '../selection/support/walk.js';
 import { limited } from '../support/child.js';
 import { readTree } from '../support/compare.js';
 import { byEntry } from '../support/filter.js';
-import { makeFiles } from '../support/trees.js';
+import { makeFiles, makeSocket } from '../support/trees.js';
 import { asUser, needUser } from '../support/user.js';
-import { needTool, slowness, workDirectory } from '../support/work.js';
+import { needRoot, needTool, slowness, workDirectory } from '../support/work.js';
 
 const work = workDirectory('selection');
 let made = 0;
@@ -313,6 +314,44 @@ describe('rules that cannot be read', () => {
     return { src, dest: join(parent, 'new/dest') };
   }
 
+  test.for(['file', 'device', 'socket', 'fifo', 'directory'])(
+    'a %s in the place of a rule file: what is no file has no rules',
+    async (kind, context) => {
+      if (kind === 'device') needRoot(context);
+      const src = makeRepository(newTree({ 'a.log': '', 'sub/a.log': '', 'sub/t': '' }));
+      track(src, ['sub/t']); // or git itself reads rules, and waits for a FIFO
+      const make: Record<string, (path: string) => void> = {
+        file: (path) => writeFileSync(path, '*.log\n'),
+        device: (path) => execFileSync('mknod', [path, 'c', '1', '5']), // /dev/zero has no end
+        socket: makeSocket,
+        fifo: (path) => execFileSync('mkfifo', [path]),
+        directory: (path) => mkdirSync(path),
+      };
+      const excludes = `${newPath()}.rules`;
+      for (const path of ['.gitignore', 'sub/.gitignore', '.git/info/exclude', excludes]) {
+        const at = path === excludes ? path : join(src, path);
+        rmSync(at, { force: true });
+        make[kind]?.(at);
+      }
+      execFileSync('git', ['config', 'core.excludesFile', excludes], { cwd: src });
+      const dest = newPath();
+      await copyTree(src, dest, { gitignore: true, exclude: ['.gitignore'] });
+      expect(pathsIn(dest)).toEqual(
+        kind === 'file' ? ['sub/', 'sub/t'] : ['a.log', 'sub/', 'sub/a.log', 'sub/t'],
+      );
+    },
+  );
+
+  test('one that is too large, even for a string: the error names it', async () => {
+    const src = newTree({ 'sub/.gitignore': '*.log\n', 'sub/a': '', b: '' });
+    const path = join(src, 'sub/.gitignore');
+    truncateSync(path, 600 << 20);
+    const dest = newPath();
+    const { errors } = await copyTree(src, dest, { gitignore: true, onError: 'continue' });
+    expect(errors).toMatchObject([{ code: 'EFBIG', path }]);
+    expect(pathsIn(dest)).toEqual(['b', 'sub/']);
+  });
+
   test('of SRC: nothing is made', (context) => {
     needUser(context);
     const { src, dest } = unreadable('.gitignore');
@@ -511,11 +550,23 @@ test('a .gitignore that a sparse checkout leaves out counts, as for git', async 
   await copyTree(join(src, 'sub/deep'), between, { onlyIgnored: true });
   expect(pathsIn(between)).toEqual(['x.tmp']);
   rmSync(join(src, 'sub/.gitignore'));
-  symlinkSync('nowhere', join(src, 'sub/.gitignore'));
-  const dest = newPath();
-  await copyTree(src, dest, { gitignore: true, exclude: '.gitignore' });
-  expect(pathsIn(dest)).not.toContain('sub/b.log');
-  rmSync(join(src, 'sub/.gitignore'));
+  makeFiles(src, { 'sub/other': '#' });
+  const exclude = ['.gitignore', 'other'];
+  for (const target of ['nowhere', 'other']) {
+    symlinkSync(target, join(src, 'sub/.gitignore'));
+    for (const dereference of [false, true]) {
+      for (const [below, taken] of [
+        ['', ['keep/', 'keep/k', 'sub/', 'sub/c', 'sub/deep/', 'sub/deep/e']],
+        ['sub', ['c', 'deep/', 'deep/e']],
+        ['sub/deep', ['e']],
+      ] as const) {
+        const dest = newPath();
+        await copyTree(join(src, below), dest, { gitignore: true, exclude, dereference });
+        expect(pathsIn(dest)).toEqual(taken);
+      }
+    }
+    rmSync(join(src, 'sub/.gitignore'));
+  }
   // Its content is not there. A rule file in the work tree needs none.
   execFileSync('sh', ['-c', "rm -rf .git/objects/??; echo '*.log' > sub/.gitignore"], { cwd: src });
   const { warnings } = await copyTree(src, newPath(), { gitignore: true });
@@ -604,6 +655,26 @@ test('git that is not there, for a name that is not UTF-8: the same message', as
   }
 });
 
+test('git that is not there, without a repository: a warning if there may be settings', async () => {
+  const src = newTree({ '.gitignore': '*.log\n', 'a.log': '', b: '' });
+  const home = newTree({ x: '' });
+  vi.stubEnv('HOME', home);
+  vi.stubEnv('XDG_CONFIG_HOME', '');
+  vi.stubEnv('GIT_CONFIG_NOSYSTEM', '1');
+  vi.stubEnv('PATH', '/nonexistent');
+  try {
+    expect((await copyTree(src, newPath(), { gitignore: true })).warnings).toEqual([]);
+    makeFiles(home, { '.gitconfig': '[core]\n\texcludesFile = rules\n' });
+    const { warnings } = await copyTree(src, newPath(), { gitignore: true });
+    expect(warnings).toMatchObject([{ code: 'GIT_UNAVAILABLE', path: src }]);
+    expect(warnings[0]?.message).toMatch(
+      /settings.*excludesFile does not apply: git is not installed/,
+    );
+  } finally {
+    vi.unstubAllEnvs();
+  }
+});
+
 test('git that is not there: a warning, and rules alone decide', async () => {
   const src = makeRepository(newTree({ '.gitignore': '*.log\n', 'a.log': '', b: '' }));
   track(src, ['a.log']);
@@ -613,6 +684,7 @@ test('git that is not there: a warning, and rules alone decide', async () => {
     const dest = newPath();
     const { warnings } = await copyTree(src, dest, { gitignore: true });
     expect(warnings).toMatchObject([{ code: 'GIT_UNAVAILABLE', path: src }]);
+    expect(warnings[0]?.message).toMatch(/counts as ignored, and core.excludesFile does not apply/);
     expect(pathsIn(dest)).toEqual(['.gitignore', 'b']);
     makeFiles(dest, { 'a.log': 'tracked' });
     const options = [{ strict: true }, { atomic: true }, { mirror: true, deleteExcluded: true }];
