@@ -21,7 +21,6 @@ import { Container } from './container.js';
 import {
   canExchange,
   exists,
-  failure,
   finishSteps,
   Halfway,
   isHalfway,
@@ -199,6 +198,15 @@ async function prepare(
   }
 }
 
+/** Why DEST itself cannot be moved, although there is room beside it. */
+const cannotMove = new Map([
+  [-constants.errno.EACCES, ': moving the destination needs write permission in it'],
+  [
+    -constants.errno.EPERM,
+    ': the destination cannot be moved: it is immutable, or another user owns it in a sticky directory',
+  ],
+]);
+
 async function place(
   container: Container,
   target: Buffer,
@@ -215,7 +223,11 @@ async function place(
   signal?.throwIfAborted();
   const errno = await placeAtOnce(container, target);
   if (errno === 0) return true;
-  if (errno !== -constants.errno.EXDEV) throw failure(errno, 'rename');
+  if (errno !== -constants.errno.EXDEV) {
+    const { src, dest } = root;
+    const problem = { errno, operation: 'rename' };
+    throw errorOf(problem, walk.shown.src(src), walk.shown.dest(dest), cannotMove.get(errno));
+  }
   if (atomic !== 'two-step') {
     throw noExchange(root, walk, 'the file system cannot exchange the destination for a new one');
   }

@@ -276,7 +276,7 @@ async function errnoOf(step: Promise<unknown>): Promise<number> {
 }
 
 /** Returns an error in the form of Node's own. */
-export function failure(errno: number, syscall: string): Error {
+function failure(errno: number, syscall: string): Error {
   return Object.assign(new Error(`${syscall} failed: ${-errno}`), { errno, syscall });
 }
 

@@ -101,6 +101,26 @@ describe('reuses files of the old DEST', () => {
     expect(readdirSync(at).sort()).toEqual(['dest', 'old', 'src']);
   });
 
+  test('though the old one has FIFOs and sockets, at names that SRC has for others', async () => {
+    makeBoth();
+    for (const name of ['file', 'directory/in it', 'fifo']) {
+      rmSync(join(src, name), { force: true });
+      if (name !== 'fifo') makeFiles(src, { [name]: 'new' });
+    }
+    execFileSync('mkfifo', ['file', 'directory', 'fifo', 'other'], { cwd: dest });
+    execFileSync('mkfifo', [join(src, 'fifo')]);
+    makeSocket(join(dest, 'symlink'));
+    symlinkSync('file', join(src, 'symlink'));
+    const before = statSync(join(dest, 'same')).ino;
+    const result = await copyTree(src, dest, { atomic: true, reuse: 'hardLink' });
+    expect(result).toMatchObject({ replaced: true, errorCount: 0, special: 1 });
+    const kinds = (root: string) =>
+      [...readTree(root)].map(([name, { kind }]) => `${name} ${kind}`);
+    expect(kinds(dest).sort()).toEqual(kinds(src).sort());
+    expect(statSync(join(dest, 'same')).ino).toBe(before);
+    expect(readdirSync(at).sort()).toEqual(['dest', 'src']);
+  });
+
   test('not where only times or modes differ: those belong to the old one, too', async () => {
     makeBoth();
     chmodSync(join(src, 'same'), 0o600);
@@ -998,6 +1018,28 @@ describe('where the file system cannot exchange', () => {
       expect(lstatSync(dest).ino).toBe(came);
       expect(readFileSync(join(at, left, 'old-1/b'), 'utf8')).toBe('old');
       expect(readFileSync(join(at, left, 'ready/a'), 'utf8')).toBe('new');
+    },
+  );
+
+  test.for([
+    { mode: 0o777, why: 'needs write permission in it' },
+    { mode: 0o1777, why: 'another user owns it in a sticky directory' },
+  ])(
+    'a DEST of another user, in a directory of mode $mode: the error says why',
+    async ({ mode, why }, context) => {
+      needRoot(context);
+      needUser(context);
+      makeFiles(src, { a: 'new' });
+      makeFiles(dest, { a: 'old' });
+      chmodSync(at, mode);
+      for (const how of ['--atomic', '--atomic=two-step']) {
+        const command = [process.execPath, COMMAND, '-q', how, src, dest];
+        const { status, stderr } = await run([...asUser, ...command]);
+        expect(status).toBe(1);
+        expect(stderr).toContain(why);
+        expect(content(dest, 'a')).toBe('old');
+        expect(containers(at)).toEqual([]);
+      }
     },
   );
 

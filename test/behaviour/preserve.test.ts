@@ -112,6 +112,27 @@ describe('random trees, everything preserved', () => {
     },
   );
 
+  test(`random trees of an ordinary user, copied and mirrored by that user, seed ${seed}`, async (context) => {
+    needUser(context);
+    needTool(context, 'setfacl');
+    // What only root may have or copy.
+    const own = `find "$0" -type c -delete
+      find "$0" -exec setfattr -hx trusted.test {} + -o -exec setfattr -hx security.capability {} + 2> /dev/null || true
+      chown -Rh ${USER}:${USER} "$0"; find "$0" ! -type l -exec chmod u+rX {} +`;
+    for (let round = 0; round < 4; round++) {
+      const [tree, copy] = [`${src} ${round}`, `${dest} ${round}`];
+      makeRandomTree(tree, seed + round, 60);
+      execFileSync('sh', ['-c', own, tree], { stdio: 'pipe' });
+      for (const options of [{ preserve: true }, { preserve: true, mirror: true }] as const) {
+        const { error, result } = await copyInChild({ src: tree, dest: copy, options }, asUser);
+        expect(error, `${round}`).toBeUndefined();
+        expect(result.warnings, `${round}`).toEqual([]);
+        expect(attributeDifferences(tree, copy), `${round}`).toEqual([]);
+        if ('mirror' in options) expect(result, `${round}`).toMatchObject({ files: 0, deleted: 0 });
+      }
+    }
+  });
+
   test('the oracles see what the default does not keep', async (context) => {
     needRoot(context);
     needTool(context, 'setfacl');

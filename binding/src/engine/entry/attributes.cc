@@ -203,9 +203,12 @@ bool lose_missing(Engine& engine, const Directory& directory, Names names,
   return true;
 }
 
+/** An ACL that was set before may deny it to the owner. */
 int set(const Handle& dst, const Attribute& attribute) {
-  return platform::set_attribute(dst, attribute.name.c_str(), attribute.value.data(),
-                                 attribute.value.size());
+  return with_write_access(dst, attribute, [&] {
+    return platform::set_attribute(dst, attribute.name.c_str(), attribute.value.data(),
+                                   attribute.value.size());
+  });
 }
 
 /** Lets nobody but the owner in while an ACL is away, because it may deny what the mode grants. The ACL sets the mode again. */
@@ -237,18 +240,17 @@ bool make_room(const Handle& dst, const Attributes& attributes, Given& given) {
 }
 
 /**
- * Sets `some` of an entry's attributes by `set(attribute)`. If there is no room beside a mark, removes the mark and `all`, and sets
- * all again. Returns false on failure, which is reported.
+ * Sets `some` of an entry's attributes. If there is no room beside a mark, removes the mark and `all`, and sets all again. Returns
+ * false on failure, which is reported.
  */
-template <class Set>
 bool give(Engine& engine, const Directory& directory, Names names, const Attributes& some,
-          const Attributes& all, const Handle& dst, Given& given, Set set) {
+          const Attributes& all, const Handle& dst, Given& given) {
   for (const Attribute& attribute : some) {
-    const int error = set(attribute);
+    const int error = set(dst, attribute);
     if (error == 0) {
       given.mode_changed |= attribute.name == platform::kAccessList;
     } else if (error == -ENOSPC && make_room(dst, all, given)) {
-      return give(engine, directory, names, all, all, dst, given, set);
+      return give(engine, directory, names, all, all, dst, given);
     } else if (!lose_missing(engine, directory, names, attribute, dst, error, given)) {
       return false;
     }
@@ -260,8 +262,7 @@ bool give(Engine& engine, const Directory& directory, Names names, const Attribu
 
 bool give_attributes(Engine& engine, const Directory& directory, Names names,
                      const Attributes& attributes, const Handle& dst, Given& given) {
-  return give(engine, directory, names, attributes, attributes, dst, given,
-              [&](const Attribute& one) { return set(dst, one); });
+  return give(engine, directory, names, attributes, attributes, dst, given);
 }
 
 bool AttributeChanges::has_access_list() const {
@@ -289,10 +290,7 @@ bool make_changes(Engine& engine, const Directory& directory, Names names,
       return false;
     }
   }
-  return give(engine, directory, names, changes.lacking, attributes, dst, given,
-              [&](const Attribute& one) {
-                return with_write_access(dst, one, [&] { return set(dst, one); });
-              });
+  return give(engine, directory, names, changes.lacking, attributes, dst, given);
 }
 
 bool has_wanted_attributes(Engine& engine, const Directory& directory, Names names,
