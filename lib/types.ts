@@ -203,7 +203,7 @@ export interface CompareResult {
   /** The first 1,000 errors. */
   errors: CopyErrorLike[];
   errorCount: number;
-  /** `INCLUDE_UNMATCHED`, `EXCLUDE_UNMATCHED` and `IGNORE_FILE_NOT_FOUND`. */
+  /** `INCLUDE_UNMATCHED`, `EXCLUDE_UNMATCHED`, `IGNORE_FILE_NOT_FOUND`, and `GIT_UNAVAILABLE` for git's settings. */
   warnings: CopyWarning[];
   durationMs: number;
 }
@@ -345,8 +345,8 @@ export interface CopyResult extends CopyCounters {
  * - `ERR_FASTCP_NAME_COLLISION`: Two names of SRC are one name in DEST, which ignores case or normalizes.
  * - `ERR_FASTCP_VERIFY`: `verify`: the written file differs from the source, at `offset`.
  * - `ERR_FASTCP_NO_EXCHANGE`: `atomic`: the file system cannot exchange directories; `two-step` works there.
- * - `ERR_FASTCP_GIT_UNAVAILABLE`: a copy with `onlyIgnored`, `strict`, `atomic` or `deleteExcluded`: git cannot tell which
- *   files are tracked.
+ * - `ERR_FASTCP_GIT_UNAVAILABLE`: a comparison, or a copy with `onlyIgnored`, `strict`, `atomic` or `deleteExcluded`: git cannot
+ *   tell which files are tracked.
  * - `ERR_FASTCP_NO_REUSE`: `reuse`: no file of the old DEST could be cloned, or hard-linked. The message has the system's reason.
  * - `ERR_FASTCP_NO_SNAPSHOT`: `snapshot` is `always`, and a snapshot of SRC is not possible.
  * - `ERR_FASTCP_HALFWAY`: `atomic`: the replacement in two steps stopped between them; the message says where
@@ -413,8 +413,9 @@ export type ErrorCode = FastcpErrorCode | SystemErrorCode;
  * - `SOCKET_SKIPPED`: A socket was not copied.
  * - `UNKNOWN_KIND_SKIPPED`: An entry of no known kind was not copied, for example an alias of an app on Windows.
  * - `CONCURRENCY_CAPPED`: `concurrency` is above the size of libuv's pool less one.
- * - `GIT_UNAVAILABLE`: git could not be asked, so tracked files and git's settings are unknown. In a copy with `onlyIgnored`,
- *   `strict`, `atomic` or `deleteExcluded` that is an error instead.
+ * - `GIT_UNAVAILABLE`: git could not be asked, so tracked files and git's settings are unknown; or git's default for
+ *   `core.excludesFile` cannot be read. If tracked files are unknown, a comparison and a copy with `onlyIgnored`, `strict`, `atomic`
+ *   or `deleteExcluded` fail instead.
  * - `SOURCE_IGNORED`: git ignores SRC itself.
  * - `INCLUDE_UNMATCHED`: A glob of `include` matched nothing, or `include` is empty.
  * - `EXCLUDE_UNMATCHED`: A glob of `exclude` begins with the path of SRC and matched nothing: globs are relative to SRC.

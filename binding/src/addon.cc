@@ -74,7 +74,8 @@ Options options_of(const Napi::Object& from) {
                          .checksum = on("checksum"),
                          .quick_check = on("quickCheck"),
                          .mirror = on("mirror"),
-                         .delete_excluded = on("deleteExcluded")};
+                         .delete_excluded = on("deleteExcluded"),
+                         .reuses = on("reuses")};
   const auto distrusted = from.Get("distrusted").As<Napi::Array>();
   for (uint32_t i = 0; i < distrusted.Length(); i++)
     options.incremental.distrusted.push_back(

@@ -84,14 +84,22 @@ export class Answers {
   /** Excluded entries of DEST are deleted, so the copy ends where it is not known what is excluded. */
   #deletesExcluded = false;
   #turn = new Turn();
+  /** Ends git, if that may be asked. */
+  #ending: AbortController | undefined;
 
   /** Reads the rules of every root, and marks the roots whose entries JavaScript selects. */
   static async prepare({ roots, shown }: Walk, request: Request): Promise<Answers> {
     const answers = new Answers();
     answers.#deletesExcluded = request.deleteExcluded;
-    // Tracked files would be lost in DEST, or with onlyIgnored replace those there.
+    // Tracked files would be lost in DEST, or with onlyIgnored replace those there; a comparison would not see them.
     const { strict, deleteExcluded, onlyIgnored, atomic, compares } = request;
-    const needsTracked = strict || deleteExcluded || Boolean(atomic) || (onlyIgnored && !compares);
+    const needsTracked = strict || deleteExcluded || onlyIgnored || Boolean(atomic) || compares;
+    let { signal } = request;
+    if (request.gitignore || request.onlyIgnored) {
+      answers.#ending = new AbortController();
+      const { signal: end } = answers.#ending;
+      signal = signal ? AbortSignal.any([signal, end]) : end;
+    }
     for (const root of [...roots]) {
       const filter = filterOf(root, shown, request);
       if (filter && request.like === 'fastcp' && !(await filter(rootEntry(root)))) {
@@ -99,7 +107,7 @@ export class Answers {
         continue;
       }
       if (root.kind !== 'directory') continue;
-      const options = { ...request, filter, needsTracked, explain: request.entries };
+      const options = { ...request, filter, needsTracked, explain: request.entries, signal };
       const selection = await createSelection(root.src, options, shown.src(root.src));
       if (!selection) continue;
       const asked = { root, selection, scope: selection.root };
@@ -175,9 +183,10 @@ export class Answers {
     return [...globs, ...mistaken, ...files];
   }
 
-  /** Answers nothing more, because the copy ends. */
+  /** Answers nothing more, because the copy ends. Git may still run for a directory that waits for it. */
   end(): void {
     this.#over = true;
+    this.#ending?.abort();
   }
 
   #add(asked: Asked): number {
@@ -275,7 +284,10 @@ export class Answers {
       part.scopes.forEach((below, index) => {
         all.scopes[from + index] = below;
       });
-      if (part.reasons) all.reasons = [...(all.reasons ?? []), ...part.reasons];
+      part.reasons?.forEach((reason, index) => {
+        all.reasons ??= new Array(entries.length);
+        all.reasons[from + index] = reason;
+      });
       if (this.#turn.isLate()) await this.#turn.next();
     }
     return all;

@@ -29,6 +29,7 @@ export interface NativeOptions extends Record<(typeof nativeFlags)[number], bool
   existingDirectories: boolean;
   /** Removes attributes that are not preserved from existing entries. */
   bare: boolean;
+  reuses: boolean;
   /** Relative symlinks become absolute. */
   absoluteSymlinks: boolean;
   /** The path of the entry whose place the copy will take; empty if none. */

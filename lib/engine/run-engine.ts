@@ -90,13 +90,13 @@ export function runEngine(
     const look = (ended: boolean): void => {
       if (ended) {
         signal?.removeEventListener('abort', abort);
-        answers.end();
         forget(job);
         total?.stop();
       }
       tellNews(ended);
       tellProgress(ended);
       if (!ended) return;
+      if (report.result.errorCount > 0) answers.end();
       if (failure) reject(failure.thrown);
       else if (!isStoppedAtExit(job)) resolve();
     };
@@ -159,18 +159,18 @@ export function nativeOptions(
   { distrusted = [], reflections = [] }: Pick<Walk, 'distrusted' | 'reflections'>,
   request: Request,
 ): NativeOptions {
-  const { existingDirectories, stripAttributes, absoluteSymlinks, like } = request;
+  const { existingDirectories, reuses, absoluteSymlinks, like } = request;
   const { compares, shard, shards, preserve } = request;
   const flags = Object.fromEntries(nativeFlags.map((name) => [name, request[name]]));
   return {
     ...(flags as Record<(typeof nativeFlags)[number], boolean>),
-    ...{ existingDirectories, absoluteSymlinks, compares, shard, shards },
+    ...{ existingDirectories, reuses, absoluteSymlinks, compares, shard, shards },
     like: likes.indexOf(like),
     workingDirectory: request.workingDirectory,
     replaces: request.replaces ?? Buffer.alloc(0),
     ...{ distrusted, reflections },
     firstTemporary: Math.random() * 2 ** 64,
-    bare: stripAttributes,
+    bare: reuses && request.reuse === 'hardLink', // such a link has the attributes of the old file
     preserve: preserve.reduce((bits, kind) => bits | (1 << lossKinds.indexOf(kind)), 0),
     findHoles: request.sparse === 'always',
     backup: backupModes.indexOf(request.backup ?? 'none'),

@@ -28,8 +28,8 @@ export interface Request extends Checked {
   preserve: readonly PreserveKind[];
   /** Also applies SRC's metadata to directories that exist in DEST. */
   existingDirectories: boolean;
-  /** Removes attributes that are not preserved from existing entries, but for directories. */
-  stripAttributes: boolean;
+  /** With `reuse`, in the engine: DEST has been made of the old DEST's files. */
+  reuses: boolean;
   /** With `atomic`, in the engine: the old DEST, whose place the copy will take. */
   replaces: Buffer | undefined;
   /** What is created for a file. */
@@ -182,7 +182,7 @@ export function checkRequest(
     atomic,
     preserve: keepsTimes ? withTimes(preserve) : preserve,
     existingDirectories: existingDirectories || sync || shard.shards > 1,
-    stripAttributes: false,
+    reuses: false,
     replaces: undefined,
     compares: false,
     instead: checked.hardLink ? 'hardLink' : checked.symlink ? 'symlink' : 'copy',

@@ -15,6 +15,8 @@ export interface GitSettings {
   excludesFile?: Buffer;
   /** Why git gave no answer. Then the others are its defaults. */
   failure?: Error;
+  /** The default for core.excludesFile, if it applies and cannot be read. */
+  unreadable?: Buffer;
 }
 
 /** The slash keeps newlines at the end. */
@@ -56,17 +58,25 @@ export class Git {
       return '';
     });
     let ignoreCase = false;
-    let excludesFile = await defaultExcludesFile(top);
+    const usual = await defaultExcludesFile(top);
+    let excludesFile = usual?.isReadable ? usual.path : undefined;
+    let unreadable = usual?.isReadable ? undefined : usual?.path;
     for (const entry of listed.split('\0')) {
       const at = entry.indexOf('\n');
       const [name, value] = at < 0 ? [entry, 'true'] : [entry.slice(0, at), entry.slice(at + 1)];
       if (name === 'core.ignorecase') ignoreCase = /^(true|yes|on|0*[1-9]\d*)$/i.test(value);
       else if (name === 'core.excludesfile') {
+        unreadable = undefined;
         excludesFile =
           value === '' ? undefined : resolve(top, fromSystem(Buffer.from(value, 'latin1')));
       }
     }
-    return { ignoreCase, ...(excludesFile && { excludesFile }), ...(failure && { failure }) };
+    return {
+      ignoreCase,
+      ...(excludesFile && { excludesFile }),
+      ...(failure && { failure }),
+      ...(unreadable && { unreadable }),
+    };
   }
 
   /** `below`: paths to ask about, instead of all. Rejects if git is missing, or refuses. */
@@ -77,7 +87,9 @@ export class Git {
     const pathOf = (entry: string): string => entry.slice(entry.indexOf('\t') + 1);
     const ofMode = (mode: string): string[] =>
       listed.filter((entry) => entry.startsWith(mode, 2)).map(pathOf);
-    const leftOut = listed.filter((entry) => /^S .*\t(.*\/)?\.gitignore$/s.test(entry));
+    const isRules = (path: string): boolean =>
+      path === '.gitignore' || path.endsWith('/.gitignore');
+    const leftOut = listed.filter((entry) => entry.startsWith('S') && isRules(pathOf(entry)));
     return {
       paths: listed.map(pathOf),
       symlinks: ofMode('120000'),
@@ -149,7 +161,8 @@ export async function mayHaveSettings(): Promise<boolean> {
   const { home, config } = userDirectories();
   const files = [`${home}/.gitconfig`, `${config}/git/config`];
   if (!GIT_CONFIG_NOSYSTEM) files.push('/etc/gitconfig');
-  return (await Promise.all(files.map((path) => isReadable(path)))).includes(true);
+  const looks = await Promise.allSettled(files.map((path) => access(path, constants.R_OK)));
+  return looks.some(({ status }) => status === 'fulfilled');
 }
 
 function userDirectories(): { home: string; config: string } {
@@ -157,16 +170,15 @@ function userDirectories(): { home: string; config: string } {
   return { home, config: process.env.XDG_CONFIG_HOME || (home && `${home}/.config`) };
 }
 
-/** If HOME belongs to another user, as in many containers, it counts as absent. */
-async function defaultExcludesFile(top: Buffer): Promise<Buffer | undefined> {
+/** Returns undefined if there is none. It may be unreadable if HOME belongs to another user, as in many containers. */
+async function defaultExcludesFile(
+  top: Buffer,
+): Promise<{ path: Buffer; isReadable: boolean } | undefined> {
   const { config } = userDirectories();
+  if (!config) return undefined;
   const path = resolve(top, Buffer.from(`${config}/git/ignore`));
-  return config && (await isReadable(path)) ? path : undefined;
-}
-
-async function isReadable(path: string | Buffer): Promise<boolean> {
   return access(path, constants.R_OK).then(
-    () => true,
-    () => false,
+    () => ({ path, isReadable: true }),
+    ({ code }) => (['ENOENT', 'ENOTDIR'].includes(code) ? undefined : { path, isReadable: false }),
   );
 }

@@ -4,10 +4,11 @@
  * .gitignore in their directory. They are the user's own rules: they exclude even tracked files, and apply in
  * nested repositories.
  */
-import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs';
+import { closeSync } from 'node:fs';
 import { CopyError } from '../errors.js';
 import { baseName, directoryOf, join } from '../walk/paths.js';
 import { realpath, run } from '../walk/steps.js';
+import { openToRead, readWhole } from './files.js';
 import { Git, mayHaveSettings } from './git.js';
 import { type Repository, repositoryAround, repositoryAt } from './repository.js';
 import { lastMatch, parseRules, type Rule, type RulesHere, rulesBelow, rulesIn } from './rules.js';
@@ -94,6 +95,7 @@ export class Gitignore {
   #git: Git;
   /** Whether git's own rules apply. */
   #followsGit: boolean;
+  #hasToldUnreadable = false;
   /** Names of rule files in the order of their rank, and whether they are the user's own. */
   #names: Map<string, { own: boolean; met: boolean }>;
 
@@ -181,7 +183,7 @@ export class Gitignore {
 
   /** Reads the rules of a repository besides its .gitignore files, and the files tracked below `directory`. */
   async #begin(directory: Buffer, top: Buffer, repository?: Repository): Promise<GitignoreScope> {
-    const [{ ignoreCase, excludesFile, failure }, answer] = await Promise.all([
+    const [{ ignoreCase, excludesFile, failure, unreadable }, answer] = await Promise.all([
       this.#git.settings(directory, top),
       repository ? this.#git.tracked(directory).catch((error: Error) => error) : nothingTracked,
     ]);
@@ -190,6 +192,12 @@ export class Gitignore {
     if (failure && !isRefused && (repository || (await mayHaveSettings()))) {
       const path = directory.toString();
       const message = `cannot read git's settings for '${path}', so ${noExcludesFile}: ${saidBy(failure)}`;
+      this.warnings.push({ code: 'GIT_UNAVAILABLE', message, path });
+    }
+    if (unreadable && !this.#hasToldUnreadable) {
+      this.#hasToldUnreadable = true;
+      const path = unreadable.toString();
+      const message = `cannot read '${path}', git's default for core.excludesFile, so its rules do not apply`;
       this.warnings.push({ code: 'GIT_UNAVAILABLE', message, path });
     }
     const scope: GitignoreScope = {
@@ -409,7 +417,7 @@ function shownRule({ rule, from }: Match): string {
 /** Returns whether git reads the .gitignore of the work tree, instead of the one in the index: it can open that. */
 function hasRuleFile(directory: Buffer): boolean {
   try {
-    closeSync(openRuleFile(join(directory, Buffer.from('.gitignore')), false));
+    closeSync(openToRead(join(directory, Buffer.from('.gitignore')), false));
     return true;
   } catch {
     return false;
@@ -424,33 +432,15 @@ function saidBy(error: unknown): string {
   return fatal ?? message.trim().split('\n').at(-1) ?? '';
 }
 
-/** Opens a rule file. Does not follow symlinks to rule files in the tree, as git does, and does not wait for a FIFO. */
-function openRuleFile(path: Buffer, follow: boolean): number {
-  const { O_RDONLY, O_NOFOLLOW = 0, O_NONBLOCK = 0 } = constants;
-  return openSync(path, O_RDONLY | O_NONBLOCK | (follow ? 0 : O_NOFOLLOW));
-}
-
-function tooLarge(shown: string): string {
-  return `EFBIG: cannot read the rules in '${shown}': it has more than 100 MiB`;
-}
-
-/** Returns the content of a rule file. Anything but a file has no rules. */
+/** Returns the content of a rule file. Anything but a file has no rules, nor has a symlink in the tree, as in git. */
 function readRuleFile(path: Buffer, shown: string, follow: boolean): Buffer | undefined {
   try {
-    const file = openRuleFile(path, follow);
-    try {
-      const found = fstatSync(file);
-      if (!found.isFile()) return undefined;
-      if (found.size > mostRules) throw new CopyError('EFBIG', tooLarge(shown), { path: shown });
-      return readFileSync(file);
-    } finally {
-      closeSync(file);
-    }
+    return readWhole(path, follow, mostRules);
   } catch (error) {
-    if (error instanceof CopyError) throw error;
     const { code = 'EIO', errno = 0, syscall = 'read' } = error as NodeJS.ErrnoException;
     if (['ENOENT', 'ENOTDIR', 'ELOOP', 'ENXIO'].includes(code)) return undefined; // ENXIO: a socket
-    const message = `${code}: cannot read the rules in '${shown}'`;
+    const why = code === 'EFBIG' ? ': it has more than 100 MiB' : '';
+    const message = `${code}: cannot read the rules in '${shown}'${why}`;
     throw new CopyError(code, message, { errno, syscall, path: shown });
   }
 }

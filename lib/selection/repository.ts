@@ -4,15 +4,14 @@ import {
   constants,
   access as systemAccess,
   lstat as systemLstat,
-  readFile as systemReadFile,
   readlink as systemReadlink,
   stat as systemStat,
 } from 'node:fs';
 import { promisify } from 'node:util';
 import { directoryOf, isAbsolute, isRoot, join } from '../walk/paths.js';
+import { readWhole } from './files.js';
 
 // Not fs/promises: loading it takes longer than copying a small tree.
-const readFile = promisify(systemReadFile);
 const stat = promisify(systemStat);
 const access = promisify(systemAccess);
 const lstat = promisify(systemLstat);
@@ -58,12 +57,12 @@ async function lookAt(directory: Buffer): Promise<Found> {
   if (!found) return as((await lstat(dotGit).catch(() => undefined)) ? 'broken' : 'none');
   let gitDir = dotGit;
   if (!found.isDirectory()) {
-    const link = found.isFile() ? await readLine(dotGit) : undefined;
+    const link = found.isFile() ? readLine(dotGit) : undefined;
     if (!link?.subarray(0, 8).equals(Buffer.from('gitdir: ')))
       return as(found.isFile() ? 'refused' : 'broken');
     gitDir = resolve(directory, link.subarray(8));
   }
-  const common = await readLine(join(gitDir, Buffer.from('commondir')));
+  const common = readLine(join(gitDir, Buffer.from('commondir')));
   const commonDir = common ? resolve(gitDir, common) : gitDir;
   const needed = ['objects', 'refs'].map((name) =>
     access(join(commonDir, Buffer.from(name)), constants.X_OK),
@@ -80,7 +79,7 @@ async function lookAt(directory: Buffer): Promise<Found> {
 /** Rejects if git would not take a file for the HEAD of a repository. A symlink may lead to a ref that is packed. */
 async function checkHead(path: Buffer): Promise<void> {
   const isSymlink = (await lstat(path)).isSymbolicLink();
-  const text = isSymlink ? await readlink(path, 'latin1') : await readLine(path);
+  const text = isSymlink ? await readlink(path, 'latin1') : readLine(path);
   const wanted = isSymlink ? /^refs\// : /^(ref:[ \t\r\n]*refs\/|[0-9a-fA-F]{40})/;
   if (!wanted.test(text?.toString('latin1') ?? ''))
     throw Object.assign(new Error('no ref'), { code: 'EINVAL' });
@@ -105,11 +104,19 @@ async function statOr(path: Buffer): Promise<BigIntStats | undefined> {
   return stat(path, { bigint: true }).catch(() => undefined);
 }
 
-/** Returns undefined if it cannot be read, or is a FIFO and the like, which would wait for a writer. */
-async function readLine(path: Buffer): Promise<Buffer | undefined> {
-  const isFile = (await statOr(path))?.isFile();
-  const content = isFile ? await readFile(path).catch(() => undefined) : undefined;
-  return content && Buffer.from(content.toString('latin1').replace(/[\r\n]+$/, ''), 'latin1');
+/** Bytes. Git takes no larger file for a `.git`. */
+const mostLine = 1 << 20;
+
+/** Returns undefined if it cannot be read, or is no file. */
+function readLine(path: Buffer): Buffer | undefined {
+  try {
+    const content = readWhole(path, true, mostLine);
+    let end = content?.length ?? 0;
+    while (content && (content[end - 1] === 0x0a || content[end - 1] === 0x0d)) end--;
+    return content?.subarray(0, end);
+  } catch {
+    return undefined;
+  }
 }
 
 export function resolve(directory: Buffer, path: Buffer): Buffer {

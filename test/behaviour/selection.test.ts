@@ -14,7 +14,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test, vi } from 'vitest';
-import { copyTree } from '../../lib/index.js';
+import { compareTrees, copyTree } from '../../lib/index.js';
 import type { EntryFilter } from '../../lib/selection/filter.js';
 import type { CopyOptions, EntryEvent } from '../../lib/types.js';
 import { makeRepository, track } from '../selection/support/git.js';
@@ -342,6 +342,34 @@ describe('rules that cannot be read', () => {
     },
   );
 
+  test('one that says it has no bytes, though it has some: git reads as many as it says', async () => {
+    const src = makeRepository(newTree({ Linux: '', 'n/Linux': '', 'n/.git/x': '' }));
+    for (const path of ['.git/info/exclude', 'n/.git/HEAD']) {
+      rmSync(join(src, path), { force: true });
+      symlinkSync('/proc/sys/kernel/ostype', join(src, path));
+    }
+    const dest = newPath();
+    await copyTree(src, dest, { gitignore: true });
+    expect(pathsIn(dest)).toEqual(['Linux', 'n/', 'n/Linux']);
+    expect(
+      execFileSync('git', ['ls-files', '-oi', '--exclude-standard'], { cwd: src }),
+    ).toHaveLength(0);
+  });
+
+  test('the default for core.excludesFile, where git warns as well', (context) => {
+    needUser(context);
+    const { src, dest } = unreadable('home/.config/git/ignore');
+    vi.stubEnv('HOME', join(src, 'home'));
+    vi.stubEnv('XDG_CONFIG_HOME', '');
+    try {
+      const { warnings } = copyAsUser(join(src, 'sub'), dest, { gitignore: true });
+      const path = join(src, 'home/.config/git/ignore');
+      expect(warnings).toMatchObject([{ code: 'GIT_UNAVAILABLE', path }]);
+    } finally {
+      vi.unstubAllEnvs();
+    }
+  });
+
   test('one that is too large, even for a string: the error names it', async () => {
     const src = newTree({ 'sub/.gitignore': '*.log\n', 'sub/a': '', b: '' });
     const path = join(src, 'sub/.gitignore');
@@ -612,6 +640,11 @@ test('git that does not answer ends with the copy', async () => {
     await expect(copy).rejects.toMatchObject({ name: 'AbortError' });
     await expect.poll(processes).toBe(others);
   }
+  makeFiles(src, { 'a/x': '' });
+  const dest = newTree({ 'a/x/y': '' });
+  const failing = copyTree(src, dest, { gitignore: true });
+  await expect(failing).rejects.toMatchObject({ code: 'ERR_FS_CP_NON_DIR_TO_DIR' });
+  await expect.poll(processes).toBe(others);
 });
 
 test('a FIFO in the place of a HEAD, for which git would wait: no repository', async () => {
@@ -686,6 +719,8 @@ test('git that is not there: a warning, and rules alone decide', async () => {
     expect(warnings).toMatchObject([{ code: 'GIT_UNAVAILABLE', path: src }]);
     expect(warnings[0]?.message).toMatch(/counts as ignored, and core.excludesFile does not apply/);
     expect(pathsIn(dest)).toEqual(['.gitignore', 'b']);
+    const compared = compareTrees(src, dest, { gitignore: true });
+    await expect(compared).rejects.toMatchObject({ code: 'ERR_FASTCP_GIT_UNAVAILABLE', path: src });
     makeFiles(dest, { 'a.log': 'tracked' });
     const options = [{ strict: true }, { atomic: true }, { mirror: true, deleteExcluded: true }];
     for (const how of options) {

@@ -93,6 +93,8 @@ struct Incremental {
   bool mirror = false;
   /** With `mirror`: also deletes entries that the selection excludes. */
   bool delete_excluded = false;
+  /** With `mirror`: DEST was made of the files of an old DEST. So nothing stays where SRC's entry is skipped, and special entries are replaced. */
+  bool reuses = false;
   /** With `sync`: devices whose ctimes prove nothing, because an overlay hides other file systems. */
   std::vector<uint64_t> distrusted{};
   /** With `mirror`: directories in SRC that may show entries of DEST under other identities. */

@@ -377,7 +377,7 @@ Verdict judge(Worker& worker, Directory& directory, Names names, Kind kind) {
     if (error == 0 && kind == Kind::symlink && leads_to_replaced(directory, names, existing)) {
       return refuse(EINVAL, kSameFile);
     }
-    if (error == 0 && is_special(existing.kind) &&
+    if (error == 0 && is_special(existing.kind) && !options.incremental.reuses &&
         !is_same_special(options.traversal, directory, names, existing)) {
       return refuse(EEXIST, refusal_of(existing.kind));
     }

@@ -188,7 +188,19 @@ bool may_report_any_size(const Stat& file) {
   return file.allocated == 0 && file.size <= kLargestPage;
 }
 
+/**
+ * Returns whether a hard link to a file of an old DEST has another owner than a new file, which has that of its directory. With
+ * `ownership` that is metadata like others.
+ */
+bool has_other_owner(const Pair& pair) {
+  const Preserve& keep = pair.options().preserve;
+  return keep.remove_existing_attributes && !keep.ownership &&
+         (pair.dst.uid != pair.directory().dst_stat.uid ||
+          pair.dst.gid != pair.directory().dst_stat.gid);
+}
+
 bool is_current_file(const Pair& pair, const EntryTask& again) {
+  if (has_other_owner(pair)) return false;
   const bool has_size = has_equal_size(pair);
   if (!has_size && !may_report_any_size(pair.src)) return false;
   const bool proven = has_size && has_proof(pair);

@@ -158,7 +158,7 @@ bool remove_in_place(Worker& worker, Directory& parent, Names names) {
   Engine& engine = worker.engine;
   Stat there;
   if (platform::stat_entry(parent.dst(), names.dst, there) < 0 || there.kind == Kind::directory ||
-      (is_special(there.kind) && !engine.options.compares) ||
+      (is_special(there.kind) && !engine.options.compares && !engine.options.incremental.reuses) ||
       engine.writer.remove_file(engine, parent, names.dst) < 0) {
     return false;
   }
@@ -495,6 +495,8 @@ void DirectoryTask::run(Worker& worker) {
   if (is_out_of_reach(worker, directory.parent(), directory.src_stat)) {
     worker.count(Count::skipped);
     directory.distrust();
+    if (worker.engine.options.incremental.reuses && !directory.fresh)
+      remove_all(worker, opened.directory);
     return;
   }
   copy_open_directory(worker, std::move(opened), scope);

@@ -408,7 +408,10 @@ bool list_extra(Worker& worker, const Directory& directory, const std::string& r
   for (size_t at = 0, index = 0; at < records.size(); index++) {
     const platform::Listed entry = platform::parse_listing(records.data() + at);
     at += entry.size;
-    in_src.emplace(entry.name, SourceName{static_cast<Kind>(kinds[index])});
+    const auto kind = static_cast<Kind>(kinds[index]);
+    const bool is_skipped = kind == Kind::socket || kind == Kind::unknown;
+    if (is_skipped && worker.engine.options.incremental.reuses) continue;  // DEST's entry is extra
+    in_src.emplace(entry.name, SourceName{kind});
   }
   const auto compare = [&](const char*, const platform::Listed& entry) {
     Kind kind = entry.kind;
@@ -433,6 +436,14 @@ bool list_extra(Worker& worker, const Directory& directory, const std::string& r
   if (error < 0) return fail(worker.engine, directory, nullptr, error, "getdents64");
   correct_respelled(directory, in_src, out);
   return true;
+}
+
+void remove_all(Worker& worker, const DirectoryUse& directory) {
+  std::vector<Extra> all;
+  if (!list_extra(worker, *directory, {}, {}, all)) return;
+  std::string names;
+  for (const Extra& entry : all) names.append(entry.name).push_back('\0');
+  if (!names.empty()) worker.engine.stack.push(make_task(RemoveTask{directory.again(), names}));
 }
 
 void remove_entry(Worker& worker, const DirectoryUse& use, const char* name) {

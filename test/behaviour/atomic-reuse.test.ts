@@ -1,0 +1,140 @@
+/**
+ * With `reuse` an atomic copy has the same outcome as without, for random trees of all kinds of entries. Prints its seed;
+ * FASTCP_REUSES and FASTCP_SEED ask for more, or for the same again. Each failure names its own seed, which makes small trees.
+ */
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { copyTree } from '../../lib/index.js';
+import type { CopyOptions } from '../../lib/types.js';
+import { containers } from '../support/atomic.js';
+import { useFileSystem, whileMounted } from '../support/filesystems.js';
+import { makeFiles } from '../support/trees.js';
+import { needRoot, needTool, workDirectory } from '../support/work.js';
+
+const work = workDirectory('atomic-reuse');
+const rounds = Number(process.env.FASTCP_REUSES ?? 40);
+const seed = Number(process.env.FASTCP_SEED ?? Date.now() % 1_000_000);
+console.info(`atomic reuse: ${rounds} rounds, FASTCP_SEED=${seed}`);
+
+/** SRC, and an old DEST with many of its entries. */
+const make = `
+import os, random, socket, stat, sys
+rng = random.Random(int(sys.argv[1]))
+os.umask(0o22)
+def tree(depth):
+    return {rng.choice('abcdef'): entry(depth) for _ in range(rng.randrange(1, 6))}
+def entry(depth):
+    kind = rng.choice(['file'] * 5 + ['directory'] * 4 + ['link', 'fifo', 'socket', 'device'])
+    owner = rng.choice([0, 0, 0, 5])
+    mode = rng.choice([0o644, 0o755, 0o600, 0o2755, 0o400])
+    if kind == 'directory': return kind, owner, mode | 0o700, tree(depth - 1) if depth > 0 else {}
+    if kind == 'device': return kind, owner, mode, rng.choice([3, 5])
+    return kind, owner, mode, rng.choice(['x', 'y', 'x' * 5000])
+def older(entries):
+    result = {}
+    for name, (kind, owner, mode, what) in entries.items():
+        change = rng.randrange(10)
+        if change == 0: continue
+        if change == 1: result[name] = entry(1)
+        elif change == 2: result[name] = kind, rng.choice([0, 5]), mode, what
+        elif kind == 'directory': result[name] = kind, owner, mode, older(what)
+        else: result[name] = kind, owner, mode, what
+    if rng.random() < 0.3: result[rng.choice('abcdefgh')] = entry(1)
+    return result
+def write(path, entries):
+    files = []
+    for name, (kind, owner, mode, what) in entries.items():
+        at = path + '/' + name
+        if kind == 'directory':
+            os.mkdir(at)
+            write(at, what)
+        elif kind == 'link': os.symlink(what[:9], at)
+        elif kind == 'fifo': os.mkfifo(at)
+        elif kind == 'socket': socket.socket(socket.AF_UNIX).bind(at)
+        elif kind == 'device': os.mknod(at, stat.S_IFCHR | 0o600, os.makedev(1, what))
+        else:
+            with open(at, 'w') as file: file.write(what)
+            if files and rng.random() < 0.2:
+                os.unlink(at)
+                os.link(rng.choice(files), at)
+            files.append(at)
+        os.lchown(at, owner, owner)
+        if kind != 'link': os.chmod(at, mode)
+        os.utime(at, (10 ** 9, 10 ** 9), follow_symlinks=False)
+src = tree(2)
+src['z'] = 'file', 0, 0o644, 'z'  # something is selected
+for name, entries in ('src', src), ('plain', older(src)):
+    os.mkdir(name)
+    write(name, entries)
+`;
+
+/** Everything about a tree but inodes and the times of directories and special entries, which are new. */
+function describeTree(root: string): string {
+  const entries = execFileSync('find', ['.', '-printf', '%p %y %m %U %G %n %l\n'], { cwd: root });
+  const files = execFileSync('find', ['.', '-type', 'f', '-exec', 'md5sum', '{}', '+'], {
+    cwd: root,
+  });
+  return `${entries}${files}`.split('\n').sort().join('\n');
+}
+
+const manners: CopyOptions[] = [
+  {},
+  { preserve: true },
+  { preserve: ['hardLinks'] },
+  { exclude: 'a' },
+];
+
+test.for(['hardLink', 'clone'] as const)(
+  '%s: as without',
+  { timeout: 60_000 + rounds * 2000 },
+  async (reuse, context) => {
+    needRoot(context);
+    needTool(context, 'python3');
+    const directory = reuse === 'clone' ? btrfs(context) : work;
+    for (let round = 0; round < rounds; round++) {
+      const at = join(directory, `${reuse} ${round}`);
+      mkdirSync(at);
+      const [src, plain, reused] = ['src', 'plain', 'reused'].map((name) => join(at, name)) as [
+        string,
+        string,
+        string,
+      ];
+      execFileSync('python3', ['-c', make, `${seed + round}`], { cwd: at });
+      const options: CopyOptions = { atomic: true, ...manners[round % manners.length] };
+      // A hard link has the mode of the old file.
+      if (reuse === 'hardLink' && Array.isArray(options.preserve))
+        options.preserve = ['mode', 'hardLinks'];
+      // The old DEST has the times that a copy with timestamps has left.
+      execFileSync('cp', ['-a', plain, reused]);
+      await copyTree(src, plain, options);
+      await copyTree(src, reused, { ...options, reuse }).catch((error: { code: string }) => {
+        // Where there is no file to reuse.
+        if (error.code !== 'ERR_FASTCP_NO_REUSE') throw error;
+        rmSync(reused, { recursive: true });
+        execFileSync('cp', ['-a', plain, reused]);
+      });
+      const told = `${reuse}, FASTCP_SEED=${seed + round} FASTCP_REUSES=1, ${JSON.stringify(options)}`;
+      expect(describeTree(reused), told).toBe(describeTree(plain));
+      expect(containers(at), told).toEqual([]);
+      rmSync(at, { recursive: true });
+    }
+  },
+);
+
+const btrfs = useFileSystem(work, 'btrfs');
+
+test('with -x: nothing stays where SRC has a mount point', async (context) => {
+  needRoot(context);
+  const at = join(work, 'mounts');
+  const [src, dest] = [join(at, 'src'), join(at, 'dest')];
+  makeFiles(src, { 'm/hidden': '', same: 'x' });
+  makeFiles(dest, { 'm/q/old': 'old', same: 'x' });
+  await whileMounted(['-t', 'tmpfs', 'tmpfs'], join(src, 'm'), async () => {
+    await copyTree(src, dest, { atomic: true, reuse: 'hardLink', oneFileSystem: true });
+  });
+  expect(
+    execFileSync('find', ['.'], { cwd: dest, encoding: 'utf8' }).trim().split('\n').sort(),
+  ).toEqual(['.', './m', './same']);
+});
