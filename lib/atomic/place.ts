@@ -80,7 +80,7 @@ export class Halfway extends Error {
   }
 }
 
-/** Whether the old DEST was taken away for good, by this process or a killed one. */
+/** Whether the old DEST was taken away, by this process or a killed one, and did not come back. */
 interface Old {
   isGone: boolean;
 }
@@ -100,7 +100,8 @@ export async function finishSteps(
   } catch (error) {
     // If that cannot be found out, DEST may be gone.
     const goesOn = await isHalfway(container, dest).catch(() => true);
-    throw goesOn || old.isGone ? new Halfway(container.ready, error, !goesOn) : error;
+    if (goesOn || old.isGone) throw new Halfway(container.ready, error, !goesOn);
+    throw error;
   }
 }
 
@@ -155,7 +156,7 @@ async function takeAway(
     if (!(await check())) return undefined;
     const error = await withAccess([dest], () => rename(dest, moved));
     if (error === 0 || error === -ENOENT) return error;
-    const isDirectory = !O_PATH || held; // what is none can be moved on an overlay
+    const isDirectory = !O_PATH || held; // an overlay moves everything else
     if (error !== -EXDEV || !isDirectory) throw failure(error, 'rename');
     await deleteInPlace(container, dest, old, held);
     return error;

@@ -1,13 +1,36 @@
 /** Reads files of SRC that git reads, too. */
-import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs';
+import {
+  closeSync,
+  constants,
+  fstatSync,
+  lstatSync,
+  openSync,
+  readSync,
+  type Stats,
+  statSync,
+} from 'node:fs';
 import { constants as system } from 'node:os';
 
-/**
- * Opens a file. `follow`: also if it is a symlink. Does not wait for a FIFO. Throws the system's error.
- */
-export function openToRead(path: Buffer, follow: boolean): number {
+/** Does not wait if a FIFO has come meanwhile. */
+function open(path: Buffer, follow: boolean): number {
   const { O_RDONLY, O_NOFOLLOW = 0, O_NONBLOCK = 0 } = constants;
   return openSync(path, O_RDONLY | O_NONBLOCK | (follow ? 0 : O_NOFOLLOW));
+}
+
+function look(path: Buffer, follow: boolean): Stats {
+  return follow ? statSync(path) : lstatSync(path);
+}
+
+/** Returns whether git could open a file to read it. Follows no symlink. Opens no FIFO and no device: a program may wait there. */
+export function canOpen(path: Buffer): boolean {
+  try {
+    const found = look(path, false);
+    if (!found.isFile()) return !found.isSymbolicLink();
+    closeSync(open(path, false));
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 /**
@@ -15,16 +38,15 @@ export function openToRead(path: Buffer, follow: boolean): number {
  * the file says that it has: a file of /proc says 0. Throws the system's error, EFBIG for more than `most` bytes.
  */
 export function readWhole(path: Buffer, follow: boolean, most: number): Buffer | undefined {
-  const file = openToRead(path, follow);
+  if (!look(path, follow).isFile()) return undefined;
+  const file = open(path, follow);
   try {
     const found = fstatSync(file);
     if (!found.isFile()) return undefined;
-    if (found.size > most)
-      throw Object.assign(new Error(`larger than ${most} bytes`), {
-        code: 'EFBIG',
-        errno: -system.errno.EFBIG,
-        syscall: 'read',
-      });
+    if (found.size > most) {
+      const numbers = { code: 'EFBIG', errno: -system.errno.EFBIG, syscall: 'read' };
+      throw Object.assign(new Error(`larger than ${most} bytes`), numbers);
+    }
     const content = Buffer.alloc(found.size);
     let size = 0;
     for (let more = -1; more !== 0 && size < content.length; size += more)

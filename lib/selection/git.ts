@@ -31,6 +31,19 @@ const gitEnvironment = {
   GIT_ALLOW_PROTOCOL: 'none', // before git 2.44
 };
 
+/**
+ * Those of a hook, which belong to its repository (`git rev-parse --local-env-vars`, without settings), and those that change where
+ * git looks for one, because fastcp looks for itself.
+ */
+const othersVariables: ReadonlySet<string> = new Set([
+  ...['GIT_DIR', 'GIT_WORK_TREE', 'GIT_INDEX_FILE', 'GIT_COMMON_DIR', 'GIT_PREFIX'],
+  ...['GIT_IMPLICIT_WORK_TREE', 'GIT_NAMESPACE', 'GIT_OBJECT_DIRECTORY', 'GIT_QUARANTINE_PATH'],
+  ...['GIT_ALTERNATE_OBJECT_DIRECTORIES', 'GIT_GRAFT_FILE', 'GIT_SHALLOW_FILE'],
+  ...['GIT_REPLACE_REF_BASE', 'GIT_NO_REPLACE_OBJECTS', 'GIT_LITERAL_PATHSPECS'],
+  ...['GIT_GLOB_PATHSPECS', 'GIT_NOGLOB_PATHSPECS', 'GIT_ICASE_PATHSPECS'],
+  ...['GIT_CEILING_DIRECTORIES', 'GIT_DISCOVERY_ACROSS_FILESYSTEM'],
+]);
+
 /** Git's status if nothing is set. */
 const nothingSet = 1;
 
@@ -123,15 +136,16 @@ export class Git {
   }
 
   /**
-   * Runs git without a hook's variables, which would select another repository. Also without what may run any program: a file
+   * Runs git without others' variables, which would select another repository. Also without what may run any program: a file
    * system monitor, and a connection to fetch objects that a partial clone lacks. Node passes only UTF-8, so that a shell has to go
    * to other directories.
    */
   async #run(directory: Buffer, args: string[]): Promise<string> {
     const { execFile } = await import('node:child_process'); // loaded late: it takes 5 ms
     this.#signal?.throwIfAborted();
-    const { GIT_DIR, GIT_WORK_TREE, GIT_INDEX_FILE, GIT_COMMON_DIR, GIT_PREFIX, ...env } =
-      process.env;
+    const env = Object.fromEntries(
+      Object.entries(process.env).filter(([name]) => !othersVariables.has(name)),
+    );
     const words = ['-c', 'core.fsmonitor=false', ...args];
     const octal = (byte: number): string => `\\0${byte.toString(8).padStart(3, '0')}`;
     const [program, all] = isUtf8(directory)

@@ -4,11 +4,10 @@
  * .gitignore in their directory. They are the user's own rules: they exclude even tracked files, and apply in
  * nested repositories.
  */
-import { closeSync } from 'node:fs';
 import { CopyError } from '../errors.js';
 import { baseName, directoryOf, join } from '../walk/paths.js';
 import { realpath, run } from '../walk/steps.js';
-import { openToRead, readWhole } from './files.js';
+import { canOpen, readWhole } from './files.js';
 import { Git, mayHaveSettings } from './git.js';
 import { type Repository, repositoryAround, repositoryAt } from './repository.js';
 import { lastMatch, parseRules, type Rule, type RulesHere, rulesBelow, rulesIn } from './rules.js';
@@ -158,7 +157,7 @@ export class Gitignore {
     const above = names.map((_, depth) =>
       way.slice(0, depth).reduce<Buffer>((at, name) => join(at, name), top),
     );
-    const mayAsk = repository && scope.repository?.isKnown;
+    const mayAsk = scope.repository?.isKnown === true;
     const hashes = mayAsk ? await this.#findLeftOutAbove(src, above) : [];
     for (const [depth, directory] of above.entries()) {
       const name = names[depth] as string;
@@ -211,7 +210,9 @@ export class Gitignore {
     };
     const exclude = repository && join(repository.commonDir, Buffer.from('info/exclude'));
     for (const path of [excludesFile, exclude]) {
-      const content = path && readRuleFile(path, textOf(path.toString('latin1')), true);
+      // A repository that git does not trust must not show where its symlinks lead.
+      const follow = path !== exclude || !isRefused;
+      const content = path && readRuleFile(path, textOf(path.toString('latin1')), follow);
       if (!content) continue;
       const shown = path.toString();
       scope.rules.push(rulesIn(parseRules(content, { shown, own: false, fold: ignoreCase })));
@@ -414,14 +415,9 @@ function shownRule({ rule, from }: Match): string {
   return `${from.file.shown}:${rule.line}:${textOf(rule.text)}`;
 }
 
-/** Returns whether git reads the .gitignore of the work tree, instead of the one in the index: it can open that. */
+/** Returns whether git reads the .gitignore of the work tree, instead of the one in the index. */
 function hasRuleFile(directory: Buffer): boolean {
-  try {
-    closeSync(openToRead(join(directory, Buffer.from('.gitignore')), false));
-    return true;
-  } catch {
-    return false;
-  }
+  return canOpen(join(directory, Buffer.from('.gitignore')));
 }
 
 /** Returns the reason why git did not answer. */
@@ -438,7 +434,7 @@ function readRuleFile(path: Buffer, shown: string, follow: boolean): Buffer | un
     return readWhole(path, follow, mostRules);
   } catch (error) {
     const { code = 'EIO', errno = 0, syscall = 'read' } = error as NodeJS.ErrnoException;
-    if (['ENOENT', 'ENOTDIR', 'ELOOP', 'ENXIO'].includes(code)) return undefined; // ENXIO: a socket
+    if (['ENOENT', 'ENOTDIR', 'ELOOP'].includes(code)) return undefined;
     const why = code === 'EFBIG' ? ': it has more than 100 MiB' : '';
     const message = `${code}: cannot read the rules in '${shown}'${why}`;
     throw new CopyError(code, message, { errno, syscall, path: shown });

@@ -11,6 +11,7 @@ import {
 import { basename, join } from 'node:path';
 import { beforeAll, describe, expect, type TestContext, test } from 'vitest';
 import { copyTree } from '../../lib/index.js';
+import type { CopyOptions, PreserveKind } from '../../lib/types.js';
 import { COMMAND, copyInChild, run } from '../support/child.js';
 import { differences, readTree } from '../support/compare.js';
 import { buildShim, withFaults } from '../support/shim.js';
@@ -48,7 +49,7 @@ function makeFile(path: string, mode: number, uid = 0, gid = uid): string {
   return path;
 }
 
-describe.for(['000', '022', '027', '077', '777'])('umask %s', (text) => {
+describe.for(['000', '022', '027', '077', '200', '400', '777'])('umask %s', (text) => {
   const umask = Number.parseInt(text, 8);
 
   test('of root, or whoever runs this', async () => {
@@ -65,6 +66,40 @@ describe.for(['000', '022', '027', '077', '777'])('umask %s', (text) => {
     expect(error).toBeUndefined();
     expect(differences(users, dest)).toEqual([]);
   });
+
+  test.for<[string, CopyOptions]>([
+    ['', { verify: true }],
+    ['', { verify: true, preserve: [] }],
+    ['u::rwx,u:1234:rwx,g::rwx,m::rwx,o::r-x', { preserve: ['mode', 'xattrs'] }],
+    ['u::rwx,u:1234:rwx,g::rwx,m::rwx,o::r-x', { preserve: ['mode', 'xattrs'], verify: true }],
+  ])('of an ordinary user, beside a default ACL %s, %j', async ([list, options], context) => {
+    needUser(context);
+    const parent = freshParent();
+    if (list) {
+      needTool(context, 'setfacl');
+      execFileSync('setfacl', ['-d', '-m', list, parent]);
+    }
+    const dest = join(parent, 'dest');
+    const { error } = await copyInChild({ src: users, dest, umask, options }, asUser);
+    expect(error).toBeUndefined();
+    // Without `mode` umask decides.
+    if (!Array.isArray(options.preserve) || options.preserve.length > 0)
+      expect(differences(users, dest)).toEqual([]);
+  });
+});
+
+test('verify that umask denies: the mode is as without', async (context) => {
+  needUser(context);
+  const [plain, verified] = [join(freshParent(), 'dest'), join(freshParent(), 'dest')];
+  const preserve: PreserveKind[] = [];
+  await copyInChild({ src: users, dest: plain, umask: 0o400, options: { preserve } }, asUser);
+  const options = { preserve, verify: true };
+  const { error } = await copyInChild(
+    { src: users, dest: verified, umask: 0o400, options },
+    asUser,
+  );
+  expect(error).toBeUndefined();
+  expect(differences(plain, verified)).toEqual([]);
 });
 
 describe('a default ACL on the parent of DEST', () => {

@@ -13,6 +13,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test, vi } from 'vitest';
 import { compareTrees, copyTree } from '../../lib/index.js';
 import type { EntryFilter } from '../../lib/selection/filter.js';
@@ -642,7 +643,12 @@ test('git that does not answer ends with the copy', async () => {
   }
   makeFiles(src, { 'a/x': '' });
   const dest = newTree({ 'a/x/y': '' });
-  const failing = copyTree(src, dest, { gitignore: true });
+  // The error comes when git runs.
+  const filter = byEntry(async ({ path }) => {
+    while (path === 'a/x' && processes() <= others) await sleep(5);
+    return true;
+  });
+  const failing = copyTree(src, dest, { gitignore: true, filter });
   await expect(failing).rejects.toMatchObject({ code: 'ERR_FS_CP_NON_DIR_TO_DIR' });
   await expect.poll(processes).toBe(others);
 });

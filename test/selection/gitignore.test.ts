@@ -575,6 +575,7 @@ describe('a rule file that cannot be read', () => {
   test('info/exclude', async () => {
     const src = repository({});
     const file = join(src, '.git/info/exclude');
+    makeFiles(src, { '.git/info/exclude': 'a\n' });
     await expect(walkWithout(file, src)).rejects.toMatchObject({ ...cannotRead, path: file });
   });
 });

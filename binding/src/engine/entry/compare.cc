@@ -82,11 +82,22 @@ bool verify_file(Worker& worker, const OpenFile& file) {
   platform::Handle written;
   platform::Stat expected, opened;
   bool without_atime = true;
-  int error = worker.with_descriptor([&] {
-    if (file.unnamed) return platform::open_unnamed(file.dst, written);
-    return platform::open_source_file(directory.dst(), name, platform::Follow::no, without_atime,
-                                      written);
-  });
+  const auto open = [&] {
+    return worker.with_descriptor([&] {
+      if (file.unnamed) return platform::open_unnamed(file.dst, written);
+      return platform::open_source_file(directory.dst(), name, platform::Follow::no, without_atime,
+                                        written);
+    });
+  };
+  int error = open();
+  constexpr uint32_t kOwnerReads = 0400;
+  if (error == -EACCES && platform::stat_handle(file.dst, expected) == 0 &&
+      (expected.mode & kOwnerReads) == 0 &&
+      platform::set_mode(file.dst, expected.mode | kOwnerReads) == 0) {
+    error = open();  // umask had denied it
+    const int restored = platform::set_mode(file.dst, expected.mode);
+    if (error == 0) error = restored;
+  }
   if (error < 0) return worker.fail(directory, file.names, error, "open");
   error = platform::stat_handle(file.dst, expected);
   if (error == 0) error = platform::stat_handle(written, opened);

@@ -320,6 +320,7 @@ int begin_directory(const Preserve& keep, const Content& content, Directory& dir
   }
   directory.inherits = false;
   if (!directory.parent().inherits) return 0;
+  directory.passing_bits = 0;  // the ACL made them pass; to new entries umask applies
   const int error = remove_inherited_acls(directory.dst(), Kind::directory);
   directory.inherits = error < 0;  // otherwise new entries lose their ACLs one by one
   return error;
