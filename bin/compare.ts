@@ -7,6 +7,7 @@ import { errorText } from './error-text.js';
 import { count, escapeControls, quoteName, toJsonLine } from './format.js';
 import { abortOnSignals, Interruption } from './interrupt.js';
 import { Output } from './output.js';
+import type { Outcome } from './report.js';
 import { jsonVersion } from './report-json.js';
 import { usageError } from './usage-error.js';
 
@@ -21,12 +22,21 @@ export async function runCompare(invocation: Invocation): Promise<number> {
   abortOnSignals(abort);
   try {
     const result = await compare(invocation, abort.signal);
-    await (invocation.output.json ? printJson(result, out) : print(result, invocation, out, err));
-    return exitCodeOf(result);
+    const exitCode = exitCodeOf(result);
+    if (invocation.output.json)
+      await printJson(result, out, { outcome: exitCode === 2 ? 'failed' : 'done', exitCode });
+    else await print(result, invocation, out, err);
+    return exitCode;
   } catch (error) {
-    if (error instanceof Interruption) return error.exitCode;
     const { json } = invocation.output;
-    if (json && error instanceof CopyError) await printJson(failed(error), out);
+    if (error instanceof Interruption) {
+      const { exitCode } = error;
+      if (json) await printJson(unfinished([]), out, { outcome: 'interrupted', exitCode });
+      else await err.line('fastcp: interrupted: the comparison is not complete');
+      return exitCode;
+    }
+    if (json && error instanceof CopyError)
+      await printJson(unfinished([error]), out, { outcome: 'failed', exitCode: 2 });
     else await err.line(usageError(error) ?? complaint(error as Error));
     return 2;
   } finally {
@@ -35,10 +45,10 @@ export async function runCompare(invocation: Invocation): Promise<number> {
   }
 }
 
-/** Of a comparison that could not begin. */
-function failed(error: CopyErrorLike): CompareResult {
+/** Of a comparison that could not begin, or did not end. */
+function unfinished(errors: CopyErrorLike[]): CompareResult {
   const nothing = { differences: [], scanned: 0, durationMs: 0 };
-  return { ...nothing, errors: [error], errorCount: 1, warnings: [] };
+  return { ...nothing, errors, errorCount: errors.length, warnings: [] };
 }
 
 function exitCodeOf({ errorCount, differences }: CompareResult): number {
@@ -84,7 +94,11 @@ async function print(
   await out.line(`no difference: ${count(result.scanned, 'entry', 'entries')}`);
 }
 
-async function printJson(result: CompareResult, out: Output): Promise<void> {
+async function printJson(
+  result: CompareResult,
+  out: Output,
+  ended: { outcome: Outcome; exitCode: number },
+): Promise<void> {
   const { differences, ...rest } = result;
   for (const { type, ...one } of differences) {
     await out.line(toJsonLine({ type: 'difference', difference: type, ...one }));
@@ -94,8 +108,6 @@ async function printJson(result: CompareResult, out: Output): Promise<void> {
   for (const warning of result.warnings) {
     await out.line(toJsonLine({ type: 'warning', ...warning }));
   }
-  const exitCode = exitCodeOf(result);
-  const outcome = exitCode === 2 ? 'failed' : 'done';
-  const end = { type: 'result', version: jsonVersion, outcome, exitCode };
+  const end = { type: 'result', version: jsonVersion, ...ended };
   await out.line(toJsonLine({ ...end, ...rest, differences: differences.length, errors }));
 }

@@ -203,7 +203,7 @@ export interface CompareResult {
   /** The first 1,000 errors. */
   errors: CopyErrorLike[];
   errorCount: number;
-  /** `INCLUDE_UNMATCHED`, `EXCLUDE_UNMATCHED`, `IGNORE_FILE_NOT_FOUND`, and `GIT_UNAVAILABLE` for git's settings. */
+  /** Those about the selection: `INCLUDE_UNMATCHED`, `EXCLUDE_UNMATCHED`, `IGNORE_FILE_NOT_FOUND`, `SOURCE_IGNORED`, `GIT_UNAVAILABLE`. */
   warnings: CopyWarning[];
   durationMs: number;
 }

@@ -134,7 +134,7 @@ export async function replaceWhole(
     await unlessAborted(signal, check()); // somebody may have changed DEST meanwhile
     report.replaced = await own(place(container, target, root, walk, { ...request, check }));
     if (!report.replaced) return;
-    const lost = keepTimes(root, target, request, walk);
+    const lost = keepTimes(root, target, how, walk);
     if (lost && request.strict) {
       report.fail(lost);
       events.push({ type: 'error', error: lost });

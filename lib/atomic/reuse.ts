@@ -7,7 +7,7 @@ import { run } from '../walk/steps.js';
 import { existing, findRoots } from '../walk/walk.js';
 
 /** The system calls that create a name of a file of the old DEST, or a clone. */
-const reuses = /^link$|clone|duplicate/i;
+const reusing = /^link$|clone|duplicate/i;
 
 /**
  * Creates `tree` from the old DEST's files, if there is an old DEST. Returns the request that turns `tree` into
@@ -19,22 +19,25 @@ export async function reuseOld(
   request: Request,
   shown: string,
 ): Promise<Request> {
-  const { reuse, preserve, signal } = request;
+  const { reuse, preserve, signal, concurrency, fsync } = request;
   if (!reuse) return request;
   // with timestamps, by which the next run detects unchanged files
   const dated = { ...request, preserve: withTimes(preserve) };
   if (!(await run(existing(old, false)))?.isDirectory()) return dated;
   const own = checkRequest(old, tree, {
-    // Without owners, ACLs and xattrs: files created beside would inherit from these ACLs.
-    preserve: ['timestamps', 'hardLinks', ...(preserve.includes('mode') ? ['mode' as const] : [])],
+    // Without owners, ACLs and xattrs: files created beside would inherit from these ACLs. Without modes: new files get the group
+    // that a setgid directory gives.
+    preserve: preserve.includes('hardLinks') ? ['timestamps', 'hardLinks'] : ['timestamps'],
     onError: 'continue',
+    concurrency,
+    fsync: fsync && reuse === 'clone',
     ...(signal && { signal }),
     ...(reuse === 'hardLink' ? { hardLink: true } : { reflink: 'always' }),
   });
   const { errors, methods, hardLinks } = await runUnheard(await run(findRoots(own)), own);
   // Files that cannot be reused are copied, also those that cannot be read. If the file system refuses all, the option has no
   // effect, which is an error.
-  const refused = errors.find(({ syscall = '' }) => reuses.test(syscall));
+  const refused = errors.find(({ syscall = '' }) => reusing.test(syscall));
   if (refused && methods.clone + hardLinks === 0) {
     const reason = (refused as CopyError).reason ?? refused.code; // its message has paths of the container
     const done = reuse === 'clone' ? 'cloned' : 'hard-linked';

@@ -4,6 +4,7 @@
  * other directories.
  */
 
+import { setMaxListeners } from 'node:events';
 import { promises } from 'node:fs';
 import { join } from 'node:path';
 import { CopyError } from '../errors.js';
@@ -91,7 +92,7 @@ export class Answers {
   static async prepare({ roots, shown }: Walk, request: Request): Promise<Answers> {
     const answers = new Answers();
     answers.#deletesExcluded = request.deleteExcluded;
-    // Tracked files would be lost in DEST, or with onlyIgnored replace those there; a comparison would not see them.
+    // Otherwise tracked files could be lost in DEST, with onlyIgnored replace those there, and in a comparison be overlooked.
     const { strict, deleteExcluded, onlyIgnored, atomic, compares } = request;
     const needsTracked = strict || deleteExcluded || onlyIgnored || Boolean(atomic) || compares;
     let { signal } = request;
@@ -99,6 +100,7 @@ export class Answers {
       answers.#ending = new AbortController();
       const { signal: end } = answers.#ending;
       signal = signal ? AbortSignal.any([signal, end]) : end;
+      setMaxListeners(0, signal); // a listener for each git that runs
     }
     for (const root of [...roots]) {
       const filter = filterOf(root, shown, request);
@@ -183,7 +185,7 @@ export class Answers {
     return [...globs, ...mistaken, ...files];
   }
 
-  /** Answers nothing more, because the copy ends. Git may still run for a directory that waits for it. */
+  /** Answers nothing more, because the copy ends. Ends git, which may still run for a directory that waits for it. */
   end(): void {
     this.#over = true;
     this.#ending?.abort();

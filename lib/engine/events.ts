@@ -21,6 +21,8 @@ interface Reader {
 
 export class EventQueue implements AsyncIterator<CopyEvent> {
   #events: CopyEvent[] = [];
+  /** The index of the next event. To take the first one out of a large array takes as long as the array is. */
+  #first = 0;
   #waiting: Reader[] = [];
   #failure: { thrown: unknown } | undefined;
   /** Keeps events for a reader that may come later. */
@@ -57,6 +59,10 @@ export class EventQueue implements AsyncIterator<CopyEvent> {
     this.#watchReader();
   }
 
+  get #size(): number {
+    return this.#events.length - this.#first;
+  }
+
   get #isRead(): boolean {
     return this.#iterated && !this.#ended;
   }
@@ -66,7 +72,7 @@ export class EventQueue implements AsyncIterator<CopyEvent> {
   }
 
   get full(): boolean {
-    return this.#isRead && !this.#unread && this.#events.length >= enough;
+    return this.#isRead && !this.#unread && this.#size >= enough;
   }
 
   /**
@@ -97,12 +103,13 @@ export class EventQueue implements AsyncIterator<CopyEvent> {
       return;
     }
     const waits = this.#isRead && !this.#unread;
-    if (!waits && event.type === 'entry' && this.#events.length >= enough) {
+    if (!waits && event.type === 'entry' && this.#size >= enough) {
       this.#dropped += 1;
       return;
     }
     // A progress event replaces an older one.
-    if (event.type === 'progress' && this.#events.at(-1)?.type === 'progress') this.#events.pop();
+    if (event.type === 'progress' && this.#size > 0 && this.#events.at(-1)?.type === 'progress')
+      this.#events.pop();
     this.#events.push(event);
     this.#watchReader();
   }
@@ -144,9 +151,13 @@ export class EventQueue implements AsyncIterator<CopyEvent> {
   }
 
   #take(): Promise<IteratorResult<CopyEvent>> {
-    const value = this.#events.shift();
+    const value = this.#size > 0 ? this.#events[this.#first++] : undefined;
     if (value) {
-      if (this.#events.length === enough >> 1) this.onRoom();
+      if (this.#first > this.#events.length >> 1) {
+        this.#events = this.#events.slice(this.#first);
+        this.#first = 0;
+      }
+      if (this.#size === enough >> 1) this.onRoom();
       return Promise.resolve({ value, done: false });
     }
     if (this.#ended) return this.#last();
@@ -163,6 +174,7 @@ export class EventQueue implements AsyncIterator<CopyEvent> {
   return(): Promise<IteratorResult<CopyEvent>> {
     const failure = this.#failure;
     this.#events = [];
+    this.#first = 0;
     this.end();
     this.onRoom();
     if (failure) return Promise.reject(failure.thrown);

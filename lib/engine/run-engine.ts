@@ -96,6 +96,7 @@ export function runEngine(
       tellNews(ended);
       tellProgress(ended);
       if (!ended) return;
+      // Not after a success: an atomic copy asks git again before it replaces DEST.
       if (report.result.errorCount > 0) answers.end();
       if (failure) reject(failure.thrown);
       else if (!isStoppedAtExit(job)) resolve();

@@ -21,7 +21,10 @@ function look(path: Buffer, follow: boolean): Stats {
   return follow ? statSync(path) : lstatSync(path);
 }
 
-/** Returns whether git could open a file to read it. Follows no symlink. Opens no FIFO and no device: a program may wait there. */
+/**
+ * Returns whether there is something that git could open: anything but a symlink or an unreadable file. Opens nothing but files,
+ * because programs may wait at a FIFO or a device.
+ */
 export function canOpen(path: Buffer): boolean {
   try {
     const found = look(path, false);

@@ -66,7 +66,6 @@ interface Answer {
 }
 
 const noGitDirectory = new Error('this submodule has no git directory');
-const noExcludesFile = 'core.excludesFile does not apply';
 
 /** Bytes. Since 2.46 git ignores rule files of more than 100 MB. */
 const mostRules = 100 << 20;
@@ -190,7 +189,7 @@ export class Gitignore {
     const tracked = isRefused ? this.#nothingKnown(directory, answer, failure) : answer;
     if (failure && !isRefused && (repository || (await mayHaveSettings()))) {
       const path = directory.toString();
-      const message = `cannot read git's settings for '${path}', so ${noExcludesFile}: ${saidBy(failure)}`;
+      const message = `cannot read git's settings for '${path}', so the rules of core.excludesFile do not apply: ${saidBy(failure)}`;
       this.warnings.push({ code: 'GIT_UNAVAILABLE', message, path });
     }
     if (unreadable && !this.#hasToldUnreadable) {
@@ -208,11 +207,11 @@ export class Gitignore {
         path: '',
       },
     };
-    const exclude = repository && join(repository.commonDir, Buffer.from('info/exclude'));
+    // The symlinks of a repository that git does not trust could lead anywhere.
+    const isTrusted = repository && !(isRefused && !isMissing(answer));
+    const exclude = isTrusted ? join(repository.commonDir, Buffer.from('info/exclude')) : undefined;
     for (const path of [excludesFile, exclude]) {
-      // A repository that git does not trust must not show where its symlinks lead.
-      const follow = path !== exclude || !isRefused;
-      const content = path && readRuleFile(path, textOf(path.toString('latin1')), follow);
+      const content = path && readRuleFile(path, textOf(path.toString('latin1')), true);
       if (!content) continue;
       const shown = path.toString();
       scope.rules.push(rulesIn(parseRules(content, { shown, own: false, fold: ignoreCase })));
@@ -269,7 +268,11 @@ export class Gitignore {
     if (this.#needsTracked) {
       throw new CopyError('ERR_FASTCP_GIT_UNAVAILABLE', `${unknown}: ${why}`, { path });
     }
-    const also = settings ? `, and ${noExcludesFile}` : '';
+    const lost = [
+      ...(settings ? ['core.excludesFile'] : []),
+      ...(isMissing(error) ? [] : ['.git/info/exclude']),
+    ];
+    const also = lost.length > 0 ? `, and the rules of ${lost.join(' and ')} do not apply` : '';
     const message = `${unknown}, so all that matches a rule counts as ignored${also}: ${why}`;
     this.warnings.push({ code: 'GIT_UNAVAILABLE', message, path });
     return nothingTracked;
@@ -420,10 +423,14 @@ function hasRuleFile(directory: Buffer): boolean {
   return canOpen(join(directory, Buffer.from('.gitignore')));
 }
 
+function isMissing(error: NodeJS.ErrnoException): boolean {
+  return error.code === 'ENOENT';
+}
+
 /** Returns the reason why git did not answer. */
 function saidBy(error: unknown): string {
-  const { code, message } = error as NodeJS.ErrnoException;
-  if (code === 'ENOENT') return 'git is not installed';
+  const { message } = error as Error;
+  if (isMissing(error as Error)) return 'git is not installed';
   const [, fatal] = /^fatal: (.+)$/m.exec(message) ?? [];
   return fatal ?? message.trim().split('\n').at(-1) ?? '';
 }

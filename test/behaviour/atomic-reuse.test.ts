@@ -1,9 +1,9 @@
 /**
  * With `reuse` an atomic copy has the same outcome as without, for random trees of all kinds of entries. Prints its seed;
- * FASTCP_REUSES and FASTCP_SEED ask for more, or for the same again. Each failure names its own seed, which makes small trees.
+ * FASTCP_REUSES and FASTCP_SEED ask for more, or for the same again.
  */
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, rmSync } from 'node:fs';
+import { linkSync, mkdirSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { copyTree } from '../../lib/index.js';
@@ -26,7 +26,7 @@ os.umask(0o22)
 def tree(depth):
     return {rng.choice('abcdef'): entry(depth) for _ in range(rng.randrange(1, 6))}
 def entry(depth):
-    kind = rng.choice(['file'] * 5 + ['directory'] * 4 + ['link', 'fifo', 'socket', 'device'])
+    kind = rng.choice(['file'] * 5 + ['directory'] * 4 + ['link', 'fifo', 'device'] + sys.argv[2:])
     owner = rng.choice([0, 0, 0, 5])
     mode = rng.choice([0o644, 0o755, 0o600, 0o2755, 0o400])
     if kind == 'directory': return kind, owner, mode | 0o700, tree(depth - 1) if depth > 0 else {}
@@ -82,48 +82,88 @@ function describeTree(root: string): string {
 const manners: CopyOptions[] = [
   {},
   { preserve: true },
-  { preserve: ['hardLinks'] },
+  { preserve: ['mode', 'hardLinks'] },
   { exclude: 'a' },
+  { include: ['b', 'c/d', 'z'] },
+  { preserve: true, include: ['e/**', 'z'] },
 ];
 
 test.for(['hardLink', 'clone'] as const)(
   '%s: as without',
-  { timeout: 60_000 + rounds * 2000 },
+  {
+    timeout: 60_000 + rounds * 2000,
+  },
   async (reuse, context) => {
     needRoot(context);
     needTool(context, 'python3');
     const directory = reuse === 'clone' ? btrfs(context) : work;
+    let reusing = 0;
     for (let round = 0; round < rounds; round++) {
       const at = join(directory, `${reuse} ${round}`);
       mkdirSync(at);
+      // New entries get the group of such a directory.
+      if (round % 2 === 0) execFileSync('sh', ['-c', 'chgrp 33 "$0" && chmod 2775 "$0"', at]);
       const [src, plain, reused] = ['src', 'plain', 'reused'].map((name) => join(at, name)) as [
         string,
         string,
         string,
       ];
-      execFileSync('python3', ['-c', make, `${seed + round}`], { cwd: at });
       const options: CopyOptions = { atomic: true, ...manners[round % manners.length] };
-      // A hard link has the mode of the old file.
-      if (reuse === 'hardLink' && Array.isArray(options.preserve))
-        options.preserve = ['mode', 'hardLinks'];
-      // The old DEST has the times that a copy with timestamps has left.
+      // For an included socket, which is not copied, a copy without `reuse` creates the directories.
+      const sockets = options.include ? [] : ['socket'];
+      execFileSync('python3', ['-c', make, `${seed + round}`, ...sockets], { cwd: at });
+      const told = `${reuse}, FASTCP_SEED=${seed + round} FASTCP_REUSES=1, round ${round}, ${JSON.stringify(options)}`;
       execFileSync('cp', ['-a', plain, reused]);
       await copyTree(src, plain, options);
-      await copyTree(src, reused, { ...options, reuse }).catch((error: { code: string }) => {
-        // Where there is no file to reuse.
-        if (error.code !== 'ERR_FASTCP_NO_REUSE') throw error;
-        rmSync(reused, { recursive: true });
-        execFileSync('cp', ['-a', plain, reused]);
-      });
-      const told = `${reuse}, FASTCP_SEED=${seed + round} FASTCP_REUSES=1, ${JSON.stringify(options)}`;
-      expect(describeTree(reused), told).toBe(describeTree(plain));
-      expect(containers(at), told).toEqual([]);
+      // The first copy gives files the owner that new ones have, so that the second finds files to reuse.
+      for (const _ of [1, 2]) {
+        const copied = await copyTree(src, reused, { ...options, reuse }).catch(
+          (error: unknown) => {
+            // Where there is no file to reuse.
+            expect(error, told).toMatchObject({ code: 'ERR_FASTCP_NO_REUSE' });
+          },
+        );
+        expect(containers(at), told).toEqual([]);
+        if (!copied) break;
+        expect(describeTree(reused), told).toBe(describeTree(plain));
+        if (_ === 2) expect(copied.files, told).toBe(0);
+        if (copied.unchanged > 0) reusing += 1;
+      }
       rmSync(at, { recursive: true });
     }
+    expect(reusing).toBeGreaterThan(rounds / 2);
   },
 );
 
 const btrfs = useFileSystem(work, 'btrfs');
+const xfs = useFileSystem(work, 'xfs', { size: '400M' });
+
+test('on XFS, where an exchange changes the mtime of DEST: it has that of SRC', async (context) => {
+  const at = join(xfs(context), 'times');
+  const [src, dest] = [join(at, 'src'), join(at, 'dest')];
+  makeFiles(src, { a: 'x' });
+  execFileSync('touch', ['-d', '2001-01-01', src]);
+  for (let round = 0; round < 2; round++) {
+    await copyTree(src, dest, { atomic: true, reuse: 'hardLink' });
+    expect(statSync(dest).mtimeMs).toBe(statSync(src).mtimeMs);
+  }
+});
+
+test('names of one file, in SRC and the old DEST, are separate files unless hard links are preserved', async () => {
+  const at = join(work, 'names');
+  const [src, dest] = [join(at, 'src'), join(at, 'dest')];
+  makeFiles(src, { a: 'x' });
+  linkSync(join(src, 'a'), join(src, 'b'));
+  execFileSync('cp', ['-a', src, dest]);
+  const inode = (name: string): number => statSync(join(dest, name)).ino;
+  const old = inode('a');
+  await copyTree(src, dest, { atomic: true, reuse: 'hardLink' });
+  expect(inode('a')).not.toBe(inode('b'));
+  expect([inode('a'), inode('b')]).toContain(old);
+  const preserve = ['mode', 'hardLinks'] as const;
+  await copyTree(src, dest, { atomic: true, reuse: 'hardLink', preserve });
+  expect(inode('a')).toBe(inode('b'));
+});
 
 test('with -x: nothing stays where SRC has a mount point', async (context) => {
   needRoot(context);
@@ -132,7 +172,10 @@ test('with -x: nothing stays where SRC has a mount point', async (context) => {
   makeFiles(src, { 'm/hidden': '', same: 'x' });
   makeFiles(dest, { 'm/q/old': 'old', same: 'x' });
   await whileMounted(['-t', 'tmpfs', 'tmpfs'], join(src, 'm'), async () => {
-    await copyTree(src, dest, { atomic: true, reuse: 'hardLink', oneFileSystem: true });
+    const copy = { atomic: true, reuse: 'hardLink', oneFileSystem: true } as const;
+    await copyTree(src, dest, { ...copy, include: ['m/hidden', 'same'] });
+    makeFiles(dest, { 'm/q/old': 'old' });
+    await copyTree(src, dest, copy);
   });
   expect(
     execFileSync('find', ['.'], { cwd: dest, encoding: 'utf8' }).trim().split('\n').sort(),

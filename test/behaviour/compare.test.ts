@@ -1,4 +1,5 @@
-import { execFileSync, spawnSync } from 'node:child_process';
+import { execFileSync, spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import {
   chmodSync,
   linkSync,
@@ -9,6 +10,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { compareTrees, copyTree } from '../../lib/index.js';
 import { COMMAND } from '../support/child.js';
@@ -225,6 +227,46 @@ describe('hard links', () => {
     await copyTree(a, b, { preserve: ['mode', 'timestamps', 'ownership', 'xattrs'] });
     expect(await compare({ preserve: true })).toEqual(['metadata file /p', 'metadata file /q']);
   });
+});
+
+test.each([[], ['--json']])('interrupted: %s', async (...json) => {
+  makeFiles(a, { 'n/x': '' });
+  makeFiles(b, { 'n/x': '' });
+  // Git waits for it.
+  execFileSync('sh', ['-ec', 'git init -q n; mkfifo n/.git/index'], { cwd: a });
+  const child = spawn(process.execPath, [COMMAND, '--compare', '--gitignore', ...json, a, b]);
+  let stdout = '';
+  let stderr = '';
+  child.stdout.on('data', (text) => {
+    stdout += text;
+  });
+  child.stderr.on('data', (text) => {
+    stderr += text;
+  });
+  await sleep(1500);
+  child.kill('SIGINT');
+  const [status] = await once(child, 'close');
+  expect({ status, stderr }).toEqual({
+    status: 130,
+    stderr: json.length > 0 ? '' : 'fastcp: interrupted: the comparison is not complete\n',
+  });
+  if (json.length > 0)
+    expect(JSON.parse(stdout)).toMatchObject({ outcome: 'interrupted', exitCode: 130, errors: [] });
+  else expect(stdout).toBe('');
+});
+
+test('a socket and a directory', async () => {
+  makeSocket(join(a, 'here'));
+  makeFiles(b, { 'here/x': '' });
+  makeFiles(a, { 'there/x': '' });
+  makeSocket(join(b, 'there'));
+  expect((await compareTrees(a, b)).errors).toEqual([]);
+  expect(await compare()).toEqual([
+    'onlyInA socket /here',
+    'onlyInB directory /here',
+    'onlyInA directory /there',
+    'onlyInB socket /there',
+  ]);
 });
 
 test('sockets differ from what is none, and from nothing', async () => {

@@ -21,7 +21,7 @@ import type { CopyOptions, EntryEvent } from '../../lib/types.js';
 import { makeRepository, track } from '../selection/support/git.js';
 import { Random, randomCase, writeCase } from '../selection/support/random.js';
 import { walk } from '../selection/support/walk.js';
-import { limited } from '../support/child.js';
+import { COMMAND, limited, run } from '../support/child.js';
 import { readTree } from '../support/compare.js';
 import { byEntry } from '../support/filter.js';
 import { makeFiles, makeSocket } from '../support/trees.js';
@@ -653,6 +653,14 @@ test('git that does not answer ends with the copy', async () => {
   await expect.poll(processes).toBe(others);
 });
 
+test('many repositories in SRC, at once: no warning of Node about listeners', async () => {
+  const src = newPath();
+  const make = 'for i in $(seq 30); do git init -q "$0/$i"; touch "$0/$i/a"; done';
+  execFileSync('sh', ['-ec', make, src]);
+  const command = [process.execPath, COMMAND, '-q', '--gitignore', src, newPath()];
+  expect(await run(command)).toMatchObject({ status: 0, stdout: '', stderr: '' });
+});
+
 test('a FIFO in the place of a HEAD, for which git would wait: no repository', async () => {
   const src = makeRepository(newTree({ '.gitignore': '*.log\n', 'n/a.log': '', 'n/b': '' }));
   const broken = 'git init -q; rm .git/HEAD; mkfifo .git/HEAD .git/commondir';
@@ -707,7 +715,7 @@ test('git that is not there, without a repository: a warning if there may be set
     const { warnings } = await copyTree(src, newPath(), { gitignore: true });
     expect(warnings).toMatchObject([{ code: 'GIT_UNAVAILABLE', path: src }]);
     expect(warnings[0]?.message).toMatch(
-      /settings.*excludesFile does not apply: git is not installed/,
+      /settings.*excludesFile do not apply: git is not installed/,
     );
   } finally {
     vi.unstubAllEnvs();
@@ -723,7 +731,9 @@ test('git that is not there: a warning, and rules alone decide', async () => {
     const dest = newPath();
     const { warnings } = await copyTree(src, dest, { gitignore: true });
     expect(warnings).toMatchObject([{ code: 'GIT_UNAVAILABLE', path: src }]);
-    expect(warnings[0]?.message).toMatch(/counts as ignored, and core.excludesFile does not apply/);
+    expect(warnings[0]?.message).toMatch(
+      /counts as ignored, and the rules of core.excludesFile do not apply: git/,
+    );
     expect(pathsIn(dest)).toEqual(['.gitignore', 'b']);
     const compared = compareTrees(src, dest, { gitignore: true });
     await expect(compared).rejects.toMatchObject({ code: 'ERR_FASTCP_GIT_UNAVAILABLE', path: src });

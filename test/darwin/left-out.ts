@@ -58,7 +58,7 @@ export const reasons: Reasons = {
     ['abort', /in the middle of a large file/],
   ],
   'macOS cannot open an entry without a permission for it (docs/macos.md)': [
-    ['modes', /umask 777 > of an ordinary user/],
+    ['modes', /umask (400|777) > of an ordinary user|verify that umask denies/],
   ],
   'it uses flags of Linux (chattr)': [['append-only']],
   'it is about btrfs, which alone has snapshots on Linux': [

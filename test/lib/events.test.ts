@@ -122,6 +122,20 @@ describe('EventQueue', () => {
     }
   });
 
+  test('takes no longer for each event where many wait', async () => {
+    const time = async (count: number): Promise<number> => {
+      const { queue } = heardQueue();
+      for (let index = 0; index < count; index++) queue.push(entry(index));
+      const began = performance.now();
+      for (let index = 0; index < count - 1; index++) await queue.next();
+      expect((await queue.next()).value).toEqual(entry(count - 1));
+      return (performance.now() - began) / count;
+    };
+    await time(20_000);
+    const [few, many] = [await time(20_000), await time(400_000)];
+    expect(many).toBeLessThan(10 * few);
+  });
+
   test('keeps the order among those who ask late', async () => {
     const { queue } = heardQueue();
     for (let index = 0; index < 5; index++) queue.push(entry(index));

@@ -90,11 +90,12 @@ bool verify_file(Worker& worker, const OpenFile& file) {
     });
   };
   int error = open();
+  // umask may deny it.
   constexpr uint32_t kOwnerReads = 0400;
   if (error == -EACCES && platform::stat_handle(file.dst, expected) == 0 &&
       (expected.mode & kOwnerReads) == 0 &&
       platform::set_mode(file.dst, expected.mode | kOwnerReads) == 0) {
-    error = open();  // umask had denied it
+    error = open();
     const int restored = platform::set_mode(file.dst, expected.mode);
     if (error == 0) error = restored;
   }

@@ -330,10 +330,11 @@ namespace {
 
 /**
  * Returns whether a copy that syncs reports setting the metadata of a directory. It does not for a
- * new one.
+ * new one, nor for one that was made of an old DEST's.
  */
 bool reports_metadata(const Options& options, const Directory& directory) {
-  return options.incremental.sync && !directory.fresh && options.preserve.existing_directories;
+  return options.incremental.sync && !options.incremental.reuses && !directory.fresh &&
+         options.preserve.existing_directories;
 }
 
 /**
@@ -418,10 +419,20 @@ void report_if_moved(Engine& engine, Directory& directory) {
 class CopiedDirectory final : public DirectoryEnd {
  public:
   void finish(Engine& engine, Directory& directory) override {
+    if (was_not_needed(engine, directory)) return;
     if (settle(engine, directory)) report_if_moved(engine, directory);
   }
 
  private:
+  /** Removes a directory that was made of an old DEST's, if nothing of it was included. */
+  static bool was_not_needed(Engine& engine, Directory& directory) {
+    if (!engine.options.incremental.reuses || !directory.only_if_needed || !directory.has_dst())
+      return false;
+    DirectoryPin pin;
+    return pin.pin(directory.parent()) == 0 &&
+           platform::remove_directory(directory.parent().dst(), directory.names().dst) == 0;
+  }
+
   /** Returns false if the directory cannot be opened for what it is owed; reports that. */
   static bool settle(Engine& engine, Directory& directory) {
     const bool owes = owes_mark(engine.options, directory);

@@ -76,7 +76,12 @@ bool is_taken_for_same(const Pair& pair, uint64_t step) {
  * Returns whether DEST's file has other hard links. They may belong to other files of SRC, however
  * many hard links SRC's file has. Setting metadata would change these names as well.
  */
-bool is_shared(const Pair& pair) { return pair.dst.link_count > 1 && !pair.options().compares; }
+bool is_shared(const Pair& pair) {
+  const Options& options = pair.options();
+  // All names of a clone that was made for this copy are in it.
+  const bool is_own = options.incremental.reuses && !options.preserve.remove_existing_attributes;
+  return pair.dst.link_count > 1 && !options.compares && !is_own;
+}
 
 bool has_equal_size(const Pair& pair) { return pair.src.size == pair.dst.size; }
 
@@ -171,7 +176,8 @@ bool settle(const Pair& pair, bool proven, uint64_t step) {
   const int error =
       platform::stat_entry(directory.src(), pair.names.src, now, pair.options().traversal.follow());
   if (error < 0 || is_changed(pair.src, now)) return false;
-  return pair.skip(Action::metadata);
+  // A clone that was made for this copy is no existing entry.
+  return pair.skip(pair.options().incremental.reuses ? Action::skip : Action::metadata);
 }
 
 uint64_t time_step_at(const Pair& pair) {
@@ -287,9 +293,11 @@ bool needs_no_copy(Worker& worker, const DirectoryUse& use, Names names, Kind ki
   // Not when a comparison of contents is resumed.
   if (options.compares && options.preserve.hard_links && again.compared.offset == 0)
     note_identities(pair);
-  // Otherwise a later write to one of them would change the other as well.
+  // Otherwise a later write to one of them would change the other as well. A comparison that is resumed has passed this.
+  const bool each_alone = options.incremental.reuses && !options.preserve.hard_links;
   if (pair.dst.link_count > 1 && !options.compares && kind != Kind::directory &&
-      worker.engine.hard_links.joins_others(pair.src, pair.dst)) {
+      again.compared.offset == 0 &&
+      worker.engine.hard_links.joins_others(pair.src, pair.dst, each_alone)) {
     return false;
   }
   HardLinks::Claim claim;

@@ -173,7 +173,7 @@ class Answer {
   /** Returns whether an entry that is not a directory would be copied to the place of a directory. */
   [[nodiscard]] bool can_replace(Kind kind) const {
     const bool leads_nowhere = kind == Kind::symlink && engine_.options.traversal.dereference;
-    return kind != Kind::socket && !leads_nowhere;
+    return (kind != Kind::socket || engine_.options.compares) && !leads_nowhere;
   }
 
   /** Pushed last, so that workers take them first: removals free names and space. */

@@ -395,9 +395,12 @@ ListingTask open_directory(Worker& worker, DirectoryTask task, Follow follow_src
     return {};
   }
   const bool from_base = parent.is_base();
+  const bool only_if_needed = task.when_needed;
   Target target;
   target.made = task.made;
   target.follow = task.follow_dst;
+  // Perhaps nothing in it is included.
+  if (lazily && task.replaces && options.incremental.reuses) remove_in_place(worker, parent, names);
   const Found there = lazily ? find_target(worker, parent, names, target) : Found::yes;
   if (there == Found::failed) return {};
   const bool waits = there == Found::no;
@@ -429,6 +432,7 @@ ListingTask open_directory(Worker& worker, DirectoryTask task, Follow follow_src
   directory->path_hash = hash;
   directory->follow_src = follow_src;
   directory->follow_dst = target.follow;
+  directory->only_if_needed = only_if_needed;
   directory->made = waits ? Made::when_needed : Made::yes;
   begin_sync(engine, *directory, began);
   set_target(engine, *directory, target);
@@ -495,7 +499,7 @@ void DirectoryTask::run(Worker& worker) {
   if (is_out_of_reach(worker, directory.parent(), directory.src_stat)) {
     worker.count(Count::skipped);
     directory.distrust();
-    if (worker.engine.options.incremental.reuses && !directory.fresh)
+    if (worker.engine.options.incremental.reuses && directory.has_dst() && !directory.fresh)
       remove_all(worker, opened.directory);
     return;
   }
