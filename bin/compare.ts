@@ -23,20 +23,20 @@ export async function runCompare(invocation: Invocation): Promise<number> {
   try {
     const result = await compare(invocation, abort.signal);
     const exitCode = exitCodeOf(result);
-    if (invocation.output.json)
-      await printJson(result, out, { outcome: exitCode === 2 ? 'failed' : 'done', exitCode });
+    if (invocation.output.json) await printJson(result, out);
     else await print(result, invocation, out, err);
     return exitCode;
   } catch (error) {
     const { json } = invocation.output;
     if (error instanceof Interruption) {
       const { exitCode } = error;
-      if (json) await printJson(unfinished([]), out, { outcome: 'interrupted', exitCode });
+      // Without counters: 0 differences would look like equal trees.
+      const end = { ...endOf('interrupted', exitCode), errors: [] };
+      if (json) await out.line(toJsonLine(end));
       else await err.line('fastcp: interrupted: the comparison is not complete');
       return exitCode;
     }
-    if (json && error instanceof CopyError)
-      await printJson(unfinished([error]), out, { outcome: 'failed', exitCode: 2 });
+    if (json && error instanceof CopyError) await printJson(failed(error), out);
     else await err.line(usageError(error) ?? complaint(error as Error));
     return 2;
   } finally {
@@ -45,10 +45,15 @@ export async function runCompare(invocation: Invocation): Promise<number> {
   }
 }
 
-/** Of a comparison that could not begin, or did not end. */
-function unfinished(errors: CopyErrorLike[]): CompareResult {
+/** Of a comparison that could not begin. */
+function failed(error: CopyErrorLike): CompareResult {
   const nothing = { differences: [], scanned: 0, durationMs: 0 };
-  return { ...nothing, errors, errorCount: errors.length, warnings: [] };
+  return { ...nothing, errors: [error], errorCount: 1, warnings: [] };
+}
+
+/** The beginning of the last line. */
+function endOf(outcome: Outcome, exitCode: number): object {
+  return { type: 'result', version: jsonVersion, outcome, exitCode };
 }
 
 function exitCodeOf({ errorCount, differences }: CompareResult): number {
@@ -94,11 +99,7 @@ async function print(
   await out.line(`no difference: ${count(result.scanned, 'entry', 'entries')}`);
 }
 
-async function printJson(
-  result: CompareResult,
-  out: Output,
-  ended: { outcome: Outcome; exitCode: number },
-): Promise<void> {
+async function printJson(result: CompareResult, out: Output): Promise<void> {
   const { differences, ...rest } = result;
   for (const { type, ...one } of differences) {
     await out.line(toJsonLine({ type: 'difference', difference: type, ...one }));
@@ -108,6 +109,7 @@ async function printJson(
   for (const warning of result.warnings) {
     await out.line(toJsonLine({ type: 'warning', ...warning }));
   }
-  const end = { type: 'result', version: jsonVersion, ...ended };
+  const exitCode = exitCodeOf(result);
+  const end = endOf(exitCode === 2 ? 'failed' : 'done', exitCode);
   await out.line(toJsonLine({ ...end, ...rest, differences: differences.length, errors }));
 }

@@ -16,6 +16,7 @@ import { CopyError, errorOf, lossWarning, refuse } from '../errors.js';
 import type { Request } from '../request/options.js';
 import type { CopyWarning } from '../types.js';
 import { directoryOf, join, showPath, temporaryName, trimSlashes } from '../walk/paths.js';
+import { list, run } from '../walk/steps.js';
 import { type Root, redirect, selects, type Walk } from '../walk/walk.js';
 import { Container } from './container.js';
 import {
@@ -125,7 +126,9 @@ export async function replaceWhole(
     const how = await own(reuseOld(target, container.tree, request, shown));
     await copy(redirect(walk, root, container.tree), { ...how, replaces: target });
     if (report.result.errorCount > 0) return;
-    if (selectsNothing(request, report)) await refuseEmptyTree(target, root, walk);
+    // With `reuse`, directories that are there already are not counted.
+    if (selectsNothing(request, report) && (await isEmptyDirectory(container.tree)))
+      await refuseEmptyTree(target, root, walk);
     const check = async (): Promise<boolean> => {
       await own(refuseTarget(root, target, walk.shown));
       await checkRepositories(); // its errors are the user's, too
@@ -165,6 +168,11 @@ function ownWords(root: Root, walk: Walk, { signal }: Request) {
 
 function selectsNothing(request: Request, { isEmpty, result }: Report): boolean {
   return selects(request) && isEmpty && result.errorCount === 0;
+}
+
+async function isEmptyDirectory(path: Buffer): Promise<boolean> {
+  const names = await run(list(path)).catch(() => []); // its mode may deny that
+  return names.length === 0;
 }
 
 /** A selection that selects nothing is a mistake: an empty tree must not take the place of DEST. */

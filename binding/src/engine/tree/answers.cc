@@ -147,7 +147,9 @@ class Answer {
         if (directory->sync != nullptr && kind(index) != Kind::directory) {
           directory->sync->excluded.append(entry.name).push_back('\0');
         }
-        if (engine_.options.incremental.delete_excluded && removal == nullptr) remove(entry.name);
+        if (engine_.options.incremental.delete_excluded && removal == nullptr &&
+            !is_extra(kind(index)))
+          remove(entry.name);
       } else if (kind(index) == Kind::directory) {
         const Scope scope =
             choices_ != nullptr && has_scope(Kind::directory, word) ? *scopes_++ : 0;
@@ -168,6 +170,11 @@ class Answer {
       }
     }
     push_part();
+  }
+
+  /** Returns whether DEST's entry of that name is in the list of those to remove, whatever the choice: see list_extra(). */
+  [[nodiscard]] bool is_extra(Kind kind) const {
+    return engine_.options.incremental.reuses && (kind == Kind::socket || kind == Kind::unknown);
   }
 
   /** Returns whether an entry that is not a directory would be copied to the place of a directory. */
