@@ -150,6 +150,25 @@ test('on XFS, where an exchange changes the mtime of DEST: it has that of SRC', 
   }
 });
 
+test('a default ACL has come to the directory around DEST: new files get their ACL', async (context) => {
+  needTool(context, 'setfacl');
+  const at = join(work, 'lists');
+  const [src, plain, reused] = ['src', 'plain', 'reused'].map((name) => join(at, name)) as [
+    string,
+    string,
+    string,
+  ];
+  for (const root of [src, plain, reused]) makeFiles(root, { f: 'x', 'd/g': 'y' });
+  execFileSync('setfacl', ['-d', '-m', 'u:1234:rwx', at]);
+  await copyTree(src, plain, { atomic: true });
+  const lists = (cwd: string): string =>
+    execFileSync('getfacl', ['-n', '.', 'f', 'd', 'd/g'], { cwd, encoding: 'utf8' });
+  for (let round = 0; round < 2; round++) {
+    await copyTree(src, reused, { atomic: true, reuse: 'hardLink' });
+    expect(lists(reused)).toBe(lists(plain));
+  }
+});
+
 test('directories alone are selected, and DEST has them', async () => {
   const at = join(work, 'directories');
   const [src, dest] = [join(at, 'src'), join(at, 'dest')];

@@ -195,18 +195,20 @@ bool may_report_any_size(const Stat& file) {
 }
 
 /**
- * Returns whether a hard link to a file of an old DEST has another owner than a new file, which has that of its directory. With
- * `ownership` that is metadata like others.
+ * Returns whether a hard link to a file of an old DEST is not as a new file would be, which has the owner of its directory, and an ACL
+ * if the directory gives one. What is preserved is compared as metadata.
  */
-bool has_other_owner(const Pair& pair) {
+bool is_unlike_new(const Pair& pair) {
   const Preserve& keep = pair.options().preserve;
-  return keep.remove_existing_attributes && !keep.ownership &&
-         (pair.dst.uid != pair.directory().dst_stat.uid ||
-          pair.dst.gid != pair.directory().dst_stat.gid);
+  if (!keep.remove_existing_attributes) return false;
+  const Stat& directory = pair.directory().dst_stat;
+  const bool is_others = pair.dst.uid != directory.uid || pair.dst.gid != directory.gid;
+  return (is_others && !keep.ownership) ||
+         (!keep.xattrs && has_default_list(pair.directory().dst()));
 }
 
 bool is_current_file(const Pair& pair, const EntryTask& again) {
-  if (has_other_owner(pair)) return false;
+  if (is_unlike_new(pair)) return false;
   const bool has_size = has_equal_size(pair);
   if (!has_size && !may_report_any_size(pair.src)) return false;
   const bool proven = has_size && has_proof(pair);
