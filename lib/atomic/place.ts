@@ -131,7 +131,7 @@ async function takeSteps(
         reason = failed;
       }
     }
-    // What was there now, which may be somebody else's, goes back.
+    // The entry that was there now goes back; it may be somebody else's.
     const isBack = away === 0 && (await withAccess([moved], () => rename(moved, dest))) === 0;
     if (isBack) old.isGone = wasGone;
     throw reason;
@@ -149,8 +149,8 @@ async function takeAway(
   check: Check,
   old: Old,
 ): Promise<number | undefined> {
-  // Until something is deleted, others may put another directory, or a symlink, in the place of DEST. What is held stays the same
-  // one. Only Linux has overlays.
+  // Until something is deleted, others may put another directory, or a symlink, in the place of DEST. The held directory stays the
+  // same one. Only Linux has overlays.
   const held = O_PATH ? await openDirectory(dest) : undefined;
   try {
     if (!(await check())) return undefined;

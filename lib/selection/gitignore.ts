@@ -190,13 +190,13 @@ export class Gitignore {
     if (failure && !isRefused && (repository || (await mayHaveSettings()))) {
       const path = directory.toString();
       const message = `cannot read git's settings for '${path}', so the rules of core.excludesFile do not apply: ${saidBy(failure)}`;
-      this.warnings.push({ code: 'GIT_UNAVAILABLE', message, path });
+      this.#warn(path, message);
     }
     if (unreadable && !this.#hasToldUnreadable) {
       this.#hasToldUnreadable = true;
       const path = unreadable.toString();
       const message = `cannot read '${path}', git's default for core.excludesFile, so its rules do not apply`;
-      this.warnings.push({ code: 'GIT_UNAVAILABLE', message, path });
+      this.#warn(path, message);
     }
     const scope: GitignoreScope = {
       rules: [],
@@ -248,34 +248,33 @@ export class Gitignore {
       .catch((error: unknown) => this.#notRead(directory, error));
   }
 
-  /** Warns, or throws if tracked files must be known. */
   #notRead(directory: Buffer, error: unknown): undefined {
     const path = directory.toString();
     const unknown = `cannot read the .gitignore of '${path}' from the index`;
-    if (this.#needsTracked) {
-      const why = `${unknown}: ${saidBy(error)}`;
-      throw new CopyError('ERR_FASTCP_GIT_UNAVAILABLE', why, { path });
-    }
-    const message = `${unknown}, so its rules do not apply: ${saidBy(error)}`;
-    this.warnings.push({ code: 'GIT_UNAVAILABLE', message, path });
+    this.#tell(path, unknown, 'its rules do not apply', saidBy(error));
   }
 
-  /** Warns, or throws if tracked files must be known. */
   #nothingKnown(directory: Buffer, error: Error, settings?: Error): TrackedPaths {
     const path = directory.toString();
-    const unknown = `cannot tell what is tracked in '${path}'`;
-    const why = saidBy(error);
-    if (this.#needsTracked) {
-      throw new CopyError('ERR_FASTCP_GIT_UNAVAILABLE', `${unknown}: ${why}`, { path });
-    }
     const lost = [
       ...(settings ? ['core.excludesFile'] : []),
       ...(isMissing(error) ? [] : ['.git/info/exclude']),
     ];
     const also = lost.length > 0 ? `, and the rules of ${lost.join(' and ')} do not apply` : '';
-    const message = `${unknown}, so all that matches a rule counts as ignored${also}: ${why}`;
-    this.warnings.push({ code: 'GIT_UNAVAILABLE', message, path });
+    const assumed = `all that matches a rule counts as ignored${also}`;
+    this.#tell(path, `cannot tell what is tracked in '${path}'`, assumed, saidBy(error));
     return nothingTracked;
+  }
+
+  /** Warns, or throws if tracked files must be known. */
+  #tell(path: string, unknown: string, assumed: string, why: string): void {
+    if (this.#needsTracked)
+      throw new CopyError('ERR_FASTCP_GIT_UNAVAILABLE', `${unknown}: ${why}`, { path });
+    this.#warn(path, `${unknown}, so ${assumed}: ${why}`);
+  }
+
+  #warn(path: string, message: string): void {
+    this.warnings.push({ code: 'GIT_UNAVAILABLE', message, path });
   }
 
   /**

@@ -16,9 +16,14 @@ Verdict judge(Worker& worker, Directory& directory, Names names, platform::Kind 
 
 /**
  * Returns whether an entry is neither a file nor a directory nor a symlink. In DEST such an entry
- * is never replaced: other programs may use it, and the system may need a device.
+ * is never replaced, but in a tree that `reuses` an old one: other programs may use it, and the system may need a device.
  */
 bool is_special(platform::Kind kind);
+
+/** Returns whether a copy can be created: not of a socket, nor of an alias of an app and the like on Windows. */
+inline bool has_copies(platform::Kind kind) {
+  return kind != platform::Kind::socket && kind != platform::Kind::unknown;
+}
 
 /**
  * Returns the operation in the error when the engine refuses to replace a special entry of that

@@ -205,9 +205,7 @@ void copy_entry(Worker& worker, const DirectoryUse& use, Names names, Kind kind)
   Directory& directory = *use;
   worker.count(Count::scanned);
   if (refuse_by_foreign_rules(worker, directory, names, kind)) return;
-  // No copy can be created: of a socket, or of an alias of an app and the like on Windows.
-  const bool is_skipped = kind == Kind::socket || kind == Kind::unknown;
-  if (is_skipped && !worker.engine.options.compares) {
+  if (!has_copies(kind) && !worker.engine.options.compares) {
     const char* what = kind == Kind::socket ? kSocket : kUnknown;
     if (directory.is_base()) {  // the user named it
       worker.fail(directory, names, EINVAL, what);

@@ -196,7 +196,7 @@ bool may_report_any_size(const Stat& file) {
 
 /**
  * Returns whether a hard link to a file of an old DEST is not as a new file would be, which has the owner of its directory, and an ACL
- * if the directory gives one. What is preserved is compared as metadata.
+ * if the directory gives one. Preserved owners and ACLs are compared as metadata.
  */
 bool is_unlike_new(const Pair& pair) {
   const Preserve& keep = pair.options().preserve;

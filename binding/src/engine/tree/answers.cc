@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "engine/base/listing.h"
+#include "engine/entry/conflict.h"
 #include "engine/entry/mark.h"
 #include "engine/entry/place.h"
 #include "engine/run/engine.h"
@@ -174,7 +175,7 @@ class Answer {
 
   /** Returns whether DEST's entry of that name is in the list of those to remove, whatever the choice: see list_extra(). */
   [[nodiscard]] bool is_extra(Kind kind) const {
-    return engine_.options.incremental.reuses && (kind == Kind::socket || kind == Kind::unknown);
+    return engine_.options.incremental.reuses && !has_copies(kind);
   }
 
   /** Returns whether an entry that is not a directory would be copied to the place of a directory. */

@@ -409,8 +409,8 @@ bool list_extra(Worker& worker, const Directory& directory, const std::string& r
     const platform::Listed entry = platform::parse_listing(records.data() + at);
     at += entry.size;
     const auto kind = static_cast<Kind>(kinds[index]);
-    const bool is_skipped = kind == Kind::socket || kind == Kind::unknown;
-    if (is_skipped && worker.engine.options.incremental.reuses) continue;  // DEST's entry is extra
+    if (!has_copies(kind) && worker.engine.options.incremental.reuses)
+      continue;  // DEST's entry is extra
     in_src.emplace(entry.name, SourceName{kind});
   }
   const auto compare = [&](const char*, const platform::Listed& entry) {
