@@ -102,6 +102,21 @@ describe.each(fileSystemNames)('%s', (name) => {
 
   // On the others it is the same; XFS also gives a new file more blocks than it needs.
   if (!['ext4', 'overlay'].includes(name)) return;
+  test('no call copies more than 8 MiB, after which the copy can be stopped', async (context) => {
+    needTool(context, 'strace');
+    const at = join(mounted(context), 'calls');
+    makeFiles(at, { 'src/large': made('a'), 'src/less': made('b').subarray(0, 33 << 20) });
+    const trace = join(at, 'trace');
+    const words = ['strace', '-f', '-qq', '-o', trace, '-e', 'trace=copy_file_range'];
+    await copyInChild({ src: join(at, 'src'), dest: join(at, 'dest') }, words);
+    const lengths = readFileSync(trace, 'utf8').matchAll(/\], (\d+), 0/g);
+    const asked = Array.from(lengths, ([, length]) => Number(length)).toSorted((a, b) => b - a);
+    expect(asked.reduce((sum, length) => sum + length, 0)).toBeGreaterThanOrEqual(98 << 20);
+    expect(asked[0]).toBe(8 << 20);
+    expect(differences(join(at, 'src'), join(at, 'dest'))).toEqual([]);
+    rmSync(at, { recursive: true });
+  });
+
   test('holes at random stay holes', async (context) => {
     const at = join(mounted(context), 'holes');
     const random = new Random(seed);

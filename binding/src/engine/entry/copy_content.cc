@@ -11,8 +11,13 @@ namespace {
 
 using platform::Attempt;
 
-/** The most bytes that one call may copy, so that a copy can be stopped within milliseconds. */
-constexpr uint64_t kChunk = 32 << 20;  // bytes
+/** What a worker takes of a large file at a time: parts that are large leave its blocks together. */
+constexpr uint64_t kPart = 32 << 20;  // bytes
+/**
+ * The most bytes that one call may copy. A copy can be stopped only between calls, and slow storage may need a second for
+ * 100 MB.
+ */
+constexpr uint64_t kCall = 8 << 20;  // bytes
 
 /** Returns whether `auto` tries to clone. */
 bool should_clone(const Content& how, const platform::Stat& stat) {
@@ -135,7 +140,7 @@ bool copy_extent(Worker& worker, const OpenFile& file, uint64_t offset, uint64_t
                  CopiedContent& content) {
   Route& route = *file.route;
   while (length > 0 && route.copy_range && !worker.engine.options.content.find_holes) {
-    const uint64_t bytes = copy_range(file, offset, std::min(length, kChunk), content);
+    const uint64_t bytes = copy_range(file, offset, std::min(length, kCall), content);
     if (content.error < 0) return false;
     // the end, or a file with an unreliable size: only reading can tell
     if (bytes == 0) break;
@@ -242,7 +247,7 @@ void LargeFile::begin(Worker& worker, const DirectoryUse& use, OpenFile opened) 
     self->count(content.bytes);
   } else {
     self->skips_holes_ = skips_holes(self->file_);
-    const uint64_t parts = platform::writes_in_order ? 0 : self->file_.stat.size / kChunk;
+    const uint64_t parts = platform::writes_in_order ? 0 : self->file_.stat.size / kPart;
     const auto others = std::min<uint64_t>(worker.engine.workers() - 1, parts);
     for (uint64_t i = 0; i < others; i++)
       worker.engine.stack.push(make_task(LargeFileTask{self, false}));
@@ -263,9 +268,9 @@ void LargeFile::help(Worker& worker, const std::shared_ptr<LargeFile>& self) {
     // Read before the part is taken: the data that was found then began in an earlier part, so a part that ends before
     // `data_end` has no holes.
     const uint64_t data_end = data_end_;
-    const uint64_t offset = next_.fetch_add(kChunk);
+    const uint64_t offset = next_.fetch_add(kPart);
     if (offset >= file_.stat.size) break;
-    const uint64_t length = std::min(kChunk, file_.stat.size - offset);
+    const uint64_t length = std::min(kPart, file_.stat.size - offset);
     int none = 0;
     if (worker.engine.stopped() && error_.compare_exchange_strong(none, -ECANCELED)) break;
     CopiedContent content;
