@@ -5,6 +5,7 @@
 import { promises } from 'node:fs';
 import { constants } from 'node:os';
 import path from 'node:path';
+import { compareTrees } from '../compare-trees.js';
 import { copyTree } from '../copy-tree.js';
 import { checkMarks, exchange, makeSnapshotSource, setAttribute } from '../engine/native.js';
 import { errorOf } from '../errors.js';
@@ -122,6 +123,11 @@ async function copyAttribute(room: string, name: string, value: Buffer): Promise
   await promises.writeFile(from, 'content');
   check(setAttribute(Buffer.from(from), Buffer.from(name), value), 'setxattr');
   await copyTree(from, to, { preserve: ['mode', 'xattrs'], strict: true });
+  // ntfs-3g accepts ACLs, and does not keep them.
+  const without = `${to} without`;
+  await promises.writeFile(without, 'content');
+  const { differences } = await compareTrees(without, to, { preserve: ['xattrs'] });
+  if (differences.length === 0) throw new Error('accepted, but not kept');
 }
 
 /** Returns an ACL in the form of the attribute: the user 1234 may read. */

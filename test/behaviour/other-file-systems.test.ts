@@ -1,4 +1,4 @@
-import { execFileSync } from 'node:child_process';
+import { execFileSync, type SpawnSyncReturns, spawnSync } from 'node:child_process';
 import {
   existsSync,
   linkSync,
@@ -17,7 +17,7 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import { type CopyOptions, copyTree, doctor } from '../../lib/index.js';
 import { useMount } from '../support/filesystems.js';
 import { makeFiles } from '../support/trees.js';
-import { hasTool, workDirectory } from '../support/work.js';
+import { hasTool, needTool, workDirectory } from '../support/work.js';
 
 // File systems on which a copy ends now and then: of other systems, of old disks, in user space, that nobody can write
 // to. docs/doctor.md has the table. The usual ones have tests of their own: filesystems.test.ts.
@@ -192,6 +192,32 @@ describe.each(Object.entries(rows))('to %s', (name, row) => {
       symlinks: works('symlinks'),
       marks: works('marks'),
     });
+  });
+
+  test('what doctor says of metadata is what other tools see', async (context) => {
+    for (const tool of ['setfacl', 'setfattr']) needTool(context, tool);
+    const directory = directoryOf(context);
+    writeFileSync(join(directory, 'file'), '');
+    const tool = (command: string): SpawnSyncReturns<string> => {
+      const [name = '', ...rest] = command.split(' ');
+      return spawnSync(name, rest, { cwd: directory, encoding: 'utf8' });
+    };
+    /** Returns whether the reader prints something else after the change. */
+    const isKept = (change: string, reader: string): boolean => {
+      const before = tool(reader).stdout;
+      return tool(change).status === 0 && tool(reader).stdout !== before;
+    };
+    const seen = {
+      acls: isKept('setfacl -m u:1234:r file', 'getfacl file'),
+      xattrs: isKept('setfattr -n user.a -v b file', 'getfattr file'),
+      hardLinks: isKept('ln file link', 'ls link'),
+    };
+    const [found] = (await doctor(directory)).directories;
+    const said = Object.keys(seen).map((key) => [
+      key,
+      found?.can[key as keyof typeof seen] === true,
+    ]);
+    expect(Object.fromEntries(said)).toEqual(seen);
   });
 
   test.for([{}, { preserve: true }])('a copy, twice, %o', async (options, context) => {
