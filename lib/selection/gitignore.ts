@@ -189,7 +189,7 @@ export class Gitignore {
     const tracked = isRefused ? this.#nothingKnown(directory, answer, failure) : answer;
     if (failure && !isRefused && (repository || (await mayHaveSettings()))) {
       const path = directory.toString();
-      const message = `cannot read git's settings for '${path}', so the rules of core.excludesFile do not apply: ${saidBy(failure)}`;
+      const message = `cannot read git's settings for '${path}', so they do not apply: ${saidBy(failure)}`;
       this.#warn(path, message);
     }
     if (unreadable && !this.#hasToldUnreadable) {
@@ -257,10 +257,10 @@ export class Gitignore {
   #nothingKnown(directory: Buffer, error: Error, settings?: Error): TrackedPaths {
     const path = directory.toString();
     const lost = [
-      ...(settings ? ['core.excludesFile'] : []),
+      ...(settings ? ["git's settings"] : []),
       ...(isMissing(error) ? [] : ['.git/info/exclude']),
     ];
-    const also = lost.length > 0 ? `, and the rules of ${lost.join(' and ')} do not apply` : '';
+    const also = lost.length > 0 ? `, without ${lost.join(' and ')}` : '';
     const assumed = `all that matches a rule counts as ignored${also}`;
     this.#tell(path, `cannot tell what is tracked in '${path}'`, assumed, saidBy(error));
     return nothingTracked;
@@ -428,8 +428,9 @@ function isMissing(error: NodeJS.ErrnoException): boolean {
 
 /** Returns the reason why git did not answer. */
 function saidBy(error: unknown): string {
-  const { message } = error as Error;
+  const { message, signal } = error as Error & { signal?: string };
   if (isMissing(error as Error)) return 'git is not installed';
+  if (signal) return `${signal} ended git`;
   const [, fatal] = /^fatal: (.+)$/m.exec(message) ?? [];
   return fatal ?? message.trim().split('\n').at(-1) ?? '';
 }

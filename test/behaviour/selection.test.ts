@@ -708,8 +708,22 @@ test('git that is not there, without a repository: a warning if there may be set
     const { warnings } = await copyTree(src, newPath(), { gitignore: true });
     expect(warnings).toMatchObject([{ code: 'GIT_UNAVAILABLE', path: src }]);
     expect(warnings[0]?.message).toMatch(
-      /settings.*excludesFile do not apply: git is not installed/,
+      /git's settings for .*, so they do not apply: git is not installed/,
     );
+  } finally {
+    vi.unstubAllEnvs();
+  }
+});
+
+test('git that a signal ends: the warning names the signal', async () => {
+  const src = makeRepository(newTree({ '.gitignore': '*.log\n', 'a.log': '' }));
+  const bin = newTree({ git: '#!/bin/sh\nkill -SEGV $$\n' });
+  chmodSync(join(bin, 'git'), 0o755);
+  vi.stubEnv('PATH', `${bin}:${process.env.PATH}`);
+  try {
+    const { warnings } = await copyTree(src, newPath(), { gitignore: true });
+    expect(warnings).toMatchObject([{ code: 'GIT_UNAVAILABLE', path: src }]);
+    expect(warnings[0]?.message).toMatch(/: SIGSEGV ended git$/);
   } finally {
     vi.unstubAllEnvs();
   }
@@ -725,7 +739,7 @@ test('git that is not there: a warning, and rules alone decide', async () => {
     const { warnings } = await copyTree(src, dest, { gitignore: true });
     expect(warnings).toMatchObject([{ code: 'GIT_UNAVAILABLE', path: src }]);
     expect(warnings[0]?.message).toMatch(
-      /counts as ignored, and the rules of core.excludesFile do not apply: git/,
+      /counts as ignored, without git's settings: git is not installed/,
     );
     expect(pathsIn(dest)).toEqual(['.gitignore', 'b']);
     const compared = compareTrees(src, dest, { gitignore: true });
