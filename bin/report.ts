@@ -28,6 +28,7 @@ export function createTextReport(
   let halfway = false;
 
   async function complain(text: string): Promise<void> {
+    await out.flush(); // the lines that come before, if both go to the same place
     await err.line(`fastcp: ${text}`);
     progress.clear();
     await err.flush(); // at once, while the bar is hidden

@@ -1,11 +1,15 @@
+import { PassThrough } from 'node:stream';
 import { describe, expect, test } from 'vitest';
+import { Output } from '../../bin/output.js';
 import {
+  createTextReport,
   incomplete,
   type Outcome,
   stateAfterAtomic,
   summary,
   wouldCopy,
 } from '../../bin/report.js';
+import type { CopyErrorLike, EntryEvent } from '../../lib/types.js';
 import { resultWith } from './support/result.js';
 
 const monorepo = resultWith({
@@ -88,4 +92,35 @@ describe('an atomic copy that did not end as it should', () => {
     const result = { ...resultWith({}), ...(replaced !== undefined && { replaced }) };
     expect(stateAfterAtomic(result, outcome, dest)).toBe(expected);
   });
+});
+
+test('on one terminal, a message comes after the entries before it', async () => {
+  const screen = new PassThrough({ encoding: 'utf8' });
+  const output = (): Output => new Output(() => screen, new AbortController().signal);
+  const report = createTextReport(
+    {
+      sources: ['src'],
+      dest: 'dest',
+      copy: {},
+      compare: false,
+      output: { json: false, quiet: false, entries: true, all: false, progress: false },
+    },
+    output(),
+    output(),
+    { update() {}, clear() {}, stop() {} },
+  );
+  const entry = (path: string): EntryEvent =>
+    ({ type: 'entry', action: 'copy', kind: 'file', path, dest: path }) as EntryEvent;
+  const error = { code: 'EIO', message: 'EIO: no luck' } as CopyErrorLike;
+  await report.event(entry('a'));
+  await report.event({ type: 'error', error });
+  await report.event(entry('b'));
+  await report.end(resultWith({ files: 2, errorCount: 1, errors: [error] }), 'interrupted', 130);
+  expect(screen.read().split('\n')).toEqual([
+    'copy a -> a',
+    expect.stringMatching(/^fastcp: EIO/),
+    'copy b -> b',
+    'fastcp: interrupted: 2 files copied, dest is incomplete',
+    '',
+  ]);
 });
