@@ -15,6 +15,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { compareTrees, copyTree } from '../../lib/index.js';
 import { COMMAND } from '../support/child.js';
+import { byEntry } from '../support/filter.js';
 import { makeFiles, makeSocket, makeZoo } from '../support/trees.js';
 import { asUser, needUser } from '../support/user.js';
 import { needRoot, workDirectory } from '../support/work.js';
@@ -88,6 +89,19 @@ test('a selection holds on both sides', async () => {
   makeFiles(b, { 'x.log': '', 'directory/y.log': '' });
   makeFiles(a, { 'z.log': '' });
   expect(await compare({ exclude: ['**/*.log'] })).toEqual([]);
+});
+
+test('an excluded entry is no part of B, whatever its kind', async () => {
+  makeFiles(a, { 'x/wanted': '', y: '', z: '' });
+  makeFiles(b, { x: '', 'y/z': '', 'z/z': '' });
+  expect(await compare({ include: ['wanted'] })).toEqual(['onlyInA directory /x']);
+  const filter = byEntry((entry) => entry.kind === 'file' || !/^[yz]$/.test(entry.path));
+  expect(await compare({ filter })).toEqual([
+    'onlyInA directory /x',
+    'onlyInB file /x',
+    'onlyInA file /y',
+    'onlyInA file /z',
+  ]);
 });
 
 test('nothing is written', async () => {
@@ -255,7 +269,11 @@ test.each([[], ['--json']])('interrupted: %s', async (...json) => {
   });
   if (json.length > 0)
     expect(JSON.parse(stdout)).toEqual({
-      ...{ type: 'result', version: 1, outcome: 'interrupted', exitCode: 130, errors: [] },
+      type: 'result',
+      version: 1,
+      outcome: 'interrupted',
+      exitCode: 130,
+      errors: [],
     });
   else expect(stdout).toBe('');
 });

@@ -12,7 +12,7 @@ import {
   truncateSync,
   writeFileSync,
 } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test, vi } from 'vitest';
 import { compareTrees, copyTree } from '../../lib/index.js';
@@ -101,6 +101,57 @@ test(`random trees and selections, seed ${seed}: what the rules say is what land
     // Once more, over what is there: nothing is made that a rule leaves out.
     await copyTree(src, dest, asked);
     expect(pathsIn(dest), what).toEqual(taken);
+  }
+});
+
+test(`random DESTs of other kinds, seed ${seed}: a mirror leaves what is selected`, {
+  timeout: 120_000 * slowness,
+}, async () => {
+  const random = new Random(seed);
+  for (let round = 0; round < 200; round++) {
+    const src = makeRepository(newPath());
+    const one = randomCase(random, { ignoreCase: false });
+    writeCase(src, one);
+    track(src, [...one.tracked]);
+    const options = {
+      gitignore: random.chance(60),
+      include: random.chance(40) ? [random.pick(['**/a', '**/*.o', 'a*', '**/[a-c]'])] : [],
+      exclude: ['.git', ...(random.chance(30) ? [random.pick(['a*', '**/b', '*/*'])] : [])],
+    };
+    const { taken } = await walk(src, options);
+    if (taken.length === 0) continue; // nothing selected: refused
+    const inSrc = pathsIn(src).filter((path) => !path.startsWith('.git/'));
+    const dest = newTree({});
+    mkdirSync(dest, { recursive: true });
+    const made = new Set(['.']);
+    for (const path of inSrc) {
+      if (!made.has(dirname(path)) || random.chance(30)) continue;
+      const at = Buffer.from(join(dest, path.replace(/\/$/, '')), 'latin1');
+      const kind = random.below(10);
+      if (kind < 5) made.add(path.replace(/\/$/, ''));
+      if (kind < 5) mkdirSync(at);
+      else if (kind < 7) symlinkSync('nowhere', at);
+      else writeFileSync(at, 'of DEST');
+    }
+    const what = `seed ${seed}, round ${round}: ${JSON.stringify(options)}`;
+    const asked = { ...options, mirror: true, deleteExcluded: true };
+    const before = pathsIn(dest);
+    const plan = await copyTree(src, dest, { ...asked, dryRun: true });
+    expect((await compareTrees(src, dest, options)).errors, what).toEqual([]);
+    expect(pathsIn(dest), what).toEqual(before);
+    const { files, deleted } = await copyTree(src, dest, asked);
+    expect(plan, what).toMatchObject({ files, deleted });
+    const [left, wanted] = [new Set(pathsIn(dest)), new Set(taken)];
+    expect(
+      taken.filter((path) => !left.has(path)),
+      what,
+    ).toEqual([]);
+    // A directory that SRC has stays, whatever is selected in it.
+    const extra = [...left].filter((path) => !wanted.has(path));
+    expect(
+      extra.filter((path) => !(path.endsWith('/') && inSrc.includes(path))),
+      what,
+    ).toEqual([]);
   }
 });
 

@@ -23,9 +23,10 @@ struct EntryTask {
   platform::Kind kind;
   uint8_t tries = 0;  // that failed because the source changed meanwhile
   Compared compared{};
-  bool vacated = false;      // DEST's entry of that name was removed, or would be in a dry run
-  bool separate = false;     // it cannot be a hard link to a copy, and that was reported
-  bool named_first = false;  // a copy without a name could not be named
+  bool vacated =
+      false;  // DEST's entry of that name was removed, would be in a dry run, or is not compared
+  bool separate = false;             // it cannot be a hard link to a copy, and that was reported
+  bool named_first = false;          // a copy without a name could not be named
   Clock::time_point leased_since{};  // the first time that another process's lease denied access
 
   void run(Worker& worker);

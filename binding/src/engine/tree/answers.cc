@@ -7,6 +7,7 @@
 
 #include "engine/base/listing.h"
 #include "engine/entry/conflict.h"
+#include "engine/entry/entry_task.h"
 #include "engine/entry/mark.h"
 #include "engine/entry/place.h"
 #include "engine/run/engine.h"
@@ -154,9 +155,14 @@ class Answer {
       } else if (kind(index) == Kind::directory) {
         const Scope scope =
             choices_ != nullptr && has_scope(Kind::directory, word) ? *scopes_++ : 0;
+        const bool is_hidden = removal != nullptr && hides(*removal);
         const bool replaces = removal != nullptr && std::exchange(removal->goes, false);
         engine_.stack.push(make_task(DirectoryTask{directory.again(), entry.name, entry.name, scope,
-                                                   word == Choice::look, replaces}));
+                                                   word == Choice::look, replaces, is_hidden}));
+      } else if (removal != nullptr && hides(*removal)) {
+        EntryTask only_in_src{directory.again(), entry.name, entry.name, kind(index)};
+        only_in_src.vacated = true;
+        engine_.stack.push(make_task(std::move(only_in_src)));
       } else if (removal != nullptr && removal->goes) {
         removal->goes = false;
         if (!can_replace(kind(index))) {  // its own error or warning follows
@@ -178,10 +184,16 @@ class Answer {
     return engine_.options.incremental.reuses && !has_copies(kind);
   }
 
+  /** Returns whether DEST's entry, of another kind than SRC's, is excluded from a comparison. A copy reports it. */
+  [[nodiscard]] bool hides(const Removal& removal) const {
+    return !removal.goes && engine_.options.compares;
+  }
+
   /** Returns whether an entry that is not a directory would be copied to the place of a directory. */
   [[nodiscard]] bool can_replace(Kind kind) const {
     const bool leads_nowhere = kind == Kind::symlink && engine_.options.traversal.dereference;
-    return (kind != Kind::socket || engine_.options.compares) && !leads_nowhere;
+    const bool is_taken = has_copies(kind) || (kind == Kind::socket && engine_.options.compares);
+    return is_taken && !leads_nowhere;
   }
 
   /** Pushed last, so that workers take them first: removals free names and space. */

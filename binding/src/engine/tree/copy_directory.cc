@@ -145,6 +145,7 @@ struct Target {
   Handle handle;
   Stat stat{};
   bool made = false;
+  bool vacated = false;       // see EntryTask
   uint32_t passing_bits = 0;  // of those requested when it was created
   std::optional<uint32_t> owed_mode{};
   Follow follow = Follow::no;  // a symlink in the place of the directory
@@ -204,7 +205,7 @@ bool make_target(Worker& worker, Directory& parent, Names names, const Stat& src
     const auto make = [&](bool vacated) {
       return worker.engine.writer.make_directory(worker.engine, parent, names.dst, mode, vacated);
     };
-    int error = make(false);
+    int error = make(target.vacated);
     if (error == -EEXIST && replaces && remove_in_place(worker, parent, names)) error = make(true);
     target.made = error >= 0;
     if (error == Writer::kPlanned) return true;
@@ -313,6 +314,7 @@ bool make_waiting(Worker& worker, Directory& directory) {
   }
   Target target;
   target.follow = directory.follow_dst;
+  target.vacated = directory.vacated;
   if (!make_target(worker, parent, names, directory.src_stat, false, target)) return false;
   worker.count(Count::scanned);
   if (target.made) worker.count(Count::directories);
@@ -399,8 +401,9 @@ ListingTask open_directory(Worker& worker, DirectoryTask task, Follow follow_src
   Target target;
   target.made = task.made;
   target.follow = task.follow_dst;
-  // Perhaps nothing in it is included.
-  if (lazily && task.replaces && options.incremental.reuses) remove_in_place(worker, parent, names);
+  // Also if nothing in the directory is included: then DEST has an entry that the selection of SRC does not have.
+  target.vacated =
+      task.vacated || (task.when_needed && task.replaces && remove_in_place(worker, parent, names));
   const Found there = lazily ? find_target(worker, parent, names, target) : Found::yes;
   if (there == Found::failed) return {};
   const bool waits = there == Found::no;
@@ -433,6 +436,7 @@ ListingTask open_directory(Worker& worker, DirectoryTask task, Follow follow_src
   directory->follow_src = follow_src;
   directory->follow_dst = target.follow;
   directory->only_if_needed = only_if_needed;
+  directory->vacated = target.vacated;
   directory->made = waits ? Made::when_needed : Made::yes;
   begin_sync(engine, *directory, began);
   set_target(engine, *directory, target);

@@ -35,6 +35,7 @@ struct DirectoryTask {
   Scope scope = 0;           // the host's number of the directory, or 0
   bool when_needed = false;  // created only when an entry in it is included
   bool replaces = false;     // first removes DEST's entry of that name, unless it is a directory
+  bool vacated = false;      // see EntryTask
   bool made = false;         // already created, while its parent was listed
   platform::Follow follow_dst = platform::Follow::no;  // a symlink that is DEST itself
 
