@@ -102,21 +102,6 @@ describe.each(fileSystemNames)('%s', (name) => {
 
   // On the others it is the same; XFS also gives a new file more blocks than it needs.
   if (!['ext4', 'overlay'].includes(name)) return;
-  test('no call copies more than 8 MiB, after which the copy can be stopped', async (context) => {
-    needTool(context, 'strace');
-    const at = join(mounted(context), 'calls');
-    makeFiles(at, { 'src/large': made('a'), 'src/less': made('b').subarray(0, 33 << 20) });
-    const trace = join(at, 'trace');
-    const words = ['strace', '-f', '-qq', '-o', trace, '-e', 'trace=copy_file_range'];
-    await copyInChild({ src: join(at, 'src'), dest: join(at, 'dest') }, words);
-    const lengths = readFileSync(trace, 'utf8').matchAll(/\], (\d+), 0/g);
-    const asked = Array.from(lengths, ([, length]) => Number(length)).toSorted((a, b) => b - a);
-    expect(asked.reduce((sum, length) => sum + length, 0)).toBeGreaterThanOrEqual(98 << 20);
-    expect(asked[0]).toBe(8 << 20);
-    expect(differences(join(at, 'src'), join(at, 'dest'))).toEqual([]);
-    rmSync(at, { recursive: true });
-  });
-
   test('holes at random stay holes', async (context) => {
     const at = join(mounted(context), 'holes');
     const random = new Random(seed);
@@ -155,5 +140,47 @@ describe.each(fileSystemNames)('%s', (name) => {
       }
       expect(leftovers(at)).toEqual([]);
     }
+  });
+});
+
+describe('a call copies at most 8 MiB', () => {
+  const traced = (log: string): string[] => {
+    return ['strace', '-f', '-qq', '-o', log, '-e', 'trace=copy_file_range'];
+  };
+  const lengthsIn = (log: string): number[] =>
+    Array.from(readFileSync(log, 'utf8').matchAll(/\], (\d+), 0/g), ([, one]) => Number(one));
+
+  test('of any file', async (context) => {
+    needTool(context, 'strace');
+    const at = join(work, 'calls');
+    makeFiles(at, { 'src/large': made('a'), 'src/less': made('b').subarray(0, 33 << 20) });
+    const [src, dest, log] = [join(at, 'src'), join(at, 'dest'), join(at, 'log')];
+    await copyInChild({ src, dest }, traced(log));
+    const lengths = lengthsIn(log);
+    expect(lengths.reduce((sum, length) => sum + length, 0)).toBeGreaterThanOrEqual(98 << 20);
+    expect(Math.max(...lengths)).toBe(8 << 20);
+    expect(differences(src, dest)).toEqual([]);
+    rmSync(at, { recursive: true });
+  });
+
+  test.for(['dense', 'holes'])('and a stopped copy makes no more: %s', async (kind, context) => {
+    needTool(context, 'strace');
+    const at = join(work, kind);
+    mkdirSync(at);
+    const [src, dest, log] = [join(at, 'src'), join(at, 'dest'), join(at, 'log')];
+    const file = openSync(src, 'w');
+    const step = kind === 'dense' ? 1 : 2;
+    for (let number = 0; number < 32; number++)
+      writeSync(file, Buffer.alloc(1 << 20, 'a'), 0, null, number * step * 2 ** 20);
+    closeSync(file);
+    const slowly = [...traced(log), '-e', 'inject=copy_file_range:delay_exit=500000'];
+    const copied = run([...slowly, process.execPath, COMMAND, src, dest]);
+    while (!(existsSync(log) && lengthsIn(log).length > 0)) await setTimeout(5);
+    // Its number is that of a thread; the signal is for the process.
+    process.kill(Number.parseInt(readFileSync(log, 'utf8'), 10), 'SIGINT');
+    expect((await copied).status).toBe(130);
+    expect(lengthsIn(log)).toHaveLength(1);
+    expect(existsSync(dest)).toBe(false);
+    rmSync(at, { recursive: true });
   });
 });

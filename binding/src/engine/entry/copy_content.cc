@@ -11,12 +11,9 @@ namespace {
 
 using platform::Attempt;
 
-/** What a worker takes of a large file at a time: parts that are large leave its blocks together. */
+/** A worker takes this much of a large file at a time. Smaller parts would scatter its blocks. */
 constexpr uint64_t kPart = 32 << 20;  // bytes
-/**
- * The most bytes that one call may copy. A copy can be stopped only between calls, and slow storage may need a second for
- * 100 MB.
- */
+/** The most bytes that one call may copy. A copy can be stopped only between calls: after 100 ms at 80 MB/s. */
 constexpr uint64_t kCall = 8 << 20;  // bytes
 
 /** Returns whether `auto` tries to clone. */
@@ -53,14 +50,19 @@ bool clone(const Content& how, const OpenFile& file, CopiedContent& content) {
   return true;
 }
 
+/** Returns whether the copy was stopped. Then the content fails. */
+bool stops(Worker& worker, CopiedContent& content) {
+  if (worker.engine.stopped()) content.error = -ECANCELED;
+  return content.error != 0;
+}
+
 /** Adds the bytes of one call. Returns false if the copy was stopped before the end. */
 bool moved(Worker& worker, uint64_t bytes, uint64_t& offset, uint64_t& length,
            CopiedContent& content) {
   offset += bytes;
   length -= std::min(length, bytes);
   content.bytes += bytes;
-  if (length > 0 && worker.engine.stopped()) content.error = -ECANCELED;
-  return content.error == 0;
+  return length == 0 || !stops(worker, content);
 }
 
 /**
@@ -159,8 +161,9 @@ bool skips_holes(const OpenFile& file) {
 bool copy_data(Worker& worker, const OpenFile& file, bool skips, uint64_t offset, uint64_t length,
                CopiedContent& content) {
   if (!skips) return copy_extent(worker, file, offset, length, content);
-  const uint64_t limit = offset + length;
+  const uint64_t begin = offset, limit = offset + length;
   while (offset < limit) {
+    if (offset > begin && stops(worker, content)) return false;
     uint64_t start = 0, end = 0;
     content.error = platform::next_data(file.src, offset, file.stat.size, start, end);
     if (content.error < 0) {
