@@ -30,30 +30,17 @@ export async function runCompare(invocation: Invocation): Promise<number> {
     const { json } = invocation.output;
     if (error instanceof Interruption) {
       const { exitCode } = error;
-      // Without counters: 0 differences would look like equal trees.
-      const end = { ...endOf('interrupted', exitCode), errors: [] };
-      if (json) await out.line(toJsonLine(end));
+      if (json) await printEnd('interrupted', exitCode, [], out);
       else await err.line('fastcp: interrupted: the comparison is not complete');
       return exitCode;
     }
-    if (json && error instanceof CopyError) await printJson(failed(error), out);
+    if (json && error instanceof CopyError) await printEnd('failed', 2, [error], out);
     else await err.line(usageError(error) ?? complaint(error as Error));
     return 2;
   } finally {
     await out.flush();
     await err.flush();
   }
-}
-
-/** Of a comparison that could not begin. */
-function failed(error: CopyErrorLike): CompareResult {
-  const nothing = { differences: [], scanned: 0, durationMs: 0 };
-  return { ...nothing, errors: [error], errorCount: 1, warnings: [] };
-}
-
-/** The beginning of the last line. */
-function endOf(outcome: Outcome, exitCode: number): object {
-  return { type: 'result', version: jsonVersion, outcome, exitCode };
 }
 
 function exitCodeOf({ errorCount, differences }: CompareResult): number {
@@ -104,12 +91,24 @@ async function printJson(result: CompareResult, out: Output): Promise<void> {
   for (const { type, ...one } of differences) {
     await out.line(toJsonLine({ type: 'difference', difference: type, ...one }));
   }
-  const errors = result.errors.map(fieldsOf);
-  for (const error of errors) await out.line(toJsonLine({ type: 'error', ...error }));
   for (const warning of result.warnings) {
     await out.line(toJsonLine({ type: 'warning', ...warning }));
   }
   const exitCode = exitCodeOf(result);
-  const end = endOf(exitCode === 2 ? 'failed' : 'done', exitCode);
-  await out.line(toJsonLine({ ...end, ...rest, differences: differences.length, errors }));
+  const counters = { ...rest, differences: differences.length };
+  await printEnd(exitCode === 2 ? 'failed' : 'done', exitCode, result.errors, out, counters);
+}
+
+/** A comparison that did not end has no `counters`: 0 differences would look like equal trees. */
+async function printEnd(
+  outcome: Outcome,
+  exitCode: number,
+  given: CopyErrorLike[],
+  out: Output,
+  counters: object = {},
+): Promise<void> {
+  const errors = given.map(fieldsOf);
+  for (const error of errors) await out.line(toJsonLine({ type: 'error', ...error }));
+  const end = { type: 'result', version: jsonVersion, outcome, exitCode };
+  await out.line(toJsonLine({ ...end, ...counters, errors }));
 }

@@ -87,7 +87,10 @@ const others: Section[] = [
       ['entry', 'with `--verbose` or `--dry-run`: an entry, and the action'],
       ['warning', '`code`, `message` and, if there is one, `path`'],
       ['error', '`code`, `errno`, `syscall`, `path`, `dest`, `message`'],
-      ['result', 'the last line, whatever the outcome'],
+      [
+        'result',
+        'the last line, whatever the outcome; without counters if a comparison did not end',
+      ],
       ['difference', 'with `--compare`: an entry that differs'],
     ],
   },

@@ -15,8 +15,8 @@ enum class Verdict : uint8_t { replace, skip, refused };
 Verdict judge(Worker& worker, Directory& directory, Names names, platform::Kind kind);
 
 /**
- * Returns whether an entry is neither a file nor a directory nor a symlink. In DEST such an entry
- * is never replaced, but in a tree that `reuses` an old one: other programs may use it, and the system may need a device.
+ * Returns whether an entry is neither a file nor a directory nor a symlink. In DEST such an entry is never replaced, because other
+ * programs may use it and the system may need a device. The exception is a tree that `reuses` an old one.
  */
 bool is_special(platform::Kind kind);
 

@@ -313,11 +313,12 @@ int begin_directory(const Preserve& keep, const Content& content, Directory& dir
     // or the directory's.
     directory.new_owner = owner_of(directory.dst_stat);
   }
-  if (!keep.xattrs) return 0;
   if (!directory.fresh) {
-    directory.inherits = has_default_list(directory.dst());
+    if (keep.xattrs || keep.remove_existing_attributes)
+      directory.inherits = has_default_list(directory.dst());
     return 0;
   }
+  if (!keep.xattrs) return 0;
   directory.inherits = false;
   if (!directory.parent().inherits) return 0;
   directory.passing_bits = 0;  // the ACL made them pass; to new entries umask applies

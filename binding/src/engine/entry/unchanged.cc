@@ -195,16 +195,16 @@ bool may_report_any_size(const Stat& file) {
 }
 
 /**
- * Returns whether a hard link to a file of an old DEST is not as a new file would be, which has the owner of its directory, and an ACL
- * if the directory gives one. Preserved owners and ACLs are compared as metadata.
+ * Returns whether a hard link to a file of an old DEST has not the owner or not the ACL that a new file would have: its directory's
+ * owner, and an ACL if the directory gives one. The file's own ACL is not looked at. Preserved owners and ACLs are compared as
+ * metadata.
  */
 bool is_unlike_new(const Pair& pair) {
   const Preserve& keep = pair.options().preserve;
   if (!keep.remove_existing_attributes) return false;
   const Stat& directory = pair.directory().dst_stat;
   const bool is_others = pair.dst.uid != directory.uid || pair.dst.gid != directory.gid;
-  return (is_others && !keep.ownership) ||
-         (!keep.xattrs && has_default_list(pair.directory().dst()));
+  return (is_others && !keep.ownership) || (!keep.xattrs && pair.directory().inherits);
 }
 
 bool is_current_file(const Pair& pair, const EntryTask& again) {

@@ -179,7 +179,10 @@ class Answer {
     push_part();
   }
 
-  /** Returns whether DEST's entry of that name is in the list of those to remove, whatever the choice: see list_extra(). */
+  /**
+   * Returns whether DEST's entry of that name is in the list of those to remove, also if SRC's is excluded: see list_extra(). Reuse
+   * implies delete_excluded.
+   */
   [[nodiscard]] bool is_extra(Kind kind) const {
     return engine_.options.incremental.reuses && !has_copies(kind);
   }
