@@ -131,7 +131,7 @@ async function takeSteps(
         reason = failed;
       }
     }
-    // The entry that was there now goes back; it may be somebody else's.
+    // Puts back what was moved away, which may be somebody else's.
     const isBack = away === 0 && (await withAccess([moved], () => rename(moved, dest))) === 0;
     if (isBack) old.isGone = wasGone;
     throw reason;

@@ -251,7 +251,7 @@ export class Gitignore {
   #notRead(directory: Buffer, error: unknown): undefined {
     const path = directory.toString();
     const unknown = `cannot read the .gitignore of '${path}' from the index`;
-    this.#tell(path, unknown, 'its rules do not apply', saidBy(error));
+    this.#warnOrThrow(path, unknown, 'its rules do not apply', saidBy(error));
   }
 
   #nothingKnown(directory: Buffer, error: Error, settings?: Error): TrackedPaths {
@@ -262,12 +262,12 @@ export class Gitignore {
     ];
     const also = lost.length > 0 ? `, without ${lost.join(' and ')}` : '';
     const assumed = `all that matches a rule counts as ignored${also}`;
-    this.#tell(path, `cannot tell what is tracked in '${path}'`, assumed, saidBy(error));
+    this.#warnOrThrow(path, `cannot tell what is tracked in '${path}'`, assumed, saidBy(error));
     return nothingTracked;
   }
 
   /** Warns, or throws if tracked files must be known. */
-  #tell(path: string, unknown: string, assumed: string, why: string): void {
+  #warnOrThrow(path: string, unknown: string, assumed: string, why: string): void {
     if (this.#needsTracked)
       throw new CopyError('ERR_FASTCP_GIT_UNAVAILABLE', `${unknown}: ${why}`, { path });
     this.#warn(path, `${unknown}, so ${assumed}: ${why}`);
