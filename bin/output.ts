@@ -38,11 +38,11 @@ export function kindOf(name: Name): 'file' | 'device' | 'other' {
   }
 }
 
+/** The exit code tells of errors that standard error could not. A bar that cannot be drawn is none. */
 function failed(name: Name, error: NodeJS.ErrnoException): void {
-  if (error.code === 'EPIPE') return;
+  if (error.code === 'EPIPE' || name === 'stderr') return;
   process.exitCode = trouble.exitCode;
-  if (name === 'stdout')
-    guardedStream('stderr').write(`fastcp: cannot write to standard output: ${error.message}\n`);
+  guardedStream('stderr').write(`fastcp: cannot write to standard output: ${error.message}\n`);
 }
 
 /**

@@ -3,8 +3,10 @@ import {
   existsSync,
   linkSync,
   mkdirSync,
+  readdirSync,
   readFileSync,
   renameSync,
+  rmSync,
   statSync,
   symlinkSync,
   truncateSync,
@@ -313,6 +315,24 @@ describe.each(Object.entries(rows))('to %s', (name, row) => {
     for (const _ of [1, 2]) {
       await copyTree(src, dest, { atomic });
       expectSame(src, dest);
+    }
+  });
+
+  test.for(['pipe', 'device'])('a %s, or an error and no entry', async (kind, context) => {
+    const [from, dest] = [join(work, `${kind} to ${name}`), join(directoryOf(context), kind)];
+    mkdirSync(from);
+    run('mknod', join(from, 'special'), ...(kind === 'pipe' ? ['p'] : ['c', '1', '3']));
+    for (const existing of ['', 'old']) {
+      if (existing) makeFiles(dest, { special: existing });
+      const options = existing ? { mirror: true } : {};
+      const { errors } = await copyTree(from, dest, { ...options, onError: 'continue' });
+      if (errors.length === 0) expect(listing(dest, '%y')).toEqual(listing(from, '%y'));
+      else {
+        expect(errors).toMatchObject([{ code: 'EPERM', syscall: 'mknod' }]);
+        expect(readdirSync(dest)).toEqual(existing ? ['special'] : []);
+        if (existing) expect(readFileSync(join(dest, 'special'), 'utf8')).toBe(existing);
+      }
+      rmSync(dest, { recursive: true });
     }
   });
 

@@ -347,6 +347,17 @@ describe.skipIf(process.platform === 'win32')('a reader that goes', () => {
     }
   });
 
+  test.skipIf(!existsSync('/dev/full'))('a full disk for warnings is no error', async () => {
+    const warning = '--exclude src/file'; // no such path in src
+    for (const [words, code] of [
+      [`${warning} src full-3`, 0],
+      [`${warning} src full-3/no/such --no-mkpath`, 1],
+    ] as const) {
+      const { exitCode, stderr } = await shell(`"$NODE" "$FASTCP" ${words} 2> /dev/full`);
+      expect([exitCode, stderr]).toEqual([code, '']);
+    }
+  });
+
   test('a reader that has gone before the only line', async () => {
     const { stderr } = await shell(
       '{ sleep 0.2; "$NODE" "$FASTCP" src gone; echo $? > gone.code; } | true',

@@ -314,8 +314,15 @@ int make_special(const Handle& directory, const char* name, const Stat& source, 
     case Kind::block_device: type = S_IFBLK; break;
     default: return -EINVAL;
   }
-  return check(
+  const int error = check(
       [&] { return mknodat(fd(directory), name, type | (mode & kPermissions), source.rdev); });
+  // A program in user space that has only files may create one: exfat-fuse. Linux then reports its kind as EIO.
+  struct stat made {};
+  if (error != -EIO || fstatat(fd(directory), name, &made, AT_SYMLINK_NOFOLLOW) != 0 ||
+      !S_ISREG(made.st_mode) || made.st_size != 0)
+    return error;
+  unlinkat(fd(directory), name, 0);
+  return -EPERM;
 }
 
 int rename_new(const Handle& directory, const char* from, const char* to) {
