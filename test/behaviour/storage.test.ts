@@ -207,6 +207,18 @@ describe('backup', () => {
     expect(readdirSync(dest)).toEqual(['file']);
   });
 
+  test('a name that leaves no room for one: an error that says so, and the old file stays', async () => {
+    const name = 'n'.repeat(255);
+    makeFiles(src, { [name]: 'new' });
+    makeFiles(dest, { [name]: 'old' });
+    for (const one of [backup, { backup: 'existing' } as const])
+      await expect(copyTree(src, dest, one)).rejects.toThrow(
+        'ENAMETOOLONG: name too long: that of the backup, rename',
+      );
+    expect(readdirSync(dest)).toEqual([name]);
+    expect(readFileSync(join(dest, name), 'utf8')).toBe('old');
+  });
+
   test('none where nothing is replaced', async () => {
     makeFiles(src, { file: 'new' });
     makeFiles(dest, { file: 'old' });
