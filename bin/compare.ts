@@ -8,7 +8,7 @@ import { count, escapeControls, quoteName, toJsonLine } from './format.js';
 import { abortOnSignals, Interruption } from './interrupt.js';
 import { Output } from './output.js';
 import type { Outcome } from './report.js';
-import { jsonVersion } from './report-json.js';
+import { resultLine } from './report-json.js';
 import { usageError } from './usage-error.js';
 
 /**
@@ -99,16 +99,14 @@ async function printJson(result: CompareResult, out: Output): Promise<void> {
   await printEnd(exitCode === 2 ? 'failed' : 'done', exitCode, result.errors, out, counters);
 }
 
-/** A comparison that did not end has no `counters`: 0 differences would look like equal trees. */
+/** `counters`: none if the comparison was interrupted or could not begin. 0 differences would look like equal trees. */
 async function printEnd(
   outcome: Outcome,
   exitCode: number,
-  given: CopyErrorLike[],
+  errors: CopyErrorLike[],
   out: Output,
-  counters: object = {},
+  counters?: object,
 ): Promise<void> {
-  const errors = given.map(fieldsOf);
-  for (const error of errors) await out.line(toJsonLine({ type: 'error', ...error }));
-  const end = { type: 'result', version: jsonVersion, outcome, exitCode };
-  await out.line(toJsonLine({ ...end, ...counters, errors }));
+  for (const error of errors) await out.line(toJsonLine({ type: 'error', ...fieldsOf(error) }));
+  await out.line(resultLine(outcome, exitCode, errors, counters));
 }

@@ -38,7 +38,7 @@ export function kindOf(name: Name): 'file' | 'device' | 'other' {
   }
 }
 
-/** The exit code tells of errors that standard error could not. A bar that cannot be drawn is none. */
+/** A failure of standard error changes no exit code: a lost warning or bar is no error, and errors of the copy set it anyway. */
 function failed(name: Name, error: NodeJS.ErrnoException): void {
   if (error.code === 'EPIPE' || name === 'stderr') return;
   process.exitCode = trouble.exitCode;

@@ -1,14 +1,14 @@
 import { fieldsOf } from '../lib/errors.js';
-import type { CopyEvent } from '../lib/types.js';
+import type { CopyErrorLike, CopyEvent } from '../lib/types.js';
 import type { OutputOptions } from './args.js';
 import { toJsonLine } from './format.js';
 import type { Output } from './output.js';
-import { isWanted, type Report } from './report.js';
+import { isWanted, type Outcome, type Report } from './report.js';
 
 const PROGRESS_INTERVAL_MS = 100;
 
 /** The version of the format. A higher number means that programs that read it must be checked. */
-export const jsonVersion = 1;
+const jsonVersion = 1;
 
 /**
  * Writes JSON for programs, one object per line, to `out`. The last object is the result, for every outcome.
@@ -29,12 +29,21 @@ export function createJsonReport(options: OutputOptions, out: Output): Report {
       if (isDue(event)) await out.line(toJsonLine(serializeEvent(event)));
     },
     async end(result, outcome, exitCode) {
-      const errors = result.errors.map(fieldsOf);
-      const end = { type: 'result', version: jsonVersion, outcome, exitCode };
-      await out.line(toJsonLine({ ...end, ...result, errors }));
+      await out.line(resultLine(outcome, exitCode, result.errors, result));
       await out.flush();
     },
   };
+}
+
+/** The last line. */
+export function resultLine(
+  outcome: Outcome,
+  exitCode: number,
+  errors: CopyErrorLike[],
+  counters: object = {},
+): string {
+  const beginning = { type: 'result', version: jsonVersion, outcome, exitCode };
+  return toJsonLine({ ...beginning, ...counters, errors: errors.map(fieldsOf) });
 }
 
 export function serializeEvent(event: CopyEvent): object {

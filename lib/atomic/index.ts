@@ -170,7 +170,7 @@ function selectsNothing(request: Request, { isEmpty, result }: Report): boolean 
   return selects(request) && isEmpty && result.errorCount === 0;
 }
 
-/** Also returns true if the mode denies to list the directory. */
+/** Also returns true if it cannot be listed. */
 async function isEmptyDirectory(path: Buffer): Promise<boolean> {
   const names = await run(list(path)).catch(() => []);
   return names.length === 0;

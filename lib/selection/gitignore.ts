@@ -260,7 +260,7 @@ export class Gitignore {
       ...(settings ? ["git's settings"] : []),
       ...(isMissing(error) ? [] : ['.git/info/exclude']),
     ];
-    const also = lost.length > 0 ? `, without ${lost.join(' and ')}` : '';
+    const also = lost.length > 0 ? ` (not read: ${lost.join(', ')})` : '';
     const assumed = `all that matches a rule counts as ignored${also}`;
     this.#warnOrThrow(path, `cannot tell what is tracked in '${path}'`, assumed, saidBy(error));
     return nothingTracked;

@@ -89,7 +89,7 @@ const others: Section[] = [
       ['error', '`code`, `errno`, `syscall`, `path`, `dest`, `message`'],
       [
         'result',
-        'the last line, whatever the outcome; without counters if a comparison did not end',
+        'the last line, whatever the outcome; no counters if a comparison was interrupted or could not begin',
       ],
       ['difference', 'with `--compare`: an entry that differs'],
     ],

@@ -501,6 +501,48 @@ describe('what SRC does not have', () => {
     expect(left).toEqual(['.rules', 'a', 'a/keep', 'a/mine', 'b', 'b/mine', 'mine']);
   });
 
+  test.for(['x/wanted', 'x/nothing'])(
+    'a file that cannot be deleted, where SRC has a directory with %s: an error of that',
+    async (wanted, context) => {
+      needTool(context, 'strace');
+      makeFiles(src, { keep: '', 'x/wanted': '' });
+      makeFiles(dest, { x: 'old' });
+      const options = { mirror: true, include: ['keep', wanted], deleteExcluded: true };
+      const fails = ['strace', '-f', '-qq', '-o/dev/null', '-einject=unlinkat:error=EPERM'];
+      const { result } = await copyInChild(
+        { src, dest, options: { ...options, onError: 'continue' } },
+        fails,
+      );
+      const error = { code: 'EPERM', syscall: 'unlink', path: join(dest, 'x') };
+      expect(result).toMatchObject({ errors: [error], deleted: 0, files: 1 });
+      expect(readFileSync(join(dest, 'x'), 'utf8')).toBe('old');
+    },
+  );
+
+  test.for(['x/wanted', 'x/nothing'])(
+    'a FIFO stays, where SRC has a directory with %s: an error, also planned',
+    async (wanted) => {
+      makeFiles(src, { keep: '', 'x/wanted': '' });
+      mkdirSync(dest);
+      execFileSync('mkfifo', [join(dest, 'x')]);
+      for (const dryRun of [true, false]) {
+        const options = { include: ['keep', wanted], deleteExcluded: true, dryRun } as const;
+        const { errors, deleted } = await mirror({ ...options, onError: 'continue' });
+        expect(errors).toMatchObject([{ code: 'ERR_FASTCP_DEST_IS_SPECIAL' }]);
+        expect(deleted).toBe(0);
+      }
+      expect(lstatSync(join(dest, 'x')).isFIFO()).toBe(true);
+    },
+  );
+
+  test('what takes the place of a directory is scanned', async () => {
+    makeFiles(src, { one: '', two: '' });
+    makeFiles(dest, { 'one/x': '', 'two/x': '' });
+    const planned = await mirror({ dryRun: true });
+    expect(planned).toMatchObject({ scanned: 3, files: 2 });
+    expect(await mirror()).toMatchObject({ scanned: 3, files: 2, deleted: 4 });
+  });
+
   test('whatever kinds meet', async () => {
     const kinds: Record<string, (path: string) => void> = {
       file: (path) => writeFileSync(path, 'f'),

@@ -364,6 +364,27 @@ test.for<[string, string, string, CopyOptions]>([
   }
 });
 
+test.for<CopyOptions>([
+  {},
+  { include: ['keep', 'x/wanted'], deleteExcluded: true },
+  { include: ['keep', 'x/nothing'], deleteExcluded: true },
+])('FUSE shows DEST: a file where SRC has a directory stays, %j', async (options, context) => {
+  needRoot(context);
+  needTool(context, 'bindfs');
+  makeFiles(at, { 'src/m/y': '', 'src/keep': '', 'src/x/wanted': '', 'dest/x': 'precious' });
+  const [src, dest] = [join(at, 'src'), join(at, 'dest')];
+  try {
+    execFileSync('bindfs', ['-o', 'nonempty', dest, join(src, 'm')]);
+    const how = { mirror: true, onError: 'continue', ...options } as const;
+    const { errors, deleted } = await copyTree(src, dest, how);
+    expect(errors.map(({ code }) => code)).toContain('ERR_FS_CP_EINVAL');
+    expect(deleted).toBe(0);
+    expect(readFileSync(join(src, 'm/x'), 'utf8')).toBe('precious');
+  } finally {
+    unmountAll(at);
+  }
+});
+
 describe('DEST is or contains SRC, of which one is seen through a mount: nothing is deleted', () => {
   const roots = [
     ['real/s/x', 'real/s'],

@@ -104,7 +104,7 @@ test(`random trees and selections, seed ${seed}: what the rules say is what land
   }
 });
 
-test(`random DESTs of other kinds, seed ${seed}: a mirror leaves what is selected`, {
+test(`random DESTs of other kinds, seed ${seed}: after a mirror they have what is selected, and nothing else`, {
   timeout: 120_000 * slowness,
 }, async () => {
   const random = new Random(seed);
@@ -790,7 +790,7 @@ test('git that is not there: a warning, and rules alone decide', async () => {
     const { warnings } = await copyTree(src, dest, { gitignore: true });
     expect(warnings).toMatchObject([{ code: 'GIT_UNAVAILABLE', path: src }]);
     expect(warnings[0]?.message).toMatch(
-      /counts as ignored, without git's settings: git is not installed/,
+      /counts as ignored \(not read: git's settings\): git is not installed/,
     );
     expect(pathsIn(dest)).toEqual(['.gitignore', 'b']);
     const compared = compareTrees(src, dest, { gitignore: true });

@@ -23,8 +23,8 @@ struct EntryTask {
   platform::Kind kind;
   uint8_t tries = 0;  // that failed because the source changed meanwhile
   Compared compared{};
-  bool vacated =
-      false;  // DEST's entry of that name was removed, would be in a dry run, or is not compared
+  /** DEST has no entry of that name to look at: it was removed, would be in a dry run, or is excluded from a comparison. */
+  bool vacated = false;
   bool separate = false;             // it cannot be a hard link to a copy, and that was reported
   bool named_first = false;          // a copy without a name could not be named
   Clock::time_point leased_since{};  // the first time that another process's lease denied access

@@ -195,9 +195,8 @@ bool may_report_any_size(const Stat& file) {
 }
 
 /**
- * Returns whether a hard link to a file of an old DEST has not the owner or not the ACL that a new file would have: its directory's
- * owner, and an ACL if the directory gives one. The file's own ACL is not looked at. Preserved owners and ACLs are compared as
- * metadata.
+ * Returns whether a hard link to a file of an old DEST may lack what a new file gets: the owner of its directory, and an ACL if the
+ * directory has a default one. Preserved owners and ACLs are compared as metadata.
  */
 bool is_unlike_new(const Pair& pair) {
   const Preserve& keep = pair.options().preserve;

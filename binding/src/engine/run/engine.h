@@ -151,7 +151,7 @@ class Engine : private DirectoryOwner {
    */
   void work(Host& host);
 
-  /** Ends the copy soon. Workers look for this between entries, and between calls, of at most 8 MiB. */
+  /** Ends the copy soon. Workers look for this between entries, and between calls that copy at most 8 MiB. */
   void stop();
   bool stopped() const { return stopped_.load(std::memory_order_relaxed); }
 

@@ -160,6 +160,7 @@ class Answer {
         engine_.stack.push(make_task(DirectoryTask{directory.again(), entry.name, entry.name, scope,
                                                    word == Choice::look, replaces, is_hidden}));
       } else if (removal != nullptr && hides(*removal)) {
+        engine_.count(Count::scanned);
         EntryTask only_in_src{directory.again(), entry.name, entry.name, kind(index)};
         only_in_src.vacated = true;
         engine_.stack.push(make_task(std::move(only_in_src)));
@@ -179,15 +180,15 @@ class Answer {
     push_part();
   }
 
-  /**
-   * Returns whether DEST's entry of that name is in the list of those to remove, also if SRC's is excluded: see list_extra(). Reuse
-   * implies delete_excluded.
-   */
+  /** Returns whether list_extra() has listed DEST's entry although SRC has the name. `reuses` implies delete_excluded. */
   [[nodiscard]] bool is_extra(Kind kind) const {
     return engine_.options.incremental.reuses && !has_copies(kind);
   }
 
-  /** Returns whether DEST's entry, of another kind than SRC's, is excluded from a comparison. A copy reports it. */
+  /**
+   * Returns whether an entry of DEST, a directory where SRC has none or the other way, is excluded from a comparison. To a copy that
+   * is an error.
+   */
   [[nodiscard]] bool hides(const Removal& removal) const {
     return !removal.goes && engine_.options.compares;
   }

@@ -152,23 +152,6 @@ struct Target {
 };
 
 /**
- * Frees the name of a directory. Returns false if a directory has the name, a special entry stays,
- * or the entry cannot be removed.
- */
-bool remove_in_place(Worker& worker, Directory& parent, Names names) {
-  Engine& engine = worker.engine;
-  Stat there;
-  if (platform::stat_entry(parent.dst(), names.dst, there) < 0 || there.kind == Kind::directory ||
-      (is_special(there.kind) && !engine.options.compares && !engine.options.incremental.reuses) ||
-      engine.writer.remove_file(engine, parent, names.dst) < 0) {
-    return false;
-  }
-  worker.count(Count::deleted);
-  worker.note(parent, names, Action::erase, there.kind);
-  return true;
-}
-
-/**
  * Returns whether a directory of DEST is SRC itself, which lies in DEST. Entries of SRC would be
  * replaced or deleted before they are read.
  */
@@ -206,7 +189,11 @@ bool make_target(Worker& worker, Directory& parent, Names names, const Stat& src
       return worker.engine.writer.make_directory(worker.engine, parent, names.dst, mode, vacated);
     };
     int error = make(target.vacated);
-    if (error == -EEXIST && replaces && remove_in_place(worker, parent, names)) error = make(true);
+    if (error == -EEXIST && replaces) {
+      const Freed freed = free_for_directory(worker, parent, names);
+      if (freed == Freed::failed) return false;
+      if (freed == Freed::yes) error = make(true);
+    }
     target.made = error >= 0;
     if (error == Writer::kPlanned) return true;
     if (error == -EEXIST && is_collision(worker, parent, names.dst))
@@ -401,9 +388,13 @@ ListingTask open_directory(Worker& worker, DirectoryTask task, Follow follow_src
   Target target;
   target.made = task.made;
   target.follow = task.follow_dst;
-  // Also if nothing in the directory is included: then DEST has an entry that the selection of SRC does not have.
-  target.vacated =
-      task.vacated || (task.when_needed && task.replaces && remove_in_place(worker, parent, names));
+  target.vacated = task.vacated;
+  // Even if nothing in it turns out to be included: DEST's entry is extra then.
+  if (task.when_needed && task.replaces) {
+    const Freed freed = free_for_directory(worker, parent, names);
+    if (freed == Freed::failed) return {};
+    if (freed == Freed::yes) target.vacated = true;
+  }
   const Found there = lazily ? find_target(worker, parent, names, target) : Found::yes;
   if (there == Found::failed) return {};
   const bool waits = there == Found::no;

@@ -219,6 +219,7 @@ class Removal final : public DirectoryEnd {
     }
     // If the name is not free, creating the entry reports that.
     if (kind_to_copy_after_removal_ != Kind::unknown) {
+      engine.count(Count::scanned);
       EntryTask entry{parent.use(), name, name, kind_to_copy_after_removal_};
       entry.vacated = !has_kept;
       engine.stack.push(make_task(std::move(entry)));
@@ -467,6 +468,26 @@ void remove_entry(Worker& worker, const DirectoryUse& use, const char* name) {
     return;
   }
   note_removal(engine, directory, name, stat.kind);
+}
+
+Freed free_for_directory(Worker& worker, Directory& parent, Names names) {
+  Engine& engine = worker.engine;
+  Stat there;
+  if (platform::stat_entry(parent.dst(), names.dst, there) < 0 || there.kind == Kind::directory)
+    return Freed::not_needed;
+  if (is_special(there.kind) && !engine.options.compares && !engine.options.incremental.reuses) {
+    worker.fail(parent, names, EEXIST, refusal_of(there.kind));
+    return Freed::failed;
+  }
+  if (is_reflected(worker, parent)) return Freed::failed;
+  const int error = engine.writer.remove_file(engine, parent, names.dst);
+  if (error == -ENOENT) return Freed::not_needed;
+  if (error < 0) {
+    fail(engine, parent, names.dst, error, "unlink");
+    return Freed::failed;
+  }
+  note_removal(engine, parent, names.dst, there.kind);
+  return Freed::yes;
 }
 
 void RemoveTask::run(Worker& worker) {

@@ -31,6 +31,14 @@ void remove_all(Worker& worker, const DirectoryUse& directory);
 /** Removes one entry of DEST. A directory is pushed as a task. */
 void remove_entry(Worker& worker, const DirectoryUse& directory, const char* name);
 
+enum class Freed : uint8_t { yes, not_needed, failed };
+
+/**
+ * Removes the entry of DEST that has the name of a directory of SRC, unless it is a directory. Reports errors; a special entry
+ * stays, which is one.
+ */
+Freed free_for_directory(Worker& worker, Directory& parent, Names names);
+
 /**
  * Removes a directory of DEST that SRC does not have, except the entries that the host protects.
  */

@@ -316,7 +316,7 @@ int make_special(const Handle& directory, const char* name, const Stat& source, 
   }
   const int error = check(
       [&] { return mknodat(fd(directory), name, type | (mode & kPermissions), source.rdev); });
-  // A program in user space that has only files may create one: exfat-fuse. Linux then reports its kind as EIO.
+  // A FUSE file system without special files (exfat-fuse) creates a regular file instead. Linux reports EIO then.
   struct stat made {};
   if (error != -EIO || fstatat(fd(directory), name, &made, AT_SYMLINK_NOFOLLOW) != 0 ||
       !S_ISREG(made.st_mode) || made.st_size != 0)
