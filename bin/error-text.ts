@@ -2,8 +2,9 @@ import type { CopyErrorLike } from '../lib/types.js';
 import { escapeControls } from './format.js';
 import { asOptions } from './usage-error.js';
 
-/** The actions of system calls on one path. */
+/** The actions of system calls and refusals on one path. */
 const actions: Record<string, string | undefined> = {
+  ERR_FASTCP_MOUNT_POINT: 'delete',
   unlink: 'delete',
   rmdir: 'delete',
   mkdir: 'create',
@@ -28,7 +29,7 @@ export function errorText(
   const { reason, path, dest, code, syscall } = error;
   if (reason === undefined || path === undefined) return escapeControls(asOptions(error.message));
   const call = syscall ?? '';
-  const action = (!dest && actions[call]) || verb;
+  const action = (!dest && (actions[call] ?? actions[code ?? ''])) || verb;
   const setting = dest && settings[call] ? `: ${settings[call]} cannot be set` : '';
   const to = dest ? ` ${verb === 'copy' ? 'to' : 'with'} '${dest}'` : '';
   const details = [code, syscall === 'cp' ? undefined : syscall].filter(Boolean).join(', ');

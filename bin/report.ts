@@ -135,7 +135,7 @@ export function incomplete(
     return outcome === 'failed' ? undefined : `${outcome}: nothing was copied`;
   }
   const what = outcome === 'failed' ? 'stopped' : outcome;
-  return `${what}: ${count(result.files, 'file')} copied, ${quoteName(dest)} is incomplete`;
+  return `${what}: ${count(result.files, 'file')} copied, ${quoteName(dest)} may be incomplete`;
 }
 
 /** Returns the number of entries that were created or replaced. */

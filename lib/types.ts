@@ -109,7 +109,8 @@ export interface CopyOptions {
   /** Aborts the copy. The job then rejects with `signal.reason`. */
   signal?: AbortSignal | undefined;
   /**
-   * Report each change that a copy would make, and write nothing. Whether DEST can be written to is not tried. Default
+   * Report each change that a copy would make, and write nothing. Whether files of SRC can be read and DEST can be
+   * written to is not tried. Default
    * `false`.
    */
   dryRun?: boolean | undefined;

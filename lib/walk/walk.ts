@@ -297,6 +297,22 @@ function* refusePlaces(
   return { inside };
 }
 
+/** Returns whether DEST is another hard link of a file of SRC, which is then unchanged, as it is for the engine below a directory. */
+function* isLinkThatStays(
+  found: BigIntStats,
+  src: Buffer,
+  target: Buffer,
+  { sync, instead }: Request,
+): Steps<boolean> {
+  if (!found.isFile() || found.nlink === 1n || !(sync || instead === 'hardLink')) return false;
+  return !(yield* isRespelled(yield* realIfThere(src), yield* placeOf(target)));
+}
+
+/** Returns the path of an entry, without symlinks above it. */
+function* placeOf(entry: Buffer): Steps<Buffer> {
+  return join(yield* realIfThere(directoryOf(entry)), baseName(entry));
+}
+
 function* refuseIntoItself(
   found: BigIntStats,
   src: Buffer,
@@ -308,6 +324,7 @@ function* refuseIntoItself(
   const isDirectory = found.isDirectory();
   const there = yield* existing(target, isDirectory, request.shown.dest);
   if (there && isSame(found, there)) {
+    if (yield* isLinkThatStays(found, src, target, request)) return undefined;
     throw refuse('ERR_FS_CP_EINVAL', reasons.same, srcPath, destPath);
   }
   if (there?.isSymbolicLink() && (yield* namesDescriptor(target, false))) {
@@ -319,8 +336,7 @@ function* refuseIntoItself(
     const isAlike =
       there?.dev === found.dev && there.size === found.size && there.mtimeNs === found.mtimeNs;
     if (isAlike) {
-      const place = join(yield* realIfThere(directoryOf(target)), baseName(target));
-      if (yield* isRespelled(yield* realIfThere(src), place)) {
+      if (yield* isRespelled(yield* realIfThere(src), yield* placeOf(target))) {
         throw refuse('ERR_FS_CP_EINVAL', reasons.same, srcPath, destPath);
       }
     }

@@ -10,7 +10,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { copyTree } from '../../lib/index.js';
+import { type CopyOptions, copyTree } from '../../lib/index.js';
 import { leftovers, readTree } from '../support/compare.js';
 import { useFileSystem } from '../support/filesystems.js';
 import { makeFiles } from '../support/trees.js';
@@ -121,6 +121,30 @@ describe('hardLink', () => {
     });
     expect(leftovers(dest)).toEqual([]);
   });
+
+  test.for<CopyOptions>([{ hardLink: true }, { sync: true }, { mirror: true, preserve: true }])(
+    'a named file that is a hard link of the one in DEST is unchanged, but one file is not two: %j',
+    async (options) => {
+      const file = join(src, 'file');
+      mkdirSync(dest);
+      linkSync(file, join(dest, 'file'));
+      symlinkSync('.', join(src, 'here'));
+      for (const to of [dest, join(dest, 'file')]) {
+        const { unchanged } = await copyTree(to === dest ? [file] : file, to, options);
+        expect(unchanged).toBe(1);
+      }
+      const same = { code: 'ERR_FS_CP_EINVAL', reason: 'source and destination are the same' };
+      for (const [to, how] of [
+        [file, options],
+        [join(src, 'here/file'), options],
+        [join(dest, 'file'), {}],
+        [join(dest, 'file'), { atomic: true }],
+      ] as const)
+        await expect(copyTree(file, to, how)).rejects.toMatchObject(same);
+      expect(statSync(file).nlink).toBe(2);
+      expect(readFileSync(file, 'utf8')).toBe('content');
+    },
+  );
 
   test('what is replaced keeps its other names', async () => {
     makeFiles(dest, { file: 'old' });

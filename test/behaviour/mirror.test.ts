@@ -25,8 +25,9 @@ import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { errorText } from '../../bin/error-text.js';
 import { copyTree } from '../../lib/index.js';
-import type { CopyOptions, EntryEvent } from '../../lib/types.js';
+import type { CopyErrorLike, CopyOptions, EntryEvent } from '../../lib/types.js';
 import { Random } from '../selection/support/random.js';
 import { copyInChild, limited } from '../support/child.js';
 import { useFileSystem, whileMounted } from '../support/filesystems.js';
@@ -722,6 +723,7 @@ describe('what SRC does not have', () => {
       expect(result.errors).toMatchObject([
         { code: 'ERR_FASTCP_MOUNT_POINT', path: join(dest, 'a/mount') },
       ]);
+      expect(errorText(result.errors[0] as CopyErrorLike)).toContain('cannot delete ');
       expect(existsSync(join(other, 'dear'))).toBe(true);
     } finally {
       execFileSync('umount', [join(dest, 'a/mount')]);

@@ -429,6 +429,28 @@ describe('DEST is or contains SRC, of which one is seen through a mount: nothing
   });
 });
 
+test('a mirror onto FUSE that has nothing to do leaves the times of protected directories', async (context) => {
+  needRoot(context);
+  needTool(context, 'bindfs');
+  makeFiles(at, { 'src/a': 'a', 'real/b/log': '', 'real/c/d/log': '', 'dest/y': '' });
+  const [src, dest] = [join(at, 'src'), join(at, 'dest')];
+  try {
+    execFileSync('bindfs', ['-o', 'nonempty', join(at, 'real'), dest]);
+    const mirror = () => copyTree(src, dest, { mirror: true, exclude: 'log' });
+    await mirror();
+    const times = (): number[] =>
+      ['b', 'c', 'c/d'].map((name) => statSync(join(dest, name)).mtimeMs);
+    for (const name of ['c/d', 'c', 'b']) utimesSync(join(dest, name), 1e9, 1e9);
+    const before = times();
+    await setTimeout(1100); // FUSE keeps attributes for a second
+    expect(await mirror()).toMatchObject({ deleted: 0, files: 0 });
+    await setTimeout(1100);
+    expect(times()).toEqual(before);
+  } finally {
+    unmountAll(at);
+  }
+});
+
 test('an empty directory of DEST that SRC shows stays', async (context) => {
   needRoot(context);
   needTool(context, 'bindfs');

@@ -65,10 +65,10 @@ test('a dry run says what would be', () => {
 
 describe('a copy that did not end', () => {
   test.each<[Outcome, number, string | undefined, string | undefined]>([
-    ['interrupted', 1_234, 'dest', 'interrupted: 1,234 files copied, dest is incomplete'],
+    ['interrupted', 1_234, 'dest', 'interrupted: 1,234 files copied, dest may be incomplete'],
     ['interrupted', 0, 'dest', 'interrupted: nothing was copied'],
     ['interrupted', 5, undefined, 'interrupted'],
-    ['failed', 1, 'de\nst', "stopped: 1 file copied, $'de\\nst' is incomplete"],
+    ['failed', 1, 'de\nst', "stopped: 1 file copied, $'de\\nst' may be incomplete"],
     ['failed', 0, 'dest', undefined],
     ['failed', 5, undefined, undefined],
   ])('%s after %d files, DEST %s', (outcome, files, dest, expected) => {
@@ -120,7 +120,7 @@ test('on one terminal, a message comes after the entries before it', async () =>
     'copy a -> a',
     expect.stringMatching(/^fastcp: EIO/),
     'copy b -> b',
-    'fastcp: interrupted: 2 files copied, dest is incomplete',
+    'fastcp: interrupted: 2 files copied, dest may be incomplete',
     '',
   ]);
 });

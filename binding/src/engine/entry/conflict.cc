@@ -116,9 +116,9 @@ Naming learn_naming(Worker& worker, Directory& directory) {
   return naming;
 }
 
-int appears_in(Worker& worker, Directory& directory, const Writer::IsThere& is_there) {
-  DirectoryPin pin;
-  if (const int error = pin.pin(directory); error < 0) return error;
+namespace {
+
+int appears_in_pinned(Worker& worker, Directory& directory, const Writer::IsThere& is_there) {
   std::string name = temporary_name(worker, "");
   if (is_append_only(directory, name)) return 0;
   const Probe probe(worker, directory, std::move(name));
@@ -133,6 +133,19 @@ int appears_in(Worker& worker, Directory& directory, const Writer::IsThere& is_t
     return all_appear;
   });
   return listed && !all_appear ? 0 : probe.error();
+}
+
+}  // namespace
+
+int appears_in(Worker& worker, Directory& directory, const Writer::IsThere& is_there) {
+  DirectoryPin pin;
+  if (const int error = pin.pin(directory); error < 0) return error;
+  Stat before;
+  const int known = platform::stat_handle(directory.dst(), before);
+  const int appears = appears_in_pinned(worker, directory, is_there);
+  // A mirror that deletes nothing there changes nothing. Only the owner may set it.
+  if (known == 0) platform::set_times(directory.dst(), before.atime, before.mtime);
+  return appears;
 }
 
 namespace {
