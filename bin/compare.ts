@@ -99,7 +99,7 @@ async function printJson(result: CompareResult, out: Output): Promise<void> {
   await printEnd(exitCode === 2 ? 'failed' : 'done', exitCode, result.errors, out, counters);
 }
 
-/** `counters`: none if the comparison was interrupted or could not begin. 0 differences would look like equal trees. */
+/** `counters`: none if the comparison did not reach its end. 0 differences would look like equal trees. */
 async function printEnd(
   outcome: Outcome,
   exitCode: number,

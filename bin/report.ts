@@ -28,7 +28,6 @@ export function createTextReport(
   let halfway = false;
 
   async function complain(text: string): Promise<void> {
-    await out.flush(); // the lines that come before, if both go to the same place
     await err.line(`fastcp: ${text}`);
     progress.clear();
     await err.flush(); // at once, while the bar is hidden
@@ -49,6 +48,7 @@ export function createTextReport(
     },
 
     async end(result, outcome) {
+      await out.flush(); // so that the last words are the last on a terminal
       if (result.errorCount > errorsShown) {
         await complain(
           `${count(result.errorCount, 'error')}, ${number(errorsShown)} of them shown`,

@@ -239,7 +239,7 @@ function adviceOn(code: string, operation: string): string | undefined {
   if (operation === 'mknod' && code === 'EPERM')
     return 'a device needs root, and some file systems have no FIFOs';
   // The entry itself has its name already.
-  if (operation === 'rename' && code === 'ENAMETOOLONG') return "the backup's";
+  if (operation === 'rename' && code === 'ENAMETOOLONG') return 'that of the backup';
   if (clones.includes(operation)) return 'the file cannot be cloned';
   if (process.platform === 'win32') return windowsAdvice[`${code} ${operation}`];
   const isLost = process.platform === 'linux' && code === 'ENOENT' && throughProc.test(operation);

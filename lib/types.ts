@@ -109,9 +109,8 @@ export interface CopyOptions {
   /** Aborts the copy. The job then rejects with `signal.reason`. */
   signal?: AbortSignal | undefined;
   /**
-   * Report each change that a copy would make, and write nothing. Whether files of SRC can be read and DEST can be
-   * written to is not tried. Default
-   * `false`.
+   * Report each change that a copy would make, and write nothing. Files of SRC are read only to compare them, and writing to
+   * DEST is never tried. Default `false`.
    */
   dryRun?: boolean | undefined;
   /**

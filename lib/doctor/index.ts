@@ -73,6 +73,7 @@ async function admit(directory: { given: string; path: Buffer }): Promise<Patien
   });
   if (!(await promises.stat(real)).isDirectory()) throw refuse('ENOTDIR', 'not a directory', given);
   const { bsize, blocks, bavail, files, ffree } = await promises.statfs(real);
+  const countsInodes = Number.isSafeInteger(files); // erofs says 2^64 - 1
   const mount = await mountOf(Buffer.from(real));
   const found: DirectoryDiagnosis = {
     path: given,
@@ -81,8 +82,8 @@ async function admit(directory: { given: string; path: Buffer }): Promise<Patien
     readOnly: mount?.readOnly ?? false,
     freeBytes: bavail * bsize,
     bytes: blocks * bsize,
-    freeInodes: ffree,
-    inodes: files,
+    freeInodes: countsInodes ? ffree : 0,
+    inodes: countsInodes ? files : 0,
     can: {},
   };
   if (isAppendOnly(Buffer.from(real))) {

@@ -297,14 +297,15 @@ function* refusePlaces(
   return { inside };
 }
 
-/** Returns whether DEST is another hard link of a file of SRC, which is then unchanged, as it is for the engine below a directory. */
+/** Returns whether DEST is another hard link of SRC's file and the copy leaves it alone, as below a directory. */
 function* isLinkThatStays(
   found: BigIntStats,
   src: Buffer,
   target: Buffer,
-  { sync, instead }: Request,
+  { sync, instead, force, update, like }: Request,
 ): Steps<boolean> {
-  if (!found.isFile() || found.nlink === 1n || !(sync || instead === 'hardLink')) return false;
+  const stays = sync || instead === 'hardLink' || (like === 'fastcp' && (!force || update));
+  if (!stays || !found.isFile() || found.nlink === 1n) return false;
   return !(yield* isRespelled(yield* realIfThere(src), yield* placeOf(target)));
 }
 

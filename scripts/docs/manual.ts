@@ -89,7 +89,7 @@ const others: Section[] = [
       ['error', '`code`, `errno`, `syscall`, `path`, `dest`, `message`'],
       [
         'result',
-        'the last line, whatever the outcome; no counters if a comparison was interrupted or could not begin',
+        'the last line, whatever the outcome; no counters if a comparison did not reach its end',
       ],
       ['difference', 'with `--compare`: an entry that differs'],
     ],

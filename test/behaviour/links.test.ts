@@ -5,6 +5,7 @@ import {
   mkdirSync,
   readFileSync,
   readlinkSync,
+  rmSync,
   statSync,
   symlinkSync,
 } from 'node:fs';
@@ -12,9 +13,9 @@ import { join } from 'node:path';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { type CopyOptions, copyTree } from '../../lib/index.js';
 import { leftovers, readTree } from '../support/compare.js';
-import { useFileSystem } from '../support/filesystems.js';
+import { unmountAll, useFileSystem } from '../support/filesystems.js';
 import { makeFiles } from '../support/trees.js';
-import { workDirectory } from '../support/work.js';
+import { needRoot, needTool, workDirectory } from '../support/work.js';
 
 // Links followed, and links or names made instead of copies.
 
@@ -122,16 +123,22 @@ describe('hardLink', () => {
     expect(leftovers(dest)).toEqual([]);
   });
 
-  test.for<CopyOptions>([{ hardLink: true }, { sync: true }, { mirror: true, preserve: true }])(
-    'a named file that is a hard link of the one in DEST is unchanged, but one file is not two: %j',
+  test.for<CopyOptions>([
+    { hardLink: true },
+    { sync: true },
+    { mirror: true, preserve: true },
+    { force: false },
+    { update: true },
+  ])(
+    'a named file that is a hard link of the one in DEST stays; the same file by another path is refused: %j',
     async (options) => {
       const file = join(src, 'file');
       mkdirSync(dest);
       linkSync(file, join(dest, 'file'));
       symlinkSync('.', join(src, 'here'));
       for (const to of [dest, join(dest, 'file')]) {
-        const { unchanged } = await copyTree(to === dest ? [file] : file, to, options);
-        expect(unchanged).toBe(1);
+        const { unchanged, skipped } = await copyTree(to === dest ? [file] : file, to, options);
+        expect(unchanged + skipped).toBe(1);
       }
       const same = { code: 'ERR_FS_CP_EINVAL', reason: 'source and destination are the same' };
       for (const [to, how] of [
@@ -185,6 +192,72 @@ describe('symlink', () => {
       stdio: 'pipe',
     });
     expect(readlinkSync(join(dest, 'file'))).toBe(join(src, 'file'));
+  });
+
+  test.for<CopyOptions>([{}, { atomic: true }, { atomic: 'two-step' }, { preserve: true }])(
+    'does not take the place of what it leads to: %j',
+    async (options) => {
+      const real = join(work, `real ${number}`);
+      makeFiles(real, { f: 'precious' });
+      rmSync(src, { recursive: true });
+      mkdirSync(src);
+      symlinkSync(join(real, 'f'), join(src, 'f'));
+      const how = { ...options, symlink: true, dereference: true, onError: 'continue' } as const;
+      const same = { code: 'ERR_FS_CP_EINVAL', path: join(src, 'f') };
+      const outcome = await copyTree(src, real, how).catch((error: unknown) => ({
+        errors: [error],
+      }));
+      expect(outcome.errors).toMatchObject([same]);
+      expect(readFileSync(join(real, 'f'), 'utf8')).toBe('precious');
+      expect(leftovers(work)).toEqual([]);
+      // A file with two names keeps one.
+      linkSync(join(real, 'f'), join(src, 'g'));
+      linkSync(join(real, 'f'), join(real, 'g'));
+      await copyTree(join(src, 'g'), join(real, 'h'), { symlink: true });
+      expect(readFileSync(join(real, 'h'), 'utf8')).toBe('precious');
+    },
+  );
+
+  test('that leads through what it replaces is refused', async () => {
+    const at = join(work, `through ${number}`);
+    makeFiles(at, { 'real/link': 'content' });
+    symlinkSync('real', join(at, 'link'));
+    const same = { code: 'ERR_FS_CP_EINVAL' };
+    await expect(copyTree(join(at, 'link/'), at, { symlink: true })).rejects.toMatchObject(same);
+    expect(readlinkSync(join(at, 'link'))).toBe('real');
+    makeFiles(at, { 'other/file': 'content' });
+    const real = join(at, 'real');
+    symlinkSync('../other', join(real, 'other'));
+    const copy = copyTree(join(real, 'other/'), real, { symlink: true, atomic: true });
+    await expect(copy).rejects.toMatchObject(same);
+    expect(readFileSync(join(real, 'other/file'), 'utf8')).toBe('content');
+  });
+
+  test.for<[string, string, CopyOptions]>([
+    ['src', 'src', { symlink: true }],
+    ['src', 'real', {}],
+    ['src', 'real', { mirror: true, preserve: true }],
+    ['src', 'real', { symlink: true, dereference: true }],
+  ])('of %s where FUSE shows %s: the content stays, %j', async ([, shown, options], context) => {
+    needRoot(context);
+    needTool(context, 'bindfs');
+    const at = join(work, `shown-${number}`);
+    makeFiles(at, { 'src/file': 'precious', 'real/f': 'precious', 'view/x': '' });
+    if (shown === 'real') {
+      rmSync(join(at, 'src/file'));
+      symlinkSync('../real/f', join(at, 'src/f'));
+    }
+    execFileSync('bindfs', ['-o', 'nonempty', join(at, shown), join(at, 'view')]);
+    try {
+      const how = { ...options, onError: 'continue' } as const;
+      const { errors } = await copyTree(join(at, 'src'), join(at, 'view'), how);
+      expect(errors).toMatchObject([{ code: 'ERR_FS_CP_EINVAL' }]);
+      const file = shown === 'src' ? 'src/file' : 'real/f';
+      expect(readFileSync(join(at, file), 'utf8')).toBe('precious');
+      expect(leftovers(at)).toEqual([]);
+    } finally {
+      unmountAll(at);
+    }
   });
 
   test('both is refused', () => {

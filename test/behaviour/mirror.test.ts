@@ -503,7 +503,7 @@ describe('what SRC does not have', () => {
   });
 
   test.for(['x/wanted', 'x/nothing'])(
-    'a file that cannot be deleted, where SRC has a directory with %s: an error of that',
+    'a file that cannot be deleted, where SRC has a directory with %s: the error names it',
     async (wanted, context) => {
       needTool(context, 'strace');
       makeFiles(src, { keep: '', 'x/wanted': '' });
@@ -779,6 +779,23 @@ describe('what SRC does not have', () => {
     }
     expect(new Set(codes)).toEqual(new Set(['ENOSPC']));
   });
+
+  test.for([{}, { include: ['a', 'x/w*'], deleteExcluded: true }])(
+    'no room for a directory where DEST has a file, which stays: %j',
+    async (options, context) => {
+      needRoot(context);
+      makeFiles(src, { a: Buffer.alloc(3 << 20, 'a'), 'x/wanted': 'x', 'x/other': '' });
+      mkdirSync(dest);
+      await whileMounted(['-t', 'tmpfs', '-o', 'size=2M', 'tmpfs'], dest, async () => {
+        makeFiles(dest, { x: 'old' });
+        const how = { ...options, onError: 'continue', concurrency: 1 } as const;
+        const { errors, deleted } = await mirror(how);
+        expect(errors).toMatchObject([{ code: 'ENOSPC' }]);
+        expect(deleted).toBe(0);
+        expect(readFileSync(join(dest, 'x'), 'utf8')).toBe('old');
+      });
+    },
+  );
 
   test.for([
     ['a file', 4, []],

@@ -411,6 +411,13 @@ describe.each(folding)('in two spellings, on %s', (name, row) => {
 describe.each(Object.entries(readOnly))('from %s', (name, row) => {
   const directoryOf = useRow(name, row);
 
+  test('doctor: no more inodes than can be counted, or 0', async (context) => {
+    const [found] = (await doctor(directoryOf(context))).directories;
+    expect(found?.readOnly).toBe(true);
+    expect(found?.inodes).toBeLessThan(2 ** 32);
+    expect(found?.freeInodes).toBeLessThanOrEqual(found?.inodes ?? 0);
+  });
+
   test.for([
     { preserve: true },
     { preserve: true, mirror: true },

@@ -140,6 +140,11 @@ test(`random DESTs of other kinds, seed ${seed}: after a mirror they have what i
     expect((await compareTrees(src, dest, options)).errors, what).toEqual([]);
     expect(pathsIn(dest), what).toEqual(before);
     const { files, deleted } = await copyTree(src, dest, asked);
+    const { differences } = await compareTrees(src, dest, options);
+    expect(
+      differences.filter(({ type }) => type !== 'onlyInB'),
+      what,
+    ).toEqual([]);
     expect(plan, what).toMatchObject({ files, deleted });
     const [left, wanted] = [new Set(pathsIn(dest)), new Set(taken)];
     expect(

@@ -213,7 +213,7 @@ describe('backup', () => {
     makeFiles(dest, { [name]: 'old' });
     for (const one of [backup, { backup: 'existing' } as const])
       await expect(copyTree(src, dest, one)).rejects.toThrow(
-        "ENAMETOOLONG: name too long: the backup's, rename",
+        'ENAMETOOLONG: name too long: that of the backup, rename',
       );
     expect(readdirSync(dest)).toEqual([name]);
     expect(readFileSync(join(dest, name), 'utf8')).toBe('old');

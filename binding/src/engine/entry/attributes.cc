@@ -341,8 +341,7 @@ int remove_inherited_acls(const Handle& dst, platform::Kind kind) {
 
 bool has_default_list(const Handle& dst) {
   const int64_t size = platform::get_attribute(dst, platform::kDefaultList, nullptr, 0);
-  return size > 0 ||
-         (size < 0 && !is_none(size));  // in doubt entries are treated as if they got one
+  return size > 0 || (size < 0 && !is_none(size));  // in doubt: yes
 }
 
 }  // namespace fastcp

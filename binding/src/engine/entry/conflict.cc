@@ -116,9 +116,9 @@ Naming learn_naming(Worker& worker, Directory& directory) {
   return naming;
 }
 
-namespace {
-
-int appears_in_pinned(Worker& worker, Directory& directory, const Writer::IsThere& is_there) {
+int appears_in(Worker& worker, Directory& directory, const Writer::IsThere& is_there) {
+  DirectoryPin pin;
+  if (const int error = pin.pin(directory); error < 0) return error;
   std::string name = temporary_name(worker, "");
   if (is_append_only(directory, name)) return 0;
   const Probe probe(worker, directory, std::move(name));
@@ -133,19 +133,6 @@ int appears_in_pinned(Worker& worker, Directory& directory, const Writer::IsTher
     return all_appear;
   });
   return listed && !all_appear ? 0 : probe.error();
-}
-
-}  // namespace
-
-int appears_in(Worker& worker, Directory& directory, const Writer::IsThere& is_there) {
-  DirectoryPin pin;
-  if (const int error = pin.pin(directory); error < 0) return error;
-  Stat before;
-  const int known = platform::stat_handle(directory.dst(), before);
-  const int appears = appears_in_pinned(worker, directory, is_there);
-  // A mirror that deletes nothing there changes nothing. Only the owner may set it.
-  if (known == 0) platform::set_times(directory.dst(), before.atime, before.mtime);
-  return appears;
 }
 
 namespace {
@@ -309,29 +296,37 @@ bool is_newer(const Directory& directory, Names names, Follow follow, const Stat
          !is_same_time(src.mtime, existing, time_step(directory, names.dst));
 }
 
-/**
- * Returns whether a symlink of SRC leads to an entry that is in SRC itself. Returns false if it is in a mount, which may show DEST,
- * or if that cannot be found out (mounts: before Linux 5.8). Looks at each directory above the entry.
- */
-bool leads_into_source(const Directory& directory, Names names) {
+bool look(const std::string& at, Follow follow, Stat& out) {
+  return platform::stat_entry(Handle::working_directory(), at.c_str(), out, follow) == 0;
+}
+
+/** Returns the path that symlinks lead to from an absolute path; empty if that cannot be found out. */
+std::string end_of_links(std::string way) {
   constexpr int kMost = 40;  // symlinks, as in Linux
-  if (directory.is_base()) return false;
-  const Directory* top = &directory;
-  while (!top->parent().is_base()) top = &top->parent();
-  const auto look = [](const std::string& at, Follow follow, Stat& out) {
-    return platform::stat_entry(Handle::working_directory(), at.c_str(), out, follow) == 0;
-  };
-  std::string way = directory.src_path(names.src);
   Stat found;
   for (int left = kMost; look(way, Follow::no, found) && found.kind == Kind::symlink; left--) {
     std::string target;
     platform::LinkKind kind{};
     if (left == 0 || read_link_target(Handle::working_directory(), way.c_str(), target, kind) < 0) {
-      return false;
+      return {};
     }
     if (platform::root_length(target) == 0) target.insert(0, std::string(directory_of(way)) += '/');
     way = target;
   }
+  return way;
+}
+
+/**
+ * Returns whether a symlink of SRC leads to an entry that is in SRC itself. Returns false if it is in a mount, which may show DEST,
+ * or if that cannot be found out (mounts: before Linux 5.8). Looks at each directory above the entry.
+ */
+bool leads_into_source(const Directory& directory, Names names) {
+  if (directory.is_base()) return false;
+  const Directory* top = &directory;
+  while (!top->parent().is_base()) top = &top->parent();
+  const std::string way = end_of_links(directory.src_path(names.src));
+  if (way.empty()) return false;
+  Stat found;
   const auto is_mounted = [](const std::string& at) {
     return platform::is_mount_root(Handle::working_directory(), at.c_str());
   };
@@ -359,7 +354,36 @@ bool leads_to_replaced(const Directory& directory, Names names, const Stat& exis
          !(existing.link_count > 1 && leads_into_source(directory, names));
 }
 
+/** Returns whether the path of an entry of SRC goes through an entry of DEST. */
+bool leads_through(const Directory& directory, Names names, const Stat& existing) {
+  Stat found;
+  const std::string path = directory.src_path(names.src);
+  std::string_view at = directory_of(path);
+  for (; at.size() > platform::root_length(at); at = directory_of(at)) {
+    if (look(std::string(at), Follow::no, found) && is_same_entry(found, existing)) return true;
+  }
+  return false;
+}
+
+std::string_view name_in(std::string_view path) { return path.substr(path.rfind('/') + 1); }
+
 }  // namespace
+
+bool becomes_symlink(const Options& options, Kind kind) {
+  return kind == Kind::symlink ||
+         (kind == Kind::file && options.content.instead == Instead::symlink);
+}
+
+bool leads_to_its_place(const Directory& directory, Names names, const std::string& temporary) {
+  Stat existing, found;
+  if (platform::stat_entry(directory.dst(), names.dst, existing) < 0 ||
+      existing.kind == Kind::symlink)
+    return false;
+  const std::string way = end_of_links(directory.src_path(names.src));
+  if (way.empty() || name_in(way) != name_in(names.dst)) return false;
+  const std::string shown = std::string(directory_of(way)) + '/' + std::string(name_in(temporary));
+  return look(shown, Follow::no, found);
+}
 
 Verdict judge(Worker& worker, Directory& directory, Names names, Kind kind) {
   const Options& options = worker.engine.options;
@@ -387,7 +411,9 @@ Verdict judge(Worker& worker, Directory& directory, Names names, Kind kind) {
   if (options.existing.force) {
     if (options.compares) return Verdict::replace;
     // The content would be lost, and a symlink to itself would stay.
-    if (error == 0 && kind == Kind::symlink && leads_to_replaced(directory, names, existing)) {
+    if (error == 0 && becomes_symlink(options, kind) &&
+        (leads_to_replaced(directory, names, existing) ||
+         (kind == Kind::file && leads_through(directory, names, existing)))) {
       return refuse(EINVAL, kSameFile);
     }
     if (error == 0 && is_special(existing.kind) && !options.incremental.reuses &&
@@ -455,6 +481,10 @@ bool would_lose_target(const Engine& engine, const Directory& directory, Names n
   const int error =
       staged ? platform::stat_entry(Handle::working_directory(), replaced.c_str(), existing)
              : platform::stat_entry(directory.dst(), names.dst, existing);
+  const bool links = engine.options.content.instead == Instead::symlink;
+  if (staged && links &&
+      is_below(directory.src_path(names.src), resolve(engine.options.replaces, "")))
+    return true;
   std::string text;
   platform::LinkKind kind{};
   if (error < 0 || read_link_target(directory.src(), names.src, text, kind) < 0) return false;

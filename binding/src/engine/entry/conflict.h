@@ -52,6 +52,15 @@ void undo_back_up(Directory& directory, const char* name, const std::string& mad
  */
 bool would_lose_target(const Engine& engine, const Directory& directory, Names names);
 
+/** Returns whether the copy of an entry is a symlink. */
+bool becomes_symlink(const Options& options, platform::Kind kind);
+
+/**
+ * Returns whether a new symlink, which has a temporary name in DEST, leads to the entry that it would replace: FUSE or an overlay
+ * may show DEST's directory there, with the temporary name.
+ */
+bool leads_to_its_place(const Directory& directory, Names names, const std::string& temporary);
+
 /** Returns whether DEST has an entry of that name. */
 bool exists(const Directory& directory, Names names);
 

@@ -13,7 +13,7 @@ using platform::Attempt;
 
 /** A worker takes this much of a large file at a time. Smaller parts would scatter its blocks. */
 constexpr uint64_t kPart = 32 << 20;  // bytes
-/** The most bytes that one call may copy. A copy can be stopped only between calls: after 100 ms at 80 MB/s. */
+/** The most bytes that one call may copy: 100 ms at 80 MB/s. A copy stops only between calls. */
 constexpr uint64_t kCall = 8 << 20;  // bytes
 
 /** Returns whether `auto` tries to clone. */

@@ -169,7 +169,7 @@ void copy_known(Worker& worker, const DirectoryUse& use, Names names, Kind kind,
   const Options& options = worker.engine.options;
   // The removal of DEST's entry has made room.
   if (worker.engine.is_full && !again.vacated) return;
-  if (kind == Kind::symlink && !options.replaces.empty() &&
+  if (becomes_symlink(options, kind) && !options.replaces.empty() &&
       would_lose_target(worker.engine, directory, names)) {
     worker.fail(directory, names, EINVAL, kSameFile);
     return;

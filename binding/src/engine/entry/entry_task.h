@@ -23,7 +23,7 @@ struct EntryTask {
   platform::Kind kind;
   uint8_t tries = 0;  // that failed because the source changed meanwhile
   Compared compared{};
-  /** DEST has no entry of that name to look at: it was removed, would be in a dry run, or is excluded from a comparison. */
+  /** DEST's entry of that name does not count: it was removed (in a dry run: would be), or a comparison excludes it. */
   bool vacated = false;
   bool separate = false;             // it cannot be a hard link to a copy, and that was reported
   bool named_first = false;          // a copy without a name could not be named

@@ -52,7 +52,11 @@ class RealWriter final : public Writer {
   }
 
   int appears_in(Worker& worker, Directory& directory, const IsThere& is_there) const override {
-    return fastcp::appears_in(worker, directory, is_there);
+    const int appears = fastcp::appears_in(worker, directory, is_there);
+    // If all in a doomed directory is protected, nothing is changed, so its times stay. Only the owner may set them.
+    const Stat& before = directory.dst_stat;
+    if (directory.doomed) platform::set_times(directory.dst(), before.atime, before.mtime);
+    return appears;
   }
 
   int make_directory(Engine& engine, Directory& parent, const char* name, uint32_t mode,

@@ -155,6 +155,7 @@ class Answer {
       } else if (kind(index) == Kind::directory) {
         const Scope scope =
             choices_ != nullptr && has_scope(Kind::directory, word) ? *scopes_++ : 0;
+        // Before `goes` is taken.
         const bool is_hidden = removal != nullptr && hides(*removal);
         const bool replaces = removal != nullptr && std::exchange(removal->goes, false);
         engine_.stack.push(make_task(DirectoryTask{directory.again(), entry.name, entry.name, scope,
@@ -180,15 +181,12 @@ class Answer {
     push_part();
   }
 
-  /** Returns whether list_extra() has listed DEST's entry although SRC has the name. `reuses` implies delete_excluded. */
+  /** Returns whether list_extra() has listed DEST's entry although SRC has the name. */
   [[nodiscard]] bool is_extra(Kind kind) const {
     return engine_.options.incremental.reuses && !has_copies(kind);
   }
 
-  /**
-   * Returns whether an entry of DEST, a directory where SRC has none or the other way, is excluded from a comparison. To a copy that
-   * is an error.
-   */
+  /** Returns whether a comparison excludes DEST's entry, whose kind conflicts with SRC's. A copy reports it as an error. */
   [[nodiscard]] bool hides(const Removal& removal) const {
     return !removal.goes && engine_.options.compares;
   }

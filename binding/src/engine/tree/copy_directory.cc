@@ -389,7 +389,7 @@ ListingTask open_directory(Worker& worker, DirectoryTask task, Follow follow_src
   target.made = task.made;
   target.follow = task.follow_dst;
   target.vacated = task.vacated;
-  // Even if nothing in it turns out to be included: DEST's entry is extra then.
+  // If nothing in it is included, DEST's entry is extra anyway.
   if (task.when_needed && task.replaces) {
     const Freed freed = free_for_directory(worker, parent, names);
     if (freed == Freed::failed) return {};

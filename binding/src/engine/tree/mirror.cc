@@ -479,6 +479,7 @@ Freed free_for_directory(Worker& worker, Directory& parent, Names names) {
     worker.fail(parent, names, EEXIST, refusal_of(there.kind));
     return Freed::failed;
   }
+  if (engine.is_full) return Freed::failed;  // reported; there is no room for the directory
   if (is_reflected(worker, parent)) return Freed::failed;
   const int error = engine.writer.remove_file(engine, parent, names.dst);
   if (error == -ENOENT) return Freed::not_needed;

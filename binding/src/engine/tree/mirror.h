@@ -34,8 +34,8 @@ void remove_entry(Worker& worker, const DirectoryUse& directory, const char* nam
 enum class Freed : uint8_t { yes, not_needed, failed };
 
 /**
- * Removes the entry of DEST that has the name of a directory of SRC, unless it is a directory. Reports errors; a special entry
- * stays, which is one.
+ * Removes the entry of DEST that has the name of a directory of SRC, unless it is a directory. Reports errors. A special entry
+ * stays and is an error.
  */
 Freed free_for_directory(Worker& worker, Directory& parent, Names names);
 
