@@ -354,6 +354,18 @@ bool leads_to_replaced(const Directory& directory, Names names, const Stat& exis
          !(existing.link_count > 1 && leads_into_source(directory, names));
 }
 
+/** Returns whether a path leads to an entry below a directory, wherever symlinks in the path lead. */
+bool leads_below(const std::string& path, const std::string& directory) {
+  const std::string way = end_of_links(path);
+  Stat top, found, above;
+  if (way.empty() || !look(directory, Follow::yes, top)) return false;
+  for (std::string at(directory_of(way)); look(at, Follow::yes, found); at += "/..") {
+    if (is_same_entry(found, top)) return true;
+    if (!look(at + "/..", Follow::yes, above) || is_same_entry(found, above)) return false;
+  }
+  return false;
+}
+
 /** Returns whether the path of an entry of SRC goes through an entry of DEST. */
 bool leads_through(const Directory& directory, Names names, const Stat& existing) {
   Stat found;
@@ -482,9 +494,14 @@ bool would_lose_target(const Engine& engine, const Directory& directory, Names n
       staged ? platform::stat_entry(Handle::working_directory(), replaced.c_str(), existing)
              : platform::stat_entry(directory.dst(), names.dst, existing);
   const bool links = engine.options.content.instead == Instead::symlink;
-  if (staged && links &&
-      is_below(directory.src_path(names.src), resolve(engine.options.replaces, "")))
-    return true;
+  if (staged && links) {
+    const std::string src = directory.src_path(names.src);
+    const std::string& old = engine.options.replaces;
+    // Only symlinks that are followed lead away from SRC, which is not in DEST.
+    if (is_below(src, resolve(old, "")) ||
+        (engine.options.traversal.dereference && leads_below(src, old)))
+      return true;
+  }
   std::string text;
   platform::LinkKind kind{};
   if (error < 0 || read_link_target(directory.src(), names.src, text, kind) < 0) return false;
