@@ -233,6 +233,8 @@ describe('symlink', () => {
     const copy = copyTree(join(real, 'other/'), real, { symlink: true, atomic: true });
     await expect(copy).rejects.toMatchObject(same);
     expect(readFileSync(join(real, 'other/file'), 'utf8')).toBe('content');
+    const beside = `${real}/../other/`;
+    expect((await copyTree(beside, real, { symlink: true, atomic: true })).symlinks).toBe(1);
   });
 
   test.for<[string, string, CopyOptions]>([

@@ -498,7 +498,7 @@ bool would_lose_target(const Engine& engine, const Directory& directory, Names n
     const std::string src = directory.src_path(names.src);
     const std::string& old = engine.options.replaces;
     // Only symlinks that are followed lead away from SRC, which is not in DEST.
-    if (is_below(src, resolve(old, "")) ||
+    if (is_below(resolve("", src), resolve(old, "")) ||
         (engine.options.traversal.dereference && leads_below(src, old)))
       return true;
   }
