@@ -220,6 +220,26 @@ describe('symlink', () => {
     },
   );
 
+  test.for<[string, string]>([
+    ['d', 'real/d'],
+    ['other', 'real/d'],
+    ['other', 'real/d/f'],
+    ['other', 'real'],
+  ])('to what goes with the old tree, by a symlink %s to %s, is refused', async ([name, to]) => {
+    const at = join(work, `old-${number}`);
+    makeFiles(at, { 'real/d/f': 'precious' });
+    mkdirSync(join(at, 'src'));
+    symlinkSync(join('..', to), join(at, 'src', name));
+    const how = { symlink: true, dereference: true } as const;
+    for (const atomic of [true, 'two-step'] as const) {
+      const copy = copyTree(join(at, 'src'), join(at, 'real'), { ...how, atomic });
+      await expect(copy).rejects.toMatchObject({ code: 'ERR_FS_CP_EINVAL' });
+      expect(readFileSync(join(at, 'real/d/f'), 'utf8')).toBe('precious');
+    }
+    const { symlinks } = await copyTree(join(at, 'src'), join(at, 'new'), { ...how, atomic: true });
+    expect(symlinks).toBe(1);
+  });
+
   test('that leads through what it replaces is refused', async () => {
     const at = join(work, `through ${number}`);
     makeFiles(at, { 'real/link': 'content' });
