@@ -306,12 +306,13 @@ function* isLinkThatStays(
 ): Steps<boolean> {
   const stays = sync || instead === 'hardLink' || (like === 'fastcp' && (!force || update));
   if (!stays || !found.isFile() || found.nlink === 1n) return false;
-  return !(yield* isRespelled(yield* realIfThere(src), yield* placeOf(target)));
+  return !(yield* isOnePlace(src, target));
 }
 
-/** Returns the path of an entry, without symlinks above it. */
-function* placeOf(entry: Buffer): Steps<Buffer> {
-  return join(yield* realIfThere(directoryOf(entry)), baseName(entry));
+/** Returns whether both paths lead to one entry of a directory, perhaps in two spellings. */
+function* isOnePlace(src: Buffer, target: Buffer): Steps<boolean> {
+  const place = join(yield* realIfThere(directoryOf(target)), baseName(target));
+  return yield* isRespelled(yield* realIfThere(src), place);
 }
 
 function* refuseIntoItself(
@@ -336,10 +337,8 @@ function* refuseIntoItself(
     // One entry in two spellings has one size and mtime.
     const isAlike =
       there?.dev === found.dev && there.size === found.size && there.mtimeNs === found.mtimeNs;
-    if (isAlike) {
-      if (yield* isRespelled(yield* realIfThere(src), yield* placeOf(target))) {
-        throw refuse('ERR_FS_CP_EINVAL', reasons.same, srcPath, destPath);
-      }
+    if (isAlike && (yield* isOnePlace(src, target))) {
+      throw refuse('ERR_FS_CP_EINVAL', reasons.same, srcPath, destPath);
     }
     return undefined;
   }

@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <charconv>
 #include <cstring>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -317,6 +318,21 @@ std::string end_of_links(std::string way) {
 }
 
 /**
+ * Calls `judge` with the path and the facts of each directory above an entry, from below, until it returns an answer. Returns false
+ * if none does, or if a directory cannot be looked at.
+ */
+template <class Judge>
+bool climb(const std::string& entry, Judge judge) {
+  Stat found, above;
+  for (std::string at(directory_of(entry)); look(at, Follow::yes, found); at += "/..") {
+    const std::optional<bool> answer = judge(at, found);
+    if (answer) return *answer;
+    if (!look(at + "/..", Follow::yes, above) || is_same_entry(found, above)) return false;
+  }
+  return false;
+}
+
+/**
  * Returns whether a symlink of SRC leads to an entry that is in SRC itself. Returns false if it is in a mount, which may show DEST,
  * or if that cannot be found out (mounts: before Linux 5.8). Looks at each directory above the entry.
  */
@@ -326,20 +342,17 @@ bool leads_into_source(const Directory& directory, Names names) {
   while (!top->parent().is_base()) top = &top->parent();
   const std::string way = end_of_links(directory.src_path(names.src));
   if (way.empty()) return false;
-  Stat found;
   const auto is_mounted = [](const std::string& at) {
     return platform::is_mount_root(Handle::working_directory(), at.c_str());
   };
-  if (is_mounted(way)) return false;
-  Stat above;
-  for (std::string at(directory_of(way)); look(at, Follow::yes, found); at += "/..") {
-    // DEST may be in SRC.
-    if (is_same_entry(found, top->dst_stat)) return false;
-    if (is_same_entry(found, top->src_stat)) return true;
-    if (is_mounted(at + "/.")) return false;
-    if (!look(at + "/..", Follow::yes, above) || is_same_entry(found, above)) return false;
-  }
-  return false;
+  return !is_mounted(way) &&
+         climb(way, [&](const std::string& at, const Stat& found) -> std::optional<bool> {
+           // DEST may be in SRC.
+           if (is_same_entry(found, top->dst_stat)) return false;
+           if (is_same_entry(found, top->src_stat)) return true;
+           if (is_mounted(at + "/.")) return false;
+           return std::nullopt;
+         });
 }
 
 /**
@@ -357,13 +370,12 @@ bool leads_to_replaced(const Directory& directory, Names names, const Stat& exis
 /** Returns whether a path leads to an entry below a directory, wherever symlinks in the path lead. */
 bool leads_below(const std::string& path, const std::string& directory) {
   const std::string way = end_of_links(path);
-  Stat top, found, above;
-  if (way.empty() || !look(directory, Follow::yes, top)) return false;
-  for (std::string at(directory_of(way)); look(at, Follow::yes, found); at += "/..") {
-    if (is_same_entry(found, top)) return true;
-    if (!look(at + "/..", Follow::yes, above) || is_same_entry(found, above)) return false;
-  }
-  return false;
+  Stat top;
+  return !way.empty() && look(directory, Follow::yes, top) &&
+         climb(way, [&](const std::string&, const Stat& found) -> std::optional<bool> {
+           if (is_same_entry(found, top)) return true;
+           return std::nullopt;
+         });
 }
 
 /** Returns whether the path of an entry of SRC goes through an entry of DEST. */

@@ -47,8 +47,6 @@ int place(Worker& worker, Directory& directory, Names names, platform::Kind kind
     temporary = temporary_name(worker, names.dst);
     error = make_as(temporary.c_str());
   } while (error == -EEXIST);
-  // exFAT over FUSE creates a file for a FIFO and reports an error.
-  if (error < 0) platform::remove_file(directory.dst(), temporary.c_str());
   return error;
 }
 

@@ -145,6 +145,7 @@ class Answer {
       const Choice word = choice(index);
       const auto conflict = conflicts_.find(entry.name);
       Removal* removal = conflict == conflicts_.end() ? nullptr : &removals_[conflict->second];
+      const bool is_hidden = removal != nullptr && hides(*removal);
       if (word == Choice::leave) {
         if (directory->sync != nullptr && kind(index) != Kind::directory) {
           directory->sync->excluded.append(entry.name).push_back('\0');
@@ -155,12 +156,10 @@ class Answer {
       } else if (kind(index) == Kind::directory) {
         const Scope scope =
             choices_ != nullptr && has_scope(Kind::directory, word) ? *scopes_++ : 0;
-        // Before `goes` is taken.
-        const bool is_hidden = removal != nullptr && hides(*removal);
         const bool replaces = removal != nullptr && std::exchange(removal->goes, false);
         engine_.stack.push(make_task(DirectoryTask{directory.again(), entry.name, entry.name, scope,
                                                    word == Choice::look, replaces, is_hidden}));
-      } else if (removal != nullptr && hides(*removal)) {
+      } else if (is_hidden) {
         engine_.count(Count::scanned);
         EntryTask only_in_src{directory.again(), entry.name, entry.name, kind(index)};
         only_in_src.vacated = true;

@@ -163,8 +163,7 @@ bool is_source(Worker& worker, const Target& target) {
  * Creates the directory in DEST, unless that was done early, or opens the existing one. Reports
  * errors.
  */
-bool make_target(Worker& worker, Directory& parent, Names names, const Stat& src, bool replaces,
-                 Target& target) {
+bool make_target(Worker& worker, Directory& parent, Names names, const Stat& src, Target& target) {
   const Options& options = worker.engine.options;
   const uint32_t mode = directory_creation_mode(options.preserve, src);
   const auto open = [&] {
@@ -185,15 +184,8 @@ bool make_target(Worker& worker, Directory& parent, Names names, const Stat& src
     return worker.fail(parent, names, EEXIST, kCollision);
   if (!found && !target.made) {
     if (worker.engine.is_full) return false;
-    const auto make = [&](bool vacated) {
-      return worker.engine.writer.make_directory(worker.engine, parent, names.dst, mode, vacated);
-    };
-    int error = make(target.vacated);
-    if (error == -EEXIST && replaces) {
-      const Freed freed = free_for_directory(worker, parent, names);
-      if (freed == Freed::failed) return false;
-      if (freed == Freed::yes) error = make(true);
-    }
+    const int error =
+        worker.engine.writer.make_directory(worker.engine, parent, names.dst, mode, target.vacated);
     target.made = error >= 0;
     if (error == Writer::kPlanned) return true;
     if (error == -EEXIST && is_collision(worker, parent, names.dst))
@@ -302,7 +294,7 @@ bool make_waiting(Worker& worker, Directory& directory) {
   Target target;
   target.follow = directory.follow_dst;
   target.vacated = directory.vacated;
-  if (!make_target(worker, parent, names, directory.src_stat, false, target)) return false;
+  if (!make_target(worker, parent, names, directory.src_stat, target)) return false;
   worker.count(Count::scanned);
   if (target.made) worker.count(Count::directories);
   if (target.made) worker.note(parent, names, Action::create, Kind::directory);
@@ -389,8 +381,8 @@ ListingTask open_directory(Worker& worker, DirectoryTask task, Follow follow_src
   target.made = task.made;
   target.follow = task.follow_dst;
   target.vacated = task.vacated;
-  // If nothing in it is included, DEST's entry is extra anyway.
-  if (task.when_needed && task.replaces) {
+  // Also if the directory is created only when needed: if nothing in it is included, DEST's entry is extra.
+  if (task.replaces) {
     const Freed freed = free_for_directory(worker, parent, names);
     if (freed == Freed::failed) return {};
     if (freed == Freed::yes) target.vacated = true;
@@ -400,7 +392,7 @@ ListingTask open_directory(Worker& worker, DirectoryTask task, Follow follow_src
   const bool waits = there == Found::no;
   if (!lazily) {
     if (!make_needed(worker, *task.parent)) return {};
-    if (!make_target(worker, parent, names, src_stat, task.replaces, target)) return {};
+    if (!make_target(worker, parent, names, src_stat, target)) return {};
   }
   // By a bind mount, or a symlink that is dereferenced.
   if (!target.made && target.handle.is_open() && !options.compares &&
