@@ -17,7 +17,15 @@ import {
 } from '../walk/mounts.js';
 import { baseName, directoryOf, isRoot, join, namesFrom, showPath } from '../walk/paths.js';
 import { realpath, run } from '../walk/steps.js';
-import { deletes, directoryToKeep, existing, isSame, type Root, type Walk } from '../walk/walk.js';
+import {
+  deletes,
+  directoryToKeep,
+  existing,
+  isMissing,
+  isSame,
+  type Root,
+  type Walk,
+} from '../walk/walk.js';
 import type { Answers } from './answers.js';
 
 /** A source, or its DEST. */
@@ -154,8 +162,11 @@ async function findTrees(
   };
   for (const root of roots) {
     sources.push(treeAt(root, await realPathOf(root)));
-    if (root.kind === 'directory' && (await run(existing(root.dest, true))))
-      targets.push(treeAt(root, await run(realpath(root.dest))));
+    if (root.kind !== 'directory') continue;
+    const dest = await run(realpath(root.dest)).catch((error: unknown) => {
+      if (!isMissing(error)) throw error;
+    });
+    if (dest) targets.push(treeAt(root, dest));
   }
   const near = [...sources, ...targets].map(({ directory }) => directory);
   const layers = new Layers(table, near);

@@ -190,7 +190,7 @@ function codeOf(error: unknown): string | undefined {
   return (error as NodeJS.ErrnoException | null)?.code;
 }
 
-function isMissing(error: unknown): boolean {
+export function isMissing(error: unknown): boolean {
   return ['ENOENT', 'ENOTDIR'].includes(codeOf(error) ?? '');
 }
 
@@ -214,7 +214,7 @@ interface Place {
 }
 
 /**
- * Returns whether `directory` is the one at `path`, which must exist, or one above it. Compares identities, not
+ * Returns whether `directory` is the one at `path`, or at its nearest existing parent, or one above it. Compares identities, not
  * names, because symlinks and bind mounts lead to the same directory on other ways.
  */
 export function* isAtOrBelow(path: Buffer, directory: Place): Steps<boolean> {
@@ -222,8 +222,8 @@ export function* isAtOrBelow(path: Buffer, directory: Place): Steps<boolean> {
 }
 
 /**
- * Returns the names that lead from `directory` to `path`, which must exist. Returns undefined if `path` is not
- * at or below it.
+ * Returns the names that lead from `directory` to `path` or its nearest existing parent. Returns undefined if `path` is not at or
+ * below it.
  */
 function* namesBelow(path: Buffer, directory: Place): Steps<Buffer[] | undefined> {
   const here = yield* chainUp(path);
@@ -238,9 +238,9 @@ function* namesBelow(path: Buffer, directory: Place): Steps<Buffer[] | undefined
   return undefined;
 }
 
-/** Returns an entry, which must exist, and all directories above it. */
+/** Returns an entry, or its nearest existing parent, and all directories above it. */
 function* chainUp(path: Buffer): Steps<Place[]> {
-  let at: Buffer = yield* realpath(path);
+  let at = yield* realNearest(path);
   const here = [at];
   while (!isRoot(at)) {
     at = directoryOf(at);
@@ -248,6 +248,17 @@ function* chainUp(path: Buffer): Steps<Place[]> {
   }
   const found = yield* all(here.map((one) => () => stat(one, true)));
   return here.map((real, index) => ({ real, found: found[index] as BigIntStats }));
+}
+
+/** An entry may be there one moment and gone the next: another atomic copy replaces DEST in two steps. */
+function* realNearest(path: Buffer): Steps<Buffer> {
+  for (let at = path; ; at = directoryOf(at)) {
+    try {
+      return yield* realpath(at);
+    } catch (error) {
+      if (!isMissing(error) || isRoot(at)) throw error;
+    }
+  }
 }
 
 /** Returns the path itself if it is too long, or no name leads to the directory any more. */
@@ -353,7 +364,7 @@ function* refuseIntoItself(
   const isOnAnother = above !== undefined && above.dev !== found.dev;
   if (request.oneFileSystem && !request.atomic && isOnAnother) return undefined;
   const place = { real: yield* realIfThere(src), found };
-  const names = yield* namesBelow(yield* nearest(at), place);
+  const names = yield* namesBelow(at, place);
   if (!names) return undefined;
   if (there && names.length === 0) {
     throw refuse('ERR_FS_CP_EINVAL', reasons.same, srcPath, destPath);
@@ -458,7 +469,7 @@ function* refuseToEmpty(root: Root, sourceAt: SourceAt, shown: Shown): Steps<voi
       shown.dest(target),
     );
   };
-  const real = yield* realpath(target);
+  const real = yield* realIfThere(target); // another atomic copy may have taken it away since
   const place = { real, found: there };
   if (isRoot(real)) refuseAs('the root directory');
   if (/^([A-Z]:)?\/(root|(home|Users)(\/[^/]+)?)$/.test(real.toString()))
