@@ -5,9 +5,9 @@ type Name = keyof CopyOptions;
 
 /**
  * Options that exclude each other: the first, the second, and the reason. A pair is refused if both are set, as
- * isSet() says.
+ * isSet() says, and `given` too if there is one.
  */
-const conflicts: readonly [Name, Name, why?: string][] = [
+const conflicts: readonly [Name, Name, why?: string, given?: Name][] = [
   ['onlyIgnored', 'gitignore'],
   ['quickCheck', 'checksum'],
   ['hardLink', 'symlink'],
@@ -32,6 +32,7 @@ const conflicts: readonly [Name, Name, why?: string][] = [
   ['atomic', 'mirror', 'everything is copied anew'],
   ['atomic', 'sync', 'everything is copied anew'],
   ['atomic', 'shard', 'a shard is not the whole tree'],
+  ['symlink', 'dereference', 'with atomic, a target in the old DEST would be lost', 'atomic'],
 ];
 
 /** Options that have no effect without another one. */
@@ -50,10 +51,8 @@ export interface Conflict {
 
 /** Returns the first pair of options that exclude each other. */
 export function findConflict(options: CopyOptions): Conflict | undefined {
-  for (const [name, other, why = ''] of conflicts) {
-    if (isSet(options, name) && isSet(options, other)) {
-      return { name, other, why };
-    }
+  for (const [name, other, why = '', given = other] of conflicts) {
+    if ([name, other, given].every((one) => isSet(options, one))) return { name, other, why };
   }
   return undefined;
 }

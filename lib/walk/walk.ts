@@ -304,6 +304,8 @@ function* refusePlaces(
   for (const one of compares ? [] : subjects) {
     const paths = [shown.src(src), shown.dest(target)] as const;
     inside = yield* refuseIntoItself(one, src, target, ...paths, request);
+    if (request.atomic && request.instead === 'symlink')
+      yield* refuseWayThrough(src, target, ...paths, request);
   }
   return { inside };
 }
@@ -376,6 +378,25 @@ function* refuseIntoItself(
     ? `${reasons.inside}, which atomic cannot exclude`
     : `${reasons.inside}; exclude it to copy everything else`;
   throw refuse('ERR_FS_CP_EINVAL', why, srcPath, destPath);
+}
+
+/** Refuses a path of SRC that leads through an old DEST: the new symlinks consist of that path, and would lead nowhere. */
+function* refuseWayThrough(
+  src: Buffer,
+  target: Buffer,
+  srcPath: string,
+  destPath: string,
+  { shown }: Request,
+): Steps<void> {
+  const found = yield* existing(target, true, shown.dest);
+  if (!found) return;
+  const place = { real: yield* realIfThere(target), found };
+  for (let at = trimSlashes(src); !isRoot(at); at = directoryOf(at)) {
+    if (['.', '..'].includes(baseName(at).toString())) continue;
+    if (!(yield* isAtOrBelow(directoryOf(at), place))) continue;
+    const why = 'the path of the source leads through the destination, which is to be replaced';
+    throw refuse('ERR_FS_CP_EINVAL', why, srcPath, destPath);
+  }
 }
 
 /** Returns whether something of SRC may be excluded. */

@@ -450,7 +450,7 @@ describe('symlinks to the files that they would replace: nothing is lost', () =>
     const before = look(originals);
     const { errors } = await copyTree(links, originals, { ...options, onError: 'continue' });
     expect(errors.map(({ code }) => code)).toEqual(Array(3).fill('ERR_FS_CP_EINVAL'));
-    expect(errors[0]?.message).toContain('the symlink leads to the entry that it would replace');
+    expect(errors[0]?.message).toContain('the symlink leads to what it would replace');
     expect(look(originals)).toEqual(before);
   });
 });
@@ -502,12 +502,16 @@ describe('symlinks to a hard link of the file that they would replace', () => {
     expect(readFileSync(join(dest, 'k'), 'utf8')).toBe('x');
   });
 
-  test.for(['v', 'v/b'])('in DEST, which a mount shows in SRC at %s', async (shown, context) => {
+  test.for([
+    ['v', 'v/b'],
+    ['v/b', 'v/b'],
+    ['v', 'v/a'],
+  ] as const)('in DEST, which a mount shows in SRC at %s: to %s', async ([shown, to], context) => {
     needRoot(context);
     makeFiles(dest, { 'v/a': 'x' });
     linkSync(join(dest, 'v/a'), join(dest, 'v/b'));
-    makeFiles(src, { 'v/a': 'new', 'mounted/v/b': '' });
-    symlinkSync('../mounted/v/b', join(src, 'v/b'));
+    makeFiles(src, { 'v/c': 'new', 'mounted/v/b': '' });
+    symlinkSync(join('../mounted', to), join(src, 'v/b'));
     const args = ['--bind', join(dest, shown)];
     await whileMounted(args, join(src, 'mounted', shown), async () => {
       const { errors } = await copyTree(src, dest, { exclude: ['mounted'], onError: 'continue' });

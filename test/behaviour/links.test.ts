@@ -102,6 +102,26 @@ describe('dereference', () => {
   });
 });
 
+describe('a symlink that leads, by another one, into what goes', () => {
+  test.for<CopyOptions>([
+    { mirror: true },
+    { mirror: true, dryRun: true },
+    { mirror: true, dereference: true },
+    { atomic: true },
+    { atomic: 'two-step' },
+    { atomic: true, reuse: 'hardLink' },
+  ])('%j', async (options) => {
+    const real = join(work, `real ${number}`);
+    makeFiles(real, { 'd/e/f': 'precious' });
+    const hop = join(work, `hop ${number}`);
+    symlinkSync(join(real, 'd/e/f'), hop);
+    symlinkSync(hop, join(src, 'd'));
+    const { errors } = await copyTree(src, real, { ...options, onError: 'continue' });
+    expect(errors).toMatchObject([{ code: 'ERR_FS_CP_EINVAL', path: join(src, 'd') }]);
+    expect(readFileSync(join(real, 'd/e/f'), 'utf8')).toBe('precious');
+  });
+});
+
 describe('hardLink', () => {
   test('files have one more name, links and directories are made', async () => {
     symlinkSync('file', join(src, 'link'));
@@ -122,6 +142,23 @@ describe('hardLink', () => {
     });
     expect(leftovers(dest)).toEqual([]);
   });
+
+  test.for<CopyOptions>([{ sync: true }, { mirror: true, preserve: true }, { checksum: true }])(
+    'again with %j: symlinks are unchanged too',
+    async (options) => {
+      symlinkSync('file', join(src, 'link'));
+      const how = { ...options, hardLink: true };
+      await copyTree(src, dest, how);
+      for (const dryRun of [true, false])
+        expect(await copyTree(src, dest, { ...how, dryRun })).toMatchObject({
+          ...{ symlinks: 0, hardLinks: 0, unchanged: 3 },
+        });
+      rmSync(join(dest, 'link'));
+      symlinkSync('other', join(dest, 'link'));
+      expect(await copyTree(src, dest, how)).toMatchObject({ symlinks: 1, unchanged: 2 });
+      expect(readlinkSync(join(dest, 'link'))).toBe('file');
+    },
+  );
 
   test.for<CopyOptions>([
     { hardLink: true },
@@ -194,50 +231,52 @@ describe('symlink', () => {
     expect(readlinkSync(join(dest, 'file'))).toBe(join(src, 'file'));
   });
 
+  test('does not take the place of what it leads to', async () => {
+    const real = join(work, `real ${number}`);
+    makeFiles(real, { f: 'precious' });
+    rmSync(src, { recursive: true });
+    mkdirSync(src);
+    symlinkSync(join(real, 'f'), join(src, 'f'));
+    const how = { symlink: true, dereference: true, onError: 'continue' } as const;
+    const { errors } = await copyTree(src, real, how);
+    expect(errors).toMatchObject([{ code: 'ERR_FS_CP_EINVAL', path: join(src, 'f') }]);
+    expect(readFileSync(join(real, 'f'), 'utf8')).toBe('precious');
+    expect(leftovers(work)).toEqual([]);
+  });
+
   test.for<CopyOptions>([{}, { atomic: true }, { atomic: 'two-step' }, { preserve: true }])(
-    'does not take the place of what it leads to: %j',
+    'a file that DEST has as a hard link keeps its name in SRC: %j',
     async (options) => {
       const real = join(work, `real ${number}`);
-      makeFiles(real, { f: 'precious' });
-      rmSync(src, { recursive: true });
-      mkdirSync(src);
-      symlinkSync(join(real, 'f'), join(src, 'f'));
-      const how = { ...options, symlink: true, dereference: true, onError: 'continue' } as const;
-      const same = { code: 'ERR_FS_CP_EINVAL', path: join(src, 'f') };
-      const outcome = await copyTree(src, real, how).catch((error: unknown) => ({
-        errors: [error],
-      }));
-      expect(outcome.errors).toMatchObject([same]);
-      expect(readFileSync(join(real, 'f'), 'utf8')).toBe('precious');
-      expect(leftovers(work)).toEqual([]);
-      // In SRC itself the file keeps the name that the new symlink leads to.
-      rmSync(join(src, 'f'));
-      makeFiles(src, { g: 'two names' });
-      linkSync(join(src, 'g'), join(real, 'g'));
-      await copyTree(src, real, { symlink: true });
-      expect(readlinkSync(join(real, 'g'))).toBe(join(src, 'g'));
-      expect(readFileSync(join(real, 'g'), 'utf8')).toBe('two names');
+      mkdirSync(real);
+      linkSync(join(src, 'file'), join(real, 'file'));
+      await copyTree(src, real, { ...options, symlink: true });
+      expect(readlinkSync(join(real, 'file'))).toBe(join(src, 'file'));
+      expect(readFileSync(join(real, 'file'), 'utf8')).toBe('content');
     },
   );
 
-  test.for<[string, string]>([
-    ['d', 'real/d'],
-    ['other', 'real/d'],
-    ['other', 'real/d/f'],
-    ['other', 'real'],
-  ])('to what goes with the old tree, by a symlink %s to %s, is refused', async ([name, to]) => {
-    const at = join(work, `old-${number}`);
-    makeFiles(at, { 'real/d/f': 'precious' });
-    mkdirSync(join(at, 'src'));
-    symlinkSync(join('..', to), join(at, 'src', name));
-    const how = { symlink: true, dereference: true } as const;
-    for (const atomic of [true, 'two-step'] as const) {
-      const copy = copyTree(join(at, 'src'), join(at, 'real'), { ...how, atomic });
+  test.for<[string, boolean]>([
+    ['real/d/../../other/', true],
+    ['real/to/', true],
+    ['alias/d/../../other/', true],
+    ['alias/../other/', false],
+    ['real/../other/', false],
+    ['other/.', false],
+  ])('atomic: a way to SRC by %s, which may lead through the old tree: %j', async ([way, is]) => {
+    const at = join(work, `way-${number}`);
+    makeFiles(at, { 'real/d/old': '', 'other/file': 'content' });
+    symlinkSync('real', join(at, 'alias'));
+    symlinkSync('../other', join(at, 'real/to'));
+    const [real, how] = [join(at, 'real'), { symlink: true, atomic: true }] as const;
+    const copy = copyTree(`${at}/${way}`, real, how);
+    if (is) {
       await expect(copy).rejects.toMatchObject({ code: 'ERR_FS_CP_EINVAL' });
-      expect(readFileSync(join(at, 'real/d/f'), 'utf8')).toBe('precious');
+      expect(readFileSync(join(real, 'd/old'), 'utf8')).toBe('');
+    } else {
+      await copy;
+      expect(readFileSync(join(real, 'file'), 'utf8')).toBe('content');
     }
-    const { symlinks } = await copyTree(join(at, 'src'), join(at, 'new'), { ...how, atomic: true });
-    expect(symlinks).toBe(1);
   });
 
   test('that leads through what it replaces is refused', async () => {
@@ -247,14 +286,6 @@ describe('symlink', () => {
     const same = { code: 'ERR_FS_CP_EINVAL' };
     await expect(copyTree(join(at, 'link/'), at, { symlink: true })).rejects.toMatchObject(same);
     expect(readlinkSync(join(at, 'link'))).toBe('real');
-    makeFiles(at, { 'other/file': 'content' });
-    const real = join(at, 'real');
-    symlinkSync('../other', join(real, 'other'));
-    const copy = copyTree(join(real, 'other/'), real, { symlink: true, atomic: true });
-    await expect(copy).rejects.toMatchObject(same);
-    expect(readFileSync(join(real, 'other/file'), 'utf8')).toBe('content');
-    const beside = `${real}/../other/`;
-    expect((await copyTree(beside, real, { symlink: true, atomic: true })).symlinks).toBe(1);
   });
 
   test.for<[string, string, CopyOptions]>([
@@ -262,16 +293,22 @@ describe('symlink', () => {
     ['src', 'real', {}],
     ['src', 'real', { mirror: true, preserve: true }],
     ['src', 'real', { symlink: true, dereference: true }],
+    ['src', 'linked', { preserve: true }],
   ])('of %s where FUSE shows %s: the content stays, %j', async ([, shown, options], context) => {
     needRoot(context);
     needTool(context, 'bindfs');
     const at = join(work, `shown-${number}`);
     makeFiles(at, { 'src/file': 'precious', 'real/f': 'precious', 'view/x': '' });
-    if (shown === 'real') {
+    if (shown !== 'src') {
       rmSync(join(at, 'src/file'));
       symlinkSync('../real/f', join(at, 'src/f'));
     }
-    execFileSync('bindfs', ['-o', 'nonempty', join(at, shown), join(at, 'view')]);
+    if (shown === 'linked') {
+      // Two hard links of one symlink, of which DEST lacks one.
+      linkSync(join(at, 'src/f'), join(at, 'src/a'));
+    }
+    const over = shown === 'src' ? 'src' : 'real';
+    execFileSync('bindfs', ['-o', 'nonempty', join(at, over), join(at, 'view')]);
     try {
       const how = { ...options, onError: 'continue' } as const;
       const { errors } = await copyTree(join(at, 'src'), join(at, 'view'), how);
@@ -284,9 +321,13 @@ describe('symlink', () => {
     }
   });
 
-  test('both is refused', () => {
+  test.for<CopyOptions>([
+    { symlink: true, hardLink: true },
+    { symlink: true, dereference: true, atomic: true },
+    { symlink: true, dereference: true, atomic: 'two-step' },
+  ])('is refused: %j', (options) => {
     mkdirSync(dest);
-    expect(() => copyTree(src, dest, { symlink: true, hardLink: true })).toThrow(
+    expect(() => copyTree(src, dest, options)).toThrow(
       expect.objectContaining({ code: 'ERR_INVALID_ARG_VALUE' }),
     );
   });

@@ -301,33 +301,19 @@ bool look(const std::string& at, Follow follow, Stat& out) {
   return platform::stat_entry(Handle::working_directory(), at.c_str(), out, follow) == 0;
 }
 
-/** Returns the path that symlinks lead to from an absolute path; empty if that cannot be found out. */
-std::string end_of_links(std::string way) {
-  constexpr int kMost = 40;  // symlinks, as in Linux
-  Stat found;
-  for (int left = kMost; look(way, Follow::no, found) && found.kind == Kind::symlink; left--) {
-    std::string target;
-    platform::LinkKind kind{};
-    if (left == 0 || read_link_target(Handle::working_directory(), way.c_str(), target, kind) < 0) {
-      return {};
-    }
-    if (platform::root_length(target) == 0) target.insert(0, std::string(directory_of(way)) += '/');
-    way = target;
-  }
-  return way;
-}
-
 /**
  * Calls `judge` with the path and the facts of each directory above an entry, from below, until it returns an answer. Returns false
- * if none does, or if a directory cannot be looked at.
+ * if none does, and `unseen` if a directory cannot be looked at. `path`: of real_path().
  */
 template <class Judge>
-bool climb(const std::string& entry, Judge judge) {
-  Stat found, above;
-  for (std::string at(directory_of(entry)); look(at, Follow::yes, found); at += "/..") {
+bool climb(std::string_view path, bool unseen, Judge judge) {
+  Stat found;
+  while (path.size() > platform::root_length(path)) {
+    path = directory_of(path);
+    const std::string at(path);
+    if (!look(at, Follow::no, found)) return unseen;
     const std::optional<bool> answer = judge(at, found);
     if (answer) return *answer;
-    if (!look(at + "/..", Follow::yes, above) || is_same_entry(found, above)) return false;
   }
   return false;
 }
@@ -340,46 +326,51 @@ bool leads_into_source(const Directory& directory, Names names) {
   if (directory.is_base()) return false;
   const Directory* top = &directory;
   while (!top->parent().is_base()) top = &top->parent();
-  const std::string way = end_of_links(directory.src_path(names.src));
-  if (way.empty()) return false;
   const auto is_mounted = [](const std::string& at) {
     return platform::is_mount_root(Handle::working_directory(), at.c_str());
   };
-  return !is_mounted(way) &&
-         climb(way, [&](const std::string& at, const Stat& found) -> std::optional<bool> {
+  std::string target;
+  return platform::real_path(directory.src_path(names.src).c_str(), target) == 0 &&
+         !is_mounted(target) &&
+         climb(target, false, [&](const std::string& at, const Stat& found) -> std::optional<bool> {
            // DEST may be in SRC.
            if (is_same_entry(found, top->dst_stat)) return false;
            if (is_same_entry(found, top->src_stat)) return true;
-           if (is_mounted(at + "/.")) return false;
+           if (is_mounted(at)) return false;
            return std::nullopt;
          });
 }
 
 /**
- * Returns whether a symlink of SRC leads to the entry of DEST that it would replace, and would lead nowhere then. A file with
- * several hard links also has other names: a symlink to one in SRC stays right, because the copy removes nothing there.
+ * Returns whether SRC's entry, or what its symlink leads to, is the entry of DEST that it would replace, or is in that directory. Then
+ * the content would be lost. A file with several hard links also has other names: a symlink to one in SRC stays right, because the
+ * copy removes nothing there.
  */
 bool leads_to_replaced(const Directory& directory, Names names, const Stat& existing) {
   Stat target;
-  return existing.kind != Kind::symlink &&
-         platform::stat_entry(directory.src(), names.src, target, Follow::yes) == 0 &&
-         is_same_entry(target, existing) &&
-         !(existing.link_count > 1 && leads_into_source(directory, names));
+  if (existing.kind == Kind::symlink ||
+      platform::stat_entry(directory.src(), names.src, target, Follow::yes) < 0) {
+    return false;
+  }
+  if (is_same_entry(target, existing))
+    return existing.link_count == 1 || existing.kind == Kind::directory ||
+           !leads_into_source(directory, names);
+  Stat src;
+  if (existing.kind != Kind::directory ||
+      platform::stat_entry(directory.src(), names.src, src) < 0 || src.kind != Kind::symlink) {
+    return false;
+  }
+  std::string path;
+  if (platform::real_path(directory.src_path(names.src).c_str(), path) < 0) return true;
+  return climb(path, true, [&](const std::string&, const Stat& found) -> std::optional<bool> {
+    if (is_same_entry(found, existing)) return true;
+    return std::nullopt;
+  });
 }
 
-/** Returns whether a path leads to an entry below a directory, wherever symlinks in the path lead. */
-bool leads_below(const std::string& path, const std::string& directory) {
-  const std::string way = end_of_links(path);
-  Stat top;
-  return !way.empty() && look(directory, Follow::yes, top) &&
-         climb(way, [&](const std::string&, const Stat& found) -> std::optional<bool> {
-           if (is_same_entry(found, top)) return true;
-           return std::nullopt;
-         });
-}
-
-/** Returns whether the path of an entry of SRC goes through an entry of DEST. */
+/** Returns whether the path of an entry of SRC goes through an entry of DEST, which is a symlink. */
 bool leads_through(const Directory& directory, Names names, const Stat& existing) {
+  if (existing.kind != Kind::symlink) return false;
   Stat found;
   const std::string path = directory.src_path(names.src);
   std::string_view at = directory_of(path);
@@ -400,12 +391,15 @@ bool becomes_symlink(const Options& options, Kind kind) {
 
 bool leads_to_its_place(const Directory& directory, Names names, const std::string& temporary) {
   Stat existing, found;
+  std::string target;
   if (platform::stat_entry(directory.dst(), names.dst, existing) < 0 ||
-      existing.kind == Kind::symlink)
+      existing.kind == Kind::symlink ||
+      platform::real_path(directory.src_path(names.src).c_str(), target) < 0 ||
+      name_in(target) != name_in(names.dst)) {
     return false;
-  const std::string way = end_of_links(directory.src_path(names.src));
-  if (way.empty() || name_in(way) != name_in(names.dst)) return false;
-  const std::string shown = std::string(directory_of(way)) + '/' + std::string(name_in(temporary));
+  }
+  const std::string shown =
+      std::string(directory_of(target)) + '/' + std::string(name_in(temporary));
   return look(shown, Follow::no, found);
 }
 
@@ -498,28 +492,13 @@ void undo_back_up(Directory& directory, const char* name, const std::string& mad
 }
 
 bool would_lose_target(const Engine& engine, const Directory& directory, Names names) {
-  const bool staged = !engine.options.replaces.empty();
-  const std::string replaced =
-      staged ? engine.replaced_path(directory, names.dst) : directory.dst_path(names.dst);
   Stat existing;
   const int error =
-      staged ? platform::stat_entry(Handle::working_directory(), replaced.c_str(), existing)
-             : platform::stat_entry(directory.dst(), names.dst, existing);
-  const bool links = engine.options.content.instead == Instead::symlink;
-  if (staged && links) {
-    const std::string src = directory.src_path(names.src);
-    const std::string& old = engine.options.replaces;
-    // Only symlinks that are followed lead away from SRC, which is not in DEST.
-    if (is_below(resolve("", src), resolve(old, "")) ||
-        (engine.options.traversal.dereference && leads_below(src, old)))
-      return true;
-  }
-  std::string text;
-  platform::LinkKind kind{};
-  if (error < 0 || read_link_target(directory.src(), names.src, text, kind) < 0) return false;
-  const std::string above(directory_of(directory.src_path(names.src)));
-  return leads_to_replaced(directory, names, existing) ||
-         is_below(resolve(above, text), resolve(replaced, ""));
+      engine.options.replaces.empty()
+          ? platform::stat_entry(directory.dst(), names.dst, existing)
+          : platform::stat_entry(Handle::working_directory(),
+                                 engine.replaced_path(directory, names.dst).c_str(), existing);
+  return error == 0 && leads_to_replaced(directory, names, existing);
 }
 
 bool exists(const Directory& directory, Names names) {

@@ -175,8 +175,9 @@ void copy_known(Worker& worker, const DirectoryUse& use, Names names, Kind kind,
     return;
   }
   // An existing FIFO or device stays in any case, because it has no content that could differ.
-  const bool keeps = options.incremental.sync ? options.content.instead == Instead::copy
-                                              : options.existing.force && is_special(kind);
+  const bool keeps = options.incremental.sync
+                         ? options.content.instead == Instead::copy || kind != Kind::file
+                         : options.existing.force && is_special(kind);
   if (keeps && !directory.fresh && needs_no_copy(worker, use, names, kind, again)) {
     return;
   }
@@ -322,7 +323,7 @@ bool complete(Worker& worker, OpenFile& file, CopiedContent& content) {
     return false;
   // Servers may report only now that they had no room.
   if (const int error = file.dst.close(); error < 0) return stop_at(error, "close");
-  if (!commit(worker, *file.directory, file.names, file.temporary)) return false;
+  if (!commit(worker, *file.directory, file.names, Kind::file, file.temporary)) return false;
   file.created = false;
 
   worker.count(Count::files);

@@ -32,13 +32,8 @@ bool make_at_once(Worker& worker, Directory& directory, Names names, Kind kind,
   if (error == kNotPlaced) return false;
   if (error < 0) return worker.fail(directory, names, error, operation);
   const char* name = temporary.empty() ? names.dst : temporary.c_str();
-  if (!temporary.empty() && becomes_symlink(worker.engine.options, kind) &&
-      leads_to_its_place(directory, names, temporary)) {
-    platform::remove_file(directory.dst(), name);
-    return worker.fail(directory, names, EINVAL, kSameFile);
-  }
   const Settled settled = settle(name);
-  if (settled != Settled::yes || !commit(worker, directory, names, temporary)) {
+  if (settled != Settled::yes || !commit(worker, directory, names, kind, temporary)) {
     // An entry of another program must not be removed.
     if (settled != Settled::replaced) platform::remove_file(directory.dst(), name);
     return false;

@@ -30,8 +30,13 @@ std::string temporary_name(Worker& worker, const char* name) {
   return result + text.data();
 }
 
-bool commit(Worker& worker, Directory& directory, Names names, const std::string& temporary) {
+bool commit(Worker& worker, Directory& directory, Names names, platform::Kind kind,
+            const std::string& temporary) {
   if (temporary.empty()) return true;
+  if (becomes_symlink(worker.engine.options, kind) &&
+      leads_to_its_place(directory, names, temporary)) {
+    return worker.fail(directory, names, EINVAL, kSameFile);
+  }
   const Backup backup = worker.engine.options.existing.backup;
   std::string kept;
   if (backup != Backup::none) {

@@ -50,7 +50,11 @@ int place(Worker& worker, Directory& directory, Names names, platform::Kind kind
   return error;
 }
 
-/** Gives a complete entry its name. Returns false on failure, which is reported. */
-bool commit(Worker& worker, Directory& directory, Names names, const std::string& temporary);
+/**
+ * Gives a complete entry its name. Refuses a symlink that leads to the entry that it would replace. Returns false on failure, which
+ * is reported.
+ */
+bool commit(Worker& worker, Directory& directory, Names names, platform::Kind kind,
+            const std::string& temporary);
 
 }  // namespace fastcp

@@ -53,7 +53,7 @@ class RealWriter final : public Writer {
 
   int appears_in(Worker& worker, Directory& directory, const IsThere& is_there) const override {
     const int appears = fastcp::appears_in(worker, directory, is_there);
-    // If all in a doomed directory is protected, nothing is changed, so its times stay. Only the owner may set them.
+    // Undoes what the probe did to the times: the directory stays as it is if everything in it is protected. Only its owner may.
     const Stat& before = directory.dst_stat;
     if (directory.doomed) platform::set_times(directory.dst(), before.atime, before.mtime);
     return appears;

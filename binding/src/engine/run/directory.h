@@ -262,7 +262,7 @@ class Directory {
   /** Sets the end in DEST of a directory that had none. */
   void set_dst(platform::Handle dst, const platform::Stat& stat);
 
-  /** Return paths as the user wrote them plus the names below. For reports only. */
+  /** Return paths as the user wrote them plus the names below: for reports, symlinks, and what symlinks lead to. */
   [[nodiscard]] std::string src_path(const char* name = nullptr) const;
   [[nodiscard]] std::string dst_path(const char* name = nullptr) const;
 

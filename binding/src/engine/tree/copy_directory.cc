@@ -381,7 +381,7 @@ ListingTask open_directory(Worker& worker, DirectoryTask task, Follow follow_src
   target.made = task.made;
   target.follow = task.follow_dst;
   target.vacated = task.vacated;
-  // Also if the directory is created only when needed: if nothing in it is included, DEST's entry is extra.
+  // This is right also for a directory that is created only when needed: if nothing in it is included, DEST's entry is extra.
   if (task.replaces) {
     const Freed freed = free_for_directory(worker, parent, names);
     if (freed == Freed::failed) return {};
