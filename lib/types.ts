@@ -34,7 +34,7 @@ export interface CopyOptions {
   recursive?: boolean | undefined;
   /** Create hard links to the files of SRC instead of copies, like `cp -l`. Default `false`. */
   hardLink?: boolean | undefined;
-  /** Create symlinks to the files of SRC instead of copies, like `cp -s`. Not with `atomic` and `dereference`. Default `false`. */
+  /** Create symlinks to the files of SRC instead of copies, like `cp -s`. Default `false`. */
   symlink?: boolean | undefined;
   /**
    * `auto` preserves the holes of files; preallocated ranges that were never written become holes. `always` also turns
@@ -302,7 +302,7 @@ export interface CopyResult extends CopyCounters {
   snapshots: number;
   /**
    * With `atomic` only. `true`: DEST is the new copy. `false`: it is not; unless the error or the warning `STAGING_PLACED` says
-   * otherwise, DEST was not changed. Absent if the copy ended before it began: DEST was not changed.
+   * otherwise, DEST was not changed. May be absent if the copy ended early: then DEST was not changed.
    */
   replaced?: boolean;
   /** The first 1,000 errors. */
@@ -324,7 +324,7 @@ export interface CopyResult extends CopyCounters {
  * - `ERR_FS_CP_NON_DIR_TO_DIR`: A directory of DEST is in the way of a file.
  * - `ERR_FS_CP_DIR_TO_NON_DIR`: Something else of DEST is in the way of a directory.
  * - `ERR_FS_CP_EINVAL`: SRC and DEST are the same; DEST is inside SRC and not excluded; a directory of DEST is SRC; a symlink
- *   leads to the entry that it would replace, or into that directory; with `symlink` and `atomic` the path of SRC leads
+ *   leads to the entry that it would replace, or through it; with `symlink` and `atomic` the path of SRC leads
  *   through DEST; or two sources have the same last name.
  * - `ERR_FS_CP_SYMLINK_TO_SUBDIRECTORY`: A symlink of DEST would be replaced by one to a directory below its target.
  * - `ERR_FS_CP_FIFO_PIPE`: A FIFO; `fastcp/fs` only.

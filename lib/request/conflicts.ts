@@ -32,7 +32,12 @@ const conflicts: readonly [Name, Name, why?: string, given?: Name][] = [
   ['atomic', 'mirror', 'everything is copied anew'],
   ['atomic', 'sync', 'everything is copied anew'],
   ['atomic', 'shard', 'a shard is not the whole tree'],
-  ['symlink', 'dereference', 'with atomic, a target in the old DEST would be lost', 'atomic'],
+  [
+    'symlink',
+    'dereference',
+    'together with atomic, targets in the old DEST would be lost',
+    'atomic',
+  ],
 ];
 
 /** Options that have no effect without another one. */
@@ -51,8 +56,9 @@ export interface Conflict {
 
 /** Returns the first pair of options that exclude each other. */
 export function findConflict(options: CopyOptions): Conflict | undefined {
-  for (const [name, other, why = '', given = other] of conflicts) {
-    if ([name, other, given].every((one) => isSet(options, one))) return { name, other, why };
+  for (const [name, other, why = '', given] of conflicts) {
+    const meet = isSet(options, name) && isSet(options, other);
+    if (meet && (!given || isSet(options, given))) return { name, other, why };
   }
   return undefined;
 }

@@ -27,6 +27,7 @@ import {
   statAgain,
   syncDirectory,
 } from './steps.js';
+import { entriesOnTheWay } from './way.js';
 
 export interface Root extends NativeRoot {
   kind: EntryKind;
@@ -256,7 +257,8 @@ function* realNearest(path: Buffer): Steps<Buffer> {
     try {
       return yield* realpath(at);
     } catch (error) {
-      if (!isMissing(error) || isRoot(at)) throw error;
+      if (!isMissing(error)) throw error;
+      if (isRoot(at)) throw noDrive(at);
     }
   }
 }
@@ -304,9 +306,9 @@ function* refusePlaces(
   for (const one of compares ? [] : subjects) {
     const paths = [shown.src(src), shown.dest(target)] as const;
     inside = yield* refuseIntoItself(one, src, target, ...paths, request);
-    if (request.atomic && request.instead === 'symlink')
-      yield* refuseWayThrough(src, target, ...paths, request);
   }
+  if (request.atomic && request.instead === 'symlink')
+    yield* refuseWayThrough(src, target, request);
   return { inside };
 }
 
@@ -381,21 +383,12 @@ function* refuseIntoItself(
 }
 
 /** Refuses a path of SRC that leads through an old DEST: the new symlinks consist of that path, and would lead nowhere. */
-function* refuseWayThrough(
-  src: Buffer,
-  target: Buffer,
-  srcPath: string,
-  destPath: string,
-  { shown }: Request,
-): Steps<void> {
-  const found = yield* existing(target, true, shown.dest);
-  if (!found) return;
-  const place = { real: yield* realIfThere(target), found };
-  for (let at = trimSlashes(src); !isRoot(at); at = directoryOf(at)) {
-    if (['.', '..'].includes(baseName(at).toString())) continue;
-    if (!(yield* isAtOrBelow(directoryOf(at), place))) continue;
+function* refuseWayThrough(src: Buffer, target: Buffer, { shown }: Request): Steps<void> {
+  const inDest = join(yield* realIfThere(target), Buffer.alloc(0));
+  for (const entry of yield* entriesOnTheWay(src)) {
+    if (!entry.subarray(0, inDest.length).equals(inDest)) continue;
     const why = 'the path of the source leads through the destination, which is to be replaced';
-    throw refuse('ERR_FS_CP_EINVAL', why, srcPath, destPath);
+    throw refuse('ERR_FS_CP_EINVAL', why, shown.src(src), shown.dest(target));
   }
 }
 
@@ -547,12 +540,16 @@ export function* isDangling(path: Buffer): Steps<boolean> {
   }
 }
 
+/** On Windows: there is no such drive. */
+function noDrive(root: Buffer): CopyError {
+  return refuse('ENOENT', 'no such file or directory', showPath(root));
+}
+
 /** Returns a path itself or its nearest existing parent. */
 export function* nearest(path: Buffer): Steps<Buffer> {
   for (let at = path; ; at = directoryOf(at)) {
     if (yield* existing(at, true)) return at;
-    // On Windows: there is no such drive.
-    if (isRoot(at)) throw refuse('ENOENT', 'no such file or directory', showPath(at));
+    if (isRoot(at)) throw noDrive(at);
   }
 }
 

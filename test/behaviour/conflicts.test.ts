@@ -1,9 +1,12 @@
 import { execFileSync } from 'node:child_process';
 import {
+  chmodSync,
+  closeSync,
   existsSync,
   linkSync,
   lstatSync,
   mkdirSync,
+  openSync,
   readdirSync,
   readFileSync,
   readlinkSync,
@@ -21,7 +24,8 @@ import { copyInChild } from '../support/child.js';
 import { differences, leftovers, readTree, type Tree } from '../support/compare.js';
 import { useFileSystem, whileMounted } from '../support/filesystems.js';
 import { makeFiles, makeSocketCommand } from '../support/trees.js';
-import { needRoot, needTool, workDirectory } from '../support/work.js';
+import { asUser, needUser, USER } from '../support/user.js';
+import { isRoot, needRoot, needTool, workDirectory } from '../support/work.js';
 
 // What happens where DEST has an entry already: force, errorOnExist, and kind against kind.
 
@@ -414,12 +418,25 @@ describe('SRC that lies in DEST is neither replaced nor emptied', () => {
 });
 
 describe('symlinks to the files that they would replace: nothing is lost', () => {
-  const targets = ['../dest/k', '../dest/k/f', '../dest/k/deep/../deep'];
-  const whole: CopyOptions[] = [{ mirror: true }, { atomic: true }];
-  test.for(targets.flatMap((target) => whole.map((options) => ({ target, ...options }))))(
-    'to a directory that would be replaced or deleted: %o',
+  const files = ['../hop', '../dest/k/out'];
+  const targets = ['../dest/k', '../dest/k/f', '../dest/k/deep/../deep', ...files];
+  const whole: CopyOptions[] = [
+    { mirror: true },
+    { atomic: true },
+    { atomic: 'two-step' },
+    { atomic: true, reuse: 'hardLink' },
+  ];
+  const withOptions = (them: string[], all: CopyOptions[]) =>
+    them.flatMap((target) => all.map((options) => ({ target, ...options })));
+  test.for([
+    ...withOptions(targets, whole),
+    ...withOptions(files, [{ mirror: true, dereference: true }]),
+  ])(
+    'to a directory that would be replaced or deleted, into it, or through it: %o',
     async ({ target, ...options }) => {
       makeFiles(dest, { 'k/f': 'x', 'k/deep/g': 'y' });
+      symlinkSync('../../outside/kept', join(dest, 'k/out'));
+      symlinkSync('dest/k/deep/g', join(at, 'hop'));
       symlinkSync(target, join(src, 'k'));
       const before = look(join(dest, 'k'));
       for (const dryRun of [true, false]) {
@@ -429,6 +446,35 @@ describe('symlinks to the files that they would replace: nothing is lost', () =>
       expect(look(join(dest, 'k'))).toEqual(before);
     },
   );
+
+  test.for(whole)('by an ordinary user, where DEST denies a look: %o', async (options, context) => {
+    needUser(context);
+    makeFiles(dest, { 'k/locked/f': 'x' });
+    symlinkSync('dest/k/locked/f', join(at, 'hop'));
+    symlinkSync('../hop', join(src, 'k'));
+    if (isRoot) execFileSync('chown', ['-hR', `${USER}:${USER}`, at]);
+    const locked = join(dest, 'k/locked');
+    chmodSync(locked, 0);
+    const { result } = await copyInChild({ src, dest, options }, asUser);
+    expect(result.errors).toMatchObject([{ code: 'ERR_FS_CP_EINVAL' }]);
+    chmodSync(locked, 0o700);
+    expect(readFileSync(join(locked, 'f'), 'utf8')).toBe('x');
+  });
+
+  test('where none leads there, it takes the place of the directory', async () => {
+    makeFiles(dest, { 'gone/x': '', 'missing/x': '', 'loop/x': '', 'way/x': '' });
+    makeFiles(at, { file: '' });
+    const opened = openSync(join(at, 'file'), 'r');
+    rmSync(join(at, 'file')); // the symlink of /proc consists of a path that does not exist
+    symlinkSync(`/proc/self/fd/${opened}`, join(src, 'gone'));
+    symlinkSync('nothing/../../dest/missing/x', join(src, 'missing'));
+    symlinkSync('loop', join(src, 'loop'));
+    symlinkSync('..//src/./../dest/../src', join(src, 'way'));
+    const { symlinks, deleted } = await copyTree(src, dest, { mirror: true });
+    closeSync(opened);
+    expect({ symlinks, deleted }).toEqual({ symlinks: 4, deleted: 8 });
+    expect(readlinkSync(join(dest, 'loop'))).toBe('loop');
+  });
 
   const variants: CopyOptions[] = [
     {},

@@ -122,6 +122,42 @@ test('60 copies at once with a filter, and few descriptors', async () => {
   expect(status).toBe(0);
 });
 
+const linkDeep = `
+import os, sys
+os.symlink(sys.argv[2] + '/' + '/'.join(['d' * 200] * 11), sys.argv[3])
+for tree in sys.argv[1:3]:
+    os.mkdir(tree)
+    os.chdir(tree)
+    for i in range(22):
+        os.mkdir('d' * 200)
+        os.chdir('d' * 200)
+    if tree == sys.argv[1]:
+        os.symlink('/', 'link')
+        os.symlink(sys.argv[3] + '/' + '/'.join(['d' * 200] * 11) + '/inside/file', 'inside')
+    else:
+        os.mkdir('link')
+        os.mkdir('inside')
+        os.close(os.open('inside/file', os.O_CREAT))
+`;
+
+test.for([{ mirror: true }, { atomic: true }, { atomic: 'two-step' }] as const)(
+  'symlinks in the place of directories, where no path reaches: %o',
+  async (options, context) => {
+    needTool(context, 'python3');
+    const [from, to, hop] = [join(work, 'links'), join(work, 'no links'), join(work, 'hop')];
+    execFileSync('python3', ['-c', linkDeep, from, to, hop]);
+    const { errors, symlinks } = await copyTree(from, to, { ...options, onError: 'continue' });
+    expect(errors).toMatchObject([
+      { code: 'ERR_FS_CP_EINVAL', path: expect.stringMatching(/\/inside$/) },
+    ]);
+    expect(symlinks).toBe(1);
+    expect(readFileSync(join(hop, ...Array(11).fill('d'.repeat(200)), 'inside/file'), 'utf8')).toBe(
+      '',
+    );
+    for (const tree of [from, to, hop]) removeTree(tree);
+  },
+);
+
 test('large files with few descriptors', async () => {
   const large = join(work, 'large');
   execFileSync('mkdir', [large]);

@@ -102,26 +102,6 @@ describe('dereference', () => {
   });
 });
 
-describe('a symlink that leads, by another one, into what goes', () => {
-  test.for<CopyOptions>([
-    { mirror: true },
-    { mirror: true, dryRun: true },
-    { mirror: true, dereference: true },
-    { atomic: true },
-    { atomic: 'two-step' },
-    { atomic: true, reuse: 'hardLink' },
-  ])('%j', async (options) => {
-    const real = join(work, `real ${number}`);
-    makeFiles(real, { 'd/e/f': 'precious' });
-    const hop = join(work, `hop ${number}`);
-    symlinkSync(join(real, 'd/e/f'), hop);
-    symlinkSync(hop, join(src, 'd'));
-    const { errors } = await copyTree(src, real, { ...options, onError: 'continue' });
-    expect(errors).toMatchObject([{ code: 'ERR_FS_CP_EINVAL', path: join(src, 'd') }]);
-    expect(readFileSync(join(real, 'd/e/f'), 'utf8')).toBe('precious');
-  });
-});
-
 describe('hardLink', () => {
   test('files have one more name, links and directories are made', async () => {
     symlinkSync('file', join(src, 'link'));
@@ -151,7 +131,9 @@ describe('hardLink', () => {
       await copyTree(src, dest, how);
       for (const dryRun of [true, false])
         expect(await copyTree(src, dest, { ...how, dryRun })).toMatchObject({
-          ...{ symlinks: 0, hardLinks: 0, unchanged: 3 },
+          symlinks: 0,
+          hardLinks: 0,
+          unchanged: 3,
         });
       rmSync(join(dest, 'link'));
       symlinkSync('other', join(dest, 'link'));
@@ -259,6 +241,8 @@ describe('symlink', () => {
   test.for<[string, boolean]>([
     ['real/d/../../other/', true],
     ['real/to/', true],
+    ['hop/', true],
+    ['hop/..//other/.', true],
     ['alias/d/../../other/', true],
     ['alias/../other/', false],
     ['real/../other/', false],
@@ -268,6 +252,7 @@ describe('symlink', () => {
     makeFiles(at, { 'real/d/old': '', 'other/file': 'content' });
     symlinkSync('real', join(at, 'alias'));
     symlinkSync('../other', join(at, 'real/to'));
+    symlinkSync('real/to', join(at, 'hop'));
     const [real, how] = [join(at, 'real'), { symlink: true, atomic: true }] as const;
     const copy = copyTree(`${at}/${way}`, real, how);
     if (is) {

@@ -411,7 +411,7 @@ describe.each(folding)('in two spellings, on %s', (name, row) => {
 describe.each(Object.entries(readOnly))('from %s', (name, row) => {
   const directoryOf = useRow(name, row);
 
-  test('doctor: fewer than 2 ** 32 inodes, or none', async (context) => {
+  test('doctor: the number of inodes is below 2 ** 32', async (context) => {
     const [found] = (await doctor(directoryOf(context))).directories;
     expect(found?.readOnly).toBe(true);
     expect(found?.inodes).toBeLessThan(2 ** 32);

@@ -299,6 +299,27 @@ describe('what may not be kept', () => {
     expect(result).toMatchObject({ files: 0, warnings: [] });
   });
 
+  test.for([{}, { sync: true }])(
+    'strict: existing entries keep their modes, %o',
+    async (more, context) => {
+      needRoot(context);
+      needUser(context);
+      make();
+      await copyTree(src, dest, { preserve: true });
+      execFileSync('chown', ['-hR', `${USER}:${USER}`, dest]);
+      const modes = () =>
+        execFileSync('find', [dest, '-printf', '%m %u %P\n'], { encoding: 'utf8' });
+      const before = modes();
+      const options: CopyOptions = { preserve: ['mode', 'timestamps', 'ownership'], strict: true };
+      const { result } = await copyInChild(
+        { src, dest, options: { ...options, ...more, onError: 'continue' } },
+        asUser,
+      );
+      expect(result.errorCount).toBeGreaterThan(0);
+      expect(modes()).toBe(before);
+    },
+  );
+
   test('strict: an attribute for which DEST has no room is no full disk', async (context) => {
     needRoot(context);
     needTool(context, 'strace');

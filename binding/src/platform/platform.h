@@ -453,9 +453,6 @@ std::string environment(const char* name);
 
 // --- paths -----------------------------------------------------------------------------------
 
-/** Sets `out` to the absolute path of what a path leads to, without symlinks and `..`. Returns 0 or a negative errno. */
-int real_path(const char* path, std::string& out);
-
 /** Returns the length of a path's root, such as `/` or `C:/`; 0 if the path is relative. */
 size_t root_length(std::string_view path);
 

@@ -297,25 +297,60 @@ bool is_newer(const Directory& directory, Names names, Follow follow, const Stat
          !is_same_time(src.mtime, existing, time_step(directory, names.dst));
 }
 
-bool look(const std::string& at, Follow follow, Stat& out) {
-  return platform::stat_entry(Handle::working_directory(), at.c_str(), out, follow) == 0;
+bool look(const std::string& at, Stat& out) {
+  return platform::stat_entry(Handle::working_directory(), at.c_str(), out) == 0;
 }
 
-/**
- * Calls `judge` with the path and the facts of each directory above an entry, from below, until it returns an answer. Returns false
- * if none does, and `unseen` if a directory cannot be looked at. `path`: of real_path().
- */
-template <class Judge>
-bool climb(std::string_view path, bool unseen, Judge judge) {
-  Stat found;
-  while (path.size() > platform::root_length(path)) {
-    path = directory_of(path);
-    const std::string at(path);
-    if (!look(at, Follow::no, found)) return unseen;
-    const std::optional<bool> answer = judge(at, found);
-    if (answer) return *answer;
+bool leads_nowhere(int error) { return error == -ENOENT || error == -ENOTDIR || error == -ELOOP; }
+
+/** Where a path leads. */
+struct Way {
+  std::string
+      end{};  // without symlinks; behind an entry that could not be looked at, by the path's text alone
+  int error = 0;  // of that look
+  bool met = false;
+};
+
+/** Follows a path as the system does, one name after another. Stops if it meets `entry`. */
+Way follow(std::string_view path, const Stat* entry = nullptr) {
+  constexpr int kMost = 40;  // symlinks, as in Linux
+  Way way;
+  std::string rest;
+  const auto go_on = [&](std::string_view text) {
+    const size_t root = platform::root_length(text);
+    if (root > 0) way.end = text.substr(0, root);
+    rest.insert(0, std::string(text.substr(root)) + '/');
+  };
+  go_on(path);
+  int links = 0;
+  while (!rest.empty()) {
+    const std::string name = rest.substr(0, rest.find('/'));
+    rest.erase(0, name.size() + 1);
+    if (name.empty() || name == ".") continue;
+    const std::string above = way.end;
+    if (name == "..") {
+      way.end = directory_of(above);
+      continue;
+    }
+    if (!way.end.ends_with('/')) way.end += '/';
+    way.end += name;
+    if (way.error < 0) continue;
+    Stat found;
+    way.error = platform::stat_entry(Handle::working_directory(), way.end.c_str(), found);
+    if (way.error < 0) continue;
+    way.met = entry != nullptr && is_same_entry(found, *entry);
+    if (way.met) break;
+    if (found.kind != Kind::symlink) continue;
+    std::string target;
+    platform::LinkKind kind{};
+    way.error = links++ == kMost
+                    ? -ELOOP
+                    : read_link_target(Handle::working_directory(), way.end.c_str(), target, kind);
+    if (way.error < 0) continue;
+    way.end = above;
+    go_on(target);
   }
-  return false;
+  return way;
 }
 
 /**
@@ -326,58 +361,51 @@ bool leads_into_source(const Directory& directory, Names names) {
   if (directory.is_base()) return false;
   const Directory* top = &directory;
   while (!top->parent().is_base()) top = &top->parent();
-  const auto is_mounted = [](const std::string& at) {
-    return platform::is_mount_root(Handle::working_directory(), at.c_str());
-  };
+  const Way way = follow(directory.src_path(names.src));
+  if (way.error < 0) return false;
+  Stat found;
+  for (std::string at = way.end; at.size() > platform::root_length(at);) {
+    if (platform::is_mount_root(Handle::working_directory(), at.c_str())) return false;
+    at = std::string(directory_of(at));
+    // DEST may be in SRC.
+    if (!look(at, found) || is_same_entry(found, top->dst_stat)) return false;
+    if (is_same_entry(found, top->src_stat)) return true;
+  }
+  return false;
+}
+
+/** Returns the path that a symlink of SRC stands for; of anything else, its own path. */
+std::string path_meant(const Directory& directory, Names names) {
   std::string target;
-  return platform::real_path(directory.src_path(names.src).c_str(), target) == 0 &&
-         !is_mounted(target) &&
-         climb(target, false, [&](const std::string& at, const Stat& found) -> std::optional<bool> {
-           // DEST may be in SRC.
-           if (is_same_entry(found, top->dst_stat)) return false;
-           if (is_same_entry(found, top->src_stat)) return true;
-           if (is_mounted(at)) return false;
-           return std::nullopt;
-         });
+  platform::LinkKind kind{};
+  const std::string path = directory.src_path(names.src);
+  if (read_link_target(directory.src(), names.src, target, kind) < 0) return path;
+  if (platform::root_length(target) > 0) return target;
+  return std::string(directory_of(path)) + '/' + target;
 }
 
 /**
- * Returns whether SRC's entry, or what its symlink leads to, is the entry of DEST that it would replace, or is in that directory. Then
- * the content would be lost. A file with several hard links also has other names: a symlink to one in SRC stays right, because the
- * copy removes nothing there.
+ * Returns whether SRC's entry, or what its symlink leads to, is the entry of DEST that it would replace, or whether the way goes
+ * through that directory: the content would be lost, or nothing would be left where the symlink leads. A file with several hard
+ * links also has other names: a symlink to one in SRC stays right, because the copy removes nothing there.
+ *
+ * `place`: the path of DEST's entry. `existing`: null if that cannot be looked at.
  */
-bool leads_to_replaced(const Directory& directory, Names names, const Stat& existing) {
+bool leads_to_replaced(const Directory& directory, Names names, const std::string& place,
+                       const Stat* existing) {
+  if (existing != nullptr && existing->kind == Kind::symlink) return false;
   Stat target;
-  if (existing.kind == Kind::symlink ||
-      platform::stat_entry(directory.src(), names.src, target, Follow::yes) < 0) {
-    return false;
+  if (existing != nullptr && existing->kind != Kind::directory &&
+      platform::stat_entry(directory.src(), names.src, target, Follow::yes) == 0) {
+    return is_same_entry(target, *existing) &&
+           !(existing->link_count > 1 && leads_into_source(directory, names));
   }
-  if (is_same_entry(target, existing))
-    return existing.link_count == 1 || existing.kind == Kind::directory ||
-           !leads_into_source(directory, names);
-  Stat src;
-  if (existing.kind != Kind::directory ||
-      platform::stat_entry(directory.src(), names.src, src) < 0 || src.kind != Kind::symlink) {
-    return false;
-  }
-  std::string path;
-  if (platform::real_path(directory.src_path(names.src).c_str(), path) < 0) return true;
-  return climb(path, true, [&](const std::string&, const Stat& found) -> std::optional<bool> {
-    if (is_same_entry(found, existing)) return true;
-    return std::nullopt;
-  });
-}
-
-/** Returns whether the path of an entry of SRC goes through an entry of DEST, which is a symlink. */
-bool leads_through(const Directory& directory, Names names, const Stat& existing) {
-  if (existing.kind != Kind::symlink) return false;
-  Stat found;
-  const std::string path = directory.src_path(names.src);
-  std::string_view at = directory_of(path);
-  for (; at.size() > platform::root_length(at); at = directory_of(at)) {
-    if (look(std::string(at), Follow::no, found) && is_same_entry(found, existing)) return true;
-  }
-  return false;
+  const Way way = follow(path_meant(directory, names), existing);
+  if (way.met) return true;
+  // A directory may deny a look, but not the copy, which opens it. Or the path is too long.
+  const bool is_hidden = way.error < 0 && !leads_nowhere(way.error);
+  const std::string at = resolve(place, "");
+  return is_hidden && (way.end == at || is_below(way.end, at));
 }
 
 std::string_view name_in(std::string_view path) { return path.substr(path.rfind('/') + 1); }
@@ -391,16 +419,14 @@ bool becomes_symlink(const Options& options, Kind kind) {
 
 bool leads_to_its_place(const Directory& directory, Names names, const std::string& temporary) {
   Stat existing, found;
-  std::string target;
   if (platform::stat_entry(directory.dst(), names.dst, existing) < 0 ||
-      existing.kind == Kind::symlink ||
-      platform::real_path(directory.src_path(names.src).c_str(), target) < 0 ||
-      name_in(target) != name_in(names.dst)) {
+      existing.kind == Kind::symlink) {
     return false;
   }
-  const std::string shown =
-      std::string(directory_of(target)) + '/' + std::string(name_in(temporary));
-  return look(shown, Follow::no, found);
+  const Way way = follow(directory.src_path(names.src));
+  const std::string above(directory_of(way.end));
+  return way.error == 0 && name_in(way.end) == name_in(names.dst) &&
+         look(above + '/' + std::string(name_in(temporary)), found);
 }
 
 Verdict judge(Worker& worker, Directory& directory, Names names, Kind kind) {
@@ -429,9 +455,13 @@ Verdict judge(Worker& worker, Directory& directory, Names names, Kind kind) {
   if (options.existing.force) {
     if (options.compares) return Verdict::replace;
     // The content would be lost, and a symlink to itself would stay.
+    const auto leads_through = [&] {
+      return kind == Kind::file && existing.kind == Kind::symlink &&
+             follow(directory.src_path(names.src), &existing).met;
+    };
     if (error == 0 && becomes_symlink(options, kind) &&
-        (leads_to_replaced(directory, names, existing) ||
-         (kind == Kind::file && leads_through(directory, names, existing)))) {
+        (leads_to_replaced(directory, names, directory.dst_path(names.dst), &existing) ||
+         leads_through())) {
       return refuse(EINVAL, kSameFile);
     }
     if (error == 0 && is_special(existing.kind) && !options.incremental.reuses &&
@@ -493,12 +523,14 @@ void undo_back_up(Directory& directory, const char* name, const std::string& mad
 
 bool would_lose_target(const Engine& engine, const Directory& directory, Names names) {
   Stat existing;
-  const int error =
-      engine.options.replaces.empty()
-          ? platform::stat_entry(directory.dst(), names.dst, existing)
-          : platform::stat_entry(Handle::working_directory(),
-                                 engine.replaced_path(directory, names.dst).c_str(), existing);
-  return error == 0 && leads_to_replaced(directory, names, existing);
+  const bool staged = !engine.options.replaces.empty();
+  const std::string place =
+      staged ? engine.replaced_path(directory, names.dst) : directory.dst_path(names.dst);
+  const int error = staged
+                        ? platform::stat_entry(Handle::working_directory(), place.c_str(), existing)
+                        : platform::stat_entry(directory.dst(), names.dst, existing);
+  return !leads_nowhere(error) &&
+         leads_to_replaced(directory, names, place, error == 0 ? &existing : nullptr);
 }
 
 bool exists(const Directory& directory, Names names) {

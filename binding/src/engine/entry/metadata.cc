@@ -46,10 +46,14 @@ struct Settling {
     return engine.lose(directory, names, loss, error, operation);
   }
 
+  int set_mode(uint32_t mode) const {
+    return src.kind == Kind::directory ? platform::set_directory_mode(dst, mode)
+                                       : platform::set_mode(dst, mode);
+  }
+
   /** Sets the mode. A failure is reported once, though the mode may be set several times. */
   bool try_mode(uint32_t mode) {
-    const int error = src.kind == Kind::directory ? platform::set_directory_mode(dst, mode)
-                                                  : platform::set_mode(dst, mode);
+    const int error = set_mode(mode);
     return error == 0 || std::exchange(has_lost_mode, true) || lose(Loss::mode, error, "fchmod");
   }
 
@@ -74,13 +78,18 @@ struct Settling {
   bool settle_owner() {
     const Preserve& keep = engine.options.preserve;
     if (!keeps_owner(keep, src.kind) || owner_of(now) == owner_of(src)) return true;
+    // The mode that a directory had before the copy may have denied access.
+    const uint32_t before = src.kind == Kind::directory ? directory.dst_stat.mode : now.mode;
     if (!narrow()) return false;
     const int error = platform::set_owner(dst, src.uid, src.gid);
     if (error == 0) {
       now.uid = src.uid;
       now.gid = src.gid;
     } else if (keep.ownership) {
-      if (!lose(Loss::ownership, error, "fchown")) return false;
+      if (!lose(Loss::ownership, error, "fchown")) {
+        if (now.mode == kUnknownMode) set_mode(before);  // as it was, as far as possible
+        return false;
+      }
       if (now.gid != src.gid && platform::set_owner(dst, platform::kSameId, src.gid) == 0) {
         now.gid = src.gid;
       }

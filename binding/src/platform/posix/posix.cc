@@ -222,13 +222,6 @@ std::string environment(const char* name) {
 
 // --- paths -----------------------------------------------------------------------------------
 
-int real_path(const char* path, std::string& out) {
-  const std::unique_ptr<char, decltype(&std::free)> found(realpath(path, nullptr), &std::free);
-  if (!found) return -errno;
-  out = found.get();
-  return 0;
-}
-
 size_t root_length(std::string_view path) { return path.starts_with('/') ? 1 : 0; }
 
 int open_to_sync(const Handle& directory, const char* name, Handle& out) {

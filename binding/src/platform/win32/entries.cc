@@ -11,7 +11,6 @@
 #include "platform/win32/nt.h"
 #include "platform/win32/numbers.h"
 #include "platform/win32/reparse.h"
-#include "platform/win32/text.h"
 
 namespace fastcp::platform {
 namespace {
@@ -223,22 +222,6 @@ int64_t read_symlink(const Handle& directory, const char* name, char* target, si
          : is_directory                     ? LinkKind::directory
                                             : LinkKind::file;
   return static_cast<int64_t>(text.copy(target, size));
-}
-
-int real_path(const char* path, std::string& out) {
-  Handle found;
-  if (const int error = open_entry(Handle::working_directory(), path, Follow::yes, found);
-      error < 0)
-    return error;
-  std::u16string text(kLongestPath, 0);
-  const DWORD length =
-      GetFinalPathNameByHandleW(raw(found), reinterpret_cast<wchar_t*>(text.data()),
-                                static_cast<DWORD>(text.size()), FILE_NAME_NORMALIZED);
-  if (length == 0 || length >= text.size()) return -EIO;
-  text.resize(length);
-  text[1] = u'?';  // the kernel's prefix `\??\`, where Win32's is `\\?\`
-  out = from_path(text);
-  return 0;
 }
 
 int make_symlink(const Handle& directory, const char* name, const char* target, LinkKind kind) {

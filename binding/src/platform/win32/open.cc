@@ -29,7 +29,8 @@ int Name::set(const Handle& directory, const char* name) {
     if (std::strcmp(name, ".") == 0) return 0;  // the directory itself, opened once more
     if (!to_name(name, text)) return -EINVAL;
   }
-  return text.size() < kLongestPath ? 0 : -ENAMETOOLONG;
+  constexpr size_t kMost = 0x7fff;  // UNICODE_STRING counts bytes in 16 bits
+  return text.size() < kMost ? 0 : -ENAMETOOLONG;
 }
 
 int open_name(const Handle& directory, const char* name, const How& how, Handle& out) {

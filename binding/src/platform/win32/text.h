@@ -9,9 +9,6 @@
 
 namespace fastcp::platform {
 
-/** In UTF-16 units. The kernel counts the bytes of a path in 16 bits. */
-inline constexpr size_t kLongestPath = 0x7fff;
-
 void append_utf8(std::string& to, std::u16string_view text);
 
 /** Returns false if the text is not UTF-8. */
