@@ -378,7 +378,7 @@ bool leads_into_source(const Directory& directory, Names names) {
 std::string path_meant(const Directory& directory, Names names) {
   std::string target;
   platform::LinkKind kind{};
-  const std::string path = directory.src_path(names.src);
+  std::string path = directory.src_path(names.src);
   if (read_link_target(directory.src(), names.src, target, kind) < 0) return path;
   if (platform::root_length(target) > 0) return target;
   return std::string(directory_of(path)) + '/' + target;
