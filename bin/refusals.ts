@@ -84,7 +84,8 @@ export function refuseConflicts(
   const conflict = findConflict(copy);
   if (conflict) {
     const because = conflict.why && `: ${conflict.why}`;
-    error(`${typed(conflict.name)} cannot be combined with ${typed(conflict.other)}${because}`);
+    const others = conflict.others.map(typed).join(' and ');
+    error(`${typed(conflict.name)} cannot be combined with ${others}${because}`);
   }
   for (const [name, needed] of missingRequirements(copy)) {
     const { long } = program.options.find((one) => one.attributeName() === needed) ?? {};

@@ -4,10 +4,10 @@ import type { CopyOptions } from '../types.js';
 type Name = keyof CopyOptions;
 
 /**
- * Options that exclude each other: the first, the second, and the reason. A pair is refused if both are set, as
- * isSet() says, and `given` too if there is one.
+ * Options that exclude each other: the first, the second, the reason, and perhaps a third. They are refused if all are set, as
+ * isSet() says.
  */
-const conflicts: readonly [Name, Name, why?: string, given?: Name][] = [
+const conflicts: readonly [Name, Name, why?: string, third?: Name][] = [
   ['onlyIgnored', 'gitignore'],
   ['quickCheck', 'checksum'],
   ['hardLink', 'symlink'],
@@ -32,12 +32,7 @@ const conflicts: readonly [Name, Name, why?: string, given?: Name][] = [
   ['atomic', 'mirror', 'everything is copied anew'],
   ['atomic', 'sync', 'everything is copied anew'],
   ['atomic', 'shard', 'a shard is not the whole tree'],
-  [
-    'symlink',
-    'dereference',
-    'together with atomic, targets in the old DEST would be lost',
-    'atomic',
-  ],
+  ['atomic', 'symlink', 'targets in the old DEST would be lost', 'dereference'],
 ];
 
 /** Options that have no effect without another one. */
@@ -48,17 +43,17 @@ const requirements: readonly [Name, Name][] = [
 
 export interface Conflict {
   name: Name;
-  /** The option that excludes it. */
-  other: Name;
+  /** The option that excludes it, or two that do so together. */
+  others: readonly Name[];
   /** Empty if the reason is obvious. */
   why: string;
 }
 
 /** Returns the first pair of options that exclude each other. */
 export function findConflict(options: CopyOptions): Conflict | undefined {
-  for (const [name, other, why = '', given] of conflicts) {
-    const meet = isSet(options, name) && isSet(options, other);
-    if (meet && (!given || isSet(options, given))) return { name, other, why };
+  for (const [name, other, why = '', third] of conflicts) {
+    const others = third ? [other, third] : [other];
+    if ([name, ...others].every((one) => isSet(options, one))) return { name, others, why };
   }
   return undefined;
 }

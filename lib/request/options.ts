@@ -156,9 +156,9 @@ export function checkRequest(
   }
   const conflict = findConflict(options);
   if (conflict) {
-    const { name, other, why } = conflict;
-    const second = other === 'force' ? 'options.force false' : `options.${other}`;
-    throw refuseOption(name, `cannot be combined with ${second}${why && `: ${why}`}`);
+    const { name, others, why } = conflict;
+    const given = others.map((one) => `options.${one}${one === 'force' ? ' false' : ''}`);
+    throw refuseOption(name, `cannot be combined with ${given.join(' and ')}${why && `: ${why}`}`);
   }
   for (const [name, needed] of missingRequirements(options)) {
     throw refuseOption(name, `requires options.${needed}`);

@@ -223,42 +223,52 @@ export function* isAtOrBelow(path: Buffer, directory: Place): Steps<boolean> {
 }
 
 /**
- * Returns the names that lead from `directory` to `path` or its nearest existing parent. Returns undefined if `path` is not at or
- * below it.
+ * Returns the names that lead from `directory` to `path`, also those of missing directories. Returns undefined if `path` is not at
+ * or below it.
  */
 function* namesBelow(path: Buffer, directory: Place): Steps<Buffer[] | undefined> {
-  const here = yield* chainUp(path);
+  const { here, missing } = yield* chainUp(path);
   for (const [depth, { real, found }] of here.entries()) {
     const isHere = isSame(directory.found, found);
     if (isHere || (yield* isRespelled(real, directory.real)))
       return here
         .slice(0, depth)
         .map((one) => baseName(one.real))
-        .reverse();
+        .reverse()
+        .concat(missing);
   }
   return undefined;
 }
 
+interface Chain {
+  here: Place[];
+  /** The names from there to the entry. */
+  missing: Buffer[];
+}
+
 /** Returns an entry, or its nearest existing parent, and all directories above it. */
-function* chainUp(path: Buffer): Steps<Place[]> {
-  let at = yield* realNearest(path);
+function* chainUp(path: Buffer): Steps<Chain> {
+  const missing: Buffer[] = [];
+  let at = yield* realNearest(path, missing);
   const here = [at];
   while (!isRoot(at)) {
     at = directoryOf(at);
     here.push(at);
   }
   const found = yield* all(here.map((one) => () => stat(one, true)));
-  return here.map((real, index) => ({ real, found: found[index] as BigIntStats }));
+  const places = here.map((real, index) => ({ real, found: found[index] as BigIntStats }));
+  return { here: places, missing };
 }
 
 /** An entry may be there one moment and gone the next: another atomic copy replaces DEST in two steps. */
-function* realNearest(path: Buffer): Steps<Buffer> {
+function* realNearest(path: Buffer, missing: Buffer[]): Steps<Buffer> {
   for (let at = path; ; at = directoryOf(at)) {
     try {
       return yield* realpath(at);
     } catch (error) {
       if (!isMissing(error)) throw error;
       if (isRoot(at)) throw noDrive(at);
+      missing.unshift(baseName(at));
     }
   }
 }
@@ -357,25 +367,24 @@ function* refuseIntoItself(
     }
     return undefined;
   }
-  const missing: Buffer[] = [];
   let at = trimSlashes(target);
   let above = there;
-  for (; !above && !isRoot(at); above = yield* existing(at, true, request.shown.dest)) {
-    missing.unshift(baseName(at));
+  while (!above && !isRoot(at)) {
     at = directoryOf(at);
+    above = yield* existing(at, true, request.shown.dest);
   }
   // Then the copy never reaches DEST. An atomic copy is created beside it, perhaps within reach.
   const isOnAnother = above !== undefined && above.dev !== found.dev;
   if (request.oneFileSystem && !request.atomic && isOnAnother) return undefined;
   const place = { real: yield* realIfThere(src), found };
-  const names = yield* namesBelow(at, place);
+  const names = yield* namesBelow(trimSlashes(target), place);
   if (!names) return undefined;
   if (there && names.length === 0) {
     throw refuse('ERR_FS_CP_EINVAL', reasons.same, srcPath, destPath);
   }
   // Only the selection, with its rules, shows whether the walk reaches DEST.
   if (selects(request) && !request.atomic && request.like === 'fastcp')
-    return [...(yield* asListed(place.real, names)), ...missing];
+    return yield* asListed(place.real, names);
   const why = request.atomic
     ? `${reasons.inside}, which atomic cannot exclude`
     : `${reasons.inside}; exclude it to copy everything else`;
@@ -458,7 +467,8 @@ function* findSourcesBelow(roots: readonly Root[]): Steps<SourceAt> {
   const byIdentity = new Map<string, Root>();
   const bySpelling = new Map<string, { root: Root; path: Buffer }>();
   for (const root of roots) {
-    for (const { real, found } of yield* chainUp(directoryToKeep(root))) {
+    const { here } = yield* chainUp(directoryToKeep(root));
+    for (const { real, found } of here) {
       if (!byIdentity.has(identity(found))) byIdentity.set(identity(found), root);
       bySpelling.set(folded(real), { root, path: real });
     }

@@ -5,7 +5,7 @@ import { readlink, type Steps } from './steps.js';
 /** As many symlinks as Linux follows. */
 const most = 40;
 
-/** Returns the paths of all entries that a path leads by, symlinks included; these paths go through no symlink. */
+/** Returns each entry that the system meets when it follows a path, symlinks included, by a path without symlinks. */
 export function* entriesOnTheWay(path: Buffer): Steps<Buffer[]> {
   const found: Buffer[] = [];
   let at = rootOf(path);
@@ -23,7 +23,8 @@ export function* entriesOnTheWay(path: Buffer): Steps<Buffer[]> {
     const target = yield* linkTarget(entry);
     if (target) {
       links++;
-      if (isAbsolute(target)) at = rootOf(target);
+      // On Windows `/directory` is on the drive of the symlink.
+      if (isAbsolute(target)) at = rootOf(rootOf(target).length > 1 ? target : at);
       rest.unshift(...namesFrom(rootOf(target), target));
     } else {
       at = entry;

@@ -447,34 +447,56 @@ describe('symlinks to the files that they would replace: nothing is lost', () =>
     },
   );
 
-  test.for(whole)('by an ordinary user, where DEST denies a look: %o', async (options, context) => {
+  test.for(
+    ['k/locked', 'locked/k'].flatMap((path) => whole.map((options) => ({ path, ...options }))),
+  )('by an ordinary user, where DEST denies a look: %o', async ({ path, ...options }, context) => {
     needUser(context);
-    makeFiles(dest, { 'k/locked/f': 'x' });
-    symlinkSync('dest/k/locked/f', join(at, 'hop'));
-    symlinkSync('../hop', join(src, 'k'));
+    const [top = ''] = path.split('/');
+    makeFiles(dest, { [`${path}/f`]: 'x' });
+    symlinkSync(`dest/${path}/f`, join(at, 'hop'));
+    mkdirSync(join(src, 'locked'));
+    symlinkSync(join(at, 'hop'), join(src, top === 'k' ? 'k' : 'locked/k'));
     if (isRoot) execFileSync('chown', ['-hR', `${USER}:${USER}`, at]);
-    const locked = join(dest, 'k/locked');
-    chmodSync(locked, 0);
-    const { result } = await copyInChild({ src, dest, options }, asUser);
+    chmodSync(join(dest, top === 'k' ? path : top), 0);
+    const how = { ...options, onError: 'continue' } as const;
+    const { result } = await copyInChild({ src, dest, options: how }, asUser);
     expect(result.errors).toMatchObject([{ code: 'ERR_FS_CP_EINVAL' }]);
-    chmodSync(locked, 0o700);
-    expect(readFileSync(join(locked, 'f'), 'utf8')).toBe('x');
+    execFileSync('chmod', ['-R', 'u+rwx', dest]);
+    expect(readFileSync(join(dest, path, 'f'), 'utf8')).toBe('x');
   });
 
-  test('where none leads there, it takes the place of the directory', async () => {
-    makeFiles(dest, { 'gone/x': '', 'missing/x': '', 'loop/x': '', 'way/x': '' });
+  test('where none leads there, it takes the place of what DEST has', async () => {
     makeFiles(at, { file: '' });
     const opened = openSync(join(at, 'file'), 'r');
     rmSync(join(at, 'file')); // the symlink of /proc consists of a path that does not exist
-    symlinkSync(`/proc/self/fd/${opened}`, join(src, 'gone'));
-    symlinkSync('nothing/../../dest/missing/x', join(src, 'missing'));
-    symlinkSync('loop', join(src, 'loop'));
-    symlinkSync('..//src/./../dest/../src', join(src, 'way'));
+    for (const [name, target, existing = `${name}/x`] of [
+      ['gone', `/proc/self/fd/${opened}`],
+      ['missing', 'nothing/../../dest/missing/x'],
+      ['loop', 'loop'],
+      ['elsewhere', '..//src/./../dest/../src'],
+      ['below a file', '../dest/below a file/x', 'below a file'],
+      ['no directory', '../dest/no directory/', 'no directory'],
+      ['through a file', '../outside/kept/../../dest/through a file'],
+    ] as const) {
+      makeFiles(dest, { [existing]: '' });
+      symlinkSync(target, join(src, name));
+    }
     const { symlinks, deleted } = await copyTree(src, dest, { mirror: true });
     closeSync(opened);
-    expect({ symlinks, deleted }).toEqual({ symlinks: 4, deleted: 8 });
+    expect({ symlinks, deleted }).toEqual({ symlinks: 7, deleted: 10 });
     expect(readlinkSync(join(dest, 'loop'))).toBe('loop');
   });
+
+  test.for<CopyOptions>([{ mirror: true }, { atomic: true }])(
+    'the way to SRC itself may go through what is replaced: %o',
+    async (options) => {
+      makeFiles(at, { 'src/file': 'new', 'dest/file/old': '', 'dest/link/old': '' });
+      symlinkSync('../outside', join(src, 'link'));
+      await copyTree(`${dest}/link/../../src`, dest, options);
+      expect(readFileSync(join(dest, 'file'), 'utf8')).toBe('new');
+      expect(readlinkSync(join(dest, 'link'))).toBe('../outside');
+    },
+  );
 
   const variants: CopyOptions[] = [
     {},

@@ -124,20 +124,23 @@ test('60 copies at once with a filter, and few descriptors', async () => {
 
 const linkDeep = `
 import os, sys
-os.symlink(sys.argv[2] + '/' + '/'.join(['d' * 200] * 11), sys.argv[3])
-for tree in sys.argv[1:3]:
+src, dest, hop = sys.argv[1:]
+half = '/'.join(['d' * 200] * 11)
+os.symlink(dest + '/' + half, hop)
+for tree in src, dest:
     os.mkdir(tree)
     os.chdir(tree)
     for i in range(22):
         os.mkdir('d' * 200)
         os.chdir('d' * 200)
-    if tree == sys.argv[1]:
+    if tree == src:
         os.symlink('/', 'link')
-        os.symlink(sys.argv[3] + '/' + '/'.join(['d' * 200] * 11) + '/inside/file', 'inside')
+        os.symlink(hop + '/' + half + '/whole/file', 'whole')
+        os.symlink('../' * 23 + os.path.basename(hop) + '/' + half + '/relative/file', 'relative')
     else:
-        os.mkdir('link')
-        os.mkdir('inside')
-        os.close(os.open('inside/file', os.O_CREAT))
+        for name in 'link', 'whole', 'relative':
+            os.mkdir(name)
+            os.close(os.open(name + '/file', os.O_CREAT))
 `;
 
 test.for([{ mirror: true }, { atomic: true }, { atomic: 'two-step' }] as const)(
@@ -145,16 +148,14 @@ test.for([{ mirror: true }, { atomic: true }, { atomic: 'two-step' }] as const)(
   async (options, context) => {
     needTool(context, 'python3');
     const [from, to, hop] = [join(work, 'links'), join(work, 'no links'), join(work, 'hop')];
+    for (const tree of [from, to, hop]) removeTree(tree);
     execFileSync('python3', ['-c', linkDeep, from, to, hop]);
     const { errors, symlinks } = await copyTree(from, to, { ...options, onError: 'continue' });
-    expect(errors).toMatchObject([
-      { code: 'ERR_FS_CP_EINVAL', path: expect.stringMatching(/\/inside$/) },
-    ]);
+    expect(errors.map(({ code }) => code)).toEqual(['ERR_FS_CP_EINVAL', 'ERR_FS_CP_EINVAL']);
     expect(symlinks).toBe(1);
-    expect(readFileSync(join(hop, ...Array(11).fill('d'.repeat(200)), 'inside/file'), 'utf8')).toBe(
-      '',
-    );
-    for (const tree of [from, to, hop]) removeTree(tree);
+    const deep = join(hop, ...Array<string>(11).fill('d'.repeat(200)));
+    for (const name of ['whole', 'relative'])
+      expect(readFileSync(join(deep, name, 'file'), 'utf8')).toBe('');
   },
 );
 

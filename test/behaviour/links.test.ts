@@ -10,8 +10,10 @@ import {
   symlinkSync,
 } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { type CopyOptions, copyTree } from '../../lib/index.js';
+import { copyInChild } from '../support/child.js';
 import { leftovers, readTree } from '../support/compare.js';
 import { unmountAll, useFileSystem } from '../support/filesystems.js';
 import { makeFiles } from '../support/trees.js';
@@ -178,6 +180,20 @@ describe('hardLink', () => {
     await copyTree(src, dest, { hardLink: true });
     expect(readFileSync(join(dest, 'file'), 'utf8')).toBe('content');
     expect(readFileSync(join(work, `kept ${number}`), 'utf8')).toBe('old');
+  });
+
+  test('another copy links the same file at that moment: nothing is left', async (context) => {
+    needTool(context, 'strace');
+    makeFiles(dest, { file: 'old' });
+    const slow = ['strace', '-f', '-qq', '-o', join(dest, '../log')];
+    slow.push('-e', 'trace=linkat,renameat', '-e', 'inject=renameat:delay_enter=1000000');
+    const copy = copyInChild({ src, dest, options: { hardLink: true } }, slow);
+    while (leftovers(dest).length === 0) await setTimeout(5);
+    rmSync(join(dest, 'file'));
+    linkSync(join(src, 'file'), join(dest, 'file'));
+    expect((await copy).result).toMatchObject({ hardLinks: 2, errorCount: 0 });
+    expect(leftovers(dest)).toEqual([]);
+    expect(statSync(join(src, 'file')).nlink).toBe(2);
   });
 
   test('a dry run', async () => {

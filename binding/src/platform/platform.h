@@ -78,6 +78,11 @@ struct Stat {
 /** Returns whether two looks met the same entry. */
 inline bool is_same_entry(const Stat& a, const Stat& b) { return a.dev == b.dev && a.ino == b.ino; }
 
+/** Returns whether no look at a path can find an entry, whoever looks. */
+inline bool leads_nowhere(int error) {
+  return error == -ENOENT || error == -ENOTDIR || error == -ELOOP;
+}
+
 /** Special mode bits, with POSIX values. */
 inline constexpr uint32_t kSetUid = 04000;
 inline constexpr uint32_t kSetGid = 02000;

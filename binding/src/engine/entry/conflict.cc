@@ -22,6 +22,7 @@ namespace fastcp {
 using platform::Follow;
 using platform::Handle;
 using platform::Kind;
+using platform::leads_nowhere;
 using platform::Stat;
 
 namespace {
@@ -301,27 +302,30 @@ bool look(const std::string& at, Stat& out) {
   return platform::stat_entry(Handle::working_directory(), at.c_str(), out) == 0;
 }
 
-bool leads_nowhere(int error) { return error == -ENOENT || error == -ENOTDIR || error == -ELOOP; }
-
 /** Where a path leads. */
 struct Way {
-  std::string
-      end{};  // without symlinks; behind an entry that could not be looked at, by the path's text alone
-  int error = 0;  // of that look
+  std::string end{};  // without symlinks
+  int error = 0;  // of an entry that cannot be looked at; the names behind it are taken as they are
+  size_t seen = 0;  // then: the length of the path to the directory of that entry
   bool met = false;
 };
 
-/** Follows a path as the system does, one name after another. Stops if it meets `entry`. */
-Way follow(std::string_view path, const Stat* entry = nullptr) {
+/**
+ * Goes on from `way.end` by a path, one name after another, as the system does. Stops if it meets `entry`. A symlink of /proc is taken
+ * for its text.
+ */
+void follow(Way& way, std::string_view path, const Stat* entry = nullptr) {
   constexpr int kMost = 40;  // symlinks, as in Linux
-  Way way;
   std::string rest;
   const auto go_on = [&](std::string_view text) {
     const size_t root = platform::root_length(text);
-    if (root > 0) way.end = text.substr(0, root);
+    // On Windows `/directory` is on the drive of the symlink.
+    const std::string_view drive = root > 1 || way.end.empty() ? text : way.end;
+    if (root > 0) way.end = std::string(drive.substr(0, platform::root_length(drive)));
     rest.insert(0, std::string(text.substr(root)) + '/');
+    return root > 0;
   };
-  go_on(path);
+  if (go_on(path)) way.error = 0;
   int links = 0;
   while (!rest.empty()) {
     const std::string name = rest.substr(0, rest.find('/'));
@@ -330,13 +334,20 @@ Way follow(std::string_view path, const Stat* entry = nullptr) {
     const std::string above = way.end;
     if (name == "..") {
       way.end = directory_of(above);
+      // A look may be possible again: the path is short enough.
+      if (way.end.size() <= way.seen && !leads_nowhere(way.error)) way.error = 0;
       continue;
     }
     if (!way.end.ends_with('/')) way.end += '/';
     way.end += name;
     if (way.error < 0) continue;
     Stat found;
+    way.seen = above.size();
     way.error = platform::stat_entry(Handle::working_directory(), way.end.c_str(), found);
+    if (way.error == 0 && found.kind != Kind::symlink && found.kind != Kind::directory &&
+        !rest.empty()) {
+      way.error = -ENOTDIR;
+    }
     if (way.error < 0) continue;
     way.met = entry != nullptr && is_same_entry(found, *entry);
     if (way.met) break;
@@ -350,6 +361,11 @@ Way follow(std::string_view path, const Stat* entry = nullptr) {
     way.end = above;
     go_on(target);
   }
+}
+
+Way way_of(const Directory& directory, const char* name, const Stat* entry = nullptr) {
+  Way way;
+  follow(way, directory.src_path(name), entry);
   return way;
 }
 
@@ -361,7 +377,7 @@ bool leads_into_source(const Directory& directory, Names names) {
   if (directory.is_base()) return false;
   const Directory* top = &directory;
   while (!top->parent().is_base()) top = &top->parent();
-  const Way way = follow(directory.src_path(names.src));
+  const Way way = way_of(directory, names.src);
   if (way.error < 0) return false;
   Stat found;
   for (std::string at = way.end; at.size() > platform::root_length(at);) {
@@ -374,35 +390,31 @@ bool leads_into_source(const Directory& directory, Names names) {
   return false;
 }
 
-/** Returns the path that a symlink of SRC stands for; of anything else, its own path. */
-std::string path_meant(const Directory& directory, Names names) {
-  std::string target;
-  platform::LinkKind kind{};
-  std::string path = directory.src_path(names.src);
-  if (read_link_target(directory.src(), names.src, target, kind) < 0) return path;
-  if (platform::root_length(target) > 0) return target;
-  return std::string(directory_of(path)) + '/' + target;
-}
-
 /**
- * Returns whether SRC's entry, or what its symlink leads to, is the entry of DEST that it would replace, or whether the way goes
- * through that directory: the content would be lost, or nothing would be left where the symlink leads. A file with several hard
- * links also has other names: a symlink to one in SRC stays right, because the copy removes nothing there.
+ * Returns whether SRC's entry is DEST's, which it would replace, or a symlink that leads to it or through it: the content would be
+ * lost, or the symlink would lead nowhere. A file with several hard links also has other names: a symlink to one in SRC stays right,
+ * because the copy removes nothing there.
  *
  * `place`: the path of DEST's entry. `existing`: null if that cannot be looked at.
  */
 bool leads_to_replaced(const Directory& directory, Names names, const std::string& place,
                        const Stat* existing) {
   if (existing != nullptr && existing->kind == Kind::symlink) return false;
+  const bool is_directory = existing == nullptr || existing->kind == Kind::directory;
   Stat target;
-  if (existing != nullptr && existing->kind != Kind::directory &&
-      platform::stat_entry(directory.src(), names.src, target, Follow::yes) == 0) {
-    return is_same_entry(target, *existing) &&
-           !(existing->link_count > 1 && leads_into_source(directory, names));
-  }
-  const Way way = follow(path_meant(directory, names), existing);
+  const int error = platform::stat_entry(directory.src(), names.src, target, Follow::yes);
+  if (error == 0 && existing != nullptr && is_same_entry(target, *existing))
+    return is_directory || existing->link_count < 2 || !leads_into_source(directory, names);
+  if ((error == 0 && !is_directory) || leads_nowhere(error)) return false;
+  std::string text;
+  platform::LinkKind kind{};
+  if (read_link_target(directory.src(), names.src, text, kind) < 0) return false;
+  // The way to SRC itself may go anywhere: the copy is there already.
+  Way way;
+  follow(way, directory_of(directory.src_path(names.src)));
+  follow(way, text, existing);
   if (way.met) return true;
-  // A directory may deny a look, but not the copy, which opens it. Or the path is too long.
+  // Hidden: by a directory that denies a look, though the copy may open it; or the path is too long.
   const bool is_hidden = way.error < 0 && !leads_nowhere(way.error);
   const std::string at = resolve(place, "");
   return is_hidden && (way.end == at || is_below(way.end, at));
@@ -423,7 +435,7 @@ bool leads_to_its_place(const Directory& directory, Names names, const std::stri
       existing.kind == Kind::symlink) {
     return false;
   }
-  const Way way = follow(directory.src_path(names.src));
+  const Way way = way_of(directory, names.src);
   const std::string above(directory_of(way.end));
   return way.error == 0 && name_in(way.end) == name_in(names.dst) &&
          look(above + '/' + std::string(name_in(temporary)), found);
@@ -457,7 +469,7 @@ Verdict judge(Worker& worker, Directory& directory, Names names, Kind kind) {
     // The content would be lost, and a symlink to itself would stay.
     const auto leads_through = [&] {
       return kind == Kind::file && existing.kind == Kind::symlink &&
-             follow(directory.src_path(names.src), &existing).met;
+             way_of(directory, names.src, &existing).met;
     };
     if (error == 0 && becomes_symlink(options, kind) &&
         (leads_to_replaced(directory, names, directory.dst_path(names.dst), &existing) ||

@@ -47,8 +47,8 @@ int back_up(Directory& directory, const char* name, Backup how, std::string& mad
 void undo_back_up(Directory& directory, const char* name, const std::string& made);
 
 /**
- * Returns whether SRC's entry, or what its symlink leads to, is the entry that it would replace, or is reached through that directory.
- * With Options::replaces that entry is the one in the old DEST.
+ * Returns whether SRC's entry is the one in DEST that it would replace, or a symlink that leads to it or through it. With
+ * Options::replaces the one in the old DEST counts.
  */
 bool would_lose_target(const Engine& engine, const Directory& directory, Names names);
 
@@ -56,8 +56,8 @@ bool would_lose_target(const Engine& engine, const Directory& directory, Names n
 bool becomes_symlink(const Options& options, platform::Kind kind);
 
 /**
- * Returns whether a new symlink, which has a temporary name in DEST, leads to the entry that it would replace. Also finds that out
- * where FUSE or an overlay shows the entry with another inode number: the directory shown there has the temporary name, too.
+ * Returns whether a new symlink, which has a temporary name in DEST, leads to the entry that it would replace. FUSE or an overlay may
+ * show that entry with another inode number. Then the directory that it is shown in has the temporary name, too.
  */
 bool leads_to_its_place(const Directory& directory, Names names, const std::string& temporary);
 

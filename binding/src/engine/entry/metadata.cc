@@ -87,7 +87,7 @@ struct Settling {
       now.gid = src.gid;
     } else if (keep.ownership) {
       if (!lose(Loss::ownership, error, "fchown")) {
-        if (now.mode == kUnknownMode) set_mode(before);  // as it was, as far as possible
+        if (is_present && now.mode != before) set_mode(before);
         return false;
       }
       if (now.gid != src.gid && platform::set_owner(dst, platform::kSameId, src.gid) == 0) {
@@ -421,9 +421,8 @@ void report_if_moved(Engine& engine, Directory& directory) {
                                          failed == 0 ? directory.names().dst : path.c_str(), named,
                                          directory.follow_dst);
   // Other errors do not tell where the name leads.
-  const bool is_gone = error == -ENOENT || error == -ENOTDIR || error == -ELOOP;
   const bool is_other = error == 0 && !is_same_entry(named, directory.dst_stat);
-  if (is_gone || is_other) engine.fail(directory, {}, EBUSY, kMoved);
+  if (platform::leads_nowhere(error) || is_other) engine.fail(directory, {}, EBUSY, kMoved);
 }
 
 class CopiedDirectory final : public DirectoryEnd {

@@ -51,6 +51,10 @@ bool commit(Worker& worker, Directory& directory, Names names, platform::Kind ki
     return platform::rename_over(directory.dst(), temporary.c_str(), names.dst);
   });
   if (error < 0 && !kept.empty()) undo_back_up(directory, names.dst, kept);
+  // If another copy has linked the same file to that name meanwhile, rename() does nothing.
+  const bool is_link =
+      kind == platform::Kind::file && worker.engine.options.content.instead == Instead::hard_link;
+  if (error == 0 && is_link) platform::remove_file(directory.dst(), temporary.c_str());
   return error == 0 || worker.fail(directory, names, error, "rename");
 }
 

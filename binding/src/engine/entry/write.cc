@@ -53,7 +53,7 @@ class RealWriter final : public Writer {
 
   int appears_in(Worker& worker, Directory& directory, const IsThere& is_there) const override {
     const int appears = fastcp::appears_in(worker, directory, is_there);
-    // The probe has changed the times. If all entries are protected, the directory stays, as it was. Another user's cannot be set.
+    // The probe has changed the times. If all entries are protected, the directory stays, as it was. Fails for another user's.
     const Stat& before = directory.dst_stat;
     if (directory.doomed) platform::set_times(directory.dst(), before.atime, before.mtime);
     return appears;
