@@ -182,11 +182,12 @@ describe('hardLink', () => {
     expect(readFileSync(join(work, `kept ${number}`), 'utf8')).toBe('old');
   });
 
+  const slowly = ['-e', 'trace=linkat,renameat', '-e', 'inject=renameat:delay_enter=1000000'];
+
   test('another copy links the same file at that moment: nothing is left', async (context) => {
     needTool(context, 'strace');
     makeFiles(dest, { file: 'old' });
-    const slow = ['strace', '-f', '-qq', '-o', join(dest, '../log')];
-    slow.push('-e', 'trace=linkat,renameat', '-e', 'inject=renameat:delay_enter=1000000');
+    const slow = ['strace', '-f', '-qq', '-o', join(dest, '../log'), ...slowly];
     const copy = copyInChild({ src, dest, options: { hardLink: true } }, slow);
     while (leftovers(dest).length === 0) await setTimeout(5);
     rmSync(join(dest, 'file'));
@@ -194,6 +195,28 @@ describe('hardLink', () => {
     expect((await copy).result).toMatchObject({ hardLinks: 2, errorCount: 0 });
     expect(leftovers(dest)).toEqual([]);
     expect(statSync(join(src, 'file')).nlink).toBe(2);
+  });
+
+  test('another copy gives the second name at that moment: nothing is left', async (context) => {
+    needTool(context, 'strace');
+    linkSync(join(src, 'file'), join(src, 'linked'));
+    makeFiles(dest, { file: 'old', linked: 'old' });
+    const slow = ['strace', '-f', '-qq', '-o', join(dest, '../log'), ...slowly];
+    const options = { preserve: true, concurrency: 1 };
+    const copy = copyInChild({ src, dest, options }, slow);
+    const names = ['file', 'linked'].map((name) => join(dest, name));
+    const find = (links: number) => names.find((name) => statSync(name).nlink === links);
+    let first: string | undefined;
+    while (!first) {
+      await setTimeout(5);
+      first = find(2); // its second name is temporary yet
+    }
+    const second = find(1) as string;
+    rmSync(second);
+    linkSync(first, second);
+    expect((await copy).result).toMatchObject({ files: 2, hardLinks: 1, errorCount: 0 });
+    expect(leftovers(dest)).toEqual([]);
+    expect(statSync(second).nlink).toBe(2);
   });
 
   test('a dry run', async () => {

@@ -33,7 +33,10 @@ bool make_at_once(Worker& worker, Directory& directory, Names names, Kind kind,
   if (error < 0) return worker.fail(directory, names, error, operation);
   const char* name = temporary.empty() ? names.dst : temporary.c_str();
   const Settled settled = settle(name);
-  if (settled != Settled::yes || !commit(worker, directory, names, kind, temporary)) {
+  const bool is_link =
+      kind == Kind::file && worker.engine.options.content.instead == Instead::hard_link;
+  const Entry entry = is_link ? Entry::link : Entry::created;
+  if (settled != Settled::yes || !commit(worker, directory, names, kind, temporary, entry)) {
     // An entry of another program must not be removed.
     if (settled != Settled::replaced) platform::remove_file(directory.dst(), name);
     return false;

@@ -139,7 +139,7 @@ bool link_to_copy(Worker& worker, Directory& directory, Names names, Kind kind,
     if (!temporary.empty()) platform::remove_file(directory.dst(), name);
     return !worker.engine.lose(directory, names, Loss::hard_links, error, operation);
   }
-  if (!commit(worker, directory, names, kind, temporary)) {
+  if (!commit(worker, directory, names, kind, temporary, Entry::link)) {
     platform::remove_file(directory.dst(), name);
     return true;
   }

@@ -31,7 +31,7 @@ std::string temporary_name(Worker& worker, const char* name) {
 }
 
 bool commit(Worker& worker, Directory& directory, Names names, platform::Kind kind,
-            const std::string& temporary) {
+            const std::string& temporary, Entry entry) {
   if (temporary.empty()) return true;
   if (becomes_symlink(worker.engine.options, kind) &&
       leads_to_its_place(directory, names, temporary)) {
@@ -52,9 +52,7 @@ bool commit(Worker& worker, Directory& directory, Names names, platform::Kind ki
   });
   if (error < 0 && !kept.empty()) undo_back_up(directory, names.dst, kept);
   // If another copy has linked the same file to that name meanwhile, rename() does nothing.
-  const bool is_link =
-      kind == platform::Kind::file && worker.engine.options.content.instead == Instead::hard_link;
-  if (error == 0 && is_link) platform::remove_file(directory.dst(), temporary.c_str());
+  if (error == 0 && entry == Entry::link) platform::remove_file(directory.dst(), temporary.c_str());
   return error == 0 || worker.fail(directory, names, error, "rename");
 }
 

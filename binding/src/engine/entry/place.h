@@ -50,11 +50,14 @@ int place(Worker& worker, Directory& directory, Names names, platform::Kind kind
   return error;
 }
 
+/** Whether an entry is new, or one more hard link of another. */
+enum class Entry : uint8_t { created, link };
+
 /**
  * Gives a complete entry its name. Refuses a symlink that leads to the entry that it would replace. Returns false on failure, which
  * is reported.
  */
 bool commit(Worker& worker, Directory& directory, Names names, platform::Kind kind,
-            const std::string& temporary);
+            const std::string& temporary, Entry entry);
 
 }  // namespace fastcp
