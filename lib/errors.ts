@@ -168,7 +168,7 @@ const kindRefusals: Record<string, Refusal | undefined> = {
   ],
   separated: [
     'ENOTSUP',
-    'the overlay gave the file a new number, so names that led to it before are separate files until the next copy',
+    'an overlay or another copy gave the name a new file, so other names may be separate files until the next copy',
   ],
   verify: ['ERR_FASTCP_VERIFY', 'what was written differs from the source'],
   // Of fastcp/fs and fastcp/fs-extra, which say it in the words of others: lib/node-cp/errors.ts.

@@ -110,12 +110,13 @@ export async function replaceWhole(
   if (request.dryRun) {
     const dest = trimSlashes(root.dest);
     const parent = directoryOf(dest);
+    let replaces = dest;
     if (await own(exists(parent))) {
-      const target = await own(unlessAborted(signal, findTarget(root)));
-      await own(unlessAborted(signal, refuseTarget(root, target, walk.shown)));
+      replaces = await own(unlessAborted(signal, findTarget(root)));
+      await own(unlessAborted(signal, refuseTarget(root, replaces, walk.shown)));
     }
     // Plans a new tree under a name that does not exist, because the real run also creates one.
-    await copy(redirect(walk, root, join(parent, temporaryName())), { ...request, replaces: dest });
+    await copy(redirect(walk, root, join(parent, temporaryName())), { ...request, replaces });
     if (selectsNothing(request, report)) await refuseEmptyTree(dest, root, walk);
     return;
   }

@@ -367,24 +367,26 @@ function* refuseIntoItself(
     }
     return undefined;
   }
+  // Another copy may create DEST at any time: what was missing at one look counts as missing.
+  const missing: Buffer[] = [];
   let at = trimSlashes(target);
   let above = there;
-  while (!above && !isRoot(at)) {
+  for (; !above && !isRoot(at); above = yield* existing(at, true, request.shown.dest)) {
+    missing.unshift(baseName(at));
     at = directoryOf(at);
-    above = yield* existing(at, true, request.shown.dest);
   }
   // Then the copy never reaches DEST. An atomic copy is created beside it, perhaps within reach.
   const isOnAnother = above !== undefined && above.dev !== found.dev;
   if (request.oneFileSystem && !request.atomic && isOnAnother) return undefined;
   const place = { real: yield* realIfThere(src), found };
-  const names = yield* namesBelow(trimSlashes(target), place);
+  const names = yield* namesBelow(at, place);
   if (!names) return undefined;
   if (there && names.length === 0) {
     throw refuse('ERR_FS_CP_EINVAL', reasons.same, srcPath, destPath);
   }
   // Only the selection, with its rules, shows whether the walk reaches DEST.
   if (selects(request) && !request.atomic && request.like === 'fastcp')
-    return yield* asListed(place.real, names);
+    return [...(yield* asListed(place.real, names)), ...missing];
   const why = request.atomic
     ? `${reasons.inside}, which atomic cannot exclude`
     : `${reasons.inside}; exclude it to copy everything else`;

@@ -465,6 +465,18 @@ describe('symlinks to the files that they would replace: nothing is lost', () =>
     expect(readFileSync(join(dest, path, 'f'), 'utf8')).toBe('x');
   });
 
+  test.for(whole)('from a mount that follows no symlinks: %o', async (options, context) => {
+    needRoot(context);
+    makeFiles(dest, { 'k/f': 'x' });
+    const mount = ['-t', 'tmpfs', '-o', 'nosymfollow', 'tmpfs'];
+    await whileMounted(mount, src, async () => {
+      symlinkSync('../dest/k/f', join(src, 'k'));
+      const { errors } = await copyTree(src, dest, { ...options, onError: 'continue' });
+      expect(errors).toMatchObject([{ code: 'ERR_FS_CP_EINVAL' }]);
+    });
+    expect(readFileSync(join(dest, 'k/f'), 'utf8')).toBe('x');
+  });
+
   test('where none leads there, it takes the place of what DEST has', async () => {
     makeFiles(at, { file: '' });
     const opened = openSync(join(at, 'file'), 'r');
@@ -587,6 +599,21 @@ describe('symlinks to a hard link of the file that they would replace', () => {
     });
     expect(readFileSync(join(dest, 'v/b'), 'utf8')).toBe('x');
   });
+});
+
+test('another copy creates DEST between two looks at it', async (context) => {
+  needTool(context, 'strace');
+  makeFiles(src, { 'a/x': 'x' });
+  const [to, log] = [join(at, 'new'), join(at, 'log')];
+  const slow = ['strace', '-f', '-qq', '-o', log, '-P', to, '-e', 'trace=readlink'];
+  slow.push('-e', 'inject=readlink:delay_enter=1000000'); // realpath() begins with it
+  let isOver = false;
+  const copy = copyInChild({ src, dest: to }, slow).finally(() => {
+    isOver = true;
+  });
+  while (!isOver && !(existsSync(log) && readFileSync(log).length > 0)) await sleep(5);
+  if (!isOver) mkdirSync(to);
+  expect(await copy).toMatchObject({ result: { files: 1, errorCount: 0 } });
 });
 
 test('hundreds of files at once, again and again', async () => {

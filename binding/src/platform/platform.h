@@ -78,7 +78,7 @@ struct Stat {
 /** Returns whether two looks met the same entry. */
 inline bool is_same_entry(const Stat& a, const Stat& b) { return a.dev == b.dev && a.ino == b.ino; }
 
-/** Returns whether no look at a path can find an entry, whoever looks. */
+/** Returns whether an error says that a path leads to no entry. */
 inline bool leads_nowhere(int error) {
   return error == -ENOENT || error == -ENOTDIR || error == -ELOOP;
 }

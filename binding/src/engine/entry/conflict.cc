@@ -305,8 +305,9 @@ bool look(const std::string& at, Stat& out) {
 /** Where a path leads. */
 struct Way {
   std::string end{};  // without symlinks
-  int error = 0;  // of an entry that cannot be looked at; the names behind it are taken as they are
-  size_t seen = 0;  // then: the length of the path to the directory of that entry
+  int error =
+      0;  // of the last look, or of what it found. After an error names are taken as they are.
+  size_t seen = 0;  // the length of the path to the directory of that look
   bool met = false;
 };
 
@@ -334,7 +335,7 @@ void follow(Way& way, std::string_view path, const Stat* entry = nullptr) {
     const std::string above = way.end;
     if (name == "..") {
       way.end = directory_of(above);
-      // A look may be possible again: the path is short enough.
+      // A look may be possible again, above what denied it or made the path too long.
       if (way.end.size() <= way.seen && !leads_nowhere(way.error)) way.error = 0;
       continue;
     }
@@ -405,7 +406,9 @@ bool leads_to_replaced(const Directory& directory, Names names, const std::strin
   const int error = platform::stat_entry(directory.src(), names.src, target, Follow::yes);
   if (error == 0 && existing != nullptr && is_same_entry(target, *existing))
     return is_directory || existing->link_count < 2 || !leads_into_source(directory, names);
-  if ((error == 0 && !is_directory) || leads_nowhere(error)) return false;
+  // ELOOP may only mean that SRC's mount follows no symlinks.
+  const bool is_dangling = error == -ENOENT || error == -ENOTDIR;
+  if ((error == 0 && !is_directory) || is_dangling) return false;
   std::string text;
   platform::LinkKind kind{};
   if (read_link_target(directory.src(), names.src, text, kind) < 0) return false;
