@@ -48,7 +48,7 @@ export function createTextReport(
     },
 
     async end(result, outcome) {
-      await out.flush(); // what follows may go to standard error, and must be the last on a terminal
+      await out.flush(); // the next lines may go to standard error, and must be the last on a terminal
       if (result.errorCount > errorsShown) {
         await complain(
           `${count(result.errorCount, 'error')}, ${number(errorsShown)} of them shown`,

@@ -161,7 +161,10 @@ const kindRefusals: Record<string, Refusal | undefined> = {
     'by a mount (FUSE, a server or an overlay) the entries that would be deleted are also in the source, or in a directory above it',
   ],
   'source in dest': ['ERR_FS_CP_EINVAL', 'this directory of the destination is the source itself'],
-  'same file': ['ERR_FS_CP_EINVAL', 'the symlink leads to what it would replace'],
+  'same file': [
+    'ERR_FS_CP_EINVAL',
+    'the symlink leads to the entry that it would replace, or through it',
+  ],
   'same directory': [
     'ERR_FS_CP_EINVAL',
     'by a mount or a symlink, this directory is the same one in source and destination',

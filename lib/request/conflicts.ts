@@ -49,7 +49,7 @@ export interface Conflict {
   why: string;
 }
 
-/** Returns the first pair of options that exclude each other. */
+/** Returns the first options that exclude each other. */
 export function findConflict(options: CopyOptions): Conflict | undefined {
   for (const [name, other, why = '', third] of conflicts) {
     const others = third ? [other, third] : [other];

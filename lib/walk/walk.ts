@@ -367,7 +367,7 @@ function* refuseIntoItself(
     }
     return undefined;
   }
-  // Another copy may create DEST at any time: what was missing at one look counts as missing.
+  // Another copy may create DEST at any time: an entry that was missing at one look counts as missing.
   const missing: Buffer[] = [];
   let at = trimSlashes(target);
   let above = there;

@@ -530,7 +530,7 @@ describe('symlinks to the files that they would replace: nothing is lost', () =>
     const before = look(originals);
     const { errors } = await copyTree(links, originals, { ...options, onError: 'continue' });
     expect(errors.map(({ code }) => code)).toEqual(Array(3).fill('ERR_FS_CP_EINVAL'));
-    expect(errors[0]?.message).toContain('the symlink leads to what it would replace');
+    expect(errors[0]?.message).toContain('the symlink leads to the entry that it would replace');
     expect(look(originals)).toEqual(before);
   });
 });

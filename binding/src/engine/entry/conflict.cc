@@ -6,7 +6,6 @@
 #include <cerrno>
 #include <charconv>
 #include <cstring>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -305,8 +304,8 @@ bool look(const std::string& at, Stat& out) {
 /** Where a path leads. */
 struct Way {
   std::string end{};  // without symlinks
-  int error =
-      0;  // of the last look, or of what it found. After an error names are taken as they are.
+  // Of the last look, or of the entry that it found. After an error names are taken as they are.
+  int error = 0;
   size_t seen = 0;  // the length of the path to the directory of that look
   bool met = false;
 };
@@ -335,7 +334,7 @@ void follow(Way& way, std::string_view path, const Stat* entry = nullptr) {
     const std::string above = way.end;
     if (name == "..") {
       way.end = directory_of(above);
-      // A look may be possible again, above what denied it or made the path too long.
+      // A look may be possible again: above a directory that denied it, or with a shorter path.
       if (way.end.size() <= way.seen && !leads_nowhere(way.error)) way.error = 0;
       continue;
     }
