@@ -477,14 +477,53 @@ describe('symlinks to the files that they would replace: nothing is lost', () =>
     expect(readFileSync(join(dest, 'k/f'), 'utf8')).toBe('x');
   });
 
+  test('from such a mount to a hard link in SRC: it stays right', async (context) => {
+    needRoot(context);
+    const mount = ['-t', 'tmpfs', '-o', 'nosymfollow', 'tmpfs'];
+    await whileMounted(mount, at, async () => {
+      makeFiles(src, { 'v/lib': 'x' });
+      mkdirSync(dest);
+      linkSync(join(src, 'v/lib'), join(dest, 'k'));
+      symlinkSync('v/lib', join(src, 'k'));
+      await copyTree(src, dest);
+      expect(readlinkSync(join(dest, 'k'))).toBe('v/lib');
+    });
+  });
+
+  test.for(
+    whole
+      .filter(({ atomic }) => atomic)
+      .flatMap((options) => [
+        { target: '../../outside/kept', old: '../outside', ...options },
+        { target: '../v/kept', old: '../src/v', ...options },
+        { target: undefined, old: '../src/d', ...options, symlink: true },
+      ]),
+  )(
+    'behind a symlink in DEST, which alone is replaced: %o',
+    async ({ target, old, ...options }) => {
+      makeFiles(src, { 'v/kept': 'kept', 'd/file': '' });
+      if (target) symlinkSync(target, join(src, 'd/kept'));
+      else makeFiles(src, { 'd/kept': 'kept' });
+      symlinkSync(old, join(dest, 'd'));
+      for (const dryRun of [true, false]) await copyTree(src, dest, { ...options, dryRun });
+      expect(lstatSync(join(dest, 'd/kept')).isSymbolicLink()).toBe(true);
+      expect(readFileSync(join(dest, 'd/kept'), 'utf8')).toBe('kept');
+    },
+  );
+
   test('where none leads there, it takes the place of what DEST has', async () => {
     makeFiles(at, { file: '' });
+    // As many as Linux follows, after SRC's own.
+    mkdirSync(join(at, 'chain'));
+    symlinkSync('../dest/too many/x', join(at, 'chain/1'));
+    for (let i = 2; i <= 40; i++) symlinkSync(`${i - 1}`, join(at, `chain/${i}`));
     const opened = openSync(join(at, 'file'), 'r');
     rmSync(join(at, 'file')); // the symlink of /proc consists of a path that does not exist
     for (const [name, target, existing = `${name}/x`] of [
       ['gone', `/proc/self/fd/${opened}`],
       ['missing', 'nothing/../../dest/missing/x'],
       ['loop', 'loop'],
+      ['too many', '../chain/40'],
       ['elsewhere', '..//src/./../dest/../src'],
       ['below a file', '../dest/below a file/x', 'below a file'],
       ['no directory', '../dest/no directory/', 'no directory'],
@@ -495,7 +534,7 @@ describe('symlinks to the files that they would replace: nothing is lost', () =>
     }
     const { symlinks, deleted } = await copyTree(src, dest, { mirror: true });
     closeSync(opened);
-    expect({ symlinks, deleted }).toEqual({ symlinks: 7, deleted: 10 });
+    expect({ symlinks, deleted }).toEqual({ symlinks: 8, deleted: 12 });
     expect(readlinkSync(join(dest, 'loop'))).toBe('loop');
   });
 
@@ -582,6 +621,21 @@ describe('symlinks to a hard link of the file that they would replace', () => {
     expect(readFileSync(join(dest, 'k'), 'utf8')).toBe('x');
   });
 
+  test('in the DEST of another SRC, which lies in this one', async () => {
+    const other = join(at, 'other');
+    const into = join(src, 'into');
+    makeFiles(into, { 'src/x': 'x' });
+    makeFiles(other, { z: '' });
+    mkdirSync(join(into, 'other'));
+    linkSync(join(into, 'src/x'), join(into, 'other/y'));
+    symlinkSync(join(into, 'other/y'), join(src, 'x'));
+    // A mirror may first delete the file that the symlink leads to.
+    const options = { exclude: ['into'], onError: 'continue' } as const;
+    const { errors } = await copyTree([src, other], into, options);
+    expect(errors).toMatchObject([{ code: 'ERR_FS_CP_EINVAL', path: join(src, 'x') }]);
+    expect(readFileSync(join(into, 'src/x'), 'utf8')).toBe('x');
+  });
+
   test.for([
     ['v', 'v/b'],
     ['v/b', 'v/b'],
@@ -601,19 +655,25 @@ describe('symlinks to a hard link of the file that they would replace', () => {
   });
 });
 
-test('another copy creates DEST between two looks at it', async (context) => {
+test('another copy creates DEST after any look at it', async (context) => {
   needTool(context, 'strace');
   makeFiles(src, { 'a/x': 'x' });
   const [to, log] = [join(at, 'new'), join(at, 'log')];
-  const slow = ['strace', '-f', '-qq', '-o', log, '-P', to, '-e', 'trace=readlink'];
-  slow.push('-e', 'inject=readlink:delay_enter=1000000'); // realpath() begins with it
-  let isOver = false;
-  const copy = copyInChild({ src, dest: to }, slow).finally(() => {
-    isOver = true;
-  });
-  while (!isOver && !(existsSync(log) && readFileSync(log).length > 0)) await sleep(5);
-  if (!isOver) mkdirSync(to);
-  expect(await copy).toMatchObject({ result: { files: 1, errorCount: 0 } });
+  const slow = ['strace', '-f', '-qq', '-o', log, '-P', to];
+  slow.push('-e', 'trace=/^(new)?(l|f)?stat,statx,readlink,readlinkat,openat');
+  slow.push('-e', 'inject=all:delay_exit=100000');
+  let looks = 0;
+  for (let isEarly = true; isEarly; looks++) {
+    rmSync(to, { recursive: true, force: true });
+    writeFileSync(log, '');
+    const copy = copyInChild({ src, dest: to }, slow);
+    while (readFileSync(log, 'utf8').split('\n').length - 1 <= looks) await sleep(2);
+    isEarly = !existsSync(to);
+    if (isEarly) mkdirSync(to);
+    const { result } = await copy;
+    expect(result, `look ${looks}`).toMatchObject({ files: 1, errorCount: 0 });
+  }
+  expect(looks).toBeGreaterThan(2);
 });
 
 test('hundreds of files at once, again and again', async () => {

@@ -143,14 +143,23 @@ for tree in src, dest:
             os.close(os.open(name + '/file', os.O_CREAT))
 `;
 
-test.for([{ mirror: true }, { atomic: true }, { atomic: 'two-step' }] as const)(
+test.for(
+  ['.', 'way'].flatMap((by) =>
+    ([{ mirror: true }, { atomic: true }, { atomic: 'two-step' }] as const).map((options) => ({
+      by,
+      ...options,
+    })),
+  ),
+)(
   'symlinks in the place of directories, where no path reaches: %o',
-  async (options, context) => {
+  async ({ by, ...options }, context) => {
     needTool(context, 'python3');
     const [from, to, hop] = [join(work, 'links'), join(work, 'no links'), join(work, 'hop')];
     for (const tree of [from, to, hop]) removeTree(tree);
     execFileSync('python3', ['-c', linkDeep, from, to, hop]);
-    const { errors, symlinks } = await copyTree(from, to, { ...options, onError: 'continue' });
+    execFileSync('ln', ['-sfn', '.', join(work, 'way')]);
+    const dest = join(work, by, 'no links');
+    const { errors, symlinks } = await copyTree(from, dest, { ...options, onError: 'continue' });
     expect(errors.map(({ code }) => code)).toEqual(['ERR_FS_CP_EINVAL', 'ERR_FS_CP_EINVAL']);
     expect(symlinks).toBe(1);
     const deep = join(hop, ...Array<string>(11).fill('d'.repeat(200)));

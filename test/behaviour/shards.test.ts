@@ -7,17 +7,20 @@ import {
   mkdirSync,
   readdirSync,
   readFileSync,
+  statSync,
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { copyTree } from '../../lib/index.js';
+import type { CopyOptions, CopyResult } from '../../lib/types.js';
 import { copyInChild } from '../support/child.js';
 import { differences } from '../support/compare.js';
 import { byEntry } from '../support/filter.js';
 import { makeFiles } from '../support/trees.js';
 import { asUser, needUser, USER } from '../support/user.js';
-import { workDirectory } from '../support/work.js';
+import { isRoot, needTool, workDirectory } from '../support/work.js';
 
 const work = workDirectory('shards');
 let number = 0;
@@ -136,3 +139,41 @@ test('with a selection: what is selected, once', async () => {
   const wanted = filesIn(src).filter((path) => !/\/[23]$/.test(path));
   expect(all.toSorted()).toEqual(wanted.toSorted());
 });
+
+test.for<[call: string, fault: string, files: number, options: CopyOptions]>([
+  ['linkat', '', 1, { backup: 'numbered' }],
+  ['linkat', ':error=EPERM', 1, { backup: 'numbered' }],
+  ['renameat', ':error=EIO', 0, {}],
+  ['renameat', ':error=EIO', 0, { hardLink: true }],
+  ['renameat', ':error=EIO', 0, { backup: 'numbered' }],
+])(
+  'another gives a directory its mode back at %s%s: nothing is left (%d, %o)',
+  async ([call, fault, files, options], context) => {
+    needUser(context);
+    needTool(context, 'strace');
+    makeFiles(src, { 'a/file': 'new' });
+    makeFiles(dest, { 'a/file': 'old' });
+    for (const root of [src, dest]) chmodSync(join(root, 'a'), 0o555);
+    if (isRoot) execFileSync('chown', ['-R', `${USER}:${USER}`, src, dest]);
+    const slow = ['strace', '-f', '-qq', '-o', join(dest, '../log'), '-e', `trace=${call}`];
+    slow.push('-e', `inject=${call}${fault}:delay_enter=1000000`);
+    const result: CopyResult[] = [];
+    for (const shard of ['1/2', '2/2']) {
+      const how = { ...options, shard, onError: 'continue' } as const;
+      let isOver = false;
+      const copy = copyInChild({ src, dest, options: how }, [...slow, ...asUser]).finally(() => {
+        isOver = true;
+      });
+      // Only the shard that has the file opens the directory up.
+      const mode = () => statSync(join(dest, 'a')).mode & 0o777;
+      while (!isOver && mode() === 0o555) await sleep(5);
+      await sleep(200);
+      if (!isOver) chmodSync(join(dest, 'a'), 0o555);
+      result.push((await copy).result);
+    }
+    expect(result.reduce((sum, one) => sum + one.files + one.hardLinks, 0)).toBe(files);
+    const names = readdirSync(join(dest, 'a'));
+    expect(names).toEqual(files && options.backup ? ['file', 'file.~1~'] : ['file']);
+    expect(readFileSync(join(dest, 'a/file'), 'utf8')).toBe(files ? 'new' : 'old');
+  },
+);

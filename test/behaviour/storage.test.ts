@@ -130,7 +130,9 @@ describe('backup', () => {
   test.for([
     ['a hard link', []],
     ['a hard link, and a file system without renameat2', ['renameat2:error=EINVAL']],
-    ['no hard link', ['linkat:error=EPERM']],
+    ...(['EPERM', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK'] as const).map(
+      (code) => [`no hard link: ${code}`, [`linkat:error=${code}`]] as const,
+    ),
   ] as const)(
     'if the old entry cannot be replaced, it keeps its one name: %s',
     async ([, others], context) => {

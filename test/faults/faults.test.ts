@@ -121,7 +121,7 @@ test('every call, every error', { timeout: full ? 3_600_000 : 300_000 }, async (
   console.log(
     `faults: ${done.length} of ${all.length} cases, ${wrong.length} wrong, ${seconds} s, FASTCP_SEED=${seed}`,
   );
-  expect(wrong).toEqual([]);
+  expect(wrong, `FASTCP_SEED=${seed}`).toEqual([]);
   expect(done.every(({ fired }) => fired)).toBe(true);
   if (!full) return;
   // What no mode makes would be no part of the sweep.
@@ -151,7 +151,7 @@ test('every call, interrupted by signals: it is made again', {
     });
   console.log(`faults: ${list.length} calls interrupted, FASTCP_SEED=${seed}`);
   const done = await runAll(list);
-  expect(wrongIn(done)).toEqual([]);
+  expect(wrongIn(done), `FASTCP_SEED=${seed}`).toEqual([]);
   const failed = done.filter(({ fired, outcome }) => !fired || outcome !== 'goes on');
   expect(failed.map(({ planned }) => describeCase(planned))).toEqual([]);
 });

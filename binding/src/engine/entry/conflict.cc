@@ -214,8 +214,8 @@ int stat_existing(const Compatibility& compatibility, const Directory& directory
 }
 
 /**
- * Returns whether SRC has the same FIFO or device. Then replacing it loses nothing. If it has to
- * become a hard link, it must be replaced.
+ * Returns whether SRC has the same FIFO or device. Then nothing is lost if DEST's is replaced, which a
+ * hard link in its place needs.
  */
 bool is_same_special(const Traversal& traversal, const Directory& directory, Names names,
                      const Stat& existing) {
@@ -301,12 +301,16 @@ bool look(const std::string& at, Stat& out) {
   return platform::stat_entry(Handle::working_directory(), at.c_str(), out) == 0;
 }
 
+std::string_view name_in(std::string_view path) { return path.substr(path.rfind('/') + 1); }
+
 /** Where a path leads. */
 struct Way {
   std::string end{};  // without symlinks
-  // Of the last look, or of the entry that it found. After an error names are taken as they are.
+  // Of the last look; -ENOTDIR if the path goes on behind an entry that is no directory. After an error names are taken as they are.
   int error = 0;
-  size_t seen = 0;  // the length of the path to the directory of that look
+  size_t looked_in =
+      0;          // the length of the path of the directory that had the last entry looked at
+  int links = 0;  // symlinks followed
   bool met = false;
 };
 
@@ -315,7 +319,7 @@ struct Way {
  * for its text.
  */
 void follow(Way& way, std::string_view path, const Stat* entry = nullptr) {
-  constexpr int kMost = 40;  // symlinks, as in Linux
+  constexpr int kMostLinks = 40;  // as in Linux
   std::string rest;
   const auto go_on = [&](std::string_view text) {
     const size_t root = platform::root_length(text);
@@ -326,7 +330,6 @@ void follow(Way& way, std::string_view path, const Stat* entry = nullptr) {
     return root > 0;
   };
   if (go_on(path)) way.error = 0;
-  int links = 0;
   while (!rest.empty()) {
     const std::string name = rest.substr(0, rest.find('/'));
     rest.erase(0, name.size() + 1);
@@ -334,15 +337,15 @@ void follow(Way& way, std::string_view path, const Stat* entry = nullptr) {
     const std::string above = way.end;
     if (name == "..") {
       way.end = directory_of(above);
-      // A look may be possible again: above a directory that denied it, or with a shorter path.
-      if (way.end.size() <= way.seen && !leads_nowhere(way.error)) way.error = 0;
+      // Back in that directory or above it, another name may be shorter, and another directory may allow looks.
+      if (way.end.size() <= way.looked_in && !leads_nowhere(way.error)) way.error = 0;
       continue;
     }
     if (!way.end.ends_with('/')) way.end += '/';
     way.end += name;
     if (way.error < 0) continue;
     Stat found;
-    way.seen = above.size();
+    way.looked_in = above.size();
     way.error = platform::stat_entry(Handle::working_directory(), way.end.c_str(), found);
     if (way.error == 0 && found.kind != Kind::symlink && found.kind != Kind::directory &&
         !rest.empty()) {
@@ -354,7 +357,7 @@ void follow(Way& way, std::string_view path, const Stat* entry = nullptr) {
     if (found.kind != Kind::symlink) continue;
     std::string target;
     platform::LinkKind kind{};
-    way.error = links++ == kMost
+    way.error = way.links++ == kMostLinks
                     ? -ELOOP
                     : read_link_target(Handle::working_directory(), way.end.c_str(), target, kind);
     if (way.error < 0) continue;
@@ -373,7 +376,7 @@ Way way_of(const Directory& directory, const char* name, const Stat* entry = nul
  * Returns whether a symlink of SRC leads to an entry that is in SRC itself. Returns false if it is in a mount, which may show DEST,
  * or if that cannot be found out (mounts: before Linux 5.8). Looks at each directory above the entry.
  */
-bool leads_into_source(const Directory& directory, Names names) {
+bool leads_into_source(const Engine& engine, const Directory& directory, Names names) {
   if (directory.is_base()) return false;
   const Directory* top = &directory;
   while (!top->parent().is_base()) top = &top->parent();
@@ -383,29 +386,32 @@ bool leads_into_source(const Directory& directory, Names names) {
   for (std::string at = way.end; at.size() > platform::root_length(at);) {
     if (platform::is_mount_root(Handle::working_directory(), at.c_str())) return false;
     at = std::string(directory_of(at));
-    // DEST may be in SRC.
-    if (!look(at, found) || is_same_entry(found, top->dst_stat)) return false;
+    // DEST may be in SRC, also that of another SRC.
+    if (!look(at, found) || is_same_entry(found, top->dst_stat) || engine.is_destination(found))
+      return false;
     if (is_same_entry(found, top->src_stat)) return true;
   }
   return false;
 }
 
 /**
- * Returns whether SRC's entry is DEST's, which it would replace, or a symlink that leads to it or through it: the content would be
- * lost, or the symlink would lead nowhere. A file with several hard links also has other names: a symlink to one in SRC stays right,
- * because the copy removes nothing there.
+ * For a copy that is a symlink. Returns whether it must not replace DEST's entry: SRC's entry is that entry, or leads to it or through
+ * it. The content would be lost. A file with several hard links also has other names: a symlink to one in SRC stays right, because the
+ * copy removes nothing there.
  *
  * `place`: the path of DEST's entry. `existing`: null if that cannot be looked at.
  */
-bool leads_to_replaced(const Directory& directory, Names names, const std::string& place,
-                       const Stat* existing) {
+bool leads_to_replaced(const Engine& engine, const Directory& directory, Names names,
+                       const std::string& place, const Stat* existing) {
   if (existing != nullptr && existing->kind == Kind::symlink) return false;
   const bool is_directory = existing == nullptr || existing->kind == Kind::directory;
+  const auto loses_it = [&] {
+    return is_directory || existing->link_count < 2 || !leads_into_source(engine, directory, names);
+  };
   Stat target;
   const int error = platform::stat_entry(directory.src(), names.src, target, Follow::yes);
-  if (error == 0 && existing != nullptr && is_same_entry(target, *existing))
-    return is_directory || existing->link_count < 2 || !leads_into_source(directory, names);
-  // ELOOP may only mean that SRC's mount follows no symlinks.
+  if (error == 0 && existing != nullptr && is_same_entry(target, *existing)) return loses_it();
+  // After ELOOP follow() decides: perhaps only SRC's mount follows no symlinks.
   const bool is_dangling = error == -ENOENT || error == -ENOTDIR;
   if ((error == 0 && !is_directory) || is_dangling) return false;
   std::string text;
@@ -414,15 +420,16 @@ bool leads_to_replaced(const Directory& directory, Names names, const std::strin
   // The way to SRC itself may go anywhere: the copy is there already.
   Way way;
   follow(way, directory_of(directory.src_path(names.src)));
+  way.links = 1;
   follow(way, text, existing);
-  if (way.met) return true;
+  if (way.met) return loses_it();
   // Hidden: by a directory that denies a look, though the copy may open it; or the path is too long.
-  const bool is_hidden = way.error < 0 && !leads_nowhere(way.error);
-  const std::string at = resolve(place, "");
-  return is_hidden && (way.end == at || is_below(way.end, at));
+  if (way.error == 0 || leads_nowhere(way.error)) return false;
+  Way there;  // DEST's path may have symlinks, too
+  follow(there, directory_of(place));
+  const std::string at = resolve(there.end, name_in(place));
+  return way.end == at || is_below(way.end, at);
 }
-
-std::string_view name_in(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
 }  // namespace
 
@@ -468,13 +475,14 @@ Verdict judge(Worker& worker, Directory& directory, Names names, Kind kind) {
   }
   if (options.existing.force) {
     if (options.compares) return Verdict::replace;
-    // The content would be lost, and a symlink to itself would stay.
+    // A new symlink to SRC's file would then lead to itself.
     const auto leads_through = [&] {
       return kind == Kind::file && existing.kind == Kind::symlink &&
              way_of(directory, names.src, &existing).met;
     };
     if (error == 0 && becomes_symlink(options, kind) &&
-        (leads_to_replaced(directory, names, directory.dst_path(names.dst), &existing) ||
+        (leads_to_replaced(worker.engine, directory, names, directory.dst_path(names.dst),
+                           &existing) ||
          leads_through())) {
       return refuse(EINVAL, kSameFile);
     }
@@ -490,29 +498,36 @@ Verdict judge(Worker& worker, Directory& directory, Names names, Kind kind) {
 
 namespace {
 
-/** Renames an entry to a new name where no call does both (FUSE): reserves the name by an empty file first. */
-int rename_to_reserved(Directory& directory, const char* from, const char* to) {
+/** Renames an entry to a new name. Where no call does both (FUSE), reserves the name by an empty file first. */
+int rename_to_new(Engine& engine, Directory& directory, const char* from, const char* to) {
+  const platform::Handle& dst = directory.dst();
+  const int error =
+      with_access(engine, directory, [&] { return platform::rename_new(dst, from, to); });
+  if (error != -EINVAL) return error;
   Handle reserved;
-  if (const int error = platform::create_file(directory.dst(), to, 0600, reserved); error < 0) {
-    return error;
-  }
+  const int created = with_access(engine, directory,
+                                  [&] { return platform::create_file(dst, to, 0600, reserved); });
+  if (created < 0) return created;
   reserved.close();
-  const int error = platform::rename_over(directory.dst(), from, to);
-  if (error < 0) platform::remove_file(directory.dst(), to);
-  return error;
+  const int renamed =
+      with_access(engine, directory, [&] { return platform::rename_over(dst, from, to); });
+  if (renamed < 0) engine.writer.remove_file(engine, directory, to);
+  return renamed;
 }
 
 }  // namespace
 
-int back_up(Directory& directory, const char* name, Backup how, std::string& made) {
+int back_up(Engine& engine, Directory& directory, const char* name, Backup how, std::string& made) {
   const auto keep_as = [&](const std::string& backup) {
     made = backup;
-    const int error = platform::make_hard_link(directory.dst(), name, Follow::no, directory.dst(),
-                                               backup.c_str());
-    // Without hard links the name is free for a moment.
-    if (error != -EPERM && error != -EOPNOTSUPP && error != -EMLINK) return error;
-    const int renamed = platform::rename_new(directory.dst(), name, backup.c_str());
-    return renamed == -EINVAL ? rename_to_reserved(directory, name, backup.c_str()) : renamed;
+    const int error = with_access(engine, directory, [&] {
+      return platform::make_hard_link(directory.dst(), name, Follow::no, directory.dst(),
+                                      backup.c_str());
+    });
+    const bool has_hard_links =
+        error != -EPERM && error != -EOPNOTSUPP && error != -ENOSYS && error != -EMLINK;
+    // Otherwise the name is free for a moment.
+    return has_hard_links ? error : rename_to_new(engine, directory, name, backup.c_str());
   };
   uint64_t number = last_backup(directory, name) + 1;
   int error = -EEXIST;
@@ -523,17 +538,29 @@ int back_up(Directory& directory, const char* name, Backup how, std::string& mad
   return error;
 }
 
-void undo_back_up(Directory& directory, const char* name, const std::string& made) {
+void undo_back_up(Engine& engine, Directory& directory, const char* name, const std::string& made) {
   Stat original, backup;
   if (platform::stat_entry(directory.dst(), made.c_str(), backup) < 0) return;
   const int error = platform::stat_entry(directory.dst(), name, original);
   if (error == 0 && is_same_entry(original, backup)) {
-    platform::remove_file(directory.dst(), made.c_str());
-  } else if (error == -ENOENT &&
-             platform::rename_new(directory.dst(), made.c_str(), name) == -EINVAL) {
-    rename_to_reserved(directory, made.c_str(), name);
+    engine.writer.remove_file(engine, directory, made.c_str());
+  } else if (error == -ENOENT) {
+    rename_to_new(engine, directory, made.c_str(), name);
   }
 }
+
+namespace {
+
+/** Returns whether the way from `above` to a path in it goes through a symlink. */
+bool is_behind_symlink(const std::string& above, const std::string& path) {
+  Stat found;
+  for (size_t end = above.size(); (end = path.find('/', end + 1)) != std::string::npos;) {
+    if (look(path.substr(0, end), found) && found.kind == Kind::symlink) return true;
+  }
+  return false;
+}
+
+}  // namespace
 
 bool would_lose_target(const Engine& engine, const Directory& directory, Names names) {
   Stat existing;
@@ -543,8 +570,8 @@ bool would_lose_target(const Engine& engine, const Directory& directory, Names n
   const int error = staged
                         ? platform::stat_entry(Handle::working_directory(), place.c_str(), existing)
                         : platform::stat_entry(directory.dst(), names.dst, existing);
-  return !leads_nowhere(error) &&
-         leads_to_replaced(directory, names, place, error == 0 ? &existing : nullptr);
+  return !leads_nowhere(error) && !(staged && is_behind_symlink(engine.options.replaces, place)) &&
+         leads_to_replaced(engine, directory, names, place, error == 0 ? &existing : nullptr);
 }
 
 bool exists(const Directory& directory, Names names) {

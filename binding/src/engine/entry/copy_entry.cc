@@ -114,7 +114,7 @@ int create(const Content& how, const Preserve& keep, OpenFile& file, const char*
 
 void copy_file(Worker& worker, const DirectoryUse& use, Names names, EntryTask& again) {
   Directory& directory = *use;
-  OpenFile file(directory, names);
+  OpenFile file(worker.engine, directory, names);
   file.tries = again.tries;
   file.vacated = again.vacated;
   file.named_first = again.named_first;

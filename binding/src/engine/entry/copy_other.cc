@@ -38,7 +38,8 @@ bool make_at_once(Worker& worker, Directory& directory, Names names, Kind kind,
   const Entry entry = is_link ? Entry::link : Entry::created;
   if (settled != Settled::yes || !commit(worker, directory, names, kind, temporary, entry)) {
     // An entry of another program must not be removed.
-    if (settled != Settled::replaced) platform::remove_file(directory.dst(), name);
+    if (settled != Settled::replaced)
+      worker.engine.writer.remove_file(worker.engine, directory, name);
     return false;
   }
   worker.note(directory, names, temporary.empty() ? Action::copy : Action::replace, kind);
@@ -182,7 +183,7 @@ TrialEntry create_trial(Worker& worker, Directory& directory, Names names, const
 
 /** Removes what a trial has created. Returns false on failure, which is reported: the entry stays in DEST. */
 bool remove_trial(Worker& worker, Directory& directory, Names names, const char* made) {
-  const int error = platform::remove_file(directory.dst(), made);
+  const int error = worker.engine.writer.remove_file(worker.engine, directory, made);
   return error == 0 || error == -ENOENT || worker.fail(directory, names, error, "unlink");
 }
 

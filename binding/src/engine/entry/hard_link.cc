@@ -131,16 +131,16 @@ bool link_to_copy(Worker& worker, Directory& directory, Names names, Kind kind,
       if (is_ours && is_renumbered(worker, directory, names, copy, made)) {
         error = 0;
       } else if (temporary.empty() && is_ours) {
-        platform::remove_file(directory.dst(), name);
+        worker.engine.writer.remove_file(worker.engine, directory, name);
       }
     }
   }
   if (error < 0) {
-    if (!temporary.empty()) platform::remove_file(directory.dst(), name);
+    if (!temporary.empty()) worker.engine.writer.remove_file(worker.engine, directory, name);
     return !worker.engine.lose(directory, names, Loss::hard_links, error, operation);
   }
   if (!commit(worker, directory, names, kind, temporary, Entry::link)) {
-    platform::remove_file(directory.dst(), name);
+    worker.engine.writer.remove_file(worker.engine, directory, name);
     return true;
   }
   worker.count(Count::hard_links);

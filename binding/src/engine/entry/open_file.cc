@@ -9,7 +9,8 @@ namespace fastcp {
 using platform::Stat;
 
 OpenFile::OpenFile(OpenFile&& other) noexcept
-    : directory(other.directory),
+    : engine(other.engine),
+      directory(other.directory),
       names(other.names),
       src(std::move(other.src)),
       dst(std::move(other.dst)),
@@ -46,7 +47,7 @@ void OpenFile::discard() {
   if (!dst.is_open() ||
       (platform::stat_handle(dst, made) == 0 &&
        platform::stat_entry(directory->dst(), name, found) == 0 && is_same_entry(made, found))) {
-    platform::remove_file(directory->dst(), name);
+    engine.writer.remove_file(engine, *directory, name);
   }
 }
 

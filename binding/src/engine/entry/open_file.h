@@ -17,7 +17,8 @@ namespace fastcp {
  */
 class OpenFile {
  public:
-  OpenFile(Directory& directory_, Names names_) : directory(&directory_), names(names_) {}
+  OpenFile(Engine& engine_, Directory& directory_, Names names_)
+      : engine(engine_), directory(&directory_), names(names_) {}
   OpenFile(OpenFile&& other) noexcept;
   OpenFile& operator=(OpenFile&&) = delete;
   OpenFile(const OpenFile&) = delete;
@@ -36,6 +37,7 @@ class OpenFile {
    */
   int keep(const DirectoryUse& use);
 
+  Engine& engine;
   Directory* directory;
   Names names;
   platform::Handle src, dst;

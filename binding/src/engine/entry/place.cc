@@ -37,22 +37,24 @@ bool commit(Worker& worker, Directory& directory, Names names, platform::Kind ki
       leads_to_its_place(directory, names, temporary)) {
     return worker.fail(directory, names, EINVAL, kSameFile);
   }
-  const Backup backup = worker.engine.options.existing.backup;
+  Engine& engine = worker.engine;
+  const Backup backup = engine.options.existing.backup;
   std::string kept;
   if (backup != Backup::none) {
-    const int error = back_up(directory, names.dst, backup, kept);
+    const int error = back_up(engine, directory, names.dst, backup, kept);
     if (error == -ENOENT) {
       kept.clear();  // another program has removed it meanwhile
     } else if (error < 0) {
       return worker.fail(directory, names, error, "rename");
     }
   }
-  const int error = with_access(worker.engine, directory, [&] {
+  const int error = with_access(engine, directory, [&] {
     return platform::rename_over(directory.dst(), temporary.c_str(), names.dst);
   });
-  if (error < 0 && !kept.empty()) undo_back_up(directory, names.dst, kept);
+  if (error < 0 && !kept.empty()) undo_back_up(engine, directory, names.dst, kept);
   // If another copy has linked the same file to that name meanwhile, rename() does nothing.
-  if (error == 0 && entry == Entry::link) platform::remove_file(directory.dst(), temporary.c_str());
+  if (error == 0 && entry == Entry::link)
+    engine.writer.remove_file(engine, directory, temporary.c_str());
   return error == 0 || worker.fail(directory, names, error, "rename");
 }
 

@@ -1,7 +1,7 @@
 // Gives every entry but a directory its name. A new entry is created under that name; a large file
 // gets it at the end. If DEST has the name already, the new entry is created beside the old one and
-// renamed over it. So the old entry stays until the new one is complete. Called by copy_entry.cc and
-// copy_other.cc, by any worker. No locks.
+// renamed over it. So the old entry stays until the new one is complete. Called by any worker, for
+// files, hard links and all other kinds. No locks.
 #pragma once
 
 #include <cerrno>

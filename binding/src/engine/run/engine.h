@@ -211,6 +211,9 @@ class Engine : private DirectoryOwner {
     return options.replaces + directory.dst_path(name).substr(destinations_.front().size());
   }
 
+  /** Returns whether an entry is a DEST of this copy, or the old one. */
+  bool is_destination(const platform::Stat& entry) const;
+
   /** Returns the route from a device to the device of `dst`, any handle there. */
   Route& route(uint64_t src_dev, uint64_t dst_dev, const platform::Handle& src,
                const platform::Handle& dst);

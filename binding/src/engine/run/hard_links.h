@@ -89,8 +89,8 @@ class HardLinks {
   void met(const platform::Stat& src);
 
   /**
-   * An overlay gave the copy of `src` another number when it was linked. Returns whether names of `src` that were linked before may
-   * still have the old number; false if the table had the new number already.
+   * An overlay or another copy gave the copy of `src` another number when it was linked. Returns whether names of `src` that were
+   * linked before may still have the old number; false if the table had the new number already.
    */
   bool renumber(const platform::Stat& src, const platform::Stat& made);
 
