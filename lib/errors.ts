@@ -193,21 +193,22 @@ function describe(code: string, text: string, where: Partial<CopyErrorLike>): st
 
 /** Creates an error of the library itself, without a failed system call. */
 export function refuse(code: ErrorCode, why: string, path: string, dest?: string): CopyError {
-  const where = { syscall: 'cp', path, ...(dest === undefined ? {} : { dest }) };
+  const where = { syscall: 'cp', path, ...(dest !== undefined && { dest }) };
   return new CopyError(code, describe(code, why, where), { ...where, reason: why });
 }
 
+/** Creates the error for what the engine or a system call reports. */
 export function errorOf(
   problem: Pick<NativeProblem, 'errno' | 'operation' | 'offset'>,
   path: string,
-  dest: string,
+  dest?: string,
   hint = '',
 ): CopyError {
   const { errno, operation, offset } = problem;
   const [code, text, number] = systemError(errno);
   const refusal = operation === 'cp' ? refusals[code] : kindRefusals[operation];
   const [call = ''] = operation.split(' ');
-  const where = { syscall: refusal ? 'cp' : call, path, dest };
+  const where = { syscall: refusal ? 'cp' : call, path, ...(dest !== undefined && { dest }) };
   if (refusal) {
     const [refused, because] = refusal;
     const why = offset === undefined ? because + hint : `${because} at byte ${offset}`;

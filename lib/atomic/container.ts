@@ -231,7 +231,7 @@ async function lock(path: Buffer, flags: number): Promise<FileHandle | undefined
   try {
     const error = tryLock(handle.fd);
     if (error === -system.errno.EWOULDBLOCK) return undefined;
-    if (error !== 0) throw errorOf({ errno: error, operation: 'flock' }, showPath(path), '');
+    if (error !== 0) throw errorOf({ errno: error, operation: 'flock' }, showPath(path));
     // The previous holder may have removed it meanwhile.
     const held = await handle.stat({ bigint: true });
     const named = await promises.lstat(path, { bigint: true }).catch(() => undefined);

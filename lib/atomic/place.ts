@@ -1,6 +1,7 @@
 /** Puts a whole copy in DEST's place. */
 import { constants as flags, promises } from 'node:fs';
 import { constants } from 'node:os';
+import { setTimeout as pause } from 'node:timers/promises';
 import { exchange, renameNew } from '../engine/native.js';
 import { runUnheard } from '../engine/run-engine.js';
 import { nativeErrno } from '../errors.js';
@@ -190,7 +191,9 @@ async function deleteInPlace(
     take('mkdir', () => promises.mkdir(textOrBytes(mark), 0o700), EEXIST, ENOENT);
   const removeEmpty = (path: Buffer) =>
     take('rmdir', () => promises.rmdir(textOrBytes(path)), EEXIST, ENOTEMPTY, ENOENT);
-  for (let left = tries; left > 0; left--) {
+  for (let tried = 0; tried < tries; tried++) {
+    // Two placings that delete each other's directory would go on doing that at the same pace.
+    if (tried > 0) await pause(Math.random() * 2 ** (tried + 1));
     if ((await addMark()) === ENOENT) return; // another placing has deleted it
     old.isGone = true;
     const isEmpty = await emptyDirectory(directory, {

@@ -70,7 +70,7 @@ export async function makeSnapshotSource(directory: PathLike): Promise<void> {
     const why = 'the file system has none; btrfs has, and APFS';
     throw refuse('ERR_FASTCP_NO_SNAPSHOT', why, showPath(given));
   }
-  throw errorOf({ errno, operation: 'ioctl' }, showPath(given), '');
+  throw errorOf({ errno, operation: 'ioctl' }, showPath(given));
 }
 
 const { EINVAL, ENOTEMPTY, EOPNOTSUPP, EXDEV } = constants.errno;
@@ -87,8 +87,7 @@ async function obstacleAt({ src, dest, kind }: Root): Promise<string | undefined
   if (await run(existing(dest, false))) return 'the destination exists';
   const there = await run(nearest(directoryOf(dest)));
   const errno = checkSnapshot(src, there);
-  if (errno !== 0)
-    return reasons.get(errno) ?? errorOf({ errno, operation: 'open' }, '', '').message;
+  if (errno !== 0) return reasons.get(errno) ?? errorOf({ errno, operation: 'open' }, '').message;
   const real = await run(realpath(src));
   const mounted = (await mountsWithin(real)).find((mount) => !mount.equals(real));
   return mounted && `'${mounted}' is mounted in the source`;

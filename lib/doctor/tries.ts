@@ -156,5 +156,5 @@ function names(room: string, name: string): [from: string, to: string] {
 }
 
 function check(errno: number, operation: string): void {
-  if (errno !== 0) throw errorOf({ errno, operation }, '', '');
+  if (errno !== 0) throw errorOf({ errno, operation }, '');
 }

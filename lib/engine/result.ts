@@ -81,7 +81,8 @@ export class Report {
         errorOf(
           problem,
           shown.src(problem.path),
-          shown.dest(problem.dest),
+          // An entry that only DEST has has one path.
+          problem.dest.length > 0 ? shown.dest(problem.dest) : undefined,
           problem.ends && this.saysEnd ? ': this ended the copy' : '',
         ),
       ),

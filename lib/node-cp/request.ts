@@ -138,7 +138,7 @@ export function* checkEntries(request: Request, { recursive }: Rules): Steps<Fou
   const there = yield* statIfThere(dest, dereference || slash, to);
   if (slash && there && !there.isDirectory()) {
     const operation = dereference ? 'stat' : 'lstat';
-    throw errorOf({ errno: -constants.errno.ENOTDIR, operation }, to, '');
+    throw errorOf({ errno: -constants.errno.ENOTDIR, operation }, to);
   }
   if (there && isSame(found, there)) throw no('ERR_FS_CP_EINVAL', reasons.same);
   if (there && found.isDirectory() && !there.isDirectory()) {

@@ -1207,6 +1207,25 @@ describe('where the file system cannot exchange', () => {
     });
   });
 
+  test('another program fills it for a moment while it is deleted: it is replaced', async (context) => {
+    needRoot(context);
+    const fill = `
+      const fs = require('node:fs');
+      const dest = process.argv[1];
+      while (!fs.readdirSync(dest).some((name) => name.startsWith('.fastcp-')));
+      for (const end = performance.now() + 250; performance.now() < end; ) {
+        try { fs.mkdirSync(dest + '/new'); } catch {}
+      }`;
+    await whileOverlaid(overlaid, async (on) => {
+      const filling = run([process.execPath, '-e', fill, dest]);
+      await setTimeout(500); // it waits for the copy then
+      await copyTree(src, dest, { atomic: 'two-step' });
+      expect(await filling).toMatchObject({ status: 0 });
+      expect(differences(src, dest)).toEqual([]);
+      expect(containers(on)).toEqual([]);
+    });
+  });
+
   /** Runs the command, which waits in that mkdir until `meanwhile` has ended: 2 is before it marks the old DEST, 3 is after that. */
   async function overtaken(
     mkdir: 2 | 3,

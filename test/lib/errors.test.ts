@@ -70,7 +70,7 @@ describe('errorOf', () => {
   });
 
   test('without paths', () => {
-    const error = errorOf(problem(errnoOf('ENOMEM'), 'malloc'), '', '');
+    const error = errorOf(problem(errnoOf('ENOMEM'), 'malloc'), '');
     expect(error.message).toMatch(/^ENOMEM: .+, malloc$/);
   });
 });
