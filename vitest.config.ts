@@ -20,7 +20,7 @@ export default defineConfig({
     // one, so suites that make and remove trees on it slow each other down tenfold.
     env: existsSync('/dev/shm') ? { TMPDIR: '/dev/shm' } : {},
     globalSetup: 'test/support/tools.ts',
-    // Of a long output only the messages may have been kept: they say all of what was compared.
+    // Messages of failed assertions are not shortened: of a long output only they may have been kept.
     chaiConfig: { truncateThreshold: 0 },
     testTimeout: 60_000,
     hookTimeout: 60_000,

@@ -241,7 +241,7 @@ const clones = ['ioctl(FICLONE)', 'clonefile', 'FSCTL_DUPLICATE_EXTENTS_TO_FILE'
 
 function adviceOn(code: string, operation: string): string | undefined {
   if (operation === 'mknod' && code === 'EPERM')
-    return 'a device needs root, and some file systems have no FIFOs';
+    return 'a device needs root, some file systems have no FIFOs, and an immutable directory takes neither';
   // The entry itself has its name already.
   if (operation === 'rename' && code === 'ENAMETOOLONG') return 'that of the backup';
   if (clones.includes(operation)) return 'the file cannot be cloned';

@@ -458,7 +458,7 @@ export interface CopyErrorLike extends Error {
   /** Negative, as in Node; absent where no system call failed. */
   errno?: number;
   syscall?: string;
-  /** The entry of SRC. An entry that only DEST has: its path there, without `dest`. */
+  /** The entry of SRC. If something failed in DEST alone, as a deletion, the entry there; then `dest` is absent. */
   path?: string;
   dest?: string;
   /** The first byte in which the written file differs from the source, counted from 0. */

@@ -6,6 +6,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { constants, promises } from 'node:fs';
 import { constants as system } from 'node:os';
+import { setTimeout as pause } from 'node:timers/promises';
 import { tryLock } from '../engine/native.js';
 import { CopyError, errorOf } from '../errors.js';
 import { baseName, directoryOf, join, showPath, textOrBytes } from '../walk/paths.js';
@@ -22,7 +23,7 @@ const lockName = Buffer.from('lock');
 /** At the end of a container's name. */
 const hexDigits = 16;
 
-/** Another process may remove a new container before it is locked. It does so once, as it cleans up. */
+/** Another process may remove a new container before it is locked, once, as it cleans up. It may also fill one that is removed. */
 const tries = 10;
 
 export class Container {
@@ -125,10 +126,24 @@ export class Container {
         if (error.code === 'EXDEV') return this.#forget(how);
         if (error.code !== 'ENOENT') throw error;
       });
-      await removeTree(this.path, how);
+      await this.#removeAll(how);
     } finally {
       if (!isWindows) await this.release();
     }
+  }
+
+  /** Another copy, which began before the exchange, may still create entries in the old tree. */
+  async #removeAll(how?: Removal): Promise<void> {
+    for (let left = tries; left > 1; left--) {
+      try {
+        await removeTree(this.path, how);
+        return;
+      } catch (error) {
+        if ((error as CopyError).code !== 'ENOTEMPTY') throw error;
+      }
+      await pause(20);
+    }
+    await removeTree(this.path, how);
   }
 
   async release(): Promise<void> {

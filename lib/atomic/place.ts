@@ -193,7 +193,7 @@ async function deleteInPlace(
     take('rmdir', () => promises.rmdir(textOrBytes(path)), EEXIST, ENOTEMPTY, ENOENT);
   for (let tried = 0; tried < tries; tried++) {
     // Two placings that delete each other's directory would go on doing that at the same pace.
-    if (tried > 0) await pause(Math.random() * 2 ** (tried + 1));
+    if (tried > 0) await pause(Math.random() * 2 ** (tried + 2));
     if ((await addMark()) === ENOENT) return; // another placing has deleted it
     old.isGone = true;
     const isEmpty = await emptyDirectory(directory, {

@@ -81,7 +81,7 @@ export class Report {
         errorOf(
           problem,
           shown.src(problem.path),
-          // An entry that only DEST has has one path.
+          // Empty if only DEST is concerned.
           problem.dest.length > 0 ? shown.dest(problem.dest) : undefined,
           problem.ends && this.saysEnd ? ': this ended the copy' : '',
         ),

@@ -1,4 +1,5 @@
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import {
   chmodSync,
   existsSync,
@@ -660,6 +661,28 @@ test('what cannot be removed of the old tree does not end the copy, and the warn
   expect(result.warnings[0]?.message).toMatch(/ENOSPC: (?!.*ended the copy)/);
 });
 
+test('another program goes on filling the old tree for a moment: nothing of it is left', async () => {
+  makeFiles(src, { fresh: '' });
+  makeFiles(dest, { 'a/old': '' });
+  const fill = `
+    const fs = require('node:fs');
+    const dest = process.argv[1];
+    process.chdir(dest + '/a');
+    process.stdout.write('waits');
+    for (const end = performance.now() + 10000; performance.now() < end; )
+      if (fs.existsSync(dest + '/fresh')) break;
+    const end = performance.now() + 100;
+    for (let i = 0; performance.now() < end; i++) try { fs.writeFileSync('f' + i, ''); } catch { break }`;
+  const filling = spawn(process.execPath, ['-e', fill, dest]);
+  const ended = once(filling, 'close');
+  await once(filling.stdout, 'data');
+  const { warnings } = await copyTree(src, dest, { atomic: true });
+  expect(warnings).toEqual([]);
+  expect(containers(at)).toEqual([]);
+  expect(await ended).toEqual([0, null]);
+  expect(differences(src, dest)).toEqual([]);
+});
+
 test('an old tree that may not be removed is left, with a warning', async (context) => {
   needUser(context);
   makeFiles(src, { a: 'new' });
@@ -1212,15 +1235,22 @@ describe('where the file system cannot exchange', () => {
     const fill = `
       const fs = require('node:fs');
       const dest = process.argv[1];
-      while (!fs.readdirSync(dest).some((name) => name.startsWith('.fastcp-')));
-      for (const end = performance.now() + 250; performance.now() < end; ) {
-        try { fs.mkdirSync(dest + '/new'); } catch {}
-      }`;
+      const isMarked = () => {
+        try { return fs.readdirSync(dest).some((name) => name.startsWith('.fastcp-')); } catch {}
+      };
+      const until = (isOver, milliseconds) => {
+        for (const end = performance.now() + milliseconds; !isOver() && performance.now() < end; );
+      };
+      process.stdout.write('waits');
+      until(isMarked, 10000);
+      until(() => { try { fs.mkdirSync(dest + '/new'); } catch {} }, 250);`;
     await whileOverlaid(overlaid, async (on) => {
-      const filling = run([process.execPath, '-e', fill, dest]);
-      await setTimeout(500); // it waits for the copy then
+      const filling = spawn(process.execPath, ['-e', fill, dest]);
+      const ended = once(filling, 'close');
+      await once(filling.stdout, 'data');
       await copyTree(src, dest, { atomic: 'two-step' });
-      expect(await filling).toMatchObject({ status: 0 });
+      expect(await ended).toEqual([0, null]);
+      rmSync(join(dest, 'new'), { recursive: true, force: true });
       expect(differences(src, dest)).toEqual([]);
       expect(containers(on)).toEqual([]);
     });

@@ -13,6 +13,7 @@ import {
   renameSync,
   rmSync,
   symlinkSync,
+  utimesSync,
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
@@ -499,7 +500,7 @@ describe('symlinks to the files that they would replace: nothing is lost', () =>
         { target: undefined, old: '../src/d', ...options, symlink: true },
       ]),
   )(
-    'behind a symlink in DEST, which alone is replaced: %o',
+    'behind a symlink that leads out of DEST, and alone is replaced: %o',
     async ({ target, old, ...options }) => {
       makeFiles(src, { 'v/kept': 'kept', 'd/file': '' });
       if (target) symlinkSync(target, join(src, 'd/kept'));
@@ -508,6 +509,19 @@ describe('symlinks to the files that they would replace: nothing is lost', () =>
       for (const dryRun of [true, false]) await copyTree(src, dest, { ...options, dryRun });
       expect(lstatSync(join(dest, 'd/kept')).isSymbolicLink()).toBe(true);
       expect(readFileSync(join(dest, 'd/kept'), 'utf8')).toBe('kept');
+    },
+  );
+
+  test.for(whole.filter(({ atomic }) => atomic))(
+    'behind a symlink in DEST that leads into DEST: %o',
+    async (options) => {
+      makeFiles(dest, { 'e/kept': 'x' });
+      symlinkSync('e', join(dest, 'd'));
+      mkdirSync(join(src, 'd'));
+      symlinkSync('../../dest/e/kept', join(src, 'd/kept'));
+      const { errors } = await copyTree(src, dest, { ...options, onError: 'continue' });
+      expect(errors).toMatchObject([{ code: 'ERR_FS_CP_EINVAL' }]);
+      expect(readFileSync(join(dest, 'e/kept'), 'utf8')).toBe('x');
     },
   );
 
@@ -621,16 +635,21 @@ describe('symlinks to a hard link of the file that they would replace', () => {
     expect(readFileSync(join(dest, 'k'), 'utf8')).toBe('x');
   });
 
-  test('in the DEST of another SRC, which lies in this one', async () => {
-    const other = join(at, 'other');
+  test.for([
+    ['a directory', 'other', 'other/y'],
+    ['a file', 'other/y', 'y'],
+  ])('in the DEST of another SRC, %s, which lies in this one', async ([, name = '', to = '']) => {
+    const other = join(at, name);
     const into = join(src, 'into');
     makeFiles(into, { 'src/x': 'x' });
-    makeFiles(other, { z: '' });
+    makeFiles(at, { [`other/${name === 'other' ? 'z' : 'y'}`]: '' });
     mkdirSync(join(into, 'other'));
-    linkSync(join(into, 'src/x'), join(into, 'other/y'));
-    symlinkSync(join(into, 'other/y'), join(src, 'x'));
-    // A mirror may first delete the file that the symlink leads to.
-    const options = { exclude: ['into'], onError: 'continue' } as const;
+    linkSync(join(into, 'src/x'), join(into, to));
+    symlinkSync(join(into, to), join(src, 'x'));
+    // A mirror may first delete the file that the symlink leads to, and any copy replace it: not by an older one.
+    if (name !== 'other') utimesSync(other, 1, 1);
+    utimesSync(join(into, 'src/x'), 2, 2);
+    const options = { update: true, exclude: ['into'], onError: 'continue' } as const;
     const { errors } = await copyTree([src, other], into, options);
     expect(errors).toMatchObject([{ code: 'ERR_FS_CP_EINVAL', path: join(src, 'x') }]);
     expect(readFileSync(join(into, 'src/x'), 'utf8')).toBe('x');
@@ -666,9 +685,13 @@ test('another copy creates DEST after any look at it', async (context) => {
   for (let isEarly = true; isEarly; looks++) {
     rmSync(to, { recursive: true, force: true });
     writeFileSync(log, '');
-    const copy = copyInChild({ src, dest: to }, slow);
-    while (readFileSync(log, 'utf8').split('\n').length - 1 <= looks) await sleep(2);
-    isEarly = !existsSync(to);
+    let isOver = false;
+    const copy = copyInChild({ src, dest: to }, slow).finally(() => {
+      isOver = true;
+    });
+    const seen = () => readFileSync(log, 'utf8').split('\n').length - 1;
+    while (!isOver && seen() <= looks) await sleep(2);
+    isEarly = !isOver && !existsSync(to);
     if (isEarly) mkdirSync(to);
     const { result } = await copy;
     expect(result, `look ${looks}`).toMatchObject({ files: 1, errorCount: 0 });

@@ -140,24 +140,22 @@ test('with a selection: what is selected, once', async () => {
   expect(all.toSorted()).toEqual(wanted.toSorted());
 });
 
-test.for<[call: string, fault: string, files: number, options: CopyOptions]>([
-  ['linkat', '', 1, { backup: 'numbered' }],
-  ['linkat', ':error=EPERM', 1, { backup: 'numbered' }],
-  ['renameat', ':error=EIO', 0, {}],
-  ['renameat', ':error=EIO', 0, { hardLink: true }],
-  ['renameat', ':error=EIO', 0, { backup: 'numbered' }],
-])(
-  'another gives a directory its mode back at %s%s: nothing is left (%d, %o)',
-  async ([call, fault, files, options], context) => {
+describe.for([
+  ['555', 0o555],
+  ['000', 0],
+] as const)('another shard gives a directory its mode %s back', ([, shut]) => {
+  beforeEach((context) => {
     needUser(context);
     needTool(context, 'strace');
     makeFiles(src, { 'a/file': 'new' });
-    makeFiles(dest, { 'a/file': 'old' });
-    for (const root of [src, dest]) chmodSync(join(root, 'a'), 0o555);
+  });
+
+  /** Copies by an ordinary user, slowed down by strace, and shuts the directory once it was opened up. */
+  async function copySlowly(words: string[], options: CopyOptions = {}): Promise<CopyResult> {
+    chmodSync(join(dest, 'a'), shut);
     if (isRoot) execFileSync('chown', ['-R', `${USER}:${USER}`, src, dest]);
-    const slow = ['strace', '-f', '-qq', '-o', join(dest, '../log'), '-e', `trace=${call}`];
-    slow.push('-e', `inject=${call}${fault}:delay_enter=1000000`);
-    const result: CopyResult[] = [];
+    const slow = ['strace', '-f', '-qq', '-o', join(dest, '../log'), ...words];
+    const done: CopyResult[] = [];
     for (const shard of ['1/2', '2/2']) {
       const how = { ...options, shard, onError: 'continue' } as const;
       let isOver = false;
@@ -166,14 +164,40 @@ test.for<[call: string, fault: string, files: number, options: CopyOptions]>([
       });
       // Only the shard that has the file opens the directory up.
       const mode = () => statSync(join(dest, 'a')).mode & 0o777;
-      while (!isOver && mode() === 0o555) await sleep(5);
+      while (!isOver && mode() === shut) await sleep(5);
       await sleep(200);
-      if (!isOver) chmodSync(join(dest, 'a'), 0o555);
-      result.push((await copy).result);
+      if (!isOver) chmodSync(join(dest, 'a'), shut);
+      done.push((await copy).result);
     }
-    expect(result.reduce((sum, one) => sum + one.files + one.hardLinks, 0)).toBe(files);
+    chmodSync(join(dest, 'a'), 0o755);
+    return done.find(
+      ({ files, hardLinks, errorCount }) => files + hardLinks + errorCount > 0,
+    ) as CopyResult;
+  }
+
+  test.for<[call: string, fault: string, files: number, options: CopyOptions]>([
+    ['linkat', '', 1, { backup: 'numbered' }],
+    ['linkat', ':error=EPERM', 1, { backup: 'numbered' }],
+    ['renameat', ':error=EIO', 0, {}],
+    ['renameat', ':error=EIO', 0, { hardLink: true }],
+    ['renameat', ':error=EIO', 0, { backup: 'numbered' }],
+    ['fsync', ':error=EIO', 0, { fsync: true }],
+  ])('at %s%s: nothing is left (%d, %o)', async ([call, fault, files, options]) => {
+    makeFiles(dest, { 'a/file': 'old' });
+    const words = ['-e', `trace=${call}`, '-e', `inject=${call}${fault}:delay_enter=1000000`];
+    const result = await copySlowly(words, options);
+    expect(result).toMatchObject({ files, errorCount: 1 - files });
     const names = readdirSync(join(dest, 'a'));
     expect(names).toEqual(files && options.backup ? ['file', 'file.~1~'] : ['file']);
     expect(readFileSync(join(dest, 'a/file'), 'utf8')).toBe(files ? 'new' : 'old');
-  },
-);
+  });
+
+  test('before it looks at a FIFO: that stays', async () => {
+    mkdirSync(join(dest, 'a'), { recursive: true });
+    execFileSync('mkfifo', [join(dest, 'a/file')]);
+    const words = ['-P', 'file', '-e', 'trace=openat', '-e', 'inject=openat:delay_exit=700000'];
+    const { errors } = await copySlowly(words);
+    expect(errors).toMatchObject([{ code: 'ERR_FASTCP_DEST_IS_SPECIAL' }]);
+    expect(statSync(join(dest, 'a/file')).isFIFO()).toBe(true);
+  });
+});

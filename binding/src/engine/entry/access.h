@@ -27,4 +27,11 @@ int with_access(Engine& engine, Directory& directory, Call call) {
   return error;
 }
 
+/** Looks at an entry of a directory of DEST. Returns 0 or a negative errno. */
+inline int stat_with_access(Engine& engine, Directory& directory, const char* name,
+                            platform::Stat& out) {
+  return with_access(engine, directory,
+                     [&] { return platform::stat_entry(directory.dst(), name, out); });
+}
+
 }  // namespace fastcp

@@ -197,11 +197,11 @@ uint64_t last_backup(Directory& directory, const std::string& name) {
 }
 
 /** Looks at DEST's entry that an entry of `kind` would replace. Returns 0 or a negative errno. */
-int stat_existing(const Compatibility& compatibility, const Directory& directory, const char* name,
-                  Kind kind, Stat& existing) {
-  const int error = platform::stat_entry(directory.dst(), name, existing);
+int stat_existing(Engine& engine, Directory& directory, const char* name, Kind kind,
+                  Stat& existing) {
+  const int error = stat_with_access(engine, directory, name, existing);
   if (error < 0 || existing.kind != Kind::symlink || !directory.is_base() ||
-      kind == Kind::symlink || compatibility.like != Like::fastcp) {
+      kind == Kind::symlink || engine.options.compatibility.like != Like::fastcp) {
     return error;
   }
   // A symlink named by the user stands for its target, if that is a directory or a device.
@@ -214,8 +214,8 @@ int stat_existing(const Compatibility& compatibility, const Directory& directory
 }
 
 /**
- * Returns whether SRC has the same FIFO or device. Then nothing is lost if DEST's is replaced, which a
- * hard link in its place needs.
+ * Returns whether SRC has the same FIFO or device. Then nothing is lost if a hard link to its first
+ * copy replaces DEST's entry.
  */
 bool is_same_special(const Traversal& traversal, const Directory& directory, Names names,
                      const Stat& existing) {
@@ -308,9 +308,8 @@ struct Way {
   std::string end{};  // without symlinks
   // Of the last look; -ENOTDIR if the path goes on behind an entry that is no directory. After an error names are taken as they are.
   int error = 0;
-  size_t looked_in =
-      0;          // the length of the path of the directory that had the last entry looked at
-  int links = 0;  // symlinks followed
+  size_t looked_in = 0;  // the length of the path of the directory of that look
+  int links = 0;         // symlinks followed
   bool met = false;
 };
 
@@ -337,7 +336,7 @@ void follow(Way& way, std::string_view path, const Stat* entry = nullptr) {
     const std::string above = way.end;
     if (name == "..") {
       way.end = directory_of(above);
-      // Back in that directory or above it, another name may be shorter, and another directory may allow looks.
+      // In that directory a look at a shorter name may succeed, and above it the directory may allow one.
       if (way.end.size() <= way.looked_in && !leads_nowhere(way.error)) way.error = 0;
       continue;
     }
@@ -368,13 +367,16 @@ void follow(Way& way, std::string_view path, const Stat* entry = nullptr) {
 
 Way way_of(const Directory& directory, const char* name, const Stat* entry = nullptr) {
   Way way;
-  follow(way, directory.src_path(name), entry);
+  const std::string path = directory.src_path(name);
+  follow(way, directory_of(path), entry);
+  way.links = 0;
+  if (!way.met) follow(way, name_in(path), entry);
   return way;
 }
 
 /**
  * Returns whether a symlink of SRC leads to an entry that is in SRC itself. Returns false if it is in a mount, which may show DEST,
- * or if that cannot be found out (mounts: before Linux 5.8). Looks at each directory above the entry.
+ * or if that cannot be found out (mounts: before Linux 5.8). Looks at the entry and each directory above it.
  */
 bool leads_into_source(const Engine& engine, const Directory& directory, Names names) {
   if (directory.is_base()) return false;
@@ -382,22 +384,22 @@ bool leads_into_source(const Engine& engine, const Directory& directory, Names n
   while (!top->parent().is_base()) top = &top->parent();
   const Way way = way_of(directory, names.src);
   if (way.error < 0) return false;
-  Stat found;
-  for (std::string at = way.end; at.size() > platform::root_length(at);) {
-    if (platform::is_mount_root(Handle::working_directory(), at.c_str())) return false;
-    at = std::string(directory_of(at));
-    // DEST may be in SRC, also that of another SRC.
-    if (!look(at, found) || is_same_entry(found, top->dst_stat) || engine.is_destination(found))
-      return false;
+  for (std::string at = way.end;; at = directory_of(at)) {
+    Stat found;
+    if (!look(at, found)) return false;
     if (is_same_entry(found, top->src_stat)) return true;
+    // DEST may be in SRC, also that of another SRC.
+    if (is_same_entry(found, top->dst_stat) || engine.is_destination(found)) return false;
+    if (at.size() == platform::root_length(at) ||
+        platform::is_mount_root(Handle::working_directory(), at.c_str()))
+      return false;
   }
-  return false;
 }
 
 /**
- * For a copy that is a symlink. Returns whether it must not replace DEST's entry: SRC's entry is that entry, or leads to it or through
- * it. The content would be lost. A file with several hard links also has other names: a symlink to one in SRC stays right, because the
- * copy removes nothing there.
+ * For a copy that is a symlink: returns whether it would take the place of the content that it leads to. SRC's entry then is DEST's
+ * entry, leads to that, or goes through that. A file with several hard links also has other names: a symlink to one in SRC stays right,
+ * because the copy removes nothing there.
  *
  * `place`: the path of DEST's entry. `existing`: null if that cannot be looked at.
  */
@@ -420,7 +422,7 @@ bool leads_to_replaced(const Engine& engine, const Directory& directory, Names n
   // The way to SRC itself may go anywhere: the copy is there already.
   Way way;
   follow(way, directory_of(directory.src_path(names.src)));
-  way.links = 1;
+  way.links = 1;  // SRC's own, whose text this is
   follow(way, text, existing);
   if (way.met) return loses_it();
   // Hidden: by a directory that denies a look, though the copy may open it; or the path is too long.
@@ -458,7 +460,8 @@ Verdict judge(Worker& worker, Directory& directory, Names names, Kind kind) {
   };
   if (is_collision(worker, directory, names.dst)) return refuse(EEXIST, kCollision);
   Stat existing;
-  const int error = stat_existing(options.compatibility, directory, names.dst, kind, existing);
+  const int error = stat_existing(worker.engine, directory, names.dst, kind, existing);
+  if (error < 0 && error != -ENOENT) return refuse(error, "lstat");
   const auto skip = [&] {
     worker.count(Count::skipped);
     worker.note(directory, names, Action::skip, kind);
@@ -503,7 +506,7 @@ int rename_to_new(Engine& engine, Directory& directory, const char* from, const 
   const platform::Handle& dst = directory.dst();
   const int error =
       with_access(engine, directory, [&] { return platform::rename_new(dst, from, to); });
-  if (error != -EINVAL) return error;
+  if (error != -EINVAL && error != -ENOSYS) return error;
   Handle reserved;
   const int created = with_access(engine, directory,
                                   [&] { return platform::create_file(dst, to, 0600, reserved); });
@@ -540,8 +543,8 @@ int back_up(Engine& engine, Directory& directory, const char* name, Backup how, 
 
 void undo_back_up(Engine& engine, Directory& directory, const char* name, const std::string& made) {
   Stat original, backup;
-  if (platform::stat_entry(directory.dst(), made.c_str(), backup) < 0) return;
-  const int error = platform::stat_entry(directory.dst(), name, original);
+  if (stat_with_access(engine, directory, made.c_str(), backup) < 0) return;
+  const int error = stat_with_access(engine, directory, name, original);
   if (error == 0 && is_same_entry(original, backup)) {
     engine.writer.remove_file(engine, directory, made.c_str());
   } else if (error == -ENOENT) {
@@ -551,13 +554,13 @@ void undo_back_up(Engine& engine, Directory& directory, const char* name, const 
 
 namespace {
 
-/** Returns whether the way from `above` to a path in it goes through a symlink. */
-bool is_behind_symlink(const std::string& above, const std::string& path) {
-  Stat found;
-  for (size_t end = above.size(); (end = path.find('/', end + 1)) != std::string::npos;) {
-    if (look(path.substr(0, end), found) && found.kind == Kind::symlink) return true;
-  }
-  return false;
+/** Returns whether a path in the old DEST leads out of it, by a symlink there. Only that symlink will be replaced. */
+bool leads_out(const std::string& old, const std::string& path) {
+  if (path == old) return false;
+  Way top, there;
+  follow(top, old);
+  follow(there, directory_of(path));
+  return there.error == 0 && there.end != top.end && !is_below(there.end, top.end);
 }
 
 }  // namespace
@@ -570,7 +573,7 @@ bool would_lose_target(const Engine& engine, const Directory& directory, Names n
   const int error = staged
                         ? platform::stat_entry(Handle::working_directory(), place.c_str(), existing)
                         : platform::stat_entry(directory.dst(), names.dst, existing);
-  return !leads_nowhere(error) && !(staged && is_behind_symlink(engine.options.replaces, place)) &&
+  return !leads_nowhere(error) && !(staged && leads_out(engine.options.replaces, place)) &&
          leads_to_replaced(engine, directory, names, place, error == 0 ? &existing : nullptr);
 }
 

@@ -4,6 +4,8 @@
 #include <thread>
 #include <utility>
 
+#include "engine/entry/access.h"
+
 namespace fastcp {
 
 using platform::Stat;
@@ -46,7 +48,7 @@ void OpenFile::discard() {
   Stat made, found;
   if (!dst.is_open() ||
       (platform::stat_handle(dst, made) == 0 &&
-       platform::stat_entry(directory->dst(), name, found) == 0 && is_same_entry(made, found))) {
+       stat_with_access(engine, *directory, name, found) == 0 && is_same_entry(made, found))) {
     engine.writer.remove_file(engine, *directory, name);
   }
 }
