@@ -186,7 +186,7 @@ describe.for([
     makeFiles(dest, { 'a/file': 'old' });
     const words = ['-e', `trace=${call}`, '-e', `inject=${call}${fault}:delay_enter=1000000`];
     const result = await copySlowly(words, options);
-    expect(result).toMatchObject({ files, errorCount: 1 - files });
+    expect([result.files, result.errorCount > 0]).toEqual([files, files === 0]);
     const names = readdirSync(join(dest, 'a'));
     expect(names).toEqual(files && options.backup ? ['file', 'file.~1~'] : ['file']);
     expect(readFileSync(join(dest, 'a/file'), 'utf8')).toBe(files ? 'new' : 'old');
