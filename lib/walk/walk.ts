@@ -317,7 +317,7 @@ function* refusePlaces(
     const paths = [shown.src(src), shown.dest(target)] as const;
     inside = yield* refuseIntoItself(one, src, target, ...paths, request);
   }
-  if (request.atomic && request.instead === 'symlink')
+  if (request.mirror || (request.atomic && request.instead === 'symlink'))
     yield* refuseWayThrough(src, target, request);
   return { inside };
 }
@@ -393,12 +393,20 @@ function* refuseIntoItself(
   throw refuse('ERR_FS_CP_EINVAL', why, srcPath, destPath);
 }
 
-/** Refuses a path of SRC that leads through an old DEST: the new symlinks consist of that path, and would lead nowhere. */
+/**
+ * Refuses a path of SRC that leads through an entry of DEST, which a mirror or an atomic copy may take away: new symlinks consist of that
+ * path, and a mirror reads rules by it. A SRC that is itself in DEST is refused elsewhere.
+ */
 function* refuseWayThrough(src: Buffer, target: Buffer, { shown }: Request): Steps<void> {
-  const inDest = join(yield* realIfThere(target), Buffer.alloc(0));
+  const withSlash = (path: Buffer) => join(path, Buffer.alloc(0));
+  const inDest = withSlash(yield* realIfThere(target));
+  const real = withSlash(yield* realIfThere(src));
   for (const entry of yield* entriesOnTheWay(src)) {
-    if (!entry.subarray(0, inDest.length).equals(inDest)) continue;
-    const why = 'the path of the source leads through the destination, which is to be replaced';
+    const isInDest = entry.subarray(0, inDest.length).equals(inDest);
+    const leadsStraight = real.subarray(0, entry.length + 1).equals(withSlash(entry));
+    if (!isInDest || leadsStraight) continue;
+    const why =
+      'the path of the source leads through an entry of the destination that may be replaced or deleted; name the source by another path';
     throw refuse('ERR_FS_CP_EINVAL', why, shown.src(src), shown.dest(target));
   }
 }

@@ -663,7 +663,7 @@ test('what cannot be removed of the old tree does not end the copy, and the warn
 
 test('another program goes on filling the old tree for a moment: nothing of it is left', async () => {
   makeFiles(src, { fresh: '' });
-  makeFiles(dest, { 'a/old': '' });
+  makeFiles(dest, Object.fromEntries(Array.from({ length: 3000 }, (_, i) => [`a/old ${i}`, ''])));
   const fill = `
     const fs = require('node:fs');
     const dest = process.argv[1];

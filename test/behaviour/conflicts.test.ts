@@ -512,16 +512,39 @@ describe('symlinks to the files that they would replace: nothing is lost', () =>
     },
   );
 
-  test.for(whole.filter(({ atomic }) => atomic))(
-    'behind a symlink in DEST that leads into DEST: %o',
-    async (options) => {
+  test.for(
+    whole
+      .filter(({ atomic }) => atomic)
+      .flatMap((options) => ['', 'dest', 'dest/e'].map((mounted) => ({ mounted, ...options }))),
+  )(
+    'behind a symlink in DEST that leads into DEST, perhaps by a bind mount: %o',
+    async ({ mounted, ...options }, context) => {
       makeFiles(dest, { 'e/kept': 'x' });
-      symlinkSync('e', join(dest, 'd'));
+      makeFiles(at, { 'view/e/x': '' });
+      const to = { '': 'e', dest: '../view/e', 'dest/e': '../view' }[mounted] ?? '';
+      symlinkSync(to, join(dest, 'd'));
       mkdirSync(join(src, 'd'));
       symlinkSync('../../dest/e/kept', join(src, 'd/kept'));
+      const check = async () => {
+        const { errors } = await copyTree(src, dest, { ...options, onError: 'continue' });
+        expect(errors).toMatchObject([{ code: 'ERR_FS_CP_EINVAL' }]);
+        expect(readFileSync(join(dest, 'e/kept'), 'utf8')).toBe('x');
+      };
+      if (!mounted) return check();
+      needRoot(context);
+      await whileMounted(['--bind', join(at, mounted)], join(at, 'view'), check);
+    },
+  );
+
+  test.for(whole.filter(({ atomic }) => atomic))(
+    'to its own place, by a symlink in DEST that leads out: %o',
+    async (options) => {
+      symlinkSync('../outside', join(dest, 'd'));
+      mkdirSync(join(src, 'd'));
+      symlinkSync('../../dest/d/kept', join(src, 'd/kept'));
       const { errors } = await copyTree(src, dest, { ...options, onError: 'continue' });
       expect(errors).toMatchObject([{ code: 'ERR_FS_CP_EINVAL' }]);
-      expect(readFileSync(join(dest, 'e/kept'), 'utf8')).toBe('x');
+      expect(readFileSync(join(dest, 'd/kept'), 'utf8')).toBe('kept');
     },
   );
 
@@ -552,14 +575,27 @@ describe('symlinks to the files that they would replace: nothing is lost', () =>
     expect(readlinkSync(join(dest, 'loop'))).toBe('loop');
   });
 
-  test.for<CopyOptions>([{ mirror: true }, { atomic: true }])(
-    'the way to SRC itself may go through what is replaced: %o',
-    async (options) => {
-      makeFiles(at, { 'src/file': 'new', 'dest/file/old': '', 'dest/link/old': '' });
-      symlinkSync('../outside', join(src, 'link'));
-      await copyTree(`${dest}/link/../../src`, dest, options);
-      expect(readFileSync(join(dest, 'file'), 'utf8')).toBe('new');
-      expect(readlinkSync(join(dest, 'link'))).toBe('../outside');
+  test('the way to SRC itself may go through what an atomic copy replaces', async () => {
+    makeFiles(at, { 'src/file': 'new', 'dest/file/old': '', 'dest/link/old': '' });
+    symlinkSync('../outside', join(src, 'link'));
+    await copyTree(`${dest}/link/../../src`, dest, { atomic: true });
+    expect(readFileSync(join(dest, 'file'), 'utf8')).toBe('new');
+    expect(readlinkSync(join(dest, 'link'))).toBe('../outside');
+  });
+
+  test.for(['dest/d/', 'hop/', 'dest/a/../../src'])(
+    'the way to SRC, by %s, goes through what a mirror may delete: refused',
+    async (way) => {
+      makeFiles(dest, { 'a/k': 'x', 'b/c': 'y' });
+      symlinkSync('../src', join(dest, 'd'));
+      symlinkSync('dest/d', join(at, 'hop'));
+      symlinkSync(join(dest, 'a/k'), join(src, 'a'));
+      const before = look(dest);
+      for (const dryRun of [true, false]) {
+        const copy = copyTree(`${at}/${way}`, dest, { mirror: true, dryRun });
+        await expect(copy).rejects.toMatchObject({ code: 'ERR_FS_CP_EINVAL' });
+      }
+      expect(look(dest)).toEqual(before);
     },
   );
 
@@ -653,6 +689,18 @@ describe('symlinks to a hard link of the file that they would replace', () => {
     const { errors } = await copyTree([src, other], into, options);
     expect(errors).toMatchObject([{ code: 'ERR_FS_CP_EINVAL', path: join(src, 'x') }]);
     expect(readFileSync(join(into, 'src/x'), 'utf8')).toBe('x');
+  });
+
+  test('in SRC, and what another SRC replaces is one more of its names', async () => {
+    const other = join(at, 'other');
+    makeFiles(src, { 'v/lib': 'x' });
+    makeFiles(at, { other: 'o', 'dest/src/y': '' });
+    for (const name of ['src/x', 'other']) linkSync(join(src, 'v/lib'), join(dest, name));
+    symlinkSync('v/lib', join(src, 'x'));
+    await copyTree([src, other], dest);
+    expect(readFileSync(join(dest, 'src/x'), 'utf8')).toBe('x');
+    expect(readlinkSync(join(dest, 'src/x'))).toBe('v/lib');
+    expect(readFileSync(join(dest, 'other'), 'utf8')).toBe('o');
   });
 
   test.for([

@@ -312,6 +312,17 @@ describe('symlink', () => {
     expect(readlinkSync(join(at, 'link'))).toBe('real');
   });
 
+  test('a symlink that would replace the one on the way to SRC is refused', async () => {
+    const at = join(work, `on the way ${number}`);
+    makeFiles(at, { 'src/f': 'content', 'dest/x': '' });
+    symlinkSync('../other', join(at, 'src/z'));
+    symlinkSync('../src', join(at, 'dest/z'));
+    const options = { symlink: true, onError: 'continue' } as const;
+    const { errors } = await copyTree(join(at, 'dest/z/'), join(at, 'dest'), options);
+    expect(errors).toMatchObject([{ code: 'ERR_FS_CP_EINVAL' }]);
+    expect(readFileSync(join(at, 'dest/f'), 'utf8')).toBe('content');
+  });
+
   test.for<[string, string, CopyOptions]>([
     ['src', 'src', { symlink: true }],
     ['src', 'real', {}],

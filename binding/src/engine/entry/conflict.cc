@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <charconv>
 #include <cstring>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -336,7 +337,7 @@ void follow(Way& way, std::string_view path, const Stat* entry = nullptr) {
     const std::string above = way.end;
     if (name == "..") {
       way.end = directory_of(above);
-      // In that directory a look at a shorter name may succeed, and above it the directory may allow one.
+      // The look may have failed for a name that was too long, or in a directory that denied it.
       if (way.end.size() <= way.looked_in && !leads_nowhere(way.error)) way.error = 0;
       continue;
     }
@@ -374,6 +375,37 @@ Way way_of(const Directory& directory, const char* name, const Stat* entry = nul
   return way;
 }
 
+bool is_root(std::string_view path) { return path.size() == platform::root_length(path); }
+
+/**
+ * Asks `decide(path, entry)` about an entry and each directory above it, and returns its first answer. Returns false if there is none,
+ * or one of them cannot be looked at.
+ */
+template <class Decide>
+bool climb(std::string at, Decide decide) {
+  for (;; at = directory_of(at)) {
+    Stat entry;
+    if (!look(at, entry)) return false;
+    if (const std::optional<bool> decided = decide(at, entry)) return *decided;
+    if (is_root(at)) return false;
+  }
+}
+
+/** Returns whether an entry, by its path without symlinks, is a DEST of this copy, or the old one. */
+bool is_destination(const Engine& engine, const std::string& path, const Stat& entry) {
+  // A file may be a hard link of one.
+  const bool has_one_name = entry.kind == Kind::directory;
+  Stat place = entry;
+  if (!has_one_name && !look(std::string(directory_of(path)), place)) return false;
+  return engine.has_destination([&](const std::string& dest) {
+    Stat found;
+    const std::string at(has_one_name ? dest : directory_of(dest));
+    return (has_one_name || name_in(dest) == name_in(path)) &&
+           platform::stat_entry(Handle::working_directory(), at.c_str(), found, Follow::yes) == 0 &&
+           is_same_entry(found, place);
+  });
+}
+
 /**
  * Returns whether a symlink of SRC leads to an entry that is in SRC itself. Returns false if it is in a mount, which may show DEST,
  * or if that cannot be found out (mounts: before Linux 5.8). Looks at the entry and each directory above it.
@@ -384,22 +416,19 @@ bool leads_into_source(const Engine& engine, const Directory& directory, Names n
   while (!top->parent().is_base()) top = &top->parent();
   const Way way = way_of(directory, names.src);
   if (way.error < 0) return false;
-  for (std::string at = way.end;; at = directory_of(at)) {
-    Stat found;
-    if (!look(at, found)) return false;
-    if (is_same_entry(found, top->src_stat)) return true;
+  return climb(way.end, [&](const std::string& at, const Stat& entry) -> std::optional<bool> {
+    if (is_same_entry(entry, top->src_stat)) return true;
     // DEST may be in SRC, also that of another SRC.
-    if (is_same_entry(found, top->dst_stat) || engine.is_destination(found)) return false;
-    if (at.size() == platform::root_length(at) ||
-        platform::is_mount_root(Handle::working_directory(), at.c_str()))
-      return false;
-  }
+    const bool is_dest = is_same_entry(entry, top->dst_stat) || is_destination(engine, at, entry);
+    if (is_dest || platform::is_mount_root(Handle::working_directory(), at.c_str())) return false;
+    return std::nullopt;
+  });
 }
 
 /**
- * For a copy that is a symlink: returns whether it would take the place of the content that it leads to. SRC's entry then is DEST's
- * entry, leads to that, or goes through that. A file with several hard links also has other names: a symlink to one in SRC stays right,
- * because the copy removes nothing there.
+ * For a copy that is a symlink: returns whether it would replace the content that it leads to. This is so if SRC's entry is DEST's
+ * entry, or a symlink to DEST's entry or through it. A file with several hard links also has other names: a symlink to one in SRC stays
+ * right, because the copy removes nothing there.
  *
  * `place`: the path of DEST's entry. `existing`: null if that cannot be looked at.
  */
@@ -478,9 +507,9 @@ Verdict judge(Worker& worker, Directory& directory, Names names, Kind kind) {
   }
   if (options.existing.force) {
     if (options.compares) return Verdict::replace;
-    // A new symlink to SRC's file would then lead to itself.
+    // New symlinks consist of SRC's path. Through an entry that is replaced that would lead nowhere.
     const auto leads_through = [&] {
-      return kind == Kind::file && existing.kind == Kind::symlink &&
+      return options.content.instead == Instead::symlink && existing.kind == Kind::symlink &&
              way_of(directory, names.src, &existing).met;
     };
     if (error == 0 && becomes_symlink(options, kind) &&
@@ -554,27 +583,46 @@ void undo_back_up(Engine& engine, Directory& directory, const char* name, const 
 
 namespace {
 
-/** Returns whether a path in the old DEST leads out of it, by a symlink there. Only that symlink will be replaced. */
+/** Finds the first symlink on the way from the old DEST to an entry in it. */
+bool is_behind_symlink(const std::string& old, const std::string& path, Stat& symlink) {
+  for (size_t end = old.size(); (end = path.find('/', end + 1)) != std::string::npos;) {
+    if (look(path.substr(0, end), symlink) && symlink.kind == Kind::symlink) return true;
+  }
+  return false;
+}
+
+/** Returns whether a path in the old DEST leads out of it. Returns false if a bind mount may lead back. */
 bool leads_out(const std::string& old, const std::string& path) {
-  if (path == old) return false;
-  Way top, there;
+  Way top, way;
   follow(top, old);
-  follow(there, directory_of(path));
-  return there.error == 0 && there.end != top.end && !is_below(there.end, top.end);
+  follow(way, directory_of(path));
+  Stat old_dest;
+  if (way.error < 0 || !look(old, old_dest)) return false;
+  return climb(way.end, [&](const std::string& at, const Stat& entry) -> std::optional<bool> {
+    if (is_same_entry(entry, old_dest)) return false;
+    if (is_root(at) || is_below(top.end, at)) return true;
+    const bool may_lead_back = entry.dev == old_dest.dev &&
+                               platform::is_mount_root(Handle::working_directory(), at.c_str());
+    return may_lead_back ? std::optional(false) : std::nullopt;
+  });
 }
 
 }  // namespace
 
 bool would_lose_target(const Engine& engine, const Directory& directory, Names names) {
   Stat existing;
-  const bool staged = !engine.options.replaces.empty();
+  const std::string& old = engine.options.replaces;
   const std::string place =
-      staged ? engine.replaced_path(directory, names.dst) : directory.dst_path(names.dst);
-  const int error = staged
-                        ? platform::stat_entry(Handle::working_directory(), place.c_str(), existing)
-                        : platform::stat_entry(directory.dst(), names.dst, existing);
-  return !leads_nowhere(error) && !(staged && leads_out(engine.options.replaces, place)) &&
-         leads_to_replaced(engine, directory, names, place, error == 0 ? &existing : nullptr);
+      old.empty() ? directory.dst_path(names.dst) : engine.replaced_path(directory, names.dst);
+  const int error =
+      old.empty() ? platform::stat_entry(directory.dst(), names.dst, existing)
+                  : platform::stat_entry(Handle::working_directory(), place.c_str(), existing);
+  if (leads_nowhere(error)) return false;
+  // Then only that symlink is replaced, and nothing behind it.
+  Stat symlink;
+  if (!old.empty() && is_behind_symlink(old, place, symlink) && leads_out(old, place))
+    return way_of(directory, names.src, &symlink).met;
+  return leads_to_replaced(engine, directory, names, place, error == 0 ? &existing : nullptr);
 }
 
 bool exists(const Directory& directory, Names names) {

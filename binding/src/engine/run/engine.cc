@@ -212,18 +212,6 @@ bool Engine::is_final(int error, const Directory* where) const {
   });
 }
 
-bool Engine::is_destination(const platform::Stat& entry) const {
-  const auto is_there = [&entry](const std::string& path) {
-    platform::Stat found;
-    return !path.empty() &&
-           platform::stat_entry(platform::Handle::working_directory(), path.c_str(), found,
-                                platform::Follow::yes) == 0 &&
-           is_same_entry(found, entry);
-  };
-  return is_there(options.replaces) ||
-         std::any_of(destinations_.begin(), destinations_.end(), is_there);
-}
-
 bool Engine::fail(Problem problem, const Directory* where) {
   const bool final = is_final(problem.error, where);
   // A mirror goes on deleting, so that its next run has room.
