@@ -23,7 +23,7 @@ const lockName = Buffer.from('lock');
 /** At the end of a container's name. */
 const hexDigits = 16;
 
-/** How often a new container is made, if another process that cleans up removes it before it is locked; how often an old one is removed. */
+/** Others may remove a new container before it is locked, as they clean up, or fill one that is being removed. */
 const tries = 10;
 
 export class Container {

@@ -113,8 +113,21 @@ export function* findRoots(request: Request): Steps<Walk> {
   if (deletes(request)) {
     const sourceAt = yield* findSourcesBelow(roots);
     for (const root of roots) yield* refuseToEmpty(root, sourceAt, shown);
+    yield* avoidDest(roots);
   }
   return { roots, into, shown, errors };
+}
+
+/** A path of SRC that leads through a DEST may lead nowhere once a mirror has deleted entries there. Then SRC gets its real path. */
+function* avoidDest(roots: readonly Root[]): Steps<void> {
+  const dests: Buffer[] = [];
+  for (const { dest } of roots) dests.push(join(yield* realIfThere(dest), Buffer.alloc(0)));
+  const isInDest = (entry: Buffer) =>
+    dests.some((dest) => entry.subarray(0, dest.length).equals(dest));
+  for (const root of roots) {
+    const way = root.kind === 'directory' ? yield* entriesOnTheWay(root.src) : [];
+    if (way.some(isInDest)) root.src = yield* realIfThere(root.src);
+  }
 }
 
 /** Begins the looks that every copy of one SRC needs: at SRC, at DEST, and at the directory above DEST. */
@@ -317,7 +330,7 @@ function* refusePlaces(
     const paths = [shown.src(src), shown.dest(target)] as const;
     inside = yield* refuseIntoItself(one, src, target, ...paths, request);
   }
-  if (request.mirror || (request.atomic && request.instead === 'symlink'))
+  if (request.atomic && request.instead === 'symlink')
     yield* refuseWayThrough(src, target, request);
   return { inside };
 }
@@ -393,20 +406,12 @@ function* refuseIntoItself(
   throw refuse('ERR_FS_CP_EINVAL', why, srcPath, destPath);
 }
 
-/**
- * Refuses a path of SRC that leads through an entry of DEST, which a mirror or an atomic copy may take away: new symlinks consist of that
- * path, and a mirror reads rules by it. A SRC that is itself in DEST is refused elsewhere.
- */
+/** Refuses a path of SRC that leads through an old DEST: the new symlinks consist of that path, and would lead nowhere. */
 function* refuseWayThrough(src: Buffer, target: Buffer, { shown }: Request): Steps<void> {
-  const withSlash = (path: Buffer) => join(path, Buffer.alloc(0));
-  const inDest = withSlash(yield* realIfThere(target));
-  const real = withSlash(yield* realIfThere(src));
+  const inDest = join(yield* realIfThere(target), Buffer.alloc(0));
   for (const entry of yield* entriesOnTheWay(src)) {
-    const isInDest = entry.subarray(0, inDest.length).equals(inDest);
-    const leadsStraight = real.subarray(0, entry.length + 1).equals(withSlash(entry));
-    if (!isInDest || leadsStraight) continue;
-    const why =
-      'the path of the source leads through an entry of the destination that may be replaced or deleted; name the source by another path';
+    if (!entry.subarray(0, inDest.length).equals(inDest)) continue;
+    const why = 'the path of the source leads through the destination, which is to be replaced';
     throw refuse('ERR_FS_CP_EINVAL', why, shown.src(src), shown.dest(target));
   }
 }

@@ -545,6 +545,11 @@ describe('symlinks to the files that they would replace: nothing is lost', () =>
       const { errors } = await copyTree(src, dest, { ...options, onError: 'continue' });
       expect(errors).toMatchObject([{ code: 'ERR_FS_CP_EINVAL' }]);
       expect(readFileSync(join(dest, 'd/kept'), 'utf8')).toBe('kept');
+      rmSync(join(src, 'd/kept'));
+      makeFiles(src, { 'd/new': 'new' });
+      symlinkSync(join(dest, 'd/new'), join(src, 'd/kept'));
+      await copyTree(src, dest, options);
+      expect(readFileSync(join(dest, 'd/kept'), 'utf8')).toBe('new');
     },
   );
 
@@ -583,21 +588,37 @@ describe('symlinks to the files that they would replace: nothing is lost', () =>
     expect(readlinkSync(join(dest, 'link'))).toBe('../outside');
   });
 
-  test.for(['dest/d/', 'hop/', 'dest/a/../../src'])(
-    'the way to SRC, by %s, goes through what a mirror may delete: refused',
+  test.for(['dest/d/', 'hop/', 'dest/b/../../src'])(
+    'the way to SRC, by %s, goes through what a mirror deletes',
     async (way) => {
       makeFiles(dest, { 'a/k': 'x', 'b/c': 'y' });
       symlinkSync('../src', join(dest, 'd'));
       symlinkSync('dest/d', join(at, 'hop'));
       symlinkSync(join(dest, 'a/k'), join(src, 'a'));
-      const before = look(dest);
-      for (const dryRun of [true, false]) {
-        const copy = copyTree(`${at}/${way}`, dest, { mirror: true, dryRun });
-        await expect(copy).rejects.toMatchObject({ code: 'ERR_FS_CP_EINVAL' });
+      for (let i = 0; i < 30; i++) {
+        makeFiles(join(src, `${i}/t`), { '.gitignore': 'ignored', ignored: '', file: '' });
+        makeFiles(join(dest, `${i}/t`), { ignored: 'mine' });
       }
-      expect(look(dest)).toEqual(before);
+      const options = { mirror: true, gitignore: true, onError: 'continue' } as const;
+      const { errors, files } = await copyTree(`${at}/${way}`, dest, options);
+      expect(errors).toMatchObject([{ code: 'ERR_FS_CP_EINVAL', path: join(src, 'a') }]);
+      expect(files).toBe(60);
+      for (let i = 0; i < 30; i++)
+        expect(readFileSync(join(dest, `${i}/t/ignored`), 'utf8')).toBe('mine');
+      expect(readFileSync(join(dest, 'a/k'), 'utf8')).toBe('x');
     },
   );
+
+  test('the way to one SRC goes through what the mirror of another deletes', async () => {
+    makeFiles(at, { 'other/x': '', 'dest/src/t/ignored': 'mine' });
+    makeFiles(src, { 't/.gitignore': 'ignored', 't/file': '' });
+    mkdirSync(join(dest, 'other'));
+    symlinkSync('../../src', join(dest, 'other/src'));
+    const sources = [join(at, 'other'), join(dest, 'other/src/')];
+    await copyTree(sources, dest, { mirror: true, gitignore: true });
+    expect(readFileSync(join(dest, 'src/t/ignored'), 'utf8')).toBe('mine');
+    expect(existsSync(join(dest, 'other/src'))).toBe(false);
+  });
 
   const variants: CopyOptions[] = [
     {},

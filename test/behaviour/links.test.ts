@@ -321,6 +321,11 @@ describe('symlink', () => {
     const { errors } = await copyTree(join(at, 'dest/z/'), join(at, 'dest'), options);
     expect(errors).toMatchObject([{ code: 'ERR_FS_CP_EINVAL' }]);
     expect(readFileSync(join(at, 'dest/f'), 'utf8')).toBe('content');
+    // A symlink of SRC keeps its own text, whatever it leads through.
+    rmSync(join(at, 'src/z'));
+    symlinkSync('../dest/z', join(at, 'src/z'));
+    await copyTree(join(at, 'src'), join(at, 'dest'), options);
+    expect(readlinkSync(join(at, 'dest/z'))).toBe('../dest/z');
   });
 
   test.for<[string, string, CopyOptions]>([

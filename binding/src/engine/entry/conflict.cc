@@ -315,8 +315,8 @@ struct Way {
 };
 
 /**
- * Goes on from `way.end` by a path, one name after another, as the system does. Stops if it meets `entry`. A symlink of /proc is taken
- * for its text.
+ * Goes on from `way.end` by a path, one name after another, as the system does. If it meets `entry`, takes the rest as it is. A symlink
+ * of /proc is taken for its text.
  */
 void follow(Way& way, std::string_view path, const Stat* entry = nullptr) {
   constexpr int kMostLinks = 40;  // as in Linux
@@ -353,7 +353,10 @@ void follow(Way& way, std::string_view path, const Stat* entry = nullptr) {
     }
     if (way.error < 0) continue;
     way.met = entry != nullptr && is_same_entry(found, *entry);
-    if (way.met) break;
+    if (way.met) {
+      way.end = resolve(way.end, rest);
+      break;
+    }
     if (found.kind != Kind::symlink) continue;
     std::string target;
     platform::LinkKind kind{};
@@ -509,8 +512,10 @@ Verdict judge(Worker& worker, Directory& directory, Names names, Kind kind) {
     if (options.compares) return Verdict::replace;
     // New symlinks consist of SRC's path. Through an entry that is replaced that would lead nowhere.
     const auto leads_through = [&] {
-      return options.content.instead == Instead::symlink && existing.kind == Kind::symlink &&
-             way_of(directory, names.src, &existing).met;
+      Way way;
+      if (options.content.instead == Instead::symlink && existing.kind == Kind::symlink)
+        follow(way, directory_of(directory.src_path(names.src)), &existing);
+      return way.met;
     };
     if (error == 0 && becomes_symlink(options, kind) &&
         (leads_to_replaced(worker.engine, directory, names, directory.dst_path(names.dst),
@@ -618,10 +623,12 @@ bool would_lose_target(const Engine& engine, const Directory& directory, Names n
       old.empty() ? platform::stat_entry(directory.dst(), names.dst, existing)
                   : platform::stat_entry(Handle::working_directory(), place.c_str(), existing);
   if (leads_nowhere(error)) return false;
-  // Then only that symlink is replaced, and nothing behind it.
   Stat symlink;
-  if (!old.empty() && is_behind_symlink(old, place, symlink) && leads_out(old, place))
-    return way_of(directory, names.src, &symlink).met;
+  if (!old.empty() && is_behind_symlink(old, place, symlink) && leads_out(old, place)) {
+    // Only that symlink is replaced, and nothing behind it. But the new symlink could lead to itself.
+    const Way way = way_of(directory, names.src, &symlink);
+    return way.met && way.end == resolve(place, "");
+  }
   return leads_to_replaced(engine, directory, names, place, error == 0 ? &existing : nullptr);
 }
 
