@@ -20,7 +20,7 @@ export default defineConfig({
     // one, so suites that make and remove trees on it slow each other down tenfold.
     env: existsSync('/dev/shm') ? { TMPDIR: '/dev/shm' } : {},
     globalSetup: 'test/support/tools.ts',
-    // Messages of failed assertions are not shortened: of a long output only they may have been kept.
+    // Does not shorten the messages of failed assertions, because CI may keep nothing else of a long output.
     chaiConfig: { truncateThreshold: 0 },
     testTimeout: 60_000,
     hookTimeout: 60_000,

@@ -458,7 +458,7 @@ export interface CopyErrorLike extends Error {
   /** Negative, as in Node; absent where no system call failed. */
   errno?: number;
   syscall?: string;
-  /** The entry of SRC. If something failed in DEST alone, as a deletion, the entry there; then `dest` is absent. */
+  /** The entry of SRC. If an operation in DEST alone failed, for example a deletion, the entry of DEST. Then `dest` is absent. */
   path?: string;
   dest?: string;
   /** The first byte in which the written file differs from the source, counted from 0. */

@@ -121,13 +121,20 @@ export function* findRoots(request: Request): Steps<Walk> {
 /** A path of SRC that leads through a DEST may lead nowhere once a mirror has deleted entries there. Then SRC gets its real path. */
 function* avoidDest(roots: readonly Root[]): Steps<void> {
   const dests: Buffer[] = [];
-  for (const { dest } of roots) dests.push(join(yield* realIfThere(dest), Buffer.alloc(0)));
-  const isInDest = (entry: Buffer) =>
-    dests.some((dest) => entry.subarray(0, dest.length).equals(dest));
+  for (const { dest } of roots) dests.push(yield* realIfThere(dest));
   for (const root of roots) {
-    const way = root.kind === 'directory' ? yield* entriesOnTheWay(root.src) : [];
-    if (way.some(isInDest)) root.src = yield* realIfThere(root.src);
+    if (root.kind === 'directory' && (yield* leadsThrough(root.src, dests)))
+      root.src = yield* realIfThere(root.src);
   }
+}
+
+/** Returns whether an entry on the way of a path is in one of the directories. Compares the directories' paths, without symlinks. */
+function* leadsThrough(path: Buffer, directories: readonly Buffer[]): Steps<boolean> {
+  const prefixes = directories.map((directory) => join(directory, Buffer.alloc(0)));
+  const way = yield* entriesOnTheWay(path);
+  return way.some((entry) =>
+    prefixes.some((prefix) => entry.subarray(0, prefix.length).equals(prefix)),
+  );
 }
 
 /** Begins the looks that every copy of one SRC needs: at SRC, at DEST, and at the directory above DEST. */
@@ -408,12 +415,9 @@ function* refuseIntoItself(
 
 /** Refuses a path of SRC that leads through an old DEST: the new symlinks consist of that path, and would lead nowhere. */
 function* refuseWayThrough(src: Buffer, target: Buffer, { shown }: Request): Steps<void> {
-  const inDest = join(yield* realIfThere(target), Buffer.alloc(0));
-  for (const entry of yield* entriesOnTheWay(src)) {
-    if (!entry.subarray(0, inDest.length).equals(inDest)) continue;
-    const why = 'the path of the source leads through the destination, which is to be replaced';
-    throw refuse('ERR_FS_CP_EINVAL', why, shown.src(src), shown.dest(target));
-  }
+  if (!(yield* leadsThrough(src, [yield* realIfThere(target)]))) return;
+  const why = 'the path of the source leads through the destination, which is to be replaced';
+  throw refuse('ERR_FS_CP_EINVAL', why, shown.src(src), shown.dest(target));
 }
 
 /** Returns whether something of SRC may be excluded. */
