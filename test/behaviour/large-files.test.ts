@@ -173,7 +173,8 @@ describe('a call copies at most 8 MiB', () => {
     for (let number = 0; number < 32; number++)
       writeSync(file, Buffer.alloc(1 << 20, 'a'), 0, null, number * step * 2 ** 20);
     closeSync(file);
-    const slowly = [...traced(log), '-e', 'inject=copy_file_range:delay_exit=500000'];
+    // Longer than a busy machine takes to notice the call and deliver the signal.
+    const slowly = [...traced(log), '-e', 'inject=copy_file_range:delay_exit=3000000'];
     const copied = run([...slowly, process.execPath, COMMAND, src, dest]);
     while (!(existsSync(log) && lengthsIn(log).length > 0)) await setTimeout(5);
     // Its number is that of a thread; the signal is for the process.

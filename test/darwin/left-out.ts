@@ -41,6 +41,7 @@ export const reasons: Reasons = {
   'macOS has neither bind mounts nor overlays': [
     ['mirror', /stays where something is mounted/],
     ['conflicts', /in DEST, which a mount shows in SRC/],
+    ['conflicts', /perhaps by a bind mount: \{ mounted: 'dest/],
     ['unchanged', /mounted over (another one|one of)/],
     ['unchanged', /names that were exchanged in one call > (layers|a layer) of an overlay/],
   ],
