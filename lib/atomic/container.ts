@@ -23,7 +23,10 @@ const lockName = Buffer.from('lock');
 /** At the end of a container's name. */
 const hexDigits = 16;
 
-/** Others may remove a new container before it is locked, as they clean up, or fill one that is being removed. */
+/**
+ * How often a container is created: another process that cleans up may remove it before it is locked. And how often one is removed:
+ * another process may still write into it.
+ */
 const tries = 10;
 
 export class Container {

@@ -70,8 +70,8 @@ function filterOf(root: Root, shown: Shown, { filter, signal }: Request): EntryF
   };
 }
 
-function rootEntry({ src, kind }: Root): FilterEntry {
-  return { path: '', name: baseName(src).toString(), kind };
+function rootEntry({ src, named = src, kind }: Root): FilterEntry {
+  return { path: '', name: baseName(named).toString(), kind };
 }
 
 export class Answers {

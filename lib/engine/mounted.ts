@@ -15,15 +15,15 @@ import {
   sharedBy,
   type Tree,
 } from '../walk/mounts.js';
-import { baseName, directoryOf, isRoot, join, namesFrom, showPath } from '../walk/paths.js';
+import { directoryOf, isRoot, join, namesFrom, showPath } from '../walk/paths.js';
 import { realpath, run } from '../walk/steps.js';
 import {
   deletes,
-  directoryToKeep,
   existing,
   isMissing,
   isSame,
   type Root,
+  realPathOf,
   type Walk,
 } from '../walk/walk.js';
 import type { Answers } from './answers.js';
@@ -161,7 +161,7 @@ async function findTrees(
     return { root, directory, places: table.placesIn(directory) };
   };
   for (const root of roots) {
-    sources.push(treeAt(root, await realPathOf(root)));
+    sources.push(treeAt(root, await run(realPathOf(root))));
     if (root.kind !== 'directory') continue;
     const dest = await run(realpath(root.dest)).catch((error: unknown) => {
       if (!isMissing(error)) throw error;
@@ -201,13 +201,6 @@ async function imageOf({ source }: Mount, table: MountTable): Promise<Location |
   const file = `/sys/block/${loop}/loop/backing_file`;
   const path = await promises.readFile(file, 'latin1').catch(() => '');
   return path ? table.locate(Buffer.from(path.replace(/\n$/, ''), 'latin1')) : undefined;
-}
-
-/** Returns a source's path without symlinks on the way. */
-async function realPathOf(root: Root): Promise<Buffer> {
-  const kept = directoryToKeep(root);
-  const real = await run(realpath(kept));
-  return kept === root.src ? real : join(real, baseName(root.src));
 }
 
 function* meetings(table: MountTable, source: RootTree, target: RootTree): Generator<Meeting> {

@@ -56,6 +56,14 @@ export function namesFrom(directory: Buffer, path: Buffer): Buffer[] {
     .map((name) => Buffer.from(name, 'latin1'));
 }
 
+/** Returns a path at or below one directory as the same path at or below another one. Returns other paths as they are. */
+export function movedTo(path: Buffer, from: Buffer, to: Buffer): Buffer {
+  const isAt = path.equals(from);
+  const below = join(from, Buffer.alloc(0));
+  const isBelow = path.subarray(0, below.length).equals(below);
+  return isAt || isBelow ? namesFrom(from, path).reduce(join, to) : path;
+}
+
 /** Returns `.fastcp-` and 16 random hex digits, as the engine names its temporary entries. */
 export function temporaryName(): Buffer {
   const half = (): string =>

@@ -12,6 +12,7 @@ import {
   endsInSlash,
   isRoot,
   join,
+  movedTo,
   type Shown,
   showPath,
   trimSlashes,
@@ -31,6 +32,8 @@ import { entriesOnTheWay } from './way.js';
 
 export interface Root extends NativeRoot {
   kind: EntryKind;
+  /** The path that the user gave, if `src` is SRC's real path instead. */
+  named?: Buffer;
   /** The names that lead from SRC to DEST, if DEST is within SRC. The selection must then exclude DEST. */
   inside?: readonly Buffer[];
 }
@@ -113,28 +116,45 @@ export function* findRoots(request: Request): Steps<Walk> {
   if (deletes(request)) {
     const sourceAt = yield* findSourcesBelow(roots);
     for (const root of roots) yield* refuseToEmpty(root, sourceAt, shown);
-    yield* avoidDest(roots);
   }
-  return { roots, into, shown, errors };
+  if (request.mirror && !request.compares) yield* avoidDest(roots);
+  return { roots, into, shown: asNamed(roots, shown), errors };
 }
 
-/** A path of SRC that leads through a DEST may lead nowhere once a mirror has deleted entries there. Then SRC gets its real path. */
+/**
+ * Gives each SRC whose path leads through a DEST its real path: the mirror may delete or replace entries of DEST, and the path then
+ * leads nowhere, or elsewhere.
+ */
 function* avoidDest(roots: readonly Root[]): Steps<void> {
   const dests: Buffer[] = [];
   for (const { dest } of roots) dests.push(yield* realIfThere(dest));
+  const isThroughDest = wayThrough(dests);
   for (const root of roots) {
-    if (root.kind === 'directory' && (yield* leadsThrough(root.src, dests)))
-      root.src = yield* realIfThere(root.src);
+    if (!(yield* isThroughDest(root.src))) continue;
+    root.named = root.src;
+    root.src = yield* realPathOf(root);
   }
 }
 
-/** Returns whether an entry on the way of a path is in one of the directories. Compares the directories' paths, without symlinks. */
-function* leadsThrough(path: Buffer, directories: readonly Buffer[]): Steps<boolean> {
-  const prefixes = directories.map((directory) => join(directory, Buffer.alloc(0)));
-  const way = yield* entriesOnTheWay(path);
-  return way.some((entry) =>
-    prefixes.some((prefix) => entry.subarray(0, prefix.length).equals(prefix)),
-  );
+/** Messages and the filter see the user's path of a SRC that has its real path. */
+function asNamed(roots: readonly Root[], { src, dest }: Shown): Shown {
+  const renamed = roots.filter(({ named }) => named);
+  const own = (path: Buffer, { src: from, named = from }: Root) => movedTo(path, from, named);
+  return { src: (path) => src(renamed.reduce(own, path)), dest };
+}
+
+/** Makes a function that returns whether a path leads through an entry of one of the directories, given by their real paths. */
+function wayThrough(directories: readonly Buffer[]): (path: Buffer) => Steps<boolean> {
+  const theirs = new Set(directories.map((one) => trimSlashes(one).toString('latin1')));
+  return function* (path) {
+    for (const entry of yield* entriesOnTheWay(path)) {
+      for (let at = entry; !isRoot(at); ) {
+        at = directoryOf(at);
+        if (theirs.has(at.toString('latin1'))) return true;
+      }
+    }
+    return false;
+  };
 }
 
 /** Begins the looks that every copy of one SRC needs: at SRC, at DEST, and at the directory above DEST. */
@@ -415,7 +435,7 @@ function* refuseIntoItself(
 
 /** Refuses a path of SRC that leads through an old DEST: the new symlinks consist of that path, and would lead nowhere. */
 function* refuseWayThrough(src: Buffer, target: Buffer, { shown }: Request): Steps<void> {
-  if (!(yield* leadsThrough(src, [yield* realIfThere(target)]))) return;
+  if (!(yield* wayThrough([yield* realIfThere(target)])(src))) return;
   const why = 'the path of the source leads through the destination, which is to be replaced';
   throw refuse('ERR_FS_CP_EINVAL', why, shown.src(src), shown.dest(target));
 }
@@ -461,14 +481,10 @@ function* refuseOtherKind(
 /** Returns a walk that copies one root to another place. Messages and the filter still see its DEST. */
 export function redirect(walk: Walk, root: Root, to: Buffer): Walk {
   const { src, dest } = walk.shown;
-  const own = (path: Buffer): Buffer =>
-    path.subarray(0, to.length).equals(to)
-      ? Buffer.concat([root.dest, path.subarray(to.length)])
-      : path;
   return {
     ...walk,
     roots: [{ ...root, dest: to }],
-    shown: { src, dest: (path) => dest(own(path)) },
+    shown: { src, dest: (path) => dest(movedTo(path, to, root.dest)) },
   };
 }
 
@@ -527,6 +543,13 @@ function* refuseToEmpty(root: Root, sourceAt: SourceAt, shown: Shown): Steps<voi
 /** Returns the directory that must stay, so that a source stays. */
 export function directoryToKeep({ src, kind, followSrc }: Root): Buffer {
   return kind === 'directory' || followSrc ? src : directoryOf(src);
+}
+
+/** Returns a source's path without symlinks on the way. */
+export function* realPathOf(root: Root): Steps<Buffer> {
+  const kept = directoryToKeep(root);
+  const real = yield* realIfThere(kept);
+  return kept === root.src ? real : join(real, baseName(root.src));
 }
 
 /** Looks at a symlink's target. Returns undefined if there is none, or access is denied. */

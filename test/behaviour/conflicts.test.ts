@@ -550,6 +550,12 @@ describe('symlinks to the files that they would replace: nothing is lost', () =>
       symlinkSync(join(dest, 'd/new'), join(src, 'd/kept'));
       await copyTree(src, dest, options);
       expect(readFileSync(join(dest, 'd/kept'), 'utf8')).toBe('new');
+      rmSync(join(dest, 'd'), { recursive: true });
+      symlinkSync('../outside', join(dest, 'd'));
+      rmSync(join(src, 'd/kept'));
+      symlinkSync('../../dest/d/kept/below', join(src, 'd/kept'));
+      const again = await copyTree(src, dest, { ...options, onError: 'continue' });
+      expect(again.errors).toMatchObject([{ code: 'ERR_FS_CP_EINVAL' }]);
     },
   );
 
@@ -599,10 +605,18 @@ describe('symlinks to the files that they would replace: nothing is lost', () =>
         makeFiles(join(src, `${i}/t`), { '.gitignore': 'ignored', ignored: '', file: '' });
         makeFiles(join(dest, `${i}/t`), { ignored: 'mine' });
       }
-      const options = { mirror: true, gitignore: true, onError: 'continue' } as const;
-      const { errors, files } = await copyTree(`${at}/${way}`, dest, options);
-      expect(errors).toMatchObject([{ code: 'ERR_FS_CP_EINVAL', path: join(src, 'a') }]);
+      makeFiles(src, { secret: 'new' });
+      makeFiles(dest, { secret: 'old' });
+      const named = `${at}/${way}`.replace(/\/$/, '');
+      const { errors, files } = await copyTree(`${at}/${way}`, dest, {
+        mirror: true,
+        gitignore: true,
+        onError: 'continue',
+        filter: (path) => path !== join(named, 'secret'),
+      });
+      expect(errors).toMatchObject([{ code: 'ERR_FS_CP_EINVAL', path: `${named}/a` }]);
       expect(files).toBe(60);
+      expect(readFileSync(join(dest, 'secret'), 'utf8')).toBe('old');
       for (let i = 0; i < 30; i++)
         expect(readFileSync(join(dest, `${i}/t/ignored`), 'utf8')).toBe('mine');
       expect(readFileSync(join(dest, 'a/k'), 'utf8')).toBe('x');
@@ -610,14 +624,33 @@ describe('symlinks to the files that they would replace: nothing is lost', () =>
   );
 
   test('the way to one SRC goes through what the mirror of another deletes', async () => {
-    makeFiles(at, { 'other/x': '', 'dest/src/t/ignored': 'mine' });
-    makeFiles(src, { 't/.gitignore': 'ignored', 't/file': '' });
-    mkdirSync(join(dest, 'other'));
+    makeFiles(at, { 'other/x': '', 'dest/other/x': '' });
+    for (let i = 0; i < 100; i++) {
+      makeFiles(join(src, `${i}/t`), { '.gitignore': 'ignored', file: '' });
+      makeFiles(join(dest, `src/${i}/t`), { ignored: 'mine' });
+    }
     symlinkSync('../../src', join(dest, 'other/src'));
     const sources = [join(at, 'other'), join(dest, 'other/src/')];
     await copyTree(sources, dest, { mirror: true, gitignore: true });
-    expect(readFileSync(join(dest, 'src/t/ignored'), 'utf8')).toBe('mine');
+    for (let i = 0; i < 100; i++)
+      expect(readFileSync(join(dest, `src/${i}/t/ignored`), 'utf8')).toBe('mine');
     expect(existsSync(join(dest, 'other/src'))).toBe(false);
+  });
+
+  test('the way to a SRC that is a file, or a symlink, goes through what a mirror replaces', async () => {
+    makeFiles(at, { 'other/d/file': 'wrong', 'outside/file': 'right', 'dest/other/x': '' });
+    makeFiles(
+      join(at, 'other/d'),
+      Object.fromEntries(Array.from({ length: 200 }, (_, i) => [i, ''])),
+    );
+    symlinkSync('file', join(at, 'outside/link'));
+    symlinkSync('wrong', join(at, 'other/d/link'));
+    symlinkSync('../../outside', join(dest, 'other/d'));
+    const sources = ['other', 'dest/other/d/file', 'dest/other/d/link'].map((one) => join(at, one));
+    await copyTree(sources, dest, { mirror: true });
+    expect(readFileSync(join(dest, 'file'), 'utf8')).toBe('right');
+    expect(readlinkSync(join(dest, 'link'))).toBe('file');
+    expect(readFileSync(join(dest, 'other/d/file'), 'utf8')).toBe('wrong');
   });
 
   const variants: CopyOptions[] = [

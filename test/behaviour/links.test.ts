@@ -326,6 +326,24 @@ describe('symlink', () => {
     symlinkSync('../dest/z', join(at, 'src/z'));
     await copyTree(join(at, 'src'), join(at, 'dest'), options);
     expect(readlinkSync(join(at, 'dest/z'))).toBe('../dest/z');
+    // With dereference the new symlink leads to SRC's symlink, and through that.
+    rmSync(join(at, 'dest/z'));
+    symlinkSync('../src/f', join(at, 'dest/z'));
+    const follows = { ...options, dereference: true };
+    const followed = await copyTree(join(at, 'src'), join(at, 'dest'), follows);
+    expect(followed.errors).toMatchObject([{ code: 'ERR_FS_CP_EINVAL' }]);
+    expect(readFileSync(join(at, 'dest/z'), 'utf8')).toBe('content');
+  });
+
+  test('a FIFO that would replace the symlink on the way to SRC is refused', async () => {
+    const at = join(work, `FIFO on the way ${number}`);
+    makeFiles(at, { 'src/f': 'content', 'dest/x': '' });
+    execFileSync('mkfifo', [join(at, 'src/z')]);
+    symlinkSync('../src', join(at, 'dest/z'));
+    const options = { symlink: true, onError: 'continue' } as const;
+    const { errors } = await copyTree(join(at, 'dest/z/'), join(at, 'dest'), options);
+    expect(errors).toMatchObject([{ code: 'ERR_FS_CP_EINVAL' }]);
+    expect(readFileSync(join(at, 'dest/f'), 'utf8')).toBe('content');
   });
 
   test.for<[string, string, CopyOptions]>([

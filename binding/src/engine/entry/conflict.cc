@@ -396,7 +396,7 @@ bool climb(std::string at, Decide decide) {
 
 /** Returns whether an entry, by its path without symlinks, is a DEST of this copy, or the old one. */
 bool is_destination(const Engine& engine, const std::string& path, const Stat& entry) {
-  // A file may be a hard link of one.
+  // Another hard link of a file that is DEST is not DEST: files are compared by their directory and name.
   const bool has_one_name = entry.kind == Kind::directory;
   Stat place = entry;
   if (!has_one_name && !look(std::string(directory_of(path)), place)) return false;
@@ -510,19 +510,20 @@ Verdict judge(Worker& worker, Directory& directory, Names names, Kind kind) {
   }
   if (options.existing.force) {
     if (options.compares) return Verdict::replace;
-    // New symlinks consist of SRC's path. Through an entry that is replaced that would lead nowhere.
+    // New symlinks hold SRC's path. If it leads through DEST's symlink, it would then lead elsewhere, or to itself.
     const auto leads_through = [&] {
       Way way;
+      const std::string path = directory.src_path(names.src);
       if (options.content.instead == Instead::symlink && existing.kind == Kind::symlink)
-        follow(way, directory_of(directory.src_path(names.src)), &existing);
+        follow(way, kind == Kind::file ? path : directory_of(path), &existing);
       return way.met;
     };
-    if (error == 0 && becomes_symlink(options, kind) &&
-        (leads_to_replaced(worker.engine, directory, names, directory.dst_path(names.dst),
-                           &existing) ||
-         leads_through())) {
-      return refuse(EINVAL, kSameFile);
-    }
+    const auto replaces_target = [&] {
+      return becomes_symlink(options, kind) &&
+             leads_to_replaced(worker.engine, directory, names, directory.dst_path(names.dst),
+                               &existing);
+    };
+    if (error == 0 && (replaces_target() || leads_through())) return refuse(EINVAL, kSameFile);
     if (error == 0 && is_special(existing.kind) && !options.incremental.reuses &&
         !is_same_special(options.traversal, directory, names, existing)) {
       return refuse(EEXIST, refusal_of(existing.kind));
@@ -588,7 +589,7 @@ void undo_back_up(Engine& engine, Directory& directory, const char* name, const 
 
 namespace {
 
-/** Finds the first symlink on the way from the old DEST to an entry in it. */
+/** Returns whether a path leads through a symlink in the old DEST, and the first such symlink. */
 bool is_behind_symlink(const std::string& old, const std::string& path, Stat& symlink) {
   for (size_t end = old.size(); (end = path.find('/', end + 1)) != std::string::npos;) {
     if (look(path.substr(0, end), symlink) && symlink.kind == Kind::symlink) return true;
@@ -627,7 +628,8 @@ bool would_lose_target(const Engine& engine, const Directory& directory, Names n
   if (!old.empty() && is_behind_symlink(old, place, symlink) && leads_out(old, place)) {
     // Only that symlink is replaced, and nothing behind it. But the new symlink could lead to itself.
     const Way way = way_of(directory, names.src, &symlink);
-    return way.met && way.end == resolve(place, "");
+    const std::string at = resolve(place, "");
+    return way.met && (way.end == at || is_below(way.end, at));
   }
   return leads_to_replaced(engine, directory, names, place, error == 0 ? &existing : nullptr);
 }
