@@ -39,15 +39,19 @@ const slow = (fault: string) => ({
 const clean = { exitCode: 0, signal: null, stderr: '' };
 
 describe.each(nodes)('$name', ({ path: node }) => {
-  /** Copies meanwhile and in all: what is in DEST 2 s after `start` has begun the copy, and at its end. */
+  /** Copies meanwhile and in all: what is in DEST as soon as one file is missing, or after 3 s, and at the end. */
   const copied = (start: string) => `
     const { execFileSync } = await import('node:child_process');
     delete process.env.LD_PRELOAD;
     execFileSync('prlimit', ['--pid', String(process.pid), '--nofile=96:96']);
     ${start}
     await begun;
-    await sleep(2000);
-    const meanwhile = fs.readdirSync(given.dest, { recursive: true }).filter((name) => name.endsWith('.txt')).length;
+    const until = performance.now() + 3000;
+    let meanwhile = 0;
+    while (meanwhile < ${DIRECTORIES - 1} && performance.now() < until) {
+      await sleep(10);
+      meanwhile = fs.readdirSync(given.dest, { recursive: true }).filter((name) => name.endsWith('.txt')).length;
+    }
     const { files, errorCount } = await job;
     answer({ meanwhile, files, errorCount });`;
 

@@ -3,6 +3,7 @@
 import { execFileSync } from 'node:child_process';
 import {
   chmodSync,
+  chownSync,
   existsSync,
   mkdirSync,
   readdirSync,
@@ -13,14 +14,14 @@ import {
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { copyTree } from '../../lib/index.js';
+import { compareTrees, copyTree } from '../../lib/index.js';
 import type { CopyOptions, CopyResult } from '../../lib/types.js';
 import { copyInChild } from '../support/child.js';
 import { differences } from '../support/compare.js';
 import { byEntry } from '../support/filter.js';
 import { makeFiles } from '../support/trees.js';
 import { asUser, needUser, USER } from '../support/user.js';
-import { isRoot, needTool, workDirectory } from '../support/work.js';
+import { isRoot, needRoot, needTool, workDirectory } from '../support/work.js';
 
 const work = workDirectory('shards');
 let number = 0;
@@ -92,6 +93,40 @@ describe.for([2, 5, 16])('%d shards', (n) => {
     expect(timesOf(dest).split('\n').toSorted()).toEqual(timesOf(src).split('\n').toSorted());
   });
 });
+
+describe.for(['the group of their directory', 'default ACLs'])(
+  'files that could get %s',
+  (what) => {
+    const variants: Record<string, CopyOptions[]> = {
+      'four shards': [1, 2, 3, 4].map((i) => ({ shard: `${i}/4` })),
+      'two copies': [{}, {}],
+      'two copies that sync': [{ sync: true }, { sync: true }],
+    };
+    test.for(Object.keys(variants))(
+      'keep their own where %s finish directories',
+      async (how, context) => {
+        needRoot(context);
+        needTool(context, 'setfacl');
+        for (let i = 0; i < 60; i++) {
+          const at = join(src, `${i}`);
+          makeFiles(at, Object.fromEntries(Array.from({ length: 20 }, (_, j) => [`${j}`, `${j}`])));
+          if (what === 'default ACLs') execFileSync('setfacl', ['-d', '-m', `u:${USER}:rw`, at]);
+          else {
+            chownSync(at, 0, USER);
+            chmodSync(at, 0o2775);
+          }
+        }
+        for (let round = 0; round < 3; round++) {
+          const to = `${dest}-${round}`;
+          const copies = variants[how] ?? [];
+          await Promise.all(copies.map((one) => copyTree(src, to, { ...one, preserve: true })));
+          const { differences: found } = await compareTrees(src, to, { preserve: true });
+          expect(found.map(({ b }) => b)).toEqual([]);
+        }
+      },
+    );
+  },
+);
 
 test('a file is copied by one of them', async () => {
   makeFiles(src, { file: 'x' });

@@ -214,7 +214,8 @@ bool settle_file(Engine& engine, OpenFile& file) {
     // the umask does not apply to it everywhere.
     if (!directory.is_base() && !file.cloned && !file.unnamed) {
       directory.passing_bits.fetch_or(made.mode & file.creation_mode, std::memory_order_relaxed);
-      directory.new_owner.store(owner_of(made), std::memory_order_relaxed);
+      if (!directory.may_change_owners)
+        directory.new_owner.store(owner_of(made), std::memory_order_relaxed);
     }
     if (!settling.settle_owner() || !settling.settle_attributes() || !settling.settle_mode()) {
       return false;
@@ -316,23 +317,28 @@ int begin_directory(const Preserve& keep, const Content& content, Directory& dir
                      wants_attributes(keep, Kind::directory);
   }
   directory.owed |= keep.existing_directory_times || content.fsync || directory.owed_mode;
+  // Another copy of SRC, perhaps a shard, may meanwhile give DEST's directory the metadata that SRC's has.
+  const Stat &src = directory.src_stat, &dst = directory.dst_stat;
+  directory.may_change_owners =
+      keeps_owner(keep, Kind::file) && (src.gid != dst.gid || (src.mode & kSetGid) != 0);
+  const bool may_get_lists = keep.xattrs && has_default_list(directory.src());
   if (directory.fresh) {
     directory.passing_bits = passing_bits & kPermissions;
     // New entries in it have the same user. Their group is the process's, as this directory has it,
     // or the directory's.
-    directory.new_owner = owner_of(directory.dst_stat);
+    if (!directory.may_change_owners) directory.new_owner = owner_of(dst);
   }
   if (!directory.fresh) {
     if (keep.xattrs || keep.remove_existing_attributes)
-      directory.inherits = has_default_list(directory.dst());
+      directory.inherits = may_get_lists || has_default_list(directory.dst());
     return 0;
   }
   if (!keep.xattrs) return 0;
-  directory.inherits = false;
+  directory.inherits = may_get_lists;
   if (!directory.parent().inherits) return 0;
   directory.passing_bits = 0;  // the ACL made them pass; to new entries umask applies
   const int error = remove_inherited_acls(directory.dst(), Kind::directory);
-  directory.inherits = error < 0;  // otherwise new entries lose their ACLs one by one
+  directory.inherits |= error < 0;  // otherwise new entries lose their ACLs one by one
   return error;
 }
 
