@@ -24,8 +24,8 @@ const lockName = Buffer.from('lock');
 const hexDigits = 16;
 
 /**
- * How often a container is created: another process that cleans up may remove it before it is locked. And how often one is removed:
- * another process may still write into it.
+ * To create a container, because another process that cleans up may remove it before it is locked; and to remove one, because another
+ * process may still write into it.
  */
 const tries = 10;
 

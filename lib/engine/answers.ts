@@ -63,7 +63,7 @@ interface Question extends Asked {
 /** Returns the user's filter for the entries of one root, with paths below that root. */
 function filterOf(root: Root, shown: Shown, { filter, signal }: Request): EntryFilter | undefined {
   if (!filter) return undefined;
-  const [src, dest] = [shown.src(root.src), shown.dest(root.dest)];
+  const [src, dest] = [shown.src(root.named ?? root.src), shown.dest(root.dest)];
   return (entry) => {
     signal?.throwIfAborted(); // more entries of the same directory may follow
     return filter(join(src, entry.path), join(dest, entry.path), entry);

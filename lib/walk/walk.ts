@@ -136,11 +136,23 @@ function* avoidDest(roots: readonly Root[]): Steps<void> {
   }
 }
 
-/** Messages and the filter see the user's path of a SRC that has its real path. */
+/** Messages show the user's path of a SRC that has its real path. In another SRC below it they show that one's path. */
 function asNamed(roots: readonly Root[], { src, dest }: Shown): Shown {
-  const renamed = roots.filter(({ named }) => named);
-  const own = (path: Buffer, { src: from, named = from }: Root) => movedTo(path, from, named);
-  return { src: (path) => src(renamed.reduce(own, path)), dest };
+  if (roots.every(({ named }) => !named)) return { src, dest };
+  const key = (path: Buffer) => trimSlashes(path).toString('latin1');
+  const byPath = new Map<string, Root>();
+  for (const root of roots) {
+    if (!root.named || !byPath.has(key(root.src))) byPath.set(key(root.src), root);
+  }
+  return {
+    src: (path) => {
+      let at = path;
+      while (!byPath.has(key(at)) && !isRoot(at)) at = directoryOf(at);
+      const { src: from = path, named = from } = byPath.get(key(at)) ?? {};
+      return src(movedTo(path, from, named));
+    },
+    dest,
+  };
 }
 
 /** Makes a function that returns whether a path leads through an entry of one of the directories, given by their real paths. */

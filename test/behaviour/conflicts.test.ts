@@ -637,6 +637,27 @@ describe('symlinks to the files that they would replace: nothing is lost', () =>
     expect(existsSync(join(dest, 'other/src'))).toBe(false);
   });
 
+  test('a SRC below another one, which a mirror reads by its real path, keeps its name', async () => {
+    makeFiles(src, { f: '', 'sub/skip': '', 'sub/kept': '' });
+    makeFiles(at, { 'hop/x': '', 'dest/hop/x': '' });
+    const way = join(dest, 'hop/way');
+    symlinkSync('../../src', way);
+    const seen: string[] = [];
+    await copyTree([join(at, 'hop'), `${way}/`, join(src, 'sub'), src], dest, {
+      mirror: true,
+      filter: (path) => seen.push(path.replace(/\/$/, '')) > 0,
+    });
+    const below = (root: string, names: string[]) => names.map((one) => join(root, one));
+    const all = ['', 'f', 'sub', 'sub/kept', 'sub/skip'];
+    const expected = [
+      ...below(join(at, 'hop'), ['', 'way', 'x']),
+      ...below(way, all),
+      ...below(join(src, 'sub'), ['', 'kept', 'skip']),
+      ...below(src, all),
+    ];
+    expect(seen.toSorted()).toEqual(expected.toSorted());
+  });
+
   test('the way to a SRC that is a file, or a symlink, goes through what a mirror replaces', async () => {
     makeFiles(at, { 'other/d/file': 'wrong', 'outside/file': 'right', 'dest/other/x': '' });
     makeFiles(

@@ -94,7 +94,7 @@ describe.for([2, 5, 16])('%d shards', (n) => {
   });
 });
 
-describe.for(['the group of their directory', 'default ACLs'])(
+describe.for(['a new group', 'the group that DEST passes on', 'default ACLs'])(
   'files that could get %s',
   (what) => {
     const variants: Record<string, CopyOptions[]> = {
@@ -111,13 +111,20 @@ describe.for(['the group of their directory', 'default ACLs'])(
           const at = join(src, `${i}`);
           makeFiles(at, Object.fromEntries(Array.from({ length: 20 }, (_, j) => [`${j}`, `${j}`])));
           if (what === 'default ACLs') execFileSync('setfacl', ['-d', '-m', `u:${USER}:rw`, at]);
-          else {
+          if (what === 'a new group') {
             chownSync(at, 0, USER);
             chmodSync(at, 0o2775);
           }
         }
+        const isPassedOn = what === 'the group that DEST passes on';
+        if (isPassedOn) execFileSync('chgrp', ['-R', `${USER}`, src]);
         for (let round = 0; round < 3; round++) {
           const to = `${dest}-${round}`;
+          if (isPassedOn) {
+            mkdirSync(to);
+            chownSync(to, 0, USER);
+            chmodSync(to, 0o2775);
+          }
           const copies = variants[how] ?? [];
           await Promise.all(copies.map((one) => copyTree(src, to, { ...one, preserve: true })));
           const { differences: found } = await compareTrees(src, to, { preserve: true });

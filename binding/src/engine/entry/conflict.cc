@@ -515,7 +515,7 @@ Verdict judge(Worker& worker, Directory& directory, Names names, Kind kind) {
       Way way;
       const std::string path = directory.src_path(names.src);
       if (options.content.instead == Instead::symlink && existing.kind == Kind::symlink)
-        follow(way, kind == Kind::file ? path : directory_of(path), &existing);
+        follow(way, options.traversal.dereference ? path : directory_of(path), &existing);
       return way.met;
     };
     const auto replaces_target = [&] {

@@ -214,7 +214,7 @@ bool settle_file(Engine& engine, OpenFile& file) {
     // the umask does not apply to it everywhere.
     if (!directory.is_base() && !file.cloned && !file.unnamed) {
       directory.passing_bits.fetch_or(made.mode & file.creation_mode, std::memory_order_relaxed);
-      if (!directory.may_change_owners)
+      if (!directory.owners_may_differ)
         directory.new_owner.store(owner_of(made), std::memory_order_relaxed);
     }
     if (!settling.settle_owner() || !settling.settle_attributes() || !settling.settle_mode()) {
@@ -317,16 +317,18 @@ int begin_directory(const Preserve& keep, const Content& content, Directory& dir
                      wants_attributes(keep, Kind::directory);
   }
   directory.owed |= keep.existing_directory_times || content.fsync || directory.owed_mode;
-  // Another copy of SRC, perhaps a shard, may meanwhile give DEST's directory the metadata that SRC's has.
+  // Another copy of SRC, perhaps a shard, may meanwhile give DEST's directory the metadata that SRC's has. New files have the
+  // process's group or the directory's. These are known to be one if the process has just created the directory without setgid.
   const Stat &src = directory.src_stat, &dst = directory.dst_stat;
-  directory.may_change_owners =
-      keeps_owner(keep, Kind::file) && (src.gid != dst.gid || (src.mode & kSetGid) != 0);
+  const bool is_one_group = directory.fresh && (dst.mode & kSetGid) == 0;
+  const bool may_differ = !is_one_group && ((src.mode | dst.mode) & kSetGid) != 0;
+  directory.owners_may_differ = keeps_owner(keep, Kind::file) && (src.gid != dst.gid || may_differ);
   const bool may_get_lists = keep.xattrs && has_default_list(directory.src());
   if (directory.fresh) {
     directory.passing_bits = passing_bits & kPermissions;
     // New entries in it have the same user. Their group is the process's, as this directory has it,
     // or the directory's.
-    if (!directory.may_change_owners) directory.new_owner = owner_of(dst);
+    if (!directory.owners_may_differ) directory.new_owner = owner_of(dst);
   }
   if (!directory.fresh) {
     if (keep.xattrs || keep.remove_existing_attributes)

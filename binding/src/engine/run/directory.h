@@ -289,8 +289,8 @@ class Directory {
   std::unique_ptr<DirectoryEnd> end{};  // null: nothing is due
   bool is_beyond_mount = false;         // DEST's, or one above, is not on its parent's file system
   bool inherits = true;                 // new entries may get a default ACL; see begin_directory()
-  bool may_change_owners = false;  // of new entries, while the copy runs; see begin_directory()
-  bool owed = false;               // metadata has to be set when the last use ends
+  bool owners_may_differ = false;       // of new files here; see begin_directory()
+  bool owed = false;                    // metadata has to be set when the last use ends
   std::optional<uint32_t> owed_mode{};  // the mode that it had, if that mode denied access
   std::unique_ptr<SyncState> sync;      // null unless the copy syncs
   /** Called by any worker if not everything in the directory is proven to be a copy of SRC: then it gets no mark. */
