@@ -116,14 +116,14 @@ export function* findRoots(request: Request): Steps<Walk> {
   if (deletes(request)) {
     const sourceAt = yield* findSourcesBelow(roots);
     for (const root of roots) yield* refuseToEmpty(root, sourceAt, shown);
+    yield* avoidDest(roots);
   }
-  if (request.mirror && !request.compares) yield* avoidDest(roots);
   return { roots, into, shown: asNamed(roots, shown), errors };
 }
 
 /**
- * Gives each SRC whose path leads through a DEST its real path: the mirror may delete or replace entries of DEST, and the path then
- * leads nowhere, or elsewhere.
+ * Gives each SRC whose path leads through a DEST its real path: entries of DEST may be deleted or replaced, and the path then leads
+ * nowhere, or elsewhere.
  */
 function* avoidDest(roots: readonly Root[]): Steps<void> {
   const dests: Buffer[] = [];

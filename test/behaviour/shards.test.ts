@@ -135,6 +135,37 @@ describe.for(['a new group', 'the group that DEST passes on', 'default ACLs'])(
   },
 );
 
+test.for<[string, CopyOptions]>([
+  ['with their owner', { preserve: ['mode', 'ownership'] }],
+  ['in spite of the umask', {}],
+])(
+  'another shard finishes a directory that has just been created: %s',
+  async ([, options], context) => {
+    needRoot(context);
+    needTool(context, 'strace');
+    // What the first shard learns in one directory must not lead it to wrong conclusions in the next one.
+    const directories = ['one', 'two'].map((name) => join(src, name));
+    const names = Array.from({ length: 20 }, (_, i) => `${i}`);
+    for (const at of directories) {
+      makeFiles(at, Object.fromEntries(names.map((name) => [name, name])));
+      if (!options.preserve) continue;
+      for (const name of names) chmodSync(join(at, name), 0o600);
+      chmodSync(at, 0o700);
+    }
+    if (options.preserve) execFileSync('chown', ['-R', `${USER}:${USER}`, src]);
+    const log = `${dest}.log`;
+    const slowly = ['strace', '-f', '-qq', '-o', log, '-e', 'inject=mkdirat:delay_exit=1500000'];
+    const first = { ...options, shard: '1/2', concurrency: 1 };
+    const copied = copyInChild({ src, dest, umask: 0o077, options: first }, slowly);
+    while (!['one', 'two'].every((name) => existsSync(join(dest, name)))) await sleep(5);
+    await copyTree(src, dest, { ...options, shard: '2/2' });
+    expect((await copied).error).toBeUndefined();
+    const { preserve } = options;
+    const { differences: found } = await compareTrees(src, dest, preserve ? { preserve } : {});
+    expect(found.map(({ b }) => b)).toEqual([]);
+  },
+);
+
 test('a file is copied by one of them', async () => {
   makeFiles(src, { file: 'x' });
   const found = [];

@@ -273,6 +273,9 @@ int set_owner(const Handle& entry, uint32_t uid, uint32_t gid);
 inline constexpr uint32_t kSameId = UINT32_MAX;
 
 int set_times(const Handle& entry, Time accessed, Time modified);
+
+/** Returns whether an entry has the user and the group of this process. Windows: always. */
+bool is_own(const Stat& entry);
 /** Sets the timestamps of an entry to the present time. */
 int touch(const Handle& entry);
 

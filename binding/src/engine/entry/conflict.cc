@@ -514,8 +514,9 @@ Verdict judge(Worker& worker, Directory& directory, Names names, Kind kind) {
     const auto leads_through = [&] {
       Way way;
       const std::string path = directory.src_path(names.src);
+      const bool follows = options.traversal.dereference && kind == Kind::file;
       if (options.content.instead == Instead::symlink && existing.kind == Kind::symlink)
-        follow(way, options.traversal.dereference ? path : directory_of(path), &existing);
+        follow(way, follows ? path : directory_of(path), &existing);
       return way.met;
     };
     const auto replaces_target = [&] {

@@ -198,7 +198,9 @@ bool settle_file(Engine& engine, OpenFile& file) {
   const Preserve& keep = engine.options.preserve;
   Settling settling{engine, directory, file.names, file.stat, file.attributes, file.dst, Stat{}};
 
-  const uint32_t passing = directory.passing_bits.load(std::memory_order_relaxed);
+  // Another copy may have changed the directory's mode before this one looked at it.
+  const uint32_t passing = directory.passing_bits.load(std::memory_order_relaxed) &
+                           engine.passing_bits.load(std::memory_order_relaxed);
   // The creation mode of a clone does not show which bits pass umask and ACLs.
   const bool has_mode =
       !file.cloned && (!keep.mode || ((file.stat.mode & ~passing) == 0 &&
@@ -213,7 +215,9 @@ bool settle_file(Engine& engine, OpenFile& file) {
     // The base stands for several directories, so nothing is learned there. Nor from a file without a name: before Linux 6.0
     // the umask does not apply to it everywhere.
     if (!directory.is_base() && !file.cloned && !file.unnamed) {
-      directory.passing_bits.fetch_or(made.mode & file.creation_mode, std::memory_order_relaxed);
+      const uint32_t passed = made.mode & file.creation_mode;
+      directory.passing_bits.fetch_or(passed, std::memory_order_relaxed);
+      engine.passing_bits.fetch_or(passed, std::memory_order_relaxed);
       if (!directory.owners_may_differ)
         directory.new_owner.store(owner_of(made), std::memory_order_relaxed);
     }
@@ -317,18 +321,18 @@ int begin_directory(const Preserve& keep, const Content& content, Directory& dir
                      wants_attributes(keep, Kind::directory);
   }
   directory.owed |= keep.existing_directory_times || content.fsync || directory.owed_mode;
-  // Another copy of SRC, perhaps a shard, may meanwhile give DEST's directory the metadata that SRC's has. New files have the
-  // process's group or the directory's. These are known to be one if the process has just created the directory without setgid.
+  // Another copy of SRC, perhaps a shard, may give DEST's directory the metadata that SRC's has, at any time. New files have the
+  // process's group, or the directory's if that has setgid (macOS: always).
   const Stat &src = directory.src_stat, &dst = directory.dst_stat;
-  const bool is_one_group = directory.fresh && (dst.mode & kSetGid) == 0;
-  const bool may_differ = !is_one_group && ((src.mode | dst.mode) & kSetGid) != 0;
-  directory.owners_may_differ = keeps_owner(keep, Kind::file) && (src.gid != dst.gid || may_differ);
+  const bool keeps_owners = keeps_owner(keep, Kind::file);
+  const bool is_own =
+      keeps_owners && directory.fresh && platform::is_own(dst) && (dst.mode & kSetGid) == 0;
+  const bool may_differ = !is_own && ((src.mode | dst.mode) & kSetGid) != 0;
+  directory.owners_may_differ = keeps_owners && (src.gid != dst.gid || may_differ);
   const bool may_get_lists = keep.xattrs && has_default_list(directory.src());
   if (directory.fresh) {
     directory.passing_bits = passing_bits & kPermissions;
-    // New entries in it have the same user. Their group is the process's, as this directory has it,
-    // or the directory's.
-    if (!directory.owners_may_differ) directory.new_owner = owner_of(dst);
+    if (is_own && !directory.owners_may_differ) directory.new_owner = owner_of(dst);
   }
   if (!directory.fresh) {
     if (keep.xattrs || keep.remove_existing_attributes)

@@ -241,6 +241,8 @@ class Engine : private DirectoryOwner {
   const uint32_t attribute_view;
   /** An xattr, ACL or capability could not be preserved. */
   std::atomic<bool> has_lost_attributes{false};
+  /** Permission bits of new files that are known to pass the umask. */
+  std::atomic<uint32_t> passing_bits{0};
   /** DEST has no room left. From now on the mirror copies no entry, unless it has just removed the one of that name. */
   std::atomic<bool> is_full{false};
   /** The copy marked a directory of DEST. */

@@ -134,6 +134,8 @@ int rename_over(const Handle& directory, const char* from, const char* to) {
   return check([&] { return renameat(fd(directory), from, fd(directory), to); });
 }
 
+bool is_own(const Stat& entry) { return entry.uid == geteuid() && entry.gid == getegid(); }
+
 int remove_file(const Handle& directory, const char* name) {
   return check([&] { return unlinkat(fd(directory), name, 0); });
 }
