@@ -637,6 +637,16 @@ describe('symlinks to the files that they would replace: nothing is lost', () =>
     expect(existsSync(join(dest, 'other/src'))).toBe(false);
   });
 
+  test('the way to SRC goes through the old DEST: its timestamps are found', async () => {
+    mkdirSync(join(src, 'way'));
+    utimesSync(join(src, 'way'), 1, 1);
+    utimesSync(src, 2, 2);
+    symlinkSync('../src', join(dest, 'way'));
+    await copyTree(join(dest, 'way/'), dest, { atomic: true, preserve: ['timestamps'] });
+    expect(lstatSync(dest).mtimeMs).toBe(2000);
+    expect(readdirSync(dest)).toEqual(['way']);
+  });
+
   test('a SRC below another one, which a mirror reads by its real path, keeps its name', async () => {
     makeFiles(src, { f: '', 'sub/skip': '', 'sub/kept': '' });
     makeFiles(at, { 'hop/x': '', 'dest/hop/x': '' });
