@@ -16,7 +16,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { compareTrees, copyTree } from '../../lib/index.js';
 import type { CopyOptions, CopyResult } from '../../lib/types.js';
-import { copyInChild } from '../support/child.js';
+import { CHILD, copyInChild, run } from '../support/child.js';
 import { differences } from '../support/compare.js';
 import { byEntry } from '../support/filter.js';
 import { makeFiles } from '../support/trees.js';
@@ -163,6 +163,38 @@ test.for<[string, CopyOptions]>([
     const { preserve } = options;
     const { differences: found } = await compareTrees(src, dest, preserve ? { preserve } : {});
     expect(found.map(({ b }) => b)).toEqual([]);
+  },
+);
+
+test.for(['umask', 'default ACL'])(
+  'copies that sync at once preserve modes in spite of a narrow %s',
+  async (what, context) => {
+    if (what === 'default ACL') needTool(context, 'setfacl');
+    for (let i = 0; i < 16; i++) {
+      makeFiles(src, { [`${i}`]: 'x'.repeat(i * 50) });
+      chmodSync(join(src, `${i}`), 0o755);
+    }
+    mkdirSync(dest);
+    if (what === 'default ACL')
+      execFileSync('setfacl', ['-d', '-m', `u:${USER}:rwx,g:${USER}:rx,o::r`, dest]);
+    const script = `
+      const fs = require('node:fs');
+      const { copyTree } = require(process.argv[1]);
+      const [src, dest, umask] = process.argv.slice(2);
+      process.umask(Number(umask));
+      (async () => {
+        for (let round = 0; round < 400; round++) {
+          const copies = Array.from({ length: umask === '0o077' ? 2 : 3 }, () => copyTree(src, dest, { sync: true }));
+          await Promise.allSettled(copies); // one may find that another replaced its file
+          const modes = fs.readdirSync(dest).map((name) => fs.statSync(dest + '/' + name).mode & 0o777);
+          for (const mode of modes) if (mode !== 0o755) console.log(round, mode.toString(8));
+          fs.rmSync(dest, { recursive: true });
+        }
+      })();`;
+    const umask = what === 'umask' ? '0o077' : '0o022';
+    const to = join(dest, 'copy');
+    const ended = await run([process.execPath, '-e', script, CHILD, src, to, umask]);
+    expect(ended).toEqual({ status: 0, stdout: '', stderr: '' });
   },
 );
 

@@ -261,6 +261,15 @@ int rename_new(const Handle& directory, const char* from, const char* to);
 int remove_file(const Handle& directory, const char* name);
 int remove_directory(const Handle& directory, const char* name);
 
+// --- what new entries get --------------------------------------------------------------------------
+
+/** The user and group of this process. Windows: 0. */
+uint32_t own_user();
+uint32_t own_group();
+
+/** Returns the permission bits that the umask lets pass: none if the system does not tell. */
+uint32_t bits_past_umask();
+
 // --- metadata of an entry ----------------------------------------------------------------------
 //
 // All functions take a handle of an entry of any kind, opened by any function.
@@ -273,9 +282,6 @@ int set_owner(const Handle& entry, uint32_t uid, uint32_t gid);
 inline constexpr uint32_t kSameId = UINT32_MAX;
 
 int set_times(const Handle& entry, Time accessed, Time modified);
-
-/** Returns whether an entry has the user and the group of this process. Windows: always. */
-bool is_own(const Stat& entry);
 /** Sets the timestamps of an entry to the present time. */
 int touch(const Handle& entry);
 

@@ -198,9 +198,11 @@ bool settle_file(Engine& engine, OpenFile& file) {
   const Preserve& keep = engine.options.preserve;
   Settling settling{engine, directory, file.names, file.stat, file.attributes, file.dst, Stat{}};
 
-  // Another copy may have changed the directory's mode before this one looked at it.
-  const uint32_t passing = directory.passing_bits.load(std::memory_order_relaxed) &
-                           engine.passing_bits.load(std::memory_order_relaxed);
+  // What was seen does not suffice: another copy may have changed the mode before.
+  const uint32_t passing =
+      directory.inherits
+          ? 0
+          : directory.passing_bits.load(std::memory_order_relaxed) & engine.bits_past_umask;
   // The creation mode of a clone does not show which bits pass umask and ACLs.
   const bool has_mode =
       !file.cloned && (!keep.mode || ((file.stat.mode & ~passing) == 0 &&
@@ -215,10 +217,11 @@ bool settle_file(Engine& engine, OpenFile& file) {
     // The base stands for several directories, so nothing is learned there. Nor from a file without a name: before Linux 6.0
     // the umask does not apply to it everywhere.
     if (!directory.is_base() && !file.cloned && !file.unnamed) {
-      const uint32_t passed = made.mode & file.creation_mode;
-      directory.passing_bits.fetch_or(passed, std::memory_order_relaxed);
-      engine.passing_bits.fetch_or(passed, std::memory_order_relaxed);
-      if (!directory.owners_may_differ)
+      directory.passing_bits.fetch_or(made.mode & file.creation_mode, std::memory_order_relaxed);
+      // SRC's owner may have been set by another copy that syncs.
+      const bool is_of_creation =
+          owner_of(made) == engine.own || owner_of(made) != owner_of(file.stat);
+      if (is_of_creation && !directory.owners_may_differ)
         directory.new_owner.store(owner_of(made), std::memory_order_relaxed);
     }
     if (!settling.settle_owner() || !settling.settle_attributes() || !settling.settle_mode()) {
@@ -312,8 +315,9 @@ uint32_t directory_creation_mode(const Preserve& keep, const Stat& src) {
   return (src.mode & (kPermissions | platform::kSticky)) | kOwner;
 }
 
-int begin_directory(const Preserve& keep, const Content& content, Directory& directory,
-                    uint32_t passing_bits) {
+int begin_directory(const Engine& engine, Directory& directory, uint32_t passing_bits) {
+  const Preserve& keep = engine.options.preserve;
+  const Content& content = engine.options.content;
   if (directory.fresh || keep.existing_directories) {
     const bool has_mode =
         directory.dst_stat.mode == final_mode(keep, directory.src_stat, directory.dst_stat);
@@ -326,7 +330,7 @@ int begin_directory(const Preserve& keep, const Content& content, Directory& dir
   const Stat &src = directory.src_stat, &dst = directory.dst_stat;
   const bool keeps_owners = keeps_owner(keep, Kind::file);
   const bool is_own =
-      keeps_owners && directory.fresh && platform::is_own(dst) && (dst.mode & kSetGid) == 0;
+      keeps_owners && directory.fresh && owner_of(dst) == engine.own && (dst.mode & kSetGid) == 0;
   const bool may_differ = !is_own && ((src.mode | dst.mode) & kSetGid) != 0;
   directory.owners_may_differ = keeps_owners && (src.gid != dst.gid || may_differ);
   const bool may_get_lists = keep.xattrs && has_default_list(directory.src());
@@ -335,11 +339,13 @@ int begin_directory(const Preserve& keep, const Content& content, Directory& dir
     if (is_own && !directory.owners_may_differ) directory.new_owner = owner_of(dst);
   }
   if (!directory.fresh) {
-    if (keep.xattrs || keep.remove_existing_attributes)
-      directory.inherits = may_get_lists || has_default_list(directory.dst());
+    directory.inherits = may_get_lists || has_default_list(directory.dst());
     return 0;
   }
-  if (!keep.xattrs) return 0;
+  if (!keep.xattrs) {
+    directory.inherits = directory.parent().inherits && has_default_list(directory.dst());
+    return 0;
+  }
   directory.inherits = may_get_lists;
   if (!directory.parent().inherits) return 0;
   directory.passing_bits = 0;  // the ACL made them pass; to new entries umask applies

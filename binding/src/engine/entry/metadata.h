@@ -53,8 +53,7 @@ uint32_t directory_creation_mode(const Preserve& keep, const platform::Stat& src
  * is complete, and facts about entries that will be created in it. `passing_bits` are the bits of
  * its creation mode that it got. Returns 0 or a negative errno.
  */
-int begin_directory(const Preserve& keep, const Content& content, Directory& directory,
-                    uint32_t passing_bits);
+int begin_directory(const Engine& engine, Directory& directory, uint32_t passing_bits);
 
 /** In a dry run: reports an existing directory whose metadata would be set at its end. */
 void plan_directory(Engine& engine, Directory& directory);

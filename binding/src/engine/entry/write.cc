@@ -71,8 +71,7 @@ class RealWriter final : public Writer {
     const bool compares = directory.sync != nullptr && !directory.sync->mark && !directory.fresh &&
                           can_get_mark(engine.options);
     if (compares) open_mark(engine, directory);
-    const int error = fastcp::begin_directory(engine.options.preserve, engine.options.content,
-                                              directory, passing_bits);
+    const int error = fastcp::begin_directory(engine, directory, passing_bits);
     if (error < 0) engine.fail(directory, {}, error, "removexattr");
     directory.end = end_of_copied_directory();
   }

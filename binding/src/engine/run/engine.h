@@ -241,8 +241,9 @@ class Engine : private DirectoryOwner {
   const uint32_t attribute_view;
   /** An xattr, ACL or capability could not be preserved. */
   std::atomic<bool> has_lost_attributes{false};
-  /** Permission bits of new files that are known to pass the umask. */
-  std::atomic<uint32_t> passing_bits{0};
+  /** The owner that the process gives new entries, except where a directory passes on its group. */
+  const Owner own{platform::own_user(), platform::own_group()};
+  const uint32_t bits_past_umask = platform::bits_past_umask();
   /** DEST has no room left. From now on the mirror copies no entry, unless it has just removed the one of that name. */
   std::atomic<bool> is_full{false};
   /** The copy marked a directory of DEST. */

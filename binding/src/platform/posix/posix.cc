@@ -134,7 +134,9 @@ int rename_over(const Handle& directory, const char* from, const char* to) {
   return check([&] { return renameat(fd(directory), from, fd(directory), to); });
 }
 
-bool is_own(const Stat& entry) { return entry.uid == geteuid() && entry.gid == getegid(); }
+uint32_t own_user() { return geteuid(); }
+
+uint32_t own_group() { return getegid(); }
 
 int remove_file(const Handle& directory, const char* name) {
   return check([&] { return unlinkat(fd(directory), name, 0); });

@@ -302,7 +302,11 @@ int set_mode(const Handle& entry, uint32_t mode) {
 
 int set_owner(const Handle& /*entry*/, uint32_t /*uid*/, uint32_t /*gid*/) { return -EOPNOTSUPP; }
 
-bool is_own(const Stat& /*entry*/) { return true; }
+uint32_t own_user() { return 0; }
+
+uint32_t own_group() { return 0; }
+
+uint32_t bits_past_umask() { return UINT32_MAX; }
 
 int set_times(const Handle& entry, Time accessed, Time modified) {
   FILE_BASIC_INFORMATION wanted{};
