@@ -39,7 +39,7 @@ const slow = (fault: string) => ({
 const clean = { exitCode: 0, signal: null, stderr: '' };
 
 describe.each(nodes)('$name', ({ path: node }) => {
-  /** Copies meanwhile and in all: what is in DEST as soon as one file is missing, or after 3 s, and at the end. */
+  /** Copies meanwhile and in all: what is in DEST as soon as only one file is missing, or after 3 s, and at the end. */
   const copied = (start: string) => `
     const { execFileSync } = await import('node:child_process');
     delete process.env.LD_PRELOAD;

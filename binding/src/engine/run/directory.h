@@ -322,7 +322,7 @@ class Directory {
   std::once_flag backups_listed;
   std::unordered_map<std::string, uint64_t> backups;
 
-  /** Permission bits that are known to pass umask and default ACLs here. */
+  /** Permission bits that new entries here were seen to get. Others may have set them: settle_file(). */
   std::atomic<uint32_t> passing_bits{0};
   /** The owner of new files here; kUnknownOwner before the first one. */
   std::atomic<Owner> new_owner{kUnknownOwner};
