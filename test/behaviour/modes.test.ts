@@ -1,16 +1,8 @@
 import { execFileSync } from 'node:child_process';
-import {
-  chmodSync,
-  chownSync,
-  lstatSync,
-  mkdirSync,
-  readFileSync,
-  rmSync,
-  statSync,
-} from 'node:fs';
+import { chmodSync, chownSync, lstatSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { beforeAll, describe, expect, type TestContext, test } from 'vitest';
-import { copyTree } from '../../lib/index.js';
+import { compareTrees, copyTree } from '../../lib/index.js';
 import type { CopyOptions, PreserveKind } from '../../lib/types.js';
 import { COMMAND, copyInChild, run } from '../support/child.js';
 import { differences, readTree } from '../support/compare.js';
@@ -102,6 +94,33 @@ test('verify that umask denies: the mode is as without', async (context) => {
   expect(differences(plain, verified)).toEqual([]);
 });
 
+describe('a file system that takes bits from new files, but not from new directories', () => {
+  test.for([
+    ['a new DEST', false],
+    ['an existing DEST', true],
+  ] as const)('%s', async ([, exists], context) => {
+    needRoot(context);
+    needTool(context, 'bindfs');
+    const parent = freshParent();
+    const [src, under, mapped] = [
+      join(parent, 'src'),
+      join(parent, 'under'),
+      join(parent, 'mapped'),
+    ];
+    for (const path of [src, under, mapped]) mkdirSync(path);
+    for (const name of ['a', 'b/c']) makeFile(join(src, name), 0o755);
+    execFileSync('bindfs', ['--create-with-perms=fgo-x', under, mapped]);
+    try {
+      const dest = join(mapped, 'dest');
+      if (exists) mkdirSync(dest);
+      await copyTree(src, dest);
+      expect(['a', 'b/c'].map((name) => modeOf(join(dest, name)))).toEqual(['755', '755']);
+    } finally {
+      execFileSync('umount', [mapped]);
+    }
+  });
+});
+
 describe('a default ACL on the parent of DEST', () => {
   test.for([
     'u::rwx,g::---,o::---',
@@ -145,12 +164,12 @@ describe('never wider than in the end', () => {
   });
 });
 
-/** Calls that give what lies in DEST more than the mode it has in the end. */
+/** Calls that give what lies in DEST more than the mode it has in the end. Directories there may inherit setgid. */
 function tooWide(log: string, src: string, dest: string): string[] {
   const finalModes = new Map(
     [...readTree(src)].map(([path, { kind, mode }]) => [
       path === '' ? basename(dest) : basename(path),
-      kind === 'directory' ? Number.parseInt(mode, 8) | 0o700 : Number.parseInt(mode, 8),
+      kind === 'directory' ? Number.parseInt(mode, 8) | 0o2700 : Number.parseInt(mode, 8),
     ]),
   );
   // What was replaced was made under a temporary name.
@@ -270,22 +289,48 @@ describe('what is there', () => {
     expect(modeOf(join(dest, 'directory/file'))).toBe('640');
   });
 
-  test('a setgid parent changes nothing', async (context) => {
+  test.for([0o755, 0o2755])('a directory of mode %o gets an ACL', async (mode, context) => {
+    needTool(context, 'setfacl');
+    const parent = freshParent();
+    const [src, dest] = [join(parent, 'src'), join(parent, 'dest')];
+    for (const path of [src, dest]) mkdirSync(path);
+    execFileSync('setfacl', ['-m', 'u:1234:rx', src]);
+    chmodSync(dest, mode);
+    await copyTree(src, dest, { preserve: ['mode', 'xattrs'] });
+    expect(modeOf(dest)).toBe(mode.toString(8));
+  });
+
+  test('setgid directories pass on their group in every run, as with cp', async (context) => {
     needRoot(context);
-    const src = join(work, 'plain');
-    for (const mode of [0o600, 0o755, 0o777]) {
-      makeFile(join(src, `${mode}/${mode}`), mode);
-      chmodSync(join(src, `${mode}`), mode);
+    const parent = freshParent();
+    const [src, ours, cps] = [join(parent, 'src'), join(parent, 'ours'), join(parent, 'cps')];
+    const add = (name: string): void => {
+      for (const mode of [0o600, 0o755, 0o777]) {
+        makeFile(join(src, `${mode}/${name}/file`), mode);
+        for (const path of [`${mode}`, `${mode}/${name}`]) chmodSync(join(src, path), mode);
+      }
+    };
+    const owners = (root: string): string =>
+      execFileSync('find', [root, '-printf', '%P %m %u %g\n'], { encoding: 'utf8' });
+    const sorted = (root: string): string[] => owners(root).split('\n').toSorted();
+    for (const path of [ours, cps]) {
+      mkdirSync(path);
+      chownSync(path, 0, USER);
+      chmodSync(path, 0o2777);
     }
-    for (const group of [0, USER]) {
-      const parent = freshParent();
-      chownSync(parent, 0, group);
-      chmodSync(parent, 0o2777);
-      const dest = join(parent, 'dest');
-      await copyTree(src, dest);
-      expect(statSync(dest).gid).toBe(group);
-      expect(differences(src, dest)).toEqual([]);
+    const runs: CopyOptions[] = [{}, {}, { sync: true }, { mirror: true }, { atomic: true }];
+    for (const [index, options] of runs.entries()) {
+      add(`new ${index}`);
+      execFileSync('sh', ['-c', 'umask 0; cp -rT "$0" "$1"', src, join(cps, 'dest')]);
+      await copyTree(src, join(ours, 'dest'), options);
+      expect(sorted(ours), JSON.stringify(options)).toEqual(sorted(cps));
     }
+    const compared = await compareTrees(src, join(ours, 'dest'));
+    expect(compared.differences).toEqual([]);
+    const all = await compareTrees(src, join(ours, 'dest'), { preserve: ['mode', 'ownership'] });
+    expect(all.differences.length).toBeGreaterThan(0);
+    await copyTree(src, join(ours, 'dest'), { mirror: true, preserve: true });
+    expect(differences(src, join(ours, 'dest'))).toEqual([]);
   });
 });
 

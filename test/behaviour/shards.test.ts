@@ -6,6 +6,7 @@ import {
   chownSync,
   existsSync,
   mkdirSync,
+  opendirSync,
   readdirSync,
   readFileSync,
   statSync,
@@ -16,7 +17,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { compareTrees, copyTree } from '../../lib/index.js';
 import type { CopyOptions, CopyResult } from '../../lib/types.js';
-import { CHILD, copyInChild, run } from '../support/child.js';
+import { copyInChild } from '../support/child.js';
 import { differences } from '../support/compare.js';
 import { byEntry } from '../support/filter.js';
 import { makeFiles } from '../support/trees.js';
@@ -51,6 +52,9 @@ function makeTree(): string[] {
     chmodSync(directory, 0o555);
   return closed;
 }
+
+const isFull = (file: string): boolean =>
+  (statSync(file, { throwIfNoEntry: false })?.size ?? 0) > 0;
 
 const filesIn = (root: string): string[] =>
   existsSync(root)
@@ -166,35 +170,49 @@ test.for<[string, CopyOptions]>([
   },
 );
 
-test.for(['umask', 'default ACL'])(
-  'copies that sync at once preserve modes in spite of a narrow %s',
+test.for(['umask', 'default ACL', 'group'])(
+  'another copy that syncs finishes a file before the first one looks at it: %s',
   async (what, context) => {
-    if (what === 'default ACL') needTool(context, 'setfacl');
-    for (let i = 0; i < 16; i++) {
-      makeFiles(src, { [`${i}`]: 'x'.repeat(i * 50) });
-      chmodSync(join(src, `${i}`), 0o755);
+    needTool(context, 'strace');
+    mkdirSync(src);
+    for (const name of ['a', 'b', 'c']) writeFileSync(join(src, name), name, { mode: 0o755 });
+    const parent = join(dest, '..');
+    const group = USER - 1;
+    if (what === 'default ACL') {
+      needTool(context, 'setfacl');
+      execFileSync('setfacl', ['-d', '-m', `u:${USER}:rwx,g:${USER}:rx,o::r`, parent]);
     }
-    mkdirSync(dest);
-    if (what === 'default ACL')
-      execFileSync('setfacl', ['-d', '-m', `u:${USER}:rwx,g:${USER}:rx,o::r`, dest]);
-    const script = `
-      const fs = require('node:fs');
-      const { copyTree } = require(process.argv[1]);
-      const [src, dest, umask] = process.argv.slice(2);
-      process.umask(Number(umask));
-      (async () => {
-        for (let round = 0; round < 400; round++) {
-          const copies = Array.from({ length: umask === '0o077' ? 2 : 3 }, () => copyTree(src, dest, { sync: true }));
-          await Promise.allSettled(copies); // one may find that another replaced its file
-          const modes = fs.readdirSync(dest).map((name) => fs.statSync(dest + '/' + name).mode & 0o777);
-          for (const mode of modes) if (mode !== 0o755) console.log(round, mode.toString(8));
-          fs.rmSync(dest, { recursive: true });
-        }
-      })();`;
-    const umask = what === 'umask' ? '0o077' : '0o022';
-    const to = join(dest, 'copy');
-    const ended = await run([process.execPath, '-e', script, CHILD, src, to, umask]);
-    expect(ended).toEqual({ status: 0, stdout: '', stderr: '' });
+    const listing = opendirSync(src);
+    const first = listing.readSync()?.name ?? '';
+    listing.closeSync();
+    let user: string[] = [];
+    let options: CopyOptions = {};
+    if (what === 'group') {
+      needRoot(context);
+      execFileSync('chown', ['-R', `${USER}:${group}`, src]);
+      // The user may not set its owner, so each copy only sets its group.
+      chownSync(join(src, first), 0, group);
+      user = ['setpriv', `--reuid=${USER}`, `--regid=${USER}`, `--groups=${USER},${group}`];
+      options = { preserve: ['mode', 'ownership'] };
+    }
+    const request = { src, dest, umask: what === 'umask' ? 0o077 : 0o022 };
+    const delay = 'inject=copy_file_range:delay_exit=3000000:when=1';
+    const slowly = ['strace', '-f', '-qq', '-o', join(parent, 'log'), '-e', delay];
+    const copied = copyInChild({ ...request, options: { ...options, concurrency: 1 } }, [
+      ...user,
+      ...slowly,
+    ]);
+    while (!isFull(join(dest, first))) await sleep(5);
+    await copyInChild({ ...request, options: { ...options, sync: true } }, user);
+    expect((await copied).error).toBeUndefined();
+    for (const name of ['a', 'b', 'c']) {
+      const { mode, gid } = statSync(join(dest, name));
+      expect({ name, mode: mode & 0o777, gid }).toEqual({
+        name,
+        mode: 0o755,
+        gid: what === 'group' ? group : process.getegid?.(),
+      });
+    }
   },
 );
 

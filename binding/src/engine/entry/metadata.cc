@@ -41,6 +41,7 @@ struct Settling {
   bool changes_attributes = false;  // only if is_present
   Given given{};                    // the effects of its attributes
   bool has_lost_mode = false;
+  const uint32_t mode_before = now.mode;
 
   [[nodiscard]] bool lose(Loss loss, int error, const char* operation) const {
     return engine.lose(directory, names, loss, error, operation);
@@ -109,7 +110,8 @@ struct Settling {
     }
     if (!engine.options.preserve.xattrs) return true;
     // A directory's inherited ACL is handled when the directory is created.
-    if (directory.inherits && src.kind != Kind::symlink && src.kind != Kind::directory) {
+    if (src.kind != Kind::symlink && src.kind != Kind::directory &&
+        inherits(engine.options.preserve, directory)) {
       if (!take_lists(engine, directory, names, dst, src.kind)) return false;
       now.mode = kUnknownMode;
     }
@@ -121,7 +123,9 @@ struct Settling {
     const Preserve& keep = engine.options.preserve;
     // An ACL that was set again has opened what was shut.
     if (!keep.mode && !(given.before_shut && given.lost_list)) return true;
-    uint32_t mode = keep.mode ? final_mode(keep, src, now) : *given.before_shut;
+    Stat dest = now;
+    dest.mode = mode_before;
+    uint32_t mode = keep.mode ? final_mode(keep, src, dest) : *given.before_shut;
     // With an ACL the mode shows the ACL's mask in the group bits. The group itself may have fewer
     // rights.
     if (given.lost_list) mode = (mode & ~070U) | (mode & given.group << 3);
@@ -140,10 +144,12 @@ struct Settling {
 }  // namespace
 
 uint32_t final_mode(const Preserve& keep, const Stat& src, const Stat& dst) {
+  const bool is_directory = src.kind == Kind::directory;
   uint32_t mode = src.mode;
-  if (keep.as_node && src.kind == Kind::directory) return mode;
+  if (keep.as_node && is_directory) return mode;
   if (src.uid != dst.uid) mode &= ~kSetUid;
   if (src.gid != dst.gid) mode &= ~kSetGid;
+  if (is_directory && !keep.ownership) mode |= dst.mode & kSetGid;
   return mode;
 }
 
@@ -181,6 +187,17 @@ bool has_owner_from_creation(const Preserve& keep, const Directory& directory, c
          directory.new_owner.load(std::memory_order_relaxed) == owner_of(src);
 }
 
+bool inherits(const Preserve& keep, const Directory& directory) {
+  if (directory.is_base() || !directory.has_dst()) return true;
+  std::call_once(directory.lists_learned, [&] {
+    // A new directory has the lists of the one above. Another copy of SRC, perhaps a shard, may set those of SRC's at any time.
+    const bool may_have = !directory.fresh || inherits(keep, directory.parent());
+    directory.inherits = (keep.xattrs && has_default_list(directory.src())) ||
+                         (may_have && has_default_list(directory.dst()));
+  });
+  return directory.inherits;
+}
+
 uint32_t file_creation_mode(const Preserve& keep, const Directory& directory, const Stat& src,
                             const Attributes& attributes, bool owned) {
   constexpr uint32_t kUsual = 0666;
@@ -189,7 +206,7 @@ uint32_t file_creation_mode(const Preserve& keep, const Directory& directory, co
   if (!attributes.empty()) return (mode & kOwner) | 0600;
   // An ACL inherited from DEST's directory stays until the content is complete. Until then it must
   // give access to nobody.
-  if (keep.xattrs && directory.inherits) return mode & kOwner;
+  if (keep.xattrs && inherits(keep, directory)) return mode & kOwner;
   return owned ? mode : mode & kOwner;
 }
 
@@ -198,17 +215,19 @@ bool settle_file(Engine& engine, OpenFile& file) {
   const Preserve& keep = engine.options.preserve;
   Settling settling{engine, directory, file.names, file.stat, file.attributes, file.dst, Stat{}};
 
-  // What was seen does not suffice: another copy may have changed the mode before.
-  const uint32_t passing =
-      directory.inherits
-          ? 0
-          : directory.passing_bits.load(std::memory_order_relaxed) & engine.bits_past_umask;
+  // The umask alone does not tell, because the file system may remove bits too. Nor does a look: another copy may have set the mode.
+  const uint32_t passing = directory.route == nullptr
+                               ? 0
+                               : directory.passing_bits.load(std::memory_order_relaxed) &
+                                     directory.route->passing_bits.load(std::memory_order_relaxed) &
+                                     engine.bits_past_umask;
   // The creation mode of a clone does not show which bits pass umask and ACLs.
   const bool has_mode =
       !file.cloned && (!keep.mode || ((file.stat.mode & ~passing) == 0 &&
                                       file.creation_mode == (file.stat.mode & kPermissions)));
   const bool has_owner = has_owner_from_creation(keep, directory, file.stat);
-  const bool has_attributes = !keep.xattrs || (file.attributes.empty() && !directory.inherits);
+  const bool has_attributes =
+      !keep.xattrs || (file.attributes.empty() && !inherits(keep, directory));
   if (!has_mode || !has_owner || !has_attributes) {
     Stat& made = settling.now;
     if (const int error = platform::stat_handle(file.dst, made); error < 0) {
@@ -217,10 +236,13 @@ bool settle_file(Engine& engine, OpenFile& file) {
     // The base stands for several directories, so nothing is learned there. Nor from a file without a name: before Linux 6.0
     // the umask does not apply to it everywhere.
     if (!directory.is_base() && !file.cloned && !file.unnamed) {
-      directory.passing_bits.fetch_or(made.mode & file.creation_mode, std::memory_order_relaxed);
-      // SRC's owner may have been set by another copy that syncs.
-      const bool is_of_creation =
-          owner_of(made) == engine.own || owner_of(made) != owner_of(file.stat);
+      const uint32_t passed = made.mode & file.creation_mode;
+      directory.route->passing_bits.fetch_or(passed, std::memory_order_relaxed);
+      if (!inherits(keep, directory))
+        directory.passing_bits.fetch_or(passed, std::memory_order_relaxed);
+      // Another copy that syncs may have set SRC's user and group, or the group alone.
+      const bool is_of_creation = (made.uid == engine.own.uid || made.uid != file.stat.uid) &&
+                                  (made.gid == engine.own.gid || made.gid != file.stat.gid);
       if (is_of_creation && !directory.owners_may_differ)
         directory.new_owner.store(owner_of(made), std::memory_order_relaxed);
     }
@@ -325,32 +347,21 @@ int begin_directory(const Engine& engine, Directory& directory, uint32_t passing
                      wants_attributes(keep, Kind::directory);
   }
   directory.owed |= keep.existing_directory_times || content.fsync || directory.owed_mode;
-  // Another copy of SRC, perhaps a shard, may give DEST's directory the metadata that SRC's has, at any time. New files have the
-  // process's group, or the directory's if that has setgid (macOS: always).
+  // New files have the process's group, or the directory's if that has setgid (macOS: always). Another copy of SRC may set the
+  // owner and mode of SRC's directory at any time.
   const Stat &src = directory.src_stat, &dst = directory.dst_stat;
   const bool keeps_owners = keeps_owner(keep, Kind::file);
   const bool is_own =
       keeps_owners && directory.fresh && owner_of(dst) == engine.own && (dst.mode & kSetGid) == 0;
   const bool may_differ = !is_own && ((src.mode | dst.mode) & kSetGid) != 0;
   directory.owners_may_differ = keeps_owners && (src.gid != dst.gid || may_differ);
-  const bool may_get_lists = keep.xattrs && has_default_list(directory.src());
-  if (directory.fresh) {
+  if (!directory.fresh) return 0;
+  if (is_own && !directory.owners_may_differ) directory.new_owner = owner_of(dst);
+  const bool may_have_lists = keep.xattrs && inherits(keep, directory.parent());
+  const int error = may_have_lists ? remove_inherited_acls(directory.dst(), Kind::directory) : 0;
+  // A list that was removed may have made them pass; to new entries the umask applies.
+  if (!may_have_lists && !inherits(keep, directory))
     directory.passing_bits = passing_bits & kPermissions;
-    if (is_own && !directory.owners_may_differ) directory.new_owner = owner_of(dst);
-  }
-  if (!directory.fresh) {
-    directory.inherits = may_get_lists || has_default_list(directory.dst());
-    return 0;
-  }
-  if (!keep.xattrs) {
-    directory.inherits = directory.parent().inherits && has_default_list(directory.dst());
-    return 0;
-  }
-  directory.inherits = may_get_lists;
-  if (!directory.parent().inherits) return 0;
-  directory.passing_bits = 0;  // the ACL made them pass; to new entries umask applies
-  const int error = remove_inherited_acls(directory.dst(), Kind::directory);
-  directory.inherits |= error < 0;  // otherwise new entries lose their ACLs one by one
   return error;
 }
 

@@ -18,7 +18,8 @@ class OpenFile;
 /**
  * Returns the mode of the copy of `src`. It is the same mode, but setuid needs the same owner and
  * setgid the same group. Otherwise the copy would grant privileges. With Preserve::as_node a
- * directory keeps both: they grant none there.
+ * directory keeps both: they grant none there. If owners are not preserved, new entries get the
+ * group of DEST's directory where that has setgid, as with cp, so it keeps setgid.
  */
 uint32_t final_mode(const Preserve& keep, const platform::Stat& src, const platform::Stat& dst);
 
@@ -38,6 +39,12 @@ bool keeps_owner(const Preserve& keep, platform::Kind kind);
 /** Returns whether a new file in the directory is known to have the owner that it has to get. */
 bool has_owner_from_creation(const Preserve& keep, const Directory& directory,
                              const platform::Stat& src);
+
+/**
+ * Returns whether new entries of a directory may get a default ACL. In doubt it returns true. The first call needs the directory
+ * open, and if that is new, its parent asked before.
+ */
+bool inherits(const Preserve& keep, const Directory& directory);
 
 /**
  * Return the modes to create entries with. Nobody but the owner gets more permissions than in the

@@ -203,7 +203,7 @@ bool is_unlike_new(const Pair& pair) {
   if (!keep.remove_existing_attributes) return false;
   const Stat& directory = pair.directory().dst_stat;
   const bool is_others = pair.dst.uid != directory.uid || pair.dst.gid != directory.gid;
-  return (is_others && !keep.ownership) || (!keep.xattrs && pair.directory().inherits);
+  return (is_others && !keep.ownership) || (!keep.xattrs && inherits(keep, pair.directory()));
 }
 
 bool is_current_file(const Pair& pair, const EntryTask& again) {

@@ -57,8 +57,9 @@ struct Route {
   std::atomic<bool> copy_range{true};
   std::atomic<bool> creates_unnamed{true};  // large files, and names them at the end
   std::atomic<Ctimes> ctimes{Ctimes::unknown};
-  uint64_t time_step;  // ns, granularity of mtimes in DEST
-  bool real_sizes;     // SRC is not a procfs or a server, and its files have the size they report
+  std::atomic<uint32_t> passing_bits{0};  // permissions that new files were seen to have
+  uint64_t time_step;                     // ns, granularity of mtimes in DEST
+  bool real_sizes;  // SRC is not a procfs or a server, and its files have the size they report
   bool directories_early;  // a new directory's subdirectories are created while it is listed
 };
 
@@ -288,7 +289,6 @@ class Directory {
   uint64_t path_hash = 0;               // of its path below SRC
   std::unique_ptr<DirectoryEnd> end{};  // null: nothing is due
   bool is_beyond_mount = false;         // DEST's, or one above, is not on its parent's file system
-  bool inherits = true;                 // new entries may get a default ACL; see begin_directory()
   bool owners_may_differ = false;       // of new files here; see begin_directory()
   bool owed = false;                    // metadata has to be set when the last use ends
   std::optional<uint32_t> owed_mode{};  // the mode that it had, if that mode denied access
@@ -322,7 +322,11 @@ class Directory {
   std::once_flag backups_listed;
   std::unordered_map<std::string, uint64_t> backups;
 
-  /** Permission bits that new entries here were seen to get. Others may have set them: settle_file(). */
+  /** Set when something is created in it that a default ACL would change: see inherits(). */
+  mutable std::once_flag lists_learned;
+  mutable bool inherits = true;
+
+  /** Permission bits that new entries here were seen to have. */
   std::atomic<uint32_t> passing_bits{0};
   /** The owner of new files here; kUnknownOwner before the first one. */
   std::atomic<Owner> new_owner{kUnknownOwner};

@@ -208,6 +208,7 @@ bool make_target(Worker& worker, Directory& parent, Names names, const Stat& src
   const char* operation = "fstat";
   int failed = platform::stat_handle(target.handle, target.stat);
   if (target.made) target.passing_bits = mode & target.stat.mode;
+  if (target.made) inherits(options.preserve, parent);  // asked while the parent is open
   if (failed == 0 && target.made && (target.stat.mode & kOwner) != kOwner) {
     // umask or a default ACL denies access to the new directory.
     operation = "fchmod";
