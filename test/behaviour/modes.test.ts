@@ -289,7 +289,7 @@ describe('what is there', () => {
     expect(modeOf(join(dest, 'directory/file'))).toBe('640');
   });
 
-  test.for([0o755, 0o2755])('a directory of mode %o gets an ACL', async (mode, context) => {
+  test.for(['755', '2755'])('a directory of mode %s gets an ACL', async (mode, context) => {
     needTool(context, 'setfacl');
     const parent = freshParent();
     const [src, dest] = [join(parent, 'src'), join(parent, 'dest')];
@@ -297,7 +297,7 @@ describe('what is there', () => {
     execFileSync('setfacl', ['-m', 'u:1234:rx', src]);
     chmodSync(dest, mode);
     await copyTree(src, dest, { preserve: ['mode', 'xattrs'] });
-    expect(modeOf(dest)).toBe(mode.toString(8));
+    expect(modeOf(dest)).toBe(mode);
   });
 
   test('setgid directories pass on their group in every run, as with cp', async (context) => {

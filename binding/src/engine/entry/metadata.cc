@@ -357,11 +357,10 @@ int begin_directory(const Engine& engine, Directory& directory, uint32_t passing
   directory.owners_may_differ = keeps_owners && (src.gid != dst.gid || may_differ);
   if (!directory.fresh) return 0;
   if (is_own && !directory.owners_may_differ) directory.new_owner = owner_of(dst);
-  const bool may_have_lists = keep.xattrs && inherits(keep, directory.parent());
-  const int error = may_have_lists ? remove_inherited_acls(directory.dst(), Kind::directory) : 0;
-  // A list that was removed may have made them pass; to new entries the umask applies.
-  if (!may_have_lists && !inherits(keep, directory))
-    directory.passing_bits = passing_bits & kPermissions;
+  const int error = keep.xattrs && inherits(keep, directory.parent())
+                        ? remove_inherited_acls(directory.dst(), Kind::directory)
+                        : 0;
+  if (!inherits(keep, directory)) directory.passing_bits = passing_bits & kPermissions;
   return error;
 }
 
