@@ -332,6 +332,45 @@ describe('what is there', () => {
     await copyTree(src, join(ours, 'dest'), { mirror: true, preserve: true });
     expect(differences(src, join(ours, 'dest'))).toEqual([]);
   });
+
+  const withGroup: CopyOptions[] = [
+    {},
+    { sync: true },
+    { preserve: true },
+    { preserve: true, mirror: true },
+    { preserve: ['mode', 'xattrs'] },
+  ];
+  test.for(withGroup)(
+    'setgid directories of a user who may not set owners: %j',
+    async (options, context) => {
+      needRoot(context);
+      needUser(context);
+      const parent = freshParent();
+      const [src, team] = [join(parent, 'src'), join(parent, 'team')];
+      for (const mode of [0o600, 0o640, 0o775])
+        makeFile(join(src, `${mode}/file`), mode | 0o044, 0, 0);
+      mkdirSync(team);
+      chownSync(team, 0, USER - 1);
+      chmodSync(team, 0o2777);
+      const member = [
+        'setpriv',
+        `--reuid=${USER}`,
+        `--regid=${USER}`,
+        `--groups=${USER},${USER - 1}`,
+      ];
+      for (const run of [1, 2]) {
+        makeFile(join(src, `new in ${run}/file`), 0o644, 0, 0);
+        await copyInChild({ src, dest: join(team, 'dest'), options }, member);
+        const found = execFileSync('find', [team, '-printf', '%P %y %M %G\n'], {
+          encoding: 'utf8',
+        });
+        const lines = found.split('\n').filter(Boolean);
+        expect(lines.length).toBe(2 + 2 * (3 + run));
+        const isRight = / d d.....s... 65533$| f -......... 65533$/;
+        expect(lines.filter((line) => !isRight.test(line))).toEqual([]);
+      }
+    },
+  );
 });
 
 test('read-only directories of an ordinary user', async (context: TestContext) => {

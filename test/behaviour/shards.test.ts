@@ -53,9 +53,6 @@ function makeTree(): string[] {
   return closed;
 }
 
-const isFull = (file: string): boolean =>
-  (statSync(file, { throwIfNoEntry: false })?.size ?? 0) > 0;
-
 const filesIn = (root: string): string[] =>
   existsSync(root)
     ? readdirSync(root, { recursive: true, withFileTypes: true })
@@ -199,14 +196,18 @@ test.for(['umask', 'default ACL', 'group'])(
       options = { preserve: ['mode', 'ownership'] };
     }
     const request = { src, dest, umask: what === 'umask' ? 0o077 : 0o022 };
-    const delay = 'inject=copy_file_range:delay_exit=3000000:when=1';
-    const slowly = ['strace', '-f', '-qq', '-o', join(parent, 'log'), '-e', delay];
+    const log = join(parent, 'log');
+    const stop = 'inject=copy_file_range:signal=SIGSTOP:when=1';
+    const stopping = ['strace', '-f', '-qq', '-o', log, '-e', stop];
     const copied = copyInChild({ ...request, options: { ...options, concurrency: 1 } }, [
       ...user,
-      ...slowly,
+      ...stopping,
     ]);
-    while (!isFull(join(dest, first))) await sleep(5);
+    const stopped = (): RegExpExecArray | null =>
+      existsSync(log) ? /^(\d+) +--- stopped by SIGSTOP/m.exec(readFileSync(log, 'utf8')) : null;
+    while (!stopped()) await sleep(5);
     await copyInChild({ ...request, options: { ...options, sync: true } }, user);
+    process.kill(Number(stopped()?.[1]), 'SIGCONT');
     expect((await copied).error).toBeUndefined();
     for (const name of ['a', 'b', 'c']) {
       const [wanted, found] = [src, dest].map((root) => statSync(join(root, name)));

@@ -64,7 +64,8 @@ struct Settling {
    */
   bool narrow() {
     if (!is_present || !engine.options.preserve.mode || src.kind == Kind::symlink) return true;
-    const uint32_t mode = now.mode & (src.kind == Kind::directory ? kOwner : kOwner & src.mode);
+    const uint32_t mode =
+        now.mode & (src.kind == Kind::directory ? kOwner | kSetGid : kOwner & src.mode);
     if (now.mode == mode) return true;
     now.mode = kUnknownMode;
     return try_mode(mode);
@@ -149,7 +150,7 @@ uint32_t final_mode(const Preserve& keep, const Stat& src, const Stat& dst) {
   if (keep.as_node && is_directory) return mode;
   if (src.uid != dst.uid) mode &= ~kSetUid;
   if (src.gid != dst.gid) mode &= ~kSetGid;
-  if (is_directory && !keep.ownership) mode |= dst.mode & kSetGid;
+  if (is_directory && (!keep.ownership || src.gid != dst.gid)) mode |= dst.mode & kSetGid;
   return mode;
 }
 
@@ -190,7 +191,8 @@ bool has_owner_from_creation(const Preserve& keep, const Directory& directory, c
 bool inherits(const Preserve& keep, const Directory& directory) {
   if (directory.is_base() || !directory.has_dst()) return true;
   std::call_once(directory.lists_learned, [&] {
-    // A new directory has the lists of the one above. Another copy of SRC, perhaps a shard, may set those of SRC's at any time.
+    // A new directory has the lists of the one above. Another copy of SRC, perhaps a shard, may set those of SRC's directory at any
+    // time.
     const bool may_have = !directory.fresh || inherits(keep, directory.parent());
     directory.inherits = (keep.xattrs && has_default_list(directory.src())) ||
                          (may_have && has_default_list(directory.dst()));
@@ -215,7 +217,8 @@ bool settle_file(Engine& engine, OpenFile& file) {
   const Preserve& keep = engine.options.preserve;
   Settling settling{engine, directory, file.names, file.stat, file.attributes, file.dst, Stat{}};
 
-  // The umask alone does not tell, because the file system may remove bits too. Nor does a look: another copy may have set the mode.
+  // The umask alone does not tell, because the file system may remove bits too. A look alone does not either: another copy may
+  // have set the mode.
   const uint32_t passing = directory.route == nullptr
                                ? 0
                                : directory.passing_bits.load(std::memory_order_relaxed) &

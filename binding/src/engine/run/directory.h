@@ -322,7 +322,7 @@ class Directory {
   std::once_flag backups_listed;
   std::unordered_map<std::string, uint64_t> backups;
 
-  /** Set when something is created in it that a default ACL would change: see inherits(). */
+  /** Whether new entries may get a default ACL. Set when inherits() is first called. */
   mutable std::once_flag lists_learned;
   mutable bool inherits = true;
 
