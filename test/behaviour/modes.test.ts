@@ -94,11 +94,9 @@ test('verify that umask denies: the mode is as without', async (context) => {
   expect(differences(plain, verified)).toEqual([]);
 });
 
-describe('a file system that takes bits from new files, but not from new directories', () => {
-  test.for([
-    ['a new DEST', false],
-    ['an existing DEST', true],
-  ] as const)('%s', async ([, exists], context) => {
+describe('a file system that changes the bits of new files', () => {
+  const changes = ['fgo-x', 'g+rw', 'a+rwX', 'u=rwD:g=rD:o=', 'a-x:go-rw'];
+  test.for(changes)('%s', async (change, context) => {
     needRoot(context);
     needTool(context, 'bindfs');
     const parent = freshParent();
@@ -108,13 +106,27 @@ describe('a file system that takes bits from new files, but not from new directo
       join(parent, 'mapped'),
     ];
     for (const path of [src, under, mapped]) mkdirSync(path);
-    for (const name of ['a', 'b/c']) makeFile(join(src, name), 0o755);
-    execFileSync('bindfs', ['--create-with-perms=fgo-x', under, mapped]);
+    for (const mode of [0o600, 0o600, 0o644, 0o755, 0o400, 0o600, 0o711, 0o644, 0o777]) {
+      const name = `${mode.toString(8)} ${copies++}`;
+      for (const at of ['', 'd/', `of ${name}/`]) makeFile(join(src, `${at}${name}`), mode);
+    }
+    for (const at of ['', 'd']) execFileSync('mkfifo', ['-m', '600', join(src, at, 'FIFO')]);
+    execFileSync('bindfs', [`--create-with-perms=${change}`, under, mapped]);
     try {
-      const dest = join(mapped, 'dest');
-      if (exists) mkdirSync(dest);
-      await copyTree(src, dest);
-      expect(['a', 'b/c'].map((name) => modeOf(join(dest, name)))).toEqual(['755', '755']);
+      const manners: CopyOptions[] = [{}, { preserve: true }, { mirror: true }, { concurrency: 1 }];
+      for (const [index, options] of manners.entries()) {
+        for (const exists of [false, true]) {
+          const dest = join(mapped, `${index} ${exists}`);
+          if (exists) {
+            makeFiles(dest, { 'd/old': 'old' });
+            for (const at of ['', 'd']) chmodSync(join(dest, at), 0o755); // it keeps its mode
+          }
+          await copyTree(src, dest, options);
+          rmSync(join(dest, 'd/old'), { force: true });
+          const { differences: found } = await compareTrees(src, dest);
+          expect({ options, exists, found }).toEqual({ options, exists, found: [] });
+        }
+      }
     } finally {
       execFileSync('umount', [mapped]);
     }

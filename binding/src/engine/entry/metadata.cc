@@ -217,17 +217,17 @@ bool settle_file(Engine& engine, OpenFile& file) {
   const Preserve& keep = engine.options.preserve;
   Settling settling{engine, directory, file.names, file.stat, file.attributes, file.dst, Stat{}};
 
-  // The umask alone does not tell, because the file system may remove bits too. A look alone does not either: another copy may
-  // have set the mode.
-  const uint32_t passing = directory.route == nullptr
-                               ? 0
-                               : directory.passing_bits.load(std::memory_order_relaxed) &
-                                     directory.route->passing_bits.load(std::memory_order_relaxed) &
-                                     engine.bits_past_umask;
+  const uint32_t mode = file.stat.mode & kPermissions;
+  // The umask alone does not tell, because the file system may remove bits, or add some. A look alone does not either: another copy
+  // may have set the mode.
+  const Route* const route = directory.route;
+  const bool is_known =
+      route != nullptr &&
+      (file.stat.mode & ~(directory.passing_bits & route->passing_bits & engine.bits_past_umask)) ==
+          0 &&
+      (~mode & kPermissions & ~route->unset_bits) == 0;
   // The creation mode of a clone does not show which bits pass umask and ACLs.
-  const bool has_mode =
-      !file.cloned && (!keep.mode || ((file.stat.mode & ~passing) == 0 &&
-                                      file.creation_mode == (file.stat.mode & kPermissions)));
+  const bool has_mode = !file.cloned && (!keep.mode || (is_known && file.creation_mode == mode));
   const bool has_owner = has_owner_from_creation(keep, directory, file.stat);
   const bool has_attributes =
       !keep.xattrs || (file.attributes.empty() && !inherits(keep, directory));
@@ -241,6 +241,8 @@ bool settle_file(Engine& engine, OpenFile& file) {
     if (!directory.is_base() && !file.cloned && !file.unnamed) {
       const uint32_t passed = made.mode & file.creation_mode;
       directory.route->passing_bits.fetch_or(passed, std::memory_order_relaxed);
+      directory.route->unset_bits.fetch_or(~made.mode & ~file.creation_mode & kPermissions,
+                                           std::memory_order_relaxed);
       if (!inherits(keep, directory))
         directory.passing_bits.fetch_or(passed, std::memory_order_relaxed);
       // Another copy that syncs may have set SRC's user and group, or the group alone.

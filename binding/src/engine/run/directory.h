@@ -57,9 +57,10 @@ struct Route {
   std::atomic<bool> copy_range{true};
   std::atomic<bool> creates_unnamed{true};  // large files, and names them at the end
   std::atomic<Ctimes> ctimes{Ctimes::unknown};
-  std::atomic<uint32_t> passing_bits{0};  // permissions that new files were seen to have
-  uint64_t time_step;                     // ns, granularity of mtimes in DEST
-  bool real_sizes;  // SRC is not a procfs or a server, and its files have the size they report
+  // Permissions that new files were seen to have, and to lack, as asked.
+  std::atomic<uint32_t> passing_bits{0}, unset_bits{0};
+  uint64_t time_step;  // ns, granularity of mtimes in DEST
+  bool real_sizes;     // SRC is not a procfs or a server, and its files have the size they report
   bool directories_early;  // a new directory's subdirectories are created while it is listed
 };
 
