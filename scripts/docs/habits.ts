@@ -197,7 +197,7 @@ export const habits: readonly Section[] = [
       {
         habit: 'cp -r --no-preserve=mode a new',
         fastcp: 'fastcp -r --no-preserve a new',
-        does: 'the same; where DEST has a default ACL, that decides and not the umask',
+        does: 'the same; if DEST has a default ACL, modes come from the ACL and not from the umask',
       },
       {
         habit: 'cp -r --no-preserve=mode a new',

@@ -172,16 +172,19 @@ describe('never wider than in the end', () => {
     const command = [...traced, process.execPath, COMMAND, src, dest];
     const { status } = await run(['sh', '-c', 'umask 0; exec "$@"', 'sh', ...command]);
     expect(status).toBe(0);
-    expect(tooWide(readFileSync(log, 'utf8'), src, dest)).toEqual([]);
+    const inherited = how === 'in a setgid directory' ? 0o2000 : 0;
+    expect(tooWide(readFileSync(log, 'utf8'), src, dest, inherited)).toEqual([]);
   });
 });
 
-/** Calls that give what lies in DEST more than the mode it has in the end. Directories there may inherit setgid. */
-function tooWide(log: string, src: string, dest: string): string[] {
+/** Calls that give what lies in DEST more than the mode it has in the end. Directories there have inherited some bits. */
+function tooWide(log: string, src: string, dest: string, inherited: number): string[] {
   const finalModes = new Map(
     [...readTree(src)].map(([path, { kind, mode }]) => [
       path === '' ? basename(dest) : basename(path),
-      kind === 'directory' ? Number.parseInt(mode, 8) | 0o2700 : Number.parseInt(mode, 8),
+      kind === 'directory'
+        ? Number.parseInt(mode, 8) | 0o700 | inherited
+        : Number.parseInt(mode, 8),
     ]),
   );
   // What was replaced was made under a temporary name.
@@ -383,6 +386,20 @@ describe('what is there', () => {
       }
     },
   );
+
+  test('a setgid directory of a user outside its group gets SRC’s mode', async (context) => {
+    needRoot(context);
+    needUser(context);
+    const parent = freshParent();
+    const [src, dest] = [join(parent, 'src'), join(parent, 'dest')];
+    for (const path of [src, dest]) mkdirSync(path);
+    chmodSync(src, 0o755);
+    chownSync(dest, USER, USER - 1);
+    chmodSync(dest, 0o2770);
+    const { result } = await copyInChild({ src, dest, options: { sync: true } }, asUser);
+    expect(result.warnings).toEqual([]);
+    expect(modeOf(dest)).toBe('755');
+  });
 });
 
 test('read-only directories of an ordinary user', async (context: TestContext) => {

@@ -73,7 +73,7 @@ class DryRunWriter final : public Writer {
     return !vacated && exists(parent, {name, name}) ? -EEXIST : kPlanned;
   }
 
-  void begin_directory(Engine& engine, Directory& directory, uint32_t) const override {
+  void begin_directory(Engine& engine, Directory& directory) const override {
     plan_directory(engine, directory);
   }
 

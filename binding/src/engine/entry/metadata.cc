@@ -54,7 +54,9 @@ struct Settling {
 
   /** Sets the mode. A failure is reported once, though the mode may be set several times. */
   bool try_mode(uint32_t mode) {
-    const int error = set_mode(mode);
+    int error = set_mode(mode);
+    // macOS refuses the whole mode to an owner who is not in the group, where Linux omits setgid.
+    if (error == -EPERM && (mode & kSetGid) != 0) error = set_mode(mode & ~kSetGid);
     return error == 0 || std::exchange(has_lost_mode, true) || lose(Loss::mode, error, "fchmod");
   }
 
@@ -218,14 +220,12 @@ bool settle_file(Engine& engine, OpenFile& file) {
   Settling settling{engine, directory, file.names, file.stat, file.attributes, file.dst, Stat{}};
 
   const uint32_t mode = file.stat.mode & kPermissions;
-  // The umask alone does not tell, because the file system may remove bits, or add some. A look alone does not either: another copy
-  // may have set the mode.
-  const Route* const route = directory.route;
-  const bool is_known =
-      route != nullptr &&
-      (file.stat.mode & ~(directory.passing_bits & route->passing_bits & engine.bits_past_umask)) ==
-          0 &&
-      (~mode & kPermissions & ~route->unset_bits) == 0;
+  // A file system may remove bits from new files, or add some, so a look is needed. The umask is needed too: another copy may have
+  // set the mode before the look.
+  const uint32_t passing =
+      directory.passing_bits.load(std::memory_order_relaxed) & engine.bits_past_umask;
+  const uint32_t unset = directory.unset_bits.load(std::memory_order_relaxed);
+  const bool is_known = (file.stat.mode & ~passing) == 0 && (~mode & kPermissions & ~unset) == 0;
   // The creation mode of a clone does not show which bits pass umask and ACLs.
   const bool has_mode = !file.cloned && (!keep.mode || (is_known && file.creation_mode == mode));
   const bool has_owner = has_owner_from_creation(keep, directory, file.stat);
@@ -239,12 +239,11 @@ bool settle_file(Engine& engine, OpenFile& file) {
     // The base stands for several directories, so nothing is learned there. Nor from a file without a name: before Linux 6.0
     // the umask does not apply to it everywhere.
     if (!directory.is_base() && !file.cloned && !file.unnamed) {
-      const uint32_t passed = made.mode & file.creation_mode;
-      directory.route->passing_bits.fetch_or(passed, std::memory_order_relaxed);
-      directory.route->unset_bits.fetch_or(~made.mode & ~file.creation_mode & kPermissions,
-                                           std::memory_order_relaxed);
-      if (!inherits(keep, directory))
-        directory.passing_bits.fetch_or(passed, std::memory_order_relaxed);
+      if (!inherits(keep, directory)) {
+        const uint32_t asked = file.creation_mode;
+        directory.passing_bits.fetch_or(made.mode & asked, std::memory_order_relaxed);
+        directory.unset_bits.fetch_or(~made.mode & ~asked, std::memory_order_relaxed);
+      }
       // Another copy that syncs may have set SRC's user and group, or the group alone.
       const bool is_of_creation = (made.uid == engine.own.uid || made.uid != file.stat.uid) &&
                                   (made.gid == engine.own.gid || made.gid != file.stat.gid);
@@ -342,7 +341,7 @@ uint32_t directory_creation_mode(const Preserve& keep, const Stat& src) {
   return (src.mode & (kPermissions | platform::kSticky)) | kOwner;
 }
 
-int begin_directory(const Engine& engine, Directory& directory, uint32_t passing_bits) {
+int begin_directory(const Engine& engine, Directory& directory) {
   const Preserve& keep = engine.options.preserve;
   const Content& content = engine.options.content;
   if (directory.fresh || keep.existing_directories) {
@@ -362,11 +361,8 @@ int begin_directory(const Engine& engine, Directory& directory, uint32_t passing
   directory.owners_may_differ = keeps_owners && (src.gid != dst.gid || may_differ);
   if (!directory.fresh) return 0;
   if (is_own && !directory.owners_may_differ) directory.new_owner = owner_of(dst);
-  const int error = keep.xattrs && inherits(keep, directory.parent())
-                        ? remove_inherited_acls(directory.dst(), Kind::directory)
-                        : 0;
-  if (!inherits(keep, directory)) directory.passing_bits = passing_bits & kPermissions;
-  return error;
+  const bool may_have_lists = keep.xattrs && inherits(keep, directory.parent());
+  return may_have_lists ? remove_inherited_acls(directory.dst(), Kind::directory) : 0;
 }
 
 namespace {

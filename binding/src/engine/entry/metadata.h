@@ -41,8 +41,8 @@ bool has_owner_from_creation(const Preserve& keep, const Directory& directory,
                              const platform::Stat& src);
 
 /**
- * Returns whether new entries of a directory may get a default ACL. In doubt it returns true. The first call needs the directory
- * open, and if that is new, its parent asked before.
+ * Returns whether new entries of a directory may get a default ACL. In doubt it returns true. The
+ * directory must be open in the first call. For a new directory, the parent's answer must be known.
  */
 bool inherits(const Preserve& keep, const Directory& directory);
 
@@ -57,10 +57,9 @@ uint32_t directory_creation_mode(const Preserve& keep, const platform::Stat& src
 
 /**
  * Called after a directory was created or found in DEST. Notes the metadata to set when its content
- * is complete, and facts about entries that will be created in it. `passing_bits` are the bits of
- * its creation mode that it got. Returns 0 or a negative errno.
+ * is complete, and facts about entries that will be created in it. Returns 0 or a negative errno.
  */
-int begin_directory(const Engine& engine, Directory& directory, uint32_t passing_bits);
+int begin_directory(const Engine& engine, Directory& directory);
 
 /** In a dry run: reports an existing directory whose metadata would be set at its end. */
 void plan_directory(Engine& engine, Directory& directory);

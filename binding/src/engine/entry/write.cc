@@ -65,13 +65,13 @@ class RealWriter final : public Writer {
                        [&] { return platform::make_directory(parent.dst(), name, mode); });
   }
 
-  void begin_directory(Engine& engine, Directory& directory, uint32_t passing_bits) const override {
+  void begin_directory(Engine& engine, Directory& directory) const override {
     if (directory.sync == nullptr && !directory.fresh) remove_mark(directory);
     // Its files will be compared. Others must not change one after that unnoticed.
     const bool compares = directory.sync != nullptr && !directory.sync->mark && !directory.fresh &&
                           can_get_mark(engine.options);
     if (compares) open_mark(engine, directory);
-    const int error = fastcp::begin_directory(engine, directory, passing_bits);
+    const int error = fastcp::begin_directory(engine, directory);
     if (error < 0) engine.fail(directory, {}, error, "removexattr");
     directory.end = end_of_copied_directory();
   }

@@ -57,8 +57,6 @@ struct Route {
   std::atomic<bool> copy_range{true};
   std::atomic<bool> creates_unnamed{true};  // large files, and names them at the end
   std::atomic<Ctimes> ctimes{Ctimes::unknown};
-  // Permissions that new files were seen to have, and to lack, as asked.
-  std::atomic<uint32_t> passing_bits{0}, unset_bits{0};
   uint64_t time_step;  // ns, granularity of mtimes in DEST
   bool real_sizes;     // SRC is not a procfs or a server, and its files have the size they report
   bool directories_early;  // a new directory's subdirectories are created while it is listed
@@ -327,8 +325,8 @@ class Directory {
   mutable std::once_flag lists_learned;
   mutable bool inherits = true;
 
-  /** Permission bits that new entries here were seen to have. */
-  std::atomic<uint32_t> passing_bits{0};
+  /** Bits that new files here were seen to have as asked, and to lack as asked. */
+  std::atomic<uint32_t> passing_bits{0}, unset_bits{0};
   /** The owner of new files here; kUnknownOwner before the first one. */
   std::atomic<Owner> new_owner{kUnknownOwner};
   static constexpr Owner kUnknownOwner{UINT32_MAX, UINT32_MAX};

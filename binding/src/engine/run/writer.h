@@ -90,11 +90,9 @@ class Writer {
 
   /**
    * Prepares an open directory of DEST, before another worker sees it. Removes a mark that would
-   * become wrong, and sets Directory::end. `passing_bits`:
-   * see begin_directory().
+   * become wrong, and sets Directory::end.
    */
-  virtual void begin_directory(Engine& engine, Directory& directory,
-                               uint32_t passing_bits) const = 0;
+  virtual void begin_directory(Engine& engine, Directory& directory) const = 0;
 
   /**
    * Changes the mode of an existing directory that denies access to its owner. Returns 0 or a

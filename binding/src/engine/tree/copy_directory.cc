@@ -145,8 +145,7 @@ struct Target {
   Handle handle;
   Stat stat{};
   bool made = false;
-  bool vacated = false;       // see EntryTask
-  uint32_t passing_bits = 0;  // of those requested when it was created
+  bool vacated = false;  // see EntryTask
   std::optional<uint32_t> owed_mode{};
   Follow follow = Follow::no;  // a symlink in the place of the directory
 };
@@ -207,8 +206,7 @@ bool make_target(Worker& worker, Directory& parent, Names names, const Stat& src
   if (error < 0) return worker.fail(parent, names, error, kOpenDest);
   const char* operation = "fstat";
   int failed = platform::stat_handle(target.handle, target.stat);
-  if (target.made) target.passing_bits = mode & target.stat.mode;
-  if (target.made) inherits(options.preserve, parent);  // asked while the parent is open
+  if (target.made) inherits(options.preserve, parent);  // while the parent is open
   if (failed == 0 && target.made && (target.stat.mode & kOwner) != kOwner) {
     // umask or a default ACL denies access to the new directory.
     operation = "fchmod";
@@ -248,7 +246,7 @@ void set_target(Engine& engine, Directory& directory, const Target& target) {
   if (target.made && engine.options.traversal.dereference) engine.created.add(target.stat);
   directory.owed_mode = target.owed_mode;
   read_mark(engine, directory);  // may open the directory up
-  engine.writer.begin_directory(engine, directory, target.passing_bits);
+  engine.writer.begin_directory(engine, directory);
   let_in(engine, directory);
 }
 
