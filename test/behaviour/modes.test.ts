@@ -95,7 +95,7 @@ test('verify that umask denies: the mode is as without', async (context) => {
 });
 
 describe('a file system that changes the bits of new files', () => {
-  const changes = ['fgo-x', 'g+rw', 'a+rwX', 'u=rwD:g=rD:o=', 'a-x:go-rw'];
+  const changes = ['fgo-x', 'g+rw', 'a+rwX', 'og+X', 'u=rwD:g=rD:o=', 'a-x:go-rw'];
   test.for(changes)('%s', async (change, context) => {
     needRoot(context);
     needTool(context, 'bindfs');
@@ -106,7 +106,9 @@ describe('a file system that changes the bits of new files', () => {
       join(parent, 'mapped'),
     ];
     for (const path of [src, under, mapped]) mkdirSync(path);
-    for (const mode of [0o600, 0o600, 0o644, 0o755, 0o400, 0o600, 0o711, 0o644, 0o777]) {
+    for (const mode of [
+      0o600, 0o600, 0o644, 0o755, 0o744, 0o400, 0o600, 0o744, 0o711, 0o644, 0o777,
+    ]) {
       const name = `${mode.toString(8)} ${copies++}`;
       for (const at of ['', 'd/', `of ${name}/`]) makeFile(join(src, `${at}${name}`), mode);
     }

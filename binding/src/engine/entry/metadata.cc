@@ -219,13 +219,11 @@ bool settle_file(Engine& engine, OpenFile& file) {
   const Preserve& keep = engine.options.preserve;
   Settling settling{engine, directory, file.names, file.stat, file.attributes, file.dst, Stat{}};
 
-  const uint32_t mode = file.stat.mode & kPermissions;
   // A file system may remove bits from new files, or add some, so a look is needed. The umask is needed too: another copy may have
   // set the mode before the look.
-  const uint32_t passing =
-      directory.passing_bits.load(std::memory_order_relaxed) & engine.bits_past_umask;
-  const uint32_t unset = directory.unset_bits.load(std::memory_order_relaxed);
-  const bool is_known = (file.stat.mode & ~passing) == 0 && (~mode & kPermissions & ~unset) == 0;
+  const uint32_t mode = file.stat.mode;
+  const bool is_known =
+      (mode & ~(kPermissions & engine.bits_past_umask)) == 0 && directory.modes_as_asked.has(mode);
   // The creation mode of a clone does not show which bits pass umask and ACLs.
   const bool has_mode = !file.cloned && (!keep.mode || (is_known && file.creation_mode == mode));
   const bool has_owner = has_owner_from_creation(keep, directory, file.stat);
@@ -239,11 +237,8 @@ bool settle_file(Engine& engine, OpenFile& file) {
     // The base stands for several directories, so nothing is learned there. Nor from a file without a name: before Linux 6.0
     // the umask does not apply to it everywhere.
     if (!directory.is_base() && !file.cloned && !file.unnamed) {
-      if (!inherits(keep, directory)) {
-        const uint32_t asked = file.creation_mode;
-        directory.passing_bits.fetch_or(made.mode & asked, std::memory_order_relaxed);
-        directory.unset_bits.fetch_or(~made.mode & ~asked, std::memory_order_relaxed);
-      }
+      if ((made.mode & kPermissions) == file.creation_mode && !inherits(keep, directory))
+        directory.modes_as_asked.add(file.creation_mode);
       // Another copy that syncs may have set SRC's user and group, or the group alone.
       const bool is_of_creation = (made.uid == engine.own.uid || made.uid != file.stat.uid) &&
                                   (made.gid == engine.own.gid || made.gid != file.stat.gid);
