@@ -24,7 +24,7 @@ const lockName = Buffer.from('lock');
 const hexDigits = 16;
 
 /**
- * How often fastcp tries to create a container, because another process that cleans up may remove it before it is locked. Also how often it
+ * How often fastcp tries to create a container: a process that cleans up may remove it before it is locked. Also how often it
  * tries to remove one: another process may still write into it.
  */
 const tries = 10;

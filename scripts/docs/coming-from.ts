@@ -9,7 +9,7 @@ export function comingFrom(): string {
     'These tables list known command lines, and the command lines of fastcp for the same purpose. A test runs every row and ' +
       'compares the trees: contents, modes, owners, timestamps, symlinks and hard links. In the examples `a` ' +
       'is SRC, `b` is a directory that exists, and `new` does not exist. fastcp works on one machine only. A device or a FIFO as SRC is created anew, as ' +
-      'with `cp -r`; without `-r` cp would read it. If SRC’s directories have no write permission, their copies have none either, and ordinary users can copy into them again only with `--sync`, `--mirror` or `--atomic`; `rsync -a` needs no option. A file that another program writes all the time, such as a log, is an error ' +
+      'with `cp -r`; without `-r` cp would read it. If SRC’s directories have no write permission, their copies have none either, and ordinary users need `--sync`, `--mirror` or `--atomic` to copy into them again; `rsync -a` needs no option. A file that another program writes all the time, such as a log, is an error ' +
       '([why](again.md#files-that-change)), where cp and rsync copy what they happen to read: copy a snapshot.',
     ...habits.map(({ title, rows }) =>
       [`## ${title}\n`, '| habit | fastcp | result |', '|---|---|---|', ...rows.map(line)].join(

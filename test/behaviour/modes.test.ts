@@ -95,7 +95,7 @@ test('verify that umask denies: the mode is as without', async (context) => {
 });
 
 describe('a file system that changes the bits of new files', () => {
-  const changes = ['fgo-x', 'g+rw', 'a+rwX', 'og+X', 'u=rwD:g=rD:o=', 'a-x:go-rw'];
+  const changes = ['fgo-x', 'g+rw', 'a+rwX', 'og+X', 'o=g', 'u=rwD:g=rD:o=', 'a-x:go-rw'];
   test.for(changes)('%s', async (change, context) => {
     needRoot(context);
     needTool(context, 'bindfs');

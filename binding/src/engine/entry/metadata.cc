@@ -54,9 +54,7 @@ struct Settling {
 
   /** Sets the mode. A failure is reported once, though the mode may be set several times. */
   bool try_mode(uint32_t mode) {
-    int error = set_mode(mode);
-    // macOS refuses the whole mode to an owner who is not in the group, where Linux omits setgid.
-    if (error == -EPERM && (mode & kSetGid) != 0) error = set_mode(mode & ~kSetGid);
+    const int error = set_mode(mode);
     return error == 0 || std::exchange(has_lost_mode, true) || lose(Loss::mode, error, "fchmod");
   }
 
@@ -193,8 +191,7 @@ bool has_owner_from_creation(const Preserve& keep, const Directory& directory, c
 bool inherits(const Preserve& keep, const Directory& directory) {
   if (directory.is_base() || !directory.has_dst()) return true;
   std::call_once(directory.lists_learned, [&] {
-    // A new directory has the lists of the one above. Another copy of SRC, perhaps a shard, may set those of SRC's directory at any
-    // time.
+    // A new directory can only inherit an ACL from its parent, or get SRC's from another copy, perhaps a shard, at any time.
     const bool may_have = !directory.fresh || inherits(keep, directory.parent());
     directory.inherits = (keep.xattrs && has_default_list(directory.src())) ||
                          (may_have && has_default_list(directory.dst()));
@@ -219,8 +216,8 @@ bool settle_file(Engine& engine, OpenFile& file) {
   const Preserve& keep = engine.options.preserve;
   Settling settling{engine, directory, file.names, file.stat, file.attributes, file.dst, Stat{}};
 
-  // A file system may remove bits from new files, or add some, so a look is needed. The umask is needed too: another copy may have
-  // set the mode before the look.
+  // A file system may remove bits from new files, or add some, so only modes that were seen are known. Bits that the umask removes
+  // count as unknown even then, because another copy may have set the mode before the look.
   const uint32_t mode = file.stat.mode;
   const bool is_known =
       (mode & ~(kPermissions & engine.bits_past_umask)) == 0 && directory.modes_as_asked.has(mode);

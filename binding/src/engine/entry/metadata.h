@@ -18,8 +18,8 @@ class OpenFile;
 /**
  * Returns the mode of the copy of `src`. It is the same mode, but setuid needs the same owner and
  * setgid the same group. Otherwise the copy would grant privileges. With Preserve::as_node a
- * directory keeps both: they grant none there. Otherwise setgid of DEST's directory stays, unless it
- * has SRC's group because owners are preserved: it decides which group new entries get.
+ * directory keeps both: they grant none there. Without it, a directory of DEST keeps its setgid, which
+ * gives new entries their group; only if owners are preserved and it has SRC's group, SRC's counts.
  */
 uint32_t final_mode(const Preserve& keep, const platform::Stat& src, const platform::Stat& dst);
 

@@ -187,7 +187,12 @@ int make_special(const Handle& directory, const char* name, const Stat& source, 
 // --- metadata of an entry ----------------------------------------------------------------------
 
 int set_mode(const Handle& entry, uint32_t mode) {
-  return check([&] { return fchmod(fd(entry), static_cast<mode_t>(mode)); });
+  const auto set = [&](uint32_t bits) {
+    return check([&] { return fchmod(fd(entry), static_cast<mode_t>(bits)); });
+  };
+  const int error = set(mode);
+  // An owner who is not in the group may not set setgid. Linux sets the mode without it (xnu, vnode_authattr()).
+  return error == -EPERM && (mode & kSetGid) != 0 ? set(mode & ~kSetGid) : error;
 }
 
 uint32_t bits_past_umask() { return 0; }  // only umask() tells it, and changes it for a moment
