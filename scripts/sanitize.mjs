@@ -74,7 +74,7 @@ if (!quick && !turnsOnly) {
 }
 
 function build({ name, option }) {
-  const where = ['--out', `build/${name}/build`];
+  const where = `build/${name}/build`;
   // Compiling alone would keep the options of the last time.
   const plant = option === '' ? 'OFF' : 'ON';
   const options = [
@@ -82,12 +82,15 @@ function build({ name, option }) {
     `--CDFASTCP_PLANT=${plant}`,
     '--CDFASTCP_PAUSES=ON',
   ];
-  execFileSync(bin('cmake-js'), ['configure', ...where, ...options], {
+  execFileSync(bin('cmake-js'), ['configure', '--out', where, ...options], {
     cwd: root,
     stdio: 'ignore',
   });
-  const compile = ['compile', ...where, '--parallel', '4'];
-  execFileSync(bin('cmake-js'), compile, { cwd: root, stdio: ['ignore', 2, 2] });
+  // After an error cmake-js would begin again without these options.
+  execFileSync('cmake', ['--build', where, '--parallel', '4'], {
+    cwd: root,
+    stdio: ['ignore', 2, 2],
+  });
 }
 
 async function mustFind(sanitizer, bug, command) {

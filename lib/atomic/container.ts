@@ -25,7 +25,7 @@ const hexDigits = 16;
 
 /**
  * How often fastcp tries to create a container: a process that cleans up may remove it before it is locked. Also how often it
- * tries to remove one: another process may still write into it.
+ * tries to remove one: another process may still write there.
  */
 const tries = 10;
 

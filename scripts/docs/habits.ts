@@ -197,7 +197,7 @@ export const habits: readonly Section[] = [
       {
         habit: 'cp -r --no-preserve=mode a new',
         fastcp: 'fastcp -r --no-preserve a new',
-        does: 'the same; in a DEST with a default ACL fastcp takes modes from the ACL, where `cp` applies the umask',
+        does: 'the same; in a DEST with a default ACL fastcp takes modes from the ACL; `cp` applies the umask',
       },
       {
         habit: 'cp -r --no-preserve=mode a new',

@@ -13,6 +13,7 @@ export const reasons: Reasons = {
   ],
   'it lets a system call fail, or waits for one, that macOS’s code does not make in this case': [
     ['atomic', /DEST does not keep its timestamps/],
+    ['shards', /finishes a file before the first one looks/],
     ['races', /changes (each time )?just before the call that copies it/],
     ['races', /names that wait for a copy that fails/],
     ['races', /never comes to rest is an error after four attempts/],

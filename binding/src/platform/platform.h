@@ -161,7 +161,7 @@ bool is_append_only(const Handle& directory, const char* path);
 /** Creates a directory. `mode` is subject to umask and default ACLs. */
 int make_directory(const Handle& parent, const char* name, uint32_t mode);
 
-/** Sets exactly this mode on a directory opened by open_target_directory(). */
+/** Does the same as set_mode() with a directory opened by open_target_directory(). */
 int set_directory_mode(const Handle& directory, uint32_t mode);
 
 // --- entries ---------------------------------------------------------------------------------
@@ -274,6 +274,7 @@ uint32_t bits_past_umask();
 //
 // All functions take a handle of an entry of any kind, opened by any function.
 
+/** Sets this mode; without setgid if the caller owns the entry and is not in its group. */
 int set_mode(const Handle& entry, uint32_t mode);
 
 /** Sets owner and group. Clears setuid and setgid of files. */

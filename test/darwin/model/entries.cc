@@ -118,7 +118,7 @@ int renameatx_np(int from_directory, const char* from, int directory, const char
 
 // xnu, vnode_authattr(): only members of the group may set setgid.
 int fchmod(int file, mode_t mode) {
-  struct stat found {};
+  struct ::stat found {};
   if ((mode & S_ISGID) != 0 && ::geteuid() != 0 && ::fstat(file, &found) == 0 &&
       found.st_gid != ::getegid() && ::group_member(found.st_gid) == 0) {
     return fail(EPERM);

@@ -13,12 +13,14 @@ export const canBuildModel =
 
 /** Builds the model, which takes half a minute the first time. */
 export function buildModel(): void {
-  const cmake = (...args: string[]) =>
-    execFileSync(join(root, 'node_modules/.bin/cmake-js'), args, { cwd: root, stdio: 'pipe' });
-  const where = ['--out', 'build/darwin-model/build'];
+  const run = (command: string, ...args: string[]) =>
+    execFileSync(command, args, { cwd: root, stdio: 'pipe' });
+  const where = 'build/darwin-model/build';
   // Compiling alone would keep the options of the last time.
-  cmake('configure', ...where, '--CDFASTCP_DARWIN_MODEL=ON');
-  cmake('compile', ...where, '--parallel', '2');
+  const cmakeJs = join(root, 'node_modules/.bin/cmake-js');
+  run(cmakeJs, 'configure', '--out', where, '--CDFASTCP_DARWIN_MODEL=ON');
+  // After an error cmake-js would begin again without that option, and Linux's code would be tested.
+  run('cmake', '--build', where, '--parallel', '2');
 }
 
 /** Where the model keeps what Linux has no place for: test/darwin/model/linux.h. */

@@ -191,7 +191,7 @@ bool has_owner_from_creation(const Preserve& keep, const Directory& directory, c
 bool inherits(const Preserve& keep, const Directory& directory) {
   if (directory.is_base() || !directory.has_dst()) return true;
   std::call_once(directory.lists_learned, [&] {
-    // A new directory can only inherit an ACL from its parent, or get SRC's from another copy, perhaps a shard, at any time.
+    // A new directory's ACL comes from its parent, or at any time from another copy, perhaps a shard, that sets SRC's.
     const bool may_have = !directory.fresh || inherits(keep, directory.parent());
     directory.inherits = (keep.xattrs && has_default_list(directory.src())) ||
                          (may_have && has_default_list(directory.dst()));
@@ -216,8 +216,8 @@ bool settle_file(Engine& engine, OpenFile& file) {
   const Preserve& keep = engine.options.preserve;
   Settling settling{engine, directory, file.names, file.stat, file.attributes, file.dst, Stat{}};
 
-  // A file system may remove bits from new files, or add some, so only modes that were seen are known. Bits that the umask removes
-  // count as unknown even then, because another copy may have set the mode before the look.
+  // A file system may remove bits from new files, or add some, so only modes that were seen are known. A mode with a bit that the
+  // umask removes never is, because another copy may have set the mode that was seen.
   const uint32_t mode = file.stat.mode;
   const bool is_known =
       (mode & ~(kPermissions & engine.bits_past_umask)) == 0 && directory.modes_as_asked.has(mode);

@@ -18,8 +18,8 @@ class OpenFile;
 /**
  * Returns the mode of the copy of `src`. It is the same mode, but setuid needs the same owner and
  * setgid the same group. Otherwise the copy would grant privileges. With Preserve::as_node a
- * directory keeps both: they grant none there. Without it, a directory of DEST keeps its setgid, which
- * gives new entries their group; only if owners are preserved and it has SRC's group, SRC's counts.
+ * directory keeps both: they grant none there. Without as_node DEST's directory keeps its setgid,
+ * which gives new entries their group, unless owners are preserved and the groups are equal.
  */
 uint32_t final_mode(const Preserve& keep, const platform::Stat& src, const platform::Stat& dst);
 

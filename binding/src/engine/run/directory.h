@@ -229,7 +229,7 @@ class DirectoryKeep {
   Directory* directory_ = nullptr;
 };
 
-/** A set of modes that have only permissions. */
+/** A set of modes, which must be within kPermissions. */
 class ModeSet {
  public:
   [[nodiscard]] bool has(uint32_t mode) const { return (word(mode) & bit(mode)) != 0; }
@@ -341,7 +341,7 @@ class Directory {
   mutable std::once_flag lists_learned;
   mutable bool inherits = true;
 
-  /** The modes that new files here were seen to get when they were created with them. */
+  /** Modes that a new file here was created with and was seen to have. */
   ModeSet modes_as_asked;
   /** The owner of new files here; kUnknownOwner before the first one. */
   std::atomic<Owner> new_owner{kUnknownOwner};

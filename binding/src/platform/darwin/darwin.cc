@@ -191,7 +191,7 @@ int set_mode(const Handle& entry, uint32_t mode) {
     return check([&] { return fchmod(fd(entry), static_cast<mode_t>(bits)); });
   };
   const int error = set(mode);
-  // An owner who is not in the group may not set setgid. Linux sets the mode without it (xnu, vnode_authattr()).
+  // An owner who is not in the group may not set setgid (xnu, vnode_authattr()). Linux sets the rest.
   return error == -EPERM && (mode & kSetGid) != 0 ? set(mode & ~kSetGid) : error;
 }
 
