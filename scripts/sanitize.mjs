@@ -16,6 +16,7 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync }
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { addMissingTools } from './build-tools.mjs';
+import { buildVariant } from './build-variant.mjs';
 
 const root = join(import.meta.dirname, '..');
 const bin = (name) => join(root, 'node_modules/.bin', name);
@@ -74,23 +75,9 @@ if (!quick && !turnsOnly) {
 }
 
 function build({ name, option }) {
-  const where = `build/${name}/build`;
-  // Compiling alone would keep the options of the last time.
   const plant = option === '' ? 'OFF' : 'ON';
-  const options = [
-    `--CDFASTCP_SANITIZE=${option}`,
-    `--CDFASTCP_PLANT=${plant}`,
-    '--CDFASTCP_PAUSES=ON',
-  ];
-  execFileSync(bin('cmake-js'), ['configure', '--out', where, ...options], {
-    cwd: root,
-    stdio: 'ignore',
-  });
-  // After an error cmake-js would begin again without these options.
-  execFileSync('cmake', ['--build', where, '--parallel', '4'], {
-    cwd: root,
-    stdio: ['ignore', 2, 2],
-  });
+  const options = [`FASTCP_SANITIZE=${option}`, `FASTCP_PLANT=${plant}`, 'FASTCP_PAUSES=ON'];
+  buildVariant(name, options);
 }
 
 async function mustFind(sanitizer, bug, command) {

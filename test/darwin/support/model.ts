@@ -1,11 +1,10 @@
 import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
+import { buildVariant } from '../../../scripts/build-variant.mjs';
 import { hasTool } from '../../support/work.js';
 
-const root = join(import.meta.dirname, '../../..');
-
 /** What FASTCP_PREBUILD must be so that programs load macOS's code over the model. */
-export const MODEL = join(root, 'build/darwin-model');
+export const MODEL = join(import.meta.dirname, '../../../build/darwin-model');
 
 /** The model is built by g++, from the same CMakeLists.txt as the addon. */
 export const canBuildModel =
@@ -13,14 +12,7 @@ export const canBuildModel =
 
 /** Builds the model, which takes half a minute the first time. */
 export function buildModel(): void {
-  const run = (command: string, ...args: string[]) =>
-    execFileSync(command, args, { cwd: root, stdio: 'pipe' });
-  const where = 'build/darwin-model/build';
-  // Compiling alone would keep the options of the last time.
-  const cmakeJs = join(root, 'node_modules/.bin/cmake-js');
-  run(cmakeJs, 'configure', '--out', where, '--CDFASTCP_DARWIN_MODEL=ON');
-  // After an error cmake-js would begin again without that option, and Linux's code would be tested.
-  run('cmake', '--build', where, '--parallel', '2');
+  buildVariant('darwin-model', ['FASTCP_DARWIN_MODEL=ON']);
 }
 
 /** Where the model keeps what Linux has no place for: test/darwin/model/linux.h. */

@@ -1,0 +1,1 @@
+export function buildVariant(name: string, options: string[]): string;
