@@ -37,6 +37,7 @@ interface Given extends CopyOptions {
   exclude?: string[];
   p?: boolean;
   archive?: boolean;
+  noPreserve?: boolean;
   d?: boolean;
   b?: boolean;
   compare?: boolean;
@@ -77,6 +78,8 @@ export function parseArgs(argv: readonly string[]): Invocation | 'doctor' {
   const error = (text: string): never => program.error(`error: ${text}`);
   const paths = kinds.filter((kind) => kind === 'path').length;
   refuseClusters(program, options, paths, error);
+  const empty = options.find((word) => optionalValues.some((name) => word === `${name}=`));
+  if (empty) error(`'${empty}' has no value; without one write '${empty.slice(0, -1)}'`);
   const words = argv.map((word, index) => (kinds[index] === 'option' ? normalized(word) : word));
   program.parse(words, { from: 'user' });
 
@@ -150,7 +153,7 @@ function placesOf(
 
 /** Returns the library's options. */
 function optionsOf(given: Given, error: (text: string) => never): CopyOptions {
-  const { archive, p, d, b, clobber, jobs, failFast, mkpath, link, symbolicLink } = given;
+  const { b, clobber, jobs, failFast, mkpath, link, symbolicLink } = given;
   const { ignoreFileName, includeFrom = [], excludeFrom = [], backup } = given;
   if (ignoreFileName && !ignoreFileName.every(isText)) {
     error('--ignore-file-name must be a name in UTF-8');
@@ -166,7 +169,7 @@ function optionsOf(given: Given, error: (text: string) => never): CopyOptions {
     files.flatMap((file) => readPatterns(file, error));
   const include = [...(given.include ?? []), ...patterns(includeFrom)];
   const exclude = [...(given.exclude ?? []), ...patterns(excludeFrom)];
-  const preserve = preserveFor(given.preserve, archive, p, d);
+  const preserve = preserveFor(given);
   return {
     ...options,
     ...(given.delete && { mirror: true }),
@@ -187,20 +190,15 @@ function optionsOf(given: Given, error: (text: string) => never): CopyOptions {
   };
 }
 
-/** Adds hard links for `-d`. `--preserve`, `-a` and `-p` add up. */
-function preserveFor(
-  preserve: CopyOptions['preserve'],
-  archive: boolean | undefined,
-  p: boolean | undefined,
-  d: boolean | undefined,
-): CopyOptions['preserve'] {
-  if (preserve === false) return false;
+/** `--preserve`, `-a`, `-p` and `-d` (hard links) add up. */
+function preserveFor({ preserve, noPreserve, archive, p, d }: Given): CopyOptions['preserve'] {
   if (archive || preserve === true) return true;
+  if (!preserve && !p && !d) return noPreserve ? false : undefined;
   // As in cp, which copies modes in any case.
-  if (!preserve && !p && !d) return undefined;
-  const kinds: PreserveKind[] = ['mode', ...(preserve ?? []), ...(p ? kindsOfP : [])];
-  if (d) kinds.push('hardLinks');
-  return [...new Set(kinds)];
+  const kinds = new Set<PreserveKind>(noPreserve ? [] : ['mode']);
+  for (const kind of [...(preserve || []), ...(p ? kindsOfP : [])]) kinds.add(kind);
+  if (d) kinds.add('hardLinks');
+  return [...kinds];
 }
 
 /** Prints text that replaces a copy, such as the help, and exits. */

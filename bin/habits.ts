@@ -15,7 +15,7 @@ const instead: Record<string, string> = {
   '--suffix': 'backups have the suffix ~, or .~1~ if numbered',
   '-Z --context': 'use -a or --preserve=xattr, which preserve the SELinux context',
   // Known without a value.
-  '--no-preserve': 'list the kinds to preserve after --preserve=, or use --no-preserve alone',
+  '--no-preserve': 'use --no-preserve alone, or with --preserve= and the kinds to preserve',
   '--update': 'known are --update=all, older, none and none-fail',
   '--copy-contents': 'fastcp copies FIFOs and devices as such',
   '--debug': 'set NODE_DEBUG=fastcp',

@@ -15,7 +15,7 @@ const commandOptions: readonly Spelling[] = [
   cli('existing', '-t, --target-directory <dir>', 'copy every SRC into this directory'),
   cli('metadata', '-p', 'preserve modes, timestamps and owners', 'common'),
   cli('metadata', '-a, --archive', '-p, and xattrs, ACLs and hard links', 'common'),
-  cli('metadata', '--no-preserve', 'do not even preserve modes'),
+  cli('metadata', '--no-preserve', 'preserve no modes, only the kinds of --preserve=list'),
   cli('metadata', '-d', 'preserve hard links'),
   cli('content', '--fail-fast', 'stop at the first error'),
   cli('output', '--compare', 'copy nothing, print how SRC and DEST differ', 'common'),
@@ -54,6 +54,8 @@ export function createProgram(all = false): Command {
     }
     for (const { flags, help, common } of commandOptions.filter((one) => one.group === group)) {
       const option = new Option(flags, help).hideHelp(!all && !common);
+      // Both it and --preserve may be given.
+      if (flags === '--no-preserve') rename(option, 'noPreserve');
       program.addOption(withParser(option, option.attributeName()));
     }
   }
@@ -106,9 +108,13 @@ export function kindsOf(
   });
 }
 
-/** Creates a flag that no help shows. Commander would treat a flag with `no-` as the negation of another. */
+/** Creates a flag that no help shows. */
 function named(flags: string, name: string): Option {
-  const option = new Option(flags).hideHelp();
+  return rename(new Option(flags).hideHelp(), name);
+}
+
+/** Sets the name of an option's value. Commander would treat a flag with `no-` as the negation of another. */
+function rename(option: Option, name: string): Option {
   option.attributeName = () => name;
   option.negate = false;
   return option;

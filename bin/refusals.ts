@@ -23,7 +23,18 @@ const meantToCompare = [
   'compare',
   ...['gitignore', 'onlyIgnored', 'ignoreFileName', 'include', 'exclude', 'oneFileSystem'],
   ...['includeFrom', 'excludeFrom', 'progress'],
-  ...['p', 'd', 'archive', 'preserve', 'dereference', 'jobs', 'failFast', 'json', 'quiet'],
+  ...[
+    'p',
+    'd',
+    'archive',
+    'preserve',
+    'noPreserve',
+    'dereference',
+    'jobs',
+    'failFast',
+    'json',
+    'quiet',
+  ],
 ];
 
 /** Letters that mean something else in rsync, where they seldom stand alone. */
@@ -75,9 +86,11 @@ export function refuseConflicts(
   if (quiet && loud) {
     error(`${typedAs(quiet, options)} cannot be combined with ${typedAs(loud, options)}`);
   }
-  const keeps = find('p', 'd', 'archive');
-  if (keeps && program.getOptionValue('preserve') === false) {
-    error(`--no-preserve cannot be combined with ${typedAs(keeps, options)}`);
+  const { preserve } = copy;
+  const hasModes = Array.isArray(preserve) ? preserve.includes('mode') : preserve;
+  const keeps = hasModes && find('p', 'archive', 'preserve');
+  if (keeps && find('noPreserve')) {
+    error(`--no-preserve cannot be combined with ${typedAs(keeps, options)}: it preserves modes`);
   }
   const other = given.find((one) => !meantToCompare.includes(one.attributeName()));
   if (compare && other) error(`--compare cannot be combined with ${typedAs(other, options)}`);

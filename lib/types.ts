@@ -7,7 +7,7 @@ export type PathLike = string | Buffer | URL;
 /**
  * Metadata of an entry that a copy can preserve: permission bits; mtime and atime; owner and group; extended
  * attributes, ACLs and capabilities; hard links between files of SRC. `--preserve` has the names of cp: `mode`,
- * `timestamps`, `ownership`, `xattr`, `links`.
+ * `timestamps`, `ownership`, `xattr`, `links`. As in cp, its kinds are added to `mode`, unless `--no-preserve` is given.
  */
 export type PreserveKind = 'mode' | 'timestamps' | 'ownership' | 'xattrs' | 'hardLinks';
 
@@ -73,8 +73,8 @@ export interface CopyOptions {
   /** With `mirror`: also delete excluded entries from DEST. Default `false`. */
   deleteExcluded?: boolean | undefined;
   /**
-   * Replace an existing file only if SRC's is newer by its mtime, like `cp -u`; preserves timestamps. Directories are
-   * merged. Default `false`.
+   * Replace an existing file only if SRC's is newer by its mtime, like `cp -u`. Preserves the timestamps of files and of
+   * new directories. Directories are merged. Default `false`.
    */
   update?: boolean | undefined;
   /** Read back every written file and compare it with its source. Default `false`. */

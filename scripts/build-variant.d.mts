@@ -1,1 +1,2 @@
-export function buildVariant(name: string, options: string[]): string;
+export function variantAt(name: string): string;
+export function buildVariant(name: string, options: string[]): void;

@@ -4,23 +4,23 @@ import { join } from 'node:path';
 
 const root = join(import.meta.dirname, '..');
 
-/**
- * Builds into build/NAME/build, and returns build/NAME, for FASTCP_PREBUILD. Throws with the compiler's output if it
- * fails. `options`: CMake's, as `NAME=VALUE`.
- */
+/** What FASTCP_PREBUILD must be so that Node loads the variant. */
+export const variantAt = (name) => join(root, 'build', name);
+
+/** Builds a variant. Throws with the compiler's output if that fails. `options`: CMake's, as `NAME=VALUE`. */
 export function buildVariant(name, options) {
-  const at = join(root, 'build', name);
+  const where = join(variantAt(name), 'build');
   const run = (command, ...args) => {
     const { status, stdout, stderr, error } = spawnSync(command, args, {
       cwd: root,
       encoding: 'utf8',
+      maxBuffer: Number.POSITIVE_INFINITY,
     });
     if (status !== 0) throw error ?? new Error(`${command} failed:\n${stdout}${stderr}`);
   };
   // Compiling alone would keep the options of the last time.
   const cmakeJs = join(root, 'node_modules/.bin/cmake-js');
-  run(cmakeJs, 'configure', '--out', join(at, 'build'), ...options.map((each) => `--CD${each}`));
+  run(cmakeJs, 'configure', '--out', where, ...options.map((each) => `--CD${each}`));
   // After an error cmake-js would begin again without the options.
-  run('cmake', '--build', join(at, 'build'), '--parallel', '2');
-  return at;
+  run('cmake', '--build', where, '--parallel', '2');
 }

@@ -16,7 +16,7 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync }
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { addMissingTools } from './build-tools.mjs';
-import { buildVariant } from './build-variant.mjs';
+import { buildVariant, variantAt } from './build-variant.mjs';
 
 const root = join(import.meta.dirname, '..');
 const bin = (name) => join(root, 'node_modules/.bin', name);
@@ -116,7 +116,7 @@ async function run({ name, library, env }, [file, ...args], more, show) {
       ...process.env,
       ...env(join(logs, 'report')),
       ...(preload && { LD_PRELOAD: preload }),
-      FASTCP_PREBUILD: join(root, 'build', name),
+      FASTCP_PREBUILD: variantAt(name),
       UV_THREADPOOL_SIZE: '8',
       TMPDIR: scratch,
       ...more,

@@ -65,6 +65,7 @@ Options options_of(const Napi::Object& from) {
                      .find_holes = on("findHoles"),
                      .verify = on("verify"),
                      .fsync = on("fsync"),
+                     .modes_follow = on("modesFollow"),
                      .instead = static_cast<Instead>(number("instead"))};
   options.existing = {.force = on("force"),
                       .error_on_exist = on("errorOnExist"),

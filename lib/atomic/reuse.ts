@@ -24,7 +24,7 @@ export async function reuseOld(
   // with timestamps, by which the next run detects unchanged files
   const dated = { ...request, preserve: withTimes(preserve) };
   if (!(await run(existing(old, false)))?.isDirectory()) return dated;
-  const own = checkRequest(old, tree, {
+  const checked = checkRequest(old, tree, {
     // Without owners, ACLs and xattrs: files created beside would inherit from these ACLs. Without modes: new files get the group
     // that a setgid directory gives.
     preserve: preserve.includes('hardLinks') ? ['timestamps', 'hardLinks'] : ['timestamps'],
@@ -34,6 +34,7 @@ export async function reuseOld(
     ...(signal && { signal }),
     ...(reuse === 'hardLink' ? { hardLink: true } : { reflink: 'always' }),
   });
+  const own = { ...checked, modesFollow: preserve.includes('mode') };
   const { errors, methods, hardLinks } = await runUnheard(await run(findRoots(own)), own);
   // Files that cannot be reused are copied, also those that cannot be read. If the file system refuses all, the option has no
   // effect, which is an error.

@@ -160,12 +160,12 @@ export function nativeOptions(
   { distrusted = [], reflections = [] }: Pick<Walk, 'distrusted' | 'reflections'>,
   request: Request,
 ): NativeOptions {
-  const { existingDirectories, reuses, absoluteSymlinks, like } = request;
+  const { existingDirectories, modesFollow, reuses, absoluteSymlinks, like } = request;
   const { compares, shard, shards, preserve } = request;
   const flags = Object.fromEntries(nativeFlags.map((name) => [name, request[name]]));
   return {
     ...(flags as Record<(typeof nativeFlags)[number], boolean>),
-    ...{ existingDirectories, reuses, absoluteSymlinks, compares, shard, shards },
+    ...{ existingDirectories, modesFollow, reuses, absoluteSymlinks, compares, shard, shards },
     like: likes.indexOf(like),
     workingDirectory: request.workingDirectory,
     replaces: request.replaces ?? Buffer.alloc(0),

@@ -28,6 +28,8 @@ export interface Request extends Checked {
   preserve: readonly PreserveKind[];
   /** Also applies SRC's metadata to directories that exist in DEST. */
   existingDirectories: boolean;
+  /** Another run will set the modes: a clone may have its source's until then, though `preserve` has no `mode`. */
+  modesFollow: boolean;
   /** With `reuse`, in the engine: DEST has been made of the old DEST's files. */
   reuses: boolean;
   /** With `atomic`, in the engine: the old DEST, whose place the copy will take. */
@@ -181,7 +183,8 @@ export function checkRequest(
     sync,
     atomic,
     preserve: keepsTimes ? withTimes(preserve) : preserve,
-    existingDirectories: existingDirectories || sync || shard.shards > 1,
+    existingDirectories: existingDirectories || sync || options.shard !== undefined,
+    modesFollow: false,
     reuses: false,
     replaces: undefined,
     compares: false,

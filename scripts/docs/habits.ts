@@ -200,6 +200,11 @@ export const habits: readonly Section[] = [
         does: 'the same; in a DEST with a default ACL fastcp takes modes from the ACL; `cp` applies the umask',
       },
       {
+        habit: 'cp -r --no-preserve=mode --preserve=timestamps a new',
+        fastcp: 'fastcp -r --no-preserve --preserve=timestamps a new',
+        does: same,
+      },
+      {
         habit: 'cp -r --no-preserve=mode a new',
         fastcp: 'fastcp -r --no-preserve=mode a new',
         refused: 'use --no-preserve alone',

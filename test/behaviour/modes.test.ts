@@ -1,5 +1,13 @@
 import { execFileSync } from 'node:child_process';
-import { chmodSync, chownSync, lstatSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readFileSync,
+  rmSync,
+} from 'node:fs';
 import { basename, join } from 'node:path';
 import { beforeAll, describe, expect, type TestContext, test } from 'vitest';
 import { compareTrees, copyTree } from '../../lib/index.js';
@@ -94,6 +102,32 @@ test('verify that umask denies: the mode is as without', async (context) => {
   expect(differences(plain, verified)).toEqual([]);
 });
 
+test.for<CopyOptions>([{}, { preserve: true }, { mirror: true }])(
+  'the program changes its umask while it copies, %o',
+  async (options) => {
+    const parent = freshParent();
+    const [src, dest] = [join(parent, 'src'), join(parent, 'dest')];
+    const names = Array.from({ length: 2000 }, (_, i) => `${i % 2}/${i}`);
+    makeFiles(src, Object.fromEntries(names.map((name) => [name, name])));
+    for (const name of names) chmodSync(join(src, name), 0o664);
+    const umask = process.umask(0o022);
+    try {
+      let isCopying = true;
+      const copying = copyTree(src, dest, { ...options, concurrency: 1 }).finally(() => {
+        isCopying = false;
+      });
+      for (let turn = 0; isCopying; turn++) {
+        await new Promise(setImmediate);
+        if (existsSync(join(dest, '0'))) process.umask(turn % 3 === 0 ? 0 : 0o077);
+      }
+      await copying;
+    } finally {
+      process.umask(umask);
+    }
+    expect(differences(src, dest)).toEqual([]);
+  },
+);
+
 describe('a file system that changes the bits of new files', () => {
   const changes = ['fgo-x', 'g+rw', 'a+rwX', 'og+X', 'o=g', 'u=rwD:g=rD:o=', 'a-x:go-rw'];
   test.for(changes)('%s', async (change, context) => {
@@ -133,6 +167,36 @@ describe('a file system that changes the bits of new files', () => {
       execFileSync('umount', [mapped]);
     }
   });
+});
+
+test('a file system that accepts owners and modes and sets none: both are told', async (context) => {
+  needRoot(context);
+  needTool(context, 'bindfs');
+  const parent = freshParent();
+  const [src, under, mapped] = ['src', 'under', 'mapped'].map((name) => join(parent, name)) as [
+    string,
+    string,
+    string,
+  ];
+  for (const path of [src, under, mapped]) mkdirSync(path);
+  makeFile(join(src, 'file'), 0o755, USER);
+  makeFile(join(src, 'd/file'), 0o600, USER);
+  const ignoring = ['chown', 'chgrp', 'chmod'].map((call) => `--${call}-ignore`);
+  execFileSync('bindfs', [...ignoring, under, mapped]);
+  try {
+    const preserve: PreserveKind[] = ['mode', 'ownership'];
+    const dest = join(mapped, 'dest');
+    const { warnings } = await copyTree(src, dest, { preserve });
+    const told = { message: expect.stringContaining('ENOTSUP') };
+    expect(warnings.sort((a, b) => (a.code < b.code ? -1 : 1))).toMatchObject([
+      { ...told, code: 'MODE_NOT_PRESERVED' },
+      { ...told, code: 'OWNERSHIP_NOT_PRESERVED', count: 2 },
+    ]);
+    const strictly = copyTree(src, `${dest} 2`, { preserve, strict: true });
+    await expect(strictly).rejects.toMatchObject({ code: 'ENOTSUP', syscall: 'fchown' });
+  } finally {
+    execFileSync('umount', [mapped]);
+  }
 });
 
 describe('a default ACL on the parent of DEST', () => {
@@ -389,7 +453,7 @@ describe('what is there', () => {
     },
   );
 
-  test('a setgid directory of a user outside its group gets SRC’s mode', async (context) => {
+  test('a setgid directory of a user outside its group gets SRC’s mode and loses setgid, which is told', async (context) => {
     needRoot(context);
     needUser(context);
     const parent = freshParent();
@@ -398,9 +462,17 @@ describe('what is there', () => {
     chmodSync(src, 0o755);
     chownSync(dest, USER, USER - 1);
     chmodSync(dest, 0o2770);
-    const { result } = await copyInChild({ src, dest, options: { sync: true } }, asUser);
-    expect(result.warnings).toEqual([]);
+    const options = { sync: true };
+    const { result } = await copyInChild({ src, dest, options }, asUser);
+    const told = [{ code: 'MODE_NOT_PRESERVED', message: expect.stringContaining('EPERM') }];
+    expect(result.warnings).toMatchObject(told);
     expect(modeOf(dest)).toBe('755');
+    chmodSync(dest, 0o2770);
+    const { error } = await copyInChild(
+      { src, dest, options: { ...options, strict: true } },
+      asUser,
+    );
+    expect(error).toMatchObject({ code: 'EPERM', syscall: 'fchmod', path: src });
   });
 });
 

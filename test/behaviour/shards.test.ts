@@ -195,6 +195,15 @@ test.for(['umask', 'default ACL'])(
   },
 );
 
+test.for(['1/1', '1/2'])('shard %s sets the modes of existing directories', async (shard) => {
+  makeFiles(src, { 'd/a': 'a' });
+  makeFiles(dest, { 'd/b': 'b' });
+  chmodSync(join(src, 'd'), 0o711);
+  await copyTree(src, dest, { shard });
+  if (shard !== '1/1') await copyTree(src, dest, { shard: '2/2' });
+  expect(statSync(join(dest, 'd')).mode & 0o7777).toBe(0o711);
+});
+
 test('a file is copied by one of them', async () => {
   makeFiles(src, { file: 'x' });
   const found = [];

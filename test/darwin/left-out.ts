@@ -9,6 +9,8 @@ export const reasons: Reasons = {
     ['preserve', /nobody gets in while a mark goes/],
     ['preserve', /an ACL that comes after an attribute/],
     ['modes', /open to nobody else before it has its access list/],
+    ['atomic-reuse', /a default ACL has come/],
+    ['other-file-systems', /what doctor says of metadata/],
     ['permissions', /attributes change, and no mode is wider for others meanwhile/],
   ],
   'it lets a system call fail, or waits for one, that macOS’s code does not make in this case': [
@@ -25,6 +27,7 @@ export const reasons: Reasons = {
     ['system-calls', /^(copy_file_range|ftruncate|fchmod|close|f?removexattr|FICLONE)/],
     ['system-calls', /half of one small directory/],
     ['preserve', /the first name cannot be copied/],
+    ['large-files', /a call copies at most 8 MiB/],
     ['unchanged', /a copy without marks wrote meanwhile/],
   ],
   'macOS’s code takes a file with enough blocks for one without holes': [
@@ -38,6 +41,7 @@ export const reasons: Reasons = {
     ['mirror', /a device, which an ordinary user may not create/],
     ['special', /the same FIFO or device again/],
     ['kinds', /> devices, by/],
+    ['other-file-systems', /a device, or an error/],
   ],
   'macOS has neither bind mounts nor overlays': [
     ['mirror', /stays where something is mounted/],
@@ -61,6 +65,9 @@ export const reasons: Reasons = {
   ],
   'macOS cannot open an entry without a permission for it (docs/macos.md)': [
     ['modes', /umask (400|777) > of an ordinary user|verify that umask denies/],
+  ],
+  'it is about a driver of Linux that fails in a way of its own': [
+    ['other-file-systems', /exFAT by exfat-fuse > a pipe/],
   ],
   'it uses flags of Linux (chattr)': [['append-only']],
   'it is about btrfs, which alone has snapshots on Linux': [

@@ -267,14 +267,11 @@ int remove_directory(const Handle& directory, const char* name);
 uint32_t own_user();
 uint32_t own_group();
 
-/** Returns the permission bits that the umask lets pass: none if the system does not tell. */
-uint32_t bits_past_umask();
-
 // --- metadata of an entry ----------------------------------------------------------------------
 //
 // All functions take a handle of an entry of any kind, opened by any function.
 
-/** Sets this mode; without setgid if the caller owns the entry and is not in its group. */
+/** Sets this mode; without setgid if the caller is neither privileged nor in the entry's group. */
 int set_mode(const Handle& entry, uint32_t mode);
 
 /** Sets owner and group. Clears setuid and setgid of files. */

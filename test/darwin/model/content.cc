@@ -161,7 +161,8 @@ int fclonefileat(int source, int directory, const char* name, uint32_t flags) {
   if (clone_entry(source, directory, name, flags) == 0) return 0;
   // "the system call will result all new objects being created successfully or no new objects"
   const int error = errno;
-  if (error == EEXIST) return fail(error);  // another program created it after the look
+  // Another program created it after the look. In a new directory, the model leaves a part then.
+  if (error == EEXIST) return fail(error);
   ::nftw(path_of(directory, name).c_str(), remove_entry, 16, FTW_DEPTH | FTW_PHYS);
   return fail(error);
 }

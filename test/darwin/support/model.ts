@@ -1,10 +1,9 @@
 import { execFileSync } from 'node:child_process';
-import { join } from 'node:path';
-import { buildVariant } from '../../../scripts/build-variant.mjs';
+import { buildVariant, variantAt } from '../../../scripts/build-variant.mjs';
 import { hasTool } from '../../support/work.js';
 
 /** What FASTCP_PREBUILD must be so that programs load macOS's code over the model. */
-export const MODEL = join(import.meta.dirname, '../../../build/darwin-model');
+export const MODEL = variantAt('darwin-model');
 
 /** The model is built by g++, from the same CMakeLists.txt as the addon. */
 export const canBuildModel =

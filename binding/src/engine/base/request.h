@@ -65,6 +65,8 @@ struct Content {
   bool verify = false;
   /** Each file is synchronized before it gets its name, each directory when it is finished. */
   bool fsync = false;
+  /** Another run will set the modes: a clone may have its source's until then, though modes are not preserved. */
+  bool modes_follow = false;
   /** What the copy creates for a file. */
   Instead instead = Instead::copy;
 };

@@ -43,12 +43,14 @@ int choose_route(Worker& worker, OpenFile& file) {
  */
 bool may_create_clone(const Content& how, const Preserve& keep, const OpenFile& file) {
   const Directory& directory = *file.directory;
-  const Attributes none;
+  const auto is_final_mode = [&] {
+    const Attributes none;
+    return keep.mode && file_creation_mode(keep, directory, file.stat, none, true) ==
+                            (file.stat.mode & platform::kPermissions);
+  };
   return platform::clones_are_created && how.reflink != Reflink::never && !how.find_holes &&
          file.stat.size > 0 && (directory.route == nullptr || directory.route->clone) &&
-         !has_acl(file.attributes) && keep.mode &&
-         file_creation_mode(keep, directory, file.stat, none, true) ==
-             (file.stat.mode & platform::kPermissions);
+         !has_acl(file.attributes) && (how.modes_follow || is_final_mode());
 }
 
 /** Returns whether DEST's directory is append-only. One that this copy has created is not, and is not asked. */

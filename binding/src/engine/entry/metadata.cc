@@ -41,6 +41,8 @@ struct Settling {
   bool changes_attributes = false;  // only if is_present
   Given given{};                    // the effects of its attributes
   bool has_lost_mode = false;
+  bool has_set_owner = false;
+  uint32_t asked_mode = kUnknownMode;  // the last mode that was set
   const uint32_t mode_before = now.mode;
 
   [[nodiscard]] bool lose(Loss loss, int error, const char* operation) const {
@@ -55,7 +57,12 @@ struct Settling {
   /** Sets the mode. A failure is reported once, though the mode may be set several times. */
   bool try_mode(uint32_t mode) {
     const int error = set_mode(mode);
-    return error == 0 || std::exchange(has_lost_mode, true) || lose(Loss::mode, error, "fchmod");
+    if (error == 0) asked_mode = mode;
+    return error == 0 || lose_mode(error);
+  }
+
+  bool lose_mode(int error) {
+    return std::exchange(has_lost_mode, true) || lose(Loss::mode, error, "fchmod");
   }
 
   /**
@@ -72,7 +79,10 @@ struct Settling {
   }
 
   /** Sets everything in this order. Returns false on failure, which is reported. */
-  bool settle() { return settle_owner() && settle_attributes() && settle_mode() && settle_times(); }
+  bool settle() { return settle_access() && settle_times(); }
+  bool settle_access() {
+    return settle_owner() && settle_attributes() && settle_mode() && check_access();
+  }
 
   /**
    * Also sets the group alone: the user may set the group even if setting the owner is forbidden.
@@ -85,6 +95,7 @@ struct Settling {
     if (!narrow()) return false;
     const int error = platform::set_owner(dst, src.uid, src.gid);
     if (error == 0) {
+      has_set_owner = true;
       now.uid = src.uid;
       now.gid = src.gid;
     } else if (keep.ownership) {
@@ -132,6 +143,23 @@ struct Settling {
     if (given.lost_list) mode = (mode & ~070U) | (mode & given.group << 3);
     if (now.mode == mode && !given.mode_changed) return true;
     return try_mode(mode);
+  }
+
+  /**
+   * Reports an owner or mode that was set without an error, but is another one. Some file systems set nothing, and an owner outside the
+   * group cannot set setgid.
+   */
+  bool check_access() {
+    Stat got;
+    const bool has_set = has_set_owner || asked_mode != kUnknownMode;
+    if (!has_set || platform::stat_handle(dst, got) < 0) return true;
+    const bool keeps_owner = engine.options.preserve.ownership;
+    if (has_set_owner && keeps_owner && owner_of(got) != owner_of(src) &&
+        !lose(Loss::ownership, EOPNOTSUPP, "fchown")) {
+      return false;
+    }
+    if (asked_mode == kUnknownMode || got.mode == asked_mode) return true;
+    return lose_mode((got.mode ^ asked_mode) == kSetGid ? EPERM : EOPNOTSUPP);
   }
 
   bool settle_times() {
@@ -191,7 +219,7 @@ bool has_owner_from_creation(const Preserve& keep, const Directory& directory, c
 bool inherits(const Preserve& keep, const Directory& directory) {
   if (directory.is_base() || !directory.has_dst()) return true;
   std::call_once(directory.lists_learned, [&] {
-    // A new directory's ACL comes from its parent, or at any time from another copy, perhaps a shard, that sets SRC's.
+    // A new directory's ACL comes from its parent, or from another copy (perhaps a shard) that sets SRC's at any time.
     const bool may_have = !directory.fresh || inherits(keep, directory.parent());
     directory.inherits = (keep.xattrs && has_default_list(directory.src())) ||
                          (may_have && has_default_list(directory.dst()));
@@ -216,35 +244,19 @@ bool settle_file(Engine& engine, OpenFile& file) {
   const Preserve& keep = engine.options.preserve;
   Settling settling{engine, directory, file.names, file.stat, file.attributes, file.dst, Stat{}};
 
-  // A file system may remove bits from new files, or add some, so only modes that were seen are known. A mode with a bit that the
-  // umask removes never is, because another copy may have set the mode that was seen.
-  const uint32_t mode = file.stat.mode;
-  const bool is_known =
-      (mode & ~(kPermissions & engine.bits_past_umask)) == 0 && directory.modes_as_asked.has(mode);
-  // The creation mode of a clone does not show which bits pass umask and ACLs.
-  const bool has_mode = !file.cloned && (!keep.mode || (is_known && file.creation_mode == mode));
-  const bool has_owner = has_owner_from_creation(keep, directory, file.stat);
-  const bool has_attributes =
-      !keep.xattrs || (file.attributes.empty() && !inherits(keep, directory));
-  if (!has_mode || !has_owner || !has_attributes) {
+  if (keep.mode || keep.xattrs || keeps_owner(keep, Kind::file)) {
+    // Each file is looked at, because no earlier one proves what it got: the program may change its umask for a moment, other
+    // programs may change the directory, and some file systems change the modes of new files.
     Stat& made = settling.now;
     if (const int error = platform::stat_handle(file.dst, made); error < 0) {
       return engine.fail(directory, file.names, error, "fstat");
     }
-    // The base stands for several directories, so nothing is learned there. Nor from a file without a name: before Linux 6.0
-    // the umask does not apply to it everywhere.
-    if (!directory.is_base() && !file.cloned && !file.unnamed) {
-      if ((made.mode & kPermissions) == file.creation_mode && !inherits(keep, directory))
-        directory.modes_as_asked.add(file.creation_mode);
-      // Another copy that syncs may have set SRC's user and group, or the group alone.
-      const bool is_of_creation = (made.uid == engine.own.uid || made.uid != file.stat.uid) &&
-                                  (made.gid == engine.own.gid || made.gid != file.stat.gid);
-      if (is_of_creation && !directory.owners_may_differ)
-        directory.new_owner.store(owner_of(made), std::memory_order_relaxed);
-    }
-    if (!settling.settle_owner() || !settling.settle_attributes() || !settling.settle_mode()) {
-      return false;
-    }
+    // The base stands for several directories. Another copy that syncs may have set SRC's user and group, or the group alone.
+    const bool is_of_creation = (made.uid == engine.own.uid || made.uid != file.stat.uid) &&
+                                (made.gid == engine.own.gid || made.gid != file.stat.gid);
+    if (!directory.is_base() && !file.cloned && is_of_creation && !directory.owners_may_differ)
+      directory.new_owner.store(owner_of(made), std::memory_order_relaxed);
+    if (!settling.settle_access()) return false;
   }
   return settling.settle_times();
 }

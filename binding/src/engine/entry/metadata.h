@@ -19,7 +19,7 @@ class OpenFile;
  * Returns the mode of the copy of `src`. It is the same mode, but setuid needs the same owner and
  * setgid the same group. Otherwise the copy would grant privileges. With Preserve::as_node a
  * directory keeps both: they grant none there. Without as_node DEST's directory keeps its setgid,
- * which gives new entries their group, unless owners are preserved and the groups are equal.
+ * which gives new entries their group. It does not if owners are preserved and the groups are equal.
  */
 uint32_t final_mode(const Preserve& keep, const platform::Stat& src, const platform::Stat& dst);
 
@@ -36,7 +36,7 @@ inline constexpr uint32_t kOwner = 0700;
 /** Returns whether the copy is to have the owner of its source. */
 bool keeps_owner(const Preserve& keep, platform::Kind kind);
 
-/** Returns whether a new file in the directory is known to have the owner that it has to get. */
+/** Returns whether a new file in the directory is expected to have, when it is created, the owner that it has to get. */
 bool has_owner_from_creation(const Preserve& keep, const Directory& directory,
                              const platform::Stat& src);
 
@@ -48,7 +48,7 @@ bool inherits(const Preserve& keep, const Directory& directory);
 
 /**
  * Return the modes to create entries with. Nobody but the owner gets more permissions than in the
- * end, even before the copy has its owner and ACL. `owned`: the owner is right from the beginning. A
+ * end, even before the copy has its owner and ACL. `owned`: has_owner_from_creation(). A
  * directory is accessible to its owner while fastcp fills it.
  */
 uint32_t file_creation_mode(const Preserve& keep, const Directory& directory,

@@ -15,7 +15,6 @@
 // that reopens a directory holds that directory's own mutex.
 #pragma once
 
-#include <array>
 #include <atomic>
 #include <cstdint>
 #include <list>
@@ -229,21 +228,6 @@ class DirectoryKeep {
   Directory* directory_ = nullptr;
 };
 
-/** A set of modes, which must be within kPermissions. */
-class ModeSet {
- public:
-  [[nodiscard]] bool has(uint32_t mode) const { return (word(mode) & bit(mode)) != 0; }
-  void add(uint32_t mode) { words_[mode / kBits].fetch_or(bit(mode), std::memory_order_relaxed); }
-
- private:
-  static constexpr uint32_t kBits = 64;
-  static uint64_t bit(uint32_t mode) { return uint64_t{1} << mode % kBits; }
-  [[nodiscard]] uint64_t word(uint32_t mode) const {
-    return words_[mode / kBits].load(std::memory_order_relaxed);
-  }
-  std::array<std::atomic<uint64_t>, (platform::kPermissions + 1) / kBits> words_{};
-};
-
 /** User and group. */
 struct Owner {
   uint32_t uid, gid;
@@ -341,9 +325,7 @@ class Directory {
   mutable std::once_flag lists_learned;
   mutable bool inherits = true;
 
-  /** Modes that a new file here was created with and was seen to have. */
-  ModeSet modes_as_asked;
-  /** The owner of new files here; kUnknownOwner before the first one. */
+  /** The owner that an earlier new file here got; kUnknownOwner before the first one. A guess: see file_creation_mode(). */
   std::atomic<Owner> new_owner{kUnknownOwner};
   static constexpr Owner kUnknownOwner{UINT32_MAX, UINT32_MAX};
   /** False after O_NOATIME was refused here. */

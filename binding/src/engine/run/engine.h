@@ -243,7 +243,6 @@ class Engine : private DirectoryOwner {
   std::atomic<bool> has_lost_attributes{false};
   /** The owner that the process gives new entries, except where a directory passes on its group. */
   const Owner own{platform::own_user(), platform::own_group()};
-  const uint32_t bits_past_umask = platform::bits_past_umask();
   /** DEST has no room left. From now on the mirror copies no entry, unless it has just removed the one of that name. */
   std::atomic<bool> is_full{false};
   /** The copy marked a directory of DEST. */

@@ -195,8 +195,6 @@ int set_mode(const Handle& entry, uint32_t mode) {
   return error == -EPERM && (mode & kSetGid) != 0 ? set(mode & ~kSetGid) : error;
 }
 
-uint32_t bits_past_umask() { return 0; }  // only umask() tells it, and changes it for a moment
-
 int set_owner(const Handle& entry, uint32_t uid, uint32_t gid) {
   return check([&] { return fchown(fd(entry), uid, gid); });
 }

@@ -352,16 +352,6 @@ int set_mode(const Handle& entry, uint32_t mode) {
       [&](const char* name) { return chmod(name, mode); }));
 }
 
-uint32_t bits_past_umask() {
-  // umask() would change it for a moment, for all threads.
-  const std::string status = read_file("/proc/self/status");
-  const size_t at = status.find("\nUmask:");
-  unsigned umask = 0;
-  const bool known =
-      at != std::string::npos && std::sscanf(status.c_str() + at, " Umask: %o", &umask) == 1;
-  return known ? kPermissions & ~umask : 0;
-}
-
 int set_owner(const Handle& entry, uint32_t uid, uint32_t gid) {
   return check([&] { return fchownat(fd(entry), "", uid, gid, AT_EMPTY_PATH); });
 }

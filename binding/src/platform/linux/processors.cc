@@ -13,14 +13,14 @@
 #include "platform/platform.h"
 
 namespace fastcp::platform {
+namespace {
 
+/** Returns the text of a small file; empty if there is none. */
 std::string read_file(const std::string& path) {
   const std::unique_ptr<FILE, int (*)(FILE*)> file(std::fopen(path.c_str(), "re"), std::fclose);
   std::array<char, 4096> text;
   return file ? std::string(text.data(), std::fread(text.data(), 1, text.size(), file.get())) : "";
 }
-
-namespace {
 
 /** Returns the quota of one control group, in processors. */
 double read_quota(const std::string& directory) {

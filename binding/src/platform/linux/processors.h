@@ -6,9 +6,6 @@
 
 namespace fastcp::platform {
 
-/** Returns the text of a small file; empty if there is none. */
-std::string read_file(const std::string& path);
-
 /**
  * Returns the processors that the process may run on, or fewer if its control groups give it less
  * time. Looks for /proc and /sys below `root`, which is empty except in tests.
