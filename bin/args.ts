@@ -85,7 +85,10 @@ export function parseArgs(argv: readonly string[]): Invocation | 'doctor' {
 
   const given = program.opts<Given>();
   // For commander a negative number is no option.
-  const number = options.find((word) => /^-[\d.]/.test(word));
+  const isNew = (word: string): boolean => !argv.includes(word); // the end of `-n5`
+  const number =
+    options.find((word) => /^-[\d.]/.test(word)) ??
+    program.args.find((word) => /^-./.test(word) && isNew(word));
   if (number !== undefined) error(`unknown option '${number}'; for a path write './${number}'`);
   for (const word of program.args) refuseRemote(word, error);
   const { sources, dest } = placesOf(program.args, given, error);

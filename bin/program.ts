@@ -15,7 +15,7 @@ const commandOptions: readonly Spelling[] = [
   cli('existing', '-t, --target-directory <dir>', 'copy every SRC into this directory'),
   cli('metadata', '-p', 'preserve modes, timestamps and owners', 'common'),
   cli('metadata', '-a, --archive', '-p, and xattrs, ACLs and hard links', 'common'),
-  cli('metadata', '--no-preserve', 'preserve no modes, only the kinds of --preserve=list'),
+  cli('metadata', '--no-preserve', 'do not preserve modes'),
   cli('metadata', '-d', 'preserve hard links'),
   cli('content', '--fail-fast', 'stop at the first error'),
   cli('output', '--compare', 'copy nothing, print how SRC and DEST differ', 'common'),

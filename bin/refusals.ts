@@ -88,7 +88,7 @@ export function refuseConflicts(
   }
   const { preserve } = copy;
   const hasModes = Array.isArray(preserve) ? preserve.includes('mode') : preserve;
-  const keeps = hasModes && find('p', 'archive', 'preserve');
+  const keeps = hasModes && (find('p', 'archive') ?? find('preserve'));
   if (keeps && find('noPreserve')) {
     error(`--no-preserve cannot be combined with ${typedAs(keeps, options)}: it preserves modes`);
   }

@@ -27,7 +27,7 @@ export interface NativeOptions extends Record<(typeof nativeFlags)[number], bool
   preserve: number;
   /** Also applies SRC's metadata to directories that exist in DEST. */
   existingDirectories: boolean;
-  /** Another run will set the modes: a clone may have its source's until then. */
+  /** Another run will set the modes. */
   modesFollow: boolean;
   /** Removes attributes that are not preserved from existing entries. */
   bare: boolean;

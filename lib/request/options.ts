@@ -28,7 +28,7 @@ export interface Request extends Checked {
   preserve: readonly PreserveKind[];
   /** Also applies SRC's metadata to directories that exist in DEST. */
   existingDirectories: boolean;
-  /** Another run will set the modes: a clone may have its source's until then, though `preserve` has no `mode`. */
+  /** Another run will set the modes, so a clone may be created with SRC's, though `preserve` has no `mode`. */
   modesFollow: boolean;
   /** With `reuse`, in the engine: DEST has been made of the old DEST's files. */
   reuses: boolean;
@@ -44,7 +44,7 @@ export interface Request extends Checked {
   followsDest: boolean;
   /** Relative symlinks become absolute, as in Node's fs.cp. */
   absoluteSymlinks: boolean;
-  /** The number of shards, and this copy's, counted from 0. */
+  /** The number of shards (0: this copy is none), and this copy's, counted from 0. */
   shards: number;
   shard: number;
   atomic: boolean | 'two-step';
@@ -183,7 +183,7 @@ export function checkRequest(
     sync,
     atomic,
     preserve: keepsTimes ? withTimes(preserve) : preserve,
-    existingDirectories: existingDirectories || sync || options.shard !== undefined,
+    existingDirectories: existingDirectories || sync || shard.shards > 0,
     modesFollow: false,
     reuses: false,
     replaces: undefined,
@@ -308,7 +308,7 @@ export function preserved(value: unknown): Pick<Request, 'preserve' | 'existingD
 }
 
 function checkShard(value: unknown): Pick<Request, 'shard' | 'shards'> {
-  if (value === undefined) return { shard: 0, shards: 1 };
+  if (value === undefined) return { shard: 0, shards: 0 };
   if (typeof value !== 'string') throw invalidType('options.shard', 'a string', value);
   const [, part, parts] = /^([1-9]\d{0,5})\/([1-9]\d{0,5})$/.exec(value) ?? [];
   if (Number(part) <= Number(parts)) return { shard: Number(part) - 1, shards: Number(parts) };
@@ -368,7 +368,7 @@ export function snapshotObstacle(request: Request): string | undefined {
     reuse: request.reuse,
     'sync or mirror': request.sync,
     update: request.update,
-    shard: request.shards > 1,
+    shard: request.shards > 0,
     gitignore: request.gitignore,
     onlyIgnored: request.onlyIgnored,
     include,

@@ -197,12 +197,12 @@ export const habits: readonly Section[] = [
       {
         habit: 'cp -r --no-preserve=mode a new',
         fastcp: 'fastcp -r --no-preserve a new',
-        does: 'the same; in a DEST with a default ACL fastcp takes modes from the ACL; `cp` applies the umask',
+        does: 'the same, but for the sticky bit of directories, which `cp` copies; in a DEST with a default ACL fastcp takes modes from the ACL; `cp` applies the umask',
       },
       {
         habit: 'cp -r --no-preserve=mode --preserve=timestamps a new',
         fastcp: 'fastcp -r --no-preserve --preserve=timestamps a new',
-        does: same,
+        does: 'the same, with the exceptions of the line above',
       },
       {
         habit: 'cp -r --no-preserve=mode a new',

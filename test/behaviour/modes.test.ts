@@ -109,7 +109,7 @@ test.for<CopyOptions>([{}, { preserve: true }, { mirror: true }])(
     const [src, dest] = [join(parent, 'src'), join(parent, 'dest')];
     const names = Array.from({ length: 2000 }, (_, i) => `${i % 2}/${i}`);
     makeFiles(src, Object.fromEntries(names.map((name) => [name, name])));
-    for (const name of names) chmodSync(join(src, name), 0o664);
+    for (const name of names) chmodSync(join(src, name), 0o644);
     const umask = process.umask(0o022);
     try {
       let isCopying = true;
@@ -169,34 +169,52 @@ describe('a file system that changes the bits of new files', () => {
   });
 });
 
-test('a file system that accepts owners and modes and sets none: both are told', async (context) => {
-  needRoot(context);
-  needTool(context, 'bindfs');
-  const parent = freshParent();
-  const [src, under, mapped] = ['src', 'under', 'mapped'].map((name) => join(parent, name)) as [
-    string,
-    string,
-    string,
-  ];
-  for (const path of [src, under, mapped]) mkdirSync(path);
-  makeFile(join(src, 'file'), 0o755, USER);
-  makeFile(join(src, 'd/file'), 0o600, USER);
-  const ignoring = ['chown', 'chgrp', 'chmod'].map((call) => `--${call}-ignore`);
-  execFileSync('bindfs', [...ignoring, under, mapped]);
-  try {
-    const preserve: PreserveKind[] = ['mode', 'ownership'];
-    const dest = join(mapped, 'dest');
-    const { warnings } = await copyTree(src, dest, { preserve });
-    const told = { message: expect.stringContaining('ENOTSUP') };
-    expect(warnings.sort((a, b) => (a.code < b.code ? -1 : 1))).toMatchObject([
-      { ...told, code: 'MODE_NOT_PRESERVED' },
-      { ...told, code: 'OWNERSHIP_NOT_PRESERVED', count: 2 },
-    ]);
-    const strictly = copyTree(src, `${dest} 2`, { preserve, strict: true });
-    await expect(strictly).rejects.toMatchObject({ code: 'ENOTSUP', syscall: 'fchown' });
-  } finally {
-    execFileSync('umount', [mapped]);
+describe('a file system that accepts', () => {
+  /** A DEST that ignores these calls. */
+  async function ignoring(
+    context: TestContext,
+    calls: string[],
+    look: (src: string, dest: string) => Promise<void>,
+  ): Promise<void> {
+    needRoot(context);
+    needTool(context, 'bindfs');
+    const parent = freshParent();
+    const [under, mapped] = [join(parent, 'under'), join(parent, 'mapped')];
+    for (const path of [under, mapped]) mkdirSync(path);
+    execFileSync('bindfs', [...calls.map((call) => `--${call}-ignore`), under, mapped]);
+    try {
+      await look(join(parent, 'src'), join(mapped, 'dest'));
+    } finally {
+      execFileSync('umount', [mapped]);
+    }
   }
+  const preserve: PreserveKind[] = ['mode', 'ownership'];
+  const told = { message: expect.stringContaining('ENOTSUP') };
+
+  test('owners and modes and sets none: both are told', async (context) => {
+    await ignoring(context, ['chown', 'chgrp', 'chmod'], async (src, dest) => {
+      makeFile(join(src, 'file'), 0o755, USER);
+      makeFile(join(src, 'd/file'), 0o600, USER);
+      const { warnings } = await copyTree(src, dest, { preserve });
+      expect(warnings.sort((a, b) => (a.code < b.code ? -1 : 1))).toMatchObject([
+        { ...told, code: 'MODE_NOT_PRESERVED' },
+        { ...told, code: 'OWNERSHIP_NOT_PRESERVED', count: 2 },
+      ]);
+      const strictly = copyTree(src, `${dest} 2`, { preserve, strict: true });
+      await expect(strictly).rejects.toMatchObject({ code: 'ENOTSUP', syscall: 'fchown' });
+    });
+  });
+
+  test('owners and sets none: no file gets setuid or setgid of another owner', async (context) => {
+    await ignoring(context, ['chown', 'chgrp'], async (src, dest) => {
+      makeFile(join(src, 'file'), 0o6755, USER);
+      for (const options of [{}, { sync: true }]) {
+        const { warnings } = await copyTree(src, dest, { preserve, ...options });
+        expect(warnings).toMatchObject([{ ...told, code: 'OWNERSHIP_NOT_PRESERVED', count: 1 }]);
+        expect(modeOf(join(dest, 'file'))).toBe('755');
+      }
+    });
+  });
 });
 
 describe('a default ACL on the parent of DEST', () => {
@@ -453,27 +471,38 @@ describe('what is there', () => {
     },
   );
 
-  test('a setgid directory of a user outside its group gets SRC’s mode and loses setgid, which is told', async (context) => {
-    needRoot(context);
-    needUser(context);
-    const parent = freshParent();
-    const [src, dest] = [join(parent, 'src'), join(parent, 'dest')];
-    for (const path of [src, dest]) mkdirSync(path);
-    chmodSync(src, 0o755);
-    chownSync(dest, USER, USER - 1);
-    chmodSync(dest, 0o2770);
-    const options = { sync: true };
-    const { result } = await copyInChild({ src, dest, options }, asUser);
-    const told = [{ code: 'MODE_NOT_PRESERVED', message: expect.stringContaining('EPERM') }];
-    expect(result.warnings).toMatchObject(told);
-    expect(modeOf(dest)).toBe('755');
-    chmodSync(dest, 0o2770);
-    const { error } = await copyInChild(
-      { src, dest, options: { ...options, strict: true } },
-      asUser,
-    );
-    expect(error).toMatchObject({ code: 'EPERM', syscall: 'fchmod', path: src });
-  });
+  test.for<[string, number, CopyOptions, string]>([
+    ['with access', 0o2770, { sync: true }, '755'],
+    ['opened up', 0o2555, { sync: true }, '755'],
+    ['opened up, in a mirror', 0o2555, { mirror: true }, '755'],
+    ['opened up for a moment', 0o2555, { sync: true, preserve: false }, '555'],
+  ])(
+    'a setgid directory of a user outside its group loses setgid, which is told: %s',
+    async ([, mode, options, wanted], context) => {
+      needRoot(context);
+      needUser(context);
+      const parent = freshParent();
+      const [src, dest] = [join(parent, 'src'), join(parent, 'dest')];
+      for (const path of [src, dest]) mkdirSync(path);
+      makeFile(join(src, 'file'), 0o644);
+      chmodSync(src, 0o755);
+      for (const strict of [false, true]) {
+        rmSync(join(dest, 'file'), { force: true });
+        chownSync(dest, USER, USER - 1);
+        chmodSync(dest, mode);
+        const how = { ...options, strict };
+        const { error, result } = await copyInChild({ src, dest, options: how }, asUser);
+        const told = { code: 'MODE_NOT_PRESERVED', message: expect.stringContaining('EPERM') };
+        expect(result.warnings).toMatchObject(strict ? [] : [told]);
+        expect(error).toEqual(
+          strict
+            ? expect.objectContaining({ code: 'EPERM', syscall: 'fchmod', path: src })
+            : undefined,
+        );
+        expect(modeOf(dest)).toBe(wanted);
+      }
+    },
+  );
 });
 
 test('read-only directories of an ordinary user', async (context: TestContext) => {

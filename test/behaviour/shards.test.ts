@@ -65,7 +65,7 @@ const filesIn = (root: string): string[] =>
 const timesOf = (root: string): string =>
   execFileSync('find', ['.', '-printf', '%p %m %T@\n'], { cwd: root, encoding: 'utf8' });
 
-describe.for([2, 5, 16])('%d shards', (n) => {
+describe.for([1, 2, 5, 16])('%d shards', (n) => {
   const shards = Array.from({ length: n }, (_, i) => `${i + 1}/${n}`);
 
   test('are disjoint, and the whole together', async () => {
@@ -194,6 +194,33 @@ test.for(['umask', 'default ACL'])(
     expect(modes).toEqual([0o755, 0o755, 0o755]);
   },
 );
+
+test('a second shard narrows the mode of a directory that the first one has just set', async (context) => {
+  needRoot(context);
+  needTool(context, 'strace');
+  makeFiles(src, { file: 'x' });
+  chmodSync(src, 0o755);
+  execFileSync('chown', ['-R', `${USER}:${USER}`, src]);
+  mkdirSync(dest);
+  chmodSync(dest, 0o755);
+  const copy = (shard: string, delay: string) => {
+    const strace = [
+      'strace',
+      '-f',
+      '-qq',
+      '-o',
+      `${dest}.${delay}`,
+      '-e',
+      `inject=fchmod:${delay}`,
+    ];
+    const options: CopyOptions = { shard, preserve: ['mode', 'ownership'], strict: true };
+    return copyInChild({ src, dest, options }, strace);
+  };
+  const copies = [copy('1/2', 'delay_exit=2000000'), copy('2/2', 'delay_enter=3000000')];
+  for (const { error } of await Promise.all(copies)) expect(error).toBeUndefined();
+  const { mode, uid } = statSync(dest);
+  expect([mode & 0o7777, uid]).toEqual([0o755, USER]);
+});
 
 test.for(['1/1', '1/2'])('shard %s sets the modes of existing directories', async (shard) => {
   makeFiles(src, { 'd/a': 'a' });

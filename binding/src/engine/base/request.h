@@ -65,7 +65,7 @@ struct Content {
   bool verify = false;
   /** Each file is synchronized before it gets its name, each directory when it is finished. */
   bool fsync = false;
-  /** Another run will set the modes: a clone may have its source's until then, though modes are not preserved. */
+  /** Another run will set the modes, so a clone may be created with SRC's, though modes are not preserved. */
   bool modes_follow = false;
   /** What the copy creates for a file. */
   Instead instead = Instead::copy;
@@ -109,8 +109,8 @@ struct Traversal {
   bool dereference = false;
   /** Skips directories where another file system is mounted: tree/copy_directory.cc. */
   bool one_file_system = false;
-  /** This copy's part of the tree, counted from 0, and the number of parts: tree/shard.h. */
-  uint32_t shard = 0, shards = 1;
+  /** This copy's part of the tree, counted from 0, and the number of parts (0: it is no shard): tree/shard.h. */
+  uint32_t shard = 0, shards = 0;
 
   /** The argument of platform calls that look at an entry of SRC. */
   [[nodiscard]] platform::Follow follow() const {

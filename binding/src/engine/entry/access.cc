@@ -10,7 +10,7 @@ using platform::Stat;
 
 bool open_up(Engine& engine, Directory& directory) {
   const Options& options = engine.options;
-  if ((!options.incremental.sync && options.traversal.shards == 1 && !directory.doomed) ||
+  if ((!options.incremental.sync && options.traversal.shards == 0 && !directory.doomed) ||
       directory.is_base())
     return false;
   const std::lock_guard lock(directory.changing);

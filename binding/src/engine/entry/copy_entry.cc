@@ -38,19 +38,19 @@ int choose_route(Worker& worker, OpenFile& file) {
 
 /**
  * Returns whether the file may be created as a clone. The clone has the source's mode from the
- * beginning, so that must be the final mode. It must give access to nobody whom a later ACL
- * excludes; create_clone() does the same for a later owner.
+ * beginning, so the file must be created with that mode, unless another run sets the modes. The mode
+ * must give access to nobody whom a later ACL excludes; create_clone() does the same for a later owner.
  */
 bool may_create_clone(const Content& how, const Preserve& keep, const OpenFile& file) {
   const Directory& directory = *file.directory;
-  const auto is_final_mode = [&] {
+  const auto is_creation_mode = [&] {
     const Attributes none;
     return keep.mode && file_creation_mode(keep, directory, file.stat, none, true) ==
                             (file.stat.mode & platform::kPermissions);
   };
   return platform::clones_are_created && how.reflink != Reflink::never && !how.find_holes &&
          file.stat.size > 0 && (directory.route == nullptr || directory.route->clone) &&
-         !has_acl(file.attributes) && (how.modes_follow || is_final_mode());
+         !has_acl(file.attributes) && (how.modes_follow || is_creation_mode());
 }
 
 /** Returns whether DEST's directory is append-only. One that this copy has created is not, and is not asked. */
@@ -73,7 +73,8 @@ bool hides_its_gaps(const Preserve& keep, const OpenFile& file) {
  * Creates the copy without a name in two cases: nothing can be removed from its directory, or it would hide its gaps. Returns 0 or
  * a negative errno, -EEXIST if DEST has the name. Returns nothing if the copy has to be created in the usual way.
  */
-std::optional<int> create_unnamed(const Preserve& keep, OpenFile& file, const char* name) {
+std::optional<int> create_unnamed(const Preserve& keep, OpenFile& file, const char* name,
+                                  uint32_t mode) {
   const bool stays = forbids_removal(*file.directory, name);
   if (!stays && !hides_its_gaps(keep, file)) return std::nullopt;
   const Handle& directory = file.directory->dst();
@@ -84,7 +85,7 @@ std::optional<int> create_unnamed(const Preserve& keep, OpenFile& file, const ch
   const std::string_view path = name;
   const std::string above(path.substr(0, path.rfind('/') + 1));
   const char* above_path = above.empty() ? "." : above.c_str();
-  const int error = platform::create_unnamed(directory, above_path, file.creation_mode, file.dst);
+  const int error = platform::create_unnamed(directory, above_path, mode, file.dst);
   if (error < 0 && (!stays || error == -EOPNOTSUPP)) return std::nullopt;
   if (error < 0) return error;
   // Only file systems of this computer are known to name it at the end.
@@ -97,9 +98,10 @@ std::optional<int> create_unnamed(const Preserve& keep, OpenFile& file, const ch
 }
 
 /** Creates the copy: empty, or as a clone on systems that create clones as new files. */
-int create(const Content& how, const Preserve& keep, OpenFile& file, const char* name) {
+int create(const Content& how, const Preserve& keep, OpenFile& file, const char* name,
+           uint32_t mode) {
   const Handle& directory = file.directory->dst();
-  if (const auto error = create_unnamed(keep, file, name)) return *error;
+  if (const auto error = create_unnamed(keep, file, name, mode)) return *error;
   if (may_create_clone(how, keep, file)) {
     const auto with = keep.xattrs ? platform::WithAttributes::yes : platform::WithAttributes::no;
     const auto owner =
@@ -109,7 +111,7 @@ int create(const Content& how, const Preserve& keep, OpenFile& file, const char*
     if (error == -EXDEV && file.directory->route != nullptr) file.directory->route->clone = false;
     if (error != -EXDEV && error != -EOPNOTSUPP) return error;
   }
-  return platform::create_file(directory, name, file.creation_mode, file.dst);
+  return platform::create_file(directory, name, mode, file.dst);
 }
 
 }  // namespace
@@ -143,12 +145,11 @@ void copy_file(Worker& worker, const DirectoryUse& use, Names names, EntryTask& 
     return;
   }
 
-  file.creation_mode =
-      file_creation_mode(options.preserve, directory, file.stat, file.attributes,
-                         has_owner_from_creation(options.preserve, directory, file.stat));
+  const uint32_t mode = file_creation_mode(options.preserve, directory, file.stat, file.attributes,
+                                           expects_owner(options.preserve, directory, file.stat));
   error = place(worker, directory, names, Kind::file, file.temporary, [&](const char* name) {
     return worker.with_descriptor(
-        [&] { return create(options.content, options.preserve, file, name); });
+        [&] { return create(options.content, options.preserve, file, name, mode); });
   });
   if (error == kNotPlaced) return;
   if (error < 0) return stop_at(error, kOpenDest);

@@ -121,9 +121,8 @@ void copy_special(Worker& worker, const DirectoryUse& use, Names names, Kind kin
     stat.kind = kind = Kind::file;
     stat.rdev = 0;
   }
-  const uint32_t mode =
-      file_creation_mode(options.preserve, directory, stat, {},
-                         has_owner_from_creation(options.preserve, directory, stat));
+  const uint32_t mode = file_creation_mode(options.preserve, directory, stat, {},
+                                           expects_owner(options.preserve, directory, stat));
   const bool made = make_at_once(
       worker, directory, names, kind, "mknod",
       [&](const char* name) {

@@ -51,7 +51,7 @@ void note_source(const Engine& engine, const Directory& directory, const platfor
 
 /** Returns whether the copy may mark directories. One of several shards may not, nor may one with quickCheck. */
 inline bool can_get_mark(const Options& options) {
-  return options.traversal.shards == 1 && !options.incremental.quick_check;
+  return options.traversal.shards <= 1 && !options.incremental.quick_check;
 }
 
 /** Called before entries of DEST are compared or one is written: writes the open mark, if this is the first call. */

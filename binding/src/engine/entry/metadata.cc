@@ -27,6 +27,11 @@ bool take_lists(Engine& engine, const Directory& directory, Names names, const H
   return error == 0 || engine.lose(directory, names, Loss::acls, error, "removexattr");
 }
 
+int set_mode(const Handle& entry, Kind kind, uint32_t mode) {
+  return kind == Kind::directory ? platform::set_directory_mode(entry, mode)
+                                 : platform::set_mode(entry, mode);
+}
+
 /** Sets the metadata of one entry. */
 struct Settling {
   Engine& engine;
@@ -41,28 +46,14 @@ struct Settling {
   bool changes_attributes = false;  // only if is_present
   Given given{};                    // the effects of its attributes
   bool has_lost_mode = false;
-  bool has_set_owner = false;
-  uint32_t asked_mode = kUnknownMode;  // the last mode that was set
   const uint32_t mode_before = now.mode;
 
   [[nodiscard]] bool lose(Loss loss, int error, const char* operation) const {
     return engine.lose(directory, names, loss, error, operation);
   }
 
-  int set_mode(uint32_t mode) const {
-    return src.kind == Kind::directory ? platform::set_directory_mode(dst, mode)
-                                       : platform::set_mode(dst, mode);
-  }
-
-  /** Sets the mode. A failure is reported once, though the mode may be set several times. */
-  bool try_mode(uint32_t mode) {
-    const int error = set_mode(mode);
-    if (error == 0) asked_mode = mode;
-    return error == 0 || lose_mode(error);
-  }
-
   bool lose_mode(int error) {
-    return std::exchange(has_lost_mode, true) || lose(Loss::mode, error, "fchmod");
+    return error == 0 || std::exchange(has_lost_mode, true) || lose(Loss::mode, error, "fchmod");
   }
 
   /**
@@ -75,13 +66,20 @@ struct Settling {
         now.mode & (src.kind == Kind::directory ? kOwner | kSetGid : kOwner & src.mode);
     if (now.mode == mode) return true;
     now.mode = kUnknownMode;
-    return try_mode(mode);
+    return lose_mode(set_mode(dst, src.kind, mode));
   }
 
   /** Sets everything in this order. Returns false on failure, which is reported. */
   bool settle() { return settle_access() && settle_times(); }
-  bool settle_access() {
-    return settle_owner() && settle_attributes() && settle_mode() && check_access();
+  bool settle_access() { return settle_owner() && settle_attributes() && settle_mode(); }
+
+  /** Sets a user and SRC's group, and looks at them: some file systems report success and set nothing. */
+  int set_owner(uint32_t uid) const {
+    const int error = platform::set_owner(dst, uid, src.gid);
+    Stat got;
+    if (error < 0 || platform::stat_handle(dst, got) < 0) return error;
+    const bool has_user = uid == platform::kSameId || got.uid == uid;
+    return has_user && got.gid == src.gid ? 0 : -EOPNOTSUPP;
   }
 
   /**
@@ -93,17 +91,16 @@ struct Settling {
     // The mode that a directory had before the copy may have denied access.
     const uint32_t before = src.kind == Kind::directory ? directory.dst_stat.mode : now.mode;
     if (!narrow()) return false;
-    const int error = platform::set_owner(dst, src.uid, src.gid);
+    const int error = set_owner(src.uid);
     if (error == 0) {
-      has_set_owner = true;
       now.uid = src.uid;
       now.gid = src.gid;
     } else if (keep.ownership) {
       if (!lose(Loss::ownership, error, "fchown")) {
-        if (is_present && now.mode != before) set_mode(before);
+        if (is_present && now.mode != before) set_mode(dst, src.kind, before);
         return false;
       }
-      if (now.gid != src.gid && platform::set_owner(dst, platform::kSameId, src.gid) == 0) {
+      if (now.gid != src.gid && set_owner(platform::kSameId) == 0) {
         now.gid = src.gid;
       }
     }
@@ -137,29 +134,14 @@ struct Settling {
     if (!keep.mode && !(given.before_shut && given.lost_list)) return true;
     Stat dest = now;
     dest.mode = mode_before;
+    // Opening it up may have cost its setgid.
+    if (src.kind == Kind::directory) dest.mode |= directory.dst_stat.mode & kSetGid;
     uint32_t mode = keep.mode ? final_mode(keep, src, dest) : *given.before_shut;
     // With an ACL the mode shows the ACL's mask in the group bits. The group itself may have fewer
     // rights.
     if (given.lost_list) mode = (mode & ~070U) | (mode & given.group << 3);
     if (now.mode == mode && !given.mode_changed) return true;
-    return try_mode(mode);
-  }
-
-  /**
-   * Reports an owner or mode that was set without an error, but is another one. Some file systems set nothing, and an owner outside the
-   * group cannot set setgid.
-   */
-  bool check_access() {
-    Stat got;
-    const bool has_set = has_set_owner || asked_mode != kUnknownMode;
-    if (!has_set || platform::stat_handle(dst, got) < 0) return true;
-    const bool keeps_owner = engine.options.preserve.ownership;
-    if (has_set_owner && keeps_owner && owner_of(got) != owner_of(src) &&
-        !lose(Loss::ownership, EOPNOTSUPP, "fchown")) {
-      return false;
-    }
-    if (asked_mode == kUnknownMode || got.mode == asked_mode) return true;
-    return lose_mode((got.mode ^ asked_mode) == kSetGid ? EPERM : EOPNOTSUPP);
+    return lose_mode(give_mode(dst, src.kind, mode));
   }
 
   bool settle_times() {
@@ -171,6 +153,16 @@ struct Settling {
 };
 
 }  // namespace
+
+int give_mode(const Handle& entry, Kind kind, uint32_t mode) {
+  Stat got;
+  // Another copy of SRC, perhaps a shard, may narrow the mode before the look, to change the owner. So it is set twice.
+  for (int tries = 0; tries < 2; tries++) {
+    if (const int error = set_mode(entry, kind, mode); error < 0) return error;
+    if (platform::stat_handle(entry, got) < 0 || got.mode == mode) return 0;
+  }
+  return (got.mode ^ mode) == kSetGid ? -EPERM : -EOPNOTSUPP;
+}
 
 uint32_t final_mode(const Preserve& keep, const Stat& src, const Stat& dst) {
   const bool is_directory = src.kind == Kind::directory;
@@ -211,7 +203,7 @@ bool keeps_owner(const Preserve& keep, Kind kind) {
   return keep.ownership || (keep.as_node && kind == Kind::file);
 }
 
-bool has_owner_from_creation(const Preserve& keep, const Directory& directory, const Stat& src) {
+bool expects_owner(const Preserve& keep, const Directory& directory, const Stat& src) {
   return !keeps_owner(keep, src.kind) ||
          directory.new_owner.load(std::memory_order_relaxed) == owner_of(src);
 }
@@ -427,7 +419,7 @@ void settle_directory(Engine& engine, Directory& directory) {
     if (error < 0 && !engine.lose(directory, none, Loss::timestamps, error, "utimensat")) return;
   }
   if (directory.owed_mode && !keep.mode) {
-    const int error = platform::set_directory_mode(directory.dst(), *directory.owed_mode);
+    const int error = give_mode(directory.dst(), Kind::directory, *directory.owed_mode);
     if (error < 0 && !engine.lose(directory, none, Loss::mode, error, "fchmod")) return;
   }
   if (!engine.options.content.fsync || engine.stopped()) return;

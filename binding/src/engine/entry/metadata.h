@@ -19,9 +19,16 @@ class OpenFile;
  * Returns the mode of the copy of `src`. It is the same mode, but setuid needs the same owner and
  * setgid the same group. Otherwise the copy would grant privileges. With Preserve::as_node a
  * directory keeps both: they grant none there. Without as_node DEST's directory keeps its setgid,
- * which gives new entries their group. It does not if owners are preserved and the groups are equal.
+ * which gives new entries their group, except where owners are preserved and the groups are equal:
+ * there SRC's mode decides.
  */
 uint32_t final_mode(const Preserve& keep, const platform::Stat& src, const platform::Stat& dst);
+
+/**
+ * Sets a mode and looks at it. Some file systems report success and set nothing; and systems leave out setgid if the caller is
+ * neither privileged nor in the group. Returns 0 or a negative errno.
+ */
+int give_mode(const platform::Handle& entry, platform::Kind kind, uint32_t mode);
 
 /**
  * Returns whether `dst` has all metadata of `keep` that a stat shows. Attributes are not included:
@@ -36,9 +43,8 @@ inline constexpr uint32_t kOwner = 0700;
 /** Returns whether the copy is to have the owner of its source. */
 bool keeps_owner(const Preserve& keep, platform::Kind kind);
 
-/** Returns whether a new file in the directory is expected to have, when it is created, the owner that it has to get. */
-bool has_owner_from_creation(const Preserve& keep, const Directory& directory,
-                             const platform::Stat& src);
+/** Returns whether a new file in the directory probably has, from its creation, the owner that it has to get. */
+bool expects_owner(const Preserve& keep, const Directory& directory, const platform::Stat& src);
 
 /**
  * Returns whether new entries of a directory may get a default ACL. In doubt it returns true. The
@@ -48,7 +54,7 @@ bool inherits(const Preserve& keep, const Directory& directory);
 
 /**
  * Return the modes to create entries with. Nobody but the owner gets more permissions than in the
- * end, even before the copy has its owner and ACL. `owned`: has_owner_from_creation(). A
+ * end, even before the copy has its owner and ACL. `owned`: expects_owner(). A
  * directory is accessible to its owner while fastcp fills it.
  */
 uint32_t file_creation_mode(const Preserve& keep, const Directory& directory,

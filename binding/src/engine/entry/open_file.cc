@@ -19,7 +19,6 @@ OpenFile::OpenFile(OpenFile&& other) noexcept
       stat(other.stat),
       attributes(std::move(other.attributes)),
       route(other.route),
-      creation_mode(other.creation_mode),
       temporary(std::move(other.temporary)),
       created(std::exchange(other.created, false)),
       unnamed(other.unnamed),

@@ -44,7 +44,6 @@ class OpenFile {
   platform::Stat stat{};    // of the source, before its content was read
   Attributes attributes{};  // of the source, if they are preserved
   Route* route = nullptr;
-  uint32_t creation_mode = 0;
   std::string temporary{};  // the copy's name until it replaces DEST's entry
   bool created = false;     // and not committed
   bool unnamed = false;     // nameless until complete

@@ -528,7 +528,7 @@ void PartTask::run(Worker& worker) {
     worker.fail(*directory, {}, error, DirectoryPin::operation(error));
     return;
   }
-  if (worker.engine.options.traversal.shards == 1 && !make_needed(worker, *directory)) return;
+  if (worker.engine.options.traversal.shards <= 1 && !make_needed(worker, *directory)) return;
   copy_records(worker, directory, records.data(), records.size());
 }
 

@@ -229,7 +229,7 @@ class Removal final : public DirectoryEnd {
   static void give_back_mode(Engine& engine, Directory& directory) {
     DirectoryPin pin;
     int error = pin.pin(directory);
-    if (error == 0) error = platform::set_directory_mode(directory.dst(), *directory.owed_mode);
+    if (error == 0) error = give_mode(directory.dst(), Kind::directory, *directory.owed_mode);
     if (error < 0) fail(engine, directory, nullptr, error, "fchmod");
   }
 

@@ -25,7 +25,7 @@ uint64_t path_hash(const Directory& directory, const char* name) {
 }
 
 bool is_mine(const Traversal& traversal, const Directory& directory, const char* name) {
-  if (traversal.shards == 1) return true;
+  if (traversal.shards <= 1) return true;
   // Divides by directory, so that few shards create the same one. The widest directories are
   // divided, because one could outweigh a whole shard.
   constexpr uint64_t kSlices = 16;
