@@ -85,10 +85,12 @@ export function parseArgs(argv: readonly string[]): Invocation | 'doctor' {
 
   const given = program.opts<Given>();
   // For commander a negative number is no option.
-  const isNew = (word: string): boolean => !argv.includes(word); // the end of `-n5`
+  const times = (words: readonly string[], word: string): number =>
+    words.filter((one) => one === word).length;
   const number =
     options.find((word) => /^-[\d.]/.test(word)) ??
-    program.args.find((word) => /^-./.test(word) && isNew(word));
+    // the end of `-n5`
+    program.args.find((word) => /^-./.test(word) && times(program.args, word) > times(argv, word));
   if (number !== undefined) error(`unknown option '${number}'; for a path write './${number}'`);
   for (const word of program.args) refuseRemote(word, error);
   const { sources, dest } = placesOf(program.args, given, error);

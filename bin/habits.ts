@@ -86,7 +86,8 @@ export function insteadOf(text: string, known: readonly string[]): string {
   // The first of several short options.
   const option = /^-[A-Za-z]{2,4}$/.test(word) ? word.slice(0, 2) : word;
   const hint = byOption.get(option);
-  if (hint !== undefined) return `error: unknown option '${option}': ${hint}\n`;
+  const what = known.includes(option) ? `'${option}${value}'` : `unknown option '${option}'`;
+  if (hint !== undefined) return `error: ${what}: ${hint}\n`;
   if (known.includes(`-${word}`))
     return `error: unknown option '${word}'\n(Did you mean -${word}?)\n`;
   if (value && known.includes(word)) return `error: ${word} takes no value\n`;

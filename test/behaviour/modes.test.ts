@@ -5,6 +5,7 @@ import {
   existsSync,
   lstatSync,
   mkdirSync,
+  readdirSync,
   readFileSync,
   rmSync,
 } from 'node:fs';
@@ -205,16 +206,23 @@ describe('a file system that accepts', () => {
     });
   });
 
-  test('owners and sets none: no file gets setuid or setgid of another owner', async (context) => {
-    await ignoring(context, ['chown', 'chgrp'], async (src, dest) => {
-      makeFile(join(src, 'file'), 0o6755, USER);
-      for (const options of [{}, { sync: true }]) {
-        const { warnings } = await copyTree(src, dest, { preserve, ...options });
-        expect(warnings).toMatchObject([{ ...told, code: 'OWNERSHIP_NOT_PRESERVED', count: 1 }]);
-        expect(modeOf(join(dest, 'file'))).toBe('755');
-      }
-    });
-  });
+  test.for<[string[], string]>([
+    [['chown', 'chgrp'], '755'],
+    [['chown'], '2755'],
+    [['chgrp'], '4755'],
+  ])(
+    'owners and sets none: no setuid or setgid of another owner, %o',
+    async ([calls, mode], context) => {
+      await ignoring(context, calls, async (src, dest) => {
+        makeFile(join(src, 'file'), 0o6755, USER);
+        for (const options of [{}, { sync: true }]) {
+          const { warnings } = await copyTree(src, dest, { preserve, ...options });
+          expect(warnings).toMatchObject([{ ...told, code: 'OWNERSHIP_NOT_PRESERVED', count: 1 }]);
+          expect(modeOf(join(dest, 'file'))).toBe(mode);
+        }
+      });
+    },
+  );
 });
 
 describe('a default ACL on the parent of DEST', () => {
@@ -504,6 +512,54 @@ describe('what is there', () => {
     },
   );
 });
+
+test('a setgid directory of a user outside its group that a mirror cannot remove: its lost setgid is told', async (context) => {
+  needRoot(context);
+  needUser(context);
+  const parent = freshParent();
+  const [src, dest] = [join(parent, 'src'), join(parent, 'dest')];
+  makeFiles(src, { file: 'x' });
+  const gone = join(dest, 'gone');
+  for (const strict of [false, true]) {
+    makeFiles(gone, { kept: 'x', extra: 'x' });
+    for (const path of [dest, join(dest, 'file')]) {
+      if (existsSync(path)) chownSync(path, USER, USER);
+    }
+    chownSync(gone, USER, USER - 1);
+    chmodSync(gone, 0o2555);
+    const options: CopyOptions = { mirror: true, exclude: 'kept', strict };
+    const { error, result } = await copyInChild({ src, dest, options }, asUser);
+    expect(result.warnings.map(({ code }) => code)).toEqual(strict ? [] : ['MODE_NOT_PRESERVED']);
+    expect(error?.code).toBe(strict ? 'EPERM' : undefined);
+    expect(readdirSync(gone)).toEqual(['kept']);
+    expect(modeOf(gone)).toBe('555');
+  }
+});
+
+test.for(['777', '300', '022'])(
+  'a new directory of a user outside the group that it inherits, with umask %s: setgid stays, or its loss is told',
+  async (umask, context) => {
+    needRoot(context);
+    needUser(context);
+    const parent = freshParent();
+    const [src, dest] = [join(parent, 'src'), join(parent, 'dest')];
+    makeFiles(src, { 'directory/file': 'x' });
+    for (const path of [src, join(src, 'directory')]) chownSync(path, USER, USER);
+    for (const path of [src, join(src, 'directory')]) chmodSync(path, 0o700);
+    makeFile(join(src, 'directory/file'), 0o600, USER);
+    chownSync(parent, 0, USER - 1);
+    chmodSync(parent, 0o2777);
+    for (const preserve of [['mode'], []] satisfies PreserveKind[][]) {
+      rmSync(dest, { recursive: true, force: true });
+      const request = { src, dest, umask: Number.parseInt(umask, 8), options: { preserve } };
+      const { result } = await copyInChild(request, asUser);
+      const keeps = [dest, join(dest, 'directory')].every((path) => /^2/.test(modeOf(path)));
+      expect({ preserve, keeps }).toEqual({ preserve, keeps: umask === '022' });
+      expect(result.warnings.map(({ code }) => code)).toEqual(keeps ? [] : ['MODE_NOT_PRESERVED']);
+      chmodSync(dest, 0o700);
+    }
+  },
+);
 
 test('read-only directories of an ordinary user', async (context: TestContext) => {
   needUser(context);

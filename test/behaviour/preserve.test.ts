@@ -321,6 +321,34 @@ describe('what may not be kept', () => {
     },
   );
 
+  test('an owner and an ACL change: the mode is narrowed once, and comes back if the ACL cannot be set', async (context) => {
+    needRoot(context);
+    needTool(context, 'strace');
+    needTool(context, 'setfacl');
+    mkdirSync(src);
+    mkdirSync(dest);
+    chownSync(src, USER, USER);
+    for (const path of [src, dest]) chmodSync(path, 0o755);
+    run('setfacl', '-m', `u:${USER + 1}:rwx`, src);
+    const mode = () => (statSync(dest).mode & 0o7777).toString(8);
+    const log = join(work, 'narrowed');
+    const copy = async (...words: string[]) => {
+      const options: CopyOptions = { preserve: true, sync: true, strict: true };
+      const strace = ['strace', '-f', '-qq', '-o', log, '-e', 'trace=fchmod,fsetxattr,setxattr'];
+      const { error } = await copyInChild({ src, dest, options }, [...strace, ...words]);
+      expect(readFileSync(log, 'utf8')).not.toMatch(/fchmod.*, 02/); // the mode of neither has setgid
+      return error?.syscall;
+    };
+    const failing = ['setxattr', 'fsetxattr'].flatMap((call) => [
+      '-e',
+      `inject=${call}:error=EOPNOTSUPP`,
+    ]);
+    expect(await copy(...failing)).toMatch(/setxattr/);
+    expect(mode()).toBe('755');
+    expect(await copy()).toBeUndefined();
+    expect(mode()).toBe('775');
+  });
+
   test('strict: an attribute for which DEST has no room is no full disk', async (context) => {
     needRoot(context);
     needTool(context, 'strace');

@@ -46,6 +46,8 @@ struct Settling {
   bool changes_attributes = false;  // only if is_present
   Given given{};                    // the effects of its attributes
   bool has_lost_mode = false;
+  bool has_new_owner = false;
+  std::optional<uint32_t> mode_before_narrowing{};
   const uint32_t mode_before = now.mode;
 
   [[nodiscard]] bool lose(Loss loss, int error, const char* operation) const {
@@ -62,8 +64,11 @@ struct Settling {
    */
   bool narrow() {
     if (!is_present || !engine.options.preserve.mode || src.kind == Kind::symlink) return true;
-    const uint32_t mode =
-        now.mode & (src.kind == Kind::directory ? kOwner | kSetGid : kOwner & src.mode);
+    if (now.mode == kUnknownMode) return true;  // it was narrowed when the owner changed
+    const bool is_directory = src.kind == Kind::directory;
+    const uint32_t mode = now.mode & (is_directory ? kOwner | kSetGid : kOwner & src.mode);
+    // The mode that a directory had before the copy may have denied access.
+    mode_before_narrowing = is_directory ? directory.dst_stat.mode : now.mode;
     if (now.mode == mode) return true;
     now.mode = kUnknownMode;
     return lose_mode(set_mode(dst, src.kind, mode));
@@ -71,15 +76,26 @@ struct Settling {
 
   /** Sets everything in this order. Returns false on failure, which is reported. */
   bool settle() { return settle_access() && settle_times(); }
-  bool settle_access() { return settle_owner() && settle_attributes() && settle_mode(); }
+  bool settle_access() {
+    if (settle_owner() && settle_attributes() && settle_mode()) return true;
+    if (mode_before_narrowing) {
+      // Without setuid and setgid of another owner.
+      const bool has_all = src.kind == Kind::directory || !has_new_owner;
+      set_mode(dst, src.kind, *mode_before_narrowing & (has_all ? ~0U : kPermissions));
+    }
+    return false;
+  }
 
   /** Sets a user and SRC's group, and looks at them: some file systems report success and set nothing. */
-  int set_owner(uint32_t uid) const {
-    const int error = platform::set_owner(dst, uid, src.gid);
+  int set_owner(uint32_t uid) {
+    int error = platform::set_owner(dst, uid, src.gid);
     Stat got;
-    if (error < 0 || platform::stat_handle(dst, got) < 0) return error;
-    const bool has_user = uid == platform::kSameId || got.uid == uid;
-    return has_user && got.gid == src.gid ? 0 : -EOPNOTSUPP;
+    if (error == 0) error = platform::stat_handle(dst, got);
+    if (error < 0) return error;
+    now.uid = got.uid;
+    now.gid = got.gid;
+    has_new_owner = true;
+    return (uid == platform::kSameId || uid == got.uid) && got.gid == src.gid ? 0 : -EOPNOTSUPP;
   }
 
   /**
@@ -88,21 +104,11 @@ struct Settling {
   bool settle_owner() {
     const Preserve& keep = engine.options.preserve;
     if (!keeps_owner(keep, src.kind) || owner_of(now) == owner_of(src)) return true;
-    // The mode that a directory had before the copy may have denied access.
-    const uint32_t before = src.kind == Kind::directory ? directory.dst_stat.mode : now.mode;
     if (!narrow()) return false;
     const int error = set_owner(src.uid);
-    if (error == 0) {
-      now.uid = src.uid;
-      now.gid = src.gid;
-    } else if (keep.ownership) {
-      if (!lose(Loss::ownership, error, "fchown")) {
-        if (is_present && now.mode != before) set_mode(dst, src.kind, before);
-        return false;
-      }
-      if (now.gid != src.gid && set_owner(platform::kSameId) == 0) {
-        now.gid = src.gid;
-      }
+    if (error < 0 && keep.ownership) {
+      if (!lose(Loss::ownership, error, "fchown")) return false;
+      if (now.gid != src.gid) set_owner(platform::kSameId);
     }
     now.mode = kUnknownMode;
     return true;
@@ -156,8 +162,9 @@ struct Settling {
 
 int give_mode(const Handle& entry, Kind kind, uint32_t mode) {
   Stat got;
-  // Another copy of SRC, perhaps a shard, may narrow the mode before the look, to change the owner. So it is set twice.
-  for (int tries = 0; tries < 2; tries++) {
+  // Another copy of SRC may narrow the mode before the look, to change the owner: of a directory, any other shard.
+  const int most = kind == Kind::directory ? 8 : 2;
+  for (int tries = 0; tries < most; tries++) {
     if (const int error = set_mode(entry, kind, mode); error < 0) return error;
     if (platform::stat_handle(entry, got) < 0 || got.mode == mode) return 0;
   }
@@ -346,7 +353,7 @@ int begin_directory(const Engine& engine, Directory& directory) {
     directory.owed = (keep.mode && !has_mode) || keep.timestamps || keep.ownership ||
                      wants_attributes(keep, Kind::directory);
   }
-  directory.owed |= keep.existing_directory_times || content.fsync || directory.owed_mode;
+  directory.owed |= keep.existing_directory_times || content.fsync || directory.opened_up;
   // New files have the process's group, or the directory's if that has setgid (macOS: always). Another copy of SRC may set the
   // owner and mode of SRC's directory at any time.
   const Stat &src = directory.src_stat, &dst = directory.dst_stat;

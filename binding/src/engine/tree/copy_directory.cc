@@ -146,6 +146,7 @@ struct Target {
   Stat stat{};
   bool made = false;
   bool vacated = false;  // see EntryTask
+  bool opened_up = false;
   std::optional<uint32_t> owed_mode{};
   Follow follow = Follow::no;  // a symlink in the place of the directory
 };
@@ -212,6 +213,7 @@ bool make_target(Worker& worker, Directory& parent, Names names, const Stat& src
     operation = "fchmod";
     if (!options.preserve.mode) target.owed_mode = target.stat.mode;
     target.stat.mode |= kOwner;
+    target.opened_up = true;
     failed = platform::set_directory_mode(target.handle, target.stat.mode);
   }
   if (failed < 0) return worker.fail(parent, names, failed, operation);
@@ -244,6 +246,7 @@ void set_target(Engine& engine, Directory& directory, const Target& target) {
       is_same ? above : &engine.route(src_dev, dst_dev, directory.src(), directory.dst());
   directory.fresh = target.made;
   if (target.made && engine.options.traversal.dereference) engine.created.add(target.stat);
+  directory.opened_up = target.opened_up;
   directory.owed_mode = target.owed_mode;
   read_mark(engine, directory);  // may open the directory up
   engine.writer.begin_directory(engine, directory);
