@@ -47,7 +47,7 @@ struct Settling {
   Given given{};                    // the effects of its attributes
   bool has_lost_mode = false;
   bool has_new_owner = false;
-  std::optional<uint32_t> mode_before_narrowing{};
+  uint32_t mode_before_narrowing = kUnknownMode;
   const uint32_t mode_before = now.mode;
 
   [[nodiscard]] bool lose(Loss loss, int error, const char* operation) const {
@@ -78,10 +78,10 @@ struct Settling {
   bool settle() { return settle_access() && settle_times(); }
   bool settle_access() {
     if (settle_owner() && settle_attributes() && settle_mode()) return true;
-    if (mode_before_narrowing) {
+    if (mode_before_narrowing != kUnknownMode) {
       // Without setuid and setgid of another owner.
       const bool has_all = src.kind == Kind::directory || !has_new_owner;
-      set_mode(dst, src.kind, *mode_before_narrowing & (has_all ? ~0U : kPermissions));
+      set_mode(dst, src.kind, mode_before_narrowing & (has_all ? ~0U : kPermissions));
     }
     return false;
   }
