@@ -76,8 +76,9 @@ export function parseArgs(argv: readonly string[]): Invocation | 'doctor' {
   const [only] = argv;
   if (argv.length === 1 && only === 'help' && !existsSync(only)) program.help();
   const error = (text: string): never => program.error(`error: ${text}`);
-  const paths = kinds.filter((kind) => kind === 'path').length;
-  refuseClusters(program, options, paths, error);
+  const paths = argv.filter((_, index) => kinds[index] === 'path');
+  if (paths.includes('--')) paths.splice(paths.indexOf('--'), 1);
+  refuseClusters(program, options, paths.length, error);
   const empty = options.find((word) => optionalValues.some((name) => word === `${name}=`));
   if (empty) error(`'${empty}' has no value; without one write '${empty.slice(0, -1)}'`);
   const words = argv.map((word, index) => (kinds[index] === 'option' ? normalized(word) : word));
@@ -85,12 +86,11 @@ export function parseArgs(argv: readonly string[]): Invocation | 'doctor' {
 
   const given = program.opts<Given>();
   // For commander a negative number is no option.
-  const times = (words: readonly string[], word: string): number =>
-    words.filter((one) => one === word).length;
+  // Commander splits -n5, and takes -5 for a path.
+  const isSplit = program.args.length > paths.length;
   const number =
     options.find((word) => /^-[\d.]/.test(word)) ??
-    // the end of `-n5`
-    program.args.find((word) => /^-./.test(word) && times(program.args, word) > times(argv, word));
+    (isSplit ? program.args.find((word) => /^-./.test(word)) : undefined);
   if (number !== undefined) error(`unknown option '${number}'; for a path write './${number}'`);
   for (const word of program.args) refuseRemote(word, error);
   const { sources, dest } = placesOf(program.args, given, error);

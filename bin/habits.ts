@@ -82,7 +82,7 @@ const byOption = new Map(
  * value becomes `--sparse: unknown value 'x'; known are …`.
  */
 export function insteadOf(text: string, known: readonly string[]): string {
-  const [, word = '', value] = /^error: unknown option '([^'=]+)(=[^']*)?'/.exec(text) ?? [];
+  const [, word = '', value] = /^error: unknown option '([^'=]+)(=.*)?'$/ms.exec(text) ?? [];
   // The first of several short options.
   const option = /^-[A-Za-z]{2,4}$/.test(word) ? word.slice(0, 2) : word;
   const hint = byOption.get(option);

@@ -38,7 +38,10 @@ export async function reuseOld(
   const { errors, methods, hardLinks } = await runUnheard(await run(findRoots(own)), own);
   // Files that cannot be reused are copied, also those that cannot be read. If the file system refuses all, the option has no
   // effect, which is an error.
-  const refused = errors.find(({ syscall = '' }) => reusing.test(syscall));
+  const refused = errors.find(
+    // EACCES is about one directory of the old DEST.
+    ({ syscall = '', code }) => reusing.test(syscall) && code !== 'EACCES',
+  );
   if (refused && methods.clone + hardLinks === 0) {
     const reason = (refused as CopyError).reason ?? refused.code; // its message has paths of the container
     const done = reuse === 'clone' ? 'cloned' : 'hard-linked';

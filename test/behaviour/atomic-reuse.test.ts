@@ -3,14 +3,16 @@
  * FASTCP_REUSES and FASTCP_SEED ask for more, or for the same again.
  */
 import { execFileSync } from 'node:child_process';
-import { linkSync, mkdirSync, readdirSync, rmSync, statSync } from 'node:fs';
+import { chmodSync, linkSync, mkdirSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { copyTree } from '../../lib/index.js';
 import type { CopyOptions } from '../../lib/types.js';
 import { containers } from '../support/atomic.js';
+import { copyInChild } from '../support/child.js';
 import { useFileSystem, whileMounted } from '../support/filesystems.js';
 import { makeFiles, makeSocket } from '../support/trees.js';
+import { asUser, needUser, USER } from '../support/user.js';
 import { isDarwinModel, needRoot, needTool, workDirectory } from '../support/work.js';
 
 const work = workDirectory('atomic-reuse');
@@ -170,6 +172,23 @@ test('a default ACL has come to the directory around DEST: new files get their A
     expect(lists(reused)).toBe(lists(plain));
   }
 });
+
+test.for([0o400, 0o444, 0o600])(
+  'the old DEST has mode %o: its files are copied',
+  async (mode, context) => {
+    needUser(context);
+    const at = join(work, `shut ${mode}`);
+    const [src, dest] = [join(at, 'src'), join(at, 'dest')];
+    makeFiles(src, { f: 'new' });
+    makeFiles(dest, { f: 'new' });
+    execFileSync('chown', ['-R', `${USER}`, at]);
+    chmodSync(dest, mode);
+    const options: CopyOptions = { atomic: true, reuse: 'hardLink' };
+    const { error } = await copyInChild({ src, dest, options }, asUser);
+    expect(error).toBeUndefined();
+    expect(readdirSync(dest)).toEqual(['f']);
+  },
+);
 
 test('directories alone are selected, and DEST has them', async () => {
   const at = join(work, 'directories');

@@ -46,8 +46,7 @@ struct Settling {
   bool changes_attributes = false;  // only if is_present
   Given given{};                    // the effects of its attributes
   bool has_lost_mode = false;
-  bool has_new_owner = false;
-  uint32_t mode_before_narrowing = kUnknownMode;
+  uint32_t mode_to_restore = kUnknownMode;  // after a failure, while owner and ACL are the old ones
   const uint32_t mode_before = now.mode;
 
   [[nodiscard]] bool lose(Loss loss, int error, const char* operation) const {
@@ -68,7 +67,8 @@ struct Settling {
     const bool is_directory = src.kind == Kind::directory;
     const uint32_t mode = now.mode & (is_directory ? kOwner | kSetGid : kOwner & src.mode);
     // The mode that a directory had before the copy may have denied access.
-    mode_before_narrowing = is_directory ? directory.dst_stat.mode : now.mode;
+    const uint32_t before = is_directory ? directory.dst_stat.mode : now.mode;
+    if (before != mode) mode_to_restore = before;
     if (now.mode == mode) return true;
     now.mode = kUnknownMode;
     return lose_mode(set_mode(dst, src.kind, mode));
@@ -78,11 +78,7 @@ struct Settling {
   bool settle() { return settle_access() && settle_times(); }
   bool settle_access() {
     if (settle_owner() && settle_attributes() && settle_mode()) return true;
-    if (mode_before_narrowing != kUnknownMode) {
-      // Without setuid and setgid of another owner.
-      const bool has_all = src.kind == Kind::directory || !has_new_owner;
-      set_mode(dst, src.kind, mode_before_narrowing & (has_all ? ~0U : kPermissions));
-    }
+    if (mode_to_restore != kUnknownMode) set_mode(dst, src.kind, mode_to_restore);
     return false;
   }
 
@@ -92,9 +88,9 @@ struct Settling {
     Stat got;
     if (error == 0) error = platform::stat_handle(dst, got);
     if (error < 0) return error;
+    if (owner_of(got) != owner_of(now)) mode_to_restore = kUnknownMode;
     now.uid = got.uid;
     now.gid = got.gid;
-    has_new_owner = true;
     return (uid == platform::kSameId || uid == got.uid) && got.gid == src.gid ? 0 : -EOPNOTSUPP;
   }
 
@@ -120,8 +116,11 @@ struct Settling {
       AttributeChanges changes;
       if (!find_changes(engine, directory, names, attributes, dst, changes)) return false;
       changes_attributes = !changes.extra.empty() || !changes.lacking.empty();
-      return (!changes.has_access_list() || narrow()) &&
-             make_changes(engine, directory, names, changes, attributes, dst, given);
+      if (changes.has_access_list()) {
+        if (!narrow()) return false;
+        mode_to_restore = kUnknownMode;
+      }
+      return make_changes(engine, directory, names, changes, attributes, dst, given);
     }
     if (!engine.options.preserve.xattrs) return true;
     // A directory's inherited ACL is handled when the directory is created.
@@ -162,7 +161,8 @@ struct Settling {
 
 int give_mode(const Handle& entry, Kind kind, uint32_t mode) {
   Stat got;
-  // Another copy of SRC may narrow the mode before the look, to change the owner: of a directory, any other shard.
+  // Another copy of SRC may narrow the mode between the call and the look, because it sets the owner. Many shards set that of one
+  // directory.
   const int most = kind == Kind::directory ? 8 : 2;
   for (int tries = 0; tries < most; tries++) {
     if (const int error = set_mode(entry, kind, mode); error < 0) return error;
