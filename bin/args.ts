@@ -85,8 +85,7 @@ export function parseArgs(argv: readonly string[]): Invocation | 'doctor' {
   program.parse(words, { from: 'user' });
 
   const given = program.opts<Given>();
-  // For commander a negative number is no option.
-  // Commander splits -n5, and takes -5 for a path.
+  // For commander a negative number is no option but a path, also the end of -n5.
   const isSplit = program.args.length > paths.length;
   const number =
     options.find((word) => /^-[\d.]/.test(word)) ??

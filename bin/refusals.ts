@@ -23,18 +23,8 @@ const meantToCompare = [
   'compare',
   ...['gitignore', 'onlyIgnored', 'ignoreFileName', 'include', 'exclude', 'oneFileSystem'],
   ...['includeFrom', 'excludeFrom', 'progress'],
-  ...[
-    'p',
-    'd',
-    'archive',
-    'preserve',
-    'noPreserve',
-    'dereference',
-    'jobs',
-    'failFast',
-    'json',
-    'quiet',
-  ],
+  ...['p', 'd', 'archive', 'preserve', 'noPreserve', 'dereference'],
+  ...['jobs', 'failFast', 'json', 'quiet'],
 ];
 
 /** Letters that mean something else in rsync, where they seldom stand alone. */

@@ -173,7 +173,7 @@ describe('a call copies at most 8 MiB', () => {
     for (let number = 0; number < count; number++)
       writeSync(file, Buffer.alloc(1 << 20, 'a'), 0, null, number * step * 2 ** 20);
     closeSync(file);
-    const slowly = [...traced(log), '-ttt', '-e', 'inject=copy_file_range:delay_exit=3000000'];
+    const slowly = [...traced(log), '-ttt', '-e', 'inject=copy_file_range:delay_exit=8000000'];
     const copied = run([...slowly, process.execPath, COMMAND, src, dest]);
     const timesOf = (what: RegExp): number[] =>
       Array.from(readFileSync(log, 'utf8').matchAll(what), ([, at]) => Number(at));
@@ -182,10 +182,10 @@ describe('a call copies at most 8 MiB', () => {
     // Its number is that of a thread; the signal is for the process.
     process.kill(Number.parseInt(readFileSync(log, 'utf8'), 10), 'SIGINT');
     expect((await copied).status).toBe(130);
-    // A busy machine may deliver the signal late, just before the next call.
+    // A busy machine may deliver the signal late, just before the next call, or take seconds to act on it.
     const [delivered = Number.NaN] = timesOf(/^\d+ +([\d.]+) --- SIGINT/gm);
     expect(delivered).toBeGreaterThan(0);
-    expect(timesOf(begun).filter((at) => at > delivered + 2)).toEqual([]);
+    expect(timesOf(begun).filter((at) => at > delivered + 7)).toEqual([]);
     expect(existsSync(dest)).toBe(false);
     rmSync(at, { recursive: true });
   });
