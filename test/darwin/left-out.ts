@@ -7,7 +7,7 @@ export const reasons: Reasons = {
     ['preserve', /lists and attributes$/],
     ['preserve', /take the room of attributes beside an? .*ACL/],
     ['preserve', /nobody gets in while a mark goes/],
-    ['preserve', /an ACL that comes after an attribute/],
+    ['preserve', /an ACL that comes after an attribute|an owner and an attribute change/],
     ['modes', /open to nobody else before it has its access list/],
     ['atomic-reuse', /a default ACL has come/],
     ['other-file-systems', /what doctor says of metadata/],
