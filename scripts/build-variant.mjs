@@ -4,7 +4,7 @@ import { join } from 'node:path';
 
 const root = join(import.meta.dirname, '..');
 
-/** What FASTCP_PREBUILD must be so that Node loads the variant. */
+/** The value of FASTCP_PREBUILD with which Node loads the variant. */
 export const variantAt = (name) => join(root, 'build', name);
 
 /** Builds a variant. Throws with the compiler's output if that fails. `options`: CMake's, as `NAME=VALUE`. */

@@ -41,6 +41,25 @@ function freshParent(): string {
   return parent;
 }
 
+/** Calls `look` with a free name for SRC, and a directory that bindfs shows with these flags. */
+async function throughBindfs(
+  context: TestContext,
+  flags: string[],
+  look: (src: string, mapped: string) => Promise<void>,
+): Promise<void> {
+  needRoot(context);
+  needTool(context, 'bindfs');
+  const parent = freshParent();
+  const [under, mapped] = [join(parent, 'under'), join(parent, 'mapped')];
+  for (const path of [under, mapped]) mkdirSync(path);
+  execFileSync('bindfs', [...flags, under, mapped]);
+  try {
+    await look(join(parent, 'src'), mapped);
+  } finally {
+    execFileSync('umount', [mapped]);
+  }
+}
+
 const modeOf = (path: string): string => (lstatSync(path).mode & 0o7777).toString(8);
 
 function makeFile(path: string, mode: number, uid = 0, gid = uid): string {
@@ -132,24 +151,14 @@ test.for<CopyOptions>([{}, { preserve: true }, { mirror: true }])(
 describe('a file system that changes the bits of new files', () => {
   const changes = ['fgo-x', 'g+rw', 'a+rwX', 'og+X', 'o=g', 'u=rwD:g=rD:o=', 'a-x:go-rw'];
   test.for(changes)('%s', async (change, context) => {
-    needRoot(context);
-    needTool(context, 'bindfs');
-    const parent = freshParent();
-    const [src, under, mapped] = [
-      join(parent, 'src'),
-      join(parent, 'under'),
-      join(parent, 'mapped'),
-    ];
-    for (const path of [src, under, mapped]) mkdirSync(path);
-    for (const mode of [
-      0o600, 0o600, 0o644, 0o755, 0o744, 0o400, 0o600, 0o744, 0o711, 0o644, 0o777,
-    ]) {
-      const name = `${mode.toString(8)} ${copies++}`;
-      for (const at of ['', 'd/', `of ${name}/`]) makeFile(join(src, `${at}${name}`), mode);
-    }
-    for (const at of ['', 'd']) execFileSync('mkfifo', ['-m', '600', join(src, at, 'FIFO')]);
-    execFileSync('bindfs', [`--create-with-perms=${change}`, under, mapped]);
-    try {
+    await throughBindfs(context, [`--create-with-perms=${change}`], async (src, mapped) => {
+      for (const mode of [
+        0o600, 0o600, 0o644, 0o755, 0o744, 0o400, 0o600, 0o744, 0o711, 0o644, 0o777,
+      ]) {
+        const name = `${mode.toString(8)} ${copies++}`;
+        for (const at of ['', 'd/', `of ${name}/`]) makeFile(join(src, `${at}${name}`), mode);
+      }
+      for (const at of ['', 'd']) execFileSync('mkfifo', ['-m', '600', join(src, at, 'FIFO')]);
       const manners: CopyOptions[] = [{}, { preserve: true }, { mirror: true }, { concurrency: 1 }];
       for (const [index, options] of manners.entries()) {
         for (const exists of [false, true]) {
@@ -164,31 +173,22 @@ describe('a file system that changes the bits of new files', () => {
           expect({ options, exists, found }).toEqual({ options, exists, found: [] });
         }
       }
-    } finally {
-      execFileSync('umount', [mapped]);
-    }
+    });
   });
 });
 
 describe('a file system that accepts', () => {
-  /** A DEST that ignores these calls. */
-  async function ignoring(
+  /** Calls `look` with a DEST that ignores these calls. */
+  const ignoring = (
     context: TestContext,
     calls: string[],
     look: (src: string, dest: string) => Promise<void>,
-  ): Promise<void> {
-    needRoot(context);
-    needTool(context, 'bindfs');
-    const parent = freshParent();
-    const [under, mapped] = [join(parent, 'under'), join(parent, 'mapped')];
-    for (const path of [under, mapped]) mkdirSync(path);
-    execFileSync('bindfs', [...calls.map((call) => `--${call}-ignore`), under, mapped]);
-    try {
-      await look(join(parent, 'src'), join(mapped, 'dest'));
-    } finally {
-      execFileSync('umount', [mapped]);
-    }
-  }
+  ): Promise<void> =>
+    throughBindfs(
+      context,
+      calls.map((call) => `--${call}-ignore`),
+      (src, mapped) => look(src, join(mapped, 'dest')),
+    );
   const preserve: PreserveKind[] = ['mode', 'ownership'];
   const told = { message: expect.stringContaining('ENOTSUP') };
 

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { buildVariant, variantAt } from '../../../scripts/build-variant.mjs';
 import { hasTool } from '../../support/work.js';
 
-/** What FASTCP_PREBUILD must be so that programs load macOS's code over the model. */
+/** The value of FASTCP_PREBUILD with which programs load macOS's code over the model. */
 export const MODEL = variantAt('darwin-model');
 
 /** The model is built by g++, from the same CMakeLists.txt as the addon. */

@@ -139,7 +139,7 @@ struct Settling {
     if (!keep.mode && !(given.before_shut && given.lost_list)) return true;
     Stat dest = now;
     dest.mode = mode_before;
-    // Opening it up may have cost its setgid.
+    // Opening up the directory may have cost its setgid.
     if (src.kind == Kind::directory) dest.mode |= directory.dst_stat.mode & kSetGid;
     uint32_t mode = keep.mode ? final_mode(keep, src, dest) : *given.before_shut;
     // With an ACL the mode shows the ACL's mask in the group bits. The group itself may have fewer
@@ -244,7 +244,7 @@ bool settle_file(Engine& engine, OpenFile& file) {
   Settling settling{engine, directory, file.names, file.stat, file.attributes, file.dst, Stat{}};
 
   if (keep.mode || keep.xattrs || keeps_owner(keep, Kind::file)) {
-    // Each file is looked at, because no earlier one proves what it got: the program may change its umask for a moment, other
+    // Each file is looked at, because no earlier file proves its mode or owner: the program may change its umask for a moment, other
     // programs may change the directory, and some file systems change the modes of new files.
     Stat& made = settling.now;
     if (const int error = platform::stat_handle(file.dst, made); error < 0) {
