@@ -20,7 +20,7 @@ import { beforeEach, describe, expect, test } from 'vitest';
 import { CopyError, type CopyOptions, compareTrees, copyTree } from '../../lib/index.js';
 import { type Mount, MountTable, sharedBy } from '../../lib/walk/mounts.js';
 import { Random } from '../selection/support/random.js';
-import { copyInChild } from '../support/child.js';
+import { CHILD, copyInChild, run } from '../support/child.js';
 import { unmountAll, useFileSystem, whileMounted } from '../support/filesystems.js';
 import { makeFiles } from '../support/trees.js';
 import { asUser, needUser, USER } from '../support/user.js';
@@ -657,27 +657,33 @@ test.for([
 
 test('hard links to files of a lower layer of DEST, by several workers at once', async (context) => {
   needRoot(context);
+  needTool(context, 'strace');
   const [src, dest] = [join(at, 'src'), join(at, 'dest')];
-  const files = Array.from({ length: 50 }, (_, i) => `${i}`);
-  const others = ['b', 'c', 'd', 'e'];
-  for (const file of files) makeFiles(at, { [`src/a/${file}`]: file, [`low/a/${file}`]: file });
-  for (const other of others) mkdirSync(join(src, other));
+  const files = Array.from({ length: 10 }, (_, i) => `${i}`);
+  const others = ['x/b', 'x/c', 'x/d', 'x/e'];
+  for (const file of files) makeFiles(src, { [`a/${file}`]: file });
+  mkdirSync(join(at, 'low'));
+  execFileSync('cp', ['-a', join(src, 'a'), join(at, 'low/a')]);
+  for (const other of others) mkdirSync(join(src, other), { recursive: true });
   for (const file of files) {
-    const { atime, mtime } = statSync(join(src, 'a', file));
-    utimesSync(join(at, 'low/a', file), atime, mtime);
     linkSync(join(at, 'low/a', file), join(at, 'low/a', `${file}.more`));
     for (const other of others) linkSync(join(src, 'a', file), join(src, other, file));
   }
-  // The files in `a` come first.
-  const filter = async (_src: unknown, _dest: unknown, { path }: { path: string }) => {
-    if (others.includes(path)) await setTimeout(200);
-    return true;
-  };
   mkdirSync(dest);
+  // The files in `a` come first. Then workers create links to one file before any of them looks at its new number.
+  const code = `
+    const { copyTree } = require(process.argv[1]);
+    const late = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds, true));
+    const filter = (src, dest, { path }) => /^x\\/.$/.test(path) ? late(300) : true;
+    copyTree(process.argv[2], process.argv[3], { sync: true, preserve: true, filter })
+      .then(({ warnings }) => console.log(warnings.map(String).join('')));
+  `;
+  const slowly = ['strace', '-f', '-qq', '-o', '/dev/null'];
+  slowly.push('-e', 'trace=linkat', '-e', 'inject=linkat:delay_exit=30000');
   try {
     execFileSync('sh', ['-c', overlay('low', 'dest')], { cwd: at });
-    const { warnings } = await copyTree(src, dest, { sync: true, preserve: true, filter });
-    expect(warnings).toEqual([]);
+    const child = await run([...slowly, process.execPath, '-e', code, CHILD, src, dest]);
+    expect(child).toEqual({ status: 0, stdout: '\n', stderr: '' });
     for (const file of files)
       expect(new Set(['a', ...others].map((one) => statSync(join(dest, one, file)).ino)).size).toBe(
         1,

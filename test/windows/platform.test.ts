@@ -26,7 +26,6 @@ describe.runIf(hasWine)('the platform for Windows', () => {
   const at = (...names: string[]): string => join(work, ...names);
 
   beforeAll(async () => {
-    prepareWine();
     const files = ['content', 'entries', 'errors', 'open', 'reparse', 'text', 'win32'];
     execFileSync(await fetched('ziglang'), [
       ...['c++', '-target', 'x86_64-windows-gnu', '-std=c++20', '-O1', '-s', '-Wall', '-Wextra'],
@@ -37,12 +36,13 @@ describe.runIf(hasWine)('the platform for Windows', () => {
       join(sources, '../not_linux.cc'),
       '-lntdll',
     ]);
+    prepareWine();
   }, 600_000);
 
   /** The lines that the program prints. */
   async function run(...args: (string | number)[]): Promise<string[]> {
     const { exitCode, stdout, stderr } = await wine(program, args.map(String), { cwd: work });
-    expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
+    expect({ exitCode, stderr }, stdout).toEqual({ exitCode: 0, stderr: '' });
     return stdout.trimEnd().split(/\r?\n/);
   }
 

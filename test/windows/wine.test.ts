@@ -58,8 +58,8 @@ describe.runIf(hasWine).each(versions)('Node %s', (version: Version) => {
   const at = (name: string): string => join(work, name);
 
   beforeAll(() => {
-    prepareWine();
     buildPrebuilds('win32-x64');
+    prepareWine();
   }, 10 * minutes);
 
   const command = (...args: string[]) =>

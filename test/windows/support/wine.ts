@@ -23,12 +23,13 @@ export const hasWine = hasTool('wine');
 /** As Windows names a file of this system. */
 export const onZ = (path: string): string => `Z:${path.replaceAll('/', '\\')}`;
 
-/** How long wine's server stays after the last program, in seconds. */
-const SERVER_STAYS = 60;
+/** How long wine's server stays after the last program, in seconds: longer than any pause between two tests. */
+const SERVER_STAYS = 600;
 
 /**
  * Installs Node and creates a prefix, which takes a minute once, and starts one server for all tests. Debian's server ends with
- * the last program. While one server ends and another starts, wine 8 at times loses a process, or says that one crashed.
+ * the last program. A program that starts at that moment may crash in wine 8, or end with 1 and say nothing, because the old
+ * server kills it.
  */
 export function prepareWine(): void {
   for (const version of versions) once(nodeDirectory(version), (to) => installNode(to, version));
