@@ -334,6 +334,37 @@ test('open to nobody else before it has its access list', async (context) => {
   expect([...created].map(([, mode]) => mode)).toEqual(['0600']);
 });
 
+test.for<[what: string, group: number, directoryMode: number, destGroup: number, destMode: number]>(
+  [
+    ['sets the group of its directory', 0, 0o2775, 0, 0o755],
+    ['takes setgid from its directory', USER, 0o755, USER, 0o2775],
+  ],
+)(
+  'open to nobody else where another copy %s meanwhile',
+  async ([, group, directoryMode, destGroup, destMode], context) => {
+    needRoot(context);
+    needTool(context, 'strace');
+    const parent = freshParent();
+    const [src, dest] = [join(parent, 'src'), join(parent, 'dest')];
+    // What is learned from the group of one file must not hold for another one.
+    for (let i = 0; i < 20; i++)
+      makeFile(join(src, 'directory', `${i}`), 0o644, 0, i % 2 ? group : 1234);
+    const directory = join(src, 'directory');
+    chownSync(directory, 0, USER);
+    chmodSync(directory, directoryMode);
+    mkdirSync(dest);
+    chownSync(dest, 0, destGroup);
+    chmodSync(dest, destMode);
+    const log = `${dest} log`;
+    const words = ['strace', '-f', '-qq', '-o', log, '-e', 'trace=openat'];
+    const options = { preserve: true, concurrency: 1 };
+    const { error } = await copyInChild({ src, dest, options }, words);
+    expect(error).toBeUndefined();
+    const created = readFileSync(log, 'utf8').matchAll(/"\d+", .*O_CREAT.*, (0[0-7]+)\)/g);
+    expect([...created].map(([, mode]) => mode)).toEqual(Array.from({ length: 20 }, () => '0600'));
+  },
+);
+
 describe('setuid and setgid go only to the same owner', () => {
   const other = USER;
   test.for([

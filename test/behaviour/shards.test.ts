@@ -205,20 +205,18 @@ test('a second shard narrows the mode of a directory that the first one has just
   mkdirSync(dest);
   chmodSync(dest, 0o755);
   const copy = (shard: string, delay: string) => {
-    const strace = [
-      'strace',
-      '-f',
-      '-qq',
-      '-o',
-      `${dest}.${delay}`,
-      '-e',
-      `inject=fchmod:${delay}`,
-    ];
+    const strace = ['strace', '-f', '-qq', '-o', `${dest}.${shard[0]}`];
     const options: CopyOptions = { shard, preserve: ['mode', 'ownership'], strict: true };
-    return copyInChild({ src, dest, options }, strace);
+    return copyInChild({ src, dest, options }, [...strace, '-e', `inject=fchmod:${delay}`]);
   };
-  const copies = [copy('1/2', 'delay_exit=2000000'), copy('2/2', 'delay_enter=3000000')];
-  for (const { error } of await Promise.all(copies)) expect(error).toBeUndefined();
+  const asks = (shard: string, mode: string): boolean =>
+    existsSync(`${dest}.${shard}`) &&
+    readFileSync(`${dest}.${shard}`, 'utf8').includes(`, ${mode}`);
+  // The second narrows 3 s from now, and sets the mode 3 s later. The first looks at it between these.
+  const second = copy('2/2', 'delay_enter=3000000');
+  while (!asks('2', '0700')) await sleep(5);
+  const first = copy('1/2', 'delay_exit=3500000:when=2');
+  for (const { error } of [await first, await second]) expect(error).toBeUndefined();
   const { mode, uid } = statSync(dest);
   expect([mode & 0o7777, uid]).toEqual([0o755, USER]);
 });
