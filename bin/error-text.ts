@@ -29,8 +29,10 @@ export function errorText(
   const { reason, path, dest, code, syscall } = error;
   if (reason === undefined || path === undefined) return escapeControls(asOptions(error.message));
   const call = syscall ?? '';
-  const action = (!dest && (actions[call] ?? actions[code ?? ''])) || verb;
-  const setting = dest && settings[call] ? `: ${settings[call]} cannot be set` : '';
+  const set = settings[call];
+  const own = set ? `set ${set} of` : (actions[call] ?? actions[code ?? '']);
+  const action = (!dest && own) || verb;
+  const setting = dest && set ? `: ${set} cannot be set` : '';
   const to = dest ? ` ${verb === 'copy' ? 'to' : 'with'} '${dest}'` : '';
   const details = [code, syscall === 'cp' ? undefined : syscall].filter(Boolean).join(', ');
   const what = `cannot ${action} '${path}'${to}: ${reason}${setting}`;

@@ -39,7 +39,7 @@ export async function reuseOld(
   // Files that cannot be reused are copied, also those that cannot be read. If the file system refuses all, the option has no
   // effect, which is an error.
   const refused = errors.find(
-    // EACCES is about one directory of the old DEST.
+    // EACCES is about a directory of the old DEST; its files are copied.
     ({ syscall = '', code }) => reusing.test(syscall) && code !== 'EACCES',
   );
   if (refused && methods.clone + hardLinks === 0) {

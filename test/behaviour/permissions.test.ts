@@ -181,6 +181,27 @@ describe('a directory of one’s own in DEST whose mode keeps its owner out', ()
     },
   );
 
+  test.for<[call: string, options: CopyOptions]>([
+    ['fsetxattr', { preserve: true }],
+    ['fsetxattr', { preserve: ['xattrs'] }],
+    ['fsetxattr', { preserve: ['xattrs', 'timestamps'], fsync: true }],
+    ['flistxattr', { preserve: ['mode', 'xattrs'] }],
+    ['utimensat', { preserve: ['timestamps'] }],
+  ])('it has its mode again if %s fails at its end: %o', async ([call, options], context) => {
+    for (const need of [needUser, needRoot]) need(context);
+    for (const tool of ['strace', 'setfattr']) needTool(context, tool);
+    makeBoth('550', 'closed');
+    execFileSync('setfattr', ['-n', 'user.a', '-v', 'b', absolute('src/closed')]);
+    const words = ['strace', '-f', '-qq', '-o', '/dev/null', '-P', absolute('dest/closed')];
+    words.push('-P', absolute('src/closed'), '-e', `inject=${call}:error=EIO`, ...asUser);
+    const more: CopyOptions = { sync: true, strict: true, onError: 'continue' };
+    const request = { src: absolute('src'), dest: absolute('dest') };
+    const { result } = await copyInChild({ ...request, options: { ...options, ...more } }, words);
+    expect(result.errors).toMatchObject([{ code: 'EIO', path: absolute('src/closed') }]);
+    expect(result.files).toBe(1);
+    expect(modeOf('dest/closed')).toBe('550');
+  });
+
   test('a dry run changes no mode, and says what it cannot list', async (context) => {
     needUser(context);
     needRoot(context);
@@ -190,6 +211,58 @@ describe('a directory of one’s own in DEST whose mode keeps its owner out', ()
     const { result } = await copyInChild(request, asUser);
     expect(result.errors).toMatchObject([{ code: 'EACCES', path: absolute('dest/closed') }]);
     expect(modeOf('dest/closed')).toBe('0');
+  });
+
+  const options: CopyOptions[] = [{}, { update: true }, { force: false }, { hardLink: true }];
+  // A dry run does not try to write, so it does not know that a directory forbids that alone.
+  const cases = [0, 0o300, 0o400, 0o600].flatMap((mode) =>
+    options.map((some) => [mode.toString(8), some] as const),
+  );
+  test.for(cases)(
+    'a dry run gives the errors of the real one: mode %s, %o',
+    async ([mode, some], context) => {
+      needUser(context);
+      needRoot(context);
+      makeBoth(mode, 'closed');
+      const errors = [];
+      for (const dryRun of [true, false]) {
+        const how: CopyOptions = { ...some, dryRun, onError: 'continue' };
+        const request = { src: absolute('src'), dest: absolute('dest'), options: how };
+        const { result } = await copyInChild(request, asUser);
+        const { files, hardLinks } = result;
+        errors.push([
+          result.errors.map(({ code, path }) => `${code} ${path}`).sort(),
+          files,
+          hardLinks,
+        ]);
+      }
+      expect(errors[0]).toEqual(errors[1]);
+    },
+  );
+});
+
+describe('in a sticky directory of somebody else, whose files cannot be replaced, no hard link to them stays', () => {
+  test.for<[what: string, options: CopyOptions]>([
+    ['a backup', { backup: 'existing' }],
+    ['a numbered backup', { backup: 'numbered', sync: true }],
+    ['the copy', { hardLink: true }],
+    ['another name of a copy', { preserve: ['hardLinks', 'timestamps'], sync: true }],
+  ])('%s', async ([what, options], context) => {
+    needRoot(context);
+    needUser(context);
+    const other = USER - 1;
+    make('mkdir src dest; chmod 1777 dest; echo new > src/file; echo old > dest/file');
+    if (what.startsWith('another'))
+      make('ln src/file src/more; cp -p src/file dest/; echo x > dest/more');
+    make(`chown -h ${other}:${other} src/* dest/*; chmod 666 src/* dest/*`); // else the system refuses hard links
+    const before = readTree(absolute('dest'));
+    const request = { src: absolute('src'), dest: absolute('dest') };
+    const how: CopyOptions = { ...options, onError: 'continue' };
+    const { result } = await copyInChild({ ...request, options: how }, asUser);
+    expect(result.errors).toMatchObject([
+      { code: 'EPERM', syscall: options.hardLink ? 'link' : 'rename' },
+    ]);
+    expect(readTree(absolute('dest'))).toEqual(before);
   });
 });
 

@@ -359,6 +359,57 @@ describe('what may not be kept', () => {
     expect(modes()).toEqual(['750', '750']);
   });
 
+  test.for(['EOPNOTSUPP', 'EIO'])(
+    'an ACL alone cannot be set (%s): existing entries keep their modes',
+    async (error, context) => {
+      needRoot(context);
+      needTool(context, 'strace');
+      needTool(context, 'setfacl');
+      makeFiles(src, { file: 'x' });
+      await copyTree(src, dest, { preserve: true });
+      for (const name of ['', 'file']) {
+        run('setfacl', '-m', `u:${USER}:r`, join(src, name));
+        chmodSync(join(dest, name), name ? 0o644 : 0o2755);
+      }
+      const words = ['strace', '-f', '-qq', '-o', '/dev/null'];
+      for (const call of ['setxattr', 'fsetxattr'])
+        words.push('-e', `inject=${call}:error=${error}`);
+      const options: CopyOptions = { preserve: true, sync: true, strict: true };
+      const request = { src, dest, options: { ...options, onError: 'continue' as const } };
+      const { result } = await copyInChild(request, words);
+      expect(result.errors.map(({ syscall }) => syscall)).toEqual(['setxattr', 'setxattr']);
+      const modes = ['', 'file'].map((name) => statSync(join(dest, name)).mode & 0o7777);
+      expect(modes).toEqual([0o2755, 0o644]);
+    },
+  );
+
+  test.for([false, true])(
+    'an ACL that cannot be removed lets nobody more in, strict: %s',
+    async (strict, context) => {
+      needRoot(context);
+      needTool(context, 'strace');
+      needTool(context, 'setfacl');
+      for (const root of [src, dest]) makeFiles(root, { 'd/file': 'x' });
+      for (const name of ['d', 'd/file']) {
+        chmodSync(join(src, name), 0o775);
+        run('setfacl', '-m', `u:${USER}:rwx,g::rwx,m::r`, join(dest, name));
+        if (name === 'd') chownSync(join(src, name), USER, USER);
+      }
+      const lists = (): string => run('getfacl', '-cnp', join(dest, 'd'), join(dest, 'd/file'));
+      const before = lists();
+      const words = ['strace', '-f', '-qq', '-o', '/dev/null'];
+      for (const call of ['removexattr', 'fremovexattr'])
+        words.push('-e', `inject=${call}:error=EPERM`);
+      const options: CopyOptions = { preserve: true, sync: true, strict, onError: 'continue' };
+      const { result } = await copyInChild({ src, dest, options }, words);
+      expect([result.warnings.length, result.errors.length]).toEqual(strict ? [0, 2] : [1, 0]);
+      expect(lists().match(/mask::.*/g)).toEqual(
+        strict ? ['mask::---', 'mask::r--'] : ['mask::r--', 'mask::r--'],
+      );
+      if (strict) expect(lists().split('\n\n')[1]).toBe(before.split('\n\n')[1]);
+    },
+  );
+
   test('strict: an attribute for which DEST has no room is no full disk', async (context) => {
     needRoot(context);
     needTool(context, 'strace');
@@ -469,6 +520,44 @@ describe('attributes that DEST cannot hold', () => {
     const list = ['-d', '-m', '^(user.[0-9]|system)', 'd'];
     const [from, to] = [src, dest].map((cwd) => execFileSync('getfattr', list, { cwd }));
     expect(to?.toString()).toBe(from?.toString());
+  });
+
+  const large = useFileSystem(work, 'xfs', { size: '310M' }); // it lists ACLs last, so these are set last
+  test.for<[CopyOptions['preserve']]>([[true], [['xattrs']]])(
+    'strict: an error, and DEST keeps its mode and ACL: %s',
+    async ([preserve], context) => {
+      for (const tool of ['setfattr', 'setfacl']) needTool(context, tool);
+      dest = join(small(context), `strict ${preserve}`);
+      src = join(large(context), `strict ${preserve}`);
+      makeFiles(src, { 'd/file': 'x' });
+      const directory = join(src, 'd');
+      chmodSync(directory, 0o775);
+      run('setfacl', '-m', `u:${USER}:r-x`, directory);
+      run('setfattr', '-n', 'user.small', '-v', 'x'.repeat(300), directory);
+      await copyTree(src, dest, { preserve: true, sync: true }); // which marks DEST
+      const look = (): string =>
+        execFileSync('sh', ['-c', 'getfacl -cn d; stat -c %a d'], { cwd: dest, encoding: 'utf8' });
+      const before = look();
+      run('setfattr', '-n', 'user.big', '-v', 'x'.repeat(3850), directory);
+      const options: CopyOptions = { sync: true, strict: true, ...(preserve && { preserve }) };
+      await expect(copyTree(src, dest, options)).rejects.toMatchObject({ syscall: 'setxattr' });
+      expect(look()).toBe(before);
+    },
+  );
+
+  test('strict: an error, and beside its new ACL a file does not get its old mode', async (context) => {
+    for (const tool of ['setfattr', 'setfacl']) needTool(context, tool);
+    dest = join(small(context), 'new acl');
+    makeFiles(src, { file: 'x' });
+    const [from, to] = [join(src, 'file'), join(dest, 'file')];
+    await copyTree(src, dest, { preserve: true });
+    chmodSync(to, 0o666);
+    chmodSync(from, 0o600);
+    run('setfacl', '-m', `u:${USER}:r`, from);
+    run('setfattr', '-n', 'user.big', '-v', 'x'.repeat(3900), from);
+    const options: CopyOptions = { preserve: true, sync: true, strict: true };
+    await expect(copyTree(src, dest, options)).rejects.toMatchObject({ syscall: 'setxattr' });
+    expect((statSync(to).mode & 0o777).toString(8)).toBe('640');
   });
 
   test.for<[CopyOptions['preserve']]>([[true], [['xattrs', 'timestamps']]])(

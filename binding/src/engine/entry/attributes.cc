@@ -156,9 +156,10 @@ int with_write_access(const Handle& entry, const Attribute& attribute, Change ch
  * the mask of the ACL, become the permissions of the group. `operation` gets the call that failed.
  */
 int remove(const Handle& entry, const Attribute& attribute, Given& given, const char*& operation) {
-  if (attribute.name == platform::kAccessList) {
+  const bool is_access_list = attribute.name == platform::kAccessList;
+  Stat now;
+  if (is_access_list) {
     constexpr uint32_t kGroup = 070;
-    Stat now;
     if (const int error = platform::stat_handle(entry, now); error < 0) return error;
     const uint32_t narrow = (now.mode & ~kGroup) | (now.mode & group_of(attribute) << 3);
     given.mode_changed = true;
@@ -167,7 +168,10 @@ int remove(const Handle& entry, const Attribute& attribute, Given& given, const 
   }
   operation = "removexattr";
   const int error = platform::remove_attribute(entry, attribute.name.c_str());
-  return error == -ENODATA ? 0 : error;
+  if (error == 0 && is_access_list) given.list_changed = true;
+  if (error == 0 || error == -ENODATA) return 0;
+  if (is_access_list) platform::set_mode(entry, now.mode);  // the ACL's mask
+  return error;
 }
 
 }  // namespace
@@ -241,21 +245,24 @@ bool make_room(const Handle& dst, const Attributes& attributes, Given& given) {
 
 /**
  * Sets `some` of an entry's attributes. If there is no room beside a mark, removes the mark and `all`, and sets all again. Returns
- * false on failure, which is reported.
+ * false on failure, which is reported. Also then it sets the others: an ACL that was removed for want of room may be among them.
  */
 bool give(Engine& engine, const Directory& directory, Names names, const Attributes& some,
           const Attributes& all, const Handle& dst, Given& given) {
+  bool succeeded = true;
   for (const Attribute& attribute : some) {
     const int error = set(dst, attribute);
     if (error == 0) {
-      given.mode_changed |= attribute.name == platform::kAccessList;
+      const bool is_access_list = attribute.name == platform::kAccessList;
+      given.mode_changed |= is_access_list;
+      given.list_changed |= is_access_list;
     } else if (error == -ENOSPC && make_room(dst, all, given)) {
       return give(engine, directory, names, all, all, dst, given);
     } else if (!lose_missing(engine, directory, names, attribute, dst, error, given)) {
-      return false;
+      succeeded = false;
     }
   }
-  return true;
+  return succeeded;
 }
 
 }  // namespace
@@ -289,6 +296,7 @@ bool make_changes(Engine& engine, const Directory& directory, Names names,
     if (error < 0 && !lose_once(engine, directory, names, attribute, error, operation, given)) {
       return false;
     }
+    if (error < 0 && attribute.name == platform::kAccessList) given.kept_list = true;
   }
   return give(engine, directory, names, changes.lacking, attributes, dst, given);
 }

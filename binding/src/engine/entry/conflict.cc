@@ -288,6 +288,23 @@ bool is_append_only(Directory& directory, const std::string& name) {
   return directory.append_only;
 }
 
+int make_hard_link(const Engine& engine, const Handle& directory, const char* name, Follow follow,
+                   const Handle& dst, const char* link, Removable removable) {
+  const uint32_t user = engine.own.uid;
+  Stat file, parent;
+  // root may remove everything.
+  if (removable == Removable::yes && user != 0 &&
+      platform::stat_entry(directory, name, file, follow) == 0 && file.uid != user) {
+    const std::string path = link;
+    const size_t slash = path.rfind('/');  // only in the base
+    const std::string above = slash == std::string::npos ? "." : path.substr(0, slash + 1);
+    if (platform::stat_entry(dst, above.c_str(), parent) == 0 && parent.uid != user &&
+        (parent.mode & platform::kSticky) != 0)
+      return -EPERM;
+  }
+  return platform::make_hard_link(directory, name, follow, dst, link);
+}
+
 namespace {
 
 /** Returns whether SRC's entry has a newer mtime, also in the granularity of DEST's file system. */
@@ -560,8 +577,8 @@ int back_up(Engine& engine, Directory& directory, const char* name, Backup how, 
   const auto keep_as = [&](const std::string& backup) {
     made = backup;
     const int error = with_access(engine, directory, [&] {
-      return platform::make_hard_link(directory.dst(), name, Follow::no, directory.dst(),
-                                      backup.c_str());
+      const Handle& dst = directory.dst();
+      return make_hard_link(engine, dst, name, Follow::no, dst, backup.c_str(), Removable::yes);
     });
     const bool has_hard_links =
         error != -EPERM && error != -EOPNOTSUPP && error != -ENOSYS && error != -EMLINK;
@@ -636,8 +653,10 @@ bool would_lose_target(const Engine& engine, const Directory& directory, Names n
 }
 
 bool exists(const Directory& directory, Names names) {
+  if (!directory.has_dst()) return false;
   Stat existing;
-  return directory.has_dst() && platform::stat_entry(directory.dst(), names.dst, existing) == 0;
+  const int error = platform::stat_entry(directory.dst(), names.dst, existing);
+  return error == 0 || error == -EACCES;
 }
 
 }  // namespace fastcp

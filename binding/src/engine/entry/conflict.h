@@ -34,6 +34,17 @@ const char* refusal_of(platform::Kind there);
 /** Returns whether the directory of `name` in DEST forbids to rename or remove entries. */
 bool is_append_only(Directory& directory, const std::string& name);
 
+/** Whether a hard link has to be removed again if its entry cannot be replaced. */
+enum class Removable : bool { no, yes };
+
+/**
+ * Creates a hard link in DEST. Returns -EPERM if it could not be removed again but may have to be: its directory is sticky, and
+ * neither that nor the file is the user's.
+ */
+int make_hard_link(const Engine& engine, const platform::Handle& directory, const char* name,
+                   platform::Follow follow, const platform::Handle& dst, const char* link,
+                   Removable removable);
+
 /**
  * Creates one more name for an entry that will be replaced: `name.~N~` with the next number. Backup::existing gives
  * `name~` if the entry has no backup yet. Never replaces a backup. Returns 0, with the new name in `made`, or a negative errno.
@@ -61,7 +72,7 @@ bool becomes_symlink(const Options& options, platform::Kind kind);
  */
 bool leads_to_its_place(const Directory& directory, Names names, const std::string& temporary);
 
-/** Returns whether DEST has an entry of that name. */
+/** Returns whether DEST has an entry of that name, or forbids to look. */
 bool exists(const Directory& directory, Names names);
 
 /**

@@ -109,8 +109,9 @@ bool link_to_copy(Worker& worker, Directory& directory, Names names, Kind kind,
   int error = pin.pin(*copy.directory);
   if (error == 0) {
     error = place(worker, directory, names, kind, temporary, [&](const char* name) {
-      return platform::make_hard_link((*copy.directory).dst(), copy.name.c_str(), Follow::no,
-                                      directory.dst(), name);
+      return make_hard_link(worker.engine, (*copy.directory).dst(), copy.name.c_str(), Follow::no,
+                            directory.dst(), name,
+                            name != names.dst ? Removable::yes : Removable::no);
     });
   }
   if (error == kNotPlaced) return true;

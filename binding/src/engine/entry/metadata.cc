@@ -46,7 +46,8 @@ struct Settling {
   bool changes_attributes = false;  // only if is_present
   Given given{};                    // the effects of its attributes
   bool has_lost_mode = false;
-  uint32_t mode_to_restore = kUnknownMode;  // after a failure, while owner and ACL are the old ones
+  bool is_narrowed = false;
+  const Owner owner_before = owner_of(now);
   const uint32_t mode_before = now.mode;
 
   [[nodiscard]] bool lose(Loss loss, int error, const char* operation) const {
@@ -63,22 +64,34 @@ struct Settling {
    */
   bool narrow() {
     if (!is_present || !engine.options.preserve.mode || src.kind == Kind::symlink) return true;
-    if (now.mode == kUnknownMode) return true;  // it was narrowed when the owner changed
+    if (now.mode == kUnknownMode) return true;  // it was narrowed for the owner
     const bool is_directory = src.kind == Kind::directory;
     const uint32_t mode = now.mode & (is_directory ? kOwner | kSetGid : kOwner & src.mode);
-    // The mode that a directory had before the copy may have denied access.
-    const uint32_t before = is_directory ? directory.dst_stat.mode : now.mode;
-    if (before != mode) mode_to_restore = before;
     if (now.mode == mode) return true;
     now.mode = kUnknownMode;
+    is_narrowed = true;
     return lose_mode(set_mode(dst, src.kind, mode));
+  }
+
+  /**
+   * After a failure: an existing entry gets the mode that it had before the copy narrowed it or opened it up. But not beside a new
+   * owner or ACL, to whom that mode may give too much.
+   */
+  void restore_mode() {
+    const bool is_directory = src.kind == Kind::directory;
+    if (!is_present || !(is_narrowed || (is_directory && directory.opened_up))) return;
+    Stat got;
+    if (given.list_changed || platform::stat_handle(dst, got) < 0 || owner_of(got) != owner_before)
+      return;
+    const uint32_t mode = is_directory ? directory.dst_stat.mode : mode_before;
+    lose_mode(give_mode(dst, src.kind, mode));
   }
 
   /** Sets everything in this order. Returns false on failure, which is reported. */
   bool settle() { return settle_access() && settle_times(); }
   bool settle_access() {
     if (settle_owner() && settle_attributes() && settle_mode()) return true;
-    if (mode_to_restore != kUnknownMode) set_mode(dst, src.kind, mode_to_restore);
+    restore_mode();
     return false;
   }
 
@@ -88,7 +101,6 @@ struct Settling {
     Stat got;
     if (error == 0) error = platform::stat_handle(dst, got);
     if (error < 0) return error;
-    if (owner_of(got) != owner_of(now)) mode_to_restore = kUnknownMode;
     now.uid = got.uid;
     now.gid = got.gid;
     return (uid == platform::kSameId || uid == got.uid) && got.gid == src.gid ? 0 : -EOPNOTSUPP;
@@ -116,10 +128,7 @@ struct Settling {
       AttributeChanges changes;
       if (!find_changes(engine, directory, names, attributes, dst, changes)) return false;
       changes_attributes = !changes.extra.empty() || !changes.lacking.empty();
-      if (changes.has_access_list()) {
-        if (!narrow()) return false;
-        mode_to_restore = kUnknownMode;
-      }
+      if (changes.has_access_list() && !narrow()) return false;
       return make_changes(engine, directory, names, changes, attributes, dst, given);
     }
     if (!engine.options.preserve.xattrs) return true;
@@ -145,6 +154,7 @@ struct Settling {
     // With an ACL the mode shows the ACL's mask in the group bits. The group itself may have fewer
     // rights.
     if (given.lost_list) mode = (mode & ~070U) | (mode & given.group << 3);
+    if (given.kept_list) mode &= ~070U | mode_before;  // its mask does not grow
     if (now.mode == mode && !given.mode_changed) return true;
     return lose_mode(give_mode(dst, src.kind, mode));
   }
@@ -161,8 +171,7 @@ struct Settling {
 
 int give_mode(const Handle& entry, Kind kind, uint32_t mode) {
   Stat got;
-  // Another copy of SRC may narrow the mode between the call and the look, because it sets the owner. Many shards set that of one
-  // directory.
+  // Another copy of SRC that sets the owner may narrow the mode between the call and the look. Many shards may do so with one directory.
   const int most = kind == Kind::directory ? 8 : 2;
   for (int tries = 0; tries < most; tries++) {
     if (const int error = set_mode(entry, kind, mode); error < 0) return error;
@@ -392,8 +401,8 @@ void note_metadata(Engine& engine, const Directory& directory) {
   engine.note(directory.parent(), directory.names(), Action::metadata, Kind::directory);
 }
 
-/** Sets the metadata that a directory still needs at its end. */
-void settle_directory(Engine& engine, Directory& directory) {
+/** Sets the metadata of SRC on a directory. Returns false on failure, which is reported. */
+bool set_metadata(Engine& engine, Directory& directory) {
   const Preserve& keep = engine.options.preserve;
   const Names none{nullptr, nullptr};
   if (directory.fresh || keep.existing_directories) {
@@ -403,19 +412,18 @@ void settle_directory(Engine& engine, Directory& directory) {
     if (looked) {
       // The copy's work in the directory changed its timestamps, and others may have changed more.
       const int error = platform::stat_handle(directory.dst(), now);
-      if (error < 0) {
-        engine.fail(directory, {}, error, "fstat");
-        return;
-      }
+      if (error < 0) return engine.fail(directory, {}, error, "fstat");
     }
-    if (keep.xattrs && !read_attributes(engine, directory, none, directory.src(), attributes))
-      return;
     const bool has_times = looked && is_same_time(directory.src_stat.mtime, now,
                                                   time_step(directory, directory.dst()));
     Settling settling{engine,     directory,       none, directory.src_stat,
                       attributes, directory.dst(), now,  !directory.fresh,
                       has_times};
-    if (!settling.settle()) return;
+    if (keep.xattrs && !read_attributes(engine, directory, none, directory.src(), attributes)) {
+      settling.restore_mode();
+      return false;
+    }
+    if (!settling.settle()) return false;
     if (reports_metadata(engine.options, directory) &&
         (settling.changes_attributes || had_other_stat(keep, directory))) {
       note_metadata(engine, directory);
@@ -423,13 +431,20 @@ void settle_directory(Engine& engine, Directory& directory) {
   } else if (keep.existing_directory_times) {
     const Stat& src = directory.src_stat;
     const int error = platform::set_times(directory.dst(), src.atime, src.mtime);
-    if (error < 0 && !engine.lose(directory, none, Loss::timestamps, error, "utimensat")) return;
+    return error == 0 || engine.lose(directory, none, Loss::timestamps, error, "utimensat");
   }
-  if (directory.owed_mode && !keep.mode) {
+  return true;
+}
+
+/** Sets the metadata that a directory still needs at its end. */
+void settle_directory(Engine& engine, Directory& directory) {
+  const bool is_set = set_metadata(engine, directory);
+  // After a failure as well.
+  if (directory.owed_mode && !engine.options.preserve.mode) {
     const int error = give_mode(directory.dst(), Kind::directory, *directory.owed_mode);
-    if (error < 0 && !engine.lose(directory, none, Loss::mode, error, "fchmod")) return;
+    if (error < 0 && !engine.lose(directory, {}, Loss::mode, error, "fchmod")) return;
   }
-  if (!engine.options.content.fsync || engine.stopped()) return;
+  if (!is_set || !engine.options.content.fsync || engine.stopped()) return;
   if (const int error = platform::sync(directory.dst()); error < 0 && error != -EINVAL) {
     engine.fail(directory, {}, error, "fsync");
   }

@@ -229,7 +229,11 @@ class Removal final : public DirectoryEnd {
   static void give_back_mode(Engine& engine, Directory& directory) {
     DirectoryPin pin;
     int error = pin.pin(directory);
-    if (error == 0) error = give_mode(directory.dst(), Kind::directory, *directory.owed_mode);
+    if (error < 0) {
+      fail(engine, directory, nullptr, error, DirectoryPin::operation(error));
+      return;
+    }
+    error = give_mode(directory.dst(), Kind::directory, *directory.owed_mode);
     if (error < 0) engine.lose(directory, {}, Loss::mode, error, "fchmod");
   }
 
