@@ -9,12 +9,13 @@ const actions: Record<string, string | undefined> = {
   rmdir: 'delete',
   mkdir: 'create',
 };
-/** The metadata that a system call sets. With `--strict` each failure is an error. */
+/** The metadata that a system call sets or removes. With `--strict` each failure is an error. */
 const settings: Record<string, string | undefined> = {
   fchown: 'the owner',
   fchmod: 'the mode',
   utimensat: 'the timestamps',
   setxattr: 'an attribute',
+  removexattr: 'an attribute',
 };
 
 /**
@@ -32,7 +33,8 @@ export function errorText(
   const set = settings[call];
   const own = set ? `set ${set} of` : (actions[call] ?? actions[code ?? '']);
   const action = (!dest && own) || verb;
-  const setting = dest && set ? `: ${set} cannot be set` : '';
+  const setting =
+    dest && set ? `: ${set} cannot be ${call === 'removexattr' ? 'removed' : 'set'}` : '';
   const to = dest ? ` ${verb === 'copy' ? 'to' : 'with'} '${dest}'` : '';
   const details = [code, syscall === 'cp' ? undefined : syscall].filter(Boolean).join(', ');
   const what = `cannot ${action} '${path}'${to}: ${reason}${setting}`;

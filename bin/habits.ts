@@ -78,7 +78,7 @@ const byOption = new Map(
 );
 
 /**
- * Rewrites a usage error of commander. For an option that fastcp does not have, or not with a value, names a replacement. A wrong
+ * Rewrites a usage error of commander. For an option that fastcp does not have, or that takes no value, names a replacement. A wrong
  * value becomes `--sparse: unknown value 'x'; known are …`.
  */
 export function insteadOf(text: string, known: readonly string[]): string {

@@ -202,6 +202,35 @@ describe('a directory of one’s own in DEST whose mode keeps its owner out', ()
     expect(modeOf('dest/closed')).toBe('550');
   });
 
+  test('it is shut again beside a new ACL, which lets nobody more in', async (context) => {
+    for (const need of [needUser, needRoot]) need(context);
+    needTool(context, 'setfacl');
+    makeBoth('570', 'closed');
+    execFileSync('setfacl', ['-m', 'u:4321:rwx,g::---,m::r', absolute('src/closed')]);
+    const options: CopyOptions = { sync: true, preserve: ['xattrs'] };
+    const request = { src: absolute('src'), dest: absolute('dest'), options };
+    const { error } = await copyInChild(request, asUser);
+    expect(error).toBeUndefined();
+    expect(modeOf('dest/closed')).toBe('540');
+  });
+
+  test('a setgid that is lost by opening it up is told once, also after an error', async (context) => {
+    for (const need of [needUser, needRoot]) need(context);
+    for (const tool of ['strace', 'setfattr']) needTool(context, tool);
+    makeBoth('2555', 'closed');
+    execFileSync('chgrp', [`${USER - 1}`, absolute('dest/closed')]);
+    execFileSync('chmod', ['2555', absolute('dest/closed')]);
+    execFileSync('setfattr', ['-n', 'user.a', '-v', 'b', absolute('src/closed')]);
+    const words = ['strace', '-f', '-qq', '-o', '/dev/null', '-P', absolute('dest/closed')];
+    words.push('-e', 'inject=fsetxattr:error=EIO', ...asUser);
+    const options: CopyOptions = { sync: true, preserve: ['xattrs'], onError: 'continue' };
+    const request = { src: absolute('src'), dest: absolute('dest'), options };
+    const { result } = await copyInChild(request, words);
+    expect(result.errors).toMatchObject([{ code: 'EIO' }]);
+    expect(result.warnings).toMatchObject([{ code: 'MODE_NOT_PRESERVED', count: 1 }]);
+    expect(modeOf('dest/closed')).toBe('555');
+  });
+
   test('a dry run changes no mode, and says what it cannot list', async (context) => {
     needUser(context);
     needRoot(context);
@@ -263,6 +292,12 @@ describe('in a sticky directory of somebody else, whose files cannot be replaced
       { code: 'EPERM', syscall: options.hardLink ? 'link' : 'rename' },
     ]);
     expect(readTree(absolute('dest'))).toEqual(before);
+    // With the right to remove everything, as in some containers.
+    const capable = ['setpriv', `--reuid=${USER}`, `--regid=${USER}`, '--clear-groups'];
+    capable.push('--inh-caps=+fowner', '--ambient-caps=+fowner');
+    const again = await copyInChild({ ...request, options: how }, capable);
+    expect(again.result.errors).toEqual([]);
+    expect(readFileSync(absolute('dest/file'), 'utf8')).toBe('new\n');
   });
 });
 

@@ -383,32 +383,71 @@ describe('what may not be kept', () => {
     },
   );
 
-  test.for([false, true])(
-    'an ACL that cannot be removed lets nobody more in, strict: %s',
-    async (strict, context) => {
+  test.for(
+    ['removed', 'replaced'].flatMap((what) => [false, true].map((strict) => ({ what, strict }))),
+  )(
+    'an ACL that cannot be $what lets nobody more in, strict: $strict',
+    async ({ what, strict }, context) => {
       needRoot(context);
       needTool(context, 'strace');
       needTool(context, 'setfacl');
       for (const root of [src, dest]) makeFiles(root, { 'd/file': 'x' });
       for (const name of ['d', 'd/file']) {
         chmodSync(join(src, name), 0o775);
+        if (what === 'replaced') run('setfacl', '-m', 'u:4321:r', join(src, name));
         run('setfacl', '-m', `u:${USER}:rwx,g::rwx,m::r`, join(dest, name));
         if (name === 'd') chownSync(join(src, name), USER, USER);
       }
       const lists = (): string => run('getfacl', '-cnp', join(dest, 'd'), join(dest, 'd/file'));
       const before = lists();
       const words = ['strace', '-f', '-qq', '-o', '/dev/null'];
-      for (const call of ['removexattr', 'fremovexattr'])
+      for (const call of what === 'removed'
+        ? ['removexattr', 'fremovexattr']
+        : ['setxattr', 'fsetxattr'])
         words.push('-e', `inject=${call}:error=EPERM`);
       const options: CopyOptions = { preserve: true, sync: true, strict, onError: 'continue' };
       const { result } = await copyInChild({ src, dest, options }, words);
       expect([result.warnings.length, result.errors.length]).toEqual(strict ? [0, 2] : [1, 0]);
-      expect(lists().match(/mask::.*/g)).toEqual(
-        strict ? ['mask::---', 'mask::r--'] : ['mask::r--', 'mask::r--'],
-      );
+      // The directory has another owner then.
+      const masks = [strict ? 'mask::---' : 'mask::r--', 'mask::r--'];
+      expect(lists().match(/mask::.*/g)).toEqual(masks);
       if (strict) expect(lists().split('\n\n')[1]).toBe(before.split('\n\n')[1]);
     },
   );
+
+  test('an inherited ACL that cannot be removed lets nobody in', async (context) => {
+    needRoot(context);
+    needTool(context, 'strace');
+    needTool(context, 'setfacl');
+    makeFiles(src, { file: 'x' });
+    chmodSync(join(src, 'file'), 0o660);
+    mkdirSync(dest);
+    run('setfacl', '-d', '-m', `u:${USER}:rwx`, dest);
+    const words = ['strace', '-f', '-qq', '-o', '/dev/null'];
+    for (const call of ['removexattr', 'fremovexattr'])
+      words.push('-e', `inject=${call}:error=EPERM`);
+    const { result } = await copyInChild(
+      { src, dest, options: { preserve: ['mode', 'xattrs'] } },
+      words,
+    );
+    expect(result.warnings.map(({ code }) => code)).toContain('ACLS_NOT_PRESERVED');
+    expect(run('getfacl', '-cnp', join(dest, 'file'))).toContain('mask::---');
+  });
+
+  test('strict: one error for a file that loses attributes and an ACL', async (context) => {
+    needRoot(context);
+    needTool(context, 'strace');
+    needTool(context, 'setfacl');
+    makeFiles(src, { file: 'x' });
+    run('setfattr', '-n', 'user.a', '-v', 'b', join(src, 'file'));
+    run('setfacl', '-m', `u:${USER}:r`, join(src, 'file'));
+    const words = ['strace', '-f', '-qq', '-o', '/dev/null'];
+    for (const call of ['setxattr', 'fsetxattr'])
+      words.push('-e', `inject=${call}:error=EOPNOTSUPP`);
+    const options: CopyOptions = { preserve: true, strict: true, onError: 'continue' };
+    const { result } = await copyInChild({ src, dest, options }, words);
+    expect(result.errors.map(({ path }) => path)).toEqual([join(src, 'file')]);
+  });
 
   test('strict: an attribute for which DEST has no room is no full disk', async (context) => {
     needRoot(context);
@@ -542,6 +581,23 @@ describe('attributes that DEST cannot hold', () => {
       const options: CopyOptions = { sync: true, strict: true, ...(preserve && { preserve }) };
       await expect(copyTree(src, dest, options)).rejects.toMatchObject({ syscall: 'setxattr' });
       expect(look()).toBe(before);
+    },
+  );
+
+  test.for<[CopyOptions['preserve']]>([[true], [['xattrs']]])(
+    'strict: an ACL for which there is no room costs no mode: %s',
+    async ([preserve], context) => {
+      needTool(context, 'setfacl');
+      dest = join(small(context), `large ${preserve}`);
+      src = join(large(context), `large ${preserve}`);
+      makeFiles(src, { 'd/file': 'x' });
+      chmodSync(join(src, 'd'), 0o755);
+      await copyTree(src, dest, { preserve: true, sync: true }); // which marks DEST
+      const users = Array.from({ length: 500 }, (_, i) => `u:${2000 + i}:r`);
+      run('setfacl', '-m', users.join(), join(src, 'd'));
+      const options: CopyOptions = { sync: true, strict: true, ...(preserve && { preserve }) };
+      await expect(copyTree(src, dest, options)).rejects.toMatchObject({ syscall: 'setxattr' });
+      expect((statSync(join(dest, 'd')).mode & 0o777).toString(8)).toBe('755');
     },
   );
 

@@ -8,6 +8,7 @@ export const reasons: Reasons = {
     ['preserve', /take the room of attributes beside an? .*ACL/],
     ['preserve', /nobody gets in while a mark goes/],
     ['preserve', /an ACL that comes after an attribute|an owner and an attribute change/],
+    ['preserve', /an ACL (alone|that) cannot be|beside its new ACL|DEST keeps its mode and ACL/],
     ['modes', /open to nobody else before it has its access list/],
     ['atomic-reuse', /a default ACL has come/],
     ['other-file-systems', /what doctor says of metadata/],
@@ -29,6 +30,7 @@ export const reasons: Reasons = {
     ['preserve', /the first name cannot be copied/],
     ['large-files', /a call copies at most 8 MiB/],
     ['unchanged', /a copy without marks wrote meanwhile/],
+    ['permissions', /flistxattr fails at its end/],
   ],
   'macOS’s code takes a file with enough blocks for one without holes': [
     ['storage', /holes where blocks are preallocated/],

@@ -1,8 +1,19 @@
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import {
+  linkSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  writeFileSync,
+} from 'node:fs';
+import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { beforeAll, expect, test } from 'vitest';
-import { buildShim } from '../support/shim.js';
+import type { CopyOptions } from '../../lib/types.js';
+import { copyInChild } from '../support/child.js';
+import { leftovers } from '../support/compare.js';
+import { buildShim, faultLog, withFaults } from '../support/shim.js';
+import { makeFiles } from '../support/trees.js';
 import { hasTool, needTool, workDirectory } from '../support/work.js';
 import { calls } from './support/calls.js';
 import type { Place } from './support/case.js';
@@ -154,6 +165,56 @@ test('every call, interrupted by signals: it is made again', {
   expect(wrongIn(done), `FASTCP_SEED=${seed}`).toEqual([]);
   const failed = done.filter(({ fired, outcome }) => !fired || outcome !== 'goes on');
   expect(failed.map(({ planned }) => describeCase(planned))).toEqual([]);
+});
+
+test.for<[call: string, options: CopyOptions]>([
+  ['renameat', {}],
+  ['renameat', { preserve: true, sync: true }],
+  ['renameat', { backup: 'existing' }],
+  ['renameat', { backup: 'numbered', onError: 'stop' }],
+  ['renameat', { hardLink: true }],
+  ['renameat', { preserve: ['hardLinks'], reflink: 'never' }],
+  ['copy_file_range', {}],
+  ['copy_file_range', { sync: true }],
+])('%s fails, and unlinkat as well: what stays is named, %o', async ([call, options], context) => {
+  needTool(context, 'cc');
+  const at = mkdtempSync(join(work, 'unlink-'));
+  const [src, dest, log] = [join(at, 'src'), join(at, 'dest'), join(at, 'log')];
+  makeFiles(src, { 'd/a': 'new a', 'd/b': 'new b', 'd/new': 'also new' });
+  linkSync(join(src, 'd/b'), join(src, 'd/c'));
+  makeFiles(dest, { 'd/a': 'old', 'd/b': 'old', 'd/c': 'old' });
+  const faults = `${call}:5:1:9999 pwrite64:5:1:9999 unlinkat:5:1:9999`;
+  const words = withFaults({ shim, root: at, log, faults });
+  const how: CopyOptions = { onError: 'continue', ...options };
+  const { result } = await copyInChild({ src, dest, options: how }, words);
+  expect(faultLog(log).some((line) => line.startsWith('unlinkat'))).toBe(true);
+  const named = new Set(result.errors.map(({ path }) => path));
+  const wrong = readdirSync(join(dest, 'd'))
+    .map((name) => join(dest, 'd', name))
+    .filter((path) => {
+      const content = readFileSync(path, 'utf8');
+      const name = basename(path);
+      const isWhole =
+        name === 'new' ? content === 'also new' : content === 'old' || content === `new ${name}`;
+      return !isWhole || !['a', 'b', 'c', 'new'].includes(name);
+    });
+  expect(wrong.length).toBeGreaterThan(0);
+  expect(wrong.filter((path) => !named.has(path))).toEqual([]);
+});
+
+test('a look at the source fails, and the next one at the copy: nothing temporary stays', async (context) => {
+  needTool(context, 'cc');
+  const at = mkdtempSync(join(work, 'fstat-'));
+  const [src, dest, log] = [join(at, 'src'), join(at, 'dest'), join(at, 'log')];
+  makeFiles(src, { a: 'new', b: 'new' });
+  for (let first = 1; first < 16; first++) {
+    makeFiles(dest, { a: 'old', b: 'old' });
+    const words = withFaults({ shim, root: at, log, faults: `fstat64:5:${first}:2` });
+    const options: CopyOptions = { preserve: true, concurrency: 1, onError: 'continue' };
+    await copyInChild({ src, dest, options }, words);
+    expect(leftovers(dest), `${first}`).toEqual([]);
+  }
+  expect(faultLog(log).filter((line) => line.includes('.fastcp-')).length).toBeGreaterThan(1);
 });
 
 function writeTable(done: Done[]): void {

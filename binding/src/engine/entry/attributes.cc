@@ -151,6 +151,10 @@ int with_write_access(const Handle& entry, const Attribute& attribute, Change ch
   return changed < 0 ? changed : restored;
 }
 
+bool has_access_list(const Handle& entry) {
+  return platform::get_attribute(entry, platform::kAccessList, nullptr, 0) > 0;
+}
+
 /**
  * Removes an attribute. Before an ACL is removed, the mode is narrowed. The group's bits, which are
  * the mask of the ACL, become the permissions of the group. `operation` gets the call that failed.
@@ -160,6 +164,7 @@ int remove(const Handle& entry, const Attribute& attribute, Given& given, const 
   Stat now;
   if (is_access_list) {
     constexpr uint32_t kGroup = 070;
+    if (!has_access_list(entry)) return 0;
     if (const int error = platform::stat_handle(entry, now); error < 0) return error;
     const uint32_t narrow = (now.mode & ~kGroup) | (now.mode & group_of(attribute) << 3);
     given.mode_changed = true;
@@ -168,8 +173,10 @@ int remove(const Handle& entry, const Attribute& attribute, Given& given, const 
   }
   operation = "removexattr";
   const int error = platform::remove_attribute(entry, attribute.name.c_str());
-  if (error == 0 && is_access_list) given.list_changed = true;
-  if (error == 0 || error == -ENODATA) return 0;
+  if (error == 0 || error == -ENODATA) {
+    given.list_changed |= is_access_list;
+    return 0;
+  }
   if (is_access_list) platform::set_mode(entry, now.mode);  // the ACL's mask
   return error;
 }
@@ -202,6 +209,7 @@ bool lose_missing(Engine& engine, const Directory& directory, Names names,
   if (!lose_once(engine, directory, names, attribute, error, "setxattr", given)) return false;
   if (attribute.name == platform::kAccessList) {
     given.lost_list = true;
+    given.kept_list = has_access_list(dst);
     given.group = group_of(attribute);
   }
   return true;
@@ -236,6 +244,7 @@ bool make_room(const Handle& dst, const Attributes& attributes, Given& given) {
   if (with_write_access(dst, mark, remove_mark) < 0) return false;
   const bool has_list = find(attributes, platform::kAccessList) != nullptr;
   if (has_list && shut(dst, given) < 0) return true;  // the room of the mark may do
+  given.made_room = true;
   for (const Attribute& attribute : attributes) {
     const char* operation = "";
     with_write_access(dst, attribute, [&] { return remove(dst, attribute, given, operation); });
@@ -244,8 +253,8 @@ bool make_room(const Handle& dst, const Attributes& attributes, Given& given) {
 }
 
 /**
- * Sets `some` of an entry's attributes. If there is no room beside a mark, removes the mark and `all`, and sets all again. Returns
- * false on failure, which is reported. Also then it sets the others: an ACL that was removed for want of room may be among them.
+ * Sets `some` of an entry's attributes. If there is no room beside a mark, removes the mark and `all`, and sets all again. Then it
+ * does not stop at a failure, because the others must come back. Returns false on failure, which is reported.
  */
 bool give(Engine& engine, const Directory& directory, Names names, const Attributes& some,
           const Attributes& all, const Handle& dst, Given& given) {
@@ -259,7 +268,9 @@ bool give(Engine& engine, const Directory& directory, Names names, const Attribu
     } else if (error == -ENOSPC && make_room(dst, all, given)) {
       return give(engine, directory, names, all, all, dst, given);
     } else if (!lose_missing(engine, directory, names, attribute, dst, error, given)) {
+      if (!given.made_room) return false;
       succeeded = false;
+      given.told_acls = given.told_xattrs = true;  // one error for one entry
     }
   }
   return succeeded;

@@ -23,10 +23,11 @@ bool read_attributes(Engine& engine, const Directory& directory, Names names,
 /** The effects of attributes on an entry of DEST. */
 struct Given {
   bool list_changed = false;            // an ACL was set or removed
-  bool mode_changed = false;            // by that, or for that
+  bool mode_changed = false;            // by an ACL that was set or removed, or before that
+  bool made_room = false;               // all attributes were removed, to be set again
   std::optional<uint32_t> before_shut;  // the mode, if the entry was shut while its ACL was away
   bool lost_list = false;               // SRC has an ACL that DEST does not
-  bool kept_list = false;  // DEST has one that SRC does not, and that cannot be removed
+  bool kept_list = false;  // DEST's own ACL stays, because it cannot be removed or replaced
   uint32_t group = 0;      // with lost_list: the rights of the owning group in that ACL
   bool told_acls = false, told_xattrs = false;  // the entry was counted among those that lost some
 };

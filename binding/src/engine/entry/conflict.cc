@@ -292,8 +292,7 @@ int make_hard_link(const Engine& engine, const Handle& directory, const char* na
                    const Handle& dst, const char* link, Removable removable) {
   const uint32_t user = engine.own.uid;
   Stat file, parent;
-  // root may remove everything.
-  if (removable == Removable::yes && user != 0 &&
+  if (removable == Removable::yes && !platform::acts_as_owner() &&
       platform::stat_entry(directory, name, file, follow) == 0 && file.uid != user) {
     const std::string path = link;
     const size_t slash = path.rfind('/');  // only in the base
@@ -567,7 +566,7 @@ int rename_to_new(Engine& engine, Directory& directory, const char* from, const 
   reserved.close();
   const int renamed =
       with_access(engine, directory, [&] { return platform::rename_over(dst, from, to); });
-  if (renamed < 0) engine.writer.remove_file(engine, directory, to);
+  if (renamed < 0) discard(engine, directory, to);
   return renamed;
 }
 
@@ -599,7 +598,7 @@ void undo_back_up(Engine& engine, Directory& directory, const char* name, const 
   if (stat_with_access(engine, directory, made.c_str(), backup) < 0) return;
   const int error = stat_with_access(engine, directory, name, original);
   if (error == 0 && is_same_entry(original, backup)) {
-    engine.writer.remove_file(engine, directory, made.c_str());
+    discard(engine, directory, made.c_str());
   } else if (error == -ENOENT) {
     rename_to_new(engine, directory, made.c_str(), name);
   }
@@ -652,7 +651,7 @@ bool would_lose_target(const Engine& engine, const Directory& directory, Names n
   return leads_to_replaced(engine, directory, names, place, error == 0 ? &existing : nullptr);
 }
 
-bool exists(const Directory& directory, Names names) {
+bool may_exist(const Directory& directory, Names names) {
   if (!directory.has_dst()) return false;
   Stat existing;
   const int error = platform::stat_entry(directory.dst(), names.dst, existing);

@@ -34,12 +34,12 @@ const char* refusal_of(platform::Kind there);
 /** Returns whether the directory of `name` in DEST forbids to rename or remove entries. */
 bool is_append_only(Directory& directory, const std::string& name);
 
-/** Whether a hard link has to be removed again if its entry cannot be replaced. */
+/** Whether a hard link is temporary, and so must be one that fastcp can remove. */
 enum class Removable : bool { no, yes };
 
 /**
- * Creates a hard link in DEST. Returns -EPERM if it could not be removed again but may have to be: its directory is sticky, and
- * neither that nor the file is the user's.
+ * Creates a hard link in DEST. Returns -EPERM if it must be removable and is not: its directory is sticky, and the user owns neither
+ * the directory nor the file.
  */
 int make_hard_link(const Engine& engine, const platform::Handle& directory, const char* name,
                    platform::Follow follow, const platform::Handle& dst, const char* link,
@@ -73,7 +73,7 @@ bool becomes_symlink(const Options& options, platform::Kind kind);
 bool leads_to_its_place(const Directory& directory, Names names, const std::string& temporary);
 
 /** Returns whether DEST has an entry of that name, or forbids to look. */
-bool exists(const Directory& directory, Names names);
+bool may_exist(const Directory& directory, Names names);
 
 /**
  * Returns whether an existing name in a directory of this copy belongs to another entry of SRC.

@@ -186,7 +186,7 @@ void copy_known(Worker& worker, const DirectoryUse& use, Names names, Kind kind,
   }
   // If DEST's entry may not be replaced, the source need not even be opened.
   if ((!options.existing.force || options.existing.update) && !directory.fresh && !again.vacated &&
-      exists(directory, names) && judge(worker, directory, names, kind) != Verdict::replace) {
+      may_exist(directory, names) && judge(worker, directory, names, kind) != Verdict::replace) {
     return;
   }
   if (kind == Kind::file && is_linked_already(worker, directory, names)) return;

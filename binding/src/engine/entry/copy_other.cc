@@ -38,8 +38,7 @@ bool make_at_once(Worker& worker, Directory& directory, Names names, Kind kind,
   const Entry entry = is_link ? Entry::link : Entry::created;
   if (settled != Settled::yes || !commit(worker, directory, names, kind, temporary, entry)) {
     // An entry of another program must not be removed.
-    if (settled != Settled::replaced)
-      worker.engine.writer.remove_file(worker.engine, directory, name);
+    if (settled != Settled::replaced) discard(worker.engine, directory, name);
     return false;
   }
   worker.note(directory, names, temporary.empty() ? Action::copy : Action::replace, kind);

@@ -40,7 +40,7 @@ class DryRunWriter final : public Writer {
     const bool copies =
         kind != Kind::file || worker.engine.options.content.instead == Instead::copy;
     if (copies && !claim_or_link(worker, use, names, src, claim, again)) return;
-    const bool taken = !again.vacated && exists(directory, names);
+    const bool taken = !again.vacated && may_exist(directory, names);
     if (taken && judge(worker, directory, names, kind) != Verdict::replace) return;
     count(worker, kind, src);
     worker.note(directory, names, taken ? Action::replace : Action::copy, kind);
@@ -49,7 +49,7 @@ class DryRunWriter final : public Writer {
 
   bool link(Worker& worker, Directory& directory, Names names, Kind kind, const HardLinks::Place&,
             bool vacated) const override {
-    const bool taken = !vacated && exists(directory, names);
+    const bool taken = !vacated && may_exist(directory, names);
     if (taken && judge(worker, directory, names, kind) != Verdict::replace) return true;
     worker.count(Count::hard_links);
     worker.note(directory, names, Action::hard_link, kind);
@@ -70,7 +70,7 @@ class DryRunWriter final : public Writer {
 
   int make_directory(Engine&, Directory& parent, const char* name, uint32_t,
                      bool vacated) const override {
-    return !vacated && exists(parent, {name, name}) ? -EEXIST : kPlanned;
+    return !vacated && may_exist(parent, {name, name}) ? -EEXIST : kPlanned;
   }
 
   void begin_directory(Engine& engine, Directory& directory) const override {

@@ -132,16 +132,17 @@ bool link_to_copy(Worker& worker, Directory& directory, Names names, Kind kind,
       if (is_ours && is_renumbered(worker, directory, names, copy, made)) {
         error = 0;
       } else if (temporary.empty() && is_ours) {
-        worker.engine.writer.remove_file(worker.engine, directory, name);
+        discard(worker.engine, directory, name);
       }
     }
   }
   if (error < 0) {
-    if (!temporary.empty()) worker.engine.writer.remove_file(worker.engine, directory, name);
-    return !worker.engine.lose(directory, names, Loss::hard_links, error, operation);
+    const bool is_copied = worker.engine.lose(directory, names, Loss::hard_links, error, operation);
+    if (!temporary.empty()) discard(worker.engine, directory, name);
+    return !is_copied;
   }
   if (!commit(worker, directory, names, kind, temporary, Entry::link)) {
-    worker.engine.writer.remove_file(worker.engine, directory, name);
+    discard(worker.engine, directory, name);
     return true;
   }
   worker.count(Count::hard_links);

@@ -22,8 +22,9 @@ Owner owner_of(const Stat& stat) { return {stat.uid, stat.gid}; }
 
 /** Removes ACLs that the source does not have. Returns false on failure, which is reported. */
 bool take_lists(Engine& engine, const Directory& directory, Names names, const Handle& dst,
-                Kind kind) {
+                Kind kind, Given& given) {
   const int error = remove_inherited_acls(dst, kind);
+  given.kept_list = error < 0;
   return error == 0 || engine.lose(directory, names, Loss::acls, error, "removexattr");
 }
 
@@ -46,7 +47,6 @@ struct Settling {
   bool changes_attributes = false;  // only if is_present
   Given given{};                    // the effects of its attributes
   bool has_lost_mode = false;
-  bool is_narrowed = false;
   const Owner owner_before = owner_of(now);
   const uint32_t mode_before = now.mode;
 
@@ -69,22 +69,22 @@ struct Settling {
     const uint32_t mode = now.mode & (is_directory ? kOwner | kSetGid : kOwner & src.mode);
     if (now.mode == mode) return true;
     now.mode = kUnknownMode;
-    is_narrowed = true;
     return lose_mode(set_mode(dst, src.kind, mode));
   }
 
   /**
-   * After a failure: an existing entry gets the mode that it had before the copy narrowed it or opened it up. But not beside a new
-   * owner or ACL, to whom that mode may give too much.
+   * After a failure: an existing entry gets its old mode back, unless it has a new owner or ACL. That mode may give too much to the new
+   * owner, or to the users of the new ACL.
    */
   void restore_mode() {
-    const bool is_directory = src.kind == Kind::directory;
-    if (!is_present || !(is_narrowed || (is_directory && directory.opened_up))) return;
     Stat got;
-    if (given.list_changed || platform::stat_handle(dst, got) < 0 || owner_of(got) != owner_before)
+    if (!is_present || given.list_changed || platform::stat_handle(dst, got) < 0 ||
+        owner_of(got) != owner_before)
       return;
-    const uint32_t mode = is_directory ? directory.dst_stat.mode : mode_before;
-    lose_mode(give_mode(dst, src.kind, mode));
+    const uint32_t mode = src.kind == Kind::directory ? directory.dst_stat.mode : mode_before;
+    if (got.mode == mode) return;
+    const int error = give_mode(dst, src.kind, mode);
+    if (engine.options.preserve.mode) lose_mode(error);
   }
 
   /** Sets everything in this order. Returns false on failure, which is reported. */
@@ -135,7 +135,7 @@ struct Settling {
     // A directory's inherited ACL is handled when the directory is created.
     if (src.kind != Kind::symlink && src.kind != Kind::directory &&
         inherits(engine.options.preserve, directory)) {
-      if (!take_lists(engine, directory, names, dst, src.kind)) return false;
+      if (!take_lists(engine, directory, names, dst, src.kind, given)) return false;
       now.mode = kUnknownMode;
     }
     return give_attributes(engine, directory, names, attributes, dst, given);
@@ -171,7 +171,8 @@ struct Settling {
 
 int give_mode(const Handle& entry, Kind kind, uint32_t mode) {
   Stat got;
-  // Another copy of SRC that sets the owner may narrow the mode between the call and the look. Many shards may do so with one directory.
+  // Another copy of SRC that sets the owner may narrow the mode between the call and the look. With shards that may happen to one
+  // directory several times.
   const int most = kind == Kind::directory ? 8 : 2;
   for (int tries = 0; tries < most; tries++) {
     if (const int error = set_mode(entry, kind, mode); error < 0) return error;
@@ -436,12 +437,21 @@ bool set_metadata(Engine& engine, Directory& directory) {
   return true;
 }
 
+/** Takes from a directory's owner again what he got only for the copy. Another mode or ACL may be set by now. */
+int give_owed_mode(const Directory& directory) {
+  constexpr uint32_t kOwed = kOwner | kSetGid;  // opening it up may have cost its setgid
+  Stat now;
+  if (const int error = platform::stat_handle(directory.dst(), now); error < 0) return error;
+  const uint32_t mode = (now.mode & ~kOwner) | (*directory.owed_mode & kOwed);
+  return give_mode(directory.dst(), Kind::directory, mode);
+}
+
 /** Sets the metadata that a directory still needs at its end. */
 void settle_directory(Engine& engine, Directory& directory) {
   const bool is_set = set_metadata(engine, directory);
-  // After a failure as well.
+  // Also if that failed: the directory must not stay open.
   if (directory.owed_mode && !engine.options.preserve.mode) {
-    const int error = give_mode(directory.dst(), Kind::directory, *directory.owed_mode);
+    const int error = give_owed_mode(directory);
     if (error < 0 && !engine.lose(directory, {}, Loss::mode, error, "fchmod")) return;
   }
   if (!is_set || !engine.options.content.fsync || engine.stopped()) return;

@@ -45,11 +45,13 @@ void OpenFile::discard() {
   // nobody can tell.
   const char* name = temporary.empty() ? names.dst : temporary.c_str();
   Stat made, found;
-  if (!dst.is_open() ||
-      (platform::stat_handle(dst, made) == 0 &&
-       stat_with_access(engine, *directory, name, found) == 0 && is_same_entry(made, found))) {
-    engine.writer.remove_file(engine, *directory, name);
-  }
+  const int error = dst.is_open() ? platform::stat_handle(dst, made) : 0;
+  // Nobody but fastcp chooses a temporary name.
+  const bool is_ours =
+      !dst.is_open() || (error < 0 ? !temporary.empty()
+                                   : stat_with_access(engine, *directory, name, found) == 0 &&
+                                         is_same_entry(made, found));
+  if (is_ours) fastcp::discard(engine, *directory, name);
 }
 
 int open_to_read(Worker& worker, const platform::Handle& directory, const char* name,

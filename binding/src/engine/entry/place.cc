@@ -51,11 +51,14 @@ bool commit(Worker& worker, Directory& directory, Names names, platform::Kind ki
   const int error = with_access(engine, directory, [&] {
     return platform::rename_over(directory.dst(), temporary.c_str(), names.dst);
   });
-  if (error < 0 && !kept.empty()) undo_back_up(engine, directory, names.dst, kept);
+  if (error < 0) {
+    worker.fail(directory, names, error, "rename");
+    if (!kept.empty()) undo_back_up(engine, directory, names.dst, kept);
+    return false;
+  }
   // If another copy has linked the same file to that name meanwhile, rename() does nothing.
-  if (error == 0 && entry == Entry::link)
-    engine.writer.remove_file(engine, directory, temporary.c_str());
-  return error == 0 || worker.fail(directory, names, error, "rename");
+  if (entry == Entry::link) discard(engine, directory, temporary.c_str());
+  return true;
 }
 
 }  // namespace fastcp

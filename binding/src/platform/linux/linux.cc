@@ -29,6 +29,14 @@
 namespace fastcp::platform {
 namespace {
 
+/** Whether this thread has one of the first 32 capabilities. */
+bool has_capability(unsigned number) {
+  __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
+  std::array<__user_cap_data_struct, _LINUX_CAPABILITY_U32S_3> rights{};
+  return syscall(SYS_capget, &header, rights.data()) == 0 &&
+         (rights[0].effective & (1U << number)) != 0;
+}
+
 Attempt done(uint64_t bytes) { return {Attempt::done, false, 0, bytes}; }
 Attempt not_here(bool lasting) { return {Attempt::not_here, lasting, errno, 0}; }
 Attempt failed() { return {Attempt::failed, false, errno, 0}; }
@@ -386,13 +394,12 @@ int64_t get_attribute(const Handle& entry, const char* name, char* value, size_t
       [&](const char* path) { return getxattr(path, name, value, size); });
 }
 
+bool acts_as_owner() { return has_capability(CAP_FOWNER); }
+
 uint32_t attribute_view() {
   // Only processes that may administer the system itself see `trusted.*`. Only processes with
   // rights in it see `security.*`.
-  __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
-  std::array<__user_cap_data_struct, _LINUX_CAPABILITY_U32S_3> rights{};
-  if (syscall(SYS_capget, &header, rights.data()) != 0) rights = {};
-  const bool administers = (rights[0].effective & (1U << CAP_SYS_ADMIN)) != 0;
+  const bool administers = has_capability(CAP_SYS_ADMIN);
   struct stat user_namespace {};
   stat("/proc/self/ns/user", &user_namespace);
   uint64_t view = user_namespace.st_ino;
