@@ -415,23 +415,26 @@ describe('what may not be kept', () => {
     },
   );
 
-  test('an inherited ACL that cannot be removed lets nobody in', async (context) => {
+  test('an inherited ACL that cannot be removed lets nobody in, but may be replaced', async (context) => {
     needRoot(context);
     needTool(context, 'strace');
     needTool(context, 'setfacl');
-    makeFiles(src, { file: 'x' });
-    chmodSync(join(src, 'file'), 0o660);
+    makeFiles(src, { file: 'x', other: 'x', 'directory/file': 'x' });
+    for (const name of ['file', 'other']) chmodSync(join(src, name), 0o660);
+    chmodSync(join(src, 'directory'), 0o770);
+    run('setfacl', '-m', 'u:4321:rw', join(src, 'other'));
     mkdirSync(dest);
     run('setfacl', '-d', '-m', `u:${USER}:rwx`, dest);
     const words = ['strace', '-f', '-qq', '-o', '/dev/null'];
     for (const call of ['removexattr', 'fremovexattr'])
       words.push('-e', `inject=${call}:error=EPERM`);
-    const { result } = await copyInChild(
-      { src, dest, options: { preserve: ['mode', 'xattrs'] } },
-      words,
-    );
+    const options: CopyOptions = { preserve: ['mode', 'xattrs'], onError: 'continue' };
+    const { result } = await copyInChild({ src, dest, options }, words);
     expect(result.warnings.map(({ code }) => code)).toContain('ACLS_NOT_PRESERVED');
-    expect(run('getfacl', '-cnp', join(dest, 'file'))).toContain('mask::---');
+    for (const name of ['file', 'directory'])
+      expect(run('getfacl', '-cnp', join(dest, name)), name).toContain('mask::---');
+    const lists = [src, dest].map((root) => run('getfacl', '-cnp', join(root, 'other')));
+    expect(lists[1]).toBe(lists[0]);
   });
 
   test('strict: one error for a file that loses attributes and an ACL', async (context) => {

@@ -8,11 +8,11 @@ export const reasons: Reasons = {
     ['preserve', /take the room of attributes beside an? .*ACL/],
     ['preserve', /nobody gets in while a mark goes/],
     ['preserve', /an ACL that comes after an attribute|an owner and an attribute change/],
-    ['preserve', /an ACL (alone|that) cannot be|beside its new ACL|DEST keeps its mode and ACL/],
+    ['preserve', /ACL (alone|that) cannot be|beside its new ACL|its mode and ACL|costs no mode/],
     ['modes', /open to nobody else before it has its access list/],
     ['atomic-reuse', /a default ACL has come/],
     ['other-file-systems', /what doctor says of metadata/],
-    ['permissions', /attributes change, and no mode is wider for others meanwhile/],
+    ['permissions', /attributes change, and no mode is wider for others meanwhile|with a new ACL/],
   ],
   'it lets a system call fail, or waits for one, that macOS’s code does not make in this case': [
     ['atomic', /DEST does not keep its timestamps/],
@@ -31,6 +31,9 @@ export const reasons: Reasons = {
     ['large-files', /a call copies at most 8 MiB/],
     ['unchanged', /a copy without marks wrote meanwhile/],
     ['permissions', /flistxattr fails at its end/],
+  ],
+  'macOS has no capabilities: only root may remove everything': [
+    ['permissions', /who may remove everything/],
   ],
   'macOS’s code takes a file with enough blocks for one without holes': [
     ['storage', /holes where blocks are preallocated/],

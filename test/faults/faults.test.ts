@@ -202,6 +202,26 @@ test.for<[call: string, options: CopyOptions]>([
   expect(wrong.filter((path) => !named.has(path))).toEqual([]);
 });
 
+test('a temporary hard link that never was is not named', async (context) => {
+  needTool(context, 'cc');
+  const at = mkdtempSync(join(work, 'linkat-'));
+  const [src, dest, log] = [join(at, 'src'), join(at, 'dest'), join(at, 'log')];
+  makeFiles(src, { a: 'new' });
+  linkSync(join(src, 'a'), join(src, 'b'));
+  makeFiles(dest, { a: 'old', b: 'old' });
+  // As on a disk that has become read-only.
+  const faults = ['linkat', 'unlinkat', 'renameat'].map((call) => `${call}:30:1:99:.fastcp-`);
+  const words = withFaults({ shim, root: at, log, faults: `${faults.join(' ')} renameat:30:1:99` });
+  const options: CopyOptions = { preserve: ['hardLinks', 'timestamps'], onError: 'continue' };
+  const { result } = await copyInChild({ src, dest, options: { ...options, sync: true } }, words);
+  const left = leftovers(dest).map((name) => join(dest, name));
+  const named = result.errors
+    .map(({ path = '' }) => path)
+    .filter((path) => path.includes('.fastcp-'));
+  expect(named.sort()).toEqual(left.sort());
+  expect(faultLog(log).length).toBeGreaterThan(0);
+});
+
 test('a look at the source fails, and the next one at the copy: nothing temporary stays', async (context) => {
   needTool(context, 'cc');
   const at = mkdtempSync(join(work, 'fstat-'));

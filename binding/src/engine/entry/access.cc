@@ -26,10 +26,10 @@ bool open_up(Engine& engine, Directory& directory) {
   return true;
 }
 
-void discard(Engine& engine, Directory& directory, const char* name) {
+bool discard(Engine& engine, Directory& directory, const char* name) {
   const int error = engine.writer.remove_file(engine, directory, name);
-  if (error < 0 && error != -ENOENT)
-    engine.fail({-error, "unlink", directory.dst_path(name), {}}, &directory);
+  return error == 0 || error == -ENOENT ||
+         engine.fail({-error, "unlink", directory.dst_path(name), {}}, &directory);
 }
 
 }  // namespace fastcp

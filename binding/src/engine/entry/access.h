@@ -34,7 +34,10 @@ inline int stat_with_access(Engine& engine, Directory& directory, const char* na
                      [&] { return platform::stat_entry(directory.dst(), name, out); });
 }
 
-/** Removes an entry that fastcp has created but does not keep. If it stays, reports that, because nothing else names it. */
-void discard(Engine& engine, Directory& directory, const char* name);
+/**
+ * Removes an entry that fastcp has created but does not keep. Returns false if it stays, which is reported, because nothing else
+ * names it.
+ */
+bool discard(Engine& engine, Directory& directory, const char* name);
 
 }  // namespace fastcp

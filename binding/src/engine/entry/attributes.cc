@@ -39,6 +39,11 @@ bool is_none(int64_t error) {
   return error == -ENODATA || error == -EOPNOTSUPP || error == -ENOSYS;
 }
 
+bool has_list(const Handle& entry, const char* name) {
+  const int64_t size = platform::get_attribute(entry, name, nullptr, 0);
+  return size > 0 || (size < 0 && !is_none(size));  // in doubt: yes
+}
+
 /**
  * Returns whether the copy already has the attribute. A security module may have set it, and may
  * forbid others to set it.
@@ -151,9 +156,7 @@ int with_write_access(const Handle& entry, const Attribute& attribute, Change ch
   return changed < 0 ? changed : restored;
 }
 
-bool has_access_list(const Handle& entry) {
-  return platform::get_attribute(entry, platform::kAccessList, nullptr, 0) > 0;
-}
+bool has_access_list(const Handle& entry) { return has_list(entry, platform::kAccessList); }
 
 /**
  * Removes an attribute. Before an ACL is removed, the mode is narrowed. The group's bits, which are
@@ -265,6 +268,7 @@ bool give(Engine& engine, const Directory& directory, Names names, const Attribu
       const bool is_access_list = attribute.name == platform::kAccessList;
       given.mode_changed |= is_access_list;
       given.list_changed |= is_access_list;
+      if (is_access_list) given.kept_list = false;
     } else if (error == -ENOSPC && make_room(dst, all, given)) {
       return give(engine, directory, names, all, all, dst, given);
     } else if (!lose_missing(engine, directory, names, attribute, dst, error, given)) {
@@ -358,9 +362,6 @@ int remove_inherited_acls(const Handle& dst, platform::Kind kind) {
   return 0;
 }
 
-bool has_default_list(const Handle& dst) {
-  const int64_t size = platform::get_attribute(dst, platform::kDefaultList, nullptr, 0);
-  return size > 0 || (size < 0 && !is_none(size));  // in doubt: yes
-}
+bool has_default_list(const Handle& dst) { return has_list(dst, platform::kDefaultList); }
 
 }  // namespace fastcp

@@ -24,7 +24,7 @@ bool read_attributes(Engine& engine, const Directory& directory, Names names,
 struct Given {
   bool list_changed = false;            // an ACL was set or removed
   bool mode_changed = false;            // by an ACL that was set or removed, or before that
-  bool made_room = false;               // all attributes were removed, to be set again
+  bool made_room = false;               // the attributes were removed, to be set again
   std::optional<uint32_t> before_shut;  // the mode, if the entry was shut while its ACL was away
   bool lost_list = false;               // SRC has an ACL that DEST does not
   bool kept_list = false;  // DEST's own ACL stays, because it cannot be removed or replaced

@@ -292,13 +292,13 @@ int make_hard_link(const Engine& engine, const Handle& directory, const char* na
                    const Handle& dst, const char* link, Removable removable) {
   const uint32_t user = engine.own.uid;
   Stat file, parent;
-  if (removable == Removable::yes && !platform::acts_as_owner() &&
-      platform::stat_entry(directory, name, file, follow) == 0 && file.uid != user) {
+  if (removable == Removable::yes && platform::stat_entry(directory, name, file, follow) == 0 &&
+      file.uid != user) {
     const std::string path = link;
     const size_t slash = path.rfind('/');  // only in the base
     const std::string above = slash == std::string::npos ? "." : path.substr(0, slash + 1);
     if (platform::stat_entry(dst, above.c_str(), parent) == 0 && parent.uid != user &&
-        (parent.mode & platform::kSticky) != 0)
+        (parent.mode & platform::kSticky) != 0 && !platform::acts_as_owner())
       return -EPERM;
   }
   return platform::make_hard_link(directory, name, follow, dst, link);

@@ -34,7 +34,7 @@ const char* refusal_of(platform::Kind there);
 /** Returns whether the directory of `name` in DEST forbids to rename or remove entries. */
 bool is_append_only(Directory& directory, const std::string& name);
 
-/** Whether a hard link is temporary, and so must be one that fastcp can remove. */
+/** Whether fastcp may have to remove a hard link again. */
 enum class Removable : bool { no, yes };
 
 /**

@@ -179,12 +179,6 @@ TrialEntry create_trial(Worker& worker, Directory& directory, Names names, const
   return trial;
 }
 
-/** Removes what a trial has created. Returns false on failure, which is reported: the entry stays in DEST. */
-bool remove_trial(Worker& worker, Directory& directory, Names names, const char* made) {
-  const int error = worker.engine.writer.remove_file(worker.engine, directory, made);
-  return error == 0 || error == -ENOENT || worker.fail(directory, names, error, "unlink");
-}
-
 /** Returns whether two entries of DEST have the same attributes, or may not be asked. */
 bool have_same_attributes(Engine& engine, Directory& directory, Names names, Kind kind,
                           const char* made) {
@@ -204,7 +198,7 @@ bool can_create(Worker& worker, Directory& directory, Names names, Kind kind) {
   const TrialEntry entry = create_trial(worker, directory, names, src, FileTrial::hard_link);
   if (entry.error == -ENOSPC || entry.error == -EDQUOT) return true;  // the removal makes room
   if (entry.error < 0) return worker.fail(directory, names, entry.error, entry.operation);
-  return remove_trial(worker, directory, names, entry.name.c_str());
+  return discard(worker.engine, directory, entry.name.c_str());
 }
 
 Trial try_metadata(Worker& worker, Directory& directory, Names names, const Stat& src,
@@ -227,7 +221,7 @@ Trial try_metadata(Worker& worker, Directory& directory, Names names, const Stat
                           have_same_attributes(engine, directory, names, src.kind, name));
     trial = is_same ? Trial::same : Trial::differs;
   }
-  const bool removed = settled == Settled::replaced || remove_trial(worker, directory, names, name);
+  const bool removed = settled == Settled::replaced || discard(engine, directory, name);
   return removed ? trial : Trial::failed;
 }
 

@@ -81,7 +81,12 @@ struct Settling {
     if (!is_present || given.list_changed || platform::stat_handle(dst, got) < 0 ||
         owner_of(got) != owner_before)
       return;
-    const uint32_t mode = src.kind == Kind::directory ? directory.dst_stat.mode : mode_before;
+    const Stat& old = directory.dst_stat;
+    // Otherwise another copy has set it since then.
+    const bool is_only_open = src.kind == Kind::directory && directory.opened_up &&
+                              owner_of(old) == owner_before &&
+                              ((mode_before ^ (old.mode | kOwner)) & ~kSetGid) == 0;
+    const uint32_t mode = is_only_open ? old.mode : mode_before;
     if (got.mode == mode) return;
     const int error = give_mode(dst, src.kind, mode);
     if (engine.options.preserve.mode) lose_mode(error);
@@ -402,8 +407,10 @@ void note_metadata(Engine& engine, const Directory& directory) {
   engine.note(directory.parent(), directory.names(), Action::metadata, Kind::directory);
 }
 
-/** Sets the metadata of SRC on a directory. Returns false on failure, which is reported. */
-bool set_metadata(Engine& engine, Directory& directory) {
+/**
+ * Sets the metadata of SRC on a directory. Returns false on failure, which is reported. `list_changed`: its ACL is another one now.
+ */
+bool set_metadata(Engine& engine, Directory& directory, bool& list_changed) {
   const Preserve& keep = engine.options.preserve;
   const Names none{nullptr, nullptr};
   if (directory.fresh || keep.existing_directories) {
@@ -420,11 +427,14 @@ bool set_metadata(Engine& engine, Directory& directory) {
     Settling settling{engine,     directory,       none, directory.src_stat,
                       attributes, directory.dst(), now,  !directory.fresh,
                       has_times};
+    settling.given.kept_list = directory.kept_list;
     if (keep.xattrs && !read_attributes(engine, directory, none, directory.src(), attributes)) {
       settling.restore_mode();
       return false;
     }
-    if (!settling.settle()) return false;
+    const bool settled = settling.settle();
+    list_changed = settling.given.list_changed;
+    if (!settled) return false;
     if (reports_metadata(engine.options, directory) &&
         (settling.changes_attributes || had_other_stat(keep, directory))) {
       note_metadata(engine, directory);
@@ -437,21 +447,27 @@ bool set_metadata(Engine& engine, Directory& directory) {
   return true;
 }
 
-/** Takes from a directory's owner again what he got only for the copy. Another mode or ACL may be set by now. */
-int give_owed_mode(const Directory& directory) {
-  constexpr uint32_t kOwed = kOwner | kSetGid;  // opening it up may have cost its setgid
+/**
+ * Takes from a directory's owner again what he got only for the copy. Another mode may be set by now. An ACL that was set or removed
+ * has set the owner's permissions, too.
+ */
+int give_owed_mode(const Directory& directory, bool list_changed) {
   Stat now;
   if (const int error = platform::stat_handle(directory.dst(), now); error < 0) return error;
-  const uint32_t mode = (now.mode & ~kOwner) | (*directory.owed_mode & kOwed);
-  return give_mode(directory.dst(), Kind::directory, mode);
+  const uint32_t owner = list_changed ? now.mode : *directory.owed_mode;
+  // Opening it up may have cost its setgid.
+  const uint32_t set_gid = *directory.owed_mode & kSetGid;
+  return give_mode(directory.dst(), Kind::directory,
+                   (now.mode & ~kOwner) | (owner & kOwner) | set_gid);
 }
 
 /** Sets the metadata that a directory still needs at its end. */
 void settle_directory(Engine& engine, Directory& directory) {
-  const bool is_set = set_metadata(engine, directory);
+  bool list_changed = false;
+  const bool is_set = set_metadata(engine, directory, list_changed);
   // Also if that failed: the directory must not stay open.
   if (directory.owed_mode && !engine.options.preserve.mode) {
-    const int error = give_owed_mode(directory);
+    const int error = give_owed_mode(directory, list_changed);
     if (error < 0 && !engine.lose(directory, {}, Loss::mode, error, "fchmod")) return;
   }
   if (!is_set || !engine.options.content.fsync || engine.stopped()) return;

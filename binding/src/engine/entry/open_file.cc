@@ -44,13 +44,12 @@ void OpenFile::discard() {
   // Only the file that fastcp created, because another program may have replaced it. After closing,
   // nobody can tell.
   const char* name = temporary.empty() ? names.dst : temporary.c_str();
+  // Nobody else chooses a temporary name, so in doubt the entry is fastcp's.
+  bool is_ours = !dst.is_open() || !temporary.empty();
   Stat made, found;
-  const int error = dst.is_open() ? platform::stat_handle(dst, made) : 0;
-  // Nobody but fastcp chooses a temporary name.
-  const bool is_ours =
-      !dst.is_open() || (error < 0 ? !temporary.empty()
-                                   : stat_with_access(engine, *directory, name, found) == 0 &&
-                                         is_same_entry(made, found));
+  if (dst.is_open() && platform::stat_handle(dst, made) == 0 &&
+      stat_with_access(engine, *directory, name, found) == 0)
+    is_ours = is_same_entry(made, found);
   if (is_ours) fastcp::discard(engine, *directory, name);
 }
 

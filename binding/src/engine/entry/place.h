@@ -47,6 +47,7 @@ int place(Worker& worker, Directory& directory, Names names, platform::Kind kind
     temporary = temporary_name(worker, names.dst);
     error = make_as(temporary.c_str());
   } while (error == -EEXIST);
+  if (error < 0) temporary.clear();
   return error;
 }
 

@@ -289,6 +289,7 @@ class Directory {
   std::unique_ptr<DirectoryEnd> end{};  // null: nothing is due
   bool is_beyond_mount = false;         // DEST's, or one above, is not on its parent's file system
   bool owners_may_differ = false;       // of new files here; see begin_directory()
+  bool kept_list = false;               // the ACL that it inherited cannot be removed
   bool owed = false;                    // metadata has to be set when the last use ends
   std::optional<uint32_t> owed_mode{};  // the mode that it had, if that mode denied access
   std::unique_ptr<SyncState> sync;      // null unless the copy syncs

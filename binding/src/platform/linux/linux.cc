@@ -394,7 +394,13 @@ int64_t get_attribute(const Handle& entry, const char* name, char* value, size_t
       [&](const char* path) { return getxattr(path, name, value, size); });
 }
 
-bool acts_as_owner() { return has_capability(CAP_FOWNER); }
+bool acts_as_owner() {
+  constexpr ino_t kInitial = 0xEFFFFFFD;  // PROC_USER_INIT_INO in linux/proc_ns.h
+  struct stat user_namespace {};
+  // In another namespace the capability is one for the users that it has.
+  return has_capability(CAP_FOWNER) && stat("/proc/self/ns/user", &user_namespace) == 0 &&
+         user_namespace.st_ino == kInitial;
+}
 
 uint32_t attribute_view() {
   // Only processes that may administer the system itself see `trusted.*`. Only processes with
