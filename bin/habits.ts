@@ -13,7 +13,7 @@ const instead: Record<string, string> = {
   '--remove-destination': 'fastcp replaces files by renaming; leave the option out',
   '--strip-trailing-slashes': 'write SRC without the slash',
   '--suffix': 'backups have the suffix ~, or .~1~ if numbered',
-  '-Z --context': 'use -a or --preserve=xattr, which preserve the SELinux context',
+  '-Z --context': 'fastcp sets no default context (restorecon does); -a preserves that of SRC',
   // Known without a value.
   '--no-preserve': 'use --no-preserve alone, or with --preserve= and the kinds to preserve',
   '--update': 'known are --update=all, older, none and none-fail',
@@ -51,7 +51,8 @@ const instead: Record<string, string> = {
   '--dirs --no-recursive': 'fastcp copies directories with everything in them; use --exclude',
   '--max-size --min-size': 'not supported; the library has a filter function',
   '--chmod --chown --usermap --groupmap': 'not supported; change the copy afterwards',
-  '--numeric-ids --fake-super --super': notNeeded,
+  '--numeric-ids --super': notNeeded,
+  '--fake-super': 'fastcp stores no owners in xattrs; use tar',
   '-z --compress --compress-level --bwlimit --partial --partial-dir': notNeeded,
   '--whole-file -W --delay-updates --temp-dir': notNeeded,
   '--inplace --append --append-verify':

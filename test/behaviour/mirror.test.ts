@@ -1181,8 +1181,13 @@ test('what a try of metadata left in DEST is an error', async (context) => {
   const strace = ['strace', '-f', '-qq', '-o', join(at, 'log'), ...faults];
   const options = { mirror: true, preserve: true, onError: 'continue', concurrency: 1 } as const;
   const { result } = await copyInChild({ src, dest, options }, strace);
-  const path = expect.stringContaining(join(dest, '.fastcp-'));
-  expect(result?.errors).toMatchObject([{ code: 'EIO', syscall: 'unlink', path }]);
+  const paths = [
+    expect.stringContaining(join(dest, '.fastcp-')),
+    expect.stringMatching(/src\/[ab]$/),
+  ];
+  expect(result?.errors).toMatchObject(
+    paths.map((path) => ({ code: 'EIO', syscall: 'unlink', path })),
+  );
   await copyTree(src, dest, { mirror: true, preserve: true });
   expect(readdirSync(dest)).toEqual(['a', 'b']);
 });

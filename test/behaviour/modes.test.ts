@@ -538,7 +538,8 @@ describe('what is there', () => {
             ? expect.objectContaining({ code: 'EPERM', syscall: 'fchmod', path: src })
             : undefined,
         );
-        expect(modeOf(dest)).toBe(strict ? (mode & 0o777).toString(8) : wanted);
+        // After an error a directory that was opened up has its old mode.
+        expect(modeOf(dest)).toBe(strict && mode === 0o2555 ? '555' : wanted);
       }
     },
   );

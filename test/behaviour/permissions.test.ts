@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { lstatSync, readFileSync } from 'node:fs';
+import { lstatSync, readFileSync, readlinkSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeEach, describe, expect, test } from 'vitest';
 import type { CopyOptions } from '../../lib/types.js';
@@ -214,6 +214,23 @@ describe('a directory of one’s own in DEST whose mode keeps its owner out', ()
     expect(modeOf('dest/closed')).toBe('740');
   });
 
+  test.for(['550', '500'])(
+    'it is shut again when it has lost an ACL, mode %s',
+    async (mode, context) => {
+      for (const need of [needUser, needRoot]) need(context);
+      needTool(context, 'setfacl');
+      makeBoth(mode, 'closed');
+      execFileSync('setfacl', ['-m', 'u:4321:r', absolute('dest/closed')]);
+      const options: CopyOptions = { sync: true, preserve: ['xattrs'] };
+      const request = { src: absolute('src'), dest: absolute('dest'), options };
+      for (const _ of [1, 2]) {
+        const { error } = await copyInChild(request, asUser);
+        expect(error).toBeUndefined();
+        expect(modeOf('dest/closed')).toBe(mode);
+      }
+    },
+  );
+
   test('a setgid that is lost by opening it up is told once, also after an error', async (context) => {
     for (const need of [needUser, needRoot]) need(context);
     for (const tool of ['strace', 'setfattr']) needTool(context, tool);
@@ -306,6 +323,8 @@ describe('in a sticky directory of somebody else', () => {
   test.for(rows)('who may remove everything gets %s', async ([, options], context) => {
     needRoot(context);
     needUser(context);
+    if (readlinkSync('/proc/self/ns/user') !== 'user:[4026531837]')
+      context.skip('in a user namespace fastcp does not rely on capabilities');
     makeAll();
     const capable = ['setpriv', `--reuid=${USER}`, `--regid=${USER}`, '--clear-groups'];
     capable.push('--inh-caps=+fowner', '--ambient-caps=+fowner');

@@ -4,11 +4,13 @@ import {
   mkdtempSync,
   readdirSync,
   readFileSync,
+  rmSync,
   writeFileSync,
 } from 'node:fs';
 import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { beforeAll, expect, test } from 'vitest';
+import { copyTree } from '../../lib/index.js';
 import type { CopyOptions } from '../../lib/types.js';
 import { copyInChild } from '../support/child.js';
 import { leftovers } from '../support/compare.js';
@@ -208,18 +210,45 @@ test('a temporary hard link that never was is not named', async (context) => {
   const [src, dest, log] = [join(at, 'src'), join(at, 'dest'), join(at, 'log')];
   makeFiles(src, { a: 'new' });
   linkSync(join(src, 'a'), join(src, 'b'));
-  makeFiles(dest, { a: 'old', b: 'old' });
+  const options: CopyOptions = { preserve: ['hardLinks', 'timestamps'], sync: true };
+  await copyTree(src, dest, options);
+  rmSync(join(dest, 'b'));
+  makeFiles(dest, { b: 'old' });
   // As on a disk that has become read-only.
-  const faults = ['linkat', 'unlinkat', 'renameat'].map((call) => `${call}:30:1:99:.fastcp-`);
-  const words = withFaults({ shim, root: at, log, faults: `${faults.join(' ')} renameat:30:1:99` });
-  const options: CopyOptions = { preserve: ['hardLinks', 'timestamps'], onError: 'continue' };
-  const { result } = await copyInChild({ src, dest, options: { ...options, sync: true } }, words);
-  const left = leftovers(dest).map((name) => join(dest, name));
-  const named = result.errors
-    .map(({ path = '' }) => path)
-    .filter((path) => path.includes('.fastcp-'));
-  expect(named.sort()).toEqual(left.sort());
+  const faults = 'linkat:30:1:99:.fastcp- unlinkat:30:1:99:.fastcp-';
+  const words = withFaults({ shim, root: at, log, faults });
+  const request = { src, dest, options: { ...options, onError: 'continue' as const } };
+  const { result } = await copyInChild(request, words);
+  expect(faultLog(log).some((line) => line.startsWith('linkat'))).toBe(true);
+  expect(readdirSync(dest).sort()).toEqual(['a', 'b']);
+  expect(result.errors).toMatchObject([{ path: expect.stringMatching(/src\/[ab]$/) }]);
+});
+
+test('the directory that shows how DEST treats names cannot be deleted: it is named', async (context) => {
+  needTool(context, 'cc');
+  const at = mkdtempSync(join(work, 'probe-'));
+  const [src, dest, log] = [join(at, 'src'), join(at, 'dest'), join(at, 'log')];
+  makeFiles(src, { a: '1', A: '2' });
+  makeFiles(dest, { a: 'old', A: 'old' });
+  const words = withFaults({ shim, root: at, log, faults: 'unlinkat:1:1:99:.fastcp-' });
+  const { result } = await copyInChild({ src, dest, options: { onError: 'continue' } }, words);
+  const own = readdirSync(dest).filter((name) => name.startsWith('.fastcp-'));
+  const left = own.map((name) => join(dest, name));
+  expect(left.length).toBeGreaterThan(0);
+  expect(result.errors.map(({ path }) => path).sort()).toEqual(left.sort());
+});
+
+test('a temporary hard link that has its name by now is not named', async (context) => {
+  needTool(context, 'cc');
+  const at = mkdtempSync(join(work, 'renamed-'));
+  const [src, dest, log] = [join(at, 'src'), join(at, 'dest'), join(at, 'log')];
+  makeFiles(src, { a: 'new' });
+  makeFiles(dest, { a: 'old' });
+  const words = withFaults({ shim, root: at, log, faults: 'unlinkat:13:1:99:.fastcp-' });
+  const { error } = await copyInChild({ src, dest, options: { hardLink: true } }, words);
   expect(faultLog(log).length).toBeGreaterThan(0);
+  expect(error).toBeUndefined();
+  expect(readdirSync(dest)).toEqual(['a']);
 });
 
 test('a look at the source fails, and the next one at the copy: nothing temporary stays', async (context) => {

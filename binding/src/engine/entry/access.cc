@@ -26,10 +26,18 @@ bool open_up(Engine& engine, Directory& directory) {
   return true;
 }
 
-bool discard(Engine& engine, Directory& directory, const char* name) {
+int discard(Engine& engine, Directory& directory, const char* name) {
   const int error = engine.writer.remove_file(engine, directory, name);
-  return error == 0 || error == -ENOENT ||
-         engine.fail({-error, "unlink", directory.dst_path(name), {}}, &directory);
+  Stat left;
+  if (error == 0 || error == -ENOENT || stat_with_access(engine, directory, name, left) == -ENOENT)
+    return 0;
+  report_left(engine, directory, name, error, "unlink");
+  return error;
+}
+
+void report_left(Engine& engine, Directory& directory, const char* name, int error,
+                 const char* operation) {
+  engine.fail({-error, operation, directory.dst_path(name), {}}, &directory);
 }
 
 }  // namespace fastcp

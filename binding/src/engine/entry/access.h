@@ -35,9 +35,13 @@ inline int stat_with_access(Engine& engine, Directory& directory, const char* na
 }
 
 /**
- * Removes an entry that fastcp has created but does not keep. Returns false if it stays, which is reported, because nothing else
- * names it.
+ * Removes an entry that fastcp has created but does not keep. If it stays, reports that, because nothing else names it, and returns
+ * a negative errno. Otherwise returns 0.
  */
-bool discard(Engine& engine, Directory& directory, const char* name);
+int discard(Engine& engine, Directory& directory, const char* name);
+
+/** Reports an entry of fastcp's own that stays in DEST. */
+void report_left(Engine& engine, Directory& directory, const char* name, int error,
+                 const char* operation);
 
 }  // namespace fastcp

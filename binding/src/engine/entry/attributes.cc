@@ -156,8 +156,6 @@ int with_write_access(const Handle& entry, const Attribute& attribute, Change ch
   return changed < 0 ? changed : restored;
 }
 
-bool has_access_list(const Handle& entry) { return has_list(entry, platform::kAccessList); }
-
 /**
  * Removes an attribute. Before an ACL is removed, the mode is narrowed. The group's bits, which are
  * the mask of the ACL, become the permissions of the group. `operation` gets the call that failed.
@@ -245,8 +243,8 @@ bool make_room(const Handle& dst, const Attributes& attributes, Given& given) {
   const Attribute mark{platform::kMark, {}};
   const auto remove_mark = [&] { return platform::remove_attribute(dst, platform::kMark); };
   if (with_write_access(dst, mark, remove_mark) < 0) return false;
-  const bool has_list = find(attributes, platform::kAccessList) != nullptr;
-  if (has_list && shut(dst, given) < 0) return true;  // the room of the mark may do
+  const bool removes_acl = find(attributes, platform::kAccessList) != nullptr;
+  if (removes_acl && shut(dst, given) < 0) return true;  // the room of the mark may do
   given.made_room = true;
   for (const Attribute& attribute : attributes) {
     const char* operation = "";
@@ -265,10 +263,10 @@ bool give(Engine& engine, const Directory& directory, Names names, const Attribu
   for (const Attribute& attribute : some) {
     const int error = set(dst, attribute);
     if (error == 0) {
-      const bool is_access_list = attribute.name == platform::kAccessList;
-      given.mode_changed |= is_access_list;
-      given.list_changed |= is_access_list;
-      if (is_access_list) given.kept_list = false;
+      if (attribute.name == platform::kAccessList) {
+        given.mode_changed = given.list_changed = given.list_set = true;
+        given.kept_list = given.lost_list = false;
+      }
     } else if (error == -ENOSPC && make_room(dst, all, given)) {
       return give(engine, directory, names, all, all, dst, given);
     } else if (!lose_missing(engine, directory, names, attribute, dst, error, given)) {
@@ -363,5 +361,7 @@ int remove_inherited_acls(const Handle& dst, platform::Kind kind) {
 }
 
 bool has_default_list(const Handle& dst) { return has_list(dst, platform::kDefaultList); }
+
+bool has_access_list(const Handle& dst) { return has_list(dst, platform::kAccessList); }
 
 }  // namespace fastcp

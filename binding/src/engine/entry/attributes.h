@@ -23,6 +23,7 @@ bool read_attributes(Engine& engine, const Directory& directory, Names names,
 /** The effects of attributes on an entry of DEST. */
 struct Given {
   bool list_changed = false;            // an ACL was set or removed
+  bool list_set = false;                // SRC's ACL was set
   bool mode_changed = false;            // by an ACL that was set or removed, or before that
   bool made_room = false;               // the attributes were removed, to be set again
   std::optional<uint32_t> before_shut;  // the mode, if the entry was shut while its ACL was away
@@ -88,5 +89,8 @@ int remove_inherited_acls(const platform::Handle& dst, platform::Kind kind);
 
 /** Returns whether new entries in this directory of DEST get an ACL. */
 bool has_default_list(const platform::Handle& dst);
+
+/** Returns whether an entry of DEST has an access ACL. */
+bool has_access_list(const platform::Handle& dst);
 
 }  // namespace fastcp

@@ -82,8 +82,11 @@ class Probe {
   Probe& operator=(const Probe&) = delete;
   ~Probe() {
     if (error_ < 0) return;
-    with_access(engine_, directory_,
-                [&] { return platform::remove_directory(directory_.dst(), name_.c_str()); });
+    const int error = with_access(engine_, directory_, [&] {
+      return platform::remove_directory(directory_.dst(), name_.c_str());
+    });
+    if (error < 0 && error != -ENOENT)
+      report_left(engine_, directory_, name_.c_str(), error, "rmdir");
   }
 
   /** Returns 0 or a negative errno: nothing was created. */

@@ -198,7 +198,8 @@ bool can_create(Worker& worker, Directory& directory, Names names, Kind kind) {
   const TrialEntry entry = create_trial(worker, directory, names, src, FileTrial::hard_link);
   if (entry.error == -ENOSPC || entry.error == -EDQUOT) return true;  // the removal makes room
   if (entry.error < 0) return worker.fail(directory, names, entry.error, entry.operation);
-  return discard(worker.engine, directory, entry.name.c_str());
+  const int error = discard(worker.engine, directory, entry.name.c_str());
+  return error == 0 || worker.fail(directory, names, error, "unlink");
 }
 
 Trial try_metadata(Worker& worker, Directory& directory, Names names, const Stat& src,
@@ -221,8 +222,9 @@ Trial try_metadata(Worker& worker, Directory& directory, Names names, const Stat
                           have_same_attributes(engine, directory, names, src.kind, name));
     trial = is_same ? Trial::same : Trial::differs;
   }
-  const bool removed = settled == Settled::replaced || discard(engine, directory, name);
-  return removed ? trial : Trial::failed;
+  if (settled == Settled::replaced) return trial;
+  const int error = discard(engine, directory, name);
+  return error == 0 || worker.fail(directory, names, error, "unlink") ? trial : Trial::failed;
 }
 
 // --- hard links and symlinks to existing files ----------------------------------------------

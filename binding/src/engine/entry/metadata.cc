@@ -47,6 +47,7 @@ struct Settling {
   bool changes_attributes = false;  // only if is_present
   Given given{};                    // the effects of its attributes
   bool has_lost_mode = false;
+  bool is_narrowed = false;
   const Owner owner_before = owner_of(now);
   const uint32_t mode_before = now.mode;
 
@@ -69,24 +70,24 @@ struct Settling {
     const uint32_t mode = now.mode & (is_directory ? kOwner | kSetGid : kOwner & src.mode);
     if (now.mode == mode) return true;
     now.mode = kUnknownMode;
+    is_narrowed = true;
     return lose_mode(set_mode(dst, src.kind, mode));
   }
 
   /**
-   * After a failure: an existing entry gets its old mode back, unless it has a new owner or ACL. That mode may give too much to the new
-   * owner, or to the users of the new ACL.
+   * After a failure: an existing entry that this copy narrowed, shut or opened up gets its old mode back, unless it has a new owner or
+   * ACL. That mode may give too much to the new owner, or to the users of the new ACL.
    */
   void restore_mode() {
-    Stat got;
-    if (!is_present || given.list_changed || platform::stat_handle(dst, got) < 0 ||
-        owner_of(got) != owner_before)
-      return;
-    const Stat& old = directory.dst_stat;
-    // Otherwise another copy has set it since then.
+    // If the directory has another mode by now, another copy has set that.
     const bool is_only_open = src.kind == Kind::directory && directory.opened_up &&
-                              owner_of(old) == owner_before &&
-                              ((mode_before ^ (old.mode | kOwner)) & ~kSetGid) == 0;
-    const uint32_t mode = is_only_open ? old.mode : mode_before;
+                              directory.owed_mode && owner_of(directory.dst_stat) == owner_before &&
+                              ((mode_before ^ (*directory.owed_mode | kOwner)) & ~kSetGid) == 0;
+    if (!is_present || !(is_only_open || is_narrowed || given.before_shut)) return;
+    Stat got;
+    if (given.list_changed || platform::stat_handle(dst, got) < 0 || owner_of(got) != owner_before)
+      return;
+    const uint32_t mode = is_only_open ? *directory.owed_mode : mode_before;
     if (got.mode == mode) return;
     const int error = give_mode(dst, src.kind, mode);
     if (engine.options.preserve.mode) lose_mode(error);
@@ -408,9 +409,9 @@ void note_metadata(Engine& engine, const Directory& directory) {
 }
 
 /**
- * Sets the metadata of SRC on a directory. Returns false on failure, which is reported. `list_changed`: its ACL is another one now.
+ * Sets the metadata of SRC on a directory. Returns false on failure, which is reported. `list_set`: it has got SRC's ACL.
  */
-bool set_metadata(Engine& engine, Directory& directory, bool& list_changed) {
+bool set_metadata(Engine& engine, Directory& directory, bool& list_set) {
   const Preserve& keep = engine.options.preserve;
   const Names none{nullptr, nullptr};
   if (directory.fresh || keep.existing_directories) {
@@ -433,7 +434,7 @@ bool set_metadata(Engine& engine, Directory& directory, bool& list_changed) {
       return false;
     }
     const bool settled = settling.settle();
-    list_changed = settling.given.list_changed;
+    list_set = settling.given.list_set;
     if (!settled) return false;
     if (reports_metadata(engine.options, directory) &&
         (settling.changes_attributes || had_other_stat(keep, directory))) {
@@ -448,13 +449,13 @@ bool set_metadata(Engine& engine, Directory& directory, bool& list_changed) {
 }
 
 /**
- * Takes from a directory's owner again what he got only for the copy. Another mode may be set by now. An ACL that was set or removed
- * has set the owner's permissions, too.
+ * Takes from a directory's owner again what he got only for the copy. Another mode may be set by now. An ACL that was set has set
+ * the owner's permissions, too.
  */
-int give_owed_mode(const Directory& directory, bool list_changed) {
+int give_owed_mode(const Directory& directory, bool list_set) {
   Stat now;
   if (const int error = platform::stat_handle(directory.dst(), now); error < 0) return error;
-  const uint32_t owner = list_changed ? now.mode : *directory.owed_mode;
+  const uint32_t owner = list_set ? now.mode : *directory.owed_mode;
   // Opening it up may have cost its setgid.
   const uint32_t set_gid = *directory.owed_mode & kSetGid;
   return give_mode(directory.dst(), Kind::directory,
@@ -463,11 +464,11 @@ int give_owed_mode(const Directory& directory, bool list_changed) {
 
 /** Sets the metadata that a directory still needs at its end. */
 void settle_directory(Engine& engine, Directory& directory) {
-  bool list_changed = false;
-  const bool is_set = set_metadata(engine, directory, list_changed);
+  bool list_set = false;
+  const bool is_set = set_metadata(engine, directory, list_set);
   // Also if that failed: the directory must not stay open.
   if (directory.owed_mode && !engine.options.preserve.mode) {
-    const int error = give_owed_mode(directory, list_changed);
+    const int error = give_owed_mode(directory, list_set);
     if (error < 0 && !engine.lose(directory, {}, Loss::mode, error, "fchmod")) return;
   }
   if (!is_set || !engine.options.content.fsync || engine.stopped()) return;

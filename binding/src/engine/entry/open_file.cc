@@ -44,13 +44,18 @@ void OpenFile::discard() {
   // Only the file that fastcp created, because another program may have replaced it. After closing,
   // nobody can tell.
   const char* name = temporary.empty() ? names.dst : temporary.c_str();
-  // Nobody else chooses a temporary name, so in doubt the entry is fastcp's.
-  bool is_ours = !dst.is_open() || !temporary.empty();
   Stat made, found;
-  if (dst.is_open() && platform::stat_handle(dst, made) == 0 &&
-      stat_with_access(engine, *directory, name, found) == 0)
-    is_ours = is_same_entry(made, found);
-  if (is_ours) fastcp::discard(engine, *directory, name);
+  int error = 0;
+  if (dst.is_open()) {
+    error = platform::stat_handle(dst, made);
+    if (error == 0) error = stat_with_access(engine, *directory, name, found);
+    if (error == 0 && !is_same_entry(made, found)) return;
+  }
+  if (error == 0 || !temporary.empty()) {
+    fastcp::discard(engine, *directory, name);  // nobody else chooses a temporary name
+  } else if (error != -ENOENT) {
+    engine.fail({-error, "lstat", directory->dst_path(name), {}}, directory);
+  }
 }
 
 int open_to_read(Worker& worker, const platform::Handle& directory, const char* name,

@@ -29,7 +29,7 @@ bool is_temporary(const Engine& engine, std::string_view name);
 
 /**
  * Creates an entry by `make(name)`, which returns 0 or a negative errno. If the name exists in DEST
- * and may be replaced, creates the entry beside it and sets `temporary` to its name. Returns 0,
+ * and may be replaced, creates the entry beside it and sets `temporary` to its name, unless that fails. Returns 0,
  * kNotPlaced, or the errno, which the caller reports.
  */
 template <class Make>
