@@ -320,7 +320,7 @@ describe('in a sticky directory of somebody else', () => {
     },
   );
 
-  test.for(rows)('who may remove everything gets %s', async ([, options], context) => {
+  test.for(rows)('a user who may remove everything gets %s', async ([, options], context) => {
     needRoot(context);
     needUser(context);
     if (readlinkSync('/proc/self/ns/user') !== 'user:[4026531837]')

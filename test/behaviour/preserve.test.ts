@@ -20,7 +20,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, type TestContext, test } from 'vitest';
 import { copyTree } from '../../lib/index.js';
 import type { CopyOptions, PreserveKind } from '../../lib/types.js';
 import { Random } from '../selection/support/random.js';
@@ -321,10 +321,17 @@ describe('what may not be kept', () => {
     },
   );
 
-  test('an owner and an attribute change: the mode is narrowed once, and stays narrow if the attribute cannot be set', async (context) => {
+  const strace = ['strace', '-f', '-qq', '-o', '/dev/null'];
+  /** Lets strace make each call fail that sets or removes an attribute. */
+  const failing = (what: 'set' | 'remove', error: string): string[] =>
+    ['', 'f'].flatMap((by) => ['-e', `inject=${by}${what}xattr:error=${error}`]);
+  const needForAcls = (context: TestContext): void => {
     needRoot(context);
-    needTool(context, 'strace');
-    needTool(context, 'setfacl');
+    for (const tool of ['strace', 'setfacl']) needTool(context, tool);
+  };
+
+  test('an owner and an attribute change: the mode is narrowed once, and stays narrow if the attribute cannot be set', async (context) => {
+    needForAcls(context);
     makeFiles(src, { file: 'x' });
     await copyTree(src, dest, { preserve: true });
     for (const name of ['', 'file']) {
@@ -349,11 +356,7 @@ describe('what may not be kept', () => {
       expect(readFileSync(log, 'utf8')).not.toMatch(/fchmod.*, 02/); // neither directory has setgid
       return result.errors.map(({ syscall = '' }) => syscall);
     };
-    const failing = ['setxattr', 'fsetxattr'].flatMap((call) => [
-      '-e',
-      `inject=${call}:error=EOPNOTSUPP`,
-    ]);
-    expect(await copy(...failing)).toEqual(['setxattr', 'setxattr']);
+    expect(await copy(...failing('set', 'EOPNOTSUPP'))).toEqual(['setxattr', 'setxattr']);
     expect(modes()).toEqual(['700', '700']);
     expect(await copy()).toEqual([]);
     expect(modes()).toEqual(['750', '750']);
@@ -362,18 +365,14 @@ describe('what may not be kept', () => {
   test.for(['EOPNOTSUPP', 'EIO'])(
     'an ACL alone cannot be set (%s): existing entries keep their modes',
     async (error, context) => {
-      needRoot(context);
-      needTool(context, 'strace');
-      needTool(context, 'setfacl');
+      needForAcls(context);
       makeFiles(src, { file: 'x' });
       await copyTree(src, dest, { preserve: true });
       for (const name of ['', 'file']) {
         run('setfacl', '-m', `u:${USER}:r`, join(src, name));
         chmodSync(join(dest, name), name ? 0o644 : 0o2755);
       }
-      const words = ['strace', '-f', '-qq', '-o', '/dev/null'];
-      for (const call of ['setxattr', 'fsetxattr'])
-        words.push('-e', `inject=${call}:error=${error}`);
+      const words = [...strace, ...failing('set', error)];
       const options: CopyOptions = { preserve: true, sync: true, strict: true };
       const request = { src, dest, options: { ...options, onError: 'continue' as const } };
       const { result } = await copyInChild(request, words);
@@ -388,9 +387,7 @@ describe('what may not be kept', () => {
   )(
     'an ACL that cannot be $what lets nobody more in, strict: $strict',
     async ({ what, strict }, context) => {
-      needRoot(context);
-      needTool(context, 'strace');
-      needTool(context, 'setfacl');
+      needForAcls(context);
       for (const root of [src, dest]) makeFiles(root, { 'd/file': 'x' });
       for (const name of ['d', 'd/file']) {
         chmodSync(join(src, name), 0o775);
@@ -400,11 +397,7 @@ describe('what may not be kept', () => {
       }
       const lists = (): string => run('getfacl', '-cnp', join(dest, 'd'), join(dest, 'd/file'));
       const before = lists();
-      const words = ['strace', '-f', '-qq', '-o', '/dev/null'];
-      for (const call of what === 'removed'
-        ? ['removexattr', 'fremovexattr']
-        : ['setxattr', 'fsetxattr'])
-        words.push('-e', `inject=${call}:error=EPERM`);
+      const words = [...strace, ...failing(what === 'removed' ? 'remove' : 'set', 'EPERM')];
       const options: CopyOptions = { preserve: true, sync: true, strict, onError: 'continue' };
       const { result } = await copyInChild({ src, dest, options }, words);
       expect([result.warnings.length, result.errors.length]).toEqual(strict ? [0, 2] : [1, 0]);
@@ -416,18 +409,14 @@ describe('what may not be kept', () => {
   );
 
   test('an inherited ACL that cannot be removed lets nobody in, but may be replaced', async (context) => {
-    needRoot(context);
-    needTool(context, 'strace');
-    needTool(context, 'setfacl');
+    needForAcls(context);
     makeFiles(src, { file: 'x', other: 'x', 'directory/file': 'x' });
     for (const name of ['file', 'other']) chmodSync(join(src, name), 0o660);
     chmodSync(join(src, 'directory'), 0o770);
     run('setfacl', '-m', 'u:4321:rw', join(src, 'other'));
     mkdirSync(dest);
     run('setfacl', '-d', '-m', `u:${USER}:rwx`, dest);
-    const words = ['strace', '-f', '-qq', '-o', '/dev/null'];
-    for (const call of ['removexattr', 'fremovexattr'])
-      words.push('-e', `inject=${call}:error=EPERM`);
+    const words = [...strace, ...failing('remove', 'EPERM')];
     const options: CopyOptions = { preserve: ['mode', 'xattrs'], onError: 'continue' };
     const { result } = await copyInChild({ src, dest, options }, words);
     expect(result.warnings.map(({ code }) => code)).toContain('ACLS_NOT_PRESERVED');
@@ -438,15 +427,11 @@ describe('what may not be kept', () => {
   });
 
   test('strict: one error for a file that loses attributes and an ACL', async (context) => {
-    needRoot(context);
-    needTool(context, 'strace');
-    needTool(context, 'setfacl');
+    needForAcls(context);
     makeFiles(src, { file: 'x' });
     run('setfattr', '-n', 'user.a', '-v', 'b', join(src, 'file'));
     run('setfacl', '-m', `u:${USER}:r`, join(src, 'file'));
-    const words = ['strace', '-f', '-qq', '-o', '/dev/null'];
-    for (const call of ['setxattr', 'fsetxattr'])
-      words.push('-e', `inject=${call}:error=EOPNOTSUPP`);
+    const words = [...strace, ...failing('set', 'EOPNOTSUPP')];
     const options: CopyOptions = { preserve: true, strict: true, onError: 'continue' };
     const { result } = await copyInChild({ src, dest, options }, words);
     expect(result.errors.map(({ path }) => path)).toEqual([join(src, 'file')]);
@@ -483,9 +468,7 @@ describe('what may not be kept', () => {
   });
 
   test('nothing of DEST, which cannot: lists and attributes', async (context) => {
-    needRoot(context);
-    needTool(context, 'strace');
-    needTool(context, 'setfacl');
+    needForAcls(context);
     make();
     run('setfattr', '-n', 'user.a', '-v', 'b', join(src, 'a'));
     run('setfacl', '-m', 'u:7:rwx,g::-', join(src, 'b'));

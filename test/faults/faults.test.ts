@@ -178,31 +178,34 @@ test.for<[call: string, options: CopyOptions]>([
   ['renameat', { preserve: ['hardLinks'], reflink: 'never' }],
   ['copy_file_range', {}],
   ['copy_file_range', { sync: true }],
-])('%s fails, and unlinkat as well: what stays is named, %o', async ([call, options], context) => {
-  needTool(context, 'cc');
-  const at = mkdtempSync(join(work, 'unlink-'));
-  const [src, dest, log] = [join(at, 'src'), join(at, 'dest'), join(at, 'log')];
-  makeFiles(src, { 'd/a': 'new a', 'd/b': 'new b', 'd/new': 'also new' });
-  linkSync(join(src, 'd/b'), join(src, 'd/c'));
-  makeFiles(dest, { 'd/a': 'old', 'd/b': 'old', 'd/c': 'old' });
-  const faults = `${call}:5:1:9999 pwrite64:5:1:9999 unlinkat:5:1:9999`;
-  const words = withFaults({ shim, root: at, log, faults });
-  const how: CopyOptions = { onError: 'continue', ...options };
-  const { result } = await copyInChild({ src, dest, options: how }, words);
-  expect(faultLog(log).some((line) => line.startsWith('unlinkat'))).toBe(true);
-  const named = new Set(result.errors.map(({ path }) => path));
-  const wrong = readdirSync(join(dest, 'd'))
-    .map((name) => join(dest, 'd', name))
-    .filter((path) => {
-      const content = readFileSync(path, 'utf8');
-      const name = basename(path);
-      const isWhole =
-        name === 'new' ? content === 'also new' : content === 'old' || content === `new ${name}`;
-      return !isWhole || !['a', 'b', 'c', 'new'].includes(name);
-    });
-  expect(wrong.length).toBeGreaterThan(0);
-  expect(wrong.filter((path) => !named.has(path))).toEqual([]);
-});
+])(
+  '%s fails, and unlinkat as well: each entry that stays is named, %o',
+  async ([call, options], context) => {
+    needTool(context, 'cc');
+    const at = mkdtempSync(join(work, 'unlink-'));
+    const [src, dest, log] = [join(at, 'src'), join(at, 'dest'), join(at, 'log')];
+    makeFiles(src, { 'd/a': 'new a', 'd/b': 'new b', 'd/new': 'also new' });
+    linkSync(join(src, 'd/b'), join(src, 'd/c'));
+    makeFiles(dest, { 'd/a': 'old', 'd/b': 'old', 'd/c': 'old' });
+    const faults = `${call}:5:1:9999 pwrite64:5:1:9999 unlinkat:5:1:9999`;
+    const words = withFaults({ shim, root: at, log, faults });
+    const how: CopyOptions = { onError: 'continue', ...options };
+    const { result } = await copyInChild({ src, dest, options: how }, words);
+    expect(faultLog(log).some((line) => line.startsWith('unlinkat'))).toBe(true);
+    const named = new Set(result.errors.map(({ path }) => path));
+    const wrong = readdirSync(join(dest, 'd'))
+      .map((name) => join(dest, 'd', name))
+      .filter((path) => {
+        const content = readFileSync(path, 'utf8');
+        const name = basename(path);
+        const isWhole =
+          name === 'new' ? content === 'also new' : content === 'old' || content === `new ${name}`;
+        return !isWhole || !['a', 'b', 'c', 'new'].includes(name);
+      });
+    expect(wrong.length).toBeGreaterThan(0);
+    expect(wrong.filter((path) => !named.has(path))).toEqual([]);
+  },
+);
 
 test('a temporary hard link that never was is not named', async (context) => {
   needTool(context, 'cc');

@@ -179,6 +179,12 @@ TrialEntry create_trial(Worker& worker, Directory& directory, Names names, const
   return trial;
 }
 
+/** Removes the entry of a trial. Returns false on failure, which is reported for that entry and for the one that is not copied. */
+bool remove_trial(Worker& worker, Directory& directory, Names names, const char* made) {
+  const int error = discard(worker.engine, directory, made);
+  return error == 0 || worker.fail(directory, names, error, "unlink");
+}
+
 /** Returns whether two entries of DEST have the same attributes, or may not be asked. */
 bool have_same_attributes(Engine& engine, Directory& directory, Names names, Kind kind,
                           const char* made) {
@@ -198,8 +204,7 @@ bool can_create(Worker& worker, Directory& directory, Names names, Kind kind) {
   const TrialEntry entry = create_trial(worker, directory, names, src, FileTrial::hard_link);
   if (entry.error == -ENOSPC || entry.error == -EDQUOT) return true;  // the removal makes room
   if (entry.error < 0) return worker.fail(directory, names, entry.error, entry.operation);
-  const int error = discard(worker.engine, directory, entry.name.c_str());
-  return error == 0 || worker.fail(directory, names, error, "unlink");
+  return remove_trial(worker, directory, names, entry.name.c_str());
 }
 
 Trial try_metadata(Worker& worker, Directory& directory, Names names, const Stat& src,
@@ -223,8 +228,7 @@ Trial try_metadata(Worker& worker, Directory& directory, Names names, const Stat
     trial = is_same ? Trial::same : Trial::differs;
   }
   if (settled == Settled::replaced) return trial;
-  const int error = discard(engine, directory, name);
-  return error == 0 || worker.fail(directory, names, error, "unlink") ? trial : Trial::failed;
+  return remove_trial(worker, directory, names, name) ? trial : Trial::failed;
 }
 
 // --- hard links and symlinks to existing files ----------------------------------------------

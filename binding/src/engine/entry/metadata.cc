@@ -449,7 +449,7 @@ bool set_metadata(Engine& engine, Directory& directory, bool& list_set) {
 }
 
 /**
- * Takes from a directory's owner again what he got only for the copy. Another mode may be set by now. An ACL that was set has set
+ * Takes the permissions away again that a directory's owner got only for the copy. Another mode may be set by now. An ACL that was set has set
  * the owner's permissions, too.
  */
 int give_owed_mode(const Directory& directory, bool list_set) {

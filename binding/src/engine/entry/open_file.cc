@@ -54,7 +54,7 @@ void OpenFile::discard() {
   if (error == 0 || !temporary.empty()) {
     fastcp::discard(engine, *directory, name);  // nobody else chooses a temporary name
   } else if (error != -ENOENT) {
-    engine.fail({-error, "lstat", directory->dst_path(name), {}}, directory);
+    report_left(engine, *directory, name, error, "lstat");
   }
 }
 

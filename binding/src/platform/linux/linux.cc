@@ -37,6 +37,13 @@ bool has_capability(unsigned number) {
          (rights[0].effective & (1U << number)) != 0;
 }
 
+/** Tells the user namespace of this process from others; 0 without /proc. */
+ino_t user_namespace() {
+  struct stat found {};
+  stat("/proc/self/ns/user", &found);
+  return found.st_ino;
+}
+
 Attempt done(uint64_t bytes) { return {Attempt::done, false, 0, bytes}; }
 Attempt not_here(bool lasting) { return {Attempt::not_here, lasting, errno, 0}; }
 Attempt failed() { return {Attempt::failed, false, errno, 0}; }
@@ -396,19 +403,15 @@ int64_t get_attribute(const Handle& entry, const char* name, char* value, size_t
 
 bool acts_as_owner() {
   constexpr ino_t kInitial = 0xEFFFFFFD;  // PROC_USER_INIT_INO in linux/proc_ns.h
-  struct stat user_namespace {};
   // In another namespace the capability is one for the users that it has.
-  return has_capability(CAP_FOWNER) && stat("/proc/self/ns/user", &user_namespace) == 0 &&
-         user_namespace.st_ino == kInitial;
+  return has_capability(CAP_FOWNER) && user_namespace() == kInitial;
 }
 
 uint32_t attribute_view() {
   // Only processes that may administer the system itself see `trusted.*`. Only processes with
   // rights in it see `security.*`.
   const bool administers = has_capability(CAP_SYS_ADMIN);
-  struct stat user_namespace {};
-  stat("/proc/self/ns/user", &user_namespace);
-  uint64_t view = user_namespace.st_ino;
+  uint64_t view = user_namespace();
   view = (view * 0x100000001b3 ^ geteuid()) * 0x100000001b3 ^ (administers ? 1 : 0);
   return static_cast<uint32_t>(view ^ view >> 32) | 1;
 }
