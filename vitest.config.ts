@@ -1,16 +1,12 @@
 import { existsSync } from 'node:fs';
 import { defineConfig } from 'vitest/config';
+import { alone, groups } from './test/groups.js';
+import { form } from './test/support/form.js';
 
-/** Tests that measure time, count threads or look at a screen: another test beside them would be measured as well. */
-const alone = [
-  'behaviour/{abort,events,hanging,host,jobs,system-calls,teardown,turns}',
-  'bin/{bar,completions,interrupt,pool,screen,terminal}',
-  'behaviour/progress',
-  'bench/bench',
-  'faults/memory',
-  'linux/*',
-  'load/*',
-].map((name) => `test/${name}.test.ts`);
+const files = (names: string[]): string[] => names.map((name) => `test/${name}.test.ts`);
+const isQuick = form === 'quick';
+const some = Object.values(groups).filter(({ quick }) => quick || !isQuick);
+const leftOut = Object.values(groups).filter((group) => !some.includes(group));
 
 export default defineConfig({
   test: {
@@ -20,6 +16,8 @@ export default defineConfig({
     // one, so suites that make and remove trees on it slow each other down tenfold.
     env: existsSync('/dev/shm') ? { TMPDIR: '/dev/shm' } : {},
     globalSetup: 'test/support/tools.ts',
+    tags: [{ name: 'all', description: 'What the quick form of the tests leaves out.' }],
+    ...(isQuick && { tagsFilter: ['!all'] }),
     // Does not shorten the messages of failed assertions, because CI may keep nothing else of a long output.
     chaiConfig: { truncateThreshold: 0 },
     testTimeout: 60_000,
@@ -29,15 +27,22 @@ export default defineConfig({
         extends: true,
         test: {
           name: 'beside others',
-          include: ['test/**/*.test.ts'],
-          exclude: alone,
-          maxWorkers: 2,
+          include: files(some.flatMap((group) => group.files)),
+          exclude: files(alone),
+          // More than processors: half the time, tests wait.
+          maxWorkers: 4,
           sequence: { groupOrder: 1 },
         },
       },
       {
         extends: true,
-        test: { name: 'alone', include: alone, maxWorkers: 1, sequence: { groupOrder: 2 } },
+        test: {
+          name: 'alone',
+          include: files(alone),
+          exclude: files(leftOut.flatMap((group) => group.files)),
+          maxWorkers: 1,
+          sequence: { groupOrder: 2 },
+        },
       },
     ],
   },

@@ -1,6 +1,6 @@
 /**
  * Atomic copies that are killed at random moments, that meet a full disk, and that run side by side. Prints
- * its seed; FASTCP_FAULTS and FASTCP_SEED ask for more of each, or for the same again.
+ * its seed; FASTCP_SEED makes the same again.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -20,10 +20,10 @@ import { Random } from '../selection/support/random.js';
 import { containers, digest, makeUniform } from '../support/atomic.js';
 import { COMMAND, run } from '../support/child.js';
 import { useFileSystem } from '../support/filesystems.js';
+import { seed, size } from '../support/form.js';
 import { workDirectory } from '../support/work.js';
 
-const faults = Number(process.env.FASTCP_FAULTS ?? 12);
-const seed = Number(process.env.FASTCP_SEED ?? Date.now() % 1_000_000);
+const faults = size(2, 12);
 const random = new Random(seed);
 /** For all of one kind. */
 const timeout = 60_000 + faults * 5000;

@@ -1,6 +1,6 @@
 /**
  * With `reuse` an atomic copy has the same outcome as without, for random trees of all kinds of entries. Prints its seed;
- * FASTCP_REUSES and FASTCP_SEED ask for more, or for the same again.
+ * FASTCP_SEED makes the same again.
  */
 import { execFileSync } from 'node:child_process';
 import { chmodSync, linkSync, mkdirSync, readdirSync, rmSync, statSync } from 'node:fs';
@@ -16,8 +16,7 @@ import { asUser, needUser, USER } from '../support/user.js';
 import { isDarwinModel, needRoot, needTool, workDirectory } from '../support/work.js';
 
 const work = workDirectory('atomic-reuse');
-const rounds = Number(process.env.FASTCP_REUSES ?? 40);
-const seed = Number(process.env.FASTCP_SEED ?? Date.now() % 1_000_000);
+const rounds = size(5, 40);
 console.info(`atomic reuse: ${rounds} rounds, FASTCP_SEED=${seed}`);
 
 /** SRC, and an old DEST with many of its entries. */
@@ -72,6 +71,8 @@ for name, entries in ('src', src), ('plain', older(src)):
     write(name, entries)
 `;
 
+import { seed, size } from '../support/form.js';
+
 /** Everything about a tree but inodes and the times of directories and special entries, which are new. */
 function describeTree(root: string): string {
   const entries = execFileSync('find', ['.', '-printf', '%p %y %m %U %G %n %l\n'], { cwd: root });
@@ -117,7 +118,7 @@ test.for(['hardLink', 'clone'] as const)(
       const sockets = options.include ? [] : ['socket'];
       const devices = isDarwinModel ? [] : ['device']; // macOS copies none
       execFileSync('python3', ['-c', make, `${ownSeed}`, ...devices, ...sockets], { cwd: at });
-      const told = `${reuse}, FASTCP_SEED=${ownSeed} FASTCP_REUSES=1, ${JSON.stringify(options)}`;
+      const told = `${reuse}, FASTCP_SEED=${ownSeed}, ${JSON.stringify(options)}`;
       execFileSync('cp', ['-a', plain, reused]);
       await copyTree(src, plain, options);
       // The first copy gives files the owner that new ones have, so that the second finds files to reuse.

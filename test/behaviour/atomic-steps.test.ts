@@ -1,7 +1,7 @@
 /**
  * Two-step placing, in which calls fail and another program changes DEST: before each call and each two of them, and before more
  * calls at random. Whatever happens, the old tree and that program's trees are somewhere unless the new tree is in their place.
- * Prints its seed; FASTCP_FAULTS and FASTCP_SEED ask for more random ones, or for the same again.
+ * Prints its seed; FASTCP_SEED makes the same again.
  */
 import { existsSync, mkdirSync, promises, readdirSync, readFileSync, renameSync } from 'node:fs';
 import { constants } from 'node:os';
@@ -10,6 +10,7 @@ import { expect, test, vi } from 'vitest';
 import { copyTree } from '../../lib/index.js';
 import { Random } from '../selection/support/random.js';
 import { containers, digest } from '../support/atomic.js';
+import { seed, size } from '../support/form.js';
 import { makeFiles } from '../support/trees.js';
 import { workDirectory } from '../support/work.js';
 
@@ -18,10 +19,9 @@ vi.mock('../../lib/engine/native.js', async (original) => ({
   exchange: () => -constants.errno.EINVAL,
 }));
 
-const rounds = Number(process.env.FASTCP_FAULTS ?? 100);
-const first = Number(process.env.FASTCP_SEED ?? Date.now() % 1_000_000);
+const rounds = size(20, 100);
 const work = workDirectory('atomic-steps');
-console.info(`atomic steps: ${rounds} rounds, FASTCP_SEED=${first}`);
+console.info(`atomic steps: ${rounds} rounds, FASTCP_SEED=${seed}`);
 
 /** What comes before a call. */
 const kinds = ['EIO', 'EXDEV', 'create', 'swap'] as const;
@@ -178,8 +178,8 @@ test('before several calls at random: nothing is lost', {
   timeout: 60_000 + rounds * 100,
 }, async () => {
   for (let round = 0; round < rounds; round++) {
-    const what = randomCase(new Random(first + round));
-    const name = `${first + round}`;
+    const what = randomCase(new Random(seed + round));
+    const name = `${seed + round}`;
     await runCase(what, name).catch((error: unknown) => shrink(what, name, error));
   }
 });

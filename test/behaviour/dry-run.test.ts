@@ -16,11 +16,11 @@ import { expect, test } from 'vitest';
 import { CopyError, compareTrees, copyTree } from '../../lib/index.js';
 import type { CopyOptions } from '../../lib/types.js';
 import { Random } from '../selection/support/random.js';
+import { seed, size } from '../support/form.js';
 import { slowness, workDirectory } from '../support/work.js';
 
 const work = workDirectory('dry-run');
-const seed = Number(process.env.FASTCP_SEED ?? Date.now() % 1_000_000);
-const rounds = Number(process.env.FASTCP_DRY_RUN_ROUNDS ?? 15);
+const rounds = size(5, 15);
 
 /** Few names, so that two trees have the same ones, of the same kind or another. */
 function makeRandomTree(random: Random, root: string, links = false, depth = 0): void {

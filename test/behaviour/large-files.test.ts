@@ -19,13 +19,13 @@ import { Random } from '../selection/support/random.js';
 import { COMMAND, copyInChild, run } from '../support/child.js';
 import { differences, leftovers } from '../support/compare.js';
 import { fileSystemNames, useFileSystem } from '../support/filesystems.js';
+import { seed } from '../support/form.js';
 import { makeFiles } from '../support/trees.js';
 import { needRoot, needTool, workDirectory } from '../support/work.js';
 
 const work = workDirectory('large-files');
 const SIZE = (65 << 20) + 1000;
 const made = (letter: string): Buffer => Buffer.alloc(SIZE, letter);
-const seed = Number(process.env.FASTCP_SEED ?? Date.now() % 1_000_000);
 console.info(`large files with holes: FASTCP_SEED=${seed}`);
 
 describe.each(fileSystemNames)('%s', (name) => {

@@ -32,6 +32,7 @@ import { Random } from '../selection/support/random.js';
 import { copyInChild, limited } from '../support/child.js';
 import { useFileSystem, whileMounted } from '../support/filesystems.js';
 import { byEntry } from '../support/filter.js';
+import { seed, size } from '../support/form.js';
 import { buildShim, faultLog, withFaults } from '../support/shim.js';
 import { makeFiles, makeSocket, makeZoo } from '../support/trees.js';
 import { asUser, needUser, USER } from '../support/user.js';
@@ -85,8 +86,6 @@ function editSlyly(path: string, random: Random): void {
   writeFileSync(path, Buffer.alloc(size, String.fromCharCode(97 + random.below(26))));
   utimesSync(path, atime, mtime);
 }
-
-const seed = Number(process.env.FASTCP_SEED ?? Date.now() % 1_000_000);
 
 /** Edits a tree in place; only what an observer could see is done to a copy. */
 class Editor {
@@ -176,7 +175,7 @@ class Editor {
   }
 }
 
-const steps = Number(process.env.FASTCP_MIRROR_STEPS ?? (process.env.CI ? 1500 : 300));
+const steps = size(60, 1500);
 
 test(`${steps} random edits, seed ${seed}: DEST is SRC after each`, {
   timeout: 600_000 * slowness,

@@ -1,5 +1,5 @@
 // A mirror deletes nothing that SRC shows, wherever mounts bring directories of SRC and DEST together. The oracle is what SRC
-// showed before. FASTCP_MOUNTS asks for more cases, FASTCP_SEED for the same again.
+// showed before. FASTCP_SEED makes the same again.
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import {
   chmodSync,
@@ -22,6 +22,7 @@ import { type Mount, MountTable, sharedBy } from '../../lib/walk/mounts.js';
 import { Random } from '../selection/support/random.js';
 import { CHILD, copyInChild, run } from '../support/child.js';
 import { unmountAll, useFileSystem, whileMounted } from '../support/filesystems.js';
+import { seed, size } from '../support/form.js';
 import { makeFiles } from '../support/trees.js';
 import { asUser, needUser, USER } from '../support/user.js';
 import { hasTool, needRoot, needTool, workDirectory } from '../support/work.js';
@@ -1048,8 +1049,7 @@ function mountOverlay(lower: string, upper: string, on: string): boolean {
   return status === 0;
 }
 
-const cases = Number(process.env.FASTCP_MOUNTS ?? 40);
-const seed = Number(process.env.FASTCP_SEED ?? Date.now() % 1_000_000);
+const cases = size(5, 40);
 console.info(
   `mounts: ${cases} cases, FASTCP_SEED=${seed}${hasTool('bindfs') ? '' : ', without FUSE: bindfs is not installed'}`,
 );
@@ -1127,16 +1127,14 @@ test('random mounts', { timeout: 60_000 + cases * 1000 }, async (context) => {
         ({ code, name }) => String(name === 'TimeoutError' ? name : code),
       );
       outcomes.add(outcome);
-      expect(outcome, `FASTCP_SEED=${seed + index} FASTCP_MOUNTS=1: ${mounted}`).not.toBe(
-        'TimeoutError',
-      );
+      expect(outcome, `FASTCP_SEED=${seed + index}: ${mounted}`).not.toBe('TimeoutError');
       if (!mirror && !atomic) continue;
       // A copy may add to a directory of SRC that DEST also shows, but takes nothing away.
       const after = new Set(filesNow());
       const lost = before.filter((file) => !after.has(file));
       expect(
         lost,
-        `FASTCP_SEED=${seed + index} FASTCP_MOUNTS=1: ${mounted}, ${JSON.stringify(options)}: ${outcome}`,
+        `FASTCP_SEED=${seed + index}: ${mounted}, ${JSON.stringify(options)}: ${outcome}`,
       ).toEqual([]);
     } finally {
       unmountAll(place);

@@ -29,6 +29,7 @@ import { copyInChild } from '../support/child.js';
 import { differences, readTree } from '../support/compare.js';
 import { useFileSystem, whileMounted } from '../support/filesystems.js';
 import { byEntry } from '../support/filter.js';
+import { seed, size } from '../support/form.js';
 import { makeFiles } from '../support/trees.js';
 import { asUser, needUser, USER } from '../support/user.js';
 import {
@@ -88,8 +89,7 @@ describe('random trees, everything preserved', () => {
     }
   });
 
-  const steps = Number(process.env.FASTCP_ATTRIBUTE_STEPS ?? 15);
-  const seed = Number(process.env.FASTCP_SEED ?? Date.now() % 1_000_000);
+  const steps = size(3, 15);
 
   test.for(disks)(
     `%s: ${steps} times changed on both sides and mirrored, seed ${seed}`,
@@ -762,7 +762,7 @@ describe('hard links', () => {
     expect(job.result.files).toBe(1); // so that the job has lived until here
   });
 
-  // The last worker may end while an answer becomes tasks. 25 copies seldom meet that; FASTCP_COPIES=1000 does.
+  // The last worker may end while an answer becomes tasks. 25 copies seldom meet that; the long form's 1,000 do.
   test('with a selection, in copies of many small directories', async () => {
     for (let i = 0; i < 300; i++) {
       const [one, other] = [`d${i % 20}`, `e${i % 20}/n`];
@@ -770,7 +770,7 @@ describe('hard links', () => {
       mkdirSync(join(src, other), { recursive: true });
       linkSync(join(src, one, `f${i}`), join(src, other, `f${i}`));
     }
-    for (let copy = 0; copy < Number(process.env.FASTCP_COPIES ?? 25); copy++) {
+    for (let copy = 0; copy < size(5, 25, 1000); copy++) {
       const options = { preserve: true, gitignore: true, exclude: '*.log' } as const;
       const result = await copyTree(src, join(dest, `${copy}`), options);
       expect(result, `copy ${copy}`).toMatchObject({ files: 300, hardLinks: 300 });
@@ -861,7 +861,6 @@ describe('hard links', () => {
     };
 
     test('symlinks to a file are names of its copy, as in cp -aL', async () => {
-      const seed = Number(process.env.FASTCP_SEED ?? Date.now() % 1_000_000);
       console.log(`names: FASTCP_SEED=${seed}`);
       const random = new Random(seed);
       makeFiles(src, { 'q/a': 'three names, one of them a symlink' });

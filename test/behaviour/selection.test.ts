@@ -24,6 +24,7 @@ import { walk } from '../selection/support/walk.js';
 import { COMMAND, limited, run } from '../support/child.js';
 import { readTree } from '../support/compare.js';
 import { byEntry } from '../support/filter.js';
+import { seed } from '../support/form.js';
 import { makeFiles, makeSocket } from '../support/trees.js';
 import { asUser, needUser } from '../support/user.js';
 import { needRoot, needTool, slowness, workDirectory } from '../support/work.js';
@@ -52,8 +53,6 @@ async function entriesOf(src: string, dest: string, options: CopyOptions): Promi
   await job;
   return entries;
 }
-
-const seed = Number(process.env.FASTCP_SEED ?? Date.now() % 1_000_000);
 
 test(`random trees and selections, seed ${seed}: what the rules say is what lands`, {
   timeout: 120_000 * slowness,

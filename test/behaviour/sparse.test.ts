@@ -1,7 +1,7 @@
 /**
  * Files that were preallocated, written and punched at random, and not yet written to disk: the kernel then reports
  * ranges of data that contradict each other, above all with blocks that are smaller than a page. Prints its seed;
- * FASTCP_SPARSE asks for more files, FASTCP_SEED for the same again.
+ * FASTCP_SEED makes the same again.
  */
 import { execFileSync } from 'node:child_process';
 import {
@@ -21,11 +21,11 @@ import type { CopyOptions } from '../../lib/types.js';
 import { Random } from '../selection/support/random.js';
 import { copyInChild } from '../support/child.js';
 import { useFileSystem } from '../support/filesystems.js';
+import { seed, size } from '../support/form.js';
 import { needTool, workDirectory } from '../support/work.js';
 
 const work = workDirectory('sparse');
-const files = Number(process.env.FASTCP_SPARSE ?? 40);
-const seed = Number(process.env.FASTCP_SEED ?? Date.now() % 1_000_000);
+const files = size(15, 40);
 console.info(`sparse files: ${files}, FASTCP_SEED=${seed}`);
 
 /** Writes what must be read; the page cache has it, and the file system may not know yet. */

@@ -35,6 +35,7 @@ import {
   useFileSystem,
   whileMounted,
 } from '../support/filesystems.js';
+import { seed, size } from '../support/form.js';
 import { asUser, needUser, USER } from '../support/user.js';
 import { isDarwinModel, needRoot, needTool, workDirectory } from '../support/work.js';
 
@@ -127,8 +128,6 @@ const swap = (one: string, other: string): void => {
 const exchangeNames = (one: string, other: string): void => {
   expect(exchange(Buffer.from(one), Buffer.from(other))).toBe(0);
 };
-
-const seed = Number(process.env.FASTCP_SEED ?? Date.now() % 1_000_000);
 
 describe('a copy that was not made from this source', () => {
   test('two sources in turn', async () => {
@@ -1112,7 +1111,7 @@ class World {
   }
 }
 
-const steps = Number(process.env.FASTCP_UNCHANGED_STEPS ?? 120);
+const steps = size(20, 120);
 
 describe(`${steps} random steps, seed ${seed}: nothing is stale`, () => {
   test.for(fileSystemNames)('%s', { timeout: 1_200_000 }, async (name, context) => {

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { globOf, isText, pathOf } from '../../bin/arguments.js';
 import { COMMAND } from '../support/child.js';
+import { seed } from '../support/form.js';
 import { needToolHere, workDirectory } from '../support/work.js';
 
 // Names that are not UTF-8 on the command line.
@@ -101,7 +102,6 @@ describe.runIf(process.platform === 'linux')('on Linux', () => {
 
 test('random words', () => {
   needToolHere('python3');
-  const seed = Number(process.env.FASTCP_SEED ?? Date.now() % 1_000_000);
   const random = `
 import random, sys
 random.seed(${seed})

@@ -14,6 +14,7 @@ import { copyTree } from '../../lib/index.js';
 import type { CopyOptions } from '../../lib/types.js';
 import { copyInChild } from '../support/child.js';
 import { leftovers } from '../support/compare.js';
+import { isLong, seed } from '../support/form.js';
 import { buildShim, faultLog, withFaults } from '../support/shim.js';
 import { makeFiles } from '../support/trees.js';
 import { hasTool, needTool, workDirectory } from '../support/work.js';
@@ -36,11 +37,8 @@ import {
 } from './support/sweep.js';
 import { tableOf } from './support/table.js';
 
-// Every system call of the engine x every error it can get. FASTCP_SWEEP=full runs all and writes the table of
+// Every system call of the engine x every error it can get. The long form runs all and writes the table of
 // docs/reliability.md; FASTCP_SEED repeats a run.
-
-const full = process.env.FASTCP_SWEEP === 'full';
-const seed = Number(process.env.FASTCP_SEED ?? Math.floor(Math.random() * 1e9));
 
 const work = workDirectory('fault-sweep');
 const file = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
@@ -119,15 +117,15 @@ test('what once went wrong', async (context) => {
   }
 });
 
-test('every call, every error', { timeout: full ? 3_600_000 : 300_000 }, async (context) => {
+test('every call, every error', { timeout: isLong ? 3_600_000 : 300_000 }, async (context) => {
   needTool(context, 'cc');
   const began = performance.now();
   const baselines = await baselinesOfAll();
   const made = new Set(baselines.flatMap(({ counts }) => [...counts.keys()]));
   expect([...made].filter((call) => !(call in calls))).toEqual([]);
   const random = randomOf(seed);
-  const all = plan(baselines, random, Number(process.env.FASTCP_ROUNDS ?? 1));
-  const list = full ? all : sample(shuffle(all, random));
+  const all = plan(baselines, random, 1);
+  const list = isLong ? all : sample(shuffle(all, random));
   const done = await runAll(list);
   const wrong = wrongIn(done);
   const seconds = Math.round((performance.now() - began) / 1000);
@@ -136,7 +134,7 @@ test('every call, every error', { timeout: full ? 3_600_000 : 300_000 }, async (
   );
   expect(wrong, `FASTCP_SEED=${seed}`).toEqual([]);
   expect(done.every(({ fired }) => fired)).toBe(true);
-  if (!full) return;
+  if (!isLong) return;
   // What no mode makes would be no part of the sweep.
   expect(Object.keys(calls).filter((call) => !made.has(call))).toEqual([]);
   expect(done.length).toBeGreaterThan(600);

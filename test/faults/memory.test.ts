@@ -5,14 +5,13 @@ import { beforeAll, beforeEach, expect, test } from 'vitest';
 import type { CopyOptions } from '../../lib/types.js';
 import { runChild } from '../behaviour/support/child.js';
 import { makeBigTree, strangersIn, walk } from '../support/big-tree.js';
+import { isLong, seed } from '../support/form.js';
 import { needTool, workDirectory } from '../support/work.js';
 
-// Allocations of the addon that fail, one or all from there on. FASTCP_SWEEP=full tries every one, otherwise
+// Allocations of the addon that fail, one or all from there on. The long form tries every one, otherwise
 // a sample; FASTCP_SEED repeats a run.
 
-const full = process.env.FASTCP_SWEEP === 'full';
 const SAMPLE = 8;
-const seed = Number(process.env.FASTCP_SEED ?? Math.floor(Math.random() * 1e9));
 
 const work = workDirectory('memory');
 const src = join(work, 'src');
@@ -74,7 +73,7 @@ test.each<[string, { asks: boolean; options: CopyOptions }]>([
     expect(allocations).toBeGreaterThan(50);
 
     const seen = { copied: 0, ENOMEM: 0, ended: 0 };
-    const firsts = full
+    const firsts = isLong
       ? Array.from({ length: allocations }, (_, index) => index + 1)
       : [
           1, // the memory that libstdc++ reserves for exceptions

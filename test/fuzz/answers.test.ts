@@ -10,8 +10,9 @@ import { textOf } from '../../lib/selection/verdict.js';
 import type { FilterEntry } from '../../lib/types.js';
 import type { Random } from '../selection/support/random.js';
 import { byEntry } from '../support/filter.js';
+import { seed } from '../support/form.js';
 import { removeTree, workDirectory } from '../support/work.js';
-import { fuzz, seed, several, times } from './support/fuzz.js';
+import { fuzz, several, times } from './support/fuzz.js';
 
 // What passes between the engine and JavaScript: listings with names of any bytes, and answers that nobody should
 // give. These are errors, and never the end of the process.

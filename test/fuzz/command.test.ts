@@ -5,14 +5,15 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { test } from 'vitest';
 import type { Random } from '../selection/support/random.js';
 import { COMMAND } from '../support/child.js';
+import { isLong, seed } from '../support/form.js';
 import { removeTree, workDirectory } from '../support/work.js';
-import { full, fuzz, seed, several } from './support/fuzz.js';
+import { fuzz, several } from './support/fuzz.js';
 
 // The command with any words: it never shows its insides, and ends with 0, 1 or 2; what it prints for programs
 // is JSON, whatever the names are and however it ends.
 
 const work = workDirectory('fuzz-command');
-const cases = full ? 600 : 25;
+const cases = isLong ? 600 : 25;
 let made = 0;
 
 interface Outcome {

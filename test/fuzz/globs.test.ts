@@ -4,7 +4,8 @@ import { globScope, judgeGlobs, parseGlobs } from '../../lib/selection/globs.js'
 import { lastMatch, parseRules, rulesBelow, rulesIn } from '../../lib/selection/rules.js';
 import { verdicts } from '../../lib/selection/verdict.js';
 import { Random } from '../selection/support/random.js';
-import { full, fuzz, seed, several, times } from './support/fuzz.js';
+import { isLong, seed } from '../support/form.js';
+import { fuzz, several, times } from './support/fuzz.js';
 
 // Globs and rule files with anything in them: no error but a refusal by name, and never much time.
 
@@ -241,7 +242,7 @@ test('a simple rule takes at most 2 µs a path', () => {
   const content = Buffer.from(lines.join('\n'));
   let here = rulesIn(parseRules(content, { shown: 'rules', own: false, fold: false }));
   for (const name of ['src', 'some', 'directory']) here = rulesBelow(here, name);
-  const took = least(full ? 50 : 20, someNames.length * lines.length, () => {
+  const took = least(isLong ? 50 : 20, someNames.length * lines.length, () => {
     for (const name of someNames) lastMatch(here, name, false);
   });
   console.log(`fuzz: ${took.toFixed(3)} µs a rule and path`);
@@ -252,7 +253,7 @@ test.each(['*.map', '*test*', 'component-?*', `${'*a'.repeat(20)}*`, '*.{js,ts}'
   'a simple glob takes at most 2 µs a path: %s',
   (glob) => {
     const scope = globScope(undefined, parseGlobs([glob], 'exclude')) ?? expect.fail();
-    const took = least(full ? 50 : 20, someNames.length, () => {
+    const took = least(isLong ? 50 : 20, someNames.length, () => {
       for (const name of someNames) judgeGlobs(scope, name, false);
     });
     expect(took).toBeLessThan(2);

@@ -16,12 +16,12 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import { copyTree } from '../../lib/index.js';
 import type { CopyErrorLike, CopyOptions, CopyResult } from '../../lib/types.js';
 import { openFiles, snapshot } from '../support/big-tree.js';
+import { isLong } from '../support/form.js';
 import { hasTool, needTool, removeTree, workDirectory } from '../support/work.js';
 
 // Somebody else changes SRC and DEST while they are copied, so that the copy would write elsewhere.
-// FASTCP_SWEEP=full takes minutes.
+// The long form takes minutes.
 
-const full = process.env.FASTCP_SWEEP === 'full';
 const work = workDirectory('hostile');
 const swapper = join(work, 'swapper');
 const outside = join(work, 'outside');
@@ -154,7 +154,7 @@ test.for(['SRC', 'DEST', 'both'] as const)(
     let copies = 0;
     let files = 0;
     let rounds = 0;
-    const enough = full ? { copies: 60, ms: 20_000 } : { copies: 12, ms: 1_500 };
+    const enough = isLong ? { copies: 60, ms: 20_000 } : { copies: 12, ms: 1_500 };
     while (copies < enough.copies || performance.now() - began < enough.ms) {
       const result = await copyWithin(src, dest, modes[copies++ % modes.length] ?? {});
       files += result.files;
@@ -172,7 +172,7 @@ test.for(['SRC', 'DEST', 'both'] as const)(
     expect(canary()).toEqual(before);
     expect(openFiles()).toEqual(open);
     expect(dishonest).toEqual([]);
-    expect(rounds).toBeGreaterThan(full ? 20_000 : 500);
+    expect(rounds).toBeGreaterThan(isLong ? 20_000 : 500);
     expect(files).toBeGreaterThan(1000);
     // Nothing was read by a link that leads outside, and no file that was not finished is left.
     expect(leftIn(dest)).toEqual([]);

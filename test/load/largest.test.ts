@@ -15,12 +15,12 @@ import { compareTrees, copyTree } from '../../lib/index.js';
 import { copyInChild, limited } from '../support/child.js';
 import { deepSummary } from '../support/compare.js';
 import { whileMounted } from '../support/filesystems.js';
+import { isLong, size } from '../support/form.js';
 import { makeDeep } from '../support/trees.js';
 import { needRoot, removeTree, skip, workDirectory } from '../support/work.js';
 
-// The largest trees, directories, files and depths. FASTCP_SWEEP=full has them in full size, which takes 8 GB of memory.
+// The largest trees, directories, files and depths. The long form has them in full size, which takes 8 GB of memory.
 
-const full = process.env.FASTCP_SWEEP === 'full';
 const work = workDirectory('largest');
 const GiB = 2 ** 30;
 
@@ -51,9 +51,9 @@ function needMemory(context: TestContext, bytes: number): void {
 
 const contentAt = (place: number): string => `data-${place}`.padEnd(10, '.').slice(0, 10);
 
-const DIRECTORIES = full ? 4_000 : 40;
+const DIRECTORIES = size(40, 40, 4_000);
 const PER_DIRECTORY = 500;
-const WIDE = full ? 500_000 : 20_000;
+const WIDE = size(20_000, 20_000, 500_000);
 
 test.for([
   ['a tree', DIRECTORIES, PER_DIRECTORY],
@@ -111,7 +111,7 @@ test('a file of 64 GiB with holes', { timeout: 300_000 }, async () => {
 });
 
 // test/behaviour/deep.test.ts has the short form.
-test.each(full ? (['bare', 'comb'] as const) : [])(
+test.each(isLong ? (['bare', 'comb'] as const) : [])(
   '20,000 levels, %s',
   { timeout: 300_000 },
   async (shape) => {

@@ -7,11 +7,11 @@ import { copyTree } from '../../lib/index.js';
 import { runChild } from '../behaviour/support/child.js';
 import { makeBigTree, openFiles, strangersIn, walk } from '../support/big-tree.js';
 import { COMMAND } from '../support/child.js';
+import { size } from '../support/form.js';
 import { workDirectory } from '../support/work.js';
 
-// Many copies, and their end at any moment. FASTCP_SWEEP=full takes minutes.
+// Many copies, and their end at any moment. The long form takes minutes.
 
-const full = process.env.FASTCP_SWEEP === 'full';
 const work = workDirectory('load');
 const src = join(work, 'src');
 const small = join(work, 'small');
@@ -40,7 +40,7 @@ test('50 jobs at once', async () => {
   expect(openFiles()).toEqual(open);
 });
 
-const JOBS = full ? 1_000 : 300;
+const JOBS = size(300, 300, 1_000);
 test(`${JOBS} jobs one after another: neither memory nor descriptors`, {
   timeout: 300_000,
 }, async () => {
@@ -76,7 +76,7 @@ test(`${JOBS} jobs one after another: neither memory nor descriptors`, {
   expect(late - early).toBeLessThan(8);
 });
 
-const ENDS = full ? 500 : 40;
+const ENDS = size(40, 40, 500);
 test(`${ENDS} worker threads ended in the middle`, { timeout: 300_000 }, async () => {
   const code = `
     // Node itself keeps some for its workers.
@@ -125,7 +125,7 @@ test(`${ENDS} worker threads ended in the middle`, { timeout: 300_000 }, async (
 });
 
 describe('signals', () => {
-  const ROUNDS = full ? 200 : 16;
+  const ROUNDS = size(16, 16, 200);
 
   /** Sends it after a while; what the process ended by. */
   async function interrupt(dest: string, signal: 'SIGINT' | 'SIGTERM', after: number) {

@@ -5,14 +5,14 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { globScope, judgeGlobs, parseGlobs } from '../../lib/selection/globs.js';
 import { verdicts } from '../../lib/selection/verdict.js';
+import { seed, size } from '../support/form.js';
 import { needTool } from '../support/work.js';
 import { gitEnvironment } from './support/git.js';
 import { Random } from './support/random.js';
 
 // What brackets mean in a glob: to us, to bash and to git, on random patterns and names.
 
-const count = Number(process.env.FASTCP_CASES ?? (process.env.CI ? 20_000 : 4_000));
-const seed = Number(process.env.FASTCP_SEED ?? Date.now() % 1_000_000);
+const count = size(4_000, 20_000);
 
 function pattern(random: Random): string {
   const letter = (): string => random.pick(['a', 'b', 'c', 'x', '-', '!', '^', '_', '1']);

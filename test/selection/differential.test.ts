@@ -1,12 +1,13 @@
 /**
  * The selection against the real git, on random trees with random rule files. Prints its seed;
- * FASTCP_CASES and FASTCP_SEED ask for more, or for the same again. A case is one tree with its rule
+ * FASTCP_SEED makes the same again. A case is one tree with its rule
  * files; many of them lie side by side in one repository, so that git is asked once about all.
  */
 import { lstatSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { seed, size } from '../support/form.js';
 import {
   filesOfGit,
   git,
@@ -18,8 +19,7 @@ import {
 import { type Case, inBytes, Random, randomCase, writeCase } from './support/random.js';
 import { walk } from './support/walk.js';
 
-const cases = Number(process.env.FASTCP_CASES ?? (process.env.CI ? 10_000 : 1000));
-const seed = Number(process.env.FASTCP_SEED ?? Date.now() % 1_000_000);
+const cases = size(500, 10_000);
 const perRepository = 100;
 
 let room = '';

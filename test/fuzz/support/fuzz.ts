@@ -1,13 +1,11 @@
 import { expect } from 'vitest';
 import { Random } from '../../selection/support/random.js';
+import { seed, size } from '../../support/form.js';
 
-// Random tests: the short form takes seconds, FASTCP_SWEEP=full minutes. FASTCP_SEED makes the same again.
-
-export const full = process.env.FASTCP_SWEEP === 'full';
-export const seed = Number(process.env.FASTCP_SEED ?? Date.now() % 1_000_000);
+// Random tests: seconds, in the long form minutes. FASTCP_SEED makes the same again.
 
 /** How often `some` cases are tried. */
-export const times = (some: number): number => (full ? some * 20 : some);
+export const times = (some: number): number => size(some, some, some * 20);
 
 /**
  * Makes cases and looks what is wrong with each: nothing, if all is well. Of one that is wrong parts are left
