@@ -80,11 +80,7 @@ export function stateAfterAtomic(
   if (result.replaced) return `${quoteName(dest)} was replaced`;
   if (outcome === 'failed' && result.replaced === undefined) return undefined;
   const what = outcome === 'failed' ? 'not complete' : outcome;
-  const state = isMissing(dest)
-    ? 'was not created'
-    : result.warnings.some(({ code }) => code === 'STAGING_PLACED')
-      ? 'is now the whole tree of an earlier copy'
-      : 'was left as it was';
+  const state = isMissing(dest) ? 'was not created' : 'was left as it was';
   return `${what}: ${quoteName(dest)} ${state}`;
 }
 

@@ -56,10 +56,6 @@ export async function run(
     const { signal } = request;
     signal?.throwIfAborted();
     const walk = await unlessAborted(signal, runSteps(findRoots(request), looks));
-    if (request.atomic && !request.dryRun) {
-      const { finishInterrupted } = await import('./atomic/index.js');
-      if (await finishInterrupted(walk, request, events, report)) looks.clear();
-    }
     const answers = await unlessAborted(signal, Answers.prepare(walk, request));
     await unlessAborted(signal, refuseBySelection(walk, answers, request));
     signal?.throwIfAborted();

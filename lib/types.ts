@@ -301,8 +301,8 @@ export interface CopyResult extends CopyCounters {
   /** Trees copied as a whole, in one call; their entries are not counted. */
   snapshots: number;
   /**
-   * With `atomic` only. `true`: DEST is the new copy. `false`: it is not; unless the error or the warning `STAGING_PLACED` says
-   * otherwise, DEST was not changed. May be absent if the copy ended early: then DEST was not changed.
+   * With `atomic` only. `true`: DEST is the new copy. `false`: DEST was not changed, unless the error is `ERR_FASTCP_HALFWAY`. May
+   * be absent if the copy ended early: then DEST was not changed.
    */
   replaced?: boolean;
   /** The first 1,000 errors. */
@@ -350,8 +350,8 @@ export interface CopyResult extends CopyCounters {
  *   tell which files are tracked.
  * - `ERR_FASTCP_NO_REUSE`: `reuse`: no file of the old DEST could be cloned, or hard-linked. The message has the system's reason.
  * - `ERR_FASTCP_NO_SNAPSHOT`: `snapshot` is `always`, and a snapshot of SRC is not possible.
- * - `ERR_FASTCP_HALFWAY`: `atomic`: the replacement in two steps stopped between them; the message says where
- *   the trees are.
+ * - `ERR_FASTCP_HALFWAY`: `atomic`: the replacement in two steps failed between them, and so did the way back; the message says
+ *   where the trees are.
  */
 export type FastcpErrorCode =
   | 'ERR_FS_CP_EEXIST'
@@ -422,8 +422,6 @@ export type ErrorCode = FastcpErrorCode | SystemErrorCode;
  * - `EXCLUDE_UNMATCHED`: A glob of `exclude` begins with the path of SRC and matched nothing: globs are relative to SRC.
  * - `IGNORE_FILE_NOT_FOUND`: SRC has no rule file of a name in `ignoreFileNames`.
  * - `STAGING_LEFT`: `atomic`: a temporary directory could not be removed.
- * - `STAGING_PLACED`: `atomic`: an earlier copy was interrupted between its two steps, or while it deleted DEST. Its new tree was put
- *   in place first.
  * - `ENTRIES_DROPPED`: `entries`: nobody read the events, and `count` events were dropped.
  * - `MODE_NOT_PRESERVED`: Modes could not be preserved.
  * - `TIMESTAMPS_NOT_PRESERVED`: Timestamps could not be preserved.
@@ -442,7 +440,6 @@ export type WarningCode =
   | 'EXCLUDE_UNMATCHED'
   | 'IGNORE_FILE_NOT_FOUND'
   | 'STAGING_LEFT'
-  | 'STAGING_PLACED'
   | 'ENTRIES_DROPPED'
   | 'MODE_NOT_PRESERVED'
   | 'TIMESTAMPS_NOT_PRESERVED'

@@ -33,23 +33,14 @@ export class Container {
   readonly path: Buffer;
   /** The copy while it is created; the old DEST after the exchange. */
   readonly tree: Buffer;
-  /** The whole copy while it is placed in two steps. */
-  readonly ready: Buffer;
-  /**
-   * An empty directory. It exists if the old DEST could not be moved, so that it is deleted where it is; emptyDirectory() makes it
-   * a mirror of this one.
-   */
-  readonly deleting: Buffer;
-  /** The name of the empty directory that marks a DEST while it is deleted where it is. No other container has the name. */
-  readonly marker: Buffer;
+  /** The old DEST while the copy is put in its place in two steps. */
+  readonly old: Buffer;
   #lock: FileHandle;
 
   private constructor(path: Buffer, lock: FileHandle) {
     this.path = path;
     this.tree = join(path, Buffer.from('tree'));
-    this.ready = join(path, Buffer.from('ready'));
-    this.deleting = join(path, Buffer.from('deleting'));
-    this.marker = path.subarray(-'.fastcp-'.length - hexDigits);
+    this.old = join(path, Buffer.from('old'));
     this.#lock = lock;
   }
 
@@ -91,28 +82,6 @@ export class Container {
     }
   }
 
-  /** Returns a name for something that is moved into the container. */
-  async unusedName(): Promise<Buffer> {
-    const used = await promises.readdir(this.path);
-    let number = used.length;
-    while (used.includes(`old-${number}`)) number++;
-    return join(this.path, Buffer.from(`old-${number}`));
-  }
-
-  /** Returns whether the old DEST was moved here, or was being deleted. */
-  async hasBegun(): Promise<boolean> {
-    return (await this.#signsOfIt()).length > 0;
-  }
-
-  async #signsOfIt(): Promise<string[]> {
-    return (await promises.readdir(this.path)).filter((name) => /^(old-|deleting)/.test(name));
-  }
-
-  async #forget(how?: Removal): Promise<void> {
-    for (const name of await this.#signsOfIt())
-      await removeTree(join(this.path, Buffer.from(name)), how);
-  }
-
   /**
    * Removes the container and everything in it. Rejects if something cannot be removed, and with
    * `signal.reason`; the rest is left to the next run.
@@ -120,15 +89,6 @@ export class Container {
   async remove(how?: Removal): Promise<void> {
     if (isWindows) await this.release(); // a file in the directory, which would prevent its removal
     try {
-      // If only a part can be removed, the rest must not look like a copy that still has to be placed. Another process may
-      // have removed the container before it was locked.
-      const setAside = async () => promises.rename(this.ready, await this.unusedName());
-      await setAside().catch((error) => {
-        // `ready` cannot be moved, because it is in a lower layer of an overlay. Without `old-…` and `deleting`, which hasBegun()
-        // looks for, it is no copy that still has to be placed.
-        if (error.code === 'EXDEV') return this.#forget(how);
-        if (error.code !== 'ENOENT') throw error;
-      });
       await this.#removeAll(how);
     } finally {
       if (!isWindows) await this.release();
@@ -203,7 +163,7 @@ function prefixFor(dest: Buffer): string {
 async function looksLikeOne(path: Buffer): Promise<boolean> {
   if (!(await promises.lstat(path)).isDirectory()) return false;
   const names = await promises.readdir(textOrBytes(path), 'latin1');
-  return names.every((name) => /^(tree|ready|deleting|lock|old-\d+)$/.test(name));
+  return names.every((name) => /^(tree|old|lock)$/.test(name));
 }
 
 /**

@@ -5,7 +5,7 @@
  *   parent/DEST                              the old one      │ exchange │  the new one
  *   parent/.DEST.fastcp-<random>/tree        the copy         │ <──────> │  the old one, removed next
  *
- * The next copy to the same DEST removes the container of a killed process, or first finishes its work: see place.ts.
+ * The next copy to the same DEST removes the container of a killed process.
  */
 import { constants } from 'node:os';
 import { unlessAborted } from '../engine/abort.js';
@@ -19,15 +19,7 @@ import { directoryOf, join, showPath, temporaryName, trimSlashes } from '../walk
 import { list, run } from '../walk/steps.js';
 import { type Root, redirect, selects, type Walk } from '../walk/walk.js';
 import { Container } from './container.js';
-import {
-  canExchange,
-  exists,
-  finishSteps,
-  Halfway,
-  isHalfway,
-  placeAtOnce,
-  placeInSteps,
-} from './place.js';
+import { canExchange, exists, Halfway, placeAtOnce, placeInSteps } from './place.js';
 import { refuseReflected } from './reflections.js';
 import type { Removal } from './remove-tree.js';
 import { reuseOld } from './reuse.js';
@@ -42,57 +34,6 @@ interface Replacing {
   copy(walk: Walk, request: Request): Promise<void>;
   /** Rejects if a repository in DEST would be deleted. */
   checkRepositories(): Promise<void>;
-}
-
-/**
- * Puts the tree of an interrupted copy in DEST's place, if its steps have begun, and removes what such copies left. Returns
- * whether DEST is another one now. After an abort the next run continues with the rest.
- */
-export async function finishInterrupted(
-  walk: Walk,
-  request: Request,
-  events: EventQueue,
-  report: Report,
-): Promise<boolean> {
-  const [root] = walk.roots;
-  if (!root) return false;
-  const { signal } = request;
-  const warn = warnsOf(events, report);
-  let placed = false;
-  const finish = async (): Promise<void> => {
-    const target = await unlessAborted(
-      signal,
-      findTarget(root).catch(() => undefined),
-    );
-    if (!target) return; // its parent is missing, which is refused or created later
-    for await (const container of Container.abandoned(target)) {
-      try {
-        signal?.throwIfAborted();
-        if (await isHalfway(container, target)) {
-          // A DEST that somebody creates meanwhile stays, too.
-          const check = async (): Promise<boolean> => {
-            await refuseTarget(root, target, walk.shown);
-            return isHalfway(container, target);
-          };
-          await unlessAborted(signal, check());
-          signal?.throwIfAborted();
-          report.replaced = false;
-          if (await finishSteps(container, target, check)) {
-            placed = true;
-            const path = walk.shown.dest(root.dest);
-            const message = `an earlier copy to '${path}' had been interrupted, so its tree was put in place first`;
-            warn({ code: 'STAGING_PLACED', message, path });
-          }
-        }
-      } catch (error) {
-        await container.release();
-        throw error;
-      }
-      await remove(container, warn, { signal, spared: root.src });
-    }
-  };
-  await ownWords(root, walk, request)(finish());
-  return placed;
 }
 
 /** Replaces DEST with a copy of one root. If the copy has any error, DEST stays as it was. */
@@ -121,6 +62,8 @@ export async function replaceWhole(
     return;
   }
   const target = await own(unlessAborted(signal, findTarget(root)));
+  await own(unlessAborted(signal, refuseTarget(root, target, walk.shown)));
+  const keepsOld = await own(removeLeft(target, warn, { signal, spared: root.src }));
   const container = await own(prepare(target, root, walk, request, warn));
   try {
     const shown = walk.shown.dest(root.dest);
@@ -130,13 +73,10 @@ export async function replaceWhole(
     // With `reuse`, directories that are there already are not counted.
     if (selectsNothing(request, report) && (await isEmptyDirectory(container.tree)))
       await refuseEmptyTree(target, root, walk);
-    const check = async (): Promise<boolean> => {
-      await own(refuseTarget(root, target, walk.shown));
-      await checkRepositories(); // its errors are the user's, too
-      return true;
-    };
-    await unlessAborted(signal, check()); // somebody may have changed DEST meanwhile
-    report.replaced = await own(place(container, target, root, walk, { ...request, check }));
+    // Somebody may have changed DEST meanwhile.
+    await own(unlessAborted(signal, refuseTarget(root, target, walk.shown)));
+    await unlessAborted(signal, checkRepositories()); // its errors are the user's, too
+    report.replaced = await own(place(container, target, root, walk, request));
     if (!report.replaced) return;
     const lost = keepTimes(root, target, how, walk);
     if (lost && request.strict) {
@@ -146,10 +86,29 @@ export async function replaceWhole(
       warn(lossWarning('timestamps', 1, lost));
     }
   } finally {
-    // If that cannot be found out, it stays, and the next atomic copy looks again.
-    if (await exists(container.ready).catch(() => true)) await container.release();
+    // If the old DEST was moved away and the new one is not in its place, the user needs both.
+    const isHalfway = !report.replaced && (await exists(container.old).catch(() => true));
+    if (isHalfway) await container.release();
     else await remove(container, warn, { spared: root.src }); // a bind mount may have brought SRC into DEST
   }
+  if (keepsOld) await removeLeft(target, warn, { signal, spared: root.src });
+}
+
+/**
+ * Removes what killed copies to DEST have left. While there is no DEST, a container with the old one stays. Returns whether one does.
+ */
+async function removeLeft(target: Buffer, warn: Warn, how: Removal): Promise<boolean> {
+  const isThere = await exists(target);
+  let stays = false;
+  for await (const container of Container.abandoned(target)) {
+    if (isThere || !(await exists(container.old).catch(() => true))) {
+      await remove(container, warn, how);
+    } else {
+      stays = true;
+      await container.release();
+    }
+  }
+  return stays;
 }
 
 function warnsOf(events: EventQueue, report: Report): Warn {
@@ -195,7 +154,6 @@ async function prepare(
   { atomic, signal }: Request,
   warn: Warn,
 ): Promise<Container> {
-  await unlessAborted(signal, refuseTarget(root, target, walk.shown));
   await refuseReflected(root, target, walk, signal);
   signal?.throwIfAborted();
   const container = await Container.make(target);
@@ -215,6 +173,10 @@ const cannotMove = new Map([
     -constants.errno.EPERM,
     ': the destination cannot be moved: it is immutable, or another user owns it in a sticky directory',
   ],
+  [
+    -constants.errno.EXDEV,
+    ': the destination comes from a lower layer of an overlay, and cannot be moved; mirror (--mirror) changes it in place',
+  ],
 ]);
 
 async function place(
@@ -222,7 +184,7 @@ async function place(
   target: Buffer,
   root: Root,
   walk: Walk,
-  { atomic, signal, check }: Request & { check(): Promise<boolean> },
+  { atomic, signal }: Request,
 ): Promise<boolean> {
   if (!(await exists(container.tree))) {
     if (root.kind === 'socket') return false; // it was not copied
@@ -231,18 +193,16 @@ async function place(
   }
   // After this moment an abort no longer leaves DEST as it was.
   signal?.throwIfAborted();
-  const errno = await placeAtOnce(container, target);
+  let errno = await placeAtOnce(container, target);
+  if (errno === -constants.errno.EINVAL) {
+    if (atomic !== 'two-step') {
+      throw noExchange(root, walk, 'the file system cannot exchange the destination for a new one');
+    }
+    errno = await placeInSteps(container, target);
+  }
   if (errno === 0) return true;
-  if (errno !== -constants.errno.EXDEV) {
-    const { src, dest } = root;
-    const problem = { errno, operation: 'rename' };
-    throw errorOf(problem, walk.shown.src(src), walk.shown.dest(dest), cannotMove.get(errno));
-  }
-  if (atomic !== 'two-step') {
-    throw noExchange(root, walk, 'the file system cannot exchange the destination for a new one');
-  }
-  await placeInSteps(container, target, check);
-  return true;
+  const [path, dest] = [walk.shown.src(root.src), walk.shown.dest(root.dest)];
+  throw errorOf({ errno, operation: 'rename' }, path, dest, cannotMove.get(errno));
 }
 
 /**
@@ -284,12 +244,9 @@ function inOwnWords(error: unknown, root: Root, walk: Walk): unknown {
   const { shown } = walk;
   const [path, to] = [shown.src(src), shown.dest(dest)];
   if (error instanceof Halfway) {
-    const cause = inOwnWords(error.reason, root, walk);
-    const { message } = cause as Error;
-    const because = (cause instanceof CopyError && cause.reason) || message;
-    const why = error.stays
-      ? `${because}, after the old tree was taken away. '${directoryOf(error.ready)}' has the new tree, and the old one if it was moved: save them, because the next atomic copy removes them`
-      : `neither the old nor the new: ${because}. The next atomic copy goes on with '${error.ready}'`;
+    const { reason } = errorOf({ errno: error.errno, operation: 'rename' }, path, to);
+    const where = `'${showPath(error.container)}' has the old tree and the new one`;
+    const why = `${reason}, after the old tree was moved away. ${where}: move one back, or copy again; the next atomic copy removes both when its own tree is in place`;
     return refuse('ERR_FASTCP_HALFWAY', why, path, to);
   }
   if (!(error instanceof Error) || error instanceof CopyError) return error;

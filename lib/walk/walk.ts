@@ -21,6 +21,7 @@ import { areOneName, asListed, folded, isRespelled, leadToOne, spellingOf } from
 import {
   ahead,
   all,
+  list,
   mkdir,
   realpath,
   type Steps,
@@ -204,11 +205,34 @@ function* findSource(
   follow: boolean,
   shown: Shown,
 ): Steps<{ src: Buffer; found: BigIntStats }> {
-  const found = yield* statEntry(src, follow, shown.src(src));
+  const found = yield* statSource(src, follow, shown.src(src));
   if (found.isFile() || found.isDirectory() || !(yield* namesDescriptor(src, follow)))
     return { src, found };
   const opened = yield* openedPath(src, shown.src(src));
   return { src: opened, found: yield* statEntry(opened, false, shown.src(src)) };
+}
+
+function* statSource(src: Buffer, follow: boolean, path: string): Steps<BigIntStats> {
+  try {
+    return yield* stat(src, follow);
+  } catch (error) {
+    throw rename(error, path, codeOf(error) === 'ENOENT' ? yield* movedAway(src) : undefined);
+  }
+}
+
+/** An atomic copy in two steps that is killed between them leaves no DEST. Says where that is. */
+function* movedAway(path: Buffer): Steps<string | undefined> {
+  const directory = directoryOf(path);
+  const prefix = Buffer.concat([Buffer.from('.'), baseName(path), Buffer.from('.fastcp-')]);
+  try {
+    for (const name of yield* list(directory)) {
+      const container = join(directory, name);
+      const isOne = name.subarray(0, prefix.length).equals(prefix);
+      if (isOne && (yield* existing(join(container, Buffer.from('old')), false)))
+        return `its replacement was interrupted; '${showPath(container)}' has the old tree and the new one`;
+    }
+  } catch {} // then nothing is known about it
+  return undefined;
 }
 
 export function* statEntry(path: Buffer, follow: boolean, shown: string): Steps<BigIntStats> {

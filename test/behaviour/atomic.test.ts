@@ -12,7 +12,7 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { beforeEach, describe, expect, test, vi } from 'vitest';
 import { copyTree } from '../../lib/index.js';
@@ -20,7 +20,7 @@ import type { CopyEvent, CopyOptions } from '../../lib/types.js';
 import { containers, digest, makeUniform } from '../support/atomic.js';
 import { COMMAND, copyInChild, type Ended, run } from '../support/child.js';
 import { differences, readTree } from '../support/compare.js';
-import { unmountAll, useFileSystem, whileMounted } from '../support/filesystems.js';
+import { useFileSystem, whileMounted } from '../support/filesystems.js';
 import { byEntry } from '../support/filter.js';
 import { buildShim, faultLog, withFaults } from '../support/shim.js';
 import { makeFiles, makeSocket } from '../support/trees.js';
@@ -743,27 +743,6 @@ test('a directory that another copy made in the place of what was left over is l
   expect(content(dest, 'a')).toBe('new');
 });
 
-test('what could not be removed of a copy that was never placed does not replace DEST', async (context) => {
-  needUser(context);
-  makeFiles(src, { a: 'new' });
-  makeFiles(dest, { a: 'later' });
-  const left = '.dest.fastcp-0123456789abcdef';
-  makeFiles(join(at, left), { 'ready/theirs/file': 'begun', 'old-1/a': 'old' });
-  const own = ['src', 'src/a', 'dest', 'dest/a', left, 'ready', 'old-1', 'old-1/a'].map((name) =>
-    join(at, /^(ready|old)/.test(name) ? left : '', name),
-  );
-  execFileSync('chown', [`${USER}`, at, ...own]);
-  const copy = () => copyInChild({ src, dest, options: { atomic: true } }, asUser);
-  const first = await copy();
-  expect(first.result.warnings).toMatchObject([{ code: 'STAGING_LEFT', path: join(at, left) }]);
-  expect(differences(src, dest)).toEqual([]);
-  symlinkSync('nowhere', join(src, 'dangling'));
-  const failing = { src, dest, options: { atomic: true, dereference: true } };
-  expect(await copyInChild(failing, asUser)).toMatchObject({ error: { code: 'ENOENT' } });
-  expect(content(dest, 'a')).toBe('new');
-  expect(content(at, left, readdirSync(join(at, left))[0] ?? '', 'theirs/file')).toBe('begun');
-});
-
 test('killed while it tries whether the file system can exchange: DEST stays', async (context) => {
   needTool(context, 'strace');
   makeFiles(src, { a: 'new' });
@@ -786,9 +765,9 @@ test("others' directories of that name are left alone", async () => {
   symlinkSync(theirs, join(at, '.dest.fastcp-0123456789abcdff'));
   if (process.getuid?.() === 0) execFileSync('chown', [`${USER}`, join(at, theirs)]);
   const mine = join(at, '.dest.fastcp-00000000000000aa');
-  makeFiles(mine, { 'tree/file': 'left', 'old-0/file': 'left' });
+  makeFiles(mine, { 'tree/file': 'left', 'old/file': 'left' });
   // Of the same owner, and with something in it that no copy leaves.
-  const precious = ['file', 'tree/file', 'lock/file', 'old/file', '.hidden'].map((name, i) => {
+  const precious = ['file', 'tree/file', 'lock/file', 'old-1/file', '.hidden'].map((name, i) => {
     const directory = join(at, `.dest.fastcp-000000000000000${i}`);
     makeFiles(directory, { [name]: 'precious', 'own/file': 'precious' });
     return [join(directory, name), join(directory, 'own/file')];
@@ -842,10 +821,7 @@ describe('a repository that comes into DEST while it is copied stays', () => {
 
 describe('where the file system cannot exchange', () => {
   const overlay = useFileSystem(work, 'overlay', {
-    lower: (directory) => {
-      for (const name of ['dest', 'fourth', 'other', 'third'])
-        makeFiles(join(directory, name), { old: 'old', 'sub/old': 'old' });
-    },
+    lower: (directory) => makeFiles(join(directory, 'dest'), { old: 'old', 'sub/old': 'old' }),
   });
   const noExchange = 'inject=renameat2:error=EINVAL';
 
@@ -876,27 +852,29 @@ describe('where the file system cannot exchange', () => {
     expect(containers(at)).toEqual([]);
   });
 
-  test('a directory of a lower layer, it says so at the end, and two steps do it', async (context) => {
+  test('a directory of a lower layer of an overlay: the error says how to change it, and it stays', async (context) => {
     const directory = overlay(context);
     makeFiles(src, { a: 'new' });
     const target = join(directory, 'dest');
     const before = digest(target);
-    await expect(copyTree(src, target, { atomic: true })).rejects.toMatchObject({
-      code: 'ERR_FASTCP_NO_EXCHANGE',
-      message: expect.stringContaining('--atomic=two-step'),
-      result: { files: 1 },
-    });
-    expect(digest(target)).toBe(before);
-    await copyTree(src, target, { atomic: 'two-step' });
+    for (const atomic of [true, 'two-step'] as const) {
+      await expect(copyTree(src, target, { atomic })).rejects.toMatchObject({
+        code: 'EXDEV',
+        message: expect.stringContaining('--mirror'),
+        result: { files: 1, replaced: false },
+      });
+      expect(digest(target)).toBe(before);
+      expect(readdirSync(directory)).toEqual(['dest']);
+    }
+    await copyTree(src, target, { mirror: true });
     expect(differences(src, target)).toEqual([]);
-    expect(readdirSync(directory)).toEqual(['dest', 'fourth', 'other', 'third']);
   });
 
-  /** The command with two steps, of which a rename goes wrong: into ready, DEST away, ready to DEST. */
-  async function twoSteps(fault: string, { fresh = true, call = 'rename' } = {}): Promise<Ended> {
+  /** The command with two steps, of which a rename goes wrong: DEST away, the new one to DEST, DEST back. */
+  async function twoSteps(fault: string): Promise<Ended> {
     makeFiles(src, { a: 'new' });
-    if (fresh) makeFiles(dest, { a: 'old', b: 'old' });
-    const faults = [`inject=${call}:${fault}`, noExchange].flatMap((each) => ['-e', each]);
+    makeFiles(dest, { a: 'old', b: 'old' });
+    const faults = [`inject=rename:${fault}`, noExchange].flatMap((each) => ['-e', each]);
     const strace = ['strace', '-f', '-qq', '-o', join(at, 'log'), ...faults];
     const command = [process.execPath, COMMAND, '-q', '--atomic=two-step', src, dest];
     // One thread, as strace counts by thread.
@@ -906,8 +884,8 @@ describe('where the file system cannot exchange', () => {
   const old = { 'dest/a': 'old', 'dest/b': 'old' };
 
   test.for([
-    ['moving DEST away', 'error=EPERM:when=2', 'operation not permitted'],
-    ['putting the new one in place', 'error=EIO:when=3', 'i/o error'],
+    ['moving DEST away', 'error=EPERM:when=1', 'operation not permitted: .*'],
+    ['putting the new one in place', 'error=EIO:when=2', 'i/o error'],
   ] as const)('%s fails: DEST is as it was', async ([, fault, reason], context) => {
     needTool(context, 'strace');
     const { status, stderr } = await twoSteps(fault);
@@ -919,21 +897,17 @@ describe('where the file system cannot exchange', () => {
     expect(containers(at)).toEqual([]);
   });
 
-  test('nothing can be put in place any more: it says where the new one is', async (context) => {
+  test('neither the second step nor the way back is possible: both trees are kept until a copy succeeds', async (context) => {
     needTool(context, 'strace');
-    const { status, stderr } = await twoSteps('error=EIO:when=3+');
+    const { status, stderr } = await twoSteps('error=EIO:when=2+');
     const [left = ''] = containers(at);
     expect(status).toBe(1);
-    expect(stderr).toMatch(/^fastcp: cannot copy .*: neither the old nor the new: .*\n$/);
-    expect(stderr).toContain(`'${join(at, left, 'ready')}'`);
+    expect(stderr).toMatch(
+      /^fastcp: cannot copy .*: i\/o error, after the old tree was moved .*\n$/,
+    );
+    expect(stderr).toContain(`'${join(at, left)}'`);
     expect(digest(dest)).toBe('missing');
-    // Again: neither tree is lost.
-    const again = await twoSteps('error=EIO:when=2+', { fresh: false });
-    expect(again.stderr).toContain(`'${join(at, left, 'ready')}'`);
-    expect(readdirSync(join(at, left)).sort()).toEqual(['old-1', 'ready']);
-    await copyTree(join(src, 'a'), dest, { atomic: true }).catch(() => {});
-    expect(differences(src, dest)).toEqual([]);
-    expect(containers(at)).toEqual([]);
+    await expectBothTreesToStay(left);
   });
 
   /** The command, of which a copy with `-L` fails. */
@@ -944,9 +918,33 @@ describe('where the file system cannot exchange', () => {
     return run([process.execPath, COMMAND, '-L', '--atomic', broken, dest]);
   }
 
-  test('killed before DEST is moved away: the next run drops it, and what changed in DEST stays', async (context) => {
+  /** DEST is missing, and the container has both trees, until a copy to DEST succeeds. */
+  async function expectBothTreesToStay(left: string): Promise<void> {
+    const expectBoth = (): void => {
+      expect(content(at, left, 'old/b')).toBe('old');
+      expect(content(at, left, 'tree/a')).toBe('new');
+      expect(containers(at)).toEqual([left]);
+    };
+    expectBoth();
+    const restored = copyTree(dest, join(at, 'restored'));
+    await expect(restored).rejects.toMatchObject({
+      code: 'ENOENT',
+      message: expect.stringContaining(`'${join(at, left)}' has the old tree`),
+    });
+    const { status, stderr } = await failing();
+    expect({ status, stderr }).toEqual({
+      status: 1,
+      stderr: expect.stringMatching(/^fastcp: cannot copy .*\n.*dest'? was not created\n$/),
+    });
+    expectBoth();
+    await copyTree(src, dest, { atomic: true });
+    expect(differences(src, dest)).toEqual([]);
+    expect(containers(at)).toEqual([]);
+  }
+
+  test('killed before DEST is moved away: the next run removes the new tree, and what changed in DEST stays', async (context) => {
     needTool(context, 'strace');
-    await twoSteps('signal=SIGKILL:when=2');
+    await twoSteps('signal=SIGKILL:when=1');
     expect(containers(at)).toHaveLength(1);
     makeFiles(dest, { b: 'changed' });
     const { status, stderr } = await failing();
@@ -960,87 +958,36 @@ describe('where the file system cannot exchange', () => {
     expect(containers(at)).toEqual([]);
   });
 
-  test('killed between the two steps: the next run goes on, and says so', async (context) => {
+  test('killed between the two steps: both trees are kept until a copy succeeds', async (context) => {
     needTool(context, 'strace');
-    await twoSteps('signal=SIGKILL:when=3');
+    await twoSteps('signal=SIGKILL:when=2');
     expect(digest(dest)).toBe('missing');
-    expect(containers(at)).toHaveLength(1);
-    const { status, stderr } = await failing();
-    expect({ status, stderr }).toEqual({
-      status: 1,
-      stderr: expect.stringMatching(
-        /^fastcp: warning: an earlier copy .* interrupted.*\nfastcp: cannot copy .*\n.* is now the whole tree of an earlier copy.*\n$/,
-      ),
-    });
-    expect(differences(src, dest)).toEqual([]);
-    expect(containers(at)).toEqual([]);
+    const [left = ''] = containers(at);
+    await expectBothTreesToStay(left);
   });
-
-  test('killed between the two steps: the next run protects what is put in place', async (context) => {
-    needTool(context, 'strace');
-    makeFiles(src, { '.git/HEAD': 'x' });
-    await twoSteps('signal=SIGKILL:when=3');
-    makeFiles(at, { 'other/a': 'y' });
-    const copy = copyTree(join(at, 'other'), dest, { atomic: true });
-    await expect(copy).rejects.toMatchObject({ code: 'ERR_FASTCP_DEST_PROTECTED' });
-    expect(copy.result.warnings).toMatchObject([{ code: 'STAGING_PLACED', path: dest }]);
-    expect(differences(src, dest)).toEqual([]);
-  });
-
-  test.for([
-    ['the next run goes on', 'other', undefined],
-    ['what was restored since stays', 'third', 'restored'],
-    ['what was mirrored since stays', 'fourth', 'mirrored'],
-  ] as const)(
-    'killed while a DEST that cannot be moved is deleted: %s',
-    async ([, name, since], context) => {
-      needTool(context, 'strace');
-      dest = join(overlay(context), name);
-      await twoSteps('signal=SIGKILL:when=3', { call: 'unlinkat', fresh: false });
-      expect(readdirSync(dest)).not.toEqual([]);
-      const [left = ''] = containers(dirname(dest));
-      expect(readdirSync(join(dirname(dest), left)).sort()).toEqual(['deleting', 'ready']);
-      if (since) {
-        // Somebody else's directory, and not what is left of the old one.
-        makeFiles(at, { 'another/a': since });
-        if (since === 'restored') rmSync(dest, { recursive: true });
-        await copyTree(join(at, 'another'), dest, { mirror: since === 'mirrored' });
-        await failing();
-        expect(differences(join(at, 'another'), dest)).toEqual([]);
-        expect(containers(dirname(dest))).toEqual([]);
-        return;
-      }
-      const { stderr } = await failing();
-      expect(stderr).toMatch(
-        /warning: .*interrupted.*\n.*\n.* is now the whole tree of an earlier copy/,
-      );
-      expect(differences(src, dest)).toEqual([]);
-      expect(containers(dirname(dest))).toEqual([]);
-    },
-  );
 
   test.for([
     ['a repository', 'mkdir -p dest/.git; echo own > dest/.git/HEAD'],
-    ['a symlink', 'ln -s src dest'],
+    ['a directory with files', 'mkdir dest; echo own > dest/own'],
   ] as const)(
     '%s comes to DEST between the two steps: it stays, and both trees are kept',
     async ([, script], context) => {
       needTool(context, 'strace');
       let ended = false;
-      const copied = twoSteps('delay_exit=3000000:when=2').finally(() => {
+      const copied = twoSteps('delay_exit=3000000:when=1').finally(() => {
         ended = true;
       });
-      const isMoved = () => containers(at).some((name) => existsSync(join(at, name, 'old-1')));
+      const isMoved = () => containers(at).some((name) => existsSync(join(at, name, 'old')));
       while (!ended && !isMoved()) await setTimeout(10);
       execFileSync('sh', ['-ec', script], { cwd: at });
       const came = lstatSync(dest).ino;
       const { status, stderr } = await copied;
       expect(status).toBe(1);
       const [left = ''] = containers(at);
-      expect(stderr).toContain(`'${join(at, left)}' has the new tree, and the old one`);
+      expect(stderr).toContain(`'${join(at, left)}' has the old tree and the new one`);
       expect(lstatSync(dest).ino).toBe(came);
-      expect(readFileSync(join(at, left, 'old-1/b'), 'utf8')).toBe('old');
-      expect(readFileSync(join(at, left, 'ready/a'), 'utf8')).toBe('new');
+      expect(content(at, left, 'old/b')).toBe('old');
+      expect(content(at, left, 'tree/a')).toBe('new');
     },
   );
 
@@ -1085,337 +1032,6 @@ describe('where the file system cannot exchange', () => {
     const { status, stderr } = await copied;
     expect({ status, stderr }).toEqual({ status: 1, stderr: expect.stringMatching(/has removed/) });
     expect(content(dest, 'a')).toBe('old');
-    expect(containers(at)).toEqual([]);
-  });
-
-  test('a repository comes to DEST while an interrupted copy is finished: it stays', async (context) => {
-    needTool(context, 'strace');
-    makeFiles(src, { a: 'new' });
-    makeFiles(at, {
-      '.dest.fastcp-0123456789abcdef/ready/a': 'x',
-      '.dest.fastcp-0123456789abcdef/old-1/a': 'o',
-    });
-    const log = join(at, 'log');
-    const slow = ['-P', '/proc/self/mountinfo', '-e', 'inject=openat:delay_exit=1500000'];
-    const strace = ['strace', '-f', '-qq', '-o', log, '-e', 'trace=openat', ...slow];
-    let runs = true;
-    const copied = run([...strace, process.execPath, COMMAND, '--atomic', src, dest]).finally(
-      () => {
-        runs = false;
-      },
-    );
-    while (runs && !(existsSync(log) && content(log).includes('mountinfo'))) await setTimeout(10);
-    makeFiles(dest, { '.git/HEAD': 'own' });
-    const { status, stderr } = await copied;
-    expect({ status, stderr }).toEqual({
-      status: 1,
-      stderr: expect.stringMatching(/the repository/),
-    });
-    expect(content(dest, '.git/HEAD')).toBe('own');
-  });
-
-  /** An overlay without numbers that last: its layers are on two file systems, and it was just mounted. */
-  function mountAgain(on: string, upper = 'upper', below: string[] = []): void {
-    unmountAll(on);
-    const lower = [...below, 'low'].map((name) => join(at, name, 'it')).join(':');
-    const [it, work] = ['it', 'work'].map((name) => join(at, upper, name));
-    const layers = `lowerdir=${lower},upperdir=${it},workdir=${work},xino=off,redirect_dir=off`;
-    execFileSync('mount', ['-t', 'overlay', 'overlay', '-o', layers, on]);
-    // What is looked at first gets the first inode numbers.
-    for (const each of ['src', ''].map((name) => join(on, name))) readdirSync(each);
-  }
-
-  /** `at`, `src` and `dest` are in such an overlay meanwhile. */
-  async function whileOverlaid(old: Record<string, string>, use: (on: string) => Promise<void>) {
-    const places = ['low', 'upper', 'next', 'on'].map((name) => join(at, name));
-    for (const place of places) mkdirSync(place, { recursive: true });
-    try {
-      for (const place of places.slice(0, 3))
-        execFileSync('mount', ['-t', 'tmpfs', 'tmpfs', place]);
-      makeFiles(join(at, 'low/it/dest'), old);
-      makeFiles(join(at, 'low/it/src'), { a: 'new', 'e/f': 'new' });
-      for (const upper of ['upper', 'next'])
-        for (const name of ['it', 'work']) mkdirSync(join(at, upper, name));
-      const on = join(at, 'on');
-      mountAgain(on);
-      [src, dest] = [join(on, 'src'), join(on, 'dest')];
-      await use(on);
-    } finally {
-      unmountAll(at);
-    }
-  }
-
-  /** The command, killed in a system call. */
-  async function killed(call: string, when: number): Promise<Ended> {
-    const kill = ['-e', `trace=${call}`, '-e', `inject=${call}:signal=SIGKILL:when=${when}`];
-    const strace = ['strace', '-f', '-qq', '-o', join(at, 'log'), ...kill];
-    const command = [process.execPath, COMMAND, '-q', '--atomic=two-step', src, dest];
-    // One thread, as strace counts by thread.
-    return run(['env', 'UV_THREADPOOL_SIZE=1', ...strace, ...command]);
-  }
-
-  test.for([
-    ['rename', ['new', 'old']],
-    ['mkdir', ['new', 'old']],
-    ['rmdir', ['new']],
-    ['unlinkat', ['new']],
-  ] as const)(
-    'killed in any %s, and mounted again: DEST is the old one, or the next run makes it the new one',
-    async ([call, states], context) => {
-      needRoot(context);
-      needTool(context, 'strace');
-      const top = at;
-      const old = { a: 'old', 'b/c': 'old', 'b/d': 'old' };
-      makeFiles(join(top, 'old'), old);
-      let ended: Ended['status'] = null;
-      const found = new Set<string>();
-      for (let when = 1; ended !== 0; when++) {
-        at = join(top, `${when}`);
-        await whileOverlaid(old, async (on) => {
-          ended = (await killed(call, when)).status;
-          mountAgain(on);
-          const { stderr } = await failing();
-          const isOld = differences(join(top, 'old'), dest).length === 0;
-          if (!isOld) expect(differences(src, dest), `${when}`).toEqual([]);
-          expect(/interrupted/.test(stderr) && isOld, `${when}`).toBe(false);
-          expect(containers(on), `${when}`).toEqual([]);
-          found.add(isOld ? 'old' : 'new');
-        });
-      }
-      expect([...found].sort()).toEqual(states);
-    },
-  );
-
-  const overlaid = { a: 'old', 'b/c': 'old', 'b/d': 'old' };
-
-  test('killed, and all of it came into a lower layer: the next run makes DEST whole', async (context) => {
-    needRoot(context);
-    needTool(context, 'strace');
-    await whileOverlaid(overlaid, async (on) => {
-      await killed('unlinkat', 2);
-      mountAgain(on, 'next', ['upper']);
-      const { stderr } = await failing();
-      expect(stderr).toMatch(/warning: .*interrupted/);
-      expect(differences(src, dest)).toEqual([]);
-      expect(containers(on)).toEqual([]);
-    });
-  });
-
-  test('killed, and somebody writes into what is left: the next run makes DEST whole', async (context) => {
-    needRoot(context);
-    needTool(context, 'strace');
-    await whileOverlaid(overlaid, async (on) => {
-      await killed('rmdir', 1);
-      const [mark = ''] = readdirSync(dest);
-      makeFiles(dest, { [`${mark}/deep/x`]: 'x', 'new/y': 'y' });
-      const { stderr } = await failing();
-      expect(stderr).toMatch(/warning: .*interrupted/);
-      expect(differences(src, dest)).toEqual([]);
-      expect(containers(on)).toEqual([]);
-    });
-  });
-
-  test('several at once delete a DEST that cannot be moved: the last one wins', async (context) => {
-    needRoot(context);
-    const many = Object.fromEntries(
-      Array.from({ length: 300 }, (_, index) => [`d${index % 9}/${index}`, '']),
-    );
-    await whileOverlaid(many, async (on) => {
-      const command = [process.execPath, COMMAND, '-q', '--atomic=two-step', src, dest];
-      const ended = await Promise.all(Array.from({ length: 5 }, () => run(command)));
-      for (const { status, stderr } of ended)
-        expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
-      expect(differences(src, dest)).toEqual([]);
-      expect(containers(on)).toEqual([]);
-    });
-  });
-
-  test('another program fills it for a moment while it is deleted: it is replaced', async (context) => {
-    needRoot(context);
-    const fill = `
-      const fs = require('node:fs');
-      const dest = process.argv[1];
-      const isMarked = () => {
-        try { return fs.readdirSync(dest).some((name) => name.startsWith('.fastcp-')); } catch {}
-      };
-      const until = (isOver, milliseconds) => {
-        for (const end = performance.now() + milliseconds; !isOver() && performance.now() < end; );
-      };
-      process.stdout.write('waits');
-      until(isMarked, 10000);
-      until(() => { try { fs.mkdirSync(dest + '/new'); } catch {} }, 250);`;
-    await whileOverlaid(overlaid, async (on) => {
-      const filling = spawn(process.execPath, ['-e', fill, dest]);
-      const ended = once(filling, 'close');
-      await once(filling.stdout, 'data');
-      await copyTree(src, dest, { atomic: 'two-step' });
-      expect(await ended).toEqual([0, null]);
-      rmSync(join(dest, 'new'), { recursive: true, force: true });
-      expect(differences(src, dest)).toEqual([]);
-      expect(containers(on)).toEqual([]);
-    });
-  });
-
-  /** Runs the command, which waits in that mkdir until `meanwhile` has ended: 2 is before it marks the old DEST, 3 is after that. */
-  async function overtaken(
-    mkdir: 2 | 3,
-    meanwhile: () => Promise<void> | void,
-    faults: string[] = [],
-  ): Promise<Ended> {
-    const log = join(at, 'log');
-    const slow = ['-e', `inject=mkdir:delay_exit=3000000:when=${mkdir}`];
-    const calls = ['-e', 'trace=mkdir,unlinkat', ...slow, ...faults];
-    const strace = ['strace', '-f', '-qq', '-o', log, ...calls];
-    const command = [process.execPath, COMMAND, '-q', '--atomic=two-step', src, dest];
-    let waits = true;
-    const ended = run(['env', 'UV_THREADPOOL_SIZE=1', ...strace, ...command]).finally(() => {
-      waits = false;
-    });
-    const made = () => (existsSync(log) ? (content(log).match(/mkdir\(/g)?.length ?? 0) : 0);
-    while (waits && made() < mkdir) await setTimeout(10);
-    await meanwhile();
-    expect({ waits, made: made() }).toEqual({ waits: true, made: mkdir });
-    return ended;
-  }
-
-  test.for([2, 3] as const)(
-    'another copy is in the place of a DEST that was to be deleted, from mkdir %i on: it is not deleted there',
-    async (mkdir, context) => {
-      needRoot(context);
-      needTool(context, 'strace');
-      await whileOverlaid(overlaid, async (on) => {
-        makeFiles(on, { 'src2/x': 'x', 'src2/y/z': 'z' });
-        const place = async () => {
-          await copyTree(join(on, 'src2'), dest, { atomic: 'two-step' });
-        };
-        // Killed where it removes the first file: of what it moved away, if all goes well.
-        const kill = ['-e', 'inject=unlinkat:signal=SIGKILL:when=1'];
-        expect(await overtaken(mkdir, place, kill)).not.toMatchObject({ status: 0 });
-        expect(differences(src, dest)).toEqual([]);
-        await place();
-        expect(containers(on)).toEqual([]);
-      });
-    },
-  );
-
-  const intruders = {
-    'a symlink': 'ln -s other dest',
-    'a file': 'echo own > dest',
-    'a FIFO': 'mkfifo dest',
-    'a repository': 'mkdir -p dest/.git; echo own > dest/.git/HEAD',
-  };
-  const moments = Object.entries(intruders).flatMap(([what, script]) => [
-    { what, script, mkdir: 2 as const },
-    { what, script, mkdir: 3 as const },
-  ]);
-  test.for(moments)(
-    '$what is in the place of a DEST that was to be deleted, from mkdir $mkdir on: it stays',
-    async ({ script, mkdir }, context) => {
-      needRoot(context);
-      needTool(context, 'strace');
-      await whileOverlaid(overlaid, async (on) => {
-        makeFiles(on, { 'other/x': 'x' });
-        let came: bigint | undefined;
-        const { status, stderr } = await overtaken(mkdir, () => {
-          execFileSync('sh', ['-ec', `rm -r dest; ${script}`], { cwd: on });
-          came = lstatSync(dest, { bigint: true }).ino;
-        });
-        expect({ status, stderr }).toEqual({
-          status: 1,
-          stderr: expect.stringMatching(/^fastcp: /),
-        });
-        expect(lstatSync(dest, { bigint: true }).ino).toBe(came);
-        expect(readdirSync(join(on, 'other'))).toEqual(['x']); // nothing was written through the symlink
-        expect(containers(on)).toHaveLength(1);
-        await copyTree(src, dest, { atomic: 'two-step' }).catch(() => {});
-        expect(containers(on)).toEqual([]);
-        expect(lstatSync(dest, { bigint: true }).ino).toBe(came);
-      });
-    },
-  );
-
-  const denied = [0o300, 0o600, 0o200, 0].flatMap((mode) => [
-    { mode, rest: 'the marker' },
-    { mode, rest: 'nothing' },
-  ]);
-  test.for(denied)(
-    'killed while a DEST of mode $mode was deleted, of which $rest is left',
-    async ({ mode, rest }, context) => {
-      needUser(context);
-      const left = join(at, '.dest.fastcp-0123456789abcdef');
-      makeFiles(left, { 'ready/a': 'new' });
-      makeFiles(src, { a: 'newer' });
-      const marker = rest === 'nothing' ? '' : '.fastcp-0123456789abcdef';
-      for (const directory of [join(left, 'deleting'), join(dest, marker)])
-        mkdirSync(directory, { recursive: true });
-      chmodSync(dest, mode);
-      execFileSync('chown', ['-R', `${USER}`, at]);
-      const command = [process.execPath, COMMAND, '--atomic=two-step', src, dest];
-      const { status, stderr } = await run([...asUser, ...command]);
-      expect({ status, stderr }).toEqual({
-        status: 0,
-        stderr: expect.stringMatching(/interrupted/),
-      });
-      expect(differences(src, dest)).toEqual([]);
-      expect(containers(at)).toEqual([]);
-    },
-  );
-
-  test.for([0o300, 0o600, 0])('a DEST of mode %o that cannot be moved', async (mode, context) => {
-    needRoot(context);
-    needUser(context);
-    await whileOverlaid(overlaid, async (on) => {
-      execFileSync('chown', ['-R', `${USER}`, on]);
-      chmodSync(dest, mode);
-      mountAgain(on, 'next', ['upper']); // in a lower layer with that owner and mode
-      execFileSync('chown', [`${USER}`, on]);
-      const command = [process.execPath, COMMAND, '-q', '--atomic=two-step', src, dest];
-      const { status, stderr } = await run([...asUser, ...command]);
-      expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
-      expect(differences(src, dest)).toEqual([]);
-    });
-  });
-
-  test('a DEST in which nothing can be created: it is as it was', async (context) => {
-    needRoot(context);
-    needTool(context, 'strace');
-    await whileOverlaid(overlaid, async (on) => {
-      const fault = ['-e', 'trace=mkdir', '-e', 'inject=mkdir:error=EDQUOT:when=3'];
-      const strace = ['strace', '-f', '-qq', '-o', join(at, 'log'), ...fault];
-      const command = [process.execPath, COMMAND, '-q', '--atomic=two-step', src, dest];
-      const { status, stderr } = await run(['env', 'UV_THREADPOOL_SIZE=1', ...strace, ...command]);
-      expect(status).toBe(1);
-      expect(stderr).toMatch(/disk quota exceeded\n.* left as it was\n$/);
-      expect(differences(join(at, 'low/it/dest'), dest)).toEqual([]);
-      expect(containers(on)).toEqual([]);
-    });
-  });
-
-  test('an ordinary user whose umask denies everything', async (context) => {
-    needRoot(context);
-    needUser(context);
-    await whileOverlaid(overlaid, async (on) => {
-      execFileSync('chown', ['-R', `${USER}`, on]);
-      mountAgain(on, 'next', ['upper']); // in a lower layer with that owner
-      execFileSync('chown', [`${USER}`, on]);
-      const command = [process.execPath, COMMAND, '-q', '--atomic=two-step', src, dest];
-      const words = [...asUser, 'sh', '-c', 'umask 0777 && exec "$0" "$@"', ...command];
-      const { status, stderr } = await run(words);
-      expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
-      expect(differences(src, dest)).toEqual([]);
-    });
-  });
-
-  test('what came after what was begun is not replaced by it', async () => {
-    makeFiles(src, { a: 'new' });
-    makeFiles(dest, { a: 'later' });
-    const left = join(at, '.dest.fastcp-0123456789abcdef');
-    makeFiles(left, { 'ready/a': 'begun', 'old-1/a': 'old' });
-    symlinkSync('nowhere', join(src, 'dangling'));
-    const copy = copyTree(src, dest, { atomic: true, dereference: true });
-    await expect(copy).rejects.toMatchObject({ code: 'ENOENT' });
-    expect(copy.result.warnings).toEqual([]);
-    expect(content(dest, 'a')).toBe('later');
     expect(containers(at)).toEqual([]);
   });
 });
