@@ -147,7 +147,7 @@ describe('a signal that aborts', () => {
     rmSync(dest, { recursive: true });
   });
 
-  test('at any moment', { timeout: 240_000 }, async () => {
+  test('at any moment', { tags: ['all'], timeout: 240_000 }, async () => {
     const began = performance.now();
     const whole = newDest();
     await copyTree(src, whole);

@@ -309,7 +309,7 @@ test('a glob that matches nothing is a warning', async () => {
   expect(warnings).toMatchObject([{ code: 'INCLUDE_UNMATCHED' }]);
 });
 
-describe('command', () => {
+describe('command', { tags: ['all'] }, () => {
   const run = (...args: string[]) => {
     const { status, stdout, stderr } = spawnSync(process.execPath, [COMMAND, ...args], {
       encoding: 'utf8',

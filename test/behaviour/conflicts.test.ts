@@ -807,7 +807,7 @@ describe('symlinks to a hard link of the file that they would replace', () => {
   });
 });
 
-test('another copy creates DEST after any look at it', async (context) => {
+test('another copy creates DEST after any look at it', { tags: ['all'] }, async (context) => {
   needTool(context, 'strace');
   makeFiles(src, { 'a/x': 'x' });
   const [to, log] = [join(at, 'new'), join(at, 'log')];

@@ -25,7 +25,7 @@ beforeAll(() => {
   expect(expected.comb.directories).toBe(2 * levels + 1);
 });
 
-describe.for(trees)('5,000 levels, %s', (shape) => {
+describe.for(size<(typeof trees)[number][]>(['bare'], [...trees]))('5,000 levels, %s', (shape) => {
   beforeEach((context) => needTool(context, 'python3'));
 
   test('by the library', async () => {
@@ -76,7 +76,7 @@ describe.for(trees)('5,000 levels, %s', (shape) => {
 });
 
 // Two workers, one of them far above the other on the way out: directories were reopened from the root, each time.
-test('what was closed is opened from where it is nearest', async (context) => {
+test('what was closed is opened from where it is nearest', { tags: ['all'] }, async (context) => {
   for (const tool of ['strace', 'python3']) needTool(context, tool);
   const dest = join(work, 'traced copy');
   const log = join(work, 'strace.log');
@@ -142,6 +142,8 @@ for tree in src, dest:
             os.mkdir(name)
             os.close(os.open(name + '/file', os.O_CREAT))
 `;
+
+import { size } from '../support/form.js';
 
 test.for(
   ['.', 'way'].flatMap((by) =>

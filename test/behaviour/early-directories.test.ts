@@ -49,7 +49,7 @@ test('where they are made early, and where not', async (context) => {
   }
 });
 
-describe('every entry arrives', () => {
+describe('every entry arrives', { tags: ['all'] }, () => {
   test('more directories than wait at a time', async (context) => {
     const mount = mounts.btrfs(context);
     const files: Record<string, string> = {};

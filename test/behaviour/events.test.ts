@@ -281,7 +281,7 @@ describe('an iterator that nobody reads from', () => {
 
   test.each(awaits)(
     'does not keep %s from settling',
-    { timeout: 40_000 * slowness },
+    { tags: ['all'], timeout: 40_000 * slowness },
     async (_, wait) => {
       for (const reads of [0, 1]) {
         dest = join(cwd, `dest-${made++}`);
@@ -300,7 +300,7 @@ describe('an iterator that nobody reads from', () => {
     },
   );
 
-  test('holds up a copy that nobody awaits', async () => {
+  test('holds up a copy that nobody awaits', { tags: ['all'] }, async () => {
     const { job, events } = await hold(1);
     job.catch(() => {}); // says what is to be done about an error, and does not wait
     await sleep(6_000);
@@ -325,6 +325,7 @@ describe('an iterator that nobody reads from', () => {
 
 describe('a slow consumer', () => {
   test('bounds memory, occupies no pool thread, and gets everything', {
+    tags: ['all'],
     timeout: 180_000 * slowness,
   }, async () => {
     const job = copyTree(src, dest, { entries: true });

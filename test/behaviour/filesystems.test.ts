@@ -98,7 +98,7 @@ function emptyFiles(root: string): number {
     .length;
 }
 
-describe('between', () => {
+describe('between', { tags: ['all'] }, () => {
   test.for([
     ['tmpfs', 'ext4', 'auto'],
     ['ext4', 'btrfs', 'auto'],

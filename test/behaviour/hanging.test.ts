@@ -87,7 +87,9 @@ describe.each(nodes)('$name', ({ path: node }) => {
     });
   });
 
-  test('a worker that finds nothing to do gives its thread back within 10 ms', async () => {
+  test('a worker that finds nothing to do gives its thread back within 10 ms', {
+    tags: ['all'],
+  }, async () => {
     const code = `
       const { createRequire } = await import('node:module');
       const { slotsTaken } = createRequire(given.root)('node-gyp-build')(given.root);

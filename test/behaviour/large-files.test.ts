@@ -31,7 +31,7 @@ console.info(`large files with holes: FASTCP_SEED=${seed}`);
 describe.each(fileSystemNames)('%s', (name) => {
   const mounted = useFileSystem(work, name, { size: '1200M' });
 
-  test('after SIGKILL a large file is whole, or not there', async (context) => {
+  test('after SIGKILL a large file is whole, or not there', { tags: ['all'] }, async (context) => {
     needTool(context, 'strace');
     needRoot(context);
     const at = join(mounted(context), 'killed');
@@ -54,7 +54,9 @@ describe.each(fileSystemNames)('%s', (name) => {
     }
   });
 
-  test('a source that changed is copied again without a name', async (context) => {
+  test('a source that changed is copied again without a name', {
+    tags: ['all'],
+  }, async (context) => {
     needTool(context, 'strace');
     const at = join(mounted(context), 'changed');
     makeFiles(at, { 'src/large': made('a') });
@@ -75,7 +77,9 @@ describe.each(fileSystemNames)('%s', (name) => {
     expect(differences(join(at, 'src'), join(at, 'dest'))).toEqual([]);
   });
 
-  test('where nobody may give it a name at the end, it is copied all the same', async (context) => {
+  test('where nobody may give it a name at the end, it is copied all the same', {
+    tags: ['all'],
+  }, async (context) => {
     needTool(context, 'strace');
     const at = join(mounted(context), 'refused');
     makeFiles(at, { 'src/one': made('1'), 'src/two': made('2') });
@@ -126,7 +130,7 @@ describe.each(fileSystemNames)('%s', (name) => {
     rmSync(src, { recursive: true });
   });
 
-  test('two copies to one name at once: one of them wins', async (context) => {
+  test('two copies to one name at once: one of them wins', { tags: ['all'] }, async (context) => {
     const at = join(mounted(context), 'twice');
     makeFiles(at, { 'one/large': made('1'), 'two/large': made('2') });
     for (const options of [{}, { force: false }, { backup: 'numbered' as const }]) {
@@ -143,7 +147,7 @@ describe.each(fileSystemNames)('%s', (name) => {
   });
 });
 
-describe('a call copies at most 8 MiB', () => {
+describe('a call copies at most 8 MiB', { tags: ['all'] }, () => {
   const traced = (log: string): string[] => {
     return ['strace', '-f', '-qq', '-o', log, '-e', 'trace=copy_file_range'];
   };

@@ -125,7 +125,9 @@ test('a directory that may not be written to', async (context) => {
   expect(new_).toMatchObject({ code: 'EACCES', syscall: 'mkdir', path: absolute('dest/x') });
 });
 
-describe('a directory of one’s own in DEST whose mode keeps its owner out', () => {
+describe('a directory of one’s own in DEST whose mode keeps its owner out', {
+  tags: ['all'],
+}, () => {
   const modes = [0o000, 0o100, 0o300, 0o400, 0o600];
   const rows = modes.flatMap((mode) =>
     (['closed', '.'] as const).map((where) => [mode.toString(8), where] as const),
@@ -287,7 +289,7 @@ describe('a directory of one’s own in DEST whose mode keeps its owner out', ()
   );
 });
 
-describe('in a sticky directory of somebody else', () => {
+describe('in a sticky directory of somebody else', { tags: ['all'] }, () => {
   const rows: [what: string, options: CopyOptions][] = [
     ['a backup', { backup: 'existing' }],
     ['a numbered backup', { backup: 'numbered', sync: true }],
@@ -375,7 +377,7 @@ test('attributes change, and no mode is wider for others meanwhile', async (cont
   expect(lstatSync(absolute('dest/f')).mode & 0o777).toBe(0o400);
 });
 
-describe('nobody gets in meanwhile who may not in the end', () => {
+describe('nobody gets in meanwhile who may not in the end', { tags: ['all'] }, () => {
   const list = (path: string): string =>
     execFileSync('getfacl', ['--omit-header', '--numeric', '--absolute-names', path], {
       encoding: 'utf8',

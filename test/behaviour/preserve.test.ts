@@ -27,7 +27,7 @@ import { Random } from '../selection/support/random.js';
 import { attributeDifferences, changeAttributes, makeRandomTree } from '../support/attributes.js';
 import { copyInChild } from '../support/child.js';
 import { differences, readTree } from '../support/compare.js';
-import { useFileSystem, whileMounted } from '../support/filesystems.js';
+import { type FileSystemName, useFileSystem, whileMounted } from '../support/filesystems.js';
 import { byEntry } from '../support/filter.js';
 import { seed, size } from '../support/form.js';
 import { makeFiles } from '../support/trees.js';
@@ -61,7 +61,7 @@ const run = (file: string, ...args: string[]): string => {
 };
 
 describe('random trees, everything preserved', () => {
-  const disks = (['tmpfs', 'ext4', 'xfs', 'btrfs'] as const).map(
+  const disks = size<FileSystemName[]>(['tmpfs'], ['tmpfs', 'ext4', 'xfs', 'btrfs']).map(
     (name) => [name, useFileSystem(work, name)] as const,
   );
 
@@ -112,7 +112,9 @@ describe('random trees, everything preserved', () => {
     },
   );
 
-  test(`random trees of an ordinary user, copied and mirrored by that user, seed ${seed}`, async (context) => {
+  test(`random trees of an ordinary user, copied and mirrored by that user, seed ${seed}`, {
+    tags: ['all'],
+  }, async (context) => {
     needUser(context);
     needTool(context, 'setfacl');
     // What only root may have or copy.
@@ -604,6 +606,7 @@ describe('attributes that DEST cannot hold', () => {
 
   test.for<[CopyOptions['preserve']]>([[true], [['xattrs', 'timestamps']]])(
     'nobody gets in while a mark goes, whom an ACL denies, nor after a kill then: %s',
+    { tags: ['all'] },
     async ([preserve], context) => {
       for (const tool of ['setfattr', 'setfacl', 'strace']) needTool(context, tool);
       needRoot(context);

@@ -280,7 +280,7 @@ describe.each(nodes)('counting ahead, $name', ({ path: node }) => {
     expect(ended.endedAt - ended.answer.at).toBeLessThan(SOON);
   });
 
-  test('costs little', async () => {
+  test('costs little', { tags: ['all'] }, async () => {
     const code = `
       const spent = { plain: [], counted: [] };
       for (let round = 0; round < 5; round++) {

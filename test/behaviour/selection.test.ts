@@ -24,7 +24,7 @@ import { walk } from '../selection/support/walk.js';
 import { COMMAND, limited, run } from '../support/child.js';
 import { readTree } from '../support/compare.js';
 import { byEntry } from '../support/filter.js';
-import { seed } from '../support/form.js';
+import { seed, size } from '../support/form.js';
 import { makeFiles, makeSocket } from '../support/trees.js';
 import { asUser, needUser } from '../support/user.js';
 import { needRoot, needTool, slowness, workDirectory } from '../support/work.js';
@@ -61,7 +61,7 @@ test(`random trees and selections, seed ${seed}: what the rules say is what land
   const globs = ['*', '**/a', 'a*', '**/*.o', 'ab', 'a/**', '*/*', '?', '**/[a-c]', '{a,b}/x.o'];
   const someGlobs = (): string[] =>
     Array.from({ length: random.below(3) }, () => random.pick(globs));
-  for (let round = 0; round < 200; round++) {
+  for (let round = 0; round < size(40, 200); round++) {
     const src = makeRepository(newPath());
     const one = randomCase(random, { ignoreCase: false });
     writeCase(src, one);
@@ -107,7 +107,7 @@ test(`random DESTs of other kinds, seed ${seed}: after a mirror they have what i
   timeout: 120_000 * slowness,
 }, async () => {
   const random = new Random(seed);
-  for (let round = 0; round < 200; round++) {
+  for (let round = 0; round < size(40, 200); round++) {
     const src = makeRepository(newPath());
     const one = randomCase(random, { ignoreCase: false });
     writeCase(src, one);
@@ -528,7 +528,9 @@ test.each<[string, (repository: string) => void]>([
   }
 });
 
-describe('a .git in a repository that may be none, as git itself sees it', () => {
+describe('a .git in a repository that may be none, as git itself sees it', {
+  tags: ['all'],
+}, () => {
   const init = 'git init -q -b main';
   const commit = 'git -c user.name=x -c user.email=x commit -q --allow-empty -m x';
   test.for([

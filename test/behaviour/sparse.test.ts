@@ -67,36 +67,41 @@ const places = kinds.map((kind) => ({
 const btrfs = { name: 'btrfs', block: 4096, directoryOf: useFileSystem(work, 'btrfs') };
 const tmpfs = { name: 'tmpfs', block: 4096, directoryOf: useFileSystem(work, 'tmpfs') };
 
-describe.each([...places, btrfs, tmpfs])('$name, blocks of $block', ({ directoryOf }) => {
-  test.for<CopyOptions>([{}, { reflink: 'never' }, { sparse: 'always' }])(
-    'content is what was written: %o',
-    async (options, context) => {
-      needTool(context, 'fallocate');
-      const root = directoryOf(context);
-      const [src, dest, elsewhere] = [
-        join(root, 'src'),
-        join(root, 'dest'),
-        join(work, 'elsewhere'),
-      ];
-      for (const directory of [src, dest, elsewhere]) {
-        rmSync(directory, { recursive: true, force: true });
-      }
-      mkdirSync(src);
-      const random = new Random(seed);
-      for (let i = 0; i < files; i++) makeFile(join(src, `${i}`), random);
-      makeKnownFile(join(src, 'known'));
-      // At once: reading the files first would settle what the file system knows.
-      await copyTree(src, dest, options);
-      await copyTree(src, elsewhere, options);
-      for (const name of readdirSync(src)) {
-        const written = readFileSync(join(src, name));
-        const copies = [dest, elsewhere].map((at) => readFileSync(join(at, name)).equals(written));
-        expect(copies, `${name}, FASTCP_SEED=${seed}`).toEqual([true, true]);
-      }
-      expect((await compareTrees(src, dest)).differences).toEqual([]);
-    },
-  );
-});
+describe.each(size([btrfs, tmpfs], [...places, btrfs, tmpfs]))(
+  '$name, blocks of $block',
+  ({ directoryOf }) => {
+    test.for<CopyOptions>([{}, { reflink: 'never' }, { sparse: 'always' }])(
+      'content is what was written: %o',
+      async (options, context) => {
+        needTool(context, 'fallocate');
+        const root = directoryOf(context);
+        const [src, dest, elsewhere] = [
+          join(root, 'src'),
+          join(root, 'dest'),
+          join(work, 'elsewhere'),
+        ];
+        for (const directory of [src, dest, elsewhere]) {
+          rmSync(directory, { recursive: true, force: true });
+        }
+        mkdirSync(src);
+        const random = new Random(seed);
+        for (let i = 0; i < files; i++) makeFile(join(src, `${i}`), random);
+        makeKnownFile(join(src, 'known'));
+        // At once: reading the files first would settle what the file system knows.
+        await copyTree(src, dest, options);
+        await copyTree(src, elsewhere, options);
+        for (const name of readdirSync(src)) {
+          const written = readFileSync(join(src, name));
+          const copies = [dest, elsewhere].map((at) =>
+            readFileSync(join(at, name)).equals(written),
+          );
+          expect(copies, `${name}, FASTCP_SEED=${seed}`).toEqual([true, true]);
+        }
+        expect((await compareTrees(src, dest)).differences).toEqual([]);
+      },
+    );
+  },
+);
 
 // Whether the kernel says this of a file like makeKnownFile()'s, depends on its release: so strace says it.
 test('a kernel that says that data ends where it begins is not believed', async (context) => {

@@ -85,14 +85,16 @@ describe.each(nodes)('$name', ({ path: node }) => {
       check(await runChild<Terminated>(node, terminate(worker, 250), { src, dest }));
     });
 
-    test('of several jobs that wait for each other', async () => {
+    test('of several jobs that wait for each other', { tags: ['all'] }, async () => {
       const worker = `
         for (let i = 0; i < 8; i++) copyTree(workerData.src, workerData.dest + '/' + i);
         parentPort.postMessage('started');`;
       check(await runChild<Terminated>(node, terminate(worker, 250), { src, dest }));
     });
 
-    test('of many short jobs, whose every call into the addon may be cut off', async () => {
+    test('of many short jobs, whose every call into the addon may be cut off', {
+      tags: ['all'],
+    }, async () => {
       const code = `
         const small = path.join(given.src, 'group-0', 'inner-0', 'directory-0');
         for (let round = 0; round < 60; round++) {

@@ -290,7 +290,7 @@ describe('a copy of another length, under the mtime of its source', () => {
 });
 
 describe('what the mark cannot have seen', () => {
-  describe('within one second, where a file system counts whole ones', () => {
+  describe('within one second, where a file system counts whole ones', { tags: ['all'] }, () => {
     test.for(['src', 'dest'])('in %s', async (where, context) => {
       needRoot(context);
       const image = makeImage(context, 'ext4', '-I', '128');
@@ -317,7 +317,9 @@ describe('what the mark cannot have seen', () => {
   });
 
   // A change between the snapshot that a run copies and that run is older than the run, and first shown by the next one.
-  describe(`in snapshots of a volume, one after the other in one place, seed ${seed}`, () => {
+  describe(`in snapshots of a volume, one after the other in one place, seed ${seed}`, {
+    tags: ['all'],
+  }, () => {
     test.for(['ext4', 'xfs', 'btrfs', 'f2fs'])('%s', async (type, context) => {
       needRoot(context);
       const image = makeImage(context, type);
@@ -691,7 +693,7 @@ describe('hard links that only DEST has', () => {
   });
 });
 
-describe('a mark says nothing about', () => {
+describe('a mark says nothing about', { tags: ['all'] }, () => {
   test('what was not selected', async () => {
     make(src, { 'a/kept.log': 'n', 'a/file': '1' });
     make(dest, { 'a/kept.log': 'o', 'a/file': '1' });

@@ -2,12 +2,16 @@ import { execFileSync } from 'node:child_process';
 import { chmodSync, mkdirSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, type TestContext } from 'vitest';
+import { size } from './form.js';
 import { hasTool, isRoot, skip } from './work.js';
 
 export type FileSystemName = 'tmpfs' | 'ext4' | 'xfs' | 'btrfs' | 'overlay' | 'ntfs';
 
 /** All but the one for which case does not matter, and which lists all names in small letters. */
-export const fileSystemNames: FileSystemName[] = ['tmpfs', 'ext4', 'xfs', 'btrfs', 'overlay'];
+export const fileSystemNames = size<FileSystemName[]>(
+  ['tmpfs', 'btrfs'],
+  ['tmpfs', 'ext4', 'xfs', 'btrfs', 'overlay'],
+);
 
 export const clones = (name: FileSystemName): boolean => name === 'xfs' || name === 'btrfs';
 

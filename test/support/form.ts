@@ -16,7 +16,7 @@ if (!form) throw new Error(`FASTCP_TEST: ${named} is none of ${forms.join(', ')}
 export const isLong = form === 'long';
 
 /** Returns how much of something the form asks for. */
-export function size(quick: number, all: number, long = all): number {
+export function size<T>(quick: T, all: T, long = all): T {
   return { quick, all, long }[form ?? 'all'];
 }
 
