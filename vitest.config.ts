@@ -6,7 +6,11 @@ import { form } from './test/support/form.js';
 const files = (names: string[]): string[] => names.map((name) => `test/${name}.test.ts`);
 const isQuick = form === 'quick';
 const some = Object.values(groups).filter(({ quick }) => quick || !isQuick);
-const leftOut = Object.values(groups).filter((group) => !some.includes(group));
+const leftOut = files(
+  Object.values(groups)
+    .filter((group) => !some.includes(group))
+    .flatMap((group) => group.files),
+);
 
 export default defineConfig({
   test: {
@@ -28,7 +32,7 @@ export default defineConfig({
         test: {
           name: 'beside others',
           include: files(some.flatMap((group) => group.files)),
-          exclude: files(alone),
+          exclude: [...files(alone), ...leftOut],
           // More than processors: half the time, tests wait.
           maxWorkers: 4,
           sequence: { groupOrder: 1 },
@@ -39,7 +43,7 @@ export default defineConfig({
         test: {
           name: 'alone',
           include: files(alone),
-          exclude: files(leftOut.flatMap((group) => group.files)),
+          exclude: leftOut,
           maxWorkers: 1,
           sequence: { groupOrder: 2 },
         },

@@ -1,4 +1,7 @@
-/** Which tests exist, and which of them `npm test` runs. Names are below test/, without their ending. */
+/**
+ * Which tests exist, and which of them `npm test` runs. Names are below test/, without their ending. A file of two groups
+ * belongs to the one that `npm test` leaves out.
+ */
 interface Group {
   files: string[];
   /** `npm test` runs them, but for tests and suites with the tag `all`. */
@@ -12,6 +15,14 @@ export const groups: Record<string, Group> = {
   'the command line': { files: ['bin/*'], quick: true },
   types: { files: ['types/*'], quick: true },
   'system calls and allocations that fail': { files: ['faults/*'] },
+  'mounts and rare file systems': {
+    files: ['behaviour/{append-only,leases,mounts,other-file-systems}'],
+  },
+  'environments that end, and hosts at work': {
+    files: ['behaviour/{bounds,hanging,host,teardown,turns}'],
+  },
+  'a terminal': { files: ['bin/{completions,screen,terminal}'] },
+  'every row of docs/coming-from.md, against cp and rsync': { files: ['bin/habits'] },
   'random input': { files: ['fuzz/*'] },
   'trees that somebody changes on purpose': { files: ['hostile/*'] },
   'many copies at once, and large trees': { files: ['load/*'] },
@@ -25,9 +36,7 @@ export const groups: Record<string, Group> = {
 
 /** What measures time or counts threads: another test beside it would be measured as well. */
 export const alone = [
-  'behaviour/{abort,events,hanging,host,jobs,system-calls,teardown,turns}',
-  'bin/{bar,completions,interrupt,pool,screen,terminal}',
-  'behaviour/progress',
+  'behaviour/{hanging,host,progress}',
   'bench/bench',
   'faults/memory',
   'linux/*',

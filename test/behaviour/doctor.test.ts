@@ -57,7 +57,7 @@ test.for(mounts)(
   },
 );
 
-test('between two file systems', async (context) => {
+test('between two file systems', { tags: ['all'] }, async (context) => {
   const [from, to] = ['xfs', 'btrfs'].map((wanted) =>
     mounts.find(([name]) => name === wanted)?.[1](context),
   );

@@ -71,7 +71,7 @@ describe('within', () => {
     rmSync(dest, { recursive: true });
   });
 
-  test.for(fileSystemNames)("%s, an ordinary user's", async (name, context) => {
+  test.for(fileSystemNames)("%s, an ordinary user's", { tags: ['all'] }, async (name, context) => {
     needUser(context);
     const directory = mounted(name, context);
     const home = join(directory, 'home');
@@ -118,7 +118,7 @@ describe('between', { tags: ['all'] }, () => {
   });
 });
 
-describe('reflink always where there are no clones', () => {
+describe('reflink always where there are no clones', { tags: ['all'] }, () => {
   test.for([
     ['ext4', 'ext4'],
     ['tmpfs', 'tmpfs'],
