@@ -16,7 +16,8 @@ export interface CopyOptions {
   /**
    * The metadata to preserve: a list of kinds, `true` for all, `false` for none. Listed kinds are also applied to
    * directories that already exist in DEST. If a kind cannot be preserved, the copy continues with one warning per
-   * kind. Default: `['mode']`, and the modes of existing directories stay.
+   * kind. Without `mode`, a file that replaces another has the permissions of the old one. Default: `['mode']`, and the modes
+   * of existing directories stay.
    */
   preserve?: boolean | readonly PreserveKind[] | undefined;
   /** Also preserve timestamps, as in `fs.cp`. Default `false`. */
