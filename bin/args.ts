@@ -167,7 +167,7 @@ function optionsOf(given: Given, error: (text: string) => never): CopyOptions {
     if (given[name] !== undefined) Object.assign(options, { [name]: given[name] });
   }
   if (given.delete && !given.sync && !given.mirror && !given.checksum && !given.quickCheck) {
-    error('--delete requires --sync; --mirror stands for both');
+    error('--delete requires --sync: use --mirror, which does both');
   }
   const patterns = (files: string[]): string[] =>
     files.flatMap((file) => readPatterns(file, error));

@@ -84,14 +84,14 @@ function preserveOf(list: string, before?: unknown): true | PreserveKind[] {
   if (before === true) return true;
   if (list === '') return [...earlier, ...kindsOfP];
   const words = list.split(',');
-  if (words.includes('all')) return true;
-  const added = words.map((word) => {
+  const added = words.flatMap((word): PreserveKind[] => {
+    if (word === 'all') return [];
     const kind = Object.hasOwn(preserveWords, word) ? preserveWords[word] : undefined;
-    if (kind) return kind;
+    if (kind) return [kind];
     const known = Object.keys(preserveWords).join(', ');
     throw new InvalidArgumentError(`unknown attribute '${word}'; known are all, ${known}`);
   });
-  return [...earlier, ...added];
+  return words.includes('all') || [...earlier, ...added];
 }
 
 function choiceOf(

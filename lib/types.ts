@@ -420,7 +420,9 @@ export type ErrorCode = FastcpErrorCode | SystemErrorCode;
  *   or `deleteExcluded` fail instead.
  * - `SOURCE_IGNORED`: git ignores SRC itself.
  * - `INCLUDE_UNMATCHED`: A glob of `include` matched nothing, or `include` is empty.
- * - `EXCLUDE_UNMATCHED`: A glob of `exclude` begins with the path of SRC and matched nothing: globs are relative to SRC.
+ * - `EXCLUDE_UNMATCHED`: A glob of `exclude` matched nothing, and looks like a path with SRC, a list, a filter rule of rsync, or
+ *   would match deeper in SRC.
+ * - `SOURCE_SKIPPED`: One of several SRCs matches a glob of `exclude`, and is not copied.
  * - `IGNORE_FILE_NOT_FOUND`: SRC has no rule file of a name in `ignoreFileNames`.
  * - `STAGING_LEFT`: `atomic`: a temporary directory could not be removed.
  * - `STAGING_PLACED`: `atomic`: an earlier copy was interrupted between its two steps, or while it deleted DEST. Its new tree was put
@@ -441,6 +443,7 @@ export type WarningCode =
   | 'SOURCE_IGNORED'
   | 'INCLUDE_UNMATCHED'
   | 'EXCLUDE_UNMATCHED'
+  | 'SOURCE_SKIPPED'
   | 'IGNORE_FILE_NOT_FOUND'
   | 'STAGING_LEFT'
   | 'STAGING_PLACED'

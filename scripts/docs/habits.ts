@@ -337,7 +337,7 @@ export const habits: readonly Section[] = [
       {
         habit: 'rsync -a --delete a/ b',
         fastcp: 'fastcp -a --delete a b',
-        refused: '--delete requires --sync; --mirror stands for both',
+        refused: 'use --mirror, which does both',
         does: 'refused: `--delete` needs `--sync`; write `--mirror`',
       },
       {
