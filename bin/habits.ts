@@ -15,7 +15,6 @@ const instead: Record<string, string> = {
   '--suffix': 'backups have the suffix ~, or .~1~ if numbered',
   '-Z --context': 'fastcp sets no default context (restorecon does); -a preserves that of SRC',
   // Known without a value.
-  '--no-preserve': 'use --no-preserve alone, or with --preserve= and the kinds to preserve',
   '--update': 'known are --update=all, older, none and none-fail',
   '--copy-contents': 'fastcp copies FIFOs and devices as such',
   '--debug': 'set NODE_DEBUG=fastcp',

@@ -8,7 +8,7 @@ import { shells } from './completions.js';
 export const kindsOfP: PreserveKind[] = ['mode', 'timestamps', 'ownership'];
 
 /** The words of cp after --preserve. */
-const preserveWords: Record<string, PreserveKind> = {
+export const preserveWords: Record<string, PreserveKind> = {
   mode: 'mode',
   timestamps: 'timestamps',
   ownership: 'ownership',
@@ -52,6 +52,10 @@ export function withParser(option: Option, name: string, choices?: readonly stri
       return option.argParser(collect);
     case 'preserve':
       return option.choices(['all', ...Object.keys(preserveWords)]).argParser(preserveOf);
+    case 'noPreserve':
+      return option
+        .choices(['all', ...Object.keys(preserveWords)])
+        .argParser((list, before) => preserveOf(list || 'mode', before));
     case 'concurrency':
       return option.argParser(parseJobs);
     case 'targetDirectory':

@@ -64,7 +64,7 @@ export async function run(
     await unlessAborted(signal, refuseBySelection(walk, answers, request));
     signal?.throwIfAborted();
     const warn = (warning: CopyWarning): void => events.push({ type: 'warning', warning });
-    answers.warnings.forEach((warning) => report.warn(warning));
+    for (const warning of answers.warnings) report.warn(warning);
     [...request.warnings, ...answers.warnings].forEach(warn);
     for (const error of walk.errors) {
       report.fail(error);

@@ -86,16 +86,19 @@ async function matchedDeeper(
     'exclude',
   );
   if (deep.length === 0) return new Set();
-  const scope = globScope(undefined, [...exclude, ...deep]) as GlobScope;
-  const left = directories.map(({ src }) => ({ src, scope }));
+  // Apart, because a glob counts as used if it could match in a directory that another one excludes.
+  const [own, wanted] = [globScope(undefined, exclude), globScope(undefined, deep)];
+  const left = directories.map(({ src }) => ({ src, own, wanted }));
   for (let listed = 0; listed < Math.min(left.length, mostListed); listed++) {
-    const { src, scope } = left[listed] as (typeof left)[number];
+    const at = left[listed] as (typeof left)[number];
     const options = { encoding: 'buffer', withFileTypes: true } as const;
-    for (const entry of await promises.readdir(src, options).catch(() => [])) {
-      const name = textOf(entry.name.toString('latin1'));
-      const { verdict, below } = judgeGlobs(scope, name, entry.isDirectory());
-      if (below && verdict !== verdicts.leave)
-        left.push({ src: join(src, entry.name), scope: below });
+    for (const entry of await promises.readdir(at.src, options).catch(() => [])) {
+      const judge = (scope: GlobScope | undefined) =>
+        scope && judgeGlobs(scope, textOf(entry.name.toString('latin1')), entry.isDirectory());
+      const excluded = judge(at.own);
+      if (excluded?.verdict === verdicts.leave) continue;
+      const below = judge(at.wanted)?.below;
+      if (below) left.push({ src: join(at.src, entry.name), own: excluded?.below, wanted: below });
     }
   }
   const unused = new Set(unusedGlobs(deep));
