@@ -8,7 +8,7 @@ import { completions, type Shell } from './completions.js';
 import { readPatterns } from './patterns.js';
 import { createProgram, kindsOf } from './program.js';
 import { refuseClusters, refuseConflicts } from './refusals.js';
-import { kindsOfP } from './values.js';
+import { kindsOfP, preserveWords } from './values.js';
 
 /** The parsed command line, in terms of the library if it has them. */
 export interface Invocation {
@@ -37,7 +37,7 @@ interface Given extends CopyOptions {
   exclude?: string[];
   p?: boolean;
   archive?: boolean;
-  noPreserve?: boolean;
+  noPreserve?: true | PreserveKind[];
   d?: boolean;
   b?: boolean;
   compare?: boolean;
@@ -167,7 +167,7 @@ function optionsOf(given: Given, error: (text: string) => never): CopyOptions {
     if (given[name] !== undefined) Object.assign(options, { [name]: given[name] });
   }
   if (given.delete && !given.sync && !given.mirror && !given.checksum && !given.quickCheck) {
-    error('--delete requires --sync; --mirror stands for both');
+    error('--delete requires --sync: use --mirror, which does both');
   }
   const patterns = (files: string[]): string[] =>
     files.flatMap((file) => readPatterns(file, error));
@@ -194,15 +194,20 @@ function optionsOf(given: Given, error: (text: string) => never): CopyOptions {
   };
 }
 
-/** `--preserve`, `-a`, `-p` and `-d` (hard links) add up. */
+/** `--preserve`, `-a`, `-p` and `-d` (hard links) add up. `--no-preserve` takes its kinds away, whatever the order. */
 function preserveFor({ preserve, noPreserve, archive, p, d }: Given): CopyOptions['preserve'] {
-  if (archive || preserve === true) return true;
-  if (!preserve && !p && !d) return noPreserve ? false : undefined;
+  const isAll = archive || preserve === true;
+  if (isAll && !noPreserve) return true;
+  if (!preserve && !p && !d && !noPreserve) return undefined;
   // As in cp, which copies modes in any case.
-  const kinds = new Set<PreserveKind>(noPreserve ? [] : ['mode']);
-  for (const kind of [...(preserve || []), ...(p ? kindsOfP : [])]) kinds.add(kind);
+  const kinds = new Set<PreserveKind>(isAll ? Object.values(preserveWords) : ['mode']);
+  for (const kind of [...(Array.isArray(preserve) ? preserve : []), ...(p ? kindsOfP : [])])
+    kinds.add(kind);
   if (d) kinds.add('hardLinks');
-  return [...kinds];
+  const left = [...kinds].filter((kind) => noPreserve !== true && !noPreserve?.includes(kind));
+  // A list also sets the modes of existing directories.
+  const isDefault = !isAll && !preserve && !p && !d && left.length > 0;
+  return isDefault ? undefined : left.length > 0 && left;
 }
 
 /** Prints text that replaces a copy, such as the help, and exits. */
@@ -220,7 +225,14 @@ function normalized(word: string): string {
   return (Object.hasOwn(updates, word) && updates[word]) || word;
 }
 
-const optionalValues = ['--atomic', '--snapshot', '--reflink', '--backup', '--preserve'];
+const optionalValues = [
+  '--atomic',
+  '--snapshot',
+  '--reflink',
+  '--backup',
+  '--preserve',
+  '--no-preserve',
+];
 
 /** The words of cp after --update=, as fastcp's options. */
 const updates: Record<string, string> = {

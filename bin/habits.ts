@@ -15,7 +15,6 @@ const instead: Record<string, string> = {
   '--suffix': 'backups have the suffix ~, or .~1~ if numbered',
   '-Z --context': 'fastcp sets no default context (restorecon does); -a preserves that of SRC',
   // Known without a value.
-  '--no-preserve': 'use --no-preserve alone, or with --preserve= and the kinds to preserve',
   '--update': 'known are --update=all, older, none and none-fail',
   '--copy-contents': 'fastcp copies FIFOs and devices as such',
   '--debug': 'set NODE_DEBUG=fastcp',
@@ -44,7 +43,8 @@ const instead: Record<string, string> = {
   '--del --delete-before --delete-during --delete-delay --delete-after': mirror,
   '--max-delete': 'use --mirror --dry-run to see what would be deleted',
   '--ignore-errors': `${always}: only directories that cannot be read protect their copies`,
-  '--link-dest --copy-dest --compare-dest': 'use --atomic --reuse=hard-link or --reuse=clone',
+  '--link-dest --copy-dest --compare-dest':
+    'for hard links to an earlier copy: fastcp -al PREV NEW && fastcp -a --mirror SRC NEW',
   '--files-from': 'use --include-from, which reads globs',
   '--filter --cvs-exclude -C -F': 'use --gitignore, --ignore-file-name, --include and --exclude',
   '--relative': 'write the path in DEST',
@@ -53,7 +53,11 @@ const instead: Record<string, string> = {
   '--chmod --chown --usermap --groupmap': 'not supported; change the copy afterwards',
   '--numeric-ids --super': notNeeded,
   '--fake-super': 'fastcp stores no owners in xattrs; use tar',
-  '-z --compress --compress-level --bwlimit --partial --partial-dir': notNeeded,
+  '-z --compress --compress-level': notNeeded,
+  '--bwlimit': 'not supported: fastcp copies as fast as it can; -j 1 uses one thread',
+  '--partial --partial-dir':
+    'not supported: a file whose copy was interrupted is copied again from its beginning',
+  '--watch': 'fastcp copies once: call it again with --sync or --mirror after a change',
   '--whole-file -W --delay-updates --temp-dir': notNeeded,
   '--inplace --append --append-verify':
     'not supported: fastcp writes a new file and renames it over the old one',

@@ -1,5 +1,6 @@
 /** Reads the files of --include-from and --exclude-from, as rsync does. */
 import { readFileSync } from 'node:fs';
+import { parseGlobs } from '../lib/selection/globs.js';
 import { globOf, wordOf } from './arguments.js';
 
 /** One glob per line. Ignores empty lines and lines that begin with `#` or `;`. `-` is standard input. */
@@ -18,6 +19,12 @@ export function readPatterns(file: string, error: (text: string) => never): stri
       error(
         `${file}:${index + 1}: '${line}' begins or ends with a blank: remove it, or write [ ] for a blank in a name`,
       );
+    }
+    try {
+      parseGlobs([line], 'globs');
+    } catch (failure) {
+      const [, what] = / must be (.*)\. Received /s.exec((failure as Error).message) ?? [];
+      error(`${file}:${index + 1}: '${line}' is not ${what}`);
     }
     return [line];
   });

@@ -15,7 +15,7 @@ const commandOptions: readonly Spelling[] = [
   cli('existing', '-t, --target-directory <dir>', 'copy every SRC into this directory'),
   cli('metadata', '-p', 'preserve modes, timestamps and owners', 'common'),
   cli('metadata', '-a, --archive', '-p, and xattrs, ACLs and hard links', 'common'),
-  cli('metadata', '--no-preserve', 'do not preserve modes'),
+  cli('metadata', '--no-preserve [=list]', 'do not preserve these kinds; without a list, modes'),
   cli('metadata', '-d', 'preserve hard links'),
   cli('content', '--fail-fast', 'stop at the first error'),
   cli('output', '--compare', 'copy nothing, print how SRC and DEST differ', 'common'),
@@ -55,7 +55,7 @@ export function createProgram(all = false): Command {
     for (const { flags, help, common } of commandOptions.filter((one) => one.group === group)) {
       const option = new Option(flags, help).hideHelp(!all && !common);
       // Both it and --preserve may be given.
-      if (flags === '--no-preserve') rename(option, 'noPreserve');
+      if (flags.startsWith('--no-preserve')) rename(option, 'noPreserve');
       program.addOption(withParser(option, option.attributeName()));
     }
   }

@@ -76,12 +76,6 @@ export function refuseConflicts(
   if (quiet && loud) {
     error(`${typedAs(quiet, options)} cannot be combined with ${typedAs(loud, options)}`);
   }
-  const { preserve } = copy;
-  const hasModes = Array.isArray(preserve) ? preserve.includes('mode') : preserve;
-  const keeps = hasModes && (find('p', 'archive') ?? find('preserve'));
-  if (keeps && find('noPreserve')) {
-    error(`--no-preserve cannot be combined with ${typedAs(keeps, options)}: it preserves modes`);
-  }
   const other = given.find((one) => !meantToCompare.includes(one.attributeName()));
   if (compare && other) error(`--compare cannot be combined with ${typedAs(other, options)}`);
   const conflict = findConflict(copy);

@@ -55,10 +55,14 @@ export function createTextReport(
         );
       }
       const replaces = copy.atomic && !copy.dryRun;
+      const full = outcome === 'failed' ? lackOfRoom(result) : undefined;
       const state = replaces ? stateAfterAtomic(result, outcome, dest) : undefined;
       if (state !== undefined) {
         // ERR_FASTCP_HALFWAY has already said where the old and the new tree are.
         if (!halfway) await complain(state);
+      } else if (full !== undefined && !copy.dryRun) {
+        const copied = `${count(result.files, 'file')} copied`;
+        await complain(`stopped: ${full}: ${copied}, ${quoteName(dest)} is incomplete`);
       } else if (outcome === 'interrupted' || (outcome === 'failed' && stops)) {
         const left = incomplete(result, outcome, copy.dryRun ? undefined : dest);
         if (left !== undefined) await complain(left);
@@ -91,6 +95,16 @@ function isMissing(path: string): boolean {
   } catch (error) {
     return ['ENOENT', 'ENOTDIR'].includes((error as NodeJS.ErrnoException).code ?? '');
   }
+}
+
+/** Returns why there was no room for the rest of the copy. An attribute without room is one error among others. */
+function lackOfRoom({ errors }: CopyResult): string | undefined {
+  const lacks: Record<string, string> = {
+    ENOSPC: 'no space left on device',
+    EDQUOT: 'disk quota exceeded',
+  };
+  const error = errors.find(({ code, syscall }) => code in lacks && syscall !== 'setxattr');
+  return error && lacks[error.code];
 }
 
 /** If nothing was scanned, the error has said everything. */

@@ -8,7 +8,7 @@ import { shells } from './completions.js';
 export const kindsOfP: PreserveKind[] = ['mode', 'timestamps', 'ownership'];
 
 /** The words of cp after --preserve. */
-const preserveWords: Record<string, PreserveKind> = {
+export const preserveWords: Record<string, PreserveKind> = {
   mode: 'mode',
   timestamps: 'timestamps',
   ownership: 'ownership',
@@ -52,6 +52,10 @@ export function withParser(option: Option, name: string, choices?: readonly stri
       return option.argParser(collect);
     case 'preserve':
       return option.choices(['all', ...Object.keys(preserveWords)]).argParser(preserveOf);
+    case 'noPreserve':
+      return option
+        .choices(['all', ...Object.keys(preserveWords)])
+        .argParser((list, before) => preserveOf(list || 'mode', before));
     case 'concurrency':
       return option.argParser(parseJobs);
     case 'targetDirectory':
@@ -84,14 +88,14 @@ function preserveOf(list: string, before?: unknown): true | PreserveKind[] {
   if (before === true) return true;
   if (list === '') return [...earlier, ...kindsOfP];
   const words = list.split(',');
-  if (words.includes('all')) return true;
-  const added = words.map((word) => {
+  const added = words.flatMap((word): PreserveKind[] => {
+    if (word === 'all') return [];
     const kind = Object.hasOwn(preserveWords, word) ? preserveWords[word] : undefined;
-    if (kind) return kind;
+    if (kind) return [kind];
     const known = Object.keys(preserveWords).join(', ');
     throw new InvalidArgumentError(`unknown attribute '${word}'; known are all, ${known}`);
   });
-  return [...earlier, ...added];
+  return words.includes('all') || [...earlier, ...added];
 }
 
 function choiceOf(

@@ -60,7 +60,8 @@ export async function run(
     await unlessAborted(signal, refuseBySelection(walk, answers, request));
     signal?.throwIfAborted();
     const warn = (warning: CopyWarning): void => events.push({ type: 'warning', warning });
-    request.warnings.forEach(warn);
+    for (const warning of answers.warnings) report.warn(warning);
+    [...request.warnings, ...answers.warnings].forEach(warn);
     for (const error of walk.errors) {
       report.fail(error);
       events.push({ type: 'error', error });
@@ -68,7 +69,7 @@ export async function run(
     if (selects(request)) looks.clear(); // that takes time, and the filter may change files
     if (walk.roots.length > 0) await copyRoots(walk, answers, request, events, report, looks);
     else if (request.atomic) report.replaced = false;
-    for (const warning of answers.unused(request)) {
+    for (const warning of await answers.unused(request)) {
       report.warn(warning);
       warn(warning);
     }

@@ -1,6 +1,7 @@
 /** Creates the errors of a copy, with the codes of Node's fs.cp if it has them. No other file creates them. */
-import { existsSync } from 'node:fs';
+import { existsSync, lstatSync } from 'node:fs';
 import { constants } from 'node:os';
+import { dirname } from 'node:path';
 import { getSystemErrorMap } from 'node:util';
 import type { lossKinds, NativeProblem } from './engine/native.js';
 import type { CopyErrorLike, CopyResult, CopyWarning, ErrorCode, WarningCode } from './types.js';
@@ -41,6 +42,7 @@ export const reasons = {
   same: 'source and destination are the same',
   inside: 'the destination is inside the source',
   aboveOld: 'a symlink is above the one that it would replace',
+  dangling: 'it is a symlink that leads nowhere',
 } as const;
 
 /** Returns the fields, also those of an Error, which JSON.stringify() omits because they are inherited or hidden. */
@@ -220,7 +222,10 @@ export function errorOf(
       ...at,
     });
   }
-  const advice = adviceOn(code, operation) ?? (dest ? deniedEnd(code, operation) : undefined);
+  const advice =
+    adviceOn(code, operation) ??
+    causeAt(code, operation, path, dest) ??
+    (dest ? deniedEnd(code, operation) : undefined);
   const reason = (advice ? `${text}: ${advice}` : text) + hint;
   return new CopyError(code, describe(code, reason, where), { ...where, reason, errno: number });
 }
@@ -248,6 +253,23 @@ function adviceOn(code: string, operation: string): string | undefined {
   if (process.platform === 'win32') return windowsAdvice[`${code} ${operation}`];
   const isLost = process.platform === 'linux' && code === 'ENOENT' && throughProc.test(operation);
   return isLost && !existsSync('/proc/self') ? needsProc : undefined;
+}
+
+/** Looks for the cause of an error whose code has several. */
+function causeAt(code: string, operation: string, path: string, dest = path): string | undefined {
+  const names = ['rename', 'unlink', 'rmdir'].includes(operation); // changes an existing name
+  const look = (at: string) => lstatSync(at, { throwIfNoEntry: false });
+  try {
+    if (code === 'ENOENT' && ['stat', 'open source'].includes(operation))
+      return look(path)?.isSymbolicLink() ? reasons.dangling : undefined;
+    if (code === 'EBUSY' && names && process.platform === 'linux')
+      return 'it is a mount point, which can be neither replaced nor deleted';
+    if (code === 'EPERM' && names && (look(dirname(dest))?.mode ?? 0) & 0o1000)
+      return 'its directory is sticky, and the entry belongs to another user';
+    if (code === 'EACCES' && operation === 'open dest' && dest !== path && look(dest))
+      return 'its directory cannot be written, in which fastcp creates the new file';
+  } catch {} // the look is denied
+  return undefined;
 }
 
 /** Errors have both paths. Says which of the two was denied. */

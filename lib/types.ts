@@ -16,7 +16,8 @@ export interface CopyOptions {
   /**
    * The metadata to preserve: a list of kinds, `true` for all, `false` for none. Listed kinds are also applied to
    * directories that already exist in DEST. If a kind cannot be preserved, the copy continues with one warning per
-   * kind. Default: `['mode']`, and the modes of existing directories stay.
+   * kind. Without `mode`, a file that replaces another has the permissions of the old one. Default: `['mode']`, and the modes
+   * of existing directories stay.
    */
   preserve?: boolean | readonly PreserveKind[] | undefined;
   /** Also preserve timestamps, as in `fs.cp`. Default `false`. */
@@ -419,7 +420,9 @@ export type ErrorCode = FastcpErrorCode | SystemErrorCode;
  *   or `deleteExcluded` fail instead.
  * - `SOURCE_IGNORED`: git ignores SRC itself.
  * - `INCLUDE_UNMATCHED`: A glob of `include` matched nothing, or `include` is empty.
- * - `EXCLUDE_UNMATCHED`: A glob of `exclude` begins with the path of SRC and matched nothing: globs are relative to SRC.
+ * - `EXCLUDE_UNMATCHED`: A glob of `exclude` matched nothing, and looks like a path with SRC, a list, a filter rule of rsync, or
+ *   would match deeper in SRC.
+ * - `SOURCE_SKIPPED`: One of several SRCs matches a glob of `exclude`, and is not copied.
  * - `IGNORE_FILE_NOT_FOUND`: SRC has no rule file of a name in `ignoreFileNames`.
  * - `STAGING_LEFT`: `atomic`: a temporary directory could not be removed.
  * - `ENTRIES_DROPPED`: `entries`: nobody read the events, and `count` events were dropped.
@@ -438,6 +441,7 @@ export type WarningCode =
   | 'SOURCE_IGNORED'
   | 'INCLUDE_UNMATCHED'
   | 'EXCLUDE_UNMATCHED'
+  | 'SOURCE_SKIPPED'
   | 'IGNORE_FILE_NOT_FOUND'
   | 'STAGING_LEFT'
   | 'ENTRIES_DROPPED'

@@ -13,14 +13,16 @@ import {
   createSelection,
   type DirectoryScope,
   type EntryFilter,
+  excludedBy,
   filterSelection,
   type Judged,
   type Listed,
   type Selection,
-  unusedGlobs,
+  textOf,
   type Verdict,
   verdicts,
 } from '../selection/index.js';
+import { unmatchedGlobs } from '../selection/unmatched.js';
 import type { CopyWarning, EntryKind, FilterEntry } from '../types.js';
 import { baseName, join as joinBytes, type Shown } from '../walk/paths.js';
 import type { Root, Walk } from '../walk/walk.js';
@@ -87,6 +89,8 @@ export class Answers {
   #turn = new Turn();
   /** Ends git, if that may be asked. */
   #ending: AbortController | undefined;
+  /** Those about SRC itself. */
+  readonly warnings: CopyWarning[] = [];
 
   /** Reads the rules of every root, and marks the roots whose entries JavaScript selects. */
   static async prepare({ roots, shown }: Walk, request: Request): Promise<Answers> {
@@ -103,6 +107,17 @@ export class Answers {
       setMaxListeners(0, signal); // a listener for each git that runs
     }
     for (const root of [...roots]) {
+      // A shell has expanded `*`: the user does not see which names that are. A single SRC was written.
+      const name = textOf(baseName(root.dest).toString('latin1'));
+      const reason =
+        request.sources.length > 1 && excludedBy(request.exclude, name, root.kind === 'directory');
+      if (reason) {
+        roots.splice(roots.indexOf(root), 1);
+        const path = shown.src(root.named ?? root.src);
+        const message = `'${path}' is not copied: it matches the excluded glob '${reason}'`;
+        answers.warnings.push({ code: 'SOURCE_SKIPPED', message, path });
+        continue;
+      }
       const filter = filterOf(root, shown, request);
       if (filter && request.like === 'fastcp' && !(await filter(rootEntry(root)))) {
         roots.splice(roots.indexOf(root), 1);
@@ -158,20 +173,15 @@ export class Answers {
    * Returns warnings about globs that matched nothing and rule files that were never found. Call it after all
    * questions.
    */
-  unused({ include, exclude, ignoreFileNames, sources, shown }: Request): CopyWarning[] {
+  async unused(request: Request): Promise<CopyWarning[]> {
     if (this.#roots.size === 0) return [];
-    const unmatched = unusedGlobs(include ?? []).map(
-      (glob) => `no entry of the source matches the included glob '${glob}'`,
-    );
-    if (include?.length === 0) unmatched.push('the list of globs to include is empty');
-    const globs = unmatched.map((message): CopyWarning => ({ code: 'INCLUDE_UNMATCHED', message }));
-    const roots = sources.map((path) => plainPath(shown.src(path)));
-    const mistaken = unusedGlobs(exclude)
-      .filter((glob) => roots.some((root) => root && isBelow(plainPath(glob), root)))
-      .map((glob): CopyWarning => {
-        const message = `the excluded glob '${glob}' matches nothing: globs are relative to the source`;
-        return { code: 'EXCLUDE_UNMATCHED', message };
-      });
+    const { include, exclude, gitignore, onlyIgnored, ignoreFileNames, filter, shown } = request;
+    const selectsMore = gitignore || onlyIgnored || ignoreFileNames.length > 0 || Boolean(filter);
+    const directories = [...this.#roots.values()].map(({ root: { src, named = src } }) => ({
+      src,
+      shown: shown.src(named),
+    }));
+    const globs = await unmatchedGlobs({ include, exclude, selectsMore }, directories);
     const selections = [...this.#roots.values()].map(({ selection }) => selection);
     const isMet = (name: string): boolean => selections.some((one) => one.hasMet(name));
     const files = ignoreFileNames
@@ -182,7 +192,7 @@ export class Answers {
           message: `the source has no rule file named '${name}'`,
         }),
       );
-    return [...globs, ...mistaken, ...files];
+    return [...globs, ...files];
   }
 
   /** Answers nothing more, because the copy ends. Ends git, which may still run for a directory that waits for it. */
@@ -356,14 +366,4 @@ async function listed(directory: Buffer): Promise<Listed[]> {
 
 function nothing(entries: readonly Listed[]): Judged {
   return { verdicts: new Uint8Array(entries.length), scopes: [] };
-}
-
-function isBelow(path: string, directory: string): boolean {
-  return path !== directory && path.startsWith(directory);
-}
-
-/** Returns a path or glob with a slash at its end, and without `./` at its beginning. Empty for `.`. */
-function plainPath(path: string): string {
-  const plain = path.replace(/^(\.?\/+)+/, '').replace(/\/+$/, '');
-  return plain === '' || plain === '.' ? '' : `${plain}/`;
 }

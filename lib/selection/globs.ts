@@ -179,6 +179,15 @@ export function judgeGlobs(scope: GlobScope, name: string, isDirectory: boolean)
   return { verdict: look, below: { include: include.below, exclude: exclude.below } };
 }
 
+/** Returns the glob, as the user wrote it, that excludes a name directly in SRC. */
+export function excludedBy(
+  exclude: readonly Glob[],
+  name: string,
+  isDirectory: boolean,
+): string | undefined {
+  return match(globScope(undefined, exclude)?.exclude ?? [], name, isDirectory).by?.source;
+}
+
 const notIncluded: GlobAnswer = { verdict: leave, reason: 'include: no glob matches' };
 
 /** Returns an option's globs that have matched nothing, as the user wrote them. */

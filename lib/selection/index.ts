@@ -12,8 +12,8 @@ import { type Glob, type GlobScope, globScope, judgeGlobs } from './globs.js';
 import { type Listed, type SelectionWarning, textOf, type Verdict, verdicts } from './verdict.js';
 
 export type { EntryFilter } from './filter.js';
-export { unusedGlobs } from './globs.js';
-export { type Listed, type SelectionWarning, type Verdict, verdicts } from './verdict.js';
+export { excludedBy } from './globs.js';
+export { type Listed, type SelectionWarning, textOf, type Verdict, verdicts } from './verdict.js';
 
 export interface SelectionOptions extends GitignoreOptions {
   include: readonly Glob[] | undefined;

@@ -79,16 +79,10 @@ export function* findRoots(request: Request): Steps<Walk> {
     const { src, found } = subject;
     const target = into ? join(dest, yield* nameOf(source, shown)) : dest;
     const place = target.toString('latin1');
-    const other = placed.get(place);
-    if (other) {
-      const [one, two] = [shown.src(other), shown.src(source)];
-      const why = `'${one}' and '${two}' have the same last name, so both would be copied to the same place`;
-      throw refuse('ERR_FS_CP_EINVAL', why, two, shown.dest(target));
-    }
     const spelling = spellingOf(baseName(target));
     const twins = spelled.get(spelling) ?? [];
-    const isFree = yield* unlessRefused(refuseTwin(twins, src, target, request), request, errors);
-    if (!isFree) continue;
+    const free = refuseTwin(placed.get(place), twins, source, target, request);
+    if (!(yield* unlessRefused(free, request, errors))) continue;
     // A symlink put in the place of its target would be all that is left.
     const leadsTo = found.isSymbolicLink() ? yield* reachable(src) : undefined;
     const subjects = leadsTo?.isFile() ? [found, leadsTo] : [found];
@@ -216,7 +210,10 @@ function* statSource(src: Buffer, follow: boolean, path: string): Steps<BigIntSt
   try {
     return yield* stat(src, follow);
   } catch (error) {
-    throw rename(error, path, codeOf(error) === 'ENOENT' ? yield* movedAway(src) : undefined);
+    const why = isMissing(error)
+      ? ((yield* whyMissing(src, path)) ?? (yield* movedAway(src)))
+      : undefined;
+    throw rename(error, path, why);
   }
 }
 
@@ -233,6 +230,13 @@ function* movedAway(path: Buffer): Steps<string | undefined> {
     }
   } catch {} // then nothing is known about it
   return undefined;
+}
+
+/** Says more about a SRC that does not exist. */
+function* whyMissing(src: Buffer, path: string): Steps<string | undefined> {
+  if ((yield* existing(trimSlashes(src), false))?.isSymbolicLink()) return reasons.dangling;
+  const [, above = './', glob] = /^([^*?[{]*\/)?([^/]*[*?[{].*)$/s.exec(path) ?? [];
+  return glob && `for a glob name the directory as SRC, and write --include '${glob}' ${above}`;
 }
 
 export function* statEntry(path: Buffer, follow: boolean, shown: string): Steps<BigIntStats> {
@@ -358,13 +362,19 @@ function* realIfThere(path: Buffer): Steps<Buffer> {
   }
 }
 
-/** Refuses a source whose place in DEST is that of another one, because DEST ignores case or the form of Unicode. */
+/** Refuses a source whose place in DEST is that of another one: by its name, or because DEST ignores case or the form of Unicode. */
 function* refuseTwin(
+  namesake: Buffer | undefined,
   twins: readonly Root[],
   src: Buffer,
   target: Buffer,
   { shown, dryRun }: Request,
 ): Steps<true> {
+  if (namesake) {
+    const [one, two] = [shown.src(namesake), shown.src(src)];
+    const why = `'${one}' and '${two}' have the same last name, so both would be copied to the same place`;
+    throw refuse('ERR_FS_CP_EINVAL', why, two, shown.dest(target));
+  }
   for (const twin of twins) {
     const names = [baseName(twin.dest), baseName(target)] as const;
     const isOne = dryRun

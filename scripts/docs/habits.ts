@@ -196,19 +196,13 @@ export const habits: readonly Section[] = [
       },
       {
         habit: 'cp -r --no-preserve=mode a new',
-        fastcp: 'fastcp -r --no-preserve a new',
+        fastcp: 'fastcp -r --no-preserve=mode a new',
         does: 'the same, but for the sticky bit of directories, which `cp` copies; in a DEST with a default ACL fastcp takes modes from the ACL; `cp` applies the umask',
       },
       {
         habit: 'cp -r --no-preserve=mode --preserve=timestamps a new',
-        fastcp: 'fastcp -r --no-preserve --preserve=timestamps a new',
+        fastcp: 'fastcp -r --no-preserve=mode --preserve=timestamps a new',
         does: 'the same, with the exceptions of the line above',
-      },
-      {
-        habit: 'cp -r --no-preserve=mode a new',
-        fastcp: 'fastcp -r --no-preserve=mode a new',
-        refused: 'use --no-preserve alone',
-        does: 'refused',
       },
       {
         habit: 'cp -r w new',
@@ -337,7 +331,7 @@ export const habits: readonly Section[] = [
       {
         habit: 'rsync -a --delete a/ b',
         fastcp: 'fastcp -a --delete a b',
-        refused: '--delete requires --sync; --mirror stands for both',
+        refused: 'use --mirror, which does both',
         does: 'refused: `--delete` needs `--sync`; write `--mirror`',
       },
       {
@@ -400,7 +394,7 @@ export const habits: readonly Section[] = [
       {
         habit: 'rsync -a --link-dest="$PWD/b" a/ new',
         fastcp: 'fastcp -p --link-dest=b a new',
-        refused: 'use --atomic --reuse=hard-link',
+        refused: 'fastcp -al PREV NEW && fastcp -a --mirror SRC NEW',
         does: 'refused',
       },
     ],

@@ -8,6 +8,7 @@ import {
   readdirSync,
   readFileSync,
   rmSync,
+  utimesSync,
 } from 'node:fs';
 import { basename, join } from 'node:path';
 import { beforeAll, describe, expect, type TestContext, test } from 'vitest';
@@ -70,47 +71,115 @@ function makeFile(path: string, mode: number, uid = 0, gid = uid): string {
   return path;
 }
 
-describe.for(size(['077'], ['000', '022', '027', '077', '200', '400', '777']))(
-  'umask %s',
-  (text) => {
-    const umask = Number.parseInt(text, 8);
+const umasks = size(['077'], ['000', '022', '027', '077', '200', '400', '777']);
 
-    test('of root, or whoever runs this', async () => {
-      const dest = join(freshParent(), 'dest');
-      const { error } = await copyInChild({ src: zoo, dest, umask });
-      expect(error).toBeUndefined();
-      expect(differences(zoo, dest)).toEqual([]);
-    });
+describe.for(umasks)('umask %s', (text) => {
+  const umask = Number.parseInt(text, 8);
 
-    test('of an ordinary user', async (context) => {
-      needUser(context);
-      const dest = join(freshParent(), 'dest');
-      const { error } = await copyInChild({ src: users, dest, umask }, asUser);
-      expect(error).toBeUndefined();
+  test('of root, or whoever runs this', async () => {
+    const dest = join(freshParent(), 'dest');
+    const { error } = await copyInChild({ src: zoo, dest, umask });
+    expect(error).toBeUndefined();
+    expect(differences(zoo, dest)).toEqual([]);
+  });
+
+  test('of an ordinary user', async (context) => {
+    needUser(context);
+    const dest = join(freshParent(), 'dest');
+    const { error } = await copyInChild({ src: users, dest, umask }, asUser);
+    expect(error).toBeUndefined();
+    expect(differences(users, dest)).toEqual([]);
+  });
+
+  test.for<[string, CopyOptions]>([
+    ['', { verify: true }],
+    ['', { verify: true, preserve: [] }],
+    ['u::rwx,u:1234:rwx,g::rwx,m::rwx,o::r-x', { preserve: ['mode', 'xattrs'] }],
+    ['u::rwx,u:1234:rwx,g::rwx,m::rwx,o::r-x', { preserve: ['mode', 'xattrs'], verify: true }],
+  ])('of an ordinary user, beside a default ACL %s, %j', async ([list, options], context) => {
+    needUser(context);
+    const parent = freshParent();
+    if (list) {
+      needTool(context, 'setfacl');
+      execFileSync('setfacl', ['-d', '-m', list, parent]);
+    }
+    const dest = join(parent, 'dest');
+    const { error } = await copyInChild({ src: users, dest, umask, options }, asUser);
+    expect(error).toBeUndefined();
+    // Without `mode` umask decides.
+    if (!Array.isArray(options.preserve) || options.preserve.length > 0)
       expect(differences(users, dest)).toEqual([]);
-    });
+  });
+});
 
-    test.for<[string, CopyOptions]>([
-      ['', { verify: true }],
-      ['', { verify: true, preserve: [] }],
-      ['u::rwx,u:1234:rwx,g::rwx,m::rwx,o::r-x', { preserve: ['mode', 'xattrs'] }],
-      ['u::rwx,u:1234:rwx,g::rwx,m::rwx,o::r-x', { preserve: ['mode', 'xattrs'], verify: true }],
-    ])('of an ordinary user, beside a default ACL %s, %j', async ([list, options], context) => {
-      needUser(context);
-      const parent = freshParent();
-      if (list) {
-        needTool(context, 'setfacl');
-        execFileSync('setfacl', ['-d', '-m', list, parent]);
+test.for<CopyOptions>([
+  { preserve: false },
+  { preserve: false, sync: true },
+  { preserve: false, mirror: true },
+  { preserve: false, update: true },
+  { preserve: false, backup: 'numbered' },
+  { preserve: false, atomic: true },
+  { preserve: ['timestamps'] },
+  { preserve: ['ownership', 'xattrs', 'hardLinks'] },
+])(
+  "without preserving modes a replaced file keeps the permissions of DEST's, %o",
+  async (options) => {
+    const parent = freshParent();
+    const [src, dest] = [join(parent, 'src'), join(parent, 'dest')];
+    const modes = { private: 0o600, team: 0o660, all: 0o777, special: 0o6751, readable: 0o444 };
+    for (const [name, mode] of Object.entries(modes)) {
+      for (const end of [join(src, name), join(parent, `${name} alone`)]) makeFile(end, 0o644);
+      const [inTree, alone] = [join(dest, name), join(parent, `${name} at`)];
+      for (const old of [inTree, alone]) {
+        makeFiles(parent, { [old.slice(parent.length)]: 'old' });
+        utimesSync(old, 1, 1);
+        chmodSync(old, mode);
       }
-      const dest = join(parent, 'dest');
-      const { error } = await copyInChild({ src: users, dest, umask, options }, asUser);
-      expect(error).toBeUndefined();
-      // Without `mode` umask decides.
-      if (!Array.isArray(options.preserve) || options.preserve.length > 0)
-        expect(differences(users, dest)).toEqual([]);
-    });
+      await copyTree(join(parent, `${name} alone`), alone, options);
+      expect([readFileSync(alone, 'utf8'), modeOf(alone)]).toEqual([
+        'x',
+        (mode & 0o777).toString(8),
+      ]);
+    }
+    await copyTree(src, dest, options);
+    for (const [name, mode] of Object.entries(modes)) {
+      expect(readFileSync(join(dest, name), 'utf8')).toBe('x');
+      expect(modeOf(join(dest, name))).toBe((mode & 0o777).toString(8));
+    }
   },
 );
+
+test('without preserving modes, another group gets no more of a replaced file than everybody', async (context) => {
+  needRoot(context);
+  const parent = freshParent();
+  const [src, dest] = [join(parent, 'src'), join(parent, 'dest')];
+  makeFile(src, 0o664);
+  makeFile(dest, 0o664, USER);
+  await copyTree(src, dest, { preserve: false });
+  expect(modeOf(dest)).toBe('644');
+  needTool(context, 'setfacl');
+  makeFile(dest, 0o600);
+  execFileSync('setfacl', ['-m', `u:${USER}:r`, dest]);
+  expect(modeOf(dest)).toBe('640');
+  await copyTree(src, dest, { preserve: false });
+  expect(modeOf(dest)).toBe('600');
+});
+
+test('without preserving modes a replaced file is at no moment wider than it was', async (context) => {
+  needTool(context, 'strace');
+  const parent = freshParent();
+  const [src, dest] = [join(parent, 'src'), join(parent, 'dest')];
+  makeFile(src, 0o644);
+  makeFile(dest, 0o640);
+  const trace = join(parent, 'trace');
+  const strace = ['strace', '-f', '-o', trace, '-e', 'trace=openat,fchmod,fchmodat'];
+  await copyInChild({ src, dest, options: { preserve: false } }, strace);
+  const modes = readFileSync(trace, 'utf8')
+    .split('\n')
+    .filter((line) => /\.fastcp-|fchmod/.test(line))
+    .map((line) => /0[0-7]{3}\b/.exec(line)?.[0]);
+  expect(modes).toEqual(['0600', '0640']);
+});
 
 test('verify that umask denies: the mode is as without', { tags: ['all'] }, async (context) => {
   needUser(context);

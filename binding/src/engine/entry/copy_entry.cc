@@ -114,6 +114,21 @@ int create(const Content& how, const Preserve& keep, OpenFile& file, const char*
   return platform::create_file(directory, name, mode, file.dst);
 }
 
+/** Looks at the file of DEST, or of the DEST that an atomic copy replaces, whose permissions the copy gets. */
+std::optional<Replaced> file_to_replace(const Engine& engine, const Directory& directory,
+                                        const char* name) {
+  const bool is_atomic = !engine.options.replaces.empty();
+  const std::string path = is_atomic ? engine.replaced_path(directory, name) : name;
+  const Handle base = Handle::working_directory();
+  Handle file;
+  Stat stat;
+  if (platform::open_entry(is_atomic ? base : directory.dst(), path.c_str(), Follow::no, file) <
+          0 ||
+      platform::stat_handle(file, stat) < 0 || stat.kind != Kind::file)
+    return std::nullopt;
+  return Replaced{stat, has_access_list(file)};
+}
+
 }  // namespace
 
 void copy_file(Worker& worker, const DirectoryUse& use, Names names, EntryTask& again) {
@@ -145,9 +160,15 @@ void copy_file(Worker& worker, const DirectoryUse& use, Names names, EntryTask& 
     return;
   }
 
-  const uint32_t mode = file_creation_mode(options.preserve, directory, file.stat, file.attributes,
-                                           expects_owner(options.preserve, directory, file.stat));
+  uint32_t mode = file_creation_mode(options.preserve, directory, file.stat, file.attributes,
+                                     expects_owner(options.preserve, directory, file.stat));
   error = place(worker, directory, names, Kind::file, file.temporary, [&](const char* name) {
+    const bool replaces = name != names.dst || !options.replaces.empty();
+    if (replaces && !options.preserve.mode) {
+      file.replaced = file_to_replace(worker.engine, directory, names.dst);
+      if (file.replaced)
+        mode = file.replaced->stat.mode & kOwner;  // the rest when it has its group
+    }
     return worker.with_descriptor(
         [&] { return create(options.content, options.preserve, file, name, mode); });
   });

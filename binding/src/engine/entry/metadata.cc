@@ -44,8 +44,9 @@ struct Settling {
   Stat now;                 // the copy's present state
   bool is_present = false;  // DEST had it before
   bool has_times = false;
-  bool changes_attributes = false;  // only if is_present
-  Given given{};                    // the effects of its attributes
+  bool changes_attributes = false;     // only if is_present
+  Given given{};                       // the effects of its attributes
+  const Replaced* replaced = nullptr;  // see OpenFile
   bool has_lost_mode = false;
   bool is_narrowed = false;
   const Owner owner_before = owner_of(now);
@@ -150,19 +151,30 @@ struct Settling {
   bool settle_mode() {
     if (src.kind == Kind::symlink) return true;
     const Preserve& keep = engine.options.preserve;
+    const bool keeps_replaced = replaced != nullptr && !given.list_set;
     // An ACL that was set again has opened what was shut.
-    if (!keep.mode && !(given.before_shut && given.lost_list)) return true;
+    if (!keep.mode && !keeps_replaced && !(given.before_shut && given.lost_list)) return true;
     Stat dest = now;
     dest.mode = mode_before;
     // Opening up the directory may have cost its setgid.
     if (src.kind == Kind::directory) dest.mode |= directory.dst_stat.mode & kSetGid;
-    uint32_t mode = keep.mode ? final_mode(keep, src, dest) : *given.before_shut;
+    uint32_t mode = keep.mode        ? final_mode(keep, src, dest)
+                    : keeps_replaced ? mode_of_replaced()
+                                     : *given.before_shut;
     // With an ACL the mode shows the ACL's mask in the group bits. The group itself may have fewer
     // rights.
     if (given.lost_list) mode = (mode & ~070U) | (mode & given.group << 3);
     if (given.kept_list) mode &= ~070U | mode_before;  // its mask does not grow
     if (now.mode == mode && !given.mode_changed) return true;
     return lose_mode(give_mode(dst, src.kind, mode));
+  }
+
+  /** Returns the permissions of the file that the copy replaces. With another group or ACL, the group gets no more than everybody. */
+  [[nodiscard]] uint32_t mode_of_replaced() const {
+    const uint32_t mode = replaced->stat.mode & kPermissions;
+    const bool is_same_group =
+        now.gid == replaced->stat.gid && replaced->has_list == has_access_list(dst);
+    return is_same_group ? mode : mode & (~070U | (mode & 07) << 3);
   }
 
   bool settle_times() {
@@ -259,7 +271,8 @@ bool settle_file(Engine& engine, OpenFile& file) {
   const Preserve& keep = engine.options.preserve;
   Settling settling{engine, directory, file.names, file.stat, file.attributes, file.dst, Stat{}};
 
-  if (keep.mode || keep.xattrs || keeps_owner(keep, Kind::file)) {
+  if (file.replaced) settling.replaced = &*file.replaced;
+  if (keep.mode || keep.xattrs || keeps_owner(keep, Kind::file) || file.replaced) {
     // Each file is looked at, because no earlier file proves its mode or owner: the program may change its umask for a moment, other
     // programs may change the directory, and some file systems change the modes of new files.
     Stat& made = settling.now;

@@ -23,6 +23,7 @@ OpenFile::OpenFile(OpenFile&& other) noexcept
       created(std::exchange(other.created, false)),
       unnamed(other.unnamed),
       cloned(other.cloned),
+      replaced(other.replaced),
       claim(std::move(other.claim)),
       tries(other.tries),
       vacated(other.vacated),

@@ -3,6 +3,7 @@
 // members.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "engine/entry/attributes.h"
@@ -10,6 +11,12 @@
 #include "engine/run/engine.h"
 
 namespace fastcp {
+
+/** A file of DEST whose permissions its replacement gets. */
+struct Replaced {
+  platform::Stat stat;
+  bool has_list;  // an access ACL
+};
 
 /**
  * A file between the opening of its source and the naming of its copy. Its destructor removes the
@@ -44,10 +51,11 @@ class OpenFile {
   platform::Stat stat{};    // of the source, before its content was read
   Attributes attributes{};  // of the source, if they are preserved
   Route* route = nullptr;
-  std::string temporary{};  // the copy's name until it replaces DEST's entry
-  bool created = false;     // and not committed
-  bool unnamed = false;     // nameless until complete
-  bool cloned = false;      // created complete, as a clone
+  std::string temporary{};             // the copy's name until it replaces DEST's entry
+  bool created = false;                // and not committed
+  bool unnamed = false;                // nameless until complete
+  bool cloned = false;                 // created complete, as a clone
+  std::optional<Replaced> replaced{};  // if modes are not preserved and the copy replaces a file
   HardLinks::Claim claim{};
   uint8_t tries = 0;  // earlier tries that failed because the source changed meanwhile
   bool vacated = false, separate = false, named_first = false;  // see EntryTask
