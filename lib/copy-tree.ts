@@ -1,6 +1,6 @@
 /** The pipeline: options -> roots -> selection -> engine -> events -> result. */
 import { debuglog } from 'node:util';
-import { isPromise } from 'node:util/types';
+import { isThenable } from './builtins.js';
 import { unlessAborted } from './engine/abort.js';
 import { Answers } from './engine/answers.js';
 import { EventQueue } from './engine/events.js';
@@ -78,7 +78,7 @@ export async function run(
     }
     report.end();
     const told: unknown = request.onProgress?.(report.progress);
-    if (isPromise(told)) await unlessAborted(signal, told);
+    if (isThenable(told)) await unlessAborted(signal, Promise.resolve(told));
     const { result } = report;
     debug('result %o', result);
     const [error] = result.errors;

@@ -8,6 +8,7 @@
  * The next copy to the same DEST removes the container of a killed process, or first finishes its work: see place.ts.
  */
 import { constants } from 'node:os';
+import { isNativeError } from 'node:util/types';
 import { unlessAborted } from '../engine/abort.js';
 import type { EventQueue } from '../engine/events.js';
 import { copyTimes } from '../engine/native.js';
@@ -292,7 +293,7 @@ function inOwnWords(error: unknown, root: Root, walk: Walk): unknown {
       : `neither the old nor the new: ${because}. The next atomic copy goes on with '${error.ready}'`;
     return refuse('ERR_FASTCP_HALFWAY', why, path, to);
   }
-  if (!(error instanceof Error) || error instanceof CopyError) return error;
+  if (!isNativeError(error) || error instanceof CopyError) return error;
   const { errno, syscall } = error as NodeJS.ErrnoException;
   if (errno === undefined || syscall === undefined) return error;
   return errorOf({ errno, operation: syscall }, path, to);

@@ -1,7 +1,7 @@
 /** Puts a whole copy in DEST's place. */
 import { constants as flags, promises } from 'node:fs';
 import { constants } from 'node:os';
-import { setTimeout as pause } from 'node:timers/promises';
+import { pause } from '../builtins.js';
 import { exchange, renameNew } from '../engine/native.js';
 import { runUnheard } from '../engine/run-engine.js';
 import { nativeErrno } from '../errors.js';

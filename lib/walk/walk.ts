@@ -1,6 +1,7 @@
 /** Finds the roots of a copy: what SRC is, where it lands, and whether that makes sense. */
 import type { BigIntStats } from 'node:fs';
 import { constants, homedir } from 'node:os';
+import { isNativeError } from 'node:util/types';
 import type { NativeRoot } from '../engine/native.js';
 import { CopyError, errorOf, invalidValue, reasons, refuse } from '../errors.js';
 import type { Request } from '../request/options.js';
@@ -221,13 +222,14 @@ export function* statEntry(path: Buffer, follow: boolean, shown: string): Steps<
 
 /** Converts Node's error to fastcp's, with the user's path, and with more about the reason. */
 export function rename(error: unknown, path: string, more?: string): unknown {
-  if (!(error instanceof Error) || !('code' in error)) return error;
+  if (!isNativeError(error) || !('code' in error)) return error;
   const { code, errno, syscall } = error as NodeJS.ErrnoException;
   const [said = ''] = error.message.split(', ');
   const text = more === undefined ? said : `${said}: ${more}`;
   const reason = text.replace(/^\w+: /, '');
   const fields = { path, reason, ...(errno && { errno }), ...(syscall && { syscall }) };
-  return new CopyError(String(code), `${text}, ${syscall} '${path}'`, fields);
+  const place = syscall ? `${syscall} '${path}'` : `'${path}'`; // those of Node's permission model have none
+  return new CopyError(String(code), `${text}, ${place}`, fields);
 }
 
 function kindOf(stat: BigIntStats): EntryKind {
