@@ -42,6 +42,7 @@ export function copyTree(
   debug('request %o', request);
   const events = new EventQueue(request.entries);
   const report = new Report(request.warnings);
+  Error.captureStackTrace(report, copyTree);
   return new Job(run(request, events, report), events, report);
 }
 
@@ -82,7 +83,7 @@ export async function run(
     const { result } = report;
     debug('result %o', result);
     const [error] = result.errors;
-    if (error && request.onError === 'stop') throw withResult(error, result);
+    if (error && request.onError === 'stop') throw withResult(error, report);
     events.end();
     return result;
   } catch (error) {
@@ -90,7 +91,7 @@ export async function run(
     // An error with a result is that of another copy, which the filter has thrown, or was reported.
     if (error instanceof CopyError && !error.result) {
       report.failOnce(error);
-      withResult(error, report.result);
+      withResult(error, report);
     }
     events.end({ thrown: error });
     throw error;
@@ -135,7 +136,7 @@ export function runNow(request: Request): CopyResult {
   report.end();
   const { result } = report;
   const [error] = result.errors;
-  if (error && request.onError === 'stop') throw withResult(error, result);
+  if (error && request.onError === 'stop') throw withResult(error, report);
   return result;
 }
 

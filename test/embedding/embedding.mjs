@@ -29,18 +29,6 @@ const { values, positionals } = parseArgs({
 const work = mkdtempSync(join(existsSync('/dev/shm') ? '/dev/shm' : tmpdir(), 'fastcp-embedding-'));
 const app = join(work, 'app');
 const counts = { passed: 0, failed: 0, skipped: 0 };
-try {
-  install(values.tarball ?? pack());
-  for (const row of rows) await tryOne(row);
-} finally {
-  rmSync(work, { recursive: true, force: true });
-}
-const { passed, failed, skipped } = counts;
-console.log(
-  [`${passed} passed`, `${failed} failed`, ...(skipped ? [`${skipped} skipped`] : [])].join(', '),
-);
-process.exitCode = failed > 0 || passed === 0 ? 1 : 0;
-
 function pack() {
   execFileSync(process.execPath, [join(root, 'scripts/prebuild.mjs'), '--ci', '--if-stale'], {
     stdio: ['ignore', 2, 2],
@@ -126,6 +114,12 @@ class Project {
     });
   }
 
+  /** Runs a program that prints one line, or throws. */
+  async said(words, options) {
+    const { output } = await this.run(words, options);
+    return /^\s*at /m.test(output) ? firstLine(output) : output.trim();
+  }
+
   /** Runs a program that calls exercise(). Returns `works`, or what failed. */
   async exercised(words, options = {}) {
     const { status, signal, output } = await this.run(words, { seconds: 40, ...options });
@@ -150,9 +144,19 @@ class Project {
 /** The line with the error, where a stack begins with the source. */
 function firstLine(output) {
   const lines = output.split('\n').map((line) => line.trim());
-  return (
-    lines.find((line) => /error|fastcp|cannot/i.test(line) && !/^at /.test(line)) ??
-    lines.find(Boolean) ??
-    ''
-  );
+  const isError = (line) =>
+    /^(\S*: )?\[?\w*Error\b|^error: |^✘|fastcp (was|has|cannot)/i.test(line);
+  return lines.find(isError) ?? lines.find(Boolean) ?? '';
 }
+
+try {
+  install(values.tarball ?? pack());
+  for (const row of rows) await tryOne(row);
+} finally {
+  rmSync(work, { recursive: true, force: true });
+}
+const { passed, failed, skipped } = counts;
+console.log(
+  [`${passed} passed`, `${failed} failed`, ...(skipped ? [`${skipped} skipped`] : [])].join(', '),
+);
+process.exitCode = failed > 0 || passed === 0 ? 1 : 0;

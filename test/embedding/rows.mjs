@@ -195,7 +195,7 @@ const surroundings = [
       p.write({ 'real/file': 'real' });
       p.write({
         'one.cjs': `const { copyTree } = require('fastcp');
-          require('mock-fs')({ '/only/mocked/file': 'mocked' });
+          require('mock-fs')({ [process.argv[2] + '/real/file']: 'mocked' });
           copyTree(process.argv[2] + '/real', process.argv[2] + '/copy').then(
             () => require('mock-fs').restore(), (error) => { require('mock-fs').restore(); console.log(error.message); });`,
       });
@@ -245,6 +245,18 @@ const surroundings = [
             console.log([value.files === 1 && 'the result', events.some((one) => one.type === 'entry') && 'events'].join(', '));
           });`,
       });
+      return p.said([node, 'one.mjs']);
+    },
+  },
+  {
+    name: "the stack of a rejection has the caller's line first",
+    expected: /^at theCaller /,
+    async project(p) {
+      p.write({
+        'one.mjs': `import { copyTree } from 'fastcp';
+          async function theCaller() { await copyTree('missing', 'dest'); }
+          theCaller().catch(({ stack }) => console.log(stack.split('\\n')[1].trim()));`,
+      });
       return (await p.run([node, 'one.mjs'])).output.trim();
     },
   },
@@ -266,7 +278,7 @@ const surroundings = [
             console.log(longest < 100 ? 'stat waits at most 500 ms' : 'stat waits ' + longest + ' ms');
           })();`,
       });
-      return (await p.run([node, 'one.cjs', p.package])).output.trim();
+      return p.said([node, 'one.cjs', p.package]);
     },
   },
 ];
@@ -292,8 +304,8 @@ const permission = (version, flag, quick) => {
           'one.cjs':
             "require('fastcp').copyTree('src', 'dest').then(({ files }) => console.log('copied', files), ({ message }) => console.log(message));",
         });
-        const { output } = await p.run([...flags(p, `${p.app}/*`), '--no-warnings', 'one.cjs']);
-        return output.includes('copied 1') ? 'works' : output.trim();
+        const said = await p.said([...flags(p, `${p.app}/*`), '--no-warnings', 'one.cjs']);
+        return said === 'copied 1' ? 'works' : said;
       },
     },
     {
@@ -307,7 +319,7 @@ const permission = (version, flag, quick) => {
           'one.cjs':
             "require('fastcp').copyTree('src', '/tmp/not allowed/x').then(() => console.log('copied'), ({ message }) => console.log(message));",
         });
-        return (await p.run([...flags(p, `${p.app}/*`), '--no-warnings', 'one.cjs'])).output.trim();
+        return p.said([...flags(p, `${p.app}/*`), '--no-warnings', 'one.cjs']);
       },
     },
   ];
@@ -336,17 +348,15 @@ const engines = [
         'one.cjs':
           "try { require('fastcp'); } catch ({ message }) { console.log(message.split('\\n')[0]); }",
       });
-      return (
-        await p.run([
-          deno,
-          'run',
-          '--allow-read',
-          '--allow-env',
-          '--allow-sys',
-          '--node-modules-dir=manual',
-          'one.cjs',
-        ])
-      ).output.trim();
+      return p.said([
+        deno,
+        'run',
+        '--allow-read',
+        '--allow-env',
+        '--allow-sys',
+        '--node-modules-dir=manual',
+        'one.cjs',
+      ]);
     },
   },
   {
@@ -373,7 +383,7 @@ const engines = [
       });
       const built = await p.run([nodes[26], '--build-sea', 'sea.json']);
       if (built.status !== 0) return built.output;
-      return (await p.run([p.path('program')])).output.trim();
+      return p.said([p.path('program')]);
     },
   },
 ];
