@@ -5,15 +5,21 @@
  */
 
 export const { getBuiltinModule } = process;
-export const { hrtime, nextTick } = getBuiltinModule('node:process');
+/** Evaluates an expression among Node's own globals: there are others in a vm context, and with jsdom. */
+const evaluate = getBuiltinModule('node:vm').runInThisContext;
+
+export const { hrtime, nextTick } = evaluate('process') as NodeJS.Process;
 export const { clearTimeout, setImmediate, setTimeout } = getBuiltinModule('node:timers');
+
+/** Returns whether fake timers have replaced `process.nextTick` in Node itself. The streams of child processes then stand still. */
+export const isNextTickFake = (): boolean => evaluate('process.nextTick') !== nextTick;
 
 /** Waits for some milliseconds. */
 export const pause = (ms: number): Promise<void> => new Promise((go) => void setTimeout(go, ms));
 
-/** Returns Node's own classes. With jsdom the global ones are others, which neither `node:events` nor child processes take. */
+/** Returns Node's own classes, because `node:events` and child processes do not take those of jsdom. */
 export function abortClasses(): Pick<typeof globalThis, 'AbortController' | 'AbortSignal'> {
-  return getBuiltinModule('node:vm').runInThisContext('({ AbortController, AbortSignal })');
+  return evaluate('({ AbortController, AbortSignal })');
 }
 
 export function isThenable(value: unknown): value is PromiseLike<unknown> {

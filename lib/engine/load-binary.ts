@@ -23,7 +23,7 @@ const prebuilt: Record<string, (() => unknown) | undefined> = {
  * Loads the addon of the package in `root`: the one that was built there, or the prebuilt binary for this
  * system, processor and C library. If none fits, throws an Error that says what to do.
  */
-export function loadBinary(root: string): unknown {
+export function loadBinary(root: string | undefined): unknown {
   const names = suitable();
   const built = builtBinary(root);
   const loads = built ? [() => load(built)] : names.map((name) => prebuilt[name]);
@@ -35,7 +35,11 @@ export function loadBinary(root: string): unknown {
       failure ??= error;
     }
   }
-  throw explain(root, names[0] ?? '', (failure ?? {}) as NodeJS.ErrnoException);
+  throw explain(
+    root,
+    names[0] ?? '',
+    (failure ?? { code: 'MODULE_NOT_FOUND' }) as NodeJS.ErrnoException,
+  );
 }
 
 function load(file: string): unknown {
@@ -44,10 +48,12 @@ function load(file: string): unknown {
 }
 
 /** The binary that was built from the sources, if there is one. */
-function builtBinary(root: string): string | undefined {
+function builtBinary(root: string | undefined): string | undefined {
   const { FASTCP_PREBUILD, PREBUILDS_ONLY } = process.env;
-  const file = join(FASTCP_PREBUILD || root, 'build/Release/fastcp.node');
-  return FASTCP_PREBUILD || (!PREBUILDS_ONLY && isThere(file)) ? file : undefined;
+  const directory = FASTCP_PREBUILD || (PREBUILDS_ONLY ? undefined : root);
+  if (!directory) return undefined;
+  const file = join(directory, 'build/Release/fastcp.node');
+  return FASTCP_PREBUILD || isThere(file) ? file : undefined;
 }
 
 /** Returns the names of the binaries to try. The C library is only guessed: the other one's binary does not load. */
@@ -68,9 +74,9 @@ function isThere(file: string): boolean {
   }
 }
 
-function explain(root: string, here: string, error: NodeJS.ErrnoException): Error {
-  const { code = 'MODULE_NOT_FOUND', message = '' } = error;
-  const found = prebuilds(root);
+function explain(root: string | undefined, here: string, error: NodeJS.ErrnoException): Error {
+  const { code, message = '' } = error;
+  const found = root ? prebuilds(root) : [];
   const lines: string[] = [];
   if (code === 'ERR_DLOPEN_DISABLED')
     lines.push(
@@ -78,7 +84,7 @@ function explain(root: string, here: string, error: NodeJS.ErrnoException): Erro
     );
   else if (isElsewhere(root))
     lines.push(
-      `fastcp was bundled, and its binary is not beside the bundle: ${message}`,
+      `fastcp was bundled, and its binary is not beside the bundle: ${message.split('\n')[0]}`,
       'Keep `fastcp` and `fastcp/*` external. docs/build-tools.md in its repository shows how, for each bundler.',
     );
   else if (code === 'MODULE_NOT_FOUND' && !found.includes(here))
@@ -94,7 +100,8 @@ function explain(root: string, here: string, error: NodeJS.ErrnoException): Erro
 }
 
 /** Returns whether this code is no longer in its package. */
-function isElsewhere(root: string): boolean {
+function isElsewhere(root: string | undefined): boolean {
+  if (!root) return true;
   try {
     return JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')).name !== 'fastcp';
   } catch (error) {

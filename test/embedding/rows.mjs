@@ -105,7 +105,7 @@ const runners = [
   vitest('forks'),
   vitest('vmThreads'),
   vitest('vmForks', { quick: false }),
-  vitest('forks', {
+  vitest('threads', {
     title: ', fake timers',
     before:
       "vi.useFakeTimers({ toFake: ['setTimeout', 'setImmediate', 'nextTick', 'queueMicrotask', 'hrtime', 'Date'] });",
@@ -224,15 +224,6 @@ const surroundings = [
     quick: false,
   }),
   program('LIBC=musl', 'one.cjs', plain, [node], { env: { LIBC: 'musl' }, quick: false }),
-  program(
-    'an enumerable getter on Object.prototype',
-    'one.cjs',
-    cjs(
-      "Object.defineProperty(Object.prototype, 'added', { get() { return 1; }, set() {}, enumerable: true, configurable: true });",
-      end(),
-    ),
-    [node],
-  ),
   {
     name: 'from(job) of RxJS, Readable.from(job)',
     expected: 'the result, events',
@@ -262,7 +253,7 @@ const surroundings = [
   },
   {
     name: 'two installed copies in one process',
-    expected: /^stat waits at most 500 ms$/,
+    expected: /^stat waits at most 100 ms$/,
     fails: 'each copy keeps one thread of the pool free by its own count',
     async project(p) {
       cpSync(p.package, p.path('node_modules/fastcp'), { recursive: true });
@@ -275,7 +266,7 @@ const surroundings = [
           Promise.all(jobs).finally(() => { over = true; });
           (async () => {
             while (!over) { const began = Date.now(); await promises.stat('.'); longest = Math.max(longest, Date.now() - began); }
-            console.log(longest < 100 ? 'stat waits at most 500 ms' : 'stat waits ' + longest + ' ms');
+            console.log(longest < 100 ? 'stat waits at most 100 ms' : 'stat waits ' + longest + ' ms');
           })();`,
       });
       return p.said([node, 'one.cjs', p.package]);
@@ -475,7 +466,7 @@ const bundlers = {
       build: { ssr: 'entry.mjs', outDir: 'out' },
       ssr: external ? { external: ['fastcp'] } : { noExternal: true },
     });
-    return p.path('out/entry.mjs');
+    return p.path('out/entry.js');
   },
   async 'vite build, library'(p, external) {
     const { build } = await import(pathOf('vite'));
