@@ -4,22 +4,19 @@
  * `instanceof` for a class of the language or of Node, and asks these functions.
  */
 
-export const { getBuiltinModule } = process;
-/** Evaluates an expression among Node's own globals: there are others in a vm context, and with jsdom. */
-const evaluate = getBuiltinModule('node:vm').runInThisContext;
-
-export const { hrtime, nextTick } = evaluate('process') as NodeJS.Process;
+export const { getBuiltinModule, hrtime } = process;
+const { nextTick } = process;
 export const { clearTimeout, setImmediate, setTimeout } = getBuiltinModule('node:timers');
 
-/** Returns whether fake timers have replaced `process.nextTick` in Node itself. The streams of child processes then stand still. */
-export const isNextTickFake = (): boolean => evaluate('process.nextTick') !== nextTick;
+/** Returns whether fake timers have replaced `process.nextTick`. The streams of child processes then stand still. */
+export const isNextTickFake = (): boolean => process.nextTick !== nextTick;
 
 /** Waits for some milliseconds. */
 export const pause = (ms: number): Promise<void> => new Promise((go) => void setTimeout(go, ms));
 
 /** Returns Node's own classes, because `node:events` and child processes do not take those of jsdom. */
 export function abortClasses(): Pick<typeof globalThis, 'AbortController' | 'AbortSignal'> {
-  return evaluate('({ AbortController, AbortSignal })');
+  return getBuiltinModule('node:vm').runInThisContext('({ AbortController, AbortSignal })');
 }
 
 export function isThenable(value: unknown): value is PromiseLike<unknown> {

@@ -27,19 +27,15 @@ export function loadBinary(root: string | undefined): unknown {
   const names = suitable();
   const built = builtBinary(root);
   const loads = built ? [() => load(built)] : names.map((name) => prebuilt[name]);
-  let failure: unknown;
+  const failures: NodeJS.ErrnoException[] = [];
   for (const one of loads) {
     try {
       if (one) return one();
     } catch (error) {
-      failure ??= error;
+      failures.push(error as NodeJS.ErrnoException);
     }
   }
-  throw explain(
-    root,
-    names[0] ?? '',
-    (failure ?? { code: 'MODULE_NOT_FOUND' }) as NodeJS.ErrnoException,
-  );
+  throw explain(root, names[0] ?? '', failures);
 }
 
 function load(file: string): unknown {
@@ -74,8 +70,13 @@ function isThere(file: string): boolean {
   }
 }
 
-function explain(root: string | undefined, here: string, error: NodeJS.ErrnoException): Error {
-  const { code, message = '' } = error;
+function explain(root: string | undefined, here: string, failures: NodeJS.ErrnoException[]): Error {
+  const [error] = failures;
+  const code = error?.code ?? (error ? undefined : 'MODULE_NOT_FOUND');
+  const message = failures
+    .filter((one) => one.code === code)
+    .map((one) => one.message.trim())
+    .join('; ');
   const found = root ? prebuilds(root) : [];
   const lines: string[] = [];
   if (code === 'ERR_DLOPEN_DISABLED')
@@ -93,7 +94,7 @@ function explain(root: string | undefined, here: string, error: NodeJS.ErrnoExce
       `Binaries of this package: ${found.join(', ') || 'none: it was installed without them'}.`,
       "Or build it from the sources by 'npm ci && npm run build:native', and set FASTCP_PREBUILD to their directory.",
     );
-  else lines.push(`fastcp cannot run, its binary does not load: ${message.trim()}`);
+  else lines.push(`fastcp cannot run, its binary does not load: ${message}`);
   return Object.assign(new Error(lines.join('\n'), { cause: error }), {
     code: 'ERR_FASTCP_NO_BINARY',
   });

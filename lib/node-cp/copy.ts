@@ -1,7 +1,7 @@
 /** Runs a copy with the rules of fs.cp or of fs-extra. */
 import { fileURLToPath } from 'node:url';
 import { isUint8Array } from 'node:util/types';
-import { isThenable, isUrl, nextTick } from '../builtins.js';
+import { isThenable, isUrl, setImmediate } from '../builtins.js';
 import { run as runCopy, runNow as runCopyNow } from '../copy-tree.js';
 import { EventQueue } from '../engine/events.js';
 import { Report } from '../engine/result.js';
@@ -141,8 +141,8 @@ function* prepare({
 /** Calls a callback of Node's form when a promise has settled, outside of the promise. */
 export function callBack(copied: Promise<void>, done: (...args: unknown[]) => void): void {
   copied.then(
-    () => nextTick(done, null, undefined),
-    (error: unknown) => nextTick(done, error || falsy(error)),
+    () => setImmediate(done, null, undefined),
+    (error: unknown) => setImmediate(done, error || falsy(error)),
   );
 }
 

@@ -349,8 +349,9 @@ export function checkSignal(value: unknown): AbortSignal | undefined {
   const signal = value as AbortSignal | null;
   if (typeof signal?.aborted !== 'boolean' || typeof signal.addEventListener !== 'function')
     throw invalidType('options.signal', 'an AbortSignal', value);
-  const { AbortController, AbortSignal } = abortClasses();
-  if (Object.getPrototypeOf(signal) === AbortSignal.prototype) return signal;
+  // So node:events recognises what it takes.
+  if (Reflect.get(signal.constructor, Symbol.for('nodejs.event_target'))) return signal;
+  const { AbortController } = abortClasses();
   const own = new AbortController();
   const abort = (): void => own.abort(signal.reason);
   if (signal.aborted) abort();
