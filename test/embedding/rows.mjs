@@ -1,6 +1,5 @@
 // The table. A row: `name`; `project(p)`, which makes a project and returns what happened; what is `expected`; `quick: false`
 // if it is like another row; `needs`, a file without which it is skipped; `fails`, why it is expected to fail.
-import { execFileSync } from 'node:child_process';
 import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
