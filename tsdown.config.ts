@@ -9,6 +9,12 @@ const shared: UserConfig = {
   outDir: 'dist',
   // import.meta.dirname in CommonJS. All files lie in one directory below the package's root, as lib/ does.
   shims: true,
+  plugins: [
+    {
+      name: 'binaries-stay-outside',
+      resolveId: (id: string) => (id.endsWith('.node') ? { id, external: true } : null),
+    },
+  ],
 };
 
 const unpublished: UserConfig = {
@@ -49,6 +55,7 @@ const everyCopy = [
   'bin/report.',
   'bin/run',
   'bin/usage-error',
+  'lib/builtins',
   'lib/copy-tree',
   'lib/engine/',
   'lib/errors',
@@ -128,7 +135,7 @@ export default defineConfig([
     ...library,
     format: 'cjs',
     clean: false,
-    plugins: [esmWrappers],
+    plugins: [shared.plugins, esmWrappers],
     dts: false,
     // Lines stay, because Node prints the line of an uncaught error.
     minify: { compress: true, mangle: { toplevel: false }, codegen: { removeWhitespace: false } },
@@ -148,7 +155,7 @@ export default defineConfig([
     ...shared,
     // CommonJS: it starts faster than ESM, and can still set UV_THREADPOOL_SIZE in time.
     entry: { fastcp: 'bin/fastcp.ts' },
-    plugins: [noChildProcess],
+    plugins: [shared.plugins, noChildProcess],
     format: 'cjs',
     dts: false,
     clean: false,

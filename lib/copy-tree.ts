@@ -1,6 +1,6 @@
 /** The pipeline: options -> roots -> selection -> engine -> events -> result. */
 import { debuglog } from 'node:util';
-import { isPromise } from 'node:util/types';
+import { isThenable } from './builtins.js';
 import { unlessAborted } from './engine/abort.js';
 import { Answers } from './engine/answers.js';
 import { EventQueue } from './engine/events.js';
@@ -42,6 +42,7 @@ export function copyTree(
   debug('request %o', request);
   const events = new EventQueue(request.entries);
   const report = new Report(request.warnings);
+  Error.captureStackTrace(report, copyTree);
   return new Job(run(request, events, report), events, report);
 }
 
@@ -75,11 +76,11 @@ export async function run(
     }
     report.end();
     const told: unknown = request.onProgress?.(report.progress);
-    if (isPromise(told)) await unlessAborted(signal, told);
+    if (isThenable(told)) await unlessAborted(signal, Promise.resolve(told));
     const { result } = report;
     debug('result %o', result);
     const [error] = result.errors;
-    if (error && request.onError === 'stop') throw withResult(error, result);
+    if (error && request.onError === 'stop') throw withResult(error, report);
     events.end();
     return result;
   } catch (error) {
@@ -87,7 +88,7 @@ export async function run(
     // An error with a result is that of another copy, which the filter has thrown, or was reported.
     if (error instanceof CopyError && !error.result) {
       report.failOnce(error);
-      withResult(error, report.result);
+      withResult(error, report);
     }
     events.end({ thrown: error });
     throw error;
@@ -132,7 +133,7 @@ export function runNow(request: Request): CopyResult {
   report.end();
   const { result } = report;
   const [error] = result.errors;
-  if (error && request.onError === 'stop') throw withResult(error, result);
+  if (error && request.onError === 'stop') throw withResult(error, report);
   return result;
 }
 

@@ -80,11 +80,16 @@ function nameOf(errno: number): string {
 }
 
 /**
- * Adds the result of the job to its error, unless it has one. Not enumerable: the result has the error, and
- * JSON.stringify() throws for circles.
+ * Adds the result of the job to its error, unless it has one, and the stack of the call. Not enumerable: the result has the
+ * error, and JSON.stringify() throws for circles.
  */
-export function withResult<E extends Error>(error: E, result: CopyResult): E {
+export function withResult<E extends Error>(
+  error: E,
+  { result, stack }: { result: CopyResult; stack?: string },
+): E {
   if ('result' in error) return error;
+  // Our own frames would hide the caller's.
+  if (stack) error.stack = stack.replace('Error', () => `${error.name}: ${error.message}`);
   return Object.defineProperty(error, 'result', {
     value: result,
     configurable: true,

@@ -1,7 +1,7 @@
 // Copies in all main ways and looks at what came of it, where the test runner does not run: under emulators and
 // other runtimes. The package has to be built, and PREBUILDS_ONLY=1 takes the binary that is shipped.
 //
-//   PREBUILDS_ONLY=1 [LIBC=musl] [EXERCISE_HOST='HOST'] HOST scripts/exercise.cjs [DIRECTORY]
+//   PREBUILDS_ONLY=1 [EXERCISE_HOST='HOST'] HOST scripts/exercise.cjs [DIRECTORY]
 //
 // EXERCISE_HOST: where HOST is more than one word, what the command is to be run by.
 const assert = require('node:assert');
@@ -198,8 +198,8 @@ async function main() {
   }
   const runtime = process.versions.bun ? `Bun ${process.versions.bun}` : `Node ${process.version}`;
   const count = Object.keys(exercises).length;
-  const root = path.join(__dirname, '..');
-  const binary = path.relative(root, require('node-gyp-build').path(root));
+  const loaded = Object.keys(require.cache).find((file) => file.endsWith('.node'));
+  const binary = loaded && path.relative(path.join(__dirname, '..'), loaded);
   console.log(`${runtime}, ${binary}: ${count - failed} of ${count}`);
   process.exitCode = failed ? 1 : 0;
 }

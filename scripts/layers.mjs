@@ -1,5 +1,5 @@
-// Checks that each file of the addon includes only files of its own layer and of those below it:
-// layers.mjs [SOURCES]. Part of `npm run lint`.
+// Checks that each file of the addon includes only files of its own layer and of those below it, and that the library
+// assumes no realm: layers.mjs [SOURCES [LIBRARY]]. Part of `npm run lint`.
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
@@ -27,6 +27,29 @@ for (const file of readdirSync(sources, { recursive: true }).map((name) =>
   for (const [, included] of text.matchAll(/^#include "([^"]+)"/gm)) {
     const fault = check(file, included);
     if (fault) faults.push(`${file} includes ${included}: ${fault}`);
+  }
+}
+
+/** What is wrong where a test runner replaces globals and modules: lib/builtins.ts explains it. */
+const assumptions = [
+  [/\binstanceof ([A-Z]\w*)/g, 'a value of another realm is no instance of it'],
+  [/\bimport\('(node:[^']+)'\)/g, 'a vm context refuses import()'],
+  [/^import .*'(node:timers(?:\/promises)?)'/gm, 'lib/builtins.ts has the timers'],
+  [/(?<![.\w#])(setTimeout|setImmediate|queueMicrotask)\(/g, 'lib/builtins.ts has the timers'],
+  [/\bprocess\.(nextTick|hrtime)\b/g, 'lib/builtins.ts has the timers'],
+];
+const library = process.argv[3] ?? join(import.meta.dirname, '../lib');
+for (const file of readdirSync(library, { recursive: true })) {
+  if (!file.endsWith('.ts') || file === 'builtins.ts') continue;
+  const text = readFileSync(join(library, file), 'utf8');
+  for (const [pattern, why] of assumptions) {
+    for (const [said, name] of text.matchAll(pattern)) {
+      const isOwn = said.startsWith('instanceof') && !(name in globalThis);
+      const isImported = new RegExp(
+        `import \\{[^}]*\\b${name}\\b[^}]*\\} from '.*builtins\\.js'`,
+      ).test(text);
+      if (!isOwn && !isImported) faults.push(`lib/${file} has '${said}': ${why}`);
+    }
   }
 }
 if (faults.length) {

@@ -6,7 +6,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { constants, promises } from 'node:fs';
 import { constants as system } from 'node:os';
-import { setTimeout as pause } from 'node:timers/promises';
+import { pause } from '../builtins.js';
 import { tryLock } from '../engine/native.js';
 import { CopyError, errorOf } from '../errors.js';
 import { baseName, directoryOf, join, showPath, textOrBytes } from '../walk/paths.js';

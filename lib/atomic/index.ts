@@ -8,6 +8,7 @@
  * The next copy to the same DEST removes the container of a killed process.
  */
 import { constants } from 'node:os';
+import { isNativeError } from 'node:util/types';
 import { unlessAborted } from '../engine/abort.js';
 import type { EventQueue } from '../engine/events.js';
 import { copyTimes } from '../engine/native.js';
@@ -249,7 +250,7 @@ function inOwnWords(error: unknown, root: Root, walk: Walk): unknown {
     const why = `${reason}, after the old tree was moved away. ${where}: move one back, or copy again; the next atomic copy removes both when its own tree is in place`;
     return refuse('ERR_FASTCP_HALFWAY', why, path, to);
   }
-  if (!(error instanceof Error) || error instanceof CopyError) return error;
+  if (!isNativeError(error) || error instanceof CopyError) return error;
   const { errno, syscall } = error as NodeJS.ErrnoException;
   if (errno === undefined || syscall === undefined) return error;
   return errorOf({ errno, operation: syscall }, path, to);

@@ -7,6 +7,7 @@
 import { setMaxListeners } from 'node:events';
 import { promises } from 'node:fs';
 import { join } from 'node:path';
+import { abortClasses, isThenable } from '../builtins.js';
 import { CopyError } from '../errors.js';
 import type { Request } from '../request/options.js';
 import {
@@ -101,6 +102,7 @@ export class Answers {
     const needsTracked = strict || deleteExcluded || onlyIgnored || Boolean(atomic) || compares;
     let { signal } = request;
     if (request.gitignore || request.onlyIgnored) {
+      const { AbortController, AbortSignal } = abortClasses();
       answers.#ending = new AbortController();
       const { signal: end } = answers.#ending;
       signal = signal ? AbortSignal.any([signal, end]) : end;
@@ -223,7 +225,7 @@ export class Answers {
     const batch = job.takeEntry();
     for (const question of this.#read(batch, true)) {
       const judged = question.selection.judge(question.scope, question.entries);
-      if (judged instanceof Promise) throw new TypeError('fastcp: a promise in a synchronous copy');
+      if (isThenable(judged)) throw new TypeError('fastcp: a promise in a synchronous copy');
       this.#send(job, question, judged);
     }
     return batch.length > 0;
@@ -249,7 +251,7 @@ export class Answers {
 
   #answerOne(job: NativeJob, listener: Listener, question: Question): void {
     const judged = this.#judge(listener, question);
-    if (!(judged instanceof Promise)) {
+    if (!isThenable(judged)) {
       this.#tell(job, listener, question, judged);
       return;
     }
@@ -273,11 +275,11 @@ export class Answers {
     let here: DirectoryScope | undefined | Promise<DirectoryScope | undefined>;
     try {
       here = selection.enter(scope, inSource);
-      if (here instanceof Promise) here = here.catch(unreadable);
+      if (isThenable(here)) here = here.catch(unreadable);
     } catch (error) {
       here = unreadable(error);
     }
-    if (here instanceof Promise || entries.length > selection.slice)
+    if (isThenable(here) || entries.length > selection.slice)
       return this.#judgeSlowly(question, here);
     return here ? selection.judge(here, entries) : nothing(entries);
   }

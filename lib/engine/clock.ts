@@ -1,11 +1,11 @@
-import { setImmediate } from 'node:timers';
+import { hrtime, setImmediate } from '../builtins.js';
 
 /**
  * Returns milliseconds of a clock that never goes back. Not performance.now(), because Node loads that on first
  * use, which takes as long as copying some files.
  */
 export function now(): number {
-  const [seconds, nanoseconds] = process.hrtime();
+  const [seconds, nanoseconds] = hrtime();
   return seconds * 1e3 + nanoseconds / 1e6;
 }
 

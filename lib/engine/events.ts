@@ -1,5 +1,5 @@
 /** The events of a job, on their way to the reader that iterates the job. */
-import { clearTimeout, setTimeout } from 'node:timers';
+import { clearTimeout, setTimeout } from '../builtins.js';
 import { invalid } from '../errors.js';
 import type { CopyEvent, EntryEvent } from '../types.js';
 import type { Shown } from '../walk/paths.js';

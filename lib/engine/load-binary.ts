@@ -1,89 +1,122 @@
-import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
+import { getBuiltinModule } from '../builtins.js';
+
+// Node's own, because a program may have replaced `node:fs`.
+const { existsSync, readdirSync, readFileSync } = getBuiltinModule('node:fs');
+
+/**
+ * The binaries of the package. Tools that collect the files of a program understand only such calls. The paths are relative to
+ * dist, because the sources have no `require`.
+ */
+const prebuilt: Record<string, (() => unknown) | undefined> = {
+  'linux-x64 (glibc)': () => require('../prebuilds/linux-x64/fastcp.glibc.node'),
+  'linux-x64 (musl)': () => require('../prebuilds/linux-x64/fastcp.musl.node'),
+  'linux-arm64 (glibc)': () => require('../prebuilds/linux-arm64/fastcp.glibc.node'),
+  'linux-arm64 (musl)': () => require('../prebuilds/linux-arm64/fastcp.musl.node'),
+  'darwin-x64': () => require('../prebuilds/darwin-x64/fastcp.node'),
+  'darwin-arm64': () => require('../prebuilds/darwin-arm64/fastcp.node'),
+  'win32-x64': () => require('../prebuilds/win32-x64/fastcp.node'),
+  'win32-arm64': () => require('../prebuilds/win32-arm64/fastcp.node'),
+};
 
 /**
  * Loads the addon of the package in `root`: the one that was built there, or the prebuilt binary for this
  * system, processor and C library. If none fits, throws an Error that says what to do.
  */
-export function loadBinary(root: string): unknown {
-  try {
-    const usual = usualBinary(root);
-    if (usual === undefined) return search(root);
-    return typeof require === 'function' ? require(usual) : requireHere()(usual);
-  } catch (error) {
-    throw failure(root, error as NodeJS.ErrnoException);
+export function loadBinary(root: string | undefined): unknown {
+  const names = suitable();
+  const built = builtBinary(root);
+  const loads = built ? [() => load(built)] : names.map((name) => prebuilt[name]);
+  const failures: NodeJS.ErrnoException[] = [];
+  for (const one of loads) {
+    try {
+      if (one) return one();
+    } catch (error) {
+      failures.push(error as NodeJS.ErrnoException);
+    }
   }
+  throw explain(root, names[0] ?? '', failures);
 }
 
-/** Tools that collect the files of a program find the package by this `require`, which only the built files have. */
-function search(root: string): unknown {
-  if (typeof require === 'function') return require('node-gyp-build')(root);
-  return requireHere()('node-gyp-build')(root);
+function load(file: string): unknown {
+  if (typeof require === 'function') return require(file);
+  return getBuiltinModule('node:module').createRequire(import.meta.url)(file);
 }
 
-/** Creates the `require` that the sources do not have. The built files do without: it takes longer than loading the binary. */
-function requireHere(): NodeJS.Require {
-  return process.getBuiltinModule('node:module').createRequire(import.meta.url);
+/** The binary that was built from the sources, if there is one. */
+function builtBinary(root: string | undefined): string | undefined {
+  const { FASTCP_PREBUILD, PREBUILDS_ONLY } = process.env;
+  const directory = FASTCP_PREBUILD || (PREBUILDS_ONLY ? undefined : root);
+  if (!directory) return undefined;
+  const file = join(directory, 'build/Release/fastcp.node');
+  return FASTCP_PREBUILD || isThere(file) ? file : undefined;
 }
 
-/** Variables that tell node-gyp-build to search elsewhere. */
-const searches = [
-  'FASTCP_PREBUILD',
-  'PREBUILDS_ONLY',
-  'LIBC',
-  'npm_config_arch',
-  'npm_config_platform',
-];
-
-/**
- * Returns the binary that node-gyp-build nearly always finds. Its search takes as long as copying a small tree. Returns
- * undefined where it has to search.
- */
-function usualBinary(root: string): string | undefined {
-  if (searches.some((name) => process.env[name])) return undefined;
+/** Returns the names of the binaries to try. The C library is only guessed: the other one's binary does not load. */
+function suitable(): string[] {
   const { platform, arch } = process;
-  if (platform === 'linux' && existsSync('/etc/alpine-release')) return undefined;
-  const file = platform === 'linux' ? 'fastcp.glibc.node' : 'fastcp.node';
-  const places = [
-    'build/Release/fastcp.node',
-    'build/Debug/fastcp.node',
-    `prebuilds/${platform}-${arch}/${file}`,
-  ];
-  return places.map((place) => join(root, place)).find((place) => existsSync(place));
+  const here = `${platform}-${arch}`;
+  if (platform !== 'linux') return [here];
+  const order = isThere('/etc/alpine-release') ? ['musl', 'glibc'] : ['glibc', 'musl'];
+  return order.map((libc) => `${here} (${libc})`);
 }
 
-function failure(root: string, error: NodeJS.ErrnoException): Error {
-  if (error.code === 'ERR_DLOPEN_DISABLED') {
-    const message =
-      'fastcp cannot run: Node may not load addons. Allow them (--allow-addons with --permission), or leave out --no-addons.';
-    return Object.assign(new Error(message, { cause: error }), { code: 'ERR_FASTCP_NO_BINARY' });
+/** Node's permission model may forbid to look. */
+function isThere(file: string): boolean {
+  try {
+    return existsSync(file);
+  } catch {
+    return false;
   }
-  const found = prebuilds(root);
-  const there = found.length > 0 ? found.join(', ') : 'none: it was installed without them';
-  const broken = error.code === 'ERR_DLOPEN_FAILED';
-  const lines = [
-    broken
-      ? `fastcp cannot run, its binary does not load: ${error.message.trim()}`
-      : `fastcp has no binary for ${process.platform} ${process.arch}.`,
-    `Binaries of this package: ${there}.`,
-    ...(process.platform === 'linux'
-      ? ["Where the system's C library is musl and it is not Alpine, set LIBC=musl."]
-      : []),
-    "Or build it from the sources by 'npm ci && npm run build:native', and set FASTCP_PREBUILD to their directory.",
-  ];
+}
+
+function explain(root: string | undefined, here: string, failures: NodeJS.ErrnoException[]): Error {
+  const [error] = failures;
+  const code = error?.code ?? (error ? undefined : 'MODULE_NOT_FOUND');
+  const message = failures
+    .filter((one) => one.code === code)
+    .map((one) => one.message.trim())
+    .join('; ');
+  const found = root ? prebuilds(root) : [];
+  const lines: string[] = [];
+  if (code === 'ERR_DLOPEN_DISABLED')
+    lines.push(
+      'fastcp cannot run: Node may not load addons. Allow them (--allow-addons with --permission), or leave out --no-addons.',
+    );
+  else if (isElsewhere(root))
+    lines.push(
+      `fastcp was bundled, and its binary is not beside the bundle: ${message.split('\n')[0]}`,
+      'Keep `fastcp` and `fastcp/*` external. docs/build-tools.md in its repository shows how, for each bundler.',
+    );
+  else if (code === 'MODULE_NOT_FOUND' && !found.includes(here))
+    lines.push(
+      `fastcp has no binary for ${here}.`,
+      `Binaries of this package: ${found.join(', ') || 'none: it was installed without them'}.`,
+      "Or build it from the sources by 'npm ci && npm run build:native', and set FASTCP_PREBUILD to their directory.",
+    );
+  else lines.push(`fastcp cannot run, its binary does not load: ${message}`);
   return Object.assign(new Error(lines.join('\n'), { cause: error }), {
     code: 'ERR_FASTCP_NO_BINARY',
   });
 }
 
-/** Returns for example `linux-x64 (glibc, musl)`. */
+/** Returns whether this code is no longer in its package. */
+function isElsewhere(root: string | undefined): boolean {
+  if (!root) return true;
+  try {
+    return JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')).name !== 'fastcp';
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'ENOENT';
+  }
+}
+
+/** Returns for example `linux-x64 (glibc)` and `linux-x64 (musl)`. */
 function prebuilds(root: string): string[] {
   const directory = join(root, 'prebuilds');
   return list(directory).flatMap((name) => {
     const files = list(join(directory, name)).filter((file) => file.endsWith('.node'));
-    const libcs = files.map((file) => file.split('.').at(-2)).filter((tag) => tag !== 'fastcp');
-    if (files.length === 0) return [];
-    return libcs.length > 0 ? `${name} (${libcs.join(', ')})` : name;
+    const libcs = files.map((file) => file.split('.').at(-2));
+    return libcs.map((libc) => (libc === 'fastcp' ? name : `${name} (${libc})`));
   });
 }
 

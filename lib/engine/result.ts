@@ -42,6 +42,8 @@ export class Report {
   #warningCount = 0;
   #began = now();
   #ended: number | undefined;
+  /** The stack of the call, if its errors get that. */
+  declare stack?: string;
   /** Snapshots are taken without the engine. */
   snapshots = 0;
   /** The number of entries to scan; undefined while it is unknown. */

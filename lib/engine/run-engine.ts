@@ -1,7 +1,7 @@
 /** Runs one copy in the engine, from its start to the end of its last worker. */
 
 import { AsyncResource } from 'node:async_hooks';
-import { isPromise } from 'node:util/types';
+import { isThenable } from '../builtins.js';
 import type { Request } from '../request/options.js';
 import { nativeFlags, reflinkModes } from '../request/table.js';
 import type { CopyResult, EntryEvent } from '../types.js';
@@ -82,7 +82,7 @@ export function runEngine(
       report.total = complete ? total && report.counters.scanned : total?.known();
       try {
         const answer: unknown = onProgress(report.progress);
-        if (isPromise(answer)) answer.catch(stop);
+        if (isThenable(answer)) answer.then(undefined, stop);
       } catch (thrown) {
         stop(thrown);
       }

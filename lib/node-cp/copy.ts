@@ -1,6 +1,7 @@
 /** Runs a copy with the rules of fs.cp or of fs-extra. */
 import { fileURLToPath } from 'node:url';
-import { isPromise } from 'node:util/types';
+import { isUint8Array } from 'node:util/types';
+import { isThenable, isUrl, setImmediate } from '../builtins.js';
 import { run as runCopy, runNow as runCopyNow } from '../copy-tree.js';
 import { EventQueue } from '../engine/events.js';
 import { Report } from '../engine/result.js';
@@ -53,8 +54,8 @@ function named(path: PathLike, name: string): PathLike {
   if (Array.isArray(path)) {
     throw invalidType(name, 'of type string or an instance of Buffer or URL', path); // copyTree() takes several
   }
-  if (path instanceof URL) return fileURLToPath(path);
-  if (!(path instanceof Uint8Array)) return path;
+  if (isUrl(path)) return fileURLToPath(path);
+  if (!isUint8Array(path)) return path;
   return path.length === 0 ? '' : Buffer.from(path);
 }
 
@@ -97,7 +98,7 @@ function wrapping(filter: PathFilter): PathFilter {
   return (src, dest) => {
     try {
       const answer = filter(src, dest);
-      return isPromise(answer) ? answer.catch(wrap) : answer;
+      return isThenable(answer) ? answer.then(undefined, wrap) : answer;
     } catch (thrown) {
       return wrap(thrown);
     }
@@ -140,8 +141,8 @@ function* prepare({
 /** Calls a callback of Node's form when a promise has settled, outside of the promise. */
 export function callBack(copied: Promise<void>, done: (...args: unknown[]) => void): void {
   copied.then(
-    () => process.nextTick(done, null, undefined),
-    (error: unknown) => process.nextTick(done, error || falsy(error)),
+    () => setImmediate(done, null, undefined),
+    (error: unknown) => setImmediate(done, error || falsy(error)),
   );
 }
 

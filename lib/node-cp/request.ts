@@ -4,6 +4,7 @@ import { constants } from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { isPromise } from 'node:util/types';
+import { isUrl } from '../builtins.js';
 import type { Like } from '../engine/native.js';
 import { type CopyError, errorOf, invalid, reasons, refuse } from '../errors.js';
 import { checkRequest, type Request } from '../request/options.js';
@@ -66,7 +67,7 @@ export function foreignRequest(src: PathLike, dest: PathLike, rules: Rules): Req
 
 /** Returns a path in the form that filters get. pathBytes() has checked it. */
 export function pathText(path: PathLike): string {
-  return path instanceof URL ? fileURLToPath(path) : path.toString();
+  return isUrl(path) ? fileURLToPath(path) : path.toString();
 }
 
 function workingDirectory(): Buffer {

@@ -1,5 +1,6 @@
 /** Checks options and arguments. After this file they have the values that their types allow. */
 
+import { abortClasses } from '../builtins.js';
 import { type Like, mostWorkers } from '../engine/native.js';
 import { invalid, invalidType, invalidValue, outOfRange } from '../errors.js';
 import { type Glob, parseGlobs } from '../selection/globs.js';
@@ -342,16 +343,20 @@ function checkFunction<T>(value: T, name: string): T {
   throw invalidType(`options.${name}`, 'a function', value);
 }
 
-/**
- * Checks the shape, because a signal of another realm or of a polyfill is not an instance of this AbortSignal.
- */
-function checkSignal(value: unknown): AbortSignal | undefined {
+/** Returns a signal of Node's own class. Those of jsdom and of polyfills lack what newer ones have, each something else. */
+export function checkSignal(value: unknown): AbortSignal | undefined {
   if (value === undefined) return undefined;
-  const signal = value as Partial<AbortSignal> | null;
-  if (typeof signal?.aborted === 'boolean' && typeof signal.addEventListener === 'function') {
-    return value as AbortSignal;
-  }
-  throw invalidType('options.signal', 'an AbortSignal', value);
+  const signal = value as AbortSignal | null;
+  if (typeof signal?.aborted !== 'boolean' || typeof signal.addEventListener !== 'function')
+    throw invalidType('options.signal', 'an AbortSignal', value);
+  // So node:events recognises what it takes.
+  if (Reflect.get(signal.constructor, Symbol.for('nodejs.event_target'))) return signal;
+  const { AbortController } = abortClasses();
+  const own = new AbortController();
+  const abort = (): void => own.abort(signal.reason);
+  if (signal.aborted) abort();
+  else signal.addEventListener('abort', abort, { once: true });
+  return own.signal;
 }
 
 /** Returns the first option that a snapshot cannot fulfil. */

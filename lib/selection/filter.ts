@@ -1,5 +1,6 @@
 /** Calls the user's own function, after all other rules, for entries that they do not exclude. */
 import { AsyncResource } from 'node:async_hooks';
+import { isThenable } from '../builtins.js';
 import type { FilterEntry } from '../types.js';
 
 /** The user's function, bound to the paths of SRC and DEST. */
@@ -108,12 +109,4 @@ export class FilterAsker {
     this.#failed ??= { thrown };
     for (const reject of this.#asking) reject(this.#failed.thrown);
   }
-}
-
-function isThenable(answer: unknown): answer is PromiseLike<unknown> {
-  return (
-    typeof answer === 'object' &&
-    answer !== null &&
-    typeof (answer as PromiseLike<unknown>).then === 'function'
-  );
 }

@@ -3,6 +3,7 @@ import { isUtf8 } from 'node:buffer';
 import { constants, access as systemAccess } from 'node:fs';
 import { homedir } from 'node:os';
 import { promisify } from 'node:util';
+import { getBuiltinModule, isNextTickFake } from '../builtins.js';
 import { directoryOf, fromSystem } from '../walk/paths.js';
 import { resolve } from './repository.js';
 import { itself, type TrackedPaths } from './tracked.js';
@@ -142,7 +143,7 @@ export class Git {
    * to other directories.
    */
   async #run(directory: Buffer, args: string[]): Promise<string> {
-    const { execFile } = await import('node:child_process'); // loaded late: it takes 5 ms
+    const { execFile, spawnSync } = getBuiltinModule('node:child_process'); // loaded late: it takes 5 ms
     this.#signal?.throwIfAborted();
     const env = Object.fromEntries(
       Object.entries(process.env).filter(([name]) => !othersVariables.has(name)),
@@ -158,6 +159,12 @@ export class Git {
       maxBuffer: mostOutput,
       signal: this.#signal,
     } as const;
+    if (isNextTickFake()) {
+      const { error, status, stderr, stdout } = spawnSync(program, all, options);
+      const code = status === notFound ? 'ENOENT' : status;
+      if (error || status !== 0) throw error ?? Object.assign(new Error(stderr), { code });
+      return stdout;
+    }
     return new Promise((resolve, reject) => {
       execFile(program, all, options, (error, stdout) => {
         if (error?.code === notFound) error.code = 'ENOENT';

@@ -4,6 +4,7 @@
  * .gitignore in their directory. They are the user's own rules: they exclude even tracked files, and apply in
  * nested repositories.
  */
+import { isNativeError } from 'node:util/types';
 import { CopyError } from '../errors.js';
 import { baseName, directoryOf, join } from '../walk/paths.js';
 import { realpath, run } from '../walk/steps.js';
@@ -185,7 +186,7 @@ export class Gitignore {
       this.#git.settings(directory, top),
       repository ? this.#git.tracked(directory).catch((error: Error) => error) : nothingTracked,
     ]);
-    const isRefused = answer instanceof Error;
+    const isRefused = isNativeError(answer);
     const tracked = isRefused ? this.#nothingKnown(directory, answer, failure) : answer;
     if (failure && !isRefused && (repository || (await mayHaveSettings()))) {
       const path = directory.toString();

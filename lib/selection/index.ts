@@ -3,6 +3,7 @@
  * stage stores its state for a directory in a scope. A stage that has no effect below a directory has no scope
  * there. If no stage has one, the engine alone copies the directory.
  */
+import { isThenable } from '../builtins.js';
 import { invalidType, invalidValue } from '../errors.js';
 import type { FilterEntry } from '../types.js';
 import { type EntryFilter, FilterAsker } from './filter.js';
@@ -138,7 +139,7 @@ class TreeSelection implements Selection {
     entries: readonly Listed[],
   ): DirectoryScope | Promise<DirectoryScope> {
     const rules = scope.rules && this.#gitignore?.enter(scope.rules, entries, scope.path);
-    if (rules instanceof Promise) return rules.then((entered) => ({ ...scope, rules: entered }));
+    if (isThenable(rules)) return rules.then((entered) => ({ ...scope, rules: entered }));
     return rules ? { ...scope, rules } : scope;
   }
 

@@ -1,5 +1,6 @@
 /** Lists mounts if the system reports them: in /proc on Linux, by a command on macOS. */
 import { promises } from 'node:fs';
+import { getBuiltinModule } from '../builtins.js';
 import { needsProc } from '../errors.js';
 import { join, namesFrom } from './paths.js';
 import { rename } from './walk.js';
@@ -51,7 +52,7 @@ export async function mounts(): Promise<Mount[]> {
   if (process.platform === 'win32') return []; // a mount there is a symlink: a junction
   if (process.platform === 'darwin') {
     // Loaded late: it takes 5 ms.
-    const { execFile } = await import('node:child_process');
+    const { execFile } = getBuiltinModule('node:child_process');
     return await new Promise((resolve) => {
       execFile('/sbin/mount', { encoding: 'latin1' }, (_, stdout) => resolve(parseCommand(stdout)));
     });

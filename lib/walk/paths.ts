@@ -7,6 +7,8 @@ import { isUtf8 } from 'node:buffer';
 import { realpathSync } from 'node:fs';
 import { parse, resolve, win32 } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { isUint8Array } from 'node:util/types';
+import { isUrl } from '../builtins.js';
 import { invalidType, invalidValue, refuse } from '../errors.js';
 
 const slash = 0x2f;
@@ -17,9 +19,8 @@ const isWindows = process.platform === 'win32';
 export function pathBytes(value: unknown, name: string): Buffer {
   let bytes: Buffer;
   if (typeof value === 'string') bytes = Buffer.from(value);
-  else if (Buffer.isBuffer(value)) bytes = Buffer.from(value);
-  else if (value instanceof Uint8Array) bytes = Buffer.from(value);
-  else if (value instanceof URL) bytes = Buffer.from(filePath(value, name));
+  else if (isUint8Array(value)) bytes = Buffer.from(value);
+  else if (isUrl(value)) bytes = Buffer.from(filePath(value, name));
   else throw invalidType(name, 'a string, a Buffer or a file URL', value);
   if (bytes.length === 0) throw invalidValue(name, 'a path that is not empty', '');
   if (bytes.includes(0)) throw invalidValue(name, 'a path without null bytes', bytes.toString());

@@ -1,6 +1,7 @@
 /** Finds the roots of a copy: what SRC is, where it lands, and whether that makes sense. */
 import type { BigIntStats } from 'node:fs';
 import { constants, homedir } from 'node:os';
+import { isNativeError } from 'node:util/types';
 import type { NativeRoot } from '../engine/native.js';
 import { CopyError, errorOf, invalidValue, reasons, refuse } from '../errors.js';
 import type { Request } from '../request/options.js';
@@ -247,15 +248,20 @@ export function* statEntry(path: Buffer, follow: boolean, shown: string): Steps<
   }
 }
 
+/** The error of Node's permission model, which has no system call, and not always a hint. */
+const deniedByNode = 'ERR_ACCESS_DENIED';
+const deniedText = `${deniedByNode}: Node's permission model forbids it; use --allow-fs-read and --allow-fs-write`;
+
 /** Converts Node's error to fastcp's, with the user's path, and with more about the reason. */
 export function rename(error: unknown, path: string, more?: string): unknown {
-  if (!(error instanceof Error) || !('code' in error)) return error;
+  if (!isNativeError(error) || !('code' in error)) return error;
   const { code, errno, syscall } = error as NodeJS.ErrnoException;
-  const [said = ''] = error.message.split(', ');
+  const [said = ''] = code === deniedByNode ? [deniedText] : error.message.split(', ');
   const text = more === undefined ? said : `${said}: ${more}`;
   const reason = text.replace(/^\w+: /, '');
   const fields = { path, reason, ...(errno && { errno }), ...(syscall && { syscall }) };
-  return new CopyError(String(code), `${text}, ${syscall} '${path}'`, fields);
+  const place = syscall ? `${syscall} '${path}'` : `'${path}'`;
+  return new CopyError(String(code), `${text}, ${place}`, fields);
 }
 
 function kindOf(stat: BigIntStats): EntryKind {
@@ -335,9 +341,22 @@ function* chainUp(path: Buffer): Steps<Chain> {
     at = directoryOf(at);
     here.push(at);
   }
-  const found = yield* all(here.map((one) => () => stat(one, true)));
-  const places = here.map((real, index) => ({ real, found: found[index] as BigIntStats }));
+  const looks = yield* all(here.map((one) => () => statIfAllowed(one)));
+  const places = here.flatMap((real, index) => {
+    const found = looks[index];
+    return found ? [{ real, found }] : [];
+  });
   return { here: places, missing };
+}
+
+/** Returns undefined where Node's permission model forbids the look. SRC is not there, because it may be read. */
+function* statIfAllowed(path: Buffer): Steps<BigIntStats | undefined> {
+  try {
+    return yield* stat(path, true);
+  } catch (error) {
+    if (codeOf(error) !== deniedByNode) throw error;
+    return undefined;
+  }
 }
 
 /** An entry may be there one moment and gone the next: another atomic copy replaces DEST in two steps. */

@@ -1,10 +1,10 @@
 import { spawnSync } from 'node:child_process';
-import { cpSync, readFileSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, expect, test } from 'vitest';
 import { workDirectory } from '../support/work.js';
 
-// The lint step that keeps the layers of the addon apart.
+// The lint step that keeps the layers of the addon apart, and the library free of assumptions about its realm.
 
 const root = join(import.meta.dirname, '../..');
 const work = workDirectory('layers');
@@ -36,4 +36,25 @@ test.for([
     status: 1,
     stderr: `${file} includes ${included}: ${reason}\n`,
   });
+});
+
+test.each([
+  ['if (error instanceof Error) throw error;', 'instanceof Error', 'another realm'],
+  ["await import('node:child_process');", "import('node:child_process')", 'a vm context'],
+  ["import { setTimeout } from 'node:timers/promises';", 'node:timers/promises', 'builtins.ts'],
+  ['setImmediate(go);', 'setImmediate(', 'builtins.ts'],
+  ['process.nextTick(go);', 'process.nextTick', 'builtins.ts'],
+])('the library may not have %s', (line, said, why) => {
+  const library = join(work, 'lib');
+  mkdirSync(library, { recursive: true });
+  writeFileSync(join(library, 'one.ts'), `class Own {}\nif (x instanceof Own) y();\n${line}\n`);
+  const { status, stderr } = spawnSync(
+    'node',
+    [join(root, 'scripts/layers.mjs'), sources, library],
+    { encoding: 'utf8' },
+  );
+  expect(status).toBe(1);
+  expect(stderr).toMatch(/^lib\/one\.ts has .*\n$/);
+  expect(stderr).toContain(said);
+  expect(stderr).toContain(why);
 });

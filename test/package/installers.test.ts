@@ -7,16 +7,14 @@ import {
   expectCopy,
   makeApp,
   npmApp,
-  pack,
   packFastcp,
   programs,
-  root,
   run,
   workplace,
 } from './support/package.js';
 
 // Other package managers and runtimes, which `npm run test:installers` fetches. They install the tarball
-// and what it needs from files: no registry is asked.
+// from a file: no registry is asked.
 
 const tools = join(cacheDirectory, 'installers/node_modules');
 const installed = existsSync(join(cacheDirectory, 'installers/installed.json'));
@@ -30,20 +28,13 @@ describe.skipIf(!installed)('installed by', () => {
   const { temp, src } = workplace();
   let tarball: string;
   let manifest: string;
-  let overrides: Record<string, string>;
 
   beforePackageTests(() => {
     tarball = packFastcp(temp);
-    const dependencies = ['node-gyp-build'].map((name) => {
-      return [name, `file:${pack(temp, join(root, 'node_modules', name))}`] as const;
-    });
-    overrides = Object.fromEntries(dependencies);
     manifest = JSON.stringify({
       name: 'app',
       private: true,
       dependencies: { fastcp: `file:${tarball}` },
-      overrides, // Bun's word
-      resolutions: overrides, // Yarn's
     });
   });
 
@@ -73,7 +64,6 @@ describe.skipIf(!installed)('installed by', () => {
       'pnpm-workspace.yaml': JSON.stringify({
         nodeLinker: linker,
         storeDir: join(temp, 'pnpm-store'),
-        overrides,
       }),
     });
     run('node', [pnpm, 'install', '--offline', '--ignore-scripts'], app);
