@@ -52,6 +52,8 @@ export function withParser(option: Option, name: string, choices?: readonly stri
       return option.argParser(collect);
     case 'preserve':
       return option.choices(['all', ...Object.keys(preserveWords)]).argParser(preserveOf);
+    case 'lockTimeout':
+      return option.argParser(parseSeconds);
     case 'concurrency':
       return option.argParser(parseJobs);
     case 'targetDirectory':
@@ -102,6 +104,13 @@ function choiceOf(
     if (Object.hasOwn(choices, value)) return choices[value];
     throw new InvalidArgumentError(`unknown value '${value}'; known are ${shown.join(', ')}`);
   };
+}
+
+function parseSeconds(value: string): number {
+  if (!/^\d+(\.\d+)?$/.test(value)) {
+    throw new InvalidArgumentError(`'${value}' is not a number of seconds`);
+  }
+  return Number(value);
 }
 
 function parseJobs(value: string): number {

@@ -130,6 +130,13 @@ export interface CopyOptions {
    * `false`.
    */
   oneFileSystem?: boolean | undefined;
+  /**
+   * Wait for other copies, and for programs that use flock(2): SRC and DEST are locked shared, DEST exclusive with `sync` and
+   * `mirror`. Not on Windows. Default `true`.
+   */
+  lock?: boolean | undefined;
+  /** How many seconds to wait for a lock. 0: fail at once with `ERR_FASTCP_BUSY`. Default 600. */
+  lockTimeout?: number | undefined;
   /** Create missing parents of DEST. Default `true`, as in `fs.cp`. */
   parents?: boolean | undefined;
   /**
@@ -342,6 +349,7 @@ export interface CopyResult extends CopyCounters {
  * - `ERR_FASTCP_DEST_CHANGED`: Another process replaced the entry of DEST during the copy, or renamed, replaced or removed
  *   a directory of DEST.
  * - `ERR_FASTCP_SOURCE_CHANGED`: The source changed while it was copied.
+ * - `ERR_FASTCP_BUSY`: Another program had locked SRC or DEST for longer than `lockTimeout`.
  * - `ERR_FASTCP_SOURCE_IS_STREAM`: SRC is a file descriptor that is open on a pipe, a socket or a device.
  * - `ERR_FASTCP_NAME_COLLISION`: Two names of SRC are one name in DEST, which ignores case or normalizes.
  * - `ERR_FASTCP_VERIFY`: `verify`: the written file differs from the source, at `offset`.
@@ -370,6 +378,7 @@ export type FastcpErrorCode =
   | 'ERR_FASTCP_DEST_IS_SPECIAL'
   | 'ERR_FASTCP_DEST_CHANGED'
   | 'ERR_FASTCP_SOURCE_CHANGED'
+  | 'ERR_FASTCP_BUSY'
   | 'ERR_FASTCP_SOURCE_IS_STREAM'
   | 'ERR_FASTCP_NAME_COLLISION'
   | 'ERR_FASTCP_VERIFY'
@@ -422,6 +431,7 @@ export type ErrorCode = FastcpErrorCode | SystemErrorCode;
  * - `EXCLUDE_UNMATCHED`: A glob of `exclude` begins with the path of SRC and matched nothing: globs are relative to SRC.
  * - `IGNORE_FILE_NOT_FOUND`: SRC has no rule file of a name in `ignoreFileNames`.
  * - `STAGING_LEFT`: `atomic`: a temporary directory could not be removed.
+ * - `WAITING_FOR_LOCK`: Another program has locked SRC or DEST for more than a second. The copy waits for it.
  * - `ENTRIES_DROPPED`: `entries`: nobody read the events, and `count` events were dropped.
  * - `MODE_NOT_PRESERVED`: Modes could not be preserved.
  * - `TIMESTAMPS_NOT_PRESERVED`: Timestamps could not be preserved.
@@ -440,6 +450,7 @@ export type WarningCode =
   | 'EXCLUDE_UNMATCHED'
   | 'IGNORE_FILE_NOT_FOUND'
   | 'STAGING_LEFT'
+  | 'WAITING_FOR_LOCK'
   | 'ENTRIES_DROPPED'
   | 'MODE_NOT_PRESERVED'
   | 'TIMESTAMPS_NOT_PRESERVED'
