@@ -164,7 +164,9 @@ function optionsOf(given: Given, error: (text: string) => never): CopyOptions {
   }
   const options: CopyOptions = {};
   for (const name of Object.keys(table) as (keyof CopyOptions)[]) {
-    if (given[name] !== undefined) Object.assign(options, { [name]: given[name] });
+    // Commander sets it to true without --no-lock.
+    const isGiven = name === 'lock' ? given.lock === false : given[name] !== undefined;
+    if (isGiven) Object.assign(options, { [name]: given[name] });
   }
   if (given.delete && !given.sync && !given.mirror && !given.checksum && !given.quickCheck) {
     error('--delete requires --sync: use --mirror, which does both');

@@ -56,6 +56,8 @@ export function withParser(option: Option, name: string, choices?: readonly stri
       return option
         .choices(['all', ...Object.keys(preserveWords)])
         .argParser((list, before) => preserveOf(list || 'mode', before));
+    case 'lockTimeout':
+      return option.argParser(parseSeconds);
     case 'concurrency':
       return option.argParser(parseJobs);
     case 'targetDirectory':
@@ -106,6 +108,13 @@ function choiceOf(
     if (Object.hasOwn(choices, value)) return choices[value];
     throw new InvalidArgumentError(`unknown value '${value}'; known are ${shown.join(', ')}`);
   };
+}
+
+function parseSeconds(value: string): number {
+  if (!/^\d+(\.\d+)?$/.test(value)) {
+    throw new InvalidArgumentError(`'${value}' is not a number of seconds`);
+  }
+  return Number(value);
 }
 
 function parseJobs(value: string): number {

@@ -17,6 +17,7 @@ import type {
   CopyWarning,
   PathLike,
 } from './types.js';
+import { Locks } from './walk/locks.js';
 import { type Looks, run as runSteps, runNow as runStepsNow } from './walk/steps.js';
 import { findRoots, makeParents, selects, syncParents, type Walk } from './walk/walk.js';
 
@@ -53,27 +54,32 @@ export async function run(
   report: Report,
   looks: Looks = new Map(),
 ): Promise<CopyResult> {
+  let locks: Locks | undefined;
+  let failed = true;
   try {
     const { signal } = request;
     signal?.throwIfAborted();
     const walk = await unlessAborted(signal, runSteps(findRoots(request), looks));
+    const warn = (warning: CopyWarning): void => {
+      report.warn(warning);
+      events.push({ type: 'warning', warning });
+    };
+    locks = Locks.of(walk, request, warn);
+    await locks.take();
     const answers = await unlessAborted(signal, Answers.prepare(walk, request));
     await unlessAborted(signal, refuseBySelection(walk, answers, request));
     signal?.throwIfAborted();
-    const warn = (warning: CopyWarning): void => events.push({ type: 'warning', warning });
-    for (const warning of answers.warnings) report.warn(warning);
-    [...request.warnings, ...answers.warnings].forEach(warn);
+    for (const warning of request.warnings) events.push({ type: 'warning', warning });
+    answers.warnings.forEach(warn);
     for (const error of walk.errors) {
       report.fail(error);
       events.push({ type: 'error', error });
     }
     if (selects(request)) looks.clear(); // that takes time, and the filter may change files
-    if (walk.roots.length > 0) await copyRoots(walk, answers, request, events, report, looks);
+    if (walk.roots.length > 0)
+      await copyRoots(walk, answers, request, { events, report, looks, locks, warn });
     else if (request.atomic) report.replaced = false;
-    for (const warning of await answers.unused(request)) {
-      report.warn(warning);
-      warn(warning);
-    }
+    for (const warning of await answers.unused(request)) warn(warning);
     report.end();
     const told: unknown = request.onProgress?.(report.progress);
     if (isThenable(told)) await unlessAborted(signal, Promise.resolve(told));
@@ -81,6 +87,7 @@ export async function run(
     debug('result %o', result);
     const [error] = result.errors;
     if (error && request.onError === 'stop') throw withResult(error, report);
+    failed = result.errorCount > 0;
     events.end();
     return result;
   } catch (error) {
@@ -92,18 +99,27 @@ export async function run(
     }
     events.end({ thrown: error });
     throw error;
+  } finally {
+    locks?.release(failed);
   }
+}
+
+interface Running {
+  events: EventQueue;
+  report: Report;
+  looks: Looks;
+  locks: Locks;
+  warn(warning: CopyWarning): void;
 }
 
 async function copyRoots(
   walk: Walk,
   answers: Answers,
   request: Request,
-  events: EventQueue,
-  report: Report,
-  looks: Looks,
+  { events, report, looks, locks, warn }: Running,
 ): Promise<void> {
   const there = await runSteps(makeParents(walk, request), looks);
+  await locks.makeDests(request.preserve.includes('mode') ? 0o700 : 0o777);
   const copy = async (to: Walk, how: Request): Promise<void> => {
     // Modules that most copies do not need are loaded late. Compiling them takes longer than copying a file.
     if (how.snapshot !== 'never') {
@@ -111,11 +127,12 @@ async function copyRoots(
       if (await takeSnapshot(to, how, events, report)) return;
     }
     await runEngine(to, answers, how, events, report);
+    await locks.refuseChanged(walk, request);
   };
   if (request.atomic) {
     const { replaceWhole } = await import('./atomic/index.js');
     const checkRepositories = () => refuseRepositories(walk, answers, request);
-    await replaceWhole(walk, request, { events, report, copy, checkRepositories });
+    await replaceWhole(walk, request, { events, report, copy, checkRepositories, locks, warn });
   } else {
     await copy(walk, request);
   }

@@ -131,6 +131,13 @@ export interface CopyOptions {
    * `false`.
    */
   oneFileSystem?: boolean | undefined;
+  /**
+   * Wait for other copies, and for programs that use flock(2): SRC and DEST are locked shared, DEST exclusive with `sync` and
+   * `mirror`. Not on Windows. Default `true`.
+   */
+  lock?: boolean | undefined;
+  /** How many seconds to wait for a lock. 0: fail at once with `ERR_FASTCP_BUSY`. Default 600. */
+  lockTimeout?: number | undefined;
   /** Create missing parents of DEST. Default `true`, as in `fs.cp`. */
   parents?: boolean | undefined;
   /**
@@ -343,6 +350,7 @@ export interface CopyResult extends CopyCounters {
  * - `ERR_FASTCP_DEST_CHANGED`: Another process replaced the entry of DEST during the copy, or renamed, replaced or removed
  *   a directory of DEST.
  * - `ERR_FASTCP_SOURCE_CHANGED`: The source changed while it was copied.
+ * - `ERR_FASTCP_BUSY`: Another program had locked SRC or DEST for longer than `lockTimeout`.
  * - `ERR_FASTCP_SOURCE_IS_STREAM`: SRC is a file descriptor that is open on a pipe, a socket or a device.
  * - `ERR_FASTCP_NAME_COLLISION`: Two names of SRC are one name in DEST, which ignores case or normalizes.
  * - `ERR_FASTCP_VERIFY`: `verify`: the written file differs from the source, at `offset`.
@@ -371,6 +379,7 @@ export type FastcpErrorCode =
   | 'ERR_FASTCP_DEST_IS_SPECIAL'
   | 'ERR_FASTCP_DEST_CHANGED'
   | 'ERR_FASTCP_SOURCE_CHANGED'
+  | 'ERR_FASTCP_BUSY'
   | 'ERR_FASTCP_SOURCE_IS_STREAM'
   | 'ERR_FASTCP_NAME_COLLISION'
   | 'ERR_FASTCP_VERIFY'
@@ -425,6 +434,7 @@ export type ErrorCode = FastcpErrorCode | SystemErrorCode;
  * - `SOURCE_SKIPPED`: One of several SRCs matches a glob of `exclude`, and is not copied.
  * - `IGNORE_FILE_NOT_FOUND`: SRC has no rule file of a name in `ignoreFileNames`.
  * - `STAGING_LEFT`: `atomic`: a temporary directory could not be removed.
+ * - `WAITING_FOR_LOCK`: Another program has locked SRC or DEST for more than a second. The copy waits for it.
  * - `ENTRIES_DROPPED`: `entries`: nobody read the events, and `count` events were dropped.
  * - `MODE_NOT_PRESERVED`: Modes could not be preserved.
  * - `TIMESTAMPS_NOT_PRESERVED`: Timestamps could not be preserved.
@@ -444,6 +454,7 @@ export type WarningCode =
   | 'SOURCE_SKIPPED'
   | 'IGNORE_FILE_NOT_FOUND'
   | 'STAGING_LEFT'
+  | 'WAITING_FOR_LOCK'
   | 'ENTRIES_DROPPED'
   | 'MODE_NOT_PRESERVED'
   | 'TIMESTAMPS_NOT_PRESERVED'

@@ -104,13 +104,19 @@ Options options_of(const Napi::Object& from) {
   return options;
 }
 
+intptr_t held(const Napi::Object& root, const char* name) {
+  const Napi::Value descriptor = root.Get(name);
+  return descriptor.IsNumber() ? descriptor.As<Napi::Number>().Int32Value() : -1;
+}
+
 std::vector<Root> roots_of(const Napi::Array& from) {
   std::vector<Root> roots;
   for (uint32_t i = 0; i < from.Length(); i++) {
     const auto root = from.Get(i).As<Napi::Object>();
     roots.push_back({bytes_of(root.Get("src")), bytes_of(root.Get("dest")), flag(root, "followSrc"),
                      root.Get("scope").As<Napi::Number>().Uint32Value(), flag(root, "remove"),
-                     flag(root, "followDest")});
+                     flag(root, "followDest"), root.Get("made").ToBoolean(), held(root, "srcHeld"),
+                     held(root, "destHeld")});
   }
   return roots;
 }
@@ -301,9 +307,10 @@ Napi::Value rename_new(const Napi::CallbackInfo& info) {
   return Napi::Number::New(info.Env(), platform::rename_new(here, from.c_str(), to.c_str()));
 }
 
-/** tryLock(descriptor) */
+/** tryLock(descriptor, exclusive) */
 Napi::Value try_lock(const Napi::CallbackInfo& info) {
-  const int error = platform::try_lock(info[0].As<Napi::Number>().Int32Value());
+  const int error = platform::try_lock(info[0].As<Napi::Number>().Int32Value(),
+                                       info[1].As<Napi::Boolean>().Value());
   return Napi::Number::New(info.Env(), error);
 }
 

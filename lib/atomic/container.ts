@@ -207,7 +207,7 @@ async function lock(path: Buffer, flags: number): Promise<FileHandle | undefined
   if (!handle) return undefined;
   let locked = false;
   try {
-    const error = tryLock(handle.fd);
+    const error = tryLock(handle.fd, true);
     if (error === -system.errno.EWOULDBLOCK) return undefined;
     if (error !== 0) throw errorOf({ errno: error, operation: 'flock' }, showPath(path));
     // The previous holder may have removed it meanwhile.

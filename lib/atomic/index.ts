@@ -16,6 +16,7 @@ import type { Report } from '../engine/result.js';
 import { CopyError, errorOf, lossWarning, refuse } from '../errors.js';
 import type { Request } from '../request/options.js';
 import type { CopyWarning } from '../types.js';
+import { Locks } from '../walk/locks.js';
 import { directoryOf, join, showPath, temporaryName, trimSlashes } from '../walk/paths.js';
 import { list, run } from '../walk/steps.js';
 import { type Root, redirect, selects, type Walk } from '../walk/walk.js';
@@ -35,16 +36,18 @@ interface Replacing {
   copy(walk: Walk, request: Request): Promise<void>;
   /** Rejects if a repository in DEST would be deleted. */
   checkRepositories(): Promise<void>;
+  /** Of SRC. */
+  locks: Locks;
+  warn: Warn;
 }
 
 /** Replaces DEST with a copy of one root. If the copy has any error, DEST stays as it was. */
 export async function replaceWhole(
   walk: Walk,
   request: Request,
-  { events, report, copy, checkRepositories }: Replacing,
+  { events, report, copy, checkRepositories, locks, warn }: Replacing,
 ): Promise<void> {
   report.replaced = false;
-  const warn = warnsOf(events, report);
   const root = walk.roots[0] as Root;
   const { signal } = request;
   // Excludes errors of copy(): they are the user's.
@@ -64,7 +67,7 @@ export async function replaceWhole(
   }
   const target = await own(unlessAborted(signal, findTarget(root)));
   await own(unlessAborted(signal, refuseTarget(root, target, walk.shown)));
-  const keepsOld = await own(removeLeft(target, warn, { signal, spared: root.src }));
+  const keepsOld = await own(removeLeft(target, warn, request, root));
   const container = await own(prepare(target, root, walk, request, warn));
   try {
     const shown = walk.shown.dest(root.dest);
@@ -77,6 +80,7 @@ export async function replaceWhole(
     // Somebody may have changed DEST meanwhile.
     await own(unlessAborted(signal, refuseTarget(root, target, walk.shown)));
     await unlessAborted(signal, checkRepositories()); // its errors are the user's, too
+    locks.release(); // the copy is complete; a copy of DEST to SRC need not wait any longer
     report.replaced = await own(place(container, target, root, walk, request));
     if (!report.replaced) return;
     const lost = keepTimes(root, target, how, walk);
@@ -90,20 +94,25 @@ export async function replaceWhole(
     // If the old DEST was moved away and the new one is not in its place, the user needs both.
     const isHalfway = !report.replaced && (await exists(container.old).catch(() => true));
     if (isHalfway) await container.release();
-    else await remove(container, warn, { spared: root.src }); // a bind mount may have brought SRC into DEST
+    else await removeUnread(container, warn, request, root);
   }
-  if (keepsOld) await removeLeft(target, warn, { signal, spared: root.src });
+  if (keepsOld) await removeLeft(target, warn, request, root);
 }
 
 /**
  * Removes what killed copies to DEST have left. While there is no DEST, a container with the old one stays. Returns whether one does.
  */
-async function removeLeft(target: Buffer, warn: Warn, how: Removal): Promise<boolean> {
+async function removeLeft(
+  target: Buffer,
+  warn: Warn,
+  request: Request,
+  root: Root,
+): Promise<boolean> {
   const isThere = await exists(target);
   let stays = false;
   for await (const container of Container.abandoned(target)) {
     if (isThere || !(await exists(container.old).catch(() => true))) {
-      await remove(container, warn, how);
+      await removeUnread(container, warn, { ...request, lockTimeout: 0 }, root, request.signal);
     } else {
       stays = true;
       await container.release();
@@ -112,11 +121,31 @@ async function removeLeft(target: Buffer, warn: Warn, how: Removal): Promise<boo
   return stays;
 }
 
-function warnsOf(events: EventQueue, report: Report): Warn {
-  return (warning) => {
-    report.warn(warning);
-    events.push({ type: 'warning', warning });
-  };
+/**
+ * Removes a container when no other copy reads or writes the old DEST in it any more. If that takes longer than `lockTimeout`, the
+ * next copy to DEST removes it.
+ */
+async function removeUnread(
+  container: Container,
+  warn: Warn,
+  request: Request,
+  { src }: Root,
+  signal?: AbortSignal,
+): Promise<void> {
+  const locks = [container.tree, container.old].map((path) => Locks.alone(path, request, warn));
+  try {
+    for (const lock of locks) await lock.take();
+    // A bind mount may have brought SRC into the old DEST.
+    await remove(container, warn, { signal, spared: src });
+  } catch (error) {
+    await container.release();
+    if (!(error instanceof CopyError) || error.code !== 'ERR_FASTCP_BUSY') throw error;
+    const path = showPath(container.path);
+    const message = `not removed: '${path}', left of an atomic copy, because another program uses it; the next atomic copy removes it`;
+    if (request.lockTimeout > 0) warn({ code: 'STAGING_LEFT', message, path });
+  } finally {
+    for (const lock of locks) lock.release();
+  }
 }
 
 /** Converts the errors of a step. The reason of an abort is the user's. */

@@ -17,6 +17,11 @@ export interface NativeRoot {
   scope: number;
   /** Nothing is copied: the directory at `dest` is removed. */
   remove: boolean;
+  /** DEST was created just now, and nothing is in it. */
+  made?: boolean;
+  /** File descriptors of SRC and DEST. The copy is of these directories, wherever the paths lead by then. */
+  srcHeld?: number;
+  destHeld?: number;
 }
 
 export interface NativeOptions extends Record<(typeof nativeFlags)[number], boolean> {
@@ -135,7 +140,7 @@ interface Binding {
   /** Returns -EEXIST if `to` exists. */
   renameNew(from: Buffer, to: Buffer): number;
   /** `directory`: a file descriptor, which holds the lock until it is closed. */
-  tryLock(directory: number): number;
+  tryLock(directory: number, exclusive: boolean): number;
   /** Returns whether entries can be created in the directory, but neither renamed nor removed. */
   isAppendOnly(directory: Buffer): boolean;
   checkSnapshot(source: Buffer, directory: Buffer): number;

@@ -49,6 +49,8 @@ export interface Request extends Checked {
   shards: number;
   shard: number;
   atomic: boolean | 'two-step';
+  /** Seconds. */
+  lockTimeout: number;
   concurrency: number;
   signal: AbortSignal | undefined;
   filter: Filter | undefined;
@@ -195,6 +197,7 @@ export function checkRequest(
     workingDirectory: Buffer.alloc(0),
     followsDest: true,
     concurrency: checkConcurrency(options.concurrency, warnings),
+    lockTimeout: checkSeconds(options.lockTimeout),
     signal: checkSignal(options.signal),
     filter: checkFunction(options.filter, 'filter'),
     onProgress: checkFunction(options.onProgress, 'onProgress'),
@@ -330,6 +333,13 @@ function checkConcurrency(value: unknown, warnings: CopyWarning[]): number {
     message: `concurrency ${value} is capped at ${mostWorkers}: one thread of libuv's pool stays free (set UV_THREADPOOL_SIZE to at least ${value + 1} before Node starts)`,
   });
   return mostWorkers;
+}
+
+function checkSeconds(value: unknown): number {
+  if (value === undefined) return 600;
+  if (typeof value !== 'number') throw invalidType('options.lockTimeout', 'a number', value);
+  if (value >= 0) return value;
+  throw outOfRange('options.lockTimeout', 'a number of seconds, at least 0', value);
 }
 
 /** A string stands for a list of one. Null is not a list. */

@@ -112,6 +112,10 @@ export const table = {
     undefined,
     cli('existing', '--reuse <how>', 'with --atomic: reuse equal files of the old DEST'),
   ),
+  lock: on(cli('existing', '--no-lock', 'ignore other copies of SRC and DEST that are running')),
+  lockTimeout: other(
+    cli('existing', '--lock-timeout <seconds>', 'wait at most so long for other copies (600)'),
+  ),
   parents: on(cli('existing', '--no-mkpath', 'fail if a parent of DEST is missing')),
 
   preserve: other(

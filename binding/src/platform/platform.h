@@ -415,9 +415,13 @@ int exchange(const Handle& directory, const char* one, const char* other);
 
 /**
  * Locks an open directory, or on Windows a file. The lock ends when the file descriptor is closed.
- * Returns -EWOULDBLOCK if another file descriptor holds the lock.
+ * Returns -EWOULDBLOCK if another file descriptor holds the lock: any lock if this one is to be
+ * exclusive, or an exclusive one.
  */
-int try_lock(intptr_t descriptor);
+int try_lock(intptr_t descriptor, bool exclusive);
+
+/** Opens the directory of a file descriptor once more. Never called on Windows. */
+int open_again(intptr_t descriptor, Handle& out);
 
 /**
  * Returns 0 if take_snapshot() could copy `source` into `directory`. Otherwise -EOPNOTSUPP: the

@@ -169,6 +169,10 @@ struct Root {
   Scope scope;      // 0 unless the host selects what is copied of the directory
   bool remove;      // nothing is copied: the directory at DEST is removed
   bool follow_dst;  // DEST was named by the user: a symlink to a directory there is followed
+  bool made;        // the host has created DEST, and nothing is in it
+  // File descriptors that the host keeps open until the copy ends: SRC and DEST are these
+  // directories, wherever their paths lead by then. -1: none.
+  intptr_t src_held, dst_held;
 };
 
 }  // namespace fastcp

@@ -279,12 +279,15 @@ int DirectoryTable::open_downwards(const Directory& from, const std::vector<Step
     Handle next_src, next_dst;
     const Handle& above_src = src.is_open() ? src : from.src_;
     const Handle& above_dst = src.is_open() ? dst : from.dst_;
-    int error = platform::open_source_directory(directory->doomed ? above_dst : above_src,
-                                                directory->src_name_.c_str(), directory->follow_src,
-                                                next_src);
+    const bool src_held = directory->src_held >= 0, dst_held = directory->dst_held >= 0;
+    int error = src_held ? platform::open_again(directory->src_held, next_src)
+                         : platform::open_source_directory(
+                               directory->doomed ? above_dst : above_src,
+                               directory->src_name_.c_str(), directory->follow_src, next_src);
     if (error == 0 && has_dst) {
-      error = platform::open_target_directory(above_dst, directory->dst_name_.c_str(),
-                                              directory->follow_dst, next_dst);
+      error = dst_held ? platform::open_again(directory->dst_held, next_dst)
+                       : platform::open_target_directory(above_dst, directory->dst_name_.c_str(),
+                                                         directory->follow_dst, next_dst);
     }
     if (error == 0) error = check_reopened(*directory, next_src, has_dst ? &next_dst : nullptr);
     if (error < 0) return error;

@@ -299,6 +299,7 @@ class Directory {
   }
   // Only in roots, whose names are paths from the user:
   platform::Follow follow_src = platform::Follow::no, follow_dst = platform::Follow::no;
+  intptr_t src_held = -1, dst_held = -1;  // see Root
 
   /** This copy changed its mode, which denied access. Guarded by changing. */
   bool opened_up = false;

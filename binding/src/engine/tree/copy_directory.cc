@@ -149,6 +149,7 @@ struct Target {
   bool opened_up = false;
   std::optional<uint32_t> owed_mode{};
   Follow follow = Follow::no;  // a symlink in the place of the directory
+  intptr_t held = -1;          // see Root
 };
 
 /**
@@ -168,6 +169,7 @@ bool make_target(Worker& worker, Directory& parent, Names names, const Stat& src
   const uint32_t mode = directory_creation_mode(options.preserve, src);
   const auto open = [&] {
     return worker.with_descriptor([&] {
+      if (target.held >= 0) return platform::open_again(target.held, target.handle);
       // Opens it for listing if permitted: list_extra().
       const int error = options.incremental.mirror
                             ? platform::open_source_directory(parent.dst(), names.dst,
@@ -179,8 +181,10 @@ bool make_target(Worker& worker, Directory& parent, Names names, const Stat& src
   };
   // In an incremental copy most directories exist. Creating them would fail, and take the parent's
   // lock.
-  const bool found = options.incremental.sync && !parent.fresh && parent.has_dst() && open() == 0;
-  if (found && is_collision(worker, parent, names.dst))
+  const bool is_held = target.held >= 0;
+  const bool found =
+      ((options.incremental.sync && !parent.fresh && parent.has_dst()) || is_held) && open() == 0;
+  if (found && !is_held && is_collision(worker, parent, names.dst))
     return worker.fail(parent, names, EEXIST, kCollision);
   if (!found && !target.made) {
     if (worker.engine.is_full) return false;
@@ -332,10 +336,12 @@ bool is_out_of_reach(const Worker& worker, const Directory& parent, const Stat& 
 }
 
 /** Opens a directory of SRC, which must not lead into itself. Reports errors. */
-bool open_source(Worker& worker, Directory& parent, Names names, Follow follow, Handle& src,
-                 Stat& stat) {
-  int error = worker.with_descriptor(
-      [&] { return platform::open_source_directory(parent.src(), names.src, follow, src); });
+bool open_source(Worker& worker, Directory& parent, Names names, Follow follow, intptr_t held,
+                 Handle& src, Stat& stat) {
+  int error = worker.with_descriptor([&] {
+    return held >= 0 ? platform::open_again(held, src)
+                     : platform::open_source_directory(parent.src(), names.src, follow, src);
+  });
   // It was a directory when it was listed.
   const bool is_other = error == -ENOTDIR || (error == -ELOOP && follow == Follow::no);
   if (is_other) return worker.fail(parent, names, EBUSY, kRefused);
@@ -373,7 +379,7 @@ ListingTask open_directory(Worker& worker, DirectoryTask task, Follow follow_src
   const auto began = options.incremental.sync ? platform::change_time_floor() : platform::Time{};
   Handle src;
   Stat src_stat;
-  if (!open_source(worker, parent, names, follow_src, src, src_stat)) {
+  if (!open_source(worker, parent, names, follow_src, task.src_held, src, src_stat)) {
     if (task.made) platform::remove_directory(parent.dst(), names.dst);
     return {};
   }
@@ -383,6 +389,7 @@ ListingTask open_directory(Worker& worker, DirectoryTask task, Follow follow_src
   target.made = task.made;
   target.follow = task.follow_dst;
   target.vacated = task.vacated;
+  target.held = task.dst_held;
   // This is right also for a directory that is created only when needed: if nothing in it is included, DEST's entry is extra.
   if (task.replaces) {
     const Freed freed = free_for_directory(worker, parent, names);
@@ -420,6 +427,8 @@ ListingTask open_directory(Worker& worker, DirectoryTask task, Follow follow_src
   directory->path_hash = hash;
   directory->follow_src = follow_src;
   directory->follow_dst = target.follow;
+  directory->src_held = task.src_held;
+  directory->dst_held = target.held;
   directory->only_if_needed = only_if_needed;
   directory->vacated = target.vacated;
   directory->made = waits ? Made::when_needed : Made::yes;
@@ -438,6 +447,14 @@ Follow follow_root(const Engine& engine, const Root& root) {
   return root.follow_src ? Follow::yes : engine.options.traversal.follow();
 }
 
+int stat_root(const Engine& engine, const Directory& base, const Root& root, Stat& out) {
+  Handle held;
+  if (root.src_held < 0)
+    return platform::stat_entry(base.src(), root.src.c_str(), out, follow_root(engine, root));
+  const int error = platform::open_again(root.src_held, held);
+  return error < 0 ? error : platform::stat_handle(held, out);
+}
+
 }  // namespace
 
 void RootsTask::run(Worker& worker) {
@@ -445,8 +462,7 @@ void RootsTask::run(Worker& worker) {
   for (const Root& root : roots) {
     Stat stat;
     // A removal also spares the directory that `src` names, if that is another one.
-    if (!(root.remove && root.src == root.dst) &&
-        platform::stat_entry(base->src(), root.src.c_str(), stat, follow_root(engine, root)) == 0 &&
+    if (!(root.remove && root.src == root.dst) && stat_root(engine, *base, root, stat) == 0 &&
         stat.kind == Kind::directory) {
       engine.sources.add(stat);
     }
@@ -461,7 +477,7 @@ void RootTask::run(Worker& worker) {
   if (root.remove) return RemoveDirectoryTask{std::move(base), root.dst}.run(worker);
   const Follow follow = follow_root(worker.engine, root);
   Stat stat;
-  if (const int error = platform::stat_entry(base->src(), names.src, stat, follow); error < 0) {
+  if (const int error = stat_root(worker.engine, *base, root, stat); error < 0) {
     worker.fail(*base, names, error, "lstat");
     return;
   }
@@ -476,6 +492,9 @@ void RootTask::run(Worker& worker) {
   }
   DirectoryTask task{.parent = std::move(base), .src_name = root.src, .dst_name = root.dst};
   if (root.follow_dst) task.follow_dst = Follow::yes;
+  task.made = root.made;
+  task.src_held = root.src_held;
+  task.dst_held = root.dst_held;
   ListingTask opened = open_directory(worker, std::move(task), follow);
   if (opened.directory) copy_open_directory(worker, std::move(opened), root.scope);
 }

@@ -38,6 +38,7 @@ struct DirectoryTask {
   bool vacated = false;      // see EntryTask
   bool made = false;         // already created, while its parent was listed
   platform::Follow follow_dst = platform::Follow::no;  // a symlink that is DEST itself
+  intptr_t src_held = -1, dst_held = -1;               // see Root
 
   void run(Worker& worker);
 };

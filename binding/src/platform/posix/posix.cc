@@ -196,8 +196,17 @@ void allow_holes(const Handle& /*file*/) {}  // they are always allowed
 
 // --- the rest --------------------------------------------------------------------------------
 
-int try_lock(intptr_t directory) {
-  return check([&] { return flock(static_cast<int>(directory), LOCK_EX | LOCK_NB); });
+int try_lock(intptr_t directory, bool exclusive) {
+  const int kind = exclusive ? LOCK_EX : LOCK_SH;
+  return check([&] { return flock(static_cast<int>(directory), kind | LOCK_NB); });
+}
+
+int open_again(intptr_t descriptor, Handle& out) {
+  constexpr int kFlags = O_RDONLY | O_DIRECTORY | O_CLOEXEC;
+  const int opened = retry([&] { return openat(static_cast<int>(descriptor), ".", kFlags); });
+  if (opened < 0) return opened;
+  out = Handle(opened);
+  return 0;
 }
 
 Time change_time_ceiling() { return time_of(CLOCK_REALTIME); }

@@ -34,7 +34,7 @@ bool find_functions() {
 
 namespace fastcp::platform {
 
-int try_lock(intptr_t descriptor) {
+int try_lock(intptr_t descriptor, bool exclusive) {
   // File descriptors are numbers of the host's C library. libuv, which is part of the host,
   // translates them.
   using HandleOf = HANDLE (*)(int);
@@ -42,9 +42,9 @@ int try_lock(intptr_t descriptor) {
       reinterpret_cast<void*>(GetProcAddress(GetModuleHandleW(nullptr), "uv_get_osfhandle")));
   if (handle_of == nullptr) return -EOPNOTSUPP;
   OVERLAPPED from_the_start{};
-  constexpr DWORD kFlags = LOCKFILE_EXCLUSIVE_LOCK | LOCKFILE_FAIL_IMMEDIATELY;
+  const DWORD flags = LOCKFILE_FAIL_IMMEDIATELY | (exclusive ? LOCKFILE_EXCLUSIVE_LOCK : 0);
   const HANDLE file = handle_of(static_cast<int>(descriptor));
-  if (LockFileEx(file, kFlags, 0, 1, 0, &from_the_start) != 0) return 0;
+  if (LockFileEx(file, flags, 0, 1, 0, &from_the_start) != 0) return 0;
   return GetLastError() == ERROR_LOCK_VIOLATION ? -EWOULDBLOCK : -EBADF;
 }
 

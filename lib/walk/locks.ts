@@ -1,0 +1,253 @@
+/**
+ * Locks the directories of a copy by flock(2), so that copies at the same time do not delete what another one reads or writes: SRC
+ * and DEST shared, DEST exclusive for `sync` and `mirror`. All are tried together, and all are released if one of them is busy:
+ * nobody waits while holding one, so there is no deadlock. Directories, because jobs in several containers share a volume and
+ * nothing else. The engine copies the open directories, wherever the paths lead by then.
+ */
+import {
+  type BigIntStats,
+  closeSync,
+  constants as flags,
+  rmdirSync,
+  fstat as systemFstat,
+  lstat as systemLstat,
+  mkdir as systemMkdir,
+  open as systemOpen,
+  readdir as systemReaddir,
+  readFile as systemReadFile,
+  stat as systemStat,
+} from 'node:fs';
+import { constants } from 'node:os';
+import { setTimeout } from 'node:timers';
+import { promisify } from 'node:util';
+import { unlessAborted } from '../engine/abort.js';
+import { now } from '../engine/clock.js';
+import { tryLock } from '../engine/native.js';
+import { refuse } from '../errors.js';
+import type { Request } from '../request/options.js';
+import type { CopyWarning } from '../types.js';
+import { showPath, textOrBytes } from './paths.js';
+import { isMissing, isSame, type Root, type Walk } from './walk.js';
+
+const calls = {
+  fstat: promisify(systemFstat),
+  lstat: promisify(systemLstat),
+  mkdir: promisify(systemMkdir),
+  open: promisify(systemOpen),
+  readdir: promisify(systemReaddir),
+  readFile: promisify(systemReadFile),
+  stat: promisify(systemStat),
+};
+const bigint = { bigint: true } as const;
+const sleep = promisify(setTimeout);
+
+/** Has no effect on a directory. By it isLockedOutside() knows the descriptors of copies, in this process and in others. */
+const mark = flags.O_NONBLOCK;
+
+/** A directory that a copy uses. */
+interface Place {
+  path: Buffer;
+  follow: boolean;
+  exclusive: boolean;
+  shown: string;
+  /** Gets the file descriptor for the engine. */
+  hold(descriptor: number): void;
+  /** DEST, which is created if it is missing. */
+  dest?: Root;
+}
+
+interface Held {
+  descriptor: number;
+  found: BigIntStats;
+  isLocked: boolean;
+}
+
+type Warn = (warning: CopyWarning) => void;
+type How = Pick<Request, 'lock' | 'lockTimeout' | 'signal'>;
+
+export class Locks {
+  readonly #places: readonly Place[];
+  readonly #how: How;
+  readonly #warn: Warn;
+  readonly #held = new Map<Place, Held>();
+  #made: Root[] = [];
+
+  private constructor(places: readonly Place[], how: How, warn: Warn) {
+    this.#places = process.platform === 'win32' ? [] : places;
+    this.#how = how;
+    this.#warn = warn;
+  }
+
+  /** Of all SRCs that are directories, and of their places in DEST. Without effect before take(). */
+  static of({ roots, shown }: Walk, request: Request, warn: Warn): Locks {
+    const { like, dryRun, atomic, snapshot, sync, shards } = request;
+    const directories = like === 'fastcp' ? roots.filter(({ kind }) => kind === 'directory') : [];
+    const places = directories.map((root): Place => {
+      const hold = (descriptor: number) => {
+        root.srcHeld = descriptor;
+      };
+      const { src: path, followSrc: follow } = root;
+      return { path, follow, exclusive: false, shown: shown.src(path), hold };
+    });
+    // An atomic copy and a snapshot create a tree of their own.
+    const fills = !dryRun && !atomic && snapshot === 'never';
+    for (const root of fills ? directories : []) {
+      const hold = (descriptor: number) => {
+        root.destHeld = descriptor;
+      };
+      const { dest: path, followDest: follow } = root;
+      const exclusive = sync && shards === 0;
+      places.push({ path, follow, exclusive, shown: shown.dest(path), hold, dest: root });
+    }
+    return new Locks(places, request, warn);
+  }
+
+  /** Of one directory, for this process alone. */
+  static alone(path: Buffer, how: How, warn: Warn): Locks {
+    const place = { path, follow: false, exclusive: true, shown: showPath(path), hold() {} };
+    return new Locks([place], how, warn);
+  }
+
+  /** Opens and locks all that exist, and waits for those that are busy. Rejects with `ERR_FASTCP_BUSY` or `signal.reason`. */
+  async take(): Promise<void> {
+    const { lockTimeout, signal } = this.#how;
+    const began = now();
+    let isTold = false;
+    for (let pause = 10; ; pause = Math.min(2 * pause, 100)) {
+      const busy = await this.#tryAll();
+      if (!busy) return;
+      const waited = now() - began;
+      const { shown: path } = busy;
+      if (waited >= lockTimeout * 1000) {
+        const why = 'another program has locked it; lock: false (--no-lock) copies nevertheless';
+        throw refuse('ERR_FASTCP_BUSY', why, path);
+      }
+      if (!isTold && waited >= 1000) {
+        isTold = true;
+        const message = `waiting until another program unlocks '${path}'; lock: false (--no-lock) does not wait`;
+        this.#warn({ code: 'WAITING_FOR_LOCK', message, path });
+      }
+      await unlessAborted(signal, sleep(pause));
+    }
+  }
+
+  /** Creates each DEST that is missing, and locks it as well. `mode`: of a new one. */
+  async makeDests(mode: number): Promise<void> {
+    for (const place of this.#places) {
+      const { path, dest } = place;
+      if (!dest || this.#held.has(place)) continue;
+      const isNew = await calls.mkdir(textOrBytes(path), { mode }).then(
+        () => true,
+        () => false, // the engine reports why, unless another copy has created it
+      );
+      if (isNew) this.#made.push(dest);
+      dest.made = isNew;
+      if (await this.#try(place)) continue;
+      // The copy that has it may have filled it.
+      this.#close();
+      await this.take();
+      for (const root of this.#made) root.made = false;
+      return;
+    }
+  }
+
+  /** Rejects if the directory that was copied is not at SRC any more, unless its lock has kept others from changing it. */
+  async refuseChanged({ roots, shown }: Walk, request: Request): Promise<void> {
+    // These read files of SRC by its path.
+    const readsRules =
+      request.gitignore || request.onlyIgnored || request.ignoreFileNames.length > 0;
+    for (const [{ path, follow, dest }, { found, isLocked }] of this.#held) {
+      if (dest || (isLocked && !readsRules)) continue;
+      const named = await look(path, follow);
+      if (named && isSame(named, found)) continue;
+      const to = roots.find(({ src }) => src === path)?.dest;
+      const why = 'another directory has taken the place of the source while it was copied';
+      throw refuse('ERR_FASTCP_SOURCE_CHANGED', why, shown.src(path), to && shown.dest(to));
+    }
+  }
+
+  /** `failed`: also removes each new DEST that is still empty. */
+  release(failed = false): void {
+    this.#close();
+    for (const { dest } of failed ? this.#made.splice(0) : []) {
+      try {
+        rmdirSync(textOrBytes(dest));
+      } catch {} // something is in it
+    }
+  }
+
+  /** Returns the first that is busy, and then holds none. */
+  async #tryAll(): Promise<Place | undefined> {
+    for (const place of this.#places) {
+      if (await this.#try(place)) continue;
+      this.#close();
+      return place;
+    }
+    return undefined;
+  }
+
+  /** Returns false if the directory is busy. One that cannot be opened or locked is copied without a lock. */
+  async #try(place: Place): Promise<boolean> {
+    const { path, follow, exclusive } = place;
+    const how = flags.O_RDONLY | flags.O_DIRECTORY | mark | (follow ? 0 : flags.O_NOFOLLOW);
+    for (;;) {
+      const descriptor = await calls.open(path, how).catch(() => undefined);
+      if (descriptor === undefined) return true;
+      let isKept = false;
+      try {
+        const found = await calls.fstat(descriptor, bigint);
+        const error = this.#how.lock ? tryLock(descriptor, exclusive) : -constants.errno.ENOLCK;
+        const isBusy = error === -constants.errno.EWOULDBLOCK;
+        const isOurs = [...this.#held.values()].some((held) => isSame(held.found, found));
+        if (isBusy && !isOurs && !(await isLockedOutside(found))) return false;
+        // Another one may have been put in its place before it was locked.
+        const named = await look(path, follow);
+        if (!named || !isSame(named, found)) continue;
+        isKept = true;
+        this.#held.set(place, { descriptor, found, isLocked: error === 0 || isBusy });
+        place.hold(descriptor);
+        return true;
+      } finally {
+        if (!isKept) closeSync(descriptor);
+      }
+    }
+  }
+
+  #close(): void {
+    for (const [place, { descriptor }] of this.#held) {
+      place.hold(-1);
+      closeSync(descriptor);
+    }
+    this.#held.clear();
+  }
+}
+
+async function look(path: Buffer, follow: boolean): Promise<BigIntStats | undefined> {
+  return calls[follow ? 'stat' : 'lstat'](path, bigint).catch((error: unknown) => {
+    if (isMissing(error)) return undefined;
+    throw error;
+  });
+}
+
+/**
+ * Linux: returns whether a program that runs this one has locked the directory exclusively, as in `flock DIR fastcp …` and
+ * `exec 9<DIR; flock 9; fastcp …`. The descriptor is open in this process, or in one above it.
+ */
+async function isLockedOutside(found: BigIntStats): Promise<boolean> {
+  try {
+    for (let pid = process.pid; pid > 0; ) {
+      for (const name of await calls.readdir(`/proc/${pid}/fdinfo`).catch(() => [])) {
+        const read = calls.readFile(`/proc/${pid}/fdinfo/${name}`, 'latin1');
+        const info = await read.catch(() => ''); // closed by now
+        if (!/^lock:.* FLOCK .* WRITE /m.test(info)) continue;
+        const [, octal = ''] = /^flags:\s+(\d+)/m.exec(info) ?? [];
+        if (Number.parseInt(octal, 8) & mark) continue;
+        const there = await calls.stat(`/proc/${pid}/fd/${name}`, bigint).catch(() => undefined);
+        if (there && isSame(there, found)) return true;
+      }
+      const stat = await calls.readFile(`/proc/${pid}/stat`, 'latin1');
+      pid = Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1]);
+    }
+  } catch {} // no procfs, or one that hides processes
+  return false;
+}
