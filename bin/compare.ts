@@ -78,9 +78,10 @@ async function print(
   for (const { message } of result.warnings) {
     await err.line(`fastcp: warning: ${escapeControls(message)}`);
   }
-  for (const { type, a, b } of result.differences) {
+  for (const { type, a, b, metadata = [] } of result.differences) {
     const paths = type === 'onlyInA' ? [a] : type === 'onlyInB' ? [b] : [a, b];
-    await out.line(`${words[type]} ${paths.map(quoteName).join(' and ')}`);
+    const what = metadata.length > 0 ? ` (${metadata.join(', ')})` : '';
+    await out.line(`${words[type]} ${paths.map(quoteName).join(' and ')}${what}`);
   }
   if (result.differences.length + result.errorCount > 0) return;
   await out.line(`no difference: ${count(result.scanned, 'entry', 'entries')}`);

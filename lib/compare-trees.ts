@@ -1,4 +1,5 @@
 /** Compares two trees: plans a mirror of one in the place of the other, and changes nothing. */
+import { type BigIntStats, lstatSync, statSync } from 'node:fs';
 import { sep } from 'node:path';
 import { run } from './copy-tree.js';
 import { unlessAborted } from './engine/abort.js';
@@ -7,7 +8,14 @@ import { Report } from './engine/result.js';
 import { invalidValue } from './errors.js';
 import { checkObject, checkRequest, preserved, type Request } from './request/options.js';
 import { comparisonOptions, table } from './request/table.js';
-import type { CompareOptions, CompareResult, Difference, EntryEvent, PathLike } from './types.js';
+import type {
+  CompareOptions,
+  CompareResult,
+  Difference,
+  EntryEvent,
+  PathLike,
+  PreserveKind,
+} from './types.js';
 import { namesDescriptor, openedPath } from './walk/descriptor.js';
 import { trimSlashes } from './walk/paths.js';
 import { run as runSteps, type Steps } from './walk/steps.js';
@@ -31,7 +39,7 @@ export async function compareTrees(
   const { signal, dest, shown } = request;
   request.dest = await unlessAborted(signal, runSteps(openedAs(dest, shown.dest(dest))));
   const events = new EventQueue();
-  const differences = new Differences();
+  const differences = new Differences(request);
   events.listen();
   const running = run(request, events, new Report(request.warnings));
   const reading = (async () => {
@@ -72,29 +80,59 @@ class Differences {
   #onlyB = new Map<string, Difference>();
   #others = new Map<string, Difference>();
   #linked: Linked[] = [];
+  #request: Request;
+
+  constructor(request: Request) {
+    this.#request = request;
+  }
 
   add({ action, kind, path, dest }: EntryEvent): void {
     const difference = { kind, a: path, b: dest };
     if (action === 'hardLink') {
       this.#linked.push(readLinked(difference));
     } else if (action === 'create' || action === 'copy') {
+      if (kind === 'socket') return; // no copy creates it
       this.#onlyA.set(path, { type: 'onlyInA', ...difference });
     } else if (action === 'delete') {
       this.#onlyB.set(dest, { type: 'onlyInB', ...difference });
     } else if (action === 'replace') {
       this.#others.set(path, { type: 'content', ...difference });
     } else if (action === 'metadata') {
-      this.#others.set(path, { type: 'metadata', ...difference });
+      const metadata = metadataOf(path, dest, this.#request);
+      this.#others.set(path, { type: 'metadata', ...difference, metadata });
     }
   }
 
   list(): Difference[] {
     for (const { kind, a, b } of regrouped(this.#linked)) {
-      if (!this.#others.has(a)) this.#others.set(a, { type: 'metadata', kind, a, b });
+      const metadata = ['hard links'];
+      if (!this.#others.has(a)) this.#others.set(a, { type: 'metadata', kind, a, b, metadata });
     }
     const all = [...topmost(this.#onlyA), ...topmost(this.#onlyB), ...this.#others.values()];
     return all.sort(byPath);
   }
+}
+
+/** Returns what differs, for people. What a look at both does not show is in extended attributes, of which ACLs are some. */
+function metadataOf(a: string, b: string, { preserve, dereference }: Request): string[] {
+  const look = (path: string) => {
+    const options = { bigint: true, throwIfNoEntry: false } as const;
+    return dereference ? statSync(path, options) : lstatSync(path, options);
+  };
+  const found: string[] = [];
+  try {
+    const [one, other] = [look(a), look(b)];
+    if (!one || !other) return found;
+    const told = (kind: PreserveKind, name: string, of: (stat: BigIntStats) => string): void => {
+      const [mine, theirs] = [of(one), of(other)];
+      if (preserve.includes(kind) && mine !== theirs) found.push(`${name} ${mine} != ${theirs}`);
+    };
+    told('mode', 'mode', ({ mode }) => (mode & 0o7777n).toString(8));
+    told('ownership', 'owner', ({ uid, gid }) => `${uid}:${gid}`);
+    if (preserve.includes('timestamps') && one.mtimeNs !== other.mtimeNs) found.push('mtime');
+    if (found.length === 0 && preserve.includes('xattrs')) found.push('extended attributes');
+  } catch {} // changed or denied meanwhile
+  return found;
 }
 
 /** A name that both trees have, and the identity of its file in each tree. */

@@ -194,13 +194,16 @@ export interface Difference {
   /**
    * `onlyInA`, `onlyInB`: one tree has the entry; a directory stands for everything in it. `content`: the content, the
    * symlink target or the kind differs; if only one of them is a directory, they are two differences, `onlyInA` and
-   * `onlyInB`. `metadata`: mode, timestamps, owner, extended attributes or hard links differ.
+   * `onlyInB`. `metadata`: mode, timestamps, owner, extended attributes or hard links differ. A socket that only A has is no
+   * difference, because no copy creates one.
    */
   type: 'onlyInA' | 'onlyInB' | 'content' | 'metadata';
   kind: EntryKind;
   /** Its path in both trees, whether or not it is there. */
   a: string;
   b: string;
+  /** With `metadata`: what differs, as text for people: `mode 644 != 600`, `owner 0:0 != 1000:1000`, `mtime`. */
+  metadata?: string[];
 }
 
 export interface CompareResult {

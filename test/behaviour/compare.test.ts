@@ -2,6 +2,7 @@ import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import {
   chmodSync,
+  chownSync,
   linkSync,
   mkdirSync,
   readFileSync,
@@ -14,11 +15,12 @@ import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { compareTrees, copyTree } from '../../lib/index.js';
+import type { PreserveKind } from '../../lib/types.js';
 import { COMMAND } from '../support/child.js';
 import { byEntry } from '../support/filter.js';
 import { makeFiles, makeSocket, makeZoo } from '../support/trees.js';
 import { asUser, needUser } from '../support/user.js';
-import { needRoot, workDirectory } from '../support/work.js';
+import { isRoot, needRoot, workDirectory } from '../support/work.js';
 
 const work = workDirectory('compare');
 let number = 0;
@@ -287,16 +289,36 @@ test('a socket and a directory', async () => {
   makeSocket(join(b, 'there'));
   expect((await compareTrees(a, b)).errors).toEqual([]);
   expect(await compare()).toEqual([
-    'onlyInA socket /here',
     'onlyInB directory /here',
     'onlyInA directory /there',
     'onlyInB socket /there',
   ]);
 });
 
-test('sockets differ from what is none, and from nothing', async () => {
+test('a metadata difference says which metadata differ', async () => {
+  const told = async (preserve: PreserveKind[]): Promise<unknown[]> => {
+    const { differences } = await compareTrees(a, b, { preserve });
+    return differences.map(({ metadata }) => metadata);
+  };
+  for (const tree of [a, b]) {
+    makeFiles(tree, { f: 'x' });
+    chmodSync(tree, 0o755);
+    utimesSync(join(tree, 'f'), 1, 1);
+    utimesSync(tree, 1, 1);
+  }
+  chmodSync(join(a, 'f'), 0o644);
+  chmodSync(join(b, 'f'), 0o600);
+  expect(await told(['mode'])).toEqual([['mode 644 != 600']]);
+  utimesSync(join(b, 'f'), 1, 2);
+  expect(await told(['mode', 'timestamps'])).toEqual([['mode 644 != 600', 'mtime']]);
+  expect(await told(['timestamps'])).toEqual([['mtime']]);
+  if (isRoot) chownSync(join(b, 'f'), 1000, 1001);
+  expect(await told(['ownership'])).toEqual(isRoot ? [['owner 0:0 != 1000:1001']] : []);
+});
+
+test('a socket differs from what is none, and is no difference where only the source has it', async () => {
   makeSocket(join(a, 'socket'));
-  expect(await compare()).toEqual(['onlyInA socket /socket']);
+  expect(await compare()).toEqual([]);
   makeFiles(b, { socket: '' });
   expect(await compare()).toEqual(['content socket /socket']);
   rmSync(join(b, 'socket'));

@@ -267,6 +267,17 @@ test.for<[number, number]>([
   expect(statSync(join(dest, 'a/hole')).size).toBe(size);
 });
 
+test('a mirror with quickCheck leaves no marks, one without does', async (context) => {
+  needTool(context, 'getfattr');
+  make(src, { 'a/f': '1', 'b/f': '1' });
+  const marks = () =>
+    execFileSync('getfattr', ['-R', '-d', dest], { encoding: 'utf8' }).match(/user\.fastcp/g);
+  await mirror(src, { quickCheck: true });
+  expect(marks()).toBeNull();
+  await mirror(src, {});
+  expect(marks()?.length).toBeGreaterThan(0);
+});
+
 describe('a copy of another length, under the mtime of its source', () => {
   const sync: CopyOptions[] = [
     { mirror: true },
