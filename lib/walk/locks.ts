@@ -18,8 +18,8 @@ import {
   stat as systemStat,
 } from 'node:fs';
 import { constants } from 'node:os';
-import { setTimeout } from 'node:timers';
 import { promisify } from 'node:util';
+import { pause } from '../builtins.js';
 import { unlessAborted } from '../engine/abort.js';
 import { now } from '../engine/clock.js';
 import { tryLock } from '../engine/native.js';
@@ -39,7 +39,6 @@ const calls = {
   stat: promisify(systemStat),
 };
 const bigint = { bigint: true } as const;
-const sleep = promisify(setTimeout);
 
 /** Has no effect on a directory. By it isLockedOutside() knows the descriptors of copies, in this process and in others. */
 const mark = flags.O_NONBLOCK;
@@ -113,7 +112,7 @@ export class Locks {
     const { lockTimeout, signal } = this.#how;
     const began = now();
     let isTold = false;
-    for (let pause = 10; ; pause = Math.min(2 * pause, 100)) {
+    for (let wait = 10; ; wait = Math.min(2 * wait, 100)) {
       const busy = await this.#tryAll();
       if (!busy) return;
       const waited = now() - began;
@@ -127,7 +126,7 @@ export class Locks {
         const message = `waiting until another program unlocks '${path}'; lock: false (--no-lock) does not wait`;
         this.#warn({ code: 'WAITING_FOR_LOCK', message, path });
       }
-      await unlessAborted(signal, sleep(pause));
+      await unlessAborted(signal, pause(wait));
     }
   }
 
