@@ -313,7 +313,7 @@ export const habits: readonly Section[] = [
       {
         habit: 'rsync -aP a/ new',
         fastcp: 'fastcp -pP a new',
-        does: 'the same; `--progress` shows progress',
+        does: 'the same: `-P` means no symlink is followed, as in `cp`; `--progress` shows progress, and nothing keeps partial files',
       },
       {
         habit: 'rsync -avz a/ new',

@@ -206,16 +206,21 @@ describe('refused at once', () => {
     await expect(copyTree(sources, into)).rejects.toMatchObject({ code: 'ERR_FS_CP_EINVAL' });
   });
 
-  test('two sources of one name, behind one that is missing: the error names these two', async () => {
+  test('two sources of one name: the first is copied, and with `stop` nothing', async () => {
     for (const name of ['one', 'two']) makeFiles(join(work, `names ${name}`), { same: name });
     const sources = ['missing', 'names one/same', 'names two/same'].map((path) => join(work, path));
     const into = join(work, 'names into');
-    await expect(copyTree(sources, into, { onError: 'continue' })).rejects.toMatchObject({
+    const clash = {
       code: 'ERR_FS_CP_EINVAL',
       message: expect.stringContaining(
         `'${sources[1]}' and '${sources[2]}' have the same last name`,
       ),
-    });
+    };
+    await expect(copyTree(sources.slice(1), into)).rejects.toMatchObject(clash);
+    expect(existsSync(into)).toBe(false);
+    const { errors } = await copyTree(sources, into, { onError: 'continue' });
+    expect(errors).toMatchObject([{ code: 'ENOENT', path: sources[0] }, clash]);
+    expect(readFileSync(join(into, 'same'), 'utf8')).toBe('one');
   });
 
   test('one of several sources is missing', async () => {

@@ -52,7 +52,7 @@ test('--help-all has what --help has, and the rest', async () => {
       '-x, --one-file-system',
       '--ignore-file-name <name>',
       '--fail-fast',
-      '--no-preserve',
+      '--no-preserve[=list]',
       '--fsync',
       '--atomic[=two-step]',
       '--snapshot[=when]',
