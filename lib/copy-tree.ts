@@ -55,7 +55,6 @@ export async function run(
   looks: Looks = new Map(),
 ): Promise<CopyResult> {
   let locks: Locks | undefined;
-  let failed = true;
   try {
     const { signal } = request;
     signal?.throwIfAborted();
@@ -87,7 +86,6 @@ export async function run(
     debug('result %o', result);
     const [error] = result.errors;
     if (error && request.onError === 'stop') throw withResult(error, report);
-    failed = result.errorCount > 0;
     events.end();
     return result;
   } catch (error) {
@@ -100,7 +98,7 @@ export async function run(
     events.end({ thrown: error });
     throw error;
   } finally {
-    locks?.release(failed);
+    locks?.release();
   }
 }
 

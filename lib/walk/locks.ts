@@ -8,7 +8,6 @@ import {
   type BigIntStats,
   closeSync,
   constants as flags,
-  rmdirSync,
   fstat as systemFstat,
   lstat as systemLstat,
   mkdir as systemMkdir,
@@ -165,14 +164,8 @@ export class Locks {
     }
   }
 
-  /** `failed`: also removes each new DEST that is still empty. */
-  release(failed = false): void {
+  release(): void {
     this.#close();
-    for (const { dest } of failed ? this.#made.splice(0) : []) {
-      try {
-        rmdirSync(textOrBytes(dest));
-      } catch {} // something is in it
-    }
   }
 
   /** Returns the first that is busy, and then holds none. */
@@ -202,8 +195,11 @@ export class Locks {
         // Another one may have been put in its place before it was locked.
         const named = await look(path, follow);
         if (!named || !isSame(named, found)) continue;
-        isKept = true;
-        this.#held.set(place, { descriptor, found, isLocked: error === 0 || isBusy });
+        const isLocked = error === 0 || isBusy;
+        // Without a lock, the engine looks whether DEST stays where it is, and refuseChanged() whether SRC does.
+        isKept = isLocked || !place.dest;
+        if (!isKept) return true;
+        this.#held.set(place, { descriptor, found, isLocked });
         place.hold(descriptor);
         return true;
       } finally {

@@ -548,7 +548,7 @@ export function redirect(walk: Walk, root: Root, to: Buffer): Walk {
   const { src, dest } = walk.shown;
   return {
     ...walk,
-    roots: [{ ...root, dest: to }],
+    roots: [{ ...root, dest: to, destHeld: -1, made: false }],
     shown: { src, dest: (path) => dest(movedTo(path, to, root.dest)) },
   };
 }

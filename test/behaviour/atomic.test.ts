@@ -460,7 +460,7 @@ describe('leaves DEST as it was', () => {
     const { status, stdout, stderr } = await run(words, at);
     expect({ status, stdout }).toEqual({ status: 1, stdout: '' });
     expect(stderr).toMatch(
-      /: no such file or directory\nfastcp: not complete: dest was left as it was\n$/,
+      /: no such file or directory: it is a symlink that leads nowhere\nfastcp: not complete: dest was left as it was\n$/,
     );
     expectUntouched(before);
   });

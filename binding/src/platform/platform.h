@@ -420,6 +420,9 @@ int exchange(const Handle& directory, const char* one, const char* other);
  */
 int try_lock(intptr_t descriptor, bool exclusive);
 
+/** Locks an open directory exclusively. Returns whether somebody else has it. False on Windows. */
+bool is_locked(const Handle& directory);
+
 /** Opens the directory of a file descriptor once more. Never called on Windows. */
 int open_again(intptr_t descriptor, Handle& out);
 

@@ -508,9 +508,9 @@ void report_if_moved(Engine& engine, Directory& directory) {
                                          failed == 0 ? directory.names().dst : path.c_str(), named,
                                          directory.follow_dst);
   // Other errors do not tell where the name leads.
-  // An atomic copy may replace a DEST that this copy holds open. It is then the later one.
-  const bool is_other =
-      error == 0 && directory.dst_held < 0 && !is_same_entry(named, directory.dst_stat);
+  // An atomic copy may replace a DEST that this copy has locked. It is then the later one.
+  const bool is_later = directory.dst_held >= 0 && named.kind == Kind::directory;
+  const bool is_other = error == 0 && !is_later && !is_same_entry(named, directory.dst_stat);
   if (platform::leads_nowhere(error) || is_other) engine.fail(directory, {}, EBUSY, kMoved);
 }
 

@@ -169,7 +169,10 @@ bool make_target(Worker& worker, Directory& parent, Names names, const Stat& src
   const uint32_t mode = directory_creation_mode(options.preserve, src);
   const auto open = [&] {
     return worker.with_descriptor([&] {
-      if (target.held >= 0) return platform::open_again(target.held, target.handle);
+      if (target.held >= 0) {
+        const int error = platform::open_again(target.held, target.handle);
+        if (error != -EACCES) return error;  // its mode denies access: see let_in()
+      }
       // Opens it for listing if permitted: list_extra().
       const int error = options.incremental.mirror
                             ? platform::open_source_directory(parent.dst(), names.dst,

@@ -201,6 +201,8 @@ int try_lock(intptr_t directory, bool exclusive) {
   return check([&] { return flock(static_cast<int>(directory), kind | LOCK_NB); });
 }
 
+bool is_locked(const Handle& directory) { return try_lock(fd(directory), true) == -EWOULDBLOCK; }
+
 int open_again(intptr_t descriptor, Handle& out) {
   constexpr int kFlags = O_RDONLY | O_DIRECTORY | O_CLOEXEC;
   const int opened = retry([&] { return openat(static_cast<int>(descriptor), ".", kFlags); });
