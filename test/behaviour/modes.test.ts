@@ -177,7 +177,7 @@ test('without preserving modes a replaced file is at no moment wider than it was
   const modes = readFileSync(trace, 'utf8')
     .split('\n')
     .filter((line) => /\.fastcp-|fchmod/.test(line))
-    .map((line) => /0[0-7]{3}\b/.exec(line)?.[0]);
+    .map((line) => /, (0[0-7]{3})\)/.exec(line)?.[1]);
   expect(modes).toEqual(['0600', '0640']);
 });
 

@@ -761,7 +761,9 @@ describe('a mark says nothing about', { tags: ['all'] }, () => {
     make(src, Object.fromEntries(files.map((name) => [name, 's'])));
     make(other, Object.fromEntries(files.map((name) => [name, 'o'])));
     await tick();
-    const slow = spawn(process.execPath, [COMMAND, '-q', '--sync', '--reflink=never', src, dest]);
+    const slow = spawn(process.execPath, [
+      ...[COMMAND, '-q', '--sync', '--no-lock', '--reflink=never', src, dest],
+    ]);
     const ended = once(slow, 'exit');
     const large = join(dest, 'a/large');
     const isFull = () =>
@@ -772,7 +774,7 @@ describe('a mark says nothing about', { tags: ['all'] }, () => {
     // It gets its name at the end, or on macOS at once.
     const isThere = existsSync(large) && (!isDarwinModel || lstatSync(large).blocks >= 1 << 20);
     expect(isThere).toBe(false);
-    expect(await copyTree(other, dest, options)).toMatchObject({ files: 100 });
+    expect(await copyTree(other, dest, { ...options, lock: false })).toMatchObject({ files: 100 });
     slow.kill('SIGCONT');
     expect(await ended).toEqual([0, null]);
     await mirror(src);
@@ -804,7 +806,7 @@ describe('a mark says nothing about', { tags: ['all'] }, () => {
     const slowSync = () => {
       const files = ['1', '2', '3'].flatMap((name) => ['-P', join(dest, 'a', name)]);
       const words = slowly('sync', ...files, '-e', 'inject=pread64:delay_exit=300000');
-      return copyInChild({ src, dest, options: { sync: true } }, words);
+      return copyInChild({ src, dest, options: { sync: true, lock: false } }, words);
     };
     let other: string;
     beforeEach(async () => {
@@ -838,7 +840,7 @@ describe('a mark says nothing about', { tags: ['all'] }, () => {
         const slow = slowSync();
         await until('sync', '= 8'); // it has read the first file
         const { end, hasEnded } = watched(slow);
-        await copyTree(other, dest, options);
+        await copyTree(other, dest, { ...options, lock: false });
         expect(hasEnded()).toBe(false);
         await end;
         await mirror(src);
@@ -856,7 +858,8 @@ describe('a mark says nothing about', { tags: ['all'] }, () => {
           '-e',
           'inject=renameat:delay_enter=1500000',
         ];
-        const slow = copyInChild({ src: other, dest, options }, slowly('copy', ...faults));
+        const request = { src: other, dest, options: { ...options, lock: false } };
+        const slow = copyInChild(request, slowly('copy', ...faults));
         await until('copy', 'removexattr');
         const { end, hasEnded } = watched(slow);
         await slowSync(); // compares the first file before it is replaced, and the others after that
