@@ -1,0 +1,530 @@
+/**
+ * Several copies at once. The last test runs random schedules and prints its seed; FASTCP_SEED makes the same again.
+ */
+import { execFileSync, spawn, spawnSync } from 'node:child_process';
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { beforeEach, describe, expect, test } from 'vitest';
+import { promises as dropIn } from '../../lib/fs.js';
+import { copyTree } from '../../lib/index.js';
+import type { CopyEvent, CopyOptions } from '../../lib/types.js';
+import { Random } from '../selection/support/random.js';
+import { containers, digest, makeUniform } from '../support/atomic.js';
+import { COMMAND, run } from '../support/child.js';
+import { differences } from '../support/compare.js';
+import { byEntry } from '../support/filter.js';
+import { seed, size } from '../support/form.js';
+import { makeFiles } from '../support/trees.js';
+import { needTool, removeTree, workDirectory } from '../support/work.js';
+
+const work = workDirectory('several-jobs');
+const fastcp = [process.execPath, COMMAND, '-q'];
+let number = 0;
+let at: string;
+let src: string;
+let dest: string;
+
+beforeEach(() => {
+  at = join(work, `${number++}`);
+  mkdirSync(at);
+  [src, dest] = [join(at, 'src'), join(at, 'dest')];
+});
+
+const isLocked = (directory: string): boolean =>
+  spawnSync('flock', ['-n', '-x', directory, 'true']).status !== 0;
+const descriptors = (): number => readdirSync('/proc/self/fd').length;
+
+/** Runs a program that holds a lock on a directory, until `use` has ended. */
+async function whileLocked<T>(
+  directory: string,
+  use: () => Promise<T>,
+  ...how: string[]
+): Promise<T> {
+  const holder = spawn('flock', [...how, directory, 'cat'], {
+    stdio: ['pipe', 'ignore', 'ignore'],
+  });
+  while (!isLocked(directory)) await sleep(5);
+  try {
+    return await use();
+  } finally {
+    holder.stdin.end();
+    while (isLocked(directory)) await sleep(5);
+  }
+}
+
+/** A filter that holds the copy at its first entry. */
+function holding(): { filter: CopyOptions['filter']; begun: Promise<void>; goOn(): void } {
+  let begin = (): void => {};
+  let goOn = (): void => {};
+  const begun = new Promise<void>((resolve) => {
+    begin = resolve;
+  });
+  const held = new Promise<void>((resolve) => {
+    goOn = resolve;
+  });
+  const filter = byEntry(async () => {
+    begin();
+    await held;
+    return true;
+  });
+  return { filter, begun, goOn };
+}
+
+test('two mirrors into one DEST with thousands of stale files both succeed, and the last one wins', async (context) => {
+  needTool(context, 'flock');
+  const sources = ['a', 'b'].map((name) => makeUniform(join(at, name), name, 1000));
+  makeUniform(dest, 'stale', 2500);
+  const ended = await Promise.all(sources.map((from) => run([...fastcp, '--mirror', from, dest])));
+  for (const one of ended) expect(one).toEqual({ status: 0, stdout: '', stderr: '' });
+  expect(sources.map((from) => differences(from, dest).length === 0)).toContain(true);
+  expect(isLocked(dest)).toBe(false);
+});
+
+test('two mirrors that both create DEST succeed', async () => {
+  const sources = ['a', 'b'].map((name) => makeUniform(join(at, name), name, 500));
+  const copies = sources.map((from) => copyTree(from, join(at, 'new/dest'), { mirror: true }));
+  await Promise.all(copies);
+  expect(sources.map((from) => differences(from, join(at, 'new/dest')).length)).toContain(0);
+});
+
+test('a copy of a tree that is replaced meanwhile is the old tree, which is deleted after it', async () => {
+  makeFiles(src, { a: 'old', 'sub/b': 'old', 'sub/c/d': 'old' });
+  makeFiles(at, {
+    'new/a': 'new',
+    'expected/a': 'old',
+    'expected/sub/b': 'old',
+    'expected/sub/c/d': 'old',
+  });
+  const { filter, begun, goOn } = holding();
+  const reading = copyTree(src, dest, { filter });
+  await begun;
+  let isPlaced = false;
+  const publishing = copyTree(join(at, 'new'), src, { atomic: true }).then((result) => {
+    isPlaced = true;
+    return result;
+  });
+  while (existsSync(join(src, 'sub'))) await sleep(5);
+  await sleep(100);
+  expect(isPlaced).toBe(false);
+  expect(containers(at)).toHaveLength(1);
+  goOn();
+  expect(await reading).toMatchObject({ files: 3, errorCount: 0 });
+  expect(await publishing).toMatchObject({ replaced: true, warnings: [] });
+  expect(differences(join(at, 'expected'), dest)).toEqual([]);
+  expect(containers(at)).toEqual([]);
+});
+
+test('an old tree that is read for longer than the limit is left to the next copy, with a warning', async () => {
+  makeFiles(src, { a: 'old', b: 'old' });
+  makeFiles(at, { 'new/a': 'new' });
+  const { filter, begun, goOn } = holding();
+  const reading = copyTree(src, dest, { filter });
+  await begun;
+  const options: CopyOptions = { atomic: true, lockTimeout: 0.1 };
+  const { warnings, replaced } = await copyTree(join(at, 'new'), src, options);
+  expect({ codes: warnings.map(({ code }) => code), replaced }).toEqual({
+    codes: ['STAGING_LEFT'],
+    replaced: true,
+  });
+  // Also not by a copy that finds it.
+  await copyTree(join(at, 'new'), src, { atomic: true });
+  expect(containers(at)).toHaveLength(1);
+  goOn();
+  expect(await reading).toMatchObject({ files: 2, errorCount: 0 });
+  await copyTree(join(at, 'new'), src, { atomic: true });
+  expect(containers(at)).toEqual([]);
+});
+
+test.for(['lock: false', 'the file system has no locks'])(
+  '%s, and SRC is another directory at the end: the copy fails',
+  async (what, context) => {
+    makeFiles(src, { a: 'old', b: 'old' });
+    makeFiles(at, { 'new/a': 'new' });
+    const swap = `
+      const { copyTree } = require(process.argv[1]);
+      const { renameSync } = require('node:fs');
+      const [src, dest, other, lock] = process.argv.slice(2);
+      const filter = () => {
+        try { renameSync(src, src + '.old'); renameSync(other, src); } catch {}
+        return true;
+      };
+      copyTree(src, dest, { filter, lock: lock === 'true' }).catch((error) => console.log(error.code));`;
+    const library = join(COMMAND, '../index.cjs');
+    const words = [
+      process.execPath,
+      '-e',
+      swap,
+      library,
+      src,
+      dest,
+      join(at, 'new'),
+      `${what !== 'lock: false'}`,
+    ];
+    if (what !== 'lock: false') {
+      needTool(context, 'strace');
+      words.unshift(
+        'strace',
+        '-f',
+        '-qq',
+        '-o',
+        join(at, 'log'),
+        '-e',
+        'inject=flock:error=EOPNOTSUPP',
+      );
+    }
+    const { stdout } = await run(words);
+    expect(stdout).toBe('ERR_FASTCP_SOURCE_CHANGED\n');
+  },
+);
+
+test('a program moves SRC away while it is copied under a lock: the copy is complete', async () => {
+  makeFiles(src, { a: 'a', 'sub/b': 'b' });
+  const filter: CopyOptions['filter'] = (_src, _dest, { name }) => {
+    if (name === 'src') return true;
+    if (existsSync(src)) renameSync(src, join(at, 'moved'));
+    return true;
+  };
+  expect(await copyTree(src, dest, { filter })).toMatchObject({ files: 2, errorCount: 0 });
+  expect(differences(join(at, 'moved'), dest)).toEqual([]);
+});
+
+describe('a directory that another program has locked', () => {
+  test('the copy says after a second which one, and waits', async (context) => {
+    needTool(context, 'flock');
+    makeFiles(src, { a: 'a' });
+    makeFiles(dest, { b: 'b' });
+    const copied = await whileLocked(dest, async () => {
+      const copy = run([process.execPath, COMMAND, '--mirror', src, dest]);
+      await sleep(2000);
+      expect(existsSync(join(dest, 'b'))).toBe(true);
+      return { copy };
+    });
+    const { status, stderr } = await copied.copy;
+    expect(status).toBe(0);
+    expect(stderr).toMatch(
+      /^fastcp: warning: waiting until another program unlocks .*--no-lock.*\n$/,
+    );
+    expect(stderr).toContain(`'${dest}'`);
+    expect(differences(src, dest)).toEqual([]);
+  });
+
+  test('it fails after the limit, with a code', async (context) => {
+    needTool(context, 'flock');
+    makeFiles(src, { a: 'a' });
+    makeFiles(dest, { b: 'b' });
+    const before = descriptors();
+    await whileLocked(dest, async () => {
+      for (const [option, limit] of [
+        ['--mirror', '0'],
+        ['--sync', '0.2'],
+      ] as const) {
+        const { status, stdout } = await run([
+          process.execPath,
+          COMMAND,
+          '--json',
+          option,
+          '--lock-timeout',
+          limit,
+          src,
+          dest,
+        ]);
+        const last = JSON.parse(stdout.trim().split('\n').at(-1) ?? '');
+        expect({ status, ...last }).toMatchObject({
+          status: 1,
+          errors: [{ code: 'ERR_FASTCP_BUSY', path: dest }],
+        });
+      }
+      const copy = copyTree(src, dest, { mirror: true, lockTimeout: 0 });
+      await expect(copy).rejects.toMatchObject({
+        code: 'ERR_FASTCP_BUSY',
+        message: expect.stringContaining('--no-lock'),
+      });
+      expect(await copyTree(src, dest, { mirror: true, lock: false })).toMatchObject({
+        files: 1,
+        deleted: 1,
+      });
+    });
+    expect(descriptors()).toBe(before);
+  });
+
+  test('an abort ends the wait', async (context) => {
+    needTool(context, 'flock');
+    makeFiles(src, { a: 'a' });
+    makeFiles(dest, { b: 'b' });
+    const before = descriptors();
+    await whileLocked(src, async () => {
+      const abort = new AbortController();
+      const copy = copyTree(src, dest, { signal: abort.signal });
+      const events: CopyEvent[] = [];
+      const read = (async () => {
+        for await (const event of copy) events.push(event);
+      })().catch(() => {});
+      await sleep(1300);
+      abort.abort(new Error('enough'));
+      await expect(copy).rejects.toThrow('enough');
+      await read;
+      expect(events).toMatchObject([
+        { type: 'warning', warning: { code: 'WAITING_FOR_LOCK', path: src } },
+      ]);
+    });
+    expect(readdirSync(dest)).toEqual(['b']);
+    expect(descriptors()).toBe(before);
+  });
+
+  test('a shared lock delays mirrors only', async (context) => {
+    needTool(context, 'flock');
+    makeFiles(src, { a: 'a' });
+    makeFiles(dest, { b: 'b' });
+    await whileLocked(
+      dest,
+      async () => {
+        await copyTree(src, dest, { lockTimeout: 0 });
+        await copyTree(dest, join(at, 'third'), { lockTimeout: 0 });
+        await copyTree(src, dest, { sync: true, shard: '1/1', lockTimeout: 0 });
+        const copy = copyTree(src, dest, { sync: true, lockTimeout: 0 });
+        await expect(copy).rejects.toMatchObject({ code: 'ERR_FASTCP_BUSY' });
+      },
+      '-s',
+    );
+  });
+
+  test("fastcp/fs takes no locks, as Node's fs does", async (context) => {
+    needTool(context, 'flock');
+    makeFiles(src, { a: 'a' });
+    mkdirSync(dest);
+    await whileLocked(dest, () => dropIn.cp(src, dest, { recursive: true }));
+    expect(differences(src, dest)).toEqual([]);
+  });
+
+  const shell = (script: string): string[] => ['bash', '-c', script, 'bash'];
+  test.for([
+    ['flock DIR', ['flock', 'DIR']],
+    ['flock --no-fork DIR', ['flock', '--no-fork', 'DIR']],
+    [
+      'flock --close DIR, in which only a process above has the lock',
+      ['flock', '--close', 'DIR', ...shell('"$@"; exit')],
+    ],
+    ['exec 9<DIR; flock 9', shell('exec 9<DIR; flock 9; "$@"')],
+  ] as const)('is no obstacle if the lock is that of %s', async ([, before], context) => {
+    needTool(context, 'flock');
+    makeFiles(src, { a: 'a' });
+    makeFiles(dest, { b: 'b' });
+    const locking = before.map((word) => word.replace('DIR', dest));
+    const mirror = await run([...locking, ...fastcp, '--lock-timeout', '0', '--mirror', src, dest]);
+    expect(mirror).toEqual({ status: 0, stdout: '', stderr: '' });
+    const atomic = await run([...locking, ...fastcp, '--lock-timeout', '0', '--atomic', src, dest]);
+    expect(atomic).toEqual({ status: 0, stdout: '', stderr: '' });
+    expect(differences(src, dest)).toEqual([]);
+    expect(containers(at)).toEqual([]);
+  });
+
+  test('another copy in the same process is an obstacle, and so is one in the process that runs the command', async () => {
+    makeFiles(src, { a: 'a' });
+    makeFiles(dest, { b: 'b' });
+    const { filter, begun, goOn } = holding();
+    const first = copyTree(src, dest, { mirror: true, filter });
+    await begun;
+    const second = copyTree(src, dest, { mirror: true, lockTimeout: 0 });
+    await expect(second).rejects.toMatchObject({ code: 'ERR_FASTCP_BUSY' });
+    const child = await run([...fastcp, '--lock-timeout', '0', '--mirror', src, dest]);
+    expect(child).toMatchObject({ status: 1 });
+    goOn();
+    await first;
+  });
+});
+
+test('a mirror into the directory above leaves the tree that an atomic copy is making', async () => {
+  makeFiles(src, { a: 'a', b: 'b' });
+  makeFiles(at, { 'other/x': 'x', 'above/stale': '' });
+  const { filter, begun, goOn } = holding();
+  const atomic = copyTree(src, join(at, 'above/dest'), { atomic: true, filter });
+  await begun;
+  const { deleted } = await copyTree(join(at, 'other'), join(at, 'above'), { mirror: true });
+  expect(deleted).toBe(1);
+  goOn();
+  expect(await atomic).toMatchObject({ files: 2, errorCount: 0, replaced: true });
+  expect(readdirSync(join(at, 'above')).sort()).toEqual(['dest', 'x']);
+});
+
+test.for([{}, { preserve: false }, { preserve: true }])(
+  'DEST is created with its mode and counted: %j',
+  async (options) => {
+    makeFiles(src, { a: 'a' });
+    execFileSync('chmod', ['750', src]);
+    const umask = process.umask(0o27);
+    try {
+      const job = copyTree(src, dest, { ...options, entries: true });
+      const made: unknown[] = [];
+      for await (const event of job)
+        if (event.type === 'entry') made.push([event.action, event.dest]);
+      expect(made).toEqual([
+        ['create', dest],
+        ['copy', join(dest, 'a')],
+      ]);
+      expect(await job).toMatchObject({ directories: 1, files: 1 });
+      expect(execFileSync('stat', ['-c', '%a', dest], { encoding: 'utf8' })).toBe('750\n');
+    } finally {
+      process.umask(umask);
+    }
+  },
+);
+
+// --- random schedules ------------------------------------------------------------------------------------
+
+const schedules = size(2, 20, 200);
+
+const publishers = ['p0', 'p1', 'p2'];
+/** How a copy treats the rest of DEST. */
+const whole = [['--mirror'], ['--atomic'], ['--atomic=two-step']];
+const merging = [
+  [],
+  ['--sync'],
+  ['--shard', '1/2'],
+  ['--shard', '2/2'],
+  ['--sync', '--shard', '2/2'],
+];
+
+interface Plan {
+  from: string;
+  to: string;
+  how: string[];
+  delay: number;
+  killed: number | undefined;
+  under: 'nothing' | 'flock' | 'exec';
+}
+
+/** What is known about a place after all jobs. */
+interface Place {
+  /** Only whole trees came here. */
+  isWhole: boolean;
+  /** A copy was killed that does not replace the whole tree, so files may be short. */
+  isDamaged: boolean;
+}
+
+function planSchedule(random: Random): Plan[] {
+  return Array.from({ length: 2 + random.below(5) }, () => {
+    const fills = random.chance(45);
+    const [from, to] = fills
+      ? [random.pick(publishers), random.pick(['c0', 'c1'])]
+      : [random.pick(['c0', 'c1']), random.pick(['w0', 'w1', 'w2'])];
+    return {
+      ...{ from, to },
+      how: random.pick(random.chance(60) ? whole : merging),
+      delay: random.below(250),
+      killed: random.chance(15) ? 50 + random.below(400) : undefined,
+      under: random.pick(['nothing', 'nothing', 'nothing', 'flock', 'exec'] as const),
+    };
+  });
+}
+
+function makePublisher(root: string, name: string, random: Random): void {
+  const files: Record<string, string> = {};
+  const text = (file: string) =>
+    `${name} has ${file}\n`.repeat(1 + random.below(random.chance(5) ? 9000 : 40));
+  for (let i = 0; i < 150; i++) {
+    const file = random.chance(60) ? `common/${i % 7}/${i}` : `${name}-only/${i % 5}/${i}`;
+    files[file] = text(file);
+  }
+  makeFiles(root, files);
+}
+
+async function runSchedule(own: number): Promise<Record<string, number>> {
+  const random = new Random(own);
+  const told = `FASTCP_SEED=${own}`;
+  const home = join(at, `${own}`);
+  mkdirSync(home);
+  for (const name of publishers) makePublisher(join(home, name), name, random);
+  const places = ['c0', 'c1', 'w0', 'w1', 'w2'];
+  const there = places.filter((name) => name.startsWith('c') || random.chance(50));
+  for (const name of there) await copyTree(join(home, random.pick(publishers)), join(home, name));
+  const plans = planSchedule(random);
+  const counts = { jobs: plans.length, killed: 0, 'whole trees compared': 0, 'files compared': 0 };
+  await Promise.all(
+    plans.map(async ({ from, to, how, delay, killed, under }) => {
+      await sleep(delay);
+      const [source, target] = [join(home, from), join(home, to)];
+      const canLock = there.includes(to) && under !== 'nothing';
+      const exec = ['bash', '-c', 'exec 9<"$0"; flock 9; exec "$@"', target];
+      const before = !canLock ? [] : under === 'flock' ? ['flock', '-F', target] : exec;
+      const [file = '', ...args] = [...before, ...fastcp, ...how, source, target];
+      const child = spawn(file, args, { stdio: ['ignore', 'ignore', 'pipe'] });
+      let stderr = '';
+      child.stderr.on('data', (piece) => {
+        stderr += piece;
+      });
+      const closed = new Promise<number | null>((resolve) => child.on('close', resolve));
+      const limit = setTimeoutOnce(() => child.kill('SIGKILL'), killed ?? 30_000);
+      const status = await closed;
+      limit();
+      if (killed !== undefined && status === null) counts.killed++;
+      else
+        expect({ status, stderr }, `${told} ${from} ${how.join(' ')} ${to}`).toEqual({
+          status: 0,
+          stderr: '',
+        });
+    }),
+  );
+  const known = new Map<string, Place>();
+  for (const name of places) known.set(name, { isWhole: true, isDamaged: false });
+  for (const isCache of [true, false]) {
+    for (const { from, to, how, killed } of plans) {
+      if (to.startsWith('c') !== isCache) continue;
+      const [source, target] = [known.get(from), known.get(to) as Place];
+      const isAtomic = how[0]?.startsWith('--atomic') ?? false;
+      target.isWhole &&= whole.includes(how) && (source?.isWhole ?? true);
+      target.isDamaged ||= (killed !== undefined && !isAtomic) || (source?.isDamaged ?? false);
+    }
+  }
+  const digests = publishers.map((name) => digest(join(home, name)));
+  for (const [name, { isWhole, isDamaged }] of known) {
+    const place = join(home, name);
+    if (!existsSync(place)) continue;
+    expect(isLocked(place), `${told} ${name}`).toBe(false);
+    if (isWhole && !isDamaged) {
+      counts['whole trees compared']++;
+      expect(digests, `${told} ${name}`).toContain(digest(place));
+      continue;
+    }
+    for (const entry of readdirSync(place, { recursive: true, withFileTypes: true })) {
+      const path = join(entry.parentPath, entry.name);
+      if (!entry.isFile() || (isDamaged && entry.name.startsWith('.fastcp-'))) continue;
+      const content = readFileSync(path, 'latin1');
+      const originals = publishers.map((one) => join(home, one, path.slice(place.length)));
+      const isOne = originals.some((original) => {
+        if (!existsSync(original)) return false;
+        const text = readFileSync(original, 'latin1');
+        return isDamaged ? text.startsWith(content) : text === content;
+      });
+      counts['files compared']++;
+      expect(isOne, `${told} ${path}`).toBe(true);
+    }
+  }
+  // A killed atomic copy leaves a container, which the next one removes.
+  if (counts.killed === 0) expect(containers(home), told).toEqual([]);
+  for (const name of places)
+    await copyTree(join(home, 'p0'), join(home, name), { atomic: true, lockTimeout: 0 });
+  expect(containers(home), told).toEqual([]);
+  removeTree(home);
+  return counts;
+}
+
+function setTimeoutOnce(act: () => void, milliseconds: number): () => void {
+  const timer = globalThis.setTimeout(act, milliseconds);
+  return () => clearTimeout(timer);
+}
+
+test('random schedules of up to six jobs on two caches and three checkouts', {
+  timeout: 30_000 + schedules * 10_000,
+}, async (context) => {
+  needTool(context, 'flock');
+  console.info(`several jobs: ${schedules} schedules, FASTCP_SEED=${seed}`);
+  const before = descriptors();
+  const sums: Record<string, number> = {};
+  for (let n = 0; n < schedules; n++) {
+    const counts = await runSchedule(seed + n);
+    for (const [what, count] of Object.entries(counts)) sums[what] = (sums[what] ?? 0) + count;
+  }
+  expect(descriptors()).toBe(before);
+  console.info('several jobs:', sums);
+});
