@@ -1,4 +1,5 @@
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import {
   chmodSync,
   existsSync,
@@ -12,6 +13,9 @@ import {
 } from 'node:fs';
 import { delimiter, dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { environment } from '../bin/support/fastcp.js';
+import { Random } from '../selection/support/random.js';
+import { seed, size } from '../support/form.js';
 import { needToolHere, workDirectory } from '../support/work.js';
 
 // What docs/recipes.md says, done: commands and programs are taken from the page itself.
@@ -45,6 +49,69 @@ test('a cache of node_modules', () => {
   write(join(cwd, 'node_modules/stale'), '');
   expect(shell(recipe, cwd, env)).toContain('1 deleted');
   expect(readdirSync(join(cwd, 'node_modules'), { recursive: true }).sort()).toEqual(installed);
+});
+
+test('the cache, by four jobs at once of which some are killed, and evicted meanwhile: each job that ends has the whole tree', {
+  timeout: 120_000,
+}, async () => {
+  needToolHere('flock');
+  const room = join(work, 'jobs');
+  const first = join(room, 'first');
+  for (let i = 0; i < 300; i++) write(join(first, `lib/${i % 20}/${i}.js`), `${i}`);
+  write(join(first, 'lib/package.json'), '{ "name": "lib", "version": "1.0.0" }');
+  write(join(first, 'package.json'), '{ "dependencies": { "lib": "file:lib" } }');
+  shell('npm install --package-lock-only --ignore-scripts --offline', first);
+  // What npm does is not tested here, and takes a second.
+  write(join(room, 'bin/npm'), '#!/bin/sh\nmkdir -p node_modules && cp -r lib node_modules/\n');
+  chmodSync(join(room, 'bin/npm'), 0o755);
+  const [recipe = '', eviction = ''] = blocks('A cache of node_modules', 'sh');
+  const evict = eviction.replace(/-mtime \+\d+/, '');
+  expect(evict).not.toBe(eviction);
+  const CACHE = join(room, 'cache');
+  mkdirSync(CACHE);
+  const env = {
+    ...environment(),
+    PATH: [join(room, 'bin'), bin, process.env.PATH].join(delimiter),
+    CACHE,
+  };
+  const wanted = readdirSync(join(first, 'lib'), { recursive: true }).sort();
+  const random = new Random(seed);
+  console.info(`recipes: jobs at once, FASTCP_SEED=${seed}`);
+  for (let round = 0; round < size(2, 8); round++) {
+    const jobs = [1, 2, 3, 4].map(async (job) => {
+      const cwd = join(room, `${round} ${job}`);
+      execFileSync('cp', ['-r', first, cwd]);
+      if (random.chance(50))
+        execFileSync('cp', ['-r', join(cwd, 'lib'), join(cwd, 'node_modules')]);
+      const isKilled = random.chance(25);
+      const child = spawn('sh', ['-ec', recipe], {
+        cwd,
+        env,
+        detached: true,
+        stdio: ['ignore', 'ignore', 'pipe'],
+      });
+      let said = '';
+      child.stderr.on('data', (piece) => {
+        said += piece;
+      });
+      const closed = once(child, 'close');
+      const timer =
+        isKilled && setTimeout(() => process.kill(-(child.pid ?? 0), 'SIGKILL'), random.below(400));
+      const [status] = await closed;
+      if (timer) clearTimeout(timer);
+      if (status === null) return;
+      expect({ status, said }, `FASTCP_SEED=${seed} round ${round}`).toMatchObject({ status: 0 });
+      expect(readdirSync(join(cwd, 'node_modules/lib'), { recursive: true }).sort()).toEqual(
+        wanted,
+      );
+    });
+    const evicted =
+      round % 2 ? once(spawn('sh', ['-c', evict], { env, stdio: 'ignore' }), 'close') : [];
+    await Promise.all([...jobs, evicted]);
+    for (const name of readdirSync(CACHE).filter((one) => one.startsWith('node_modules-'))) {
+      expect(readdirSync(join(CACHE, name, 'lib'), { recursive: true }).sort()).toEqual(wanted);
+    }
+  }
 });
 
 test('a new worktree', () => {
