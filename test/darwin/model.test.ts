@@ -174,13 +174,12 @@ describe.runIf(canBuildModel && hasTool('setfattr'))('model of macOS', () => {
     });
 
     test('ACLs: without `xattrs` new entries inherit them, as all new entries do', async () => {
-      makeFiles(src, { file: LARGE });
-      setAttribute(join(src, 'file'), hidden.acl, ACL);
-      mkdirSync(dest);
+      makeFiles(src, { 'sub/file': LARGE });
+      setAttribute(join(src, 'sub/file'), hidden.acl, ACL);
+      mkdirSync(dest); // Node's mkdir() is not that of the model
       setAttribute(dest, hidden.acl, INHERITED);
-      dest = join(dest, 'copy');
       expect((await copy({}, clones)).result.errorCount).toBe(0);
-      expect(attributesOf(join(dest, 'file'))[hidden.acl]).toContain('allow,inherited:read');
+      expect(attributesOf(join(dest, 'sub/file'))[hidden.acl]).toContain('allow,inherited:read');
     });
 
     test('ACLs: a mirror removes one that SRC does not have, once', async () => {
