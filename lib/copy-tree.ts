@@ -117,7 +117,7 @@ async function copyRoots(
   { events, report, looks, locks, warn }: Running,
 ): Promise<void> {
   const there = await runSteps(makeParents(walk, request), looks);
-  await locks.makeDests(request.preserve.includes('mode') ? 0o700 : 0o777);
+  await locks.makeDests(walk.roots, request.preserve.includes('mode') ? 0o700 : 0o777);
   const copy = async (to: Walk, how: Request): Promise<void> => {
     // Modules that most copies do not need are loaded late. Compiling them takes longer than copying a file.
     if (how.snapshot !== 'never') {

@@ -129,11 +129,11 @@ export class Locks {
     }
   }
 
-  /** Creates each DEST that is missing, and locks it as well. `mode`: of a new one. */
-  async makeDests(mode: number): Promise<void> {
+  /** Creates each DEST of `roots` that is missing, and locks it as well. `mode`: of a new one. */
+  async makeDests(roots: readonly Root[], mode: number): Promise<void> {
     for (const place of this.#places) {
       const { path, dest } = place;
-      if (!dest || this.#held.has(place)) continue;
+      if (!dest || !roots.includes(dest) || this.#held.has(place)) continue;
       const isNew = await calls.mkdir(textOrBytes(path), { mode }).then(
         () => true,
         () => false, // the engine reports why, unless another copy has created it

@@ -103,24 +103,34 @@ test('a wide tree with few descriptors', async () => {
   expect(differences(wide, dest)).toEqual([]);
 });
 
-test('60 copies at once with a filter, and few descriptors', async () => {
-  const src = join(work, 'small');
-  makeFiles(src, Object.fromEntries(Array.from({ length: 100 }, (_, i) => [`directory/${i}`, ''])));
-  // While their filter is asked, copies hold directories open and have no worker. Those that have one close them.
-  const code = `
+// For its locks a copy holds two descriptors open.
+test.for([
+  [64, false],
+  [256, true],
+] as const)(
+  '60 copies at once with a filter, and %i descriptors, lock: %j',
+  async ([descriptors, lock]) => {
+    const src = join(work, `small ${descriptors}`);
+    makeFiles(
+      src,
+      Object.fromEntries(Array.from({ length: 100 }, (_, i) => [`directory/${i}`, ''])),
+    );
+    // While their filter is asked, copies hold directories open and have no worker. Those that have one close them.
+    const code = `
     const { copyTree } = require(process.argv[1]);
     const [, , src, dest] = process.argv;
     const filter = (_src, _dest, { path }) => new Promise((resolve) => setTimeout(resolve, 2, true));
-    Promise.all(Array.from({ length: 60 }, (_, i) => copyTree(src, dest + '/' + i, { filter }))).then((results) =>
+    Promise.all(Array.from({ length: 60 }, (_, i) => copyTree(src, dest + '/' + i, { filter, lock: ${lock} }))).then((results) =>
       console.log(results.reduce((sum, { files }) => sum + files, 0)));`;
-  const dest = join(work, 'small copies');
-  const { status, stdout, stderr } = await run([
-    ...[...limited(64), process.execPath, '-e', code, CHILD, src, dest],
-  ]);
-  expect(stderr).toBe('');
-  expect(stdout).toBe('6000\n');
-  expect(status).toBe(0);
-});
+    const dest = join(work, `small copies ${descriptors}`);
+    const { status, stdout, stderr } = await run([
+      ...[...limited(descriptors), process.execPath, '-e', code, CHILD, src, dest],
+    ]);
+    expect(stderr).toBe('');
+    expect(stdout).toBe('6000\n');
+    expect(status).toBe(0);
+  },
+);
 
 const linkDeep = `
 import os, sys
