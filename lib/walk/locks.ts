@@ -55,9 +55,9 @@ interface Place {
 }
 
 interface Held {
-  descriptor: number;
+  /** With a lock. */
+  descriptor?: number;
   found: BigIntStats;
-  isLocked: boolean;
 }
 
 type Warn = (warning: CopyWarning) => void;
@@ -154,8 +154,8 @@ export class Locks {
     // These read files of SRC by its path.
     const readsRules =
       request.gitignore || request.onlyIgnored || request.ignoreFileNames.length > 0;
-    for (const [{ path, follow, dest }, { found, isLocked }] of this.#held) {
-      if (dest || (isLocked && !readsRules)) continue;
+    for (const [{ path, follow, dest }, { found, descriptor }] of this.#held) {
+      if (dest || (descriptor !== undefined && !readsRules)) continue;
       const named = await look(path, follow);
       if (named && isSame(named, found)) continue;
       const to = roots.find(({ src }) => src === path)?.dest;
@@ -195,12 +195,10 @@ export class Locks {
         // Another one may have been put in its place before it was locked.
         const named = await look(path, follow);
         if (!named || !isSame(named, found)) continue;
-        const isLocked = error === 0 || isBusy;
         // Without a lock, the engine looks whether DEST stays where it is, and refuseChanged() whether SRC does.
-        isKept = isLocked || !place.dest;
-        if (!isKept) return true;
-        this.#held.set(place, { descriptor, found, isLocked });
-        place.hold(descriptor);
+        isKept = error === 0 || isBusy;
+        this.#held.set(place, { ...(isKept && { descriptor }), found });
+        if (isKept) place.hold(descriptor);
         return true;
       } finally {
         if (!isKept) closeSync(descriptor);
@@ -210,6 +208,7 @@ export class Locks {
 
   #close(): void {
     for (const [place, { descriptor }] of this.#held) {
+      if (descriptor === undefined) continue;
       place.hold(-1);
       closeSync(descriptor);
     }

@@ -36,7 +36,7 @@ describe('bash', () => {
 
   test.each<[string[], string]>([
     [['--refl'], '--reflink'],
-    [['--no-'], '--no-mkpath --no-clobber --no-preserve --no-progress'],
+    [['--no-'], '--no-lock --no-mkpath --no-clobber --no-preserve --no-progress'],
     [['a', '--on'], '--only-ignored --one-file-system'],
     [['--sparse', ''], 'auto always'],
     [['--sparse', 'al'], 'always'],
