@@ -307,10 +307,14 @@ Napi::Value rename_new(const Napi::CallbackInfo& info) {
   return Napi::Number::New(info.Env(), platform::rename_new(here, from.c_str(), to.c_str()));
 }
 
-/** tryLock(descriptor, exclusive) */
+/** tryLock(descriptor, exclusive, inode): undefined if it is not to be compared */
 Napi::Value try_lock(const Napi::CallbackInfo& info) {
-  const int error = platform::try_lock(info[0].As<Napi::Number>().Int32Value(),
-                                       info[1].As<Napi::Boolean>().Value());
+  const int descriptor = info[0].As<Napi::Number>().Int32Value();
+  // A mock of fs makes up descriptors, which may be those of something else.
+  const bool is_other = info[2].IsNumber() &&
+                        !platform::has_inode(descriptor, info[2].As<Napi::Number>().Uint32Value());
+  const int error =
+      is_other ? -EBADF : platform::try_lock(descriptor, info[1].As<Napi::Boolean>().Value());
   return Napi::Number::New(info.Env(), error);
 }
 

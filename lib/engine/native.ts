@@ -140,7 +140,7 @@ interface Binding {
   /** Returns -EEXIST if `to` exists. */
   renameNew(from: Buffer, to: Buffer): number;
   /** `directory`: a file descriptor, which holds the lock until it is closed. */
-  tryLock(directory: number, exclusive: boolean): number;
+  tryLock(directory: number, exclusive: boolean, inode?: number): number;
   /** Returns whether entries can be created in the directory, but neither renamed nor removed. */
   isAppendOnly(directory: Buffer): boolean;
   checkSnapshot(source: Buffer, directory: Buffer): number;

@@ -188,7 +188,9 @@ export class Locks {
       let isKept = false;
       try {
         const found = await calls.fstat(descriptor, bigint);
-        const error = this.#how.lock ? tryLock(descriptor, exclusive) : -constants.errno.ENOLCK;
+        const error = this.#how.lock
+          ? tryLock(descriptor, exclusive, Number(BigInt.asUintN(32, found.ino)))
+          : -constants.errno.ENOLCK;
         const isBusy = error === -constants.errno.EWOULDBLOCK;
         const isOurs = [...this.#held.values()].some((held) => isSame(held.found, found));
         if (isBusy && !isOurs && !(await isLockedOutside(found))) return false;

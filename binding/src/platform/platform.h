@@ -420,6 +420,9 @@ int exchange(const Handle& directory, const char* one, const char* other);
  */
 int try_lock(intptr_t descriptor, bool exclusive);
 
+/** Returns whether a file descriptor is that of an inode, by its lowest 32 bits. Never called on Windows. */
+bool has_inode(intptr_t descriptor, uint32_t inode);
+
 /** Locks an open directory exclusively. Returns whether somebody else has it. False on Windows. */
 bool is_locked(const Handle& directory);
 

@@ -201,6 +201,12 @@ int try_lock(intptr_t directory, bool exclusive) {
   return check([&] { return flock(static_cast<int>(directory), kind | LOCK_NB); });
 }
 
+bool has_inode(intptr_t descriptor, uint32_t inode) {
+  struct stat there;
+  return fstat(static_cast<int>(descriptor), &there) == 0 &&
+         static_cast<uint32_t>(there.st_ino) == inode;
+}
+
 bool is_locked(const Handle& directory) { return try_lock(fd(directory), true) == -EWOULDBLOCK; }
 
 int open_again(intptr_t descriptor, Handle& out) {
