@@ -52,6 +52,8 @@ interface Place {
   hold(descriptor: number): void;
   /** DEST, which is created if it is missing. */
   dest?: Root;
+  /** A mock of fs has made it up. The engine sees the disk. */
+  isMocked?: boolean;
 }
 
 interface Held {
@@ -140,7 +142,9 @@ export class Locks {
       );
       if (isNew) this.#made.push(dest);
       dest.made = isNew;
-      if (await this.#try(place)) continue;
+      const isFree = await this.#try(place);
+      if (place.isMocked) dest.made = false;
+      if (isFree) continue;
       // The copy that has it may have filled it.
       this.#close();
       await this.take();
@@ -192,6 +196,7 @@ export class Locks {
           ? tryLock(descriptor, exclusive, Number(BigInt.asUintN(32, found.ino)))
           : -constants.errno.ENOLCK;
         const isBusy = error === -constants.errno.EWOULDBLOCK;
+        if (error === -constants.errno.EBADF) place.isMocked = true;
         const isOurs = [...this.#held.values()].some((held) => isSame(held.found, found));
         if (isBusy && !isOurs && !(await isLockedOutside(found))) return false;
         // Another one may have been put in its place before it was locked.
