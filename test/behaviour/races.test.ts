@@ -162,7 +162,7 @@ test('a file that somebody put in the place of a new symlink stays', async () =>
   expect(read(dest, 'link')).toBe('theirs');
 });
 
-describe('somebody moves a directory of DEST while it is filled', { tags: ['all'] }, () => {
+describe('somebody moves a directory of DEST while it is filled', () => {
   const moved = (): string => join(room, 'moved');
   const changes: Record<string, (directory: string) => string> = {
     'is renamed': (at) => `mv "${at}" "${moved()}"`,

@@ -342,7 +342,7 @@ test.for(['fremovexattr', 'removexattr'])(
   },
 );
 
-describe('FICLONE', () => {
+describe('FICLONE', { tags: ['all'] }, () => {
   const disks = {
     xfs: useFileSystem(work, 'xfs'),
     btrfs: useFileSystem(work, 'btrfs'),

@@ -704,7 +704,7 @@ describe('hard links that only DEST has', () => {
   });
 });
 
-describe('a mark says nothing about', { tags: ['all'] }, () => {
+describe('a mark says nothing about', () => {
   test('what was not selected', async () => {
     make(src, { 'a/kept.log': 'n', 'a/file': '1' });
     make(dest, { 'a/kept.log': 'o', 'a/file': '1' });
