@@ -7,6 +7,7 @@
  *
  * The next copy to the same DEST removes the container of a killed process.
  */
+import { promises } from 'node:fs';
 import { constants } from 'node:os';
 import { isNativeError } from 'node:util/types';
 import { unlessAborted } from '../engine/abort.js';
@@ -17,9 +18,16 @@ import { CopyError, errorOf, lossWarning, refuse } from '../errors.js';
 import type { Request } from '../request/options.js';
 import type { CopyWarning } from '../types.js';
 import { Locks } from '../walk/locks.js';
-import { directoryOf, join, showPath, temporaryName, trimSlashes } from '../walk/paths.js';
+import {
+  directoryOf,
+  join,
+  showPath,
+  temporaryName,
+  textOrBytes,
+  trimSlashes,
+} from '../walk/paths.js';
 import { list, run } from '../walk/steps.js';
-import { type Root, redirect, selects, type Walk } from '../walk/walk.js';
+import { existing, type Root, redirect, selects, type Walk } from '../walk/walk.js';
 import { Container } from './container.js';
 import { canExchange, exists, Halfway, placeAtOnce, placeInSteps } from './place.js';
 import { refuseReflected } from './reflections.js';
@@ -80,7 +88,7 @@ export async function replaceWhole(
     // Somebody may have changed DEST meanwhile.
     await own(unlessAborted(signal, refuseTarget(root, target, walk.shown)));
     await unlessAborted(signal, checkRepositories()); // its errors are the user's, too
-    locks.release(); // the copy is complete; a copy of DEST to SRC need not wait any longer
+    if (!request.preserve.includes('mode')) await keepPrivate(container.tree, target);
     report.replaced = await own(place(container, target, root, walk, request));
     if (!report.replaced) return;
     const lost = keepTimes(root, target, how, walk);
@@ -91,6 +99,7 @@ export async function replaceWhole(
       warn(lossWarning('timestamps', 1, lost));
     }
   } finally {
+    locks.release(); // nobody waits while holding one
     // If the old DEST was moved away and the new one is not in its place, the user needs both.
     const isHalfway = !report.replaced && (await exists(container.old).catch(() => true));
     if (isHalfway) await container.release();
@@ -194,6 +203,15 @@ async function prepare(
     await remove(container, warn);
     throw error;
   }
+}
+
+/** Without modes, the new tree gets no right that the old DEST denied. */
+async function keepPrivate(tree: Buffer, target: Buffer): Promise<void> {
+  const [now, old] = await Promise.all([tree, target].map((path) => run(existing(path, false))));
+  if (!now?.isDirectory() || !old?.isDirectory()) return;
+  const mode = Number(now.mode) & 0o7777;
+  const kept = mode & (Number(old.mode) | 0o7000);
+  if (kept !== mode) await promises.chmod(textOrBytes(tree), kept);
 }
 
 /** Why DEST itself cannot be moved, although there is room beside it. */

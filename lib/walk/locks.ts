@@ -14,6 +14,7 @@ import {
   open as systemOpen,
   readdir as systemReaddir,
   readFile as systemReadFile,
+  readlink as systemReadlink,
   stat as systemStat,
 } from 'node:fs';
 import { constants } from 'node:os';
@@ -26,7 +27,7 @@ import { refuse } from '../errors.js';
 import type { Request } from '../request/options.js';
 import type { CopyWarning } from '../types.js';
 import { showPath, textOrBytes } from './paths.js';
-import { isMissing, isSame, type Root, type Walk } from './walk.js';
+import { isMissing, isSame, type Root, rename, type Walk } from './walk.js';
 
 const calls = {
   fstat: promisify(systemFstat),
@@ -35,6 +36,7 @@ const calls = {
   open: promisify(systemOpen),
   readdir: promisify(systemReaddir),
   readFile: promisify(systemReadFile),
+  readlink: promisify(systemReadlink),
   stat: promisify(systemStat),
 };
 const bigint = { bigint: true } as const;
@@ -119,7 +121,8 @@ export class Locks {
       const waited = now() - began;
       const { shown: path } = busy;
       if (waited >= lockTimeout * 1000) {
-        const why = 'another program has locked it; lock: false (--no-lock) copies nevertheless';
+        const why =
+          'another program or copy has locked it; lock: false (--no-lock) copies nevertheless';
         throw refuse('ERR_FASTCP_BUSY', why, path);
       }
       if (!isTold && waited >= 1000) {
@@ -149,19 +152,27 @@ export class Locks {
       this.#close();
       await this.take();
       for (const root of this.#made) root.made = false;
-      return;
     }
   }
 
-  /** Rejects if the directory that was copied is not at SRC any more, unless its lock has kept others from changing it. */
+  /**
+   * Rejects if the directory that was copied is not at SRC any more, unless its lock has kept others from changing it. Under a lock,
+   * DEST may be elsewhere only if an atomic copy has replaced it, which is then the later one.
+   */
   async refuseChanged({ roots, shown }: Walk, request: Request): Promise<void> {
     // These read files of SRC by its path.
     const readsRules =
       request.gitignore || request.onlyIgnored || request.ignoreFileNames.length > 0;
     for (const [{ path, follow, dest }, { found, descriptor }] of this.#held) {
-      if (dest || (descriptor !== undefined && !readsRules)) continue;
+      if (dest ? descriptor === undefined : descriptor !== undefined && !readsRules) continue;
       const named = await look(path, follow);
       if (named && isSame(named, found)) continue;
+      if (dest) {
+        const where = await calls.readlink(`/proc/self/fd/${descriptor}`).catch(() => '.fastcp-');
+        if (where.includes('.fastcp-')) continue;
+        const moved = 'another program has moved or replaced the destination while it was filled';
+        throw refuse('ERR_FASTCP_DEST_CHANGED', moved, shown.src(dest.src), shown.dest(path));
+      }
       const to = roots.find(({ src }) => src === path)?.dest;
       const why = 'another directory has taken the place of the source while it was copied';
       throw refuse('ERR_FASTCP_SOURCE_CHANGED', why, shown.src(path), to && shown.dest(to));
@@ -187,7 +198,11 @@ export class Locks {
     const { path, follow, exclusive } = place;
     const how = flags.O_RDONLY | flags.O_DIRECTORY | mark | (follow ? 0 : flags.O_NOFOLLOW);
     for (;;) {
-      const descriptor = await calls.open(path, how).catch(() => undefined);
+      const descriptor = await calls.open(path, how).catch((error: NodeJS.ErrnoException) => {
+        if (this.#how.lock && /^E[MN]FILE$/.test(error.code ?? ''))
+          throw rename(error, place.shown);
+        return undefined;
+      });
       if (descriptor === undefined) return true;
       let isKept = false;
       try {

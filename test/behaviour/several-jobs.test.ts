@@ -189,6 +189,29 @@ test('a program moves SRC away while it is copied under a lock: the copy is comp
   expect(differences(join(at, 'moved'), dest)).toEqual([]);
 });
 
+test('a program moves DEST away while it is filled under a lock: it is an error', async () => {
+  makeFiles(src, { a: 'a', 'sub/b': 'b' });
+  const filter: CopyOptions['filter'] = (_src, _dest, { name }) => {
+    if (name === 'src' || existsSync(join(at, 'moved'))) return true;
+    renameSync(dest, join(at, 'moved'));
+    mkdirSync(dest);
+    return true;
+  };
+  await expect(copyTree(src, dest, { filter })).rejects.toMatchObject({
+    code: 'ERR_FASTCP_DEST_CHANGED',
+    path: src,
+    dest,
+  });
+});
+
+test('an atomic copy without modes gives DEST no right that it denied before', async () => {
+  makeFiles(src, { a: 'a' });
+  makeFiles(dest, { b: 'b' });
+  execFileSync('chmod', ['700', dest]);
+  await copyTree(src, dest, { atomic: true, preserve: false });
+  expect(execFileSync('stat', ['-c', '%a', dest], { encoding: 'utf8' })).toBe('700\n');
+});
+
 describe('a directory that another program has locked', () => {
   test('the copy says after a second which one, and waits', async (context) => {
     needTool(context, 'flock');
