@@ -27,7 +27,7 @@ import { refuse } from '../errors.js';
 import type { Request } from '../request/options.js';
 import type { CopyWarning } from '../types.js';
 import { showPath, textOrBytes } from './paths.js';
-import { isMissing, isSame, type Root, rename, type Walk } from './walk.js';
+import { isMissing, isSame, type Root, type Walk } from './walk.js';
 
 const calls = {
   fstat: promisify(systemFstat),
@@ -198,11 +198,7 @@ export class Locks {
     const { path, follow, exclusive } = place;
     const how = flags.O_RDONLY | flags.O_DIRECTORY | mark | (follow ? 0 : flags.O_NOFOLLOW);
     for (;;) {
-      const descriptor = await calls.open(path, how).catch((error: NodeJS.ErrnoException) => {
-        if (this.#how.lock && /^E[MN]FILE$/.test(error.code ?? ''))
-          throw rename(error, place.shown);
-        return undefined;
-      });
+      const descriptor = await calls.open(path, how).catch(() => undefined);
       if (descriptor === undefined) return true;
       let isKept = false;
       try {
