@@ -395,7 +395,7 @@ test.for([{}, { preserve: false }, { preserve: true }])(
 
 // --- random schedules ------------------------------------------------------------------------------------
 
-const schedules = size(2, 20, 200);
+const schedules = size(1, 5, 200);
 
 const publishers = ['p0', 'p1', 'p2'];
 /** How a copy treats the rest of DEST. */
