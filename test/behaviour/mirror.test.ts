@@ -175,7 +175,7 @@ class Editor {
   }
 }
 
-const steps = size(60, 600, 1500);
+const steps = size(60, 1500);
 
 test(`${steps} random edits, seed ${seed}: DEST is SRC after each`, {
   timeout: 600_000 * slowness,

@@ -19,7 +19,7 @@ import {
 import { type Case, inBytes, Random, randomCase, writeCase } from './support/random.js';
 import { walk } from './support/walk.js';
 
-const cases = size(500, 3_000, 10_000);
+const cases = size(500, 10_000);
 const perRepository = 100;
 
 let room = '';
