@@ -766,7 +766,9 @@ describe('hard links', () => {
   });
 
   // The last worker may end while an answer becomes tasks. 25 copies seldom meet that; the long form's 1,000 do.
-  test('with a selection, in copies of many small directories', async () => {
+  test('with a selection, in copies of many small directories', {
+    timeout: 1_200_000,
+  }, async () => {
     for (let i = 0; i < 300; i++) {
       const [one, other] = [`d${i % 20}`, `e${i % 20}/n`];
       makeFiles(src, { [`${one}/f${i}`]: '' });
