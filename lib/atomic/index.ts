@@ -88,7 +88,7 @@ export async function replaceWhole(
     // Somebody may have changed DEST meanwhile.
     await own(unlessAborted(signal, refuseTarget(root, target, walk.shown)));
     await unlessAborted(signal, checkRepositories()); // its errors are the user's, too
-    if (!request.preserve.includes('mode')) await keepPrivate(container.tree, target);
+    if (!request.preserve.includes('mode')) await own(keepPrivate(container.tree, target));
     report.replaced = await own(place(container, target, root, walk, request));
     if (!report.replaced) return;
     const lost = keepTimes(root, target, how, walk);
@@ -141,9 +141,9 @@ async function removeUnread(
   { src }: Root,
   signal?: AbortSignal,
 ): Promise<void> {
-  const locks = [container.tree, container.old].map((path) => Locks.alone(path, request, warn));
+  const locks = Locks.alone([container.tree, container.old], request, warn);
   try {
-    for (const lock of locks) await lock.take();
+    await locks.take();
     // A bind mount may have brought SRC into the old DEST.
     await remove(container, warn, { signal, spared: src });
   } catch (error) {
@@ -153,7 +153,7 @@ async function removeUnread(
     const message = `not removed: '${path}', left of an atomic copy, because another program uses it; the next atomic copy removes it`;
     if (request.lockTimeout > 0) warn({ code: 'STAGING_LEFT', message, path });
   } finally {
-    for (const lock of locks) lock.release();
+    locks.release();
   }
 }
 

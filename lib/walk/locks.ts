@@ -72,7 +72,6 @@ export class Locks {
   readonly #how: How;
   readonly #warn: Warn;
   readonly #held = new Map<Place, Held>();
-  #made: Root[] = [];
 
   private constructor(places: readonly Place[], how: How, warn: Warn) {
     this.#places = process.platform === 'win32' ? [] : places;
@@ -104,10 +103,12 @@ export class Locks {
     return new Locks(places, request, warn);
   }
 
-  /** Of one directory, for this process alone. */
-  static alone(path: Buffer, how: How, warn: Warn): Locks {
-    const place = { path, follow: false, exclusive: true, shown: showPath(path), hold() {} };
-    return new Locks([place], how, warn);
+  /** Of directories that only this process may use. */
+  static alone(paths: readonly Buffer[], how: How, warn: Warn): Locks {
+    const places = paths.map((path) => {
+      return { path, follow: false, exclusive: true, shown: showPath(path), hold() {} };
+    });
+    return new Locks(places, how, warn);
   }
 
   /** Opens and locks all that exist, and waits for those that are busy. Rejects with `ERR_FASTCP_BUSY` or `signal.reason`. */
@@ -143,15 +144,14 @@ export class Locks {
         () => true,
         () => false, // the engine reports why, unless another copy has created it
       );
-      if (isNew) this.#made.push(dest);
       dest.made = isNew;
       const isFree = await this.#try(place);
       if (place.isMocked) dest.made = false;
       if (isFree) continue;
       // The copy that has it may have filled it.
-      this.#close();
+      this.release();
       await this.take();
-      for (const root of this.#made) root.made = false;
+      for (const { dest: made } of this.#places) if (made) made.made = false;
     }
   }
 
@@ -168,6 +168,7 @@ export class Locks {
       const named = await look(path, follow);
       if (named && isSame(named, found)) continue;
       if (dest) {
+        if (!named?.isDirectory()) continue; // the engine has reported it
         const where = await calls.readlink(`/proc/self/fd/${descriptor}`).catch(() => '.fastcp-');
         if (where.includes('.fastcp-')) continue;
         const moved = 'another program has moved or replaced the destination while it was filled';
@@ -179,15 +180,11 @@ export class Locks {
     }
   }
 
-  release(): void {
-    this.#close();
-  }
-
   /** Returns the first that is busy, and then holds none. */
   async #tryAll(): Promise<Place | undefined> {
     for (const place of this.#places) {
       if (await this.#try(place)) continue;
-      this.#close();
+      this.release();
       return place;
     }
     return undefined;
@@ -224,7 +221,7 @@ export class Locks {
     }
   }
 
-  #close(): void {
+  release(): void {
     for (const [place, { descriptor }] of this.#held) {
       if (descriptor === undefined) continue;
       place.hold(-1);

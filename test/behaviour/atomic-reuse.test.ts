@@ -11,6 +11,7 @@ import type { CopyOptions } from '../../lib/types.js';
 import { containers } from '../support/atomic.js';
 import { copyInChild } from '../support/child.js';
 import { useFileSystem, whileMounted } from '../support/filesystems.js';
+import { seed, size } from '../support/form.js';
 import { makeFiles, makeSocket } from '../support/trees.js';
 import { asUser, needUser, USER } from '../support/user.js';
 import { isDarwinModel, needRoot, needTool, workDirectory } from '../support/work.js';
@@ -70,8 +71,6 @@ for name, entries in ('src', src), ('plain', older(src)):
     os.mkdir(name)
     write(name, entries)
 `;
-
-import { seed, size } from '../support/form.js';
 
 /** Everything about a tree but inodes and the times of directories and special entries, which are new. */
 function describeTree(root: string): string {

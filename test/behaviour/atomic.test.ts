@@ -21,7 +21,7 @@ import { containers, digest, makeUniform } from '../support/atomic.js';
 import { COMMAND, copyInChild, type Ended, run } from '../support/child.js';
 import { differences, readTree } from '../support/compare.js';
 import { useFileSystem, whileMounted } from '../support/filesystems.js';
-import { byEntry } from '../support/filter.js';
+import { holding } from '../support/filter.js';
 import { buildShim, faultLog, withFaults } from '../support/shim.js';
 import { makeFiles, makeSocket } from '../support/trees.js';
 import { asUser, needUser, USER } from '../support/user.js';
@@ -698,19 +698,7 @@ test('an old tree that may not be removed is left, with a warning', async (conte
 
 test('a second copy does not take for left over what the first one still works in', async () => {
   makeFiles(src, { a: 'new', 'sub/b': 'new' });
-  let begin = (): void => {};
-  let goOn = (): void => {};
-  const begun = new Promise<void>((resolve) => {
-    begin = resolve;
-  });
-  const held = new Promise<void>((resolve) => {
-    goOn = resolve;
-  });
-  const filter = byEntry(async () => {
-    begin();
-    await held;
-    return true;
-  });
+  const { filter, begun, goOn } = holding();
   const first = copyTree(src, dest, { atomic: true, filter });
   await begun;
   const working = containers(at);

@@ -5,6 +5,7 @@ import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { copyTree } from '../../lib/index.js';
 import { CHILD, COMMAND, copyInChild, limited, run } from '../support/child.js';
 import { deepSummary, differences } from '../support/compare.js';
+import { size } from '../support/form.js';
 import { makeDeep, makeFiles } from '../support/trees.js';
 import { hasTool, needTool, removeTree, workDirectory } from '../support/work.js';
 
@@ -152,8 +153,6 @@ for tree in src, dest:
             os.mkdir(name)
             os.close(os.open(name + '/file', os.O_CREAT))
 `;
-
-import { size } from '../support/form.js';
 
 test.for(
   ['.', 'way'].flatMap((by) =>

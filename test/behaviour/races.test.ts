@@ -185,8 +185,12 @@ describe('somebody moves a directory of DEST while it is filled', () => {
     makeFiles(src, { 'sub/below/file': 'content', 'sub/file': 'content', file: 'content' });
     if (way !== 'DEST is new') mkdirSync(join(dest, 'sub/below'), { recursive: true });
     const { error, result } = await race(
-      // With a lock on DEST, the directory that was opened is the result.
-      { ...ways[way], onError: 'continue', lock: false },
+      // Under a lock the copy rejects in this case: several-jobs.test.ts.
+      {
+        ...ways[way],
+        onError: 'continue',
+        lock: name !== '' || change !== 'is replaced by another',
+      },
       {
         faults: 'openat(O_CREAT):run:1:1:/below/file',
         script: changes[change]?.(join(dest, name)) ?? '',
@@ -228,7 +232,7 @@ describe('somebody moves a directory of DEST while it is filled', () => {
     symlinkSync('one', dest);
     const script = `ln -sfn two "${dest}"`;
     const faults = 'openat(O_CREAT):run:1:1:/file';
-    const { error } = await race({ lock: false }, { faults, script });
+    const { error } = await race({}, { faults, script });
     expect(error).toMatchObject({ code: 'ERR_FASTCP_DEST_CHANGED', path: src, dest });
     expect(readdirSync(join(room, 'two'))).toEqual(['kept']);
   });

@@ -13,7 +13,7 @@ import { Random } from '../selection/support/random.js';
 import { containers, digest, makeUniform } from '../support/atomic.js';
 import { COMMAND, run } from '../support/child.js';
 import { differences } from '../support/compare.js';
-import { byEntry } from '../support/filter.js';
+import { holding } from '../support/filter.js';
 import { seed, size } from '../support/form.js';
 import { makeFiles } from '../support/trees.js';
 import { needTool, removeTree, workDirectory } from '../support/work.js';
@@ -51,24 +51,6 @@ async function whileLocked<T>(
     holder.stdin.end();
     while (isLocked(directory)) await sleep(5);
   }
-}
-
-/** A filter that holds the copy at its first entry. */
-function holding(): { filter: CopyOptions['filter']; begun: Promise<void>; goOn(): void } {
-  let begin = (): void => {};
-  let goOn = (): void => {};
-  const begun = new Promise<void>((resolve) => {
-    begin = resolve;
-  });
-  const held = new Promise<void>((resolve) => {
-    goOn = resolve;
-  });
-  const filter = byEntry(async () => {
-    begin();
-    await held;
-    return true;
-  });
-  return { filter, begun, goOn };
 }
 
 test('two mirrors into one DEST with thousands of stale files both succeed, and the last one wins', async (context) => {
@@ -477,9 +459,9 @@ async function runSchedule(own: number): Promise<Record<string, number>> {
         stderr += piece;
       });
       const closed = new Promise<number | null>((resolve) => child.on('close', resolve));
-      const limit = setTimeoutOnce(() => child.kill('SIGKILL'), killed ?? 30_000);
+      const limit = setTimeout(() => child.kill('SIGKILL'), killed ?? 30_000);
       const status = await closed;
-      limit();
+      clearTimeout(limit);
       if (killed !== undefined && status === null) counts.killed++;
       else
         expect({ status, stderr }, `${told} ${from} ${how.join(' ')} ${to}`).toEqual({
@@ -530,11 +512,6 @@ async function runSchedule(own: number): Promise<Record<string, number>> {
   expect(containers(home), told).toEqual([]);
   removeTree(home);
   return counts;
-}
-
-function setTimeoutOnce(act: () => void, milliseconds: number): () => void {
-  const timer = globalThis.setTimeout(act, milliseconds);
-  return () => clearTimeout(timer);
 }
 
 test('random schedules of up to six jobs on two caches and three checkouts', {

@@ -85,7 +85,7 @@ describe.each(nodes)('$name', ({ path: node }) => {
       check(await runChild<Terminated>(node, terminate(worker, 250), { src, dest }));
     });
 
-    test('of several jobs that wait for each other', { tags: ['all'] }, async () => {
+    test('of several jobs that wait for each other', async () => {
       const worker = `
         for (let i = 0; i < 8; i++) copyTree(workerData.src, workerData.dest + '/' + i);
         parentPort.postMessage('started');`;

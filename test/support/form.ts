@@ -3,7 +3,7 @@
  *
  *   quick   `npm test`: what a change most likely breaks, in three minutes
  *   all     `npm run test:all`: everything
- *   long    `npm run test:faults`: the same in the largest sizes, in tens of minutes and 8 GB of memory
+ *   long    `npm run test:faults`: what has random or large input in its largest sizes, in tens of minutes and 8 GB of memory
  *
  * test/groups.ts says which files the quick form leaves out. In the other files a test or suite with the tag `all` is left
  * out, too.
@@ -20,5 +20,5 @@ export function size<T>(quick: T, all: T, long = all): T {
   return { quick, all, long }[form ?? 'all'];
 }
 
-/** What random tests begin with; each prints it. FASTCP_SEED makes the same again. */
+/** What random tests begin with, and print. FASTCP_SEED makes the same again. */
 export const seed = Number(process.env.FASTCP_SEED ?? Date.now() % 1_000_000);

@@ -87,7 +87,8 @@ bool open_doomed(Worker& worker, const Directory& parent, const char* name, Doom
     if (error < 0) platform::set_directory_mode(target, stat.mode);
   }
   if (error < 0) return fail(engine, parent, name, error, "open");
-  // An atomic copy works in it: lib/atomic/container.ts. It removes that itself, by a whole path. The caller keeps the parent.
+  // A listed container that is locked belongs to an atomic copy at work (lib/atomic/container.ts), and stays. That copy removes
+  // its own container as a root, by an absolute path.
   const bool is_container = name[0] != '/' && std::strstr(name, ".fastcp-") != nullptr;
   return !is_container || !platform::is_locked(readable);
 }
