@@ -137,7 +137,7 @@ export class Locks {
 
   /** Creates each DEST of `roots` that is missing, and locks it as well. `mode`: of a new one. */
   async makeDests(roots: readonly Root[], mode: number): Promise<void> {
-    for (const place of this.#places) {
+    for (const place of this.#how.lock ? this.#places : []) {
       const { path, dest } = place;
       if (!dest || !roots.includes(dest) || this.#held.has(place)) continue;
       const isNew = await calls.mkdir(textOrBytes(path), { mode }).then(
@@ -193,6 +193,11 @@ export class Locks {
   /** Returns false if the directory is busy. One that cannot be opened or locked is copied without a lock. */
   async #try(place: Place): Promise<boolean> {
     const { path, follow, exclusive } = place;
+    if (!this.#how.lock) {
+      const found = place.dest ? undefined : await look(path, follow).catch(() => undefined);
+      if (found?.isDirectory()) this.#held.set(place, { found });
+      return true;
+    }
     const how = flags.O_RDONLY | flags.O_DIRECTORY | mark | (follow ? 0 : flags.O_NOFOLLOW);
     for (;;) {
       const descriptor = await calls.open(path, how).catch(() => undefined);
@@ -200,9 +205,7 @@ export class Locks {
       let isKept = false;
       try {
         const found = await calls.fstat(descriptor, bigint);
-        const error = this.#how.lock
-          ? tryLock(descriptor, exclusive, Number(BigInt.asUintN(32, found.ino)))
-          : -constants.errno.ENOLCK;
+        const error = tryLock(descriptor, exclusive, Number(BigInt.asUintN(32, found.ino)));
         const isBusy = error === -constants.errno.EWOULDBLOCK;
         if (error === -constants.errno.EBADF) place.isMocked = true;
         const isOurs = [...this.#held.values()].some((held) => isSame(held.found, found));
