@@ -480,8 +480,10 @@ void RootTask::run(Worker& worker) {
   if (root.remove) return RemoveDirectoryTask{std::move(base), root.dst}.run(worker);
   const Follow follow = follow_root(worker.engine, root);
   Stat stat;
-  if (const int error = stat_root(worker.engine, *base, root, stat); error < 0) {
-    worker.fail(*base, names, error, "lstat");
+  const int error =
+      worker.with_descriptor([&] { return stat_root(worker.engine, *base, root, stat); });
+  if (error < 0) {
+    worker.fail(*base, names, error, root.src_held < 0 ? "lstat" : "open");
     return;
   }
   if (stat.kind != Kind::directory) {
