@@ -1,5 +1,5 @@
 import { join, resolve } from 'node:path';
-import { cacheDirectory } from '../scripts/cache.mjs';
+import { cacheDirectory } from '../scripts/tools.mjs';
 
 /** The project. The bundle lies in build, as deep below it as this file. */
 export const root = join(import.meta.dirname, '..');

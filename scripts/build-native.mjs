@@ -2,9 +2,8 @@
 // CMake, a build tool and a C++ compiler is fetched into the cache first.
 import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
-import { addMissingTools } from './build-tools.mjs';
 import { targets } from './targets.mjs';
-import { program } from './wheels.mjs';
+import { addMissingTools, program } from './tools.mjs';
 
 const root = join(import.meta.dirname, '..');
 const args = ['compile', '--parallel', '4', ...process.argv.slice(2)];

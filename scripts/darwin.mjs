@@ -7,9 +7,9 @@
 import { spawnSync } from 'node:child_process';
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { addMissingTools } from './build-tools.mjs';
 import { buildVariant, variantAt } from './build-variant.mjs';
 import { printNumbers } from './numbers.mjs';
+import { addMissingTools } from './tools.mjs';
 
 const root = join(import.meta.dirname, '..');
 const named = process.argv.slice(2).filter((word) => !word.startsWith('--'));

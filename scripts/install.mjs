@@ -13,7 +13,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { basename, join, resolve } from 'node:path';
-import { cacheDirectory } from './cache.mjs';
+import { cacheDirectory } from './tools.mjs';
 
 const [directory] = process.argv.slice(2);
 const manifests = ['package.json', 'package-lock.json'];

@@ -39,7 +39,7 @@ import {
 import { availableParallelism, tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { addMissingTools } from './build-tools.mjs';
+import { addMissingTools } from './tools.mjs';
 
 const root = join(import.meta.dirname, '..');
 const lists = join(root, 'test/mutants');

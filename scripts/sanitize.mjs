@@ -15,8 +15,8 @@ import { once } from 'node:events';
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { addMissingTools } from './build-tools.mjs';
 import { buildVariant, variantAt } from './build-variant.mjs';
+import { addMissingTools } from './tools.mjs';
 
 const root = join(import.meta.dirname, '..');
 const bin = (name) => join(root, 'node_modules/.bin', name);

@@ -35,7 +35,7 @@ export const targets = [
   { ...darwin, arch: 'arm64', zig: 'aarch64-macos.11.0' },
   { ...windows, arch: 'x64', zig: 'x86_64-windows-gnu', ci: true },
   { ...windows, arch: 'arm64', zig: 'aarch64-windows-gnu' },
-].map((target) => ({ ...target, name: nameOf(target), file: fileOf(target) }));
+].map((target) => ({ ci: false, ...target, name: nameOf(target), file: fileOf(target) }));
 
 function nameOf({ platform, arch, libc }) {
   return [platform, arch, libc].filter(Boolean).join('-');

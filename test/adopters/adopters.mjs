@@ -14,7 +14,7 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { cacheDirectory } from '../../scripts/cache.mjs';
+import { cacheDirectory } from '../../scripts/tools.mjs';
 
 const root = join(import.meta.dirname, '../..');
 const installed = join(cacheDirectory, 'adopters/node_modules');

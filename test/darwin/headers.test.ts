@@ -30,7 +30,7 @@ function compile(asserts: string[]): string {
   const source = join(work, 'check.cc');
   const lines = asserts.map((condition) => `static_assert(${condition}, "");`);
   writeFileSync(source, [...headers.map((name) => `#include <${name}>`), ...lines, ''].join('\n'));
-  const wheels = join(root, 'scripts/wheels.mjs');
+  const wheels = join(root, 'scripts/tools.mjs');
   const find = `import(${JSON.stringify(wheels)}).then(async (m) => console.log(await m.program('ziglang')))`;
   const zig = execFileSync(process.execPath, ['-e', find], { encoding: 'utf8' }).trim();
   const args = ['c++', '-target', 'aarch64-macos.11.0', '-c', '-o', join(work, 'check.o'), source];

@@ -16,7 +16,7 @@ import {
 import { tmpdir } from 'node:os';
 import { dirname, join, relative } from 'node:path';
 import { parseArgs } from 'node:util';
-import { cacheDirectory } from '../../scripts/cache.mjs';
+import { cacheDirectory } from '../../scripts/tools.mjs';
 import { rows } from './rows.mjs';
 
 const root = join(import.meta.dirname, '../..');

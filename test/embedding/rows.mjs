@@ -3,7 +3,7 @@
 import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
-import { cacheDirectory } from '../../scripts/cache.mjs';
+import { cacheDirectory } from '../../scripts/tools.mjs';
 
 const node = process.execPath;
 const tools = join(cacheDirectory, 'embedding/node_modules');

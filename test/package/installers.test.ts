@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { cacheDirectory } from '../../scripts/cache.mjs';
+import { cacheDirectory } from '../../scripts/tools.mjs';
 import {
   beforePackageTests,
   expectCopy,

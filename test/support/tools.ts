@@ -1,7 +1,6 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { addMissingCompiler } from '../../scripts/build-tools.mjs';
-import { cacheDirectory } from '../../scripts/cache.mjs';
+import { addMissingCompiler, cacheDirectory } from '../../scripts/tools.mjs';
 import { hasTool, isRoot } from './work.js';
 
 /** The programs that tests run, by the package of Debian that has them. .ci/run installs the packages. */

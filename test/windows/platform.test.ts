@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { mkdirSync, readdirSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { program as fetched } from '../../scripts/wheels.mjs';
+import { program as fetched } from '../../scripts/tools.mjs';
 import { makeFiles } from '../support/trees.js';
 import { workDirectory } from '../support/work.js';
 import { hasWine, onZ, prepareWine, wine } from './support/wine.js';

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { dirname, join } from 'node:path';
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { program as fetched } from '../../scripts/wheels.mjs';
+import { program as fetched } from '../../scripts/tools.mjs';
 import { hasTool, skip, workDirectory } from '../support/work.js';
 
 // The tables and conversions for Windows that need no Windows: NTSTATUS to errno, reparse tags, timestamps and

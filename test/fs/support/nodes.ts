@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { cacheDirectory } from '../../../scripts/cache.mjs';
+import { cacheDirectory } from '../../../scripts/tools.mjs';
 import { nodes } from '../../behaviour/support/child.js';
 
 const others = ['node-22', 'node-24', 'node-26'];

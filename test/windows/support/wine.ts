@@ -11,7 +11,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { cacheDirectory } from '../../../scripts/cache.mjs';
+import { cacheDirectory } from '../../../scripts/tools.mjs';
 import { hasTool } from '../../support/work.js';
 
 /** Node's own builds for Windows, from npm; wine 8 does not start newer ones. */

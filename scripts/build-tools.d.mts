@@ -1,1 +1,0 @@
-export function addMissingCompiler(): Promise<boolean>;

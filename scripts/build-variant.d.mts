@@ -1,2 +1,0 @@
-export function variantAt(name: string): string;
-export function buildVariant(name: string, options: string[]): void;

@@ -1,1 +1,0 @@
-export function program(name: 'cmake' | 'ninja' | 'ziglang'): Promise<string>;
