@@ -138,10 +138,10 @@ async function removeUnread(
   container: Container,
   warn: Warn,
   request: Request,
-  { src }: Root,
+  { src, dest }: Root,
   signal?: AbortSignal,
 ): Promise<void> {
-  const locks = Locks.alone([container.tree, container.old], request, warn);
+  const locks = Locks.alone([container.tree, container.old], showPath(dest), request, warn);
   try {
     await locks.take();
     // A bind mount may have brought SRC into the old DEST.
@@ -258,13 +258,18 @@ async function place(
  * Returns an error if that fails.
  */
 function keepTimes(
-  { src, dest, followSrc, kind }: Root,
+  { src, dest, followSrc, kind, srcHeld = -1 }: Root,
   target: Buffer,
   { preserve }: Request,
   { shown }: Walk,
 ): CopyError | undefined {
   if (kind !== 'directory' || !preserve.includes('timestamps')) return undefined;
-  const errno = copyTimes(src, target, followSrc);
+  // Another directory may be at SRC's path by now.
+  const opened = process.platform === 'linux' ? srcHeld : -1;
+  const errno =
+    opened < 0
+      ? copyTimes(src, target, followSrc)
+      : copyTimes(Buffer.from(`/proc/self/fd/${opened}`), target, true);
   if (errno === 0) return undefined;
   return errorOf({ errno, operation: 'utimensat' }, shown.src(src), shown.dest(dest));
 }

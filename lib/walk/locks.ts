@@ -26,7 +26,7 @@ import { tryLock } from '../engine/native.js';
 import { refuse } from '../errors.js';
 import type { Request } from '../request/options.js';
 import type { CopyWarning } from '../types.js';
-import { showPath, textOrBytes } from './paths.js';
+import { textOrBytes } from './paths.js';
 import { isMissing, isSame, type Root, type Walk } from './walk.js';
 
 const calls = {
@@ -103,10 +103,10 @@ export class Locks {
     return new Locks(places, request, warn);
   }
 
-  /** Of directories that only this process may use. */
-  static alone(paths: readonly Buffer[], how: How, warn: Warn): Locks {
+  /** Of directories that only this process may use. `shown`: what messages call them. */
+  static alone(paths: readonly Buffer[], shown: string, how: How, warn: Warn): Locks {
     const places = paths.map((path) => {
-      return { path, follow: false, exclusive: true, shown: showPath(path), hold() {} };
+      return { path, follow: false, exclusive: true, shown, hold() {} };
     });
     return new Locks(places, how, warn);
   }

@@ -87,9 +87,7 @@ describe.each(nodes)('$name', ({ path: node }) => {
     });
   });
 
-  test('a worker that finds nothing to do gives its thread back within 10 ms', {
-    tags: ['all'],
-  }, async () => {
+  test('a worker that finds nothing to do gives its thread back within 10 ms', async () => {
     const code = `
       const { createRequire } = await import('node:module');
       const { slotsTaken } = createRequire(given.root)('node-gyp-build')(given.root);

@@ -2,7 +2,15 @@
  * Several copies at once. The last test runs random schedules and prints its seed; FASTCP_SEED makes the same again.
  */
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  statSync,
+  utimesSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeEach, describe, expect, test } from 'vitest';
@@ -169,6 +177,20 @@ test('a program moves SRC away while it is copied under a lock: the copy is comp
   };
   expect(await copyTree(src, dest, { filter })).toMatchObject({ files: 2, errorCount: 0 });
   expect(differences(join(at, 'moved'), dest)).toEqual([]);
+});
+
+test('an atomic copy of a SRC that is replaced meanwhile has the times of the tree that was copied', async () => {
+  makeFiles(src, { a: 'old' });
+  makeFiles(at, { 'new/a': 'new' });
+  utimesSync(src, 1e9, 1e9);
+  const { filter, begun, goOn } = holding();
+  const copying = copyTree(src, dest, { filter, atomic: true, preserve: ['timestamps'] });
+  await begun;
+  renameSync(src, join(at, 'moved'));
+  renameSync(join(at, 'new'), src);
+  goOn();
+  await copying;
+  expect(statSync(dest).mtimeMs).toBe(1e12);
 });
 
 test('a program moves DEST away while it is filled under a lock: it is an error', async () => {

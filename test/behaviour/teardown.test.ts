@@ -92,9 +92,7 @@ describe.each(nodes)('$name', ({ path: node }) => {
       check(await runChild<Terminated>(node, terminate(worker, 250), { src, dest }));
     });
 
-    test('of many short jobs, whose every call into the addon may be cut off', {
-      tags: ['all'],
-    }, async () => {
+    test('of many short jobs, whose every call into the addon may be cut off', async () => {
       const code = `
         const small = path.join(given.src, 'group-0', 'inner-0', 'directory-0');
         for (let round = 0; round < 60; round++) {
