@@ -141,17 +141,23 @@ async function removeUnread(
   { src, dest }: Root,
   signal?: AbortSignal,
 ): Promise<void> {
-  const locks = Locks.alone([container.tree, container.old], showPath(dest), request, warn);
+  const locks = Locks.ofOld([container.tree, container.old], showPath(dest), request, warn);
   try {
     await locks.take();
     // A bind mount may have brought SRC into the old DEST.
     await remove(container, warn, { signal, spared: src });
   } catch (error) {
     await container.release();
-    if (!(error instanceof CopyError) || error.code !== 'ERR_FASTCP_BUSY') throw error;
-    const path = showPath(container.path);
-    const message = `not removed: '${path}', left of an atomic copy, because another program uses it; the next atomic copy removes it`;
-    if (request.lockTimeout > 0) warn({ code: 'STAGING_LEFT', message, path });
+    const isBusy = error instanceof CopyError && error.code === 'ERR_FASTCP_BUSY';
+    if (!isBusy || request.lockTimeout > 0) {
+      const why = isBusy ? 'another program uses it' : 'the copy was stopped';
+      warnOfLeft(
+        container,
+        `, because ${why}; the next atomic copy to '${showPath(dest)}' removes it`,
+        warn,
+      );
+    }
+    if (!isBusy) throw error;
   } finally {
     locks.release();
   }
@@ -281,14 +287,18 @@ function noExchange({ src, dest }: Root, { shown }: Walk, why: string): CopyErro
 
 /** Warns if something cannot be removed. Rejects only with `signal.reason`. */
 async function remove(container: Container, warn: Warn, how: Removal = {}): Promise<void> {
-  const path = showPath(container.path);
   try {
     await container.remove(how);
   } catch (error) {
     how.signal?.throwIfAborted();
-    const message = `not removed: '${path}', left of an atomic copy: ${(error as Error).message}`;
-    warn({ code: 'STAGING_LEFT', message, path });
+    warnOfLeft(container, `: ${(error as Error).message}`, warn);
   }
+}
+
+function warnOfLeft({ path: bytes }: Container, why: string, warn: Warn): void {
+  const path = showPath(bytes);
+  const message = `not removed: '${path}', left of an atomic copy${why}`;
+  warn({ code: 'STAGING_LEFT', message, path });
 }
 
 /** Converts Node's errors to fastcp's, with DEST in place of paths in the container. */

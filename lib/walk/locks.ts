@@ -50,6 +50,8 @@ interface Place {
   follow: boolean;
   exclusive: boolean;
   shown: string;
+  /** In place of `shown`, what a warning says. */
+  what?: string;
   /** Gets the file descriptor for the engine. */
   hold(descriptor: number): void;
   /** DEST, which is created if it is missing. */
@@ -63,6 +65,17 @@ interface Held {
   descriptor?: number;
   found: BigIntStats;
 }
+
+/** A place that another one has locked. Its path may lead to another directory before that one unlocks it. */
+interface Busy {
+  place: Place;
+  descriptor: number;
+  found: BigIntStats;
+}
+
+/** The locks of this process by directory, each with those that wait for it: a look again and again would cost each of them time. */
+const ours = new Map<string, (() => void)[]>();
+const keyOf = ({ dev, ino }: BigIntStats): string => `${dev}:${ino}`;
 
 type Warn = (warning: CopyWarning) => void;
 type How = Pick<Request, 'lock' | 'lockTimeout' | 'signal'>;
@@ -103,10 +116,11 @@ export class Locks {
     return new Locks(places, request, warn);
   }
 
-  /** Of directories that only this process may use. `shown`: what messages call them. */
-  static alone(paths: readonly Buffer[], shown: string, how: How, warn: Warn): Locks {
+  /** Of the old trees that an atomic copy to `dest` removes. */
+  static ofOld(paths: readonly Buffer[], dest: string, how: How, warn: Warn): Locks {
+    const what = `the old tree of '${dest}', which has been replaced and is to be deleted`;
     const places = paths.map((path) => {
-      return { path, follow: false, exclusive: true, shown, hold() {} };
+      return { path, follow: false, exclusive: true, shown: dest, what, hold() {} };
     });
     return new Locks(places, how, warn);
   }
@@ -116,22 +130,32 @@ export class Locks {
     const { lockTimeout, signal } = this.#how;
     const began = now();
     let isTold = false;
-    for (let wait = 10; ; wait = Math.min(2 * wait, 100)) {
-      const busy = await this.#tryAll();
-      if (!busy) return;
-      const waited = now() - began;
-      const { shown: path } = busy;
-      if (waited >= lockTimeout * 1000) {
-        const why =
-          'another program or copy has locked it; lock: false (--no-lock) copies nevertheless';
-        throw refuse('ERR_FASTCP_BUSY', why, path);
+    let busy = await this.#tryAll();
+    try {
+      for (let wait = 10; busy; wait = Math.min(2 * wait, 100)) {
+        const waited = now() - began;
+        const { shown: path, what = `'${path}'` } = busy.place;
+        if (waited >= lockTimeout * 1000) {
+          const why =
+            'another program or copy has locked it; lock: false (--no-lock) copies nevertheless';
+          throw refuse('ERR_FASTCP_BUSY', why, path);
+        }
+        if (!isTold && waited >= 1000) {
+          isTold = true;
+          const message = `waiting until another program unlocks ${what}; lock: false (--no-lock) does not wait`;
+          this.#warn({ code: 'WAITING_FOR_LOCK', message, path });
+        }
+        const queue = ours.get(keyOf(busy.found));
+        const left = lockTimeout * 1000 - waited;
+        if (queue) await unlessAborted(signal, turnIn(queue, Math.min(1000, left)));
+        else await unlessAborted(signal, pause(Math.min(wait, left)));
+        if (tryLock(busy.descriptor, busy.place.exclusive, numberOf(busy.found)) !== 0) continue;
+        closeSync(busy.descriptor);
+        busy = undefined;
+        busy = await this.#tryAll();
       }
-      if (!isTold && waited >= 1000) {
-        isTold = true;
-        const message = `waiting until another program unlocks '${path}'; lock: false (--no-lock) does not wait`;
-        this.#warn({ code: 'WAITING_FOR_LOCK', message, path });
-      }
-      await unlessAborted(signal, pause(wait));
+    } finally {
+      if (busy) closeSync(busy.descriptor);
     }
   }
 
@@ -145,9 +169,10 @@ export class Locks {
         () => false, // the engine reports why, unless another copy has created it
       );
       dest.made = isNew;
-      const isFree = await this.#try(place);
+      const busy = await this.#try(place);
       if (place.isMocked) dest.made = false;
-      if (isFree) continue;
+      if (!busy) continue;
+      closeSync(busy.descriptor);
       // The copy that has it may have filled it.
       this.release();
       await this.take();
@@ -181,43 +206,54 @@ export class Locks {
   }
 
   /** Returns the first that is busy, and then holds none. */
-  async #tryAll(): Promise<Place | undefined> {
+  async #tryAll(): Promise<Busy | undefined> {
     for (const place of this.#places) {
-      if (await this.#try(place)) continue;
+      const busy = await this.#try(place);
+      if (!busy) continue;
       this.release();
-      return place;
+      return busy;
     }
     return undefined;
   }
 
-  /** Returns false if the directory is busy. One that cannot be opened or locked is copied without a lock. */
-  async #try(place: Place): Promise<boolean> {
+  /** Returns the directory if it is busy. One that cannot be opened or locked is copied without a lock. */
+  async #try(place: Place): Promise<Busy | undefined> {
     const { path, follow, exclusive } = place;
     if (!this.#how.lock) {
       const found = place.dest ? undefined : await look(path, follow).catch(() => undefined);
       if (found?.isDirectory()) this.#held.set(place, { found });
-      return true;
+      return undefined;
     }
     const how = flags.O_RDONLY | flags.O_DIRECTORY | mark | (follow ? 0 : flags.O_NOFOLLOW);
     for (;;) {
       const descriptor = await calls.open(path, how).catch(() => undefined);
-      if (descriptor === undefined) return true;
+      if (descriptor === undefined) return undefined;
       let isKept = false;
       try {
         const found = await calls.fstat(descriptor, bigint);
-        const error = tryLock(descriptor, exclusive, Number(BigInt.asUintN(32, found.ino)));
+        const error = tryLock(descriptor, exclusive, numberOf(found));
         const isBusy = error === -constants.errno.EWOULDBLOCK;
+        if (error === 0 && !ours.has(keyOf(found))) ours.set(keyOf(found), []);
         if (error === -constants.errno.EBADF) place.isMocked = true;
         const isOurs = [...this.#held.values()].some((held) => isSame(held.found, found));
-        if (isBusy && !isOurs && !(await isLockedOutside(found))) return false;
+        const isOtherCopy = ours.has(keyOf(found));
+        if (isBusy && !isOurs && (isOtherCopy || !(await isLockedOutside(found)))) {
+          isKept = true;
+          return { place, descriptor, found };
+        }
         // Another one may have been put in its place before it was locked.
         const named = await look(path, follow);
-        if (!named || !isSame(named, found)) continue;
+        if (!named || !isSame(named, found)) {
+          wakeNext(found);
+          continue;
+        }
         // Without a lock, the engine looks whether DEST stays where it is, and refuseChanged() whether SRC does.
         isKept = error === 0 || isBusy;
         this.#held.set(place, { ...(isKept && { descriptor }), found });
-        if (isKept) place.hold(descriptor);
-        return true;
+        if (isKept) {
+          place.hold(descriptor);
+        }
+        return undefined;
       } finally {
         if (!isKept) closeSync(descriptor);
       }
@@ -225,13 +261,39 @@ export class Locks {
   }
 
   release(): void {
-    for (const [place, { descriptor }] of this.#held) {
+    for (const [place, { descriptor, found }] of this.#held) {
       if (descriptor === undefined) continue;
       place.hold(-1);
       closeSync(descriptor);
+      wakeNext(found);
     }
     this.#held.clear();
   }
+}
+
+/** After an unlock. */
+function wakeNext(found: BigIntStats): void {
+  const queue = ours.get(keyOf(found));
+  const next = queue?.shift();
+  if (queue?.length === 0) ours.delete(keyOf(found));
+  next?.();
+}
+
+/** Waits for a turn, at most `ms`: another process may have the lock by then. */
+async function turnIn(queue: (() => void)[], ms: number): Promise<void> {
+  let wake = (): void => {};
+  const turn = new Promise<void>((resolve) => {
+    wake = resolve;
+  });
+  queue.push(wake);
+  await Promise.race([pause(ms), turn]);
+  const at = queue.indexOf(wake);
+  if (at >= 0) queue.splice(at, 1);
+}
+
+/** As has_inode() of the addon takes it. */
+function numberOf({ ino }: BigIntStats): number {
+  return Number(BigInt.asUintN(32, ino));
 }
 
 async function look(path: Buffer, follow: boolean): Promise<BigIntStats | undefined> {

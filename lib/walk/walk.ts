@@ -235,7 +235,7 @@ function* movedAway(path: Buffer): Steps<string | undefined> {
 
 /** Says more about a SRC that does not exist. */
 function* whyMissing(src: Buffer, path: string): Steps<string | undefined> {
-  if ((yield* existing(trimSlashes(src), false))?.isSymbolicLink()) return reasons.dangling;
+  if (yield* isDangling(trimSlashes(src))) return reasons.dangling;
   const [, above = './', glob] = /^([^*?[{]*\/)?([^/]*[*?[{].*)$/s.exec(path) ?? [];
   return glob && `for a glob name the directory as SRC, and write --include '${glob}' ${above}`;
 }

@@ -2,6 +2,7 @@
  * Several copies at once. The last test runs random schedules and prints its seed; FASTCP_SEED makes the same again.
  */
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import {
   existsSync,
   mkdirSync,
@@ -234,6 +235,58 @@ describe('a directory that another program has locked', () => {
     );
     expect(stderr).toContain(`'${dest}'`);
     expect(differences(src, dest)).toEqual([]);
+  });
+
+  test.each([
+    ['SRC', 'src'],
+    ['DEST', 'dest'],
+  ])(
+    'whose program then puts another %s in its place: the copy waits for the new one',
+    async (_, name) => {
+      makeFiles(at, { 'src/a': 'old', 'dest/b': 'b', 'new/a': 'new', 'new/c': 'new' });
+      const place = join(at, name);
+      const script = 'echo; sleep 1; rm -r "$0"; mkdir "$0"; sleep 0.5; cp -r "$1/." "$0"';
+      const holder = spawn('flock', [place, 'sh', '-c', script, place, join(at, 'new')]);
+      await once(holder.stdout, 'data');
+      const { errorCount } = await copyTree(src, dest, { mirror: true });
+      expect(errorCount).toBe(0);
+      expect(differences(src, dest)).toEqual([]);
+      expect(readFileSync(join(src, 'a'), 'utf8')).toBe(name === 'src' ? 'new' : 'old');
+    },
+  );
+
+  test('is the old tree of an atomic copy: an abort leaves it, with a warning', async () => {
+    makeFiles(src, { a: 'new' });
+    makeFiles(dest, { a: 'old' });
+    await whileLocked(dest, async () => {
+      const abort = new AbortController();
+      const copy = copyTree(src, dest, { atomic: true, signal: abort.signal });
+      while (readFileSync(join(dest, 'a'), 'utf8') === 'old') await sleep(5);
+      void sleep(50).then(() => abort.abort());
+      const warned: string[] = [];
+      const read = (async () => {
+        for await (const event of copy)
+          if (event.type === 'warning') warned.push(event.warning.code);
+      })();
+      await expect(copy).rejects.toMatchObject({ name: 'AbortError' });
+      await read.catch(() => {});
+      expect(warned).toEqual(['STAGING_LEFT']);
+    });
+    expect(containers(at)).toHaveLength(1);
+    await copyTree(src, dest, { atomic: true });
+    expect(containers(at)).toEqual([]);
+  });
+
+  test('a hundred copies that wait for each other take the lock in turn', async () => {
+    makeFiles(src, { a: 'a' });
+    const before = descriptors();
+    const began = process.cpuUsage();
+    const copies = Array.from({ length: 100 }, () => copyTree(src, dest, { sync: true }));
+    for (const { errorCount } of await Promise.all(copies)) expect(errorCount).toBe(0);
+    const { user, system } = process.cpuUsage(began);
+    // 15 s when each looked again and again.
+    expect((user + system) / 1e6).toBeLessThan(3);
+    expect(descriptors()).toBeLessThanOrEqual(before);
   });
 
   test('it fails after the limit, with a code', async (context) => {

@@ -107,6 +107,16 @@ test.for([
 });
 
 describe('an error names its cause', () => {
+  test('a symlink to a file, with a slash', async () => {
+    makeFiles(place, { 'slash/file': 'x' });
+    symlinkSync('file', join(place, 'slash/link'));
+    const { exitCode, stderr } = await fastcp(['slash/link/', 'slash/out']);
+    expect({ exitCode, stderr }).toEqual({
+      exitCode: 1,
+      stderr: "fastcp: cannot copy 'slash/link/': not a directory",
+    });
+  });
+
   test('a symlink that leads nowhere, with -L', async () => {
     symlinkSync('nowhere', join(place, 'src/link'));
     const why = "cannot copy 'src/link'";
