@@ -21,7 +21,6 @@ const meanings: Partial<Record<keyof CopyOptions, Record<string, unknown>>> = {
   atomic: { '': true, 'two-step': 'two-step' },
   snapshot: { '': 'always', always: 'always', auto: 'auto', never: 'never' },
   reflink: { '': 'always', always: 'always', auto: 'auto', never: 'never' },
-  reuse: { clone: 'clone', 'hard-link': 'hardLink' },
   // As in cp, whose `t` and `nil` mean the same.
   backup: {
     '': 'existing',

@@ -82,11 +82,6 @@ export interface CopyOptions {
   verify?: boolean | undefined;
   /** `i/n`: copy only part `i` of `n` disjoint parts of the tree, counted from 1. Default: the whole tree. */
   shard?: string | undefined;
-  /**
-   * With `atomic`: take files with equal content over from the old DEST, as clones or hard links, and write only the
-   * others. Contents are compared; timestamps are preserved. Default: every file is copied.
-   */
-  reuse?: 'clone' | 'hardLink' | undefined;
   /** Replace existing files. Directories are merged either way. Default `true`, as in `fs.cp`. */
   force?: boolean | undefined;
   /** With `force: false`: report an existing entry as an error instead of skipping it. Default `false`. */
@@ -279,10 +274,7 @@ export interface CopyCounters {
    * systems with `oneFileSystem`.
    */
   skipped: number;
-  /**
-   * Entries deleted from DEST. With `atomic`, the entries of the old tree do not count; with `reuse`, those that SRC does not have
-   * do.
-   */
+  /** Entries deleted from DEST. With `atomic`, the entries of the old tree do not count. */
   deleted: number;
 }
 
@@ -360,7 +352,6 @@ export interface CopyResult extends CopyCounters {
  * - `ERR_FASTCP_NO_EXCHANGE`: `atomic`: the file system cannot exchange directories; `two-step` works there.
  * - `ERR_FASTCP_GIT_UNAVAILABLE`: a comparison, or a copy with `onlyIgnored`, `strict`, `atomic` or `deleteExcluded`: git cannot
  *   tell which files are tracked.
- * - `ERR_FASTCP_NO_REUSE`: `reuse`: no file of the old DEST could be cloned, or hard-linked. The message has the system's reason.
  * - `ERR_FASTCP_NO_SNAPSHOT`: `snapshot` is `always`, and a snapshot of SRC is not possible.
  * - `ERR_FASTCP_HALFWAY`: `atomic`: the replacement in two steps failed between them, and so did the way back; the message says
  *   where the trees are.
@@ -388,7 +379,6 @@ export type FastcpErrorCode =
   | 'ERR_FASTCP_VERIFY'
   | 'ERR_FASTCP_NO_EXCHANGE'
   | 'ERR_FASTCP_GIT_UNAVAILABLE'
-  | 'ERR_FASTCP_NO_REUSE'
   | 'ERR_FASTCP_NO_SNAPSHOT'
   | 'ERR_FASTCP_HALFWAY';
 

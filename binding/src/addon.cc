@@ -60,12 +60,10 @@ Options options_of(const Napi::Object& from) {
   Options options;
   options.preserve = preserve_of(number("preserve"));
   options.preserve.existing_directories = on("existingDirectories");
-  options.preserve.remove_existing_attributes = on("bare");
   options.content = {.reflink = static_cast<Reflink>(number("reflink")),
                      .find_holes = on("findHoles"),
                      .verify = on("verify"),
                      .fsync = on("fsync"),
-                     .modes_follow = on("modesFollow"),
                      .instead = static_cast<Instead>(number("instead"))};
   options.existing = {.force = on("force"),
                       .error_on_exist = on("errorOnExist"),
@@ -75,8 +73,7 @@ Options options_of(const Napi::Object& from) {
                          .checksum = on("checksum"),
                          .quick_check = on("quickCheck"),
                          .mirror = on("mirror"),
-                         .delete_excluded = on("deleteExcluded"),
-                         .reuses = on("reuses")};
+                         .delete_excluded = on("deleteExcluded")};
   const auto distrusted = from.Get("distrusted").As<Napi::Array>();
   for (uint32_t i = 0; i < distrusted.Length(); i++)
     options.incremental.distrusted.push_back(

@@ -26,13 +26,12 @@ import {
   textOrBytes,
   trimSlashes,
 } from '../walk/paths.js';
-import { list, run } from '../walk/steps.js';
+import { run } from '../walk/steps.js';
 import { existing, type Root, redirect, selects, type Walk } from '../walk/walk.js';
 import { Container } from './container.js';
 import { canExchange, exists, Halfway, placeAtOnce, placeInSteps } from './place.js';
 import { refuseReflected } from './reflections.js';
 import type { Removal } from './remove-tree.js';
-import { reuseOld } from './reuse.js';
 import { findTarget, refuseTarget } from './target.js';
 
 type Warn = (warning: CopyWarning) => void;
@@ -78,20 +77,16 @@ export async function replaceWhole(
   const keepsOld = await own(removeLeft(target, warn, request, root));
   const container = await own(prepare(target, root, walk, request, warn));
   try {
-    const shown = walk.shown.dest(root.dest);
-    const how = await own(reuseOld(target, container.tree, request, shown));
-    await copy(redirect(walk, root, container.tree), { ...how, replaces: target });
+    await copy(redirect(walk, root, container.tree), { ...request, replaces: target });
     if (report.result.errorCount > 0) return;
-    // With `reuse`, directories that are there already are not counted.
-    if (selectsNothing(request, report) && (await isEmptyDirectory(container.tree)))
-      await refuseEmptyTree(target, root, walk);
+    if (selectsNothing(request, report)) await refuseEmptyTree(target, root, walk);
     // Somebody may have changed DEST meanwhile.
     await own(unlessAborted(signal, refuseTarget(root, target, walk.shown)));
     await unlessAborted(signal, checkRepositories()); // its errors are the user's, too
     if (!request.preserve.includes('mode')) await own(keepPrivate(container.tree, target));
     report.replaced = await own(place(container, target, root, walk, request));
     if (!report.replaced) return;
-    const lost = keepTimes(root, target, how, walk);
+    const lost = keepTimes(root, target, request, walk);
     if (lost && request.strict) {
       report.fail(lost);
       events.push({ type: 'error', error: lost });
@@ -173,12 +168,6 @@ function ownWords(root: Root, walk: Walk, { signal }: Request) {
 
 function selectsNothing(request: Request, { isEmpty, result }: Report): boolean {
   return selects(request) && isEmpty && result.errorCount === 0;
-}
-
-/** Also returns true if it cannot be listed. */
-async function isEmptyDirectory(path: Buffer): Promise<boolean> {
-  const names = await run(list(path)).catch(() => []);
-  return names.length === 0;
 }
 
 /** A selection that selects nothing is a mistake: an empty tree must not take the place of DEST. */

@@ -33,10 +33,7 @@ export interface NativeOptions extends Record<(typeof nativeFlags)[number], bool
   /** Also applies SRC's metadata to directories that exist in DEST. */
   existingDirectories: boolean;
   /** Another run will set the modes. */
-  modesFollow: boolean;
   /** Removes attributes that are not preserved from existing entries. */
-  bare: boolean;
-  reuses: boolean;
   /** Relative symlinks become absolute. */
   absoluteSymlinks: boolean;
   /** The path of the entry whose place the copy will take; empty if none. */

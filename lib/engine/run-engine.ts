@@ -160,18 +160,17 @@ export function nativeOptions(
   { distrusted = [], reflections = [] }: Pick<Walk, 'distrusted' | 'reflections'>,
   request: Request,
 ): NativeOptions {
-  const { existingDirectories, modesFollow, reuses, absoluteSymlinks, like } = request;
+  const { existingDirectories, absoluteSymlinks, like } = request;
   const { compares, shard, shards, preserve } = request;
   const flags = Object.fromEntries(nativeFlags.map((name) => [name, request[name]]));
   return {
     ...(flags as Record<(typeof nativeFlags)[number], boolean>),
-    ...{ existingDirectories, modesFollow, reuses, absoluteSymlinks, compares, shard, shards },
+    ...{ existingDirectories, absoluteSymlinks, compares, shard, shards },
     like: likes.indexOf(like),
     workingDirectory: request.workingDirectory,
     replaces: request.replaces ?? Buffer.alloc(0),
     ...{ distrusted, reflections },
     firstTemporary: Math.random() * 2 ** 64,
-    bare: reuses && request.reuse === 'hardLink', // such a link has the attributes of the old file
     preserve: preserve.reduce((bits, kind) => bits | (1 << lossKinds.indexOf(kind)), 0),
     findHoles: request.sparse === 'always',
     backup: backupModes.indexOf(request.backup ?? 'none'),

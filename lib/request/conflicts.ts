@@ -36,10 +36,7 @@ const conflicts: readonly [Name, Name, why?: string, third?: Name][] = [
 ];
 
 /** Options that have no effect without another one. */
-const requirements: readonly [Name, Name][] = [
-  ['deleteExcluded', 'mirror'],
-  ['reuse', 'atomic'],
-];
+const requirements: readonly [Name, Name][] = [['deleteExcluded', 'mirror']];
 
 export interface Conflict {
   name: Name;

@@ -29,10 +29,6 @@ export interface Request extends Checked {
   preserve: readonly PreserveKind[];
   /** Also applies SRC's metadata to directories that exist in DEST. */
   existingDirectories: boolean;
-  /** Another run will set the modes, so a clone may be created with SRC's, though `preserve` has no `mode`. */
-  modesFollow: boolean;
-  /** With `reuse`, in the engine: DEST has been made of the old DEST's files. */
-  reuses: boolean;
   /** With `atomic`, in the engine: the old DEST, whose place the copy will take. */
   replaces: Buffer | undefined;
   /** What is created for a file. */
@@ -187,8 +183,6 @@ export function checkRequest(
     atomic,
     preserve: keepsTimes ? withTimes(preserve) : preserve,
     existingDirectories: existingDirectories || sync || shard.shards > 0,
-    modesFollow: false,
-    reuses: false,
     replaces: undefined,
     compares: false,
     instead: checked.hardLink ? 'hardLink' : checked.symlink ? 'symlink' : 'copy',
@@ -380,7 +374,6 @@ export function snapshotObstacle(request: Request): string | undefined {
     "reflink 'never'": request.reflink === 'never',
     "sparse 'always'": request.sparse === 'always',
     backup: request.backup,
-    reuse: request.reuse,
     'sync or mirror': request.sync,
     update: request.update,
     shard: request.shards > 0,

@@ -8,7 +8,6 @@ import type { CompareOptions, CopyOptions } from '../types.js';
 export const reflinkModes = ['auto', 'always', 'never'] as const;
 const sparseModes = ['auto', 'always'] as const;
 const snapshotModes = ['never', 'auto', 'always'] as const;
-const reuseModes = ['clone', 'hardLink'] as const;
 const backupModes = ['numbered', 'existing'] as const;
 const onErrorModes = ['stop', 'continue'] as const;
 
@@ -106,11 +105,6 @@ export const table = {
   ),
   atomic: other(
     cli('existing', '--atomic [=two-step]', 'replace DEST as a whole, or not at all', 'common'),
-  ),
-  reuse: choice(
-    reuseModes,
-    undefined,
-    cli('existing', '--reuse <how>', 'with --atomic: reuse equal files of the old DEST'),
   ),
   lock: on(cli('existing', '--no-lock', 'ignore other copies of SRC and DEST that are running')),
   lockTimeout: other(

@@ -263,7 +263,6 @@ describe('a signal that aborts at any await', () => {
     ['atomic', { atomic: true }],
     ['in two steps', { atomic: 'two-step' }],
     ['atomic, with a snapshot', { atomic: true, snapshot: 'auto' }],
-    ['atomic, with reuse', { atomic: true, reuse: 'hardLink' }],
   ];
 
   beforeAll(() => {

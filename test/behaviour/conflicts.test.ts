@@ -421,12 +421,7 @@ describe('SRC that lies in DEST is neither replaced nor emptied', () => {
 describe('symlinks to the files that they would replace: nothing is lost', () => {
   const files = ['../hop', '../dest/k/out'];
   const targets = ['../dest/k', '../dest/k/f', '../dest/k/deep/../deep', ...files];
-  const whole: CopyOptions[] = [
-    { mirror: true },
-    { atomic: true },
-    { atomic: 'two-step' },
-    { atomic: true, reuse: 'hardLink' },
-  ];
+  const whole: CopyOptions[] = [{ mirror: true }, { atomic: true }, { atomic: 'two-step' }];
   const withOptions = (them: string[], all: CopyOptions[]) =>
     them.flatMap((target) => all.map((options) => ({ target, ...options })));
   test.for([
@@ -693,7 +688,6 @@ describe('symlinks to the files that they would replace: nothing is lost', () =>
     { preserve: true, dryRun: true },
     { atomic: true },
     { atomic: true, dryRun: true },
-    { atomic: true, reuse: 'hardLink' },
   ];
   test.for(variants)('%o', async (options) => {
     const [originals, links] = [join(at, 'originals'), join(at, 'links')];

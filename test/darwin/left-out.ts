@@ -10,7 +10,6 @@ export const reasons: Reasons = {
     ['preserve', /an ACL that comes after an attribute|an owner and an attribute change/],
     ['preserve', /ACL (alone|that) cannot be|beside its new ACL|its mode and ACL|costs no mode/],
     ['modes', /open to nobody else before it has its access list/],
-    ['atomic-reuse', /a default ACL has come/],
     ['other-file-systems', /what doctor says of metadata/],
     ['permissions', /attributes change, and no mode is wider for others meanwhile|with a new ACL/],
   ],
@@ -56,7 +55,6 @@ export const reasons: Reasons = {
     ['unchanged', /names that were exchanged in one call > (layers|a layer) of an overlay/],
   ],
   'all local file systems of Linux are volumes with clones and nanoseconds in the model': [
-    ['atomic', /fails where nothing can be reused/],
     ['filesystems', /, reflink auto$/],
     ['filesystems', /reflink always where there are no clones/],
     ['unchanged', /where the file system counts seconds/],

@@ -293,18 +293,6 @@ describe.runIf(canBuildModel && hasTool('setfattr'))('model of macOS', () => {
     expect(`${look(dest)}`.split('\n').sort()).toEqual(`${look(src)}`.split('\n').sort());
   });
 
-  test('`reuse: clone` clones the unchanged files of the old DEST, and sets their modes', async () => {
-    makeFiles(src, { a: LARGE, b: 'b', new: LARGE });
-    makeFiles(dest, { a: LARGE, b: 'b', old: LARGE });
-    execFileSync('chmod', ['750', join(src, 'a'), join(dest, 'b')]);
-    const { error, result } = await copy({ atomic: true, reuse: 'clone' });
-    expect(error).toBeUndefined();
-    expect(result).toMatchObject({ files: 1, unchanged: 2 });
-    const look = (root: string) =>
-      execFileSync('find', [root, '-type', 'f', '-printf', '%P %m %s\n'], { encoding: 'utf8' });
-    expect(look(dest).split('\n').sort()).toEqual(look(src).split('\n').sort());
-  });
-
   test('`reflink: always` clones what a user may clone, also one file into a directory', async (context) => {
     needRoot(context);
     needUser(context);

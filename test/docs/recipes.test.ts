@@ -181,15 +181,33 @@ test('a deployment', () => {
   write(join(cwd, 'dist/a'), 'a');
   write(join(cwd, 'dist/b'), 'b');
   const current = join(cwd, 'srv/current');
-  const recipe = blocks('A deployment in one step', 'sh')[0]?.replace('/srv/app/current', current);
+  const [whole = '', steps = ''] = blocks('A deployment in one step', 'sh');
+  const recipe = whole.replace('/srv/app/current', current);
   shell(recipe, cwd);
-  const { ino } = statSync(join(current, 'a'));
   write(join(cwd, 'dist/b'), 'new');
   write(join(current, 'gone'), '');
   shell(recipe, cwd);
   expect(readdirSync(current).sort()).toEqual(['a', 'b']);
   expect(readFileSync(join(current, 'b'), 'utf8')).toBe('new');
-  expect(statSync(join(current, 'a')).ino).toBe(ino);
+
+  write(join(cwd, 'dist/b'), 'old');
+  shell('mkdir releases; fastcp -a dist releases/1; ln -s 1 releases/current', cwd);
+  write(join(cwd, 'dist/b'), 'new');
+  chmodSync(join(cwd, 'dist/a'), 0o600);
+  write(join(cwd, 'dist/c'), 'c');
+  shell(steps, cwd);
+  const release = (name: string, file: string): string => join(cwd, 'releases', name, file);
+  const look = (name: string): string[] =>
+    ['b', 'c'].map((file) =>
+      existsSync(release(name, file)) ? readFileSync(release(name, file), 'utf8') : '',
+    );
+  expect([look('1'), look('current')]).toEqual([
+    ['old', ''],
+    ['new', 'c'],
+  ]);
+  expect(['1', 'current'].map((name) => statSync(release(name, 'a')).mode & 0o777)).toEqual([
+    0o644, 0o600,
+  ]);
 });
 
 test('progress in a program', () => {

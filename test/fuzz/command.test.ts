@@ -110,7 +110,7 @@ const options =
   `--gitignore --only-ignored --ignore-file-name --include --exclude -u --update --checksum --mirror
   --delete-excluded --shard -L --dereference -x --one-file-system --dry-run -p -a --archive --preserve
   --no-preserve --strict --sparse -f --force -n --skip-existing -n --error-on-exist --backup --parents
-  --reflink --reuse --atomic --snapshot --hard-link --symbolic-link --fsync --verify -j --jobs --fail-fast --compare -v
+  --reflink --atomic --snapshot --hard-link --symbolic-link --fsync --verify -j --jobs --fail-fast --compare -v
   --verbose -q --quiet --json --progress --no-progress -V --version --doctor -h --help --help-all --nonsense`
     .split(/\s+/)
     .filter((option) => option !== '');
@@ -129,7 +129,7 @@ function randomWord(random: Random): string {
 function printsLines(words: readonly string[]): boolean {
   const at = words.indexOf('--json');
   const takesValue =
-    /^(--(ignore-file|include|exclude|shard|preserve|sparse|backup|reflink|reuse|jobs)|-j)$/;
+    /^(--(ignore-file|include|exclude|shard|preserve|sparse|backup|reflink|jobs)|-j)$/;
   if (at < 0 || words.slice(0, at).includes('--') || takesValue.test(words[at - 1] ?? ''))
     return false;
   return !words.some((word) =>

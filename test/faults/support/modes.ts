@@ -25,7 +25,7 @@ export const modes: Record<string, Mode> = {
   'mirror archive': { args: ['--mirror', '-a'], dest: 'different' },
   'mirror selection': { args: ['--mirror', '--exclude=/*.no'], dest: 'different' },
   atomic: { args: ['--atomic'], dest: 'different' },
-  'atomic archive': { args: ['--atomic', '-a', '--reuse=hard-link'], dest: 'different' },
+  'atomic archive': { args: ['--atomic', '-a'], dest: 'different' },
   update: { args: ['--sync', '-p'], dest: 'older' },
   fsync: { args: ['--fsync'] },
   verify: { args: ['--verify'] },

@@ -48,11 +48,6 @@ struct Preserve {
   bool existing_directories = false;
   /** Also applies timestamps to directories that already exist in DEST, as fs.cp of Node 26 does. */
   bool existing_directory_times = false;
-  /**
-   * Without `xattrs`: removes the attributes of entries that DEST already has, but for directories, which an atomic copy
-   * has created itself, and which may have the ACL that their parent gives.
-   */
-  bool remove_existing_attributes = false;
 };
 
 /** How the content of a file is copied. */
@@ -65,8 +60,6 @@ struct Content {
   bool verify = false;
   /** Each file is synchronized before it gets its name, each directory when it is finished. */
   bool fsync = false;
-  /** Another run will set the modes, so a clone may be created with SRC's, though modes are not preserved. */
-  bool modes_follow = false;
   /** What the copy creates for a file. */
   Instead instead = Instead::copy;
 };
@@ -95,8 +88,6 @@ struct Incremental {
   bool mirror = false;
   /** With `mirror`: also deletes entries that the selection excludes. */
   bool delete_excluded = false;
-  /** With `mirror`: DEST was made of the files of an old DEST. So nothing stays where SRC's entry is skipped, and special entries are replaced. */
-  bool reuses = false;
   /** With `sync`: devices whose ctimes prove nothing, because an overlay hides other file systems. */
   std::vector<uint64_t> distrusted{};
   /** With `mirror`: directories in SRC that may show entries of DEST under other identities. */

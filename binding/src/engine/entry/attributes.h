@@ -73,11 +73,6 @@ inline bool may_open(platform::Kind kind) {
   return !platform::wakes_writers || kind != platform::Kind::fifo;
 }
 
-/** Returns whether existing entries of DEST must get certain attributes: those of SRC, or none. */
-inline bool wants_attributes(const Preserve& keep, platform::Kind kind) {
-  return keep.xattrs || (keep.remove_existing_attributes && kind != platform::Kind::directory);
-}
-
 /** Returns whether an ACL is among the attributes. */
 bool has_acl(const Attributes& attributes);
 

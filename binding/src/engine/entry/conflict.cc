@@ -544,7 +544,7 @@ Verdict judge(Worker& worker, Directory& directory, Names names, Kind kind) {
                                &existing);
     };
     if (error == 0 && (replaces_target() || leads_through())) return refuse(EINVAL, kSameFile);
-    if (error == 0 && is_special(existing.kind) && !options.incremental.reuses &&
+    if (error == 0 && is_special(existing.kind) &&
         !is_same_special(options.traversal, directory, names, existing)) {
       return refuse(EEXIST, refusal_of(existing.kind));
     }

@@ -16,7 +16,7 @@ Verdict judge(Worker& worker, Directory& directory, Names names, platform::Kind 
 
 /**
  * Returns whether an entry is neither a file nor a directory nor a symlink. In DEST such an entry is never replaced, because other
- * programs may use it and the system may need a device. The exception is a tree that `reuses` an old one.
+ * programs may use it and the system may need a device.
  */
 bool is_special(platform::Kind kind);
 

@@ -38,7 +38,7 @@ int choose_route(Worker& worker, OpenFile& file) {
 
 /**
  * Returns whether the file may be created as a clone. The clone has the source's mode from the
- * beginning, so the file must be created with that mode, unless another run sets the modes. The mode
+ * beginning, so the file must be created with that mode. The mode
  * must give access to nobody whom a later ACL excludes; create_clone() does the same for a later owner.
  */
 bool may_create_clone(const Content& how, const Preserve& keep, const OpenFile& file) {
@@ -50,7 +50,7 @@ bool may_create_clone(const Content& how, const Preserve& keep, const OpenFile& 
   };
   return platform::clones_are_created && how.reflink != Reflink::never && !how.find_holes &&
          file.stat.size > 0 && (directory.route == nullptr || directory.route->clone) &&
-         !has_acl(file.attributes) && (how.modes_follow || is_creation_mode());
+         !has_acl(file.attributes) && is_creation_mode();
 }
 
 /** Returns whether DEST's directory is append-only. One that this copy has created is not, and is not asked. */

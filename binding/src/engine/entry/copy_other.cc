@@ -221,10 +221,10 @@ Trial try_metadata(Worker& worker, Directory& directory, Names names, const Stat
   if (settled == Settled::yes) {
     const Preserve& keep = engine.options.preserve;
     Stat created;
-    const bool is_same = platform::stat_entry(directory.dst(), name, created) == 0 &&
-                         is_settled(keep, created, present, 1) &&
-                         (!wants_attributes(keep, src.kind) ||
-                          have_same_attributes(engine, directory, names, src.kind, name));
+    const bool is_same =
+        platform::stat_entry(directory.dst(), name, created) == 0 &&
+        is_settled(keep, created, present, 1) &&
+        (!keep.xattrs || have_same_attributes(engine, directory, names, src.kind, name));
     trial = is_same ? Trial::same : Trial::differs;
   }
   if (settled == Settled::replaced) return trial;

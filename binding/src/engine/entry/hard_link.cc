@@ -71,9 +71,8 @@ bool is_like(Worker& worker, const Directory& directory, Names names, const Stat
       platform::stat_entry((*copy.directory).dst(), copy.name.c_str(), made) < 0 ||
       made.dev != copy.dev || made.ino != copy.ino || made.kind != src.kind ||
       !is_settled(keep, src, made, time_step(*copy.directory, copy.name.c_str())) ||
-      (wants_attributes(keep, src.kind) &&
-       !has_wanted_attributes(worker.engine, directory, names, (*copy.directory).dst(),
-                              copy.name.c_str()))) {
+      (keep.xattrs && !has_wanted_attributes(worker.engine, directory, names,
+                                             (*copy.directory).dst(), copy.name.c_str()))) {
     return false;
   }
   switch (src.kind) {

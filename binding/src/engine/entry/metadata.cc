@@ -131,7 +131,7 @@ struct Settling {
 
   bool settle_attributes() {
     if (is_present) {
-      if (!wants_attributes(engine.options.preserve, src.kind)) return true;
+      if (!engine.options.preserve.xattrs) return true;
       AttributeChanges changes;
       if (!find_changes(engine, directory, names, attributes, dst, changes)) return false;
       changes_attributes = !changes.extra.empty() || !changes.lacking.empty();
@@ -379,8 +379,7 @@ int begin_directory(const Engine& engine, Directory& directory) {
   if (directory.fresh || keep.existing_directories) {
     const bool has_mode =
         directory.dst_stat.mode == final_mode(keep, directory.src_stat, directory.dst_stat);
-    directory.owed = (keep.mode && !has_mode) || keep.timestamps || keep.ownership ||
-                     wants_attributes(keep, Kind::directory);
+    directory.owed = (keep.mode && !has_mode) || keep.timestamps || keep.ownership || keep.xattrs;
   }
   directory.owed |= keep.existing_directory_times || content.fsync || directory.opened_up;
   // New files have the process's group, or the directory's if that has setgid (macOS: always). Another copy of SRC may set the
@@ -401,11 +400,10 @@ namespace {
 
 /**
  * Returns whether a copy that syncs reports setting the metadata of a directory. It does not for a
- * new one, nor for one that was made of an old DEST's.
+ * new one.
  */
 bool reports_metadata(const Options& options, const Directory& directory) {
-  return options.incremental.sync && !options.incremental.reuses && !directory.fresh &&
-         options.preserve.existing_directories;
+  return options.incremental.sync && !directory.fresh && options.preserve.existing_directories;
 }
 
 /**
@@ -517,20 +515,10 @@ void report_if_moved(Engine& engine, Directory& directory) {
 class CopiedDirectory final : public DirectoryEnd {
  public:
   void finish(Engine& engine, Directory& directory) override {
-    if (was_not_needed(engine, directory)) return;
     if (settle(engine, directory)) report_if_moved(engine, directory);
   }
 
  private:
-  /** Removes a directory that was made of an old DEST's, if nothing of it was included. */
-  static bool was_not_needed(Engine& engine, Directory& directory) {
-    if (!engine.options.incremental.reuses || !directory.only_if_needed || !directory.has_dst())
-      return false;
-    DirectoryPin pin;
-    return pin.pin(directory.parent()) == 0 &&
-           platform::remove_directory(directory.parent().dst(), directory.names().dst) == 0;
-  }
-
   /** Returns false if the directory cannot be opened for what it is owed; reports that. */
   static bool settle(Engine& engine, Directory& directory) {
     const bool owes = owes_mark(engine.options, directory);
@@ -561,7 +549,7 @@ void plan_directory(Engine& engine, Directory& directory) {
   const Preserve& keep = engine.options.preserve;
   if (reports_metadata(engine.options, directory) &&
       (had_other_stat(keep, directory) ||
-       (wants_attributes(keep, Kind::directory) &&
+       (keep.xattrs &&
         !has_wanted_attributes(engine, directory, {}, directory.src(), directory.dst())))) {
     note_metadata(engine, directory);
   }

@@ -76,12 +76,7 @@ bool is_taken_for_same(const Pair& pair, uint64_t step) {
  * Returns whether DEST's file has other hard links. They may belong to other files of SRC, however
  * many hard links SRC's file has. Setting metadata would change these names as well.
  */
-bool is_shared(const Pair& pair) {
-  const Options& options = pair.options();
-  // All names of a clone that was made for this copy are in it.
-  const bool is_own = options.incremental.reuses && !options.preserve.remove_existing_attributes;
-  return pair.dst.link_count > 1 && !options.compares && !is_own;
-}
+bool is_shared(const Pair& pair) { return pair.dst.link_count > 1 && !pair.options().compares; }
 
 bool has_equal_size(const Pair& pair) { return pair.src.size == pair.dst.size; }
 
@@ -149,8 +144,7 @@ Contents compare(const Pair& pair, const EntryTask& again) {
 bool is_settled(const Pair& pair, bool proven, uint64_t step) {
   const Preserve& keep = pair.options().preserve;
   bool settled = is_settled(keep, pair.src, pair.dst, step);
-  if (wants_attributes(keep, pair.src.kind) &&
-      !(proven && has_proven_attributes(pair.worker.engine, pair.directory()))) {
+  if (keep.xattrs && !(proven && has_proven_attributes(pair.worker.engine, pair.directory()))) {
     note_news(pair);
     settled = settled && has_wanted_attributes(pair.worker.engine, pair.directory(), pair.names);
   }
@@ -176,8 +170,7 @@ bool settle(const Pair& pair, bool proven, uint64_t step) {
   const int error =
       platform::stat_entry(directory.src(), pair.names.src, now, pair.options().traversal.follow());
   if (error < 0 || is_changed(pair.src, now)) return false;
-  // A clone that was made for this copy is no existing entry.
-  return pair.skip(pair.options().incremental.reuses ? Action::skip : Action::metadata);
+  return pair.skip(Action::metadata);
 }
 
 uint64_t time_step_at(const Pair& pair) {
@@ -194,20 +187,7 @@ bool may_report_any_size(const Stat& file) {
   return file.allocated == 0 && file.size <= kLargestPage;
 }
 
-/**
- * Returns whether a hard link to a file of an old DEST may lack what a new file gets: the owner of its directory, and an ACL if the
- * directory has a default one. Preserved owners and ACLs are compared as metadata.
- */
-bool is_unlike_new(const Pair& pair) {
-  const Preserve& keep = pair.options().preserve;
-  if (!keep.remove_existing_attributes) return false;
-  const Stat& directory = pair.directory().dst_stat;
-  const bool is_others = pair.dst.uid != directory.uid || pair.dst.gid != directory.gid;
-  return (is_others && !keep.ownership) || (!keep.xattrs && inherits(keep, pair.directory()));
-}
-
 bool is_current_file(const Pair& pair, const EntryTask& again) {
-  if (is_unlike_new(pair)) return false;
   const bool has_size = has_equal_size(pair);
   if (!has_size && !may_report_any_size(pair.src)) return false;
   const bool proven = has_size && has_proof(pair);
@@ -295,10 +275,8 @@ bool needs_no_copy(Worker& worker, const DirectoryUse& use, Names names, Kind ki
   if (options.compares && options.preserve.hard_links && again.compared.offset == 0)
     note_identities(pair);
   // Otherwise a later write to one of them would change the other as well. A comparison that is resumed has passed this.
-  const bool each_alone = options.incremental.reuses && !options.preserve.hard_links;
   if (pair.dst.link_count > 1 && !options.compares && kind != Kind::directory &&
-      again.compared.offset == 0 &&
-      worker.engine.hard_links.joins_others(pair.src, pair.dst, each_alone)) {
+      again.compared.offset == 0 && worker.engine.hard_links.joins_others(pair.src, pair.dst)) {
     return false;
   }
   HardLinks::Claim claim;

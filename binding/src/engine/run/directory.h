@@ -282,7 +282,6 @@ class Directory {
   platform::Stat src_stat{}, dst_stat{};
   Route* route = nullptr;
   std::atomic<bool> fresh{false};       // created empty by this copy; then route is set
-  bool only_if_needed = false;          // wanted in DEST for included entries alone
   bool vacated = false;                 // see EntryTask
   bool doomed = false;                  // only in DEST and to be removed: both ends are DEST's
   uint64_t path_hash = 0;               // of its path below SRC

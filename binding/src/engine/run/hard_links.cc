@@ -46,12 +46,11 @@ bool HardLinks::renumber(const platform::Stat& src, const platform::Stat& made) 
   return at->second.names_met > 0;
 }
 
-bool HardLinks::joins_others(const platform::Stat& src, const platform::Stat& dst,
-                             bool each_alone) {
+bool HardLinks::joins_others(const platform::Stat& src, const platform::Stat& dst) {
   const Key source{src.dev, src.ino};
   const std::lock_guard lock(mutex_);
   const auto [known, is_first] = sources_.try_emplace(Key{dst.dev, dst.ino}, source);
-  return !is_first && (each_alone || known->second != source);
+  return !is_first && known->second != source;
 }
 
 void HardLinks::settle(const Key& key, Place* place) {

@@ -96,10 +96,10 @@ class HardLinks {
 
   /**
    * Returns whether a file of DEST was already met under another name, as the copy of another file
-   * of SRC; with `each_alone` as the copy of any. Then the two names must be separated. The table keeps each file that is passed
+   * of SRC. Then the two names must be separated. The table keeps each file that is passed
    * here.
    */
-  bool joins_others(const platform::Stat& src, const platform::Stat& dst, bool each_alone);
+  bool joins_others(const platform::Stat& src, const platform::Stat& dst);
 
   /** Releases all directories. */
   void clear();

@@ -150,9 +150,7 @@ class Answer {
         if (directory->sync != nullptr && kind(index) != Kind::directory) {
           directory->sync->excluded.append(entry.name).push_back('\0');
         }
-        if (engine_.options.incremental.delete_excluded && removal == nullptr &&
-            !is_extra(kind(index)))
-          remove(entry.name);
+        if (engine_.options.incremental.delete_excluded && removal == nullptr) remove(entry.name);
       } else if (kind(index) == Kind::directory) {
         const Scope scope =
             choices_ != nullptr && has_scope(Kind::directory, word) ? *scopes_++ : 0;
@@ -178,11 +176,6 @@ class Answer {
       }
     }
     push_part();
-  }
-
-  /** Returns whether list_extra() has listed DEST's entry although SRC has the name. */
-  [[nodiscard]] bool is_extra(Kind kind) const {
-    return engine_.options.incremental.reuses && !has_copies(kind);
   }
 
   /** Returns whether a comparison excludes DEST's entry, whose kind conflicts with SRC's. A copy reports it as an error. */

@@ -387,7 +387,6 @@ ListingTask open_directory(Worker& worker, DirectoryTask task, Follow follow_src
     return {};
   }
   const bool from_base = parent.is_base();
-  const bool only_if_needed = task.when_needed;
   Target target;
   target.made = task.made;
   target.follow = task.follow_dst;
@@ -432,7 +431,6 @@ ListingTask open_directory(Worker& worker, DirectoryTask task, Follow follow_src
   directory->follow_dst = target.follow;
   directory->src_held = task.src_held;
   directory->dst_held = target.held;
-  directory->only_if_needed = only_if_needed;
   directory->vacated = target.vacated;
   directory->made = waits ? Made::when_needed : Made::yes;
   begin_sync(engine, *directory, began);
@@ -512,8 +510,6 @@ void DirectoryTask::run(Worker& worker) {
   if (is_out_of_reach(worker, directory.parent(), directory.src_stat)) {
     worker.count(Count::skipped);
     directory.distrust();
-    if (worker.engine.options.incremental.reuses && directory.has_dst() && !directory.fresh)
-      remove_all(worker, opened.directory);
     return;
   }
   copy_open_directory(worker, std::move(opened), scope);

@@ -418,8 +418,6 @@ bool list_extra(Worker& worker, const Directory& directory, const std::string& r
     const platform::Listed entry = platform::parse_listing(records.data() + at);
     at += entry.size;
     const auto kind = static_cast<Kind>(kinds[index]);
-    if (!has_copies(kind) && worker.engine.options.incremental.reuses)
-      continue;  // DEST's entry is extra
     in_src.emplace(entry.name, SourceName{kind});
   }
   const auto compare = [&](const char*, const platform::Listed& entry) {
@@ -445,14 +443,6 @@ bool list_extra(Worker& worker, const Directory& directory, const std::string& r
   if (error < 0) return fail(worker.engine, directory, nullptr, error, "getdents64");
   correct_respelled(directory, in_src, out);
   return true;
-}
-
-void remove_all(Worker& worker, const DirectoryUse& directory) {
-  std::vector<Extra> all;
-  if (!list_extra(worker, *directory, {}, {}, all)) return;
-  std::string names;
-  for (const Extra& entry : all) names.append(entry.name).push_back('\0');
-  if (!names.empty()) worker.engine.stack.push(make_task(RemoveTask{directory.again(), names}));
 }
 
 void remove_entry(Worker& worker, const DirectoryUse& use, const char* name) {
@@ -483,7 +473,7 @@ Freed free_for_directory(Worker& worker, Directory& parent, Names names) {
   Stat there;
   if (platform::stat_entry(parent.dst(), names.dst, there) < 0 || there.kind == Kind::directory)
     return Freed::not_needed;
-  if (is_special(there.kind) && !engine.options.compares && !engine.options.incremental.reuses) {
+  if (is_special(there.kind) && !engine.options.compares) {
     worker.fail(parent, names, EEXIST, refusal_of(there.kind));
     return Freed::failed;
   }

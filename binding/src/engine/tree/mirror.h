@@ -25,9 +25,6 @@ bool is_mirrored(const Engine& engine, const Directory& directory);
 bool list_extra(Worker& worker, const Directory& directory, const std::string& records,
                 const std::string& kinds, std::vector<Extra>& out);
 
-/** Removes all entries of a directory of DEST. */
-void remove_all(Worker& worker, const DirectoryUse& directory);
-
 /** Removes one entry of DEST. A directory is pushed as a task. */
 void remove_entry(Worker& worker, const DirectoryUse& directory, const char* name);
 
