@@ -176,6 +176,10 @@ const kindRefusals: Record<string, Refusal | undefined> = {
     'ERR_FS_CP_EINVAL',
     'by a mount or a symlink, this directory is the same one in source and destination',
   ],
+  'kept open': [
+    'EPERM',
+    'other shards need the access that its mode denies to its owner; copy once more without shard (--shard) to set the mode',
+  ],
   separated: [
     'ENOTSUP',
     'an overlay or another copy gave the name a new file, so other names may be separate files until the next copy',

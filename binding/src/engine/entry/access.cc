@@ -9,17 +9,11 @@ namespace fastcp {
 using platform::Stat;
 
 bool open_up(Engine& engine, Directory& directory) {
-  const Options& options = engine.options;
-  if ((!options.incremental.sync && options.traversal.shards == 0 && !directory.doomed) ||
-      directory.is_base())
-    return false;
+  if ((!engine.options.incremental.sync && !directory.doomed) || directory.is_base()) return false;
   const std::lock_guard lock(directory.changing);
   Stat now;
   if (platform::stat_handle(directory.dst(), now) < 0) return false;
-  if ((now.mode & kOwner) == kOwner) {
-    // Another shard may just have done it.
-    return directory.opened_up || options.traversal.shards > 1;
-  }
+  if ((now.mode & kOwner) == kOwner) return directory.opened_up;  // by another worker
   if (engine.writer.open_up(directory.dst(), now.mode | kOwner) < 0) return false;
   if (!directory.owed_mode && !directory.opened_up) directory.owed_mode = now.mode;
   directory.opened_up = directory.owed = true;

@@ -20,11 +20,8 @@ bool open_up(Engine& engine, Directory& directory);
  */
 template <class Call>
 int with_access(Engine& engine, Directory& directory, Call call) {
-  // Another shard may restore the mode when it has finished its part.
-  constexpr int kTries = 64;
-  int error = call();
-  for (int i = 0; error == -EACCES && i < kTries && open_up(engine, directory); i++) error = call();
-  return error;
+  const int error = call();
+  return error == -EACCES && open_up(engine, directory) ? call() : error;
 }
 
 /** Looks at an entry of a directory of DEST. Returns 0 or a negative errno. */

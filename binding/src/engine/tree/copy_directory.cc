@@ -28,11 +28,9 @@ constexpr size_t kShared = 512;
 
 /** Creates an empty directory before its task, if that pays and the name is free. */
 bool make_early(Worker& worker, Directory& parent, Names names) {
-  // The task reports failures. One of several shards lists directories that do not exist yet, so
-  // their ends in DEST must not be read here.
+  // The task reports failures.
   const Options& options = worker.engine.options;
-  if (options.traversal.shards > 1 || !parent.fresh || !parent.route->directories_early)
-    return false;
+  if (!parent.fresh || !parent.route->directories_early) return false;
   Stat src;
   return platform::stat_entry(parent.src(), names.src, src, options.traversal.follow()) == 0 &&
          src.kind == Kind::directory &&
@@ -62,10 +60,7 @@ void copy_listed(Worker& worker, const DirectoryUse& use, Names names, Kind kind
         .parent = use.again(), .src_name = names.src, .dst_name = names.dst, .made = made});
     return found.add(std::move(task), made);
   }
-  if (options.traversal.shards > 1 && !directory.is_base() &&
-      (!is_mine(options.traversal, directory, names.src) || !make_needed(worker, directory))) {
-    return;
-  }
+  if (!directory.is_base() && !is_mine(options.traversal, directory, names.src)) return;
   copy_entry(worker, use, names, kind);
 }
 
@@ -368,10 +363,7 @@ ListingTask open_directory(Worker& worker, DirectoryTask task, Follow follow_src
   Engine& engine = worker.engine;
   const Options& options = engine.options;
   const uint64_t hash = path_hash(parent, names.src);
-  // Each shard creates its own directories, and others only if it needs them for an entry below.
-  const bool lazily =
-      task.when_needed || (!parent.is_base() && !is_mine(options.traversal, parent, names.src));
-  if (!lazily) worker.count(Count::scanned);
+  if (!task.when_needed) worker.count(Count::scanned);
   DirectoryPin pin;
   if (const int error = pin.pin(*task.parent); error < 0) {
     worker.fail(parent, names, error, DirectoryPin::operation(error));
@@ -387,6 +379,10 @@ ListingTask open_directory(Worker& worker, DirectoryTask task, Follow follow_src
     return {};
   }
   const bool from_base = parent.is_base();
+  if (options.traversal.shards > 0 && options.preserve.mode && (src_stat.mode & kOwner) != kOwner) {
+    src_stat.mode |= kOwner;
+    if (!engine.lose(parent, names, Loss::mode, EPERM, kKeptOpen)) return {};
+  }
   Target target;
   target.made = task.made;
   target.follow = task.follow_dst;
@@ -398,10 +394,10 @@ ListingTask open_directory(Worker& worker, DirectoryTask task, Follow follow_src
     if (freed == Freed::failed) return {};
     if (freed == Freed::yes) target.vacated = true;
   }
-  const Found there = lazily ? find_target(worker, parent, names, target) : Found::yes;
+  const Found there = task.when_needed ? find_target(worker, parent, names, target) : Found::yes;
   if (there == Found::failed) return {};
   const bool waits = there == Found::no;
-  if (!lazily) {
+  if (!task.when_needed) {
     if (!make_needed(worker, *task.parent)) return {};
     if (!make_target(worker, parent, names, src_stat, target)) return {};
   }
@@ -551,7 +547,7 @@ void PartTask::run(Worker& worker) {
     worker.fail(*directory, {}, error, DirectoryPin::operation(error));
     return;
   }
-  if (worker.engine.options.traversal.shards <= 1 && !make_needed(worker, *directory)) return;
+  if (!make_needed(worker, *directory)) return;
   copy_records(worker, directory, records.data(), records.size());
 }
 
