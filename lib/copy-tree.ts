@@ -2,7 +2,7 @@
 import { debuglog } from 'node:util';
 import { isThenable } from './builtins.js';
 import { unlessAborted } from './engine/abort.js';
-import { Answers } from './engine/answers.js';
+import { Answers, skipSources } from './engine/answers.js';
 import { EventQueue } from './engine/events.js';
 import { refuseBySelection, refuseRepositories } from './engine/guard.js';
 import { Report } from './engine/result.js';
@@ -63,13 +63,14 @@ export async function run(
       report.warn(warning);
       events.push({ type: 'warning', warning });
     };
+    const skipped = skipSources(walk, request);
     locks = Locks.of(walk, request, warn);
     await locks.take();
     const answers = await unlessAborted(signal, Answers.prepare(walk, request));
     await unlessAborted(signal, refuseBySelection(walk, answers, request));
     signal?.throwIfAborted();
     for (const warning of request.warnings) events.push({ type: 'warning', warning });
-    answers.warnings.forEach(warn);
+    [...skipped, ...answers.warnings].forEach(warn);
     for (const error of walk.errors) {
       report.fail(error);
       events.push({ type: 'error', error });

@@ -77,6 +77,25 @@ function rootEntry({ src, named = src, kind }: Root): FilterEntry {
   return { path: '', name: baseName(named).toString(), kind };
 }
 
+/**
+ * Of several SRCs, takes away those that an exclude glob names: a shell has expanded `*`, and the user does not see which names
+ * that are. A single SRC was written.
+ */
+export function skipSources({ roots, shown }: Walk, { sources, exclude }: Request): CopyWarning[] {
+  if (sources.length < 2) return [];
+  const warnings: CopyWarning[] = [];
+  for (const root of [...roots]) {
+    const name = textOf(baseName(root.dest).toString('latin1'));
+    const reason = excludedBy(exclude, name, root.kind === 'directory');
+    if (!reason) continue;
+    roots.splice(roots.indexOf(root), 1);
+    const path = shown.src(root.named ?? root.src);
+    const message = `'${path}' is not copied: it matches the excluded glob '${reason}'`;
+    warnings.push({ code: 'SOURCE_SKIPPED', message, path });
+  }
+  return warnings;
+}
+
 export class Answers {
   #scopes = new Map<number, Asked>();
   /** The roots of which a selection decides, by their scopes. */
@@ -109,17 +128,6 @@ export class Answers {
       setMaxListeners(0, signal); // a listener for each git that runs
     }
     for (const root of [...roots]) {
-      // A shell has expanded `*`: the user does not see which names that are. A single SRC was written.
-      const name = textOf(baseName(root.dest).toString('latin1'));
-      const reason =
-        request.sources.length > 1 && excludedBy(request.exclude, name, root.kind === 'directory');
-      if (reason) {
-        roots.splice(roots.indexOf(root), 1);
-        const path = shown.src(root.named ?? root.src);
-        const message = `'${path}' is not copied: it matches the excluded glob '${reason}'`;
-        answers.warnings.push({ code: 'SOURCE_SKIPPED', message, path });
-        continue;
-      }
       const filter = filterOf(root, shown, request);
       if (filter && request.like === 'fastcp' && !(await filter(rootEntry(root)))) {
         roots.splice(roots.indexOf(root), 1);

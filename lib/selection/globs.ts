@@ -3,9 +3,8 @@
  * match below it, so only a name has to be matched.
  */
 import { invalidType, invalidValue } from '../errors.js';
-import { groupMatcher } from './groups.js';
-import { isSimple, simpleMatcher } from './stars.js';
 import { type Verdict, verdicts } from './verdict.js';
+import { matchesSegment, parseWildcard } from './wildmatch.js';
 
 const { leave, look, take, takeAll } = verdicts;
 
@@ -61,8 +60,13 @@ export function parseGlobs(globs: unknown, option: string): Glob[] {
 function parseGlob(source: unknown, option: string): Glob[] {
   if (typeof source !== 'string') throw invalidType(option, 'a glob', source);
   const refuse = (expected: string): Error => invalidValue(option, expected, source);
-  if (/^!(?!\()/.test(source)) throw refuse("a glob that does not begin with '!'");
-  const paths = withoutSlashesInBraces(source);
+  const plain = source.replace(/\\.|\[[^\]]*\]/gs, '');
+  if (/[@?*+!]\(|\([^()]*\||\{[^{},]*\.\.[^{},]*\}/.test(plain))
+    throw refuse(
+      "a glob without groups and ranges: write '{a,b}' for '@(a|b)', --exclude or `exclude` for '!(a)', and a backslash before a parenthesis that is part of a name",
+    );
+  if (source.startsWith('!')) throw refuse("a glob that does not begin with '!'");
+  const paths = expandBraces(source);
   if (!paths) throw refuse(`a glob whose braces stand for at most ${mostPaths} paths`);
   return paths.map((expanded) => {
     const onlyDirectories = expanded.endsWith('/');
@@ -82,21 +86,24 @@ function parseGlob(source: unknown, option: string): Glob[] {
   });
 }
 
+/**
+ * Returns a matcher that takes at most segment times name, while a regular expression tries all places of each star. Brackets have
+ * the meaning of a shell and of git.
+ */
 function parseSegment(segment: string, refuse: (expected: string) => Error): Segment {
-  if (!/[\\*?[({]/.test(segment)) return (name) => name === segment;
-  const matches = isSimple(segment) ? simpleMatcher(segment) : groupMatcher(segment);
+  if (!/[\\*?[]/.test(segment)) return (name) => name === segment;
+  if (/^\*+$/.test(segment)) return () => true; // two stars of their own would cross slashes
+  const tokens = parseWildcard(segment, false)?.[0];
+  if (!Array.isArray(tokens))
+    throw refuse(
+      'a glob that parses: its brackets closed and without a slash, with known classes, and no backslash at its end',
+    );
   // Also matches the segment literally, because people use names such as `[id].ts`.
-  if (matches) return (name) => name === segment || matches(name);
-  throw refuse(
-    'a glob that parses: its brackets, braces and groups closed, without a slash in brackets and groups, with known classes, ranges of at most 1000, at most 100 groups inside each other, and no backslash at its end',
-  );
+  return (name) => name === segment || matchesSegment(tokens, name, 0, name.length);
 }
 
-/**
- * Expands `{a/b,c}/d` to `a/b/d` and `c/d`. Braces without a slash stay: see groups.ts. Returns undefined if there are
- * too many.
- */
-function withoutSlashesInBraces(glob: string): string[] | undefined {
+/** Expands `{a/b,c}/d` to `a/b/d` and `c/d`, as a shell does. Returns undefined if there are too many. */
+function expandBraces(glob: string): string[] | undefined {
   const paths: string[] = [];
   for (const left = [glob]; left.length > 0; ) {
     const next = left.pop() as string;
@@ -105,22 +112,20 @@ function withoutSlashesInBraces(glob: string): string[] | undefined {
     if (split) left.push(...split.reverse());
     else paths.push(next);
   }
-  return paths;
+  return [...new Set(paths)];
 }
 
-/** Splits at the first closed braces that contain a slash and a comma. */
+/** Splits at the first closed braces that contain a comma. */
 function splitBraces(glob: string): string[] | undefined {
-  const depths: { start: number; commas: number[]; hasSlash: boolean }[] = [];
+  const depths: { start: number; commas: number[] }[] = [];
   for (let at = 0; at < glob.length; at++) {
     const inner = depths.at(-1);
     if (glob[at] === '\\') at += 1;
-    else if (glob[at] === '{') depths.push({ start: at, commas: [], hasSlash: false });
+    else if (glob[at] === '{') depths.push({ start: at, commas: [] });
     else if (glob[at] === ',') inner?.commas.push(at);
-    else if (glob[at] === '/') {
-      for (const depth of depths) depth.hasSlash = true;
-    } else if (glob[at] === '}' && inner) {
+    else if (glob[at] === '}' && inner) {
       depths.pop();
-      if (!inner.hasSlash || inner.commas.length === 0) continue;
+      if (inner.commas.length === 0) continue;
       const ends = [...inner.commas, at];
       const starts = [inner.start, ...inner.commas];
       const [before, after] = [glob.slice(0, inner.start), glob.slice(at + 1)];
@@ -179,13 +184,14 @@ export function judgeGlobs(scope: GlobScope, name: string, isDirectory: boolean)
   return { verdict: look, below: { include: include.below, exclude: exclude.below } };
 }
 
-/** Returns the glob, as the user wrote it, that excludes a name directly in SRC. */
+/** Returns the glob, as the user wrote it, that excludes a name at any depth. */
 export function excludedBy(
   exclude: readonly Glob[],
   name: string,
   isDirectory: boolean,
 ): string | undefined {
-  return match(globScope(undefined, exclude)?.exclude ?? [], name, isDirectory).by?.source;
+  const anywhere = exclude.filter(({ segments }) => segments[0] === anyDirectories);
+  return match(globScope(undefined, anywhere)?.exclude ?? [], name, isDirectory).by?.source;
 }
 
 const notIncluded: GlobAnswer = { verdict: leave, reason: 'include: no glob matches' };

@@ -9,8 +9,8 @@
 
 /** A character's code, the set of characters that match, one of any, or a star. */
 type Token = number | CharacterSet;
-export const star = -1;
-export const anyOne = -2;
+const star = -1;
+const anyOne = -2;
 
 export type Segment = Token[];
 /** Double star and slash: any number of segments. */
@@ -101,7 +101,7 @@ const classes: Record<string, RegExp> = {
 };
 
 /** A set of character codes. */
-export class CharacterSet {
+class CharacterSet {
   /** Those below 256, and ranges of the others. */
   #low = new Uint8Array(256);
   #ranges: [from: number, to: number][] = [];
@@ -126,7 +126,7 @@ export class CharacterSet {
 }
 
 /** Parses the text between brackets, from behind the first one. */
-export function parseClass(
+function parseClass(
   pattern: string,
   start: number,
   fold: boolean,

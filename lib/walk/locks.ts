@@ -44,6 +44,8 @@ const bigint = { bigint: true } as const;
 /** Has no effect on a directory. By it isLockedOutside() knows the descriptors of copies, in this process and in others. */
 const mark = flags.O_NONBLOCK;
 
+const mostPlaces = 200;
+
 /** A directory that a copy uses. */
 interface Place {
   path: Buffer;
@@ -87,7 +89,9 @@ export class Locks {
   readonly #held = new Map<Place, Held>();
 
   private constructor(places: readonly Place[], how: How, warn: Warn) {
-    this.#places = process.platform === 'win32' ? [] : places;
+    // Each place holds a descriptor.
+    const isTooMany = places.length > mostPlaces;
+    this.#places = process.platform === 'win32' || isTooMany ? [] : places;
     this.#how = how;
     this.#warn = warn;
   }
@@ -194,8 +198,8 @@ export class Locks {
       if (named && isSame(named, found)) continue;
       if (dest) {
         if (!named?.isDirectory()) continue; // the engine has reported it
-        const where = await calls.readlink(`/proc/self/fd/${descriptor}`).catch(() => '.fastcp-');
-        if (where.includes('.fastcp-')) continue;
+        const where = await calls.readlink(`/proc/self/fd/${descriptor}`).catch(() => undefined);
+        if (where === undefined || /\.fastcp-[0-9a-f]{16}(\/|$)/.test(where)) continue;
         const moved = 'another program has moved or replaced the destination while it was filled';
         throw refuse('ERR_FASTCP_DEST_CHANGED', moved, shown.src(dest.src), shown.dest(path));
       }

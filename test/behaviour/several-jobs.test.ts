@@ -72,6 +72,18 @@ test('two mirrors into one DEST with thousands of stale files both succeed, and 
   expect(isLocked(dest)).toBe(false);
 });
 
+test('hundreds of SRCs are copied with few descriptors', async () => {
+  const sources = Array.from({ length: 300 }, (_, i) => join(at, `${i}`));
+  for (const one of sources) makeFiles(one, { a: one });
+  const command = ['sh', '-c', 'ulimit -n 256 && exec "$@"', 'sh', ...fastcp];
+  for (const how of ['-p', '--mirror']) {
+    expect(await run([...command, how, ...sources, `${dest}/`])).toMatchObject({ status: 0 });
+  }
+  for (const [i, one] of sources.entries()) {
+    expect(readFileSync(join(dest, `${i}/a`), 'utf8')).toBe(one);
+  }
+});
+
 test('two mirrors that both create DEST succeed', async () => {
   const sources = ['a', 'b'].map((name) => makeUniform(join(at, name), name, 500));
   const copies = sources.map((from) => copyTree(from, join(at, 'new/dest'), { mirror: true }));
@@ -275,6 +287,16 @@ describe('a directory that another program has locked', () => {
     expect(containers(at)).toHaveLength(1);
     await copyTree(src, dest, { atomic: true });
     expect(containers(at)).toEqual([]);
+  });
+
+  test('and that is excluded is not waited for', async (context) => {
+    needTool(context, 'flock');
+    makeFiles(at, { 'src/a': 'a', 'other/b': 'b' });
+    await whileLocked(src, async () => {
+      const options = { exclude: ['src'], lockTimeout: 0 };
+      const { files, warnings } = await copyTree([src, join(at, 'other')], dest, options);
+      expect([files, ...warnings.map(({ code }) => code)]).toEqual([1, 'SOURCE_SKIPPED']);
+    });
   });
 
   test('a hundred copies that wait for each other take the lock in turn', async () => {

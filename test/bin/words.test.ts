@@ -81,6 +81,9 @@ test('of several SRCs, those that an excluded glob names are skipped; a single o
     "fastcp: warning: 'x.log' is not copied: it matches the excluded glob '*.log'",
   ]);
   expect(readdirSync(join(place, 'out')).sort()).toEqual(['app', 'dist', 'top.c']);
+  const anchored = await fastcp(['--exclude', '/dist', 'app', 'dist', '../rooted/'], [], cwd);
+  expect(anchored.stderr).toBe('');
+  expect(readdirSync(join(place, 'rooted'))).toEqual(['app', 'dist']);
   await fastcp([...globs, 'src/node_modules', 'out/']);
   expect(readdirSync(join(place, 'out/node_modules'))).toEqual(['x']);
 });

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { globScope, judgeGlobs, parseGlobs } from '../../lib/selection/globs.js';
 import { lastMatch, parseRules, rulesBelow, rulesIn } from '../../lib/selection/rules.js';
 import { verdicts } from '../../lib/selection/verdict.js';
-import { Random } from '../selection/support/random.js';
+import type { Random } from '../selection/support/random.js';
 import { isLong, seed } from '../support/form.js';
 import { fuzz, several, times } from './support/fuzz.js';
 
@@ -36,94 +36,15 @@ test(`stars match what picomatch says, seed ${seed}`, { timeout: 600_000 }, () =
   ),
 );
 
-const words = ['', 'a', 'b', '.'];
-for (let at = 1; words.length < 121; at++)
-  words.push(...['a', 'b', '.'].map((one) => words[at] + one));
-const names = words.filter((word) => !/^\.{0,2}$/.test(word));
-
-interface Meaning {
-  glob: string;
-  /** Those of `words` that it matches. */
-  words: Set<string>;
-}
-
-const behind = (one: Set<string>, other: Set<string>): Set<string> =>
-  new Set([...one].flatMap((a) => [...other].map((b) => a + b)).filter((word) => word.length <= 4));
-
-/** A glob with groups inside each other, and what it means by definition. */
-function groups(random: Random, depth = 0): Meaning {
-  let all: Meaning = { glob: '', words: new Set(['']) };
-  for (const part of several(random, 4, () => random.below(depth < 3 ? 10 : 5))) {
-    const { glob, words: more } = part < 5 ? single(random) : repeated(random, depth);
-    // A star or question mark in front would make a parenthesis another group.
-    if (/[*?]$/.test(all.glob) && glob.startsWith('(')) continue;
-    all = { glob: all.glob + glob, words: behind(all.words, more) };
-  }
-  return all;
-}
-
-function single(random: Random): Meaning {
-  const of = (glob: string, ...found: string[]): Meaning => ({ glob, words: new Set(found) });
-  return random.pick([
-    of('a', 'a'),
-    of('b', 'b'),
-    of('.', '.'),
-    of('\\a', 'a'),
-    of('?', 'a', 'b', '.'),
-    of('[ab]', 'a', 'b'),
-    of('[!a]', 'b', '.'),
-    of('*', ...words),
-  ]);
-}
-
-function repeated(random: Random, depth: number): Meaning {
-  const alternatives = [groups(random, depth + 1), groups(random, depth + 1)];
-  const once = new Set(alternatives.flatMap((one) => [...one.words]));
-  let [kind, separator, end] = [random.pick(['@(', '?(', '*(', '+(', '!(', '{', '(']), '|', ')'];
-  if (kind === '{') [separator, end] = [',', '}'];
-  const glob = kind + alternatives.map((one) => one.glob).join(separator) + end;
-  if (kind === '!(') return { glob, words: new Set(words.filter((word) => !once.has(word))) };
-  if (kind === '?(') return { glob, words: once.add('') };
-  if (kind !== '*(' && kind !== '+(') return { glob, words: once };
-  let reached = once;
-  for (let size = -1; size !== reached.size; ) {
-    size = reached.size;
-    reached = new Set([...reached, ...behind(reached, once)]);
-  }
-  return { glob, words: kind === '*(' ? reached.add('') : reached };
-}
-
-test(`groups match what they mean, seed ${seed}`, { timeout: 600_000 }, () => {
-  const random = new Random(seed);
-  for (let round = 0; round < times(500); round++) {
-    const { glob, words: matching } = groups(random);
-    if (glob === '' || /^(\**|!(?!\().*|\.*)$/.test(glob)) continue;
-    const differ = names.filter(
-      (name) => name !== glob && takes(glob, name) !== matching.has(name),
-    );
-    expect(differ, `${glob}, seed ${seed}`).toEqual([]);
-  }
-});
-
 test.each([
-  ['{1..3}', '1 2 3', '0 4 13 1.3'],
-  ['{08..10}', '08 09 10', '8 9 010'],
-  ['{-1..1}', '-1 0 1', '-2 2 -0'],
-  ['{b..d}', 'b c d', 'a e bc'],
-  ['{d..b}', 'b c d', 'a'],
-  ['{1..10..4}', '1 5 9', '2 10 13'],
-  ['{g..a..-3}', 'g d a', 'b f'],
-  ['{1..3..0}', '1 2 3', '0 4'],
   ['x{,y}', 'x xy', 'y xyy'],
   ['x{a|b,c}', 'xa|b xc', 'xa xb'],
-  ['@(a,b|c)', 'a,b c', 'a b'],
-  ['*.{js,@(ts|mts)}', 'a.js a.ts .mts', 'a.jsx a'],
+  ['*.{js,{,m}ts}', 'a.js a.ts .mts', 'a.jsx a'],
   ['{a}', '{a}', 'a'],
   ['a)b}|', 'a)b}|', 'ab'],
   ['(a)*', '(a) (a)b', 'a ab'],
-  ['(a|b)*', 'a ab bc', '(a c'],
   ['{a\\,b,c}', 'a,b c', 'a b'],
-  ['\\@(a|b)', '@a @b', 'a @(a|b'],
+  ['\\@\\(a|b)', '@(a|b)', 'a @a'],
 ])('braces and parentheses as bash expands them: %s', (glob, matching, others) => {
   for (const name of matching.split(' ')) expect([name, takes(glob, name)]).toEqual([name, true]);
   for (const name of others.split(' ')) expect([name, takes(glob, name)]).toEqual([name, false]);
@@ -261,23 +182,15 @@ test.each(['*.map', '*test*', 'component-?*', `${'*a'.repeat(20)}*`, '*.{js,ts}'
 );
 
 // A matcher that tries all combinations would not end with these in the time of the universe.
-test.each([
-  `${'*a'.repeat(40)}*b`,
-  '*(a*)b',
-  '+(+(+(a)))b',
-  '*(a|aa|?a|a?)b',
-  `${'!(x)'.repeat(20)}b`,
-  '!(!(!(!(*a*)b)c)d)e',
-  `${'@(*|+(a*))'.repeat(8)}b`,
-  `${'*(+(*a*)+(*a*))'.repeat(3)}b`,
-  `${'*({1..1000})'.repeat(10)}b`,
-  `${'*({1..1000}{1..1000}{1..1000}{1..1000})'.repeat(5)}b`,
-])('a long name takes no time: %s', (glob) => {
-  const scope = globScope(undefined, parseGlobs([glob], 'exclude')) ?? expect.fail();
-  const took = least(3, 1, () => {
-    judgeGlobs(scope, longName, false);
-    judgeGlobs(scope, '1'.repeat(255), false);
-  });
-  console.log(`fuzz: ${(took / 1000).toFixed(1)} ms, ${glob}`);
-  expect(took).toBeLessThan(500_000);
-});
+test.each([`${'*a'.repeat(40)}*b`, `${'{*a,*b}'.repeat(9)}*c`])(
+  'a long name takes no time: %s',
+  (glob) => {
+    const scope = globScope(undefined, parseGlobs([glob], 'exclude')) ?? expect.fail();
+    const took = least(3, 1, () => {
+      judgeGlobs(scope, longName, false);
+      judgeGlobs(scope, '1'.repeat(255), false);
+    });
+    console.log(`fuzz: ${(took / 1000).toFixed(1)} ms, ${glob}`);
+    expect(took).toBeLessThan(500_000);
+  },
+);

@@ -74,16 +74,11 @@ describe('what is taken', () => {
     [['/[!ab].ts', 'test/[!ab].ts'], [], ['test/e.ts']],
     [['/[^ab].ts', 'test/[^ab].ts'], [], ['test/e.ts']],
     [['/{[!b],x}.ts'], [], ['a.ts']],
-    [['test/@([!a]).ts'], [], ['test/e.ts']],
     [['/[[:alpha:]].m[]a]p', 'src/[a-c].[!]m]s'], [], ['a.map', 'src/b.ts']],
     [['/[!x-z]'], [], ['Ã©/x']],
     [['[à-ï]'], [], ['Ã©/x']],
-    [['/!(a).ts'], [], []],
-    [['/*.(map|x)'], [], ['a.map']],
-    [['src/+(d|e|p)/*(x).@(c|j)'], [], ['src/deep/.c/c.ts']],
-    [['test/[ei]?(d|x).ts'], [], ['test/e.ts']],
-    [['{a..c}.ts'], [], ['a.ts', 'src/b.ts', 'src/deep/.c/c.ts']],
-    [['a.!(ts)'], [], ['a.map']],
+    [['/{a}.ts', '/{a,b'], [], []],
+    [['/{a,{a.m,x}}{p,ap}'], [], ['a.map']],
     [['test/[id].ts'], [], ['test/[id].ts']],
     [['test/\\[id\\].ts'], [], ['test/[id].ts']],
     [['/?'], [], ['Ã©/x']],
@@ -162,13 +157,14 @@ describe('what is asked', () => {
 
 describe('globs that are none', () => {
   test.each([
-    ['a[b', /its brackets.* closed/],
-    ['a{b', /braces .* closed/],
-    ['a/(b', /groups closed/],
-    ['!(', /groups closed/],
-    ['@(a{b)', /braces .* closed/],
-    ['{a,b\\', /no backslash at its end/],
-    ['@(a/b)', /without a slash in brackets and groups/],
+    ['a[b', /its brackets closed/],
+    ['*.!(ts)', /groups and ranges: .*'\{a,b\}'.*exclude/],
+    ['+(d|e)', /groups and ranges/],
+    ['*(x).c', /groups and ranges/],
+    ['?(x).c', /groups and ranges/],
+    ['@(a/b)', /groups and ranges/],
+    ['*.(map|x)', /groups and ranges/],
+    ['{1..9}.c', /groups and ranges/],
     ['', /not empty/],
     ['./', /not empty/],
     ['/', /not empty/],
@@ -176,10 +172,8 @@ describe('globs that are none', () => {
     ['!a', /does not begin with '!'/],
     ['[[:letter:]]', /with known classes/],
     ['a\\', /no backslash at its end/],
-    ['{1..1001}', /ranges of at most 1000/],
-    ['@('.repeat(101) + ')'.repeat(101), /at most 100 groups/],
     ['{a/,b}'.repeat(10), /at most 1000 paths/],
-    [`{${','.repeat(200_000)}/}`, /at most 1000 paths/],
+    [`{${','.repeat(200_000)}}`, /at most 1000 paths/],
   ])('%j', async (glob, message) => {
     const failed = walk(src, { exclude: ['ok', glob] });
     await expect(failed).rejects.toBeInstanceOf(TypeError);
@@ -231,7 +225,7 @@ test('many double stars and a deep path take no time', () => {
 test('a line break is a byte like others', async () => {
   const directory = mkdtempSync(join(src, 'lines'));
   writeFileSync(join(directory, '\na'), '');
-  for (const glob of ['*', '?a', '*a', '{*,b}', '@(*)']) {
+  for (const glob of ['*', '?a', '*a', '{*,b}']) {
     expect(await filesTaken(directory, { exclude: [glob] })).toEqual([]);
   }
 });
