@@ -69,7 +69,7 @@ const everyCopy = [
   'lib/walk/',
 ];
 /** Of these, the modules that the command loads only if SRC and DEST may meet by mounts. */
-const mounts = ['lib/engine/mounted', 'lib/walk/layers', 'lib/walk/mounts'];
+const mounts = ['lib/engine/mounted', 'lib/walk/mounts'];
 const isOneOf =
   (beginnings: string[]) =>
   (id: string): boolean => {

@@ -163,10 +163,6 @@ const kindRefusals: Record<string, Refusal | undefined> = {
     'ERR_FASTCP_APPEND_ONLY',
     'the directory is append-only, so nothing in it can be replaced',
   ],
-  reflected: [
-    'ERR_FS_CP_EINVAL',
-    'by a mount (FUSE, a server or an overlay) the entries that would be deleted are also in the source, or in a directory above it',
-  ],
   'source in dest': ['ERR_FS_CP_EINVAL', 'this directory of the destination is the source itself'],
   'same file': [
     'ERR_FS_CP_EINVAL',

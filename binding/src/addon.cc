@@ -78,9 +78,6 @@ Options options_of(const Napi::Object& from) {
   for (uint32_t i = 0; i < distrusted.Length(); i++)
     options.incremental.distrusted.push_back(
         static_cast<uint64_t>(distrusted.Get(i).As<Napi::Number>().Int64Value()));
-  const auto reflections = from.Get("reflections").As<Napi::Array>();
-  for (uint32_t i = 0; i < reflections.Length(); i++)
-    options.incremental.reflections.push_back(bytes_of(reflections.Get(i)));
   options.traversal = {.dereference = on("dereference"),
                        .one_file_system = on("oneFileSystem"),
                        .shard = number("shard"),

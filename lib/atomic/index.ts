@@ -30,7 +30,6 @@ import { run } from '../walk/steps.js';
 import { existing, type Root, redirect, selects, type Walk } from '../walk/walk.js';
 import { Container } from './container.js';
 import { canExchange, exists, Halfway, placeAtOnce, placeInSteps } from './place.js';
-import { refuseReflected } from './reflections.js';
 import type { Removal } from './remove-tree.js';
 import { findTarget, refuseTarget } from './target.js';
 
@@ -188,7 +187,6 @@ async function prepare(
   { atomic, signal }: Request,
   warn: Warn,
 ): Promise<Container> {
-  await refuseReflected(root, target, walk, signal);
   signal?.throwIfAborted();
   const container = await Container.make(target);
   try {

@@ -4,7 +4,7 @@ import { constants } from 'node:os';
 import { isAppendOnly } from '../engine/native.js';
 import { type CopyError, errorOf, refuse } from '../errors.js';
 import type { ErrorCode } from '../types.js';
-import { mountsMovedWith } from '../walk/mounts.js';
+import { mountsWithin } from '../walk/mounts.js';
 import { baseName, directoryOf, join, type Shown } from '../walk/paths.js';
 import { realpath, run } from '../walk/steps.js';
 import { isAtOrBelow, type Root } from '../walk/walk.js';
@@ -22,7 +22,7 @@ export async function findTarget({ dest }: Root): Promise<Buffer> {
 export async function refuseTarget(root: Root, target: Buffer, shown: Shown): Promise<void> {
   const [path, dest] = [shown.src(root.src), shown.dest(root.dest)];
   const no = (code: ErrorCode, why: string): CopyError => refuse(code, why, path, dest);
-  const [mounted] = await mountsMovedWith(target);
+  const [mounted] = await mountsWithin(target);
   if (mounted?.equals(target)) {
     throw no('ERR_FASTCP_MOUNT_POINT', 'a mount point cannot be replaced (atomic)');
   }

@@ -40,8 +40,6 @@ export interface NativeOptions extends Record<(typeof nativeFlags)[number], bool
   replaces: Buffer;
   /** Devices whose ctimes prove nothing. */
   distrusted: readonly number[];
-  /** Directories in SRC that may show entries of DEST under other identities. */
-  reflections: readonly Buffer[];
   /** The number in the first temporary name, below 2 ** 64. */
   firstTemporary: number;
   /** Index into `likes`. */

@@ -157,7 +157,7 @@ export function runEngineNow(walk: Walk, answers: Answers, request: Request, rep
 }
 
 export function nativeOptions(
-  { distrusted = [], reflections = [] }: Pick<Walk, 'distrusted' | 'reflections'>,
+  { distrusted = [] }: Pick<Walk, 'distrusted'>,
   request: Request,
 ): NativeOptions {
   const { existingDirectories, absoluteSymlinks, like } = request;
@@ -169,7 +169,7 @@ export function nativeOptions(
     like: likes.indexOf(like),
     workingDirectory: request.workingDirectory,
     replaces: request.replaces ?? Buffer.alloc(0),
-    ...{ distrusted, reflections },
+    distrusted,
     firstTemporary: Math.random() * 2 ** 64,
     preserve: preserve.reduce((bits, kind) => bits | (1 << lossKinds.indexOf(kind)), 0),
     findHoles: request.sparse === 'always',

@@ -49,8 +49,6 @@ export interface Walk {
   errors: CopyError[];
   /** Devices of overlays whose ctimes prove nothing. Empty unless the copy syncs. */
   distrusted?: readonly number[];
-  /** Directories of SRC, and above it, that may show entries of DEST under other identities. Mirrors and atomic replacements look there. */
-  reflections?: readonly Buffer[];
 }
 
 /**

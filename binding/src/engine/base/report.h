@@ -80,8 +80,6 @@ inline constexpr const char* kAboveOld = "above old";
 inline constexpr const char* kSubdirectory = "subdirectory";
 /** A directory of DEST is SRC itself. */
 inline constexpr const char* kSourceInDest = "source in dest";
-/** SRC also shows the entries of a directory of DEST, under other identities. */
-inline constexpr const char* kReflected = "reflected";
 /** Other shards need access to a directory whose mode denies it to its owner. */
 inline constexpr const char* kKeptOpen = "kept open";
 /** A symlink of SRC leads to the entry of DEST that it would replace. */

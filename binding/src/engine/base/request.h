@@ -90,8 +90,6 @@ struct Incremental {
   bool delete_excluded = false;
   /** With `sync`: devices whose ctimes prove nothing, because an overlay hides other file systems. */
   std::vector<uint64_t> distrusted{};
-  /** With `mirror`: directories in SRC that may show entries of DEST under other identities. */
-  std::vector<std::string> reflections{};
 };
 
 /** Which entries of SRC are visited, and whether symlinks are followed. */

@@ -121,25 +121,6 @@ Naming learn_naming(Worker& worker, Directory& directory) {
   return naming;
 }
 
-int appears_in(Worker& worker, Directory& directory, const Writer::IsThere& is_there) {
-  DirectoryPin pin;
-  if (const int error = pin.pin(directory); error < 0) return error;
-  std::string name = temporary_name(worker, "");
-  if (is_append_only(directory, name)) return 0;
-  const Probe probe(worker, directory, std::move(name));
-  if (probe.error() == 0) return is_there(probe.name(), true) ? 1 : 0;
-  bool all_appear = true;
-  const bool listed = list(directory.dst(), ".", [&](const char* entry) {
-    Stat stat;
-    // Another worker's, or removed by another program: neither tells anything.
-    const bool is_passing = is_temporary(worker.engine, entry) ||
-                            platform::stat_entry(directory.dst(), entry, stat) == -ENOENT;
-    all_appear = is_passing || is_there(entry, false);
-    return all_appear;
-  });
-  return listed && !all_appear ? 0 : probe.error();
-}
-
 namespace {
 
 /** Returns a name with the case of its ASCII letters turned. */

@@ -90,9 +90,6 @@ bool is_collision(Worker& worker, Directory& directory, const char* name);
 /** Implements Writer::learn_naming(), by a temporary directory. */
 Naming learn_naming(Worker& worker, Directory& directory);
 
-/** Implements Writer::appears_in(), by a temporary directory. */
-int appears_in(Worker& worker, Directory& directory, const Writer::IsThere& is_there);
-
 /** Only ASCII letters are changed. */
 std::string in_small_letters(std::string_view name);
 

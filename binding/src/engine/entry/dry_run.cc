@@ -66,8 +66,6 @@ class DryRunWriter final : public Writer {
 
   Naming learn_naming(Worker&, Directory&) const override { return Naming::folding; }
 
-  int appears_in(Worker&, Directory&, const IsThere&) const override { return 0; }
-
   int make_directory(Engine&, Directory& parent, const char* name, uint32_t,
                      bool vacated) const override {
     return !vacated && may_exist(parent, {name, name}) ? -EEXIST : kPlanned;

@@ -2,30 +2,16 @@
 
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <cstdio>
 #include <cstring>
 
 namespace fastcp {
 
-namespace {
-constexpr std::string_view kPrefix = ".fastcp-";
-constexpr size_t kDigits = 16;
-}  // namespace
-
-bool is_temporary(const Engine& engine, std::string_view name) {
-  if (!name.starts_with(kPrefix) || name.size() < kPrefix.size() + kDigits) return false;
-  uint64_t number = 0;
-  const char* digits = name.data() + kPrefix.size();
-  const auto [stop, error] = std::from_chars(digits, digits + kDigits, number, 16);
-  return error == std::errc() && stop == digits + kDigits && engine.is_temporary(number);
-}
-
 std::string temporary_name(Worker& worker, const char* name) {
   const char* slash = std::strrchr(name, '/');
   std::string result(name, slash == nullptr ? 0 : static_cast<size_t>(slash - name) + 1);
   std::array<char, 32> text;
-  std::snprintf(text.data(), text.size(), "%s%0*llx", kPrefix.data(), static_cast<int>(kDigits),
+  std::snprintf(text.data(), text.size(), ".fastcp-%016llx",
                 static_cast<unsigned long long>(worker.engine.next_temporary()));
   return result + text.data();
 }

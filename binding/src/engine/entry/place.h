@@ -22,12 +22,6 @@ inline constexpr int kNotPlaced = 1;
 std::string temporary_name(Worker& worker, const char* name);
 
 /**
- * Returns whether a name begins with one of temporary_name(). A mount may show DEST in SRC, and with it temporary entries. A copy
- * of SRC lacks them.
- */
-bool is_temporary(const Engine& engine, std::string_view name);
-
-/**
  * Creates an entry by `make(name)`, which returns 0 or a negative errno. If the name exists in DEST
  * and may be replaced, creates the entry beside it and sets `temporary` to its name, unless that fails. Returns 0,
  * kNotPlaced, or the errno, which the caller reports.

@@ -51,14 +51,6 @@ class RealWriter final : public Writer {
     return fastcp::learn_naming(worker, directory);
   }
 
-  int appears_in(Worker& worker, Directory& directory, const IsThere& is_there) const override {
-    const int appears = fastcp::appears_in(worker, directory, is_there);
-    // The probe has changed the times. If all entries are protected, the directory stays, as it was. Fails for another user's.
-    const Stat& before = directory.dst_stat;
-    if (directory.doomed) platform::set_times(directory.dst(), before.atime, before.mtime);
-    return appears;
-  }
-
   int make_directory(Engine& engine, Directory& parent, const char* name, uint32_t mode,
                      bool) const override {
     return with_access(engine, parent,

@@ -250,10 +250,6 @@ class Engine : private DirectoryOwner {
   /** The most workers that the limit of file descriptors allows. */
   unsigned most_workers = 1;
   uint64_t next_temporary() { return temporary_++; }
-  /** Returns whether next_temporary() has returned that number. */
-  bool is_temporary(uint64_t number) const {
-    return number - options.first_temporary < temporary_ - options.first_temporary;
-  }
   /** Returns the workers in work(), or the useful number if that is higher. */
   unsigned workers() const { return std::max(active_.load(), useful_.load()); }
 

@@ -7,7 +7,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 
 #include "engine/run/directory.h"
 #include "engine/run/hard_links.h"
@@ -24,9 +23,6 @@ enum class Trial : uint8_t { same, differs, failed };
 /** Any worker may call any function at any time. */
 class Writer {
  public:
-  /** `is_new`: nothing but the entry of DEST that was just created can have this name. */
-  using IsThere = std::function<bool(const char* name, bool is_new)>;
-
   /**
    * Result of make_directory(): a real run would create the directory. There is nothing to open.
    */
@@ -74,13 +70,6 @@ class Writer {
    * returns `folding`: then a listing tells.
    */
   virtual Naming learn_naming(Worker& worker, Directory& directory) const = 0;
-
-  /**
-   * Returns whether SRC also shows the entries of a directory of DEST. Creates an entry there, which `is_there` looks for by its
-   * name. 1: it does. 0: it does not; always in a dry run, which creates nothing. Negative errno: unknown, because the directory
-   * cannot be opened, or nothing can be created there and no existing entry is missing in SRC.
-   */
-  virtual int appears_in(Worker& worker, Directory& directory, const IsThere& is_there) const = 0;
 
   /**
    * Creates a directory. `vacated`: see EntryTask. Returns 0, kPlanned or a negative errno; -EEXIST: DEST has the name.

@@ -29,7 +29,6 @@ namespace {
 bool list(Worker& worker, const Directory& directory, Question& question) {
   bool whole = true;
   const auto add = [&](const char* record, const Listed& entry) {
-    if (is_temporary(worker.engine, entry.name)) return true;
     const Names names{entry.name, entry.name};
     Kind kind = entry.kind;
     Stat stat;

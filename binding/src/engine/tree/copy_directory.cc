@@ -91,7 +91,6 @@ bool copy_records(Worker& worker, const DirectoryUse& use, const char* records, 
     const platform::Listed entry = platform::parse_listing(records + at);
     at += entry.size;
     if (std::strcmp(entry.name, ".") == 0 || std::strcmp(entry.name, "..") == 0) continue;
-    if (is_temporary(worker.engine, entry.name)) continue;
     copy_listed(worker, use, {entry.name, entry.name}, entry.kind, found);
   }
   stack.push(found);
@@ -113,25 +112,13 @@ bool is_above(const Directory& directory, const Stat& src) {
  * Returns whether a directory of SRC is the one in DEST to which a directory above is being copied, or with `dereference` any
  * that this copy has created. Mounts and symlinks may bring it there. New entries of DEST then appear in SRC, so the copy would
  * be endless.
- *
- * Overlays and FUSE show a directory with another device number. There only a new entry tells, and only a directory that has
- * changed since the copy began can be one.
  */
-bool is_filled(Worker& worker, Directory& parent, const Handle& src, const Stat& stat) {
-  const Engine& engine = worker.engine;
+bool is_filled(const Engine& engine, Directory& parent, const Stat& stat) {
   // Not `>=`: SRC may have been created in the tick in which the copy began.
-  const bool has_changed = stat.ctime > engine.began;
-  if (has_changed && engine.created.has(stat)) return true;
-  const auto is_there = [&](const char* name, bool) {
-    Stat found;
-    return platform::stat_entry(src, name, found) == 0;
-  };
+  if (stat.ctime > engine.began && engine.created.has(stat)) return true;
   for (Directory* at = &parent; !at->is_base(); at = &at->parent()) {
     if (at->made != Made::yes || !at->has_dst()) continue;
     if (is_same_entry(at->dst_stat, stat)) return true;
-    if (has_changed && at->dst_stat.dev != stat.dev &&
-        engine.writer.appears_in(worker, *at, is_there) > 0)
-      return true;
   }
   return false;
 }
@@ -350,7 +337,7 @@ bool open_source(Worker& worker, Directory& parent, Names names, Follow follow, 
     return worker.fail(parent, names, ELOOP, kRefused);
   }
   return worker.engine.options.compares || is_out_of_reach(worker, parent, stat) ||
-         !is_filled(worker, parent, src, stat) || worker.fail(parent, names, EINVAL, kRefused);
+         !is_filled(worker.engine, parent, stat) || worker.fail(parent, names, EINVAL, kRefused);
 }
 
 /**

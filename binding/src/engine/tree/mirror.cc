@@ -111,58 +111,6 @@ class KeptOnThrow {
   const int exceptions_ = std::uncaught_exceptions();
 };
 
-/**
- * Returns whether `reflection`, a directory of SRC, shows an entry of a directory of DEST. It may show this directory, or any above
- * it up to DEST. So for `/b/c` in DEST the entry is looked for as `name`, `c/name` and `b/c/name` in the reflection.
- */
-bool shows(const std::string& reflection, Directory& directory, const char* name, bool is_new) {
-  const auto stat_at = [](const std::string& path, Stat& stat) {
-    return platform::stat_entry(Handle::working_directory(), path.c_str(), stat) == 0;
-  };
-  Stat root, own, found;
-  if (!stat_at(reflection, root) || platform::stat_entry(directory.dst(), name, own) < 0)
-    return false;
-  // The directory of SRC that is being copied has entries of the same names anyway.
-  const auto is_own = [&](const Stat& place) {
-    return !is_new &&
-           (is_same_entry(place, directory.src_stat) || is_same_entry(place, directory.dst_stat));
-  };
-  std::string path = std::string("/") + name;
-  if (!is_own(root) && stat_at(reflection + path, found)) return true;
-  for (Directory* at = &directory; !at->parent().is_base(); at = &at->parent()) {
-    path.insert(0, std::string("/").append(at->names().dst));
-    const std::string_view above(path.data(), path.size() - std::strlen(name) - 1);
-    if (stat_at(std::string(reflection).append(above), found) && is_own(found)) continue;
-    // The same identity means a bind mount. lookAtMounts() in lib/engine/mounted.ts has judged that.
-    if (stat_at(reflection + path, found) && !is_same_entry(found, own)) return true;
-  }
-  return false;
-}
-
-/**
- * Returns whether SRC also shows the entries of a directory of DEST, by an overlay, FUSE or a server. Then removing one would
- * remove it from SRC. As the identities differ, only a new entry tells. Reports the error. Also true if that cannot be found out.
- */
-bool is_reflected(Worker& worker, Directory& directory) {
-  Engine& engine = worker.engine;
-  const auto& reflections = engine.options.incremental.reflections;
-  if (reflections.empty()) return false;
-  const int appears =
-      engine.writer.appears_in(worker, directory, [&](const char* name, bool is_new) {
-        return std::any_of(reflections.begin(), reflections.end(), [&](const std::string& one) {
-          return shows(one, directory, name, is_new);
-        });
-      });
-  if (appears == 0) return false;
-  directory.kept = true;
-  if (appears < 0) {
-    fail(engine, directory, nullptr, appears, "mkdir");
-  } else {
-    fail(engine, directory, nullptr, EINVAL, kReflected);
-  }
-  return true;
-}
-
 /** Asks the host which entries of a doomed directory may be removed. */
 void ask_about(Worker& worker, DirectoryUse directory, Scope scope) {
   Question question{std::move(directory), scope};
@@ -192,9 +140,6 @@ class Removal final : public DirectoryEnd {
   explicit Removal(Kind kind_to_copy_after_removal)
       : kind_to_copy_after_removal_(kind_to_copy_after_removal) {}
 
-  /** The directory stays, though it may be empty. */
-  void stay() { stays_ = true; }
-
   void finish(Engine& engine, Directory& directory) override {
     if (!engine.stopped()) remove(engine, directory);
     if (!removed_ && directory.owed_mode) give_back_mode(engine, directory);
@@ -207,9 +152,7 @@ class Removal final : public DirectoryEnd {
     DirectoryPin pin;
     int error = pin.pin(parent);
     const char* operation = "open";
-    if (stays_) {
-      error = -ENOTEMPTY;
-    } else if (error == 0) {
+    if (error == 0) {
       operation = "rmdir";
       error = engine.writer.remove_directory(engine, directory);
     }
@@ -242,7 +185,6 @@ class Removal final : public DirectoryEnd {
   }
 
   bool removed_ = false;
-  bool stays_ = false;
   const Kind kind_to_copy_after_removal_;
 };
 
@@ -478,7 +420,6 @@ Freed free_for_directory(Worker& worker, Directory& parent, Names names) {
     return Freed::failed;
   }
   if (engine.is_full) return Freed::failed;  // reported; there is no room for the directory
-  if (is_reflected(worker, parent)) return Freed::failed;
   const int error = engine.writer.remove_file(engine, parent, names.dst);
   if (error == -ENOENT) return Freed::not_needed;
   if (error < 0) {
@@ -498,7 +439,6 @@ void RemoveTask::run(Worker& worker) {
     fail(worker.engine, *directory, nullptr, error, "open");
     return;
   }
-  if (!directory->doomed && is_reflected(worker, *directory)) return;
   for (size_t at = 0; at < names.size();) {
     if (worker.must_leave()) {
       if (worker.engine.stopped()) return;
@@ -543,15 +483,9 @@ void RemoveDirectoryTask::run(Worker& worker) {
   directory->src_stat = directory->dst_stat = doomed.stat;
   directory->owed_mode = doomed.owed_mode;
   directory->doomed = true;
-  auto end = std::make_unique<Removal>(kind_to_copy_after_removal);
-  Removal& removal = *end;
-  directory->end = std::move(end);
+  directory->end = std::make_unique<Removal>(kind_to_copy_after_removal);
   const DirectoryUse own_use = directory.again();
   const KeptOnThrow kept(*own_use);
-  if (is_reflected(worker, *directory)) {
-    removal.stay();
-    return;
-  }
   if (scope != 0) {
     own.release();
     return ask_about(worker, std::move(directory), scope);
