@@ -68,7 +68,7 @@ export interface CopyOptions {
   /**
    * Make DEST like SRC: `sync`, and delete entries of DEST that SRC does not have. Excluded entries of DEST stay. Rejects with
    * `ERR_FASTCP_DEST_PROTECTED` if DEST is the root directory, a home directory, a directory above SRC, has a repository of its
-   * own, or has entries that are also in SRC, at another place: by a bind mount, an overlay or a disk image. Default `false`.
+   * own, or has entries that are also in SRC, by a bind mount (Linux). Default `false`.
    */
   mirror?: boolean | undefined;
   /** With `mirror`: also delete excluded entries from DEST. Default `false`. */
@@ -335,7 +335,7 @@ export interface CopyResult extends CopyCounters {
  * - `ERR_FS_CP_UNKNOWN`: An entry of no known kind.
  * - `ERR_FS_EISDIR`: SRC is a directory, and `recursive` is not set; `fastcp/fs` only.
  * - `ERR_FASTCP_DEST_PROTECTED`: A mirror or an atomic replacement would empty the root, a home directory or a
- *   directory above SRC, delete a repository, or delete entries that SRC also has by a bind mount, an overlay or a disk image;
+ *   directory above SRC, delete a repository, or delete entries that SRC also has by a bind mount (Linux);
  *   or an atomic replacement or a mirror with `deleteExcluded` selects nothing.
  * - `ERR_FASTCP_MOUNT_POINT`: A file system is mounted where fastcp would delete or replace a directory.
  * - `ERR_FASTCP_APPEND_ONLY`: The directory is append-only, so nothing in it can be replaced.

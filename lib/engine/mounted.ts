@@ -5,7 +5,15 @@ import { verdicts } from '../selection/index.js';
 import { distrustedDevices, isWithin, mounts, type Place, placesIn } from '../walk/mounts.js';
 import { join, namesFrom, showPath } from '../walk/paths.js';
 import { realpath, run } from '../walk/steps.js';
-import { deletes, existing, isSame, type Root, realPathOf, type Walk } from '../walk/walk.js';
+import {
+  deletes,
+  existing,
+  isMissing,
+  isSame,
+  type Root,
+  realPathOf,
+  type Walk,
+} from '../walk/walk.js';
 import type { Answers } from './answers.js';
 
 /** SRC or DEST, and what it shows. */
@@ -37,8 +45,10 @@ export async function lookAtMounts(walk: Walk, answers: Answers, request: Reques
   const [sources, targets]: [Tree[], Tree[]] = [[], []];
   for (const root of roots) {
     sources.push(treeAt(root, await run(realPathOf(root))));
-    if (root.kind !== 'directory' || !(await run(existing(root.dest, true)))) continue;
-    targets.push(treeAt(root, await run(realpath(root.dest))));
+    const dest = await run(realpath(root.dest)).catch((error: unknown) => {
+      if (!isMissing(error)) throw error;
+    });
+    if (dest && root.kind === 'directory') targets.push(treeAt(root, dest));
   }
   for (const source of sources) {
     for (const target of targets) {
