@@ -56,8 +56,7 @@ export async function refuseTarget(root: Root, target: Buffer, shown: Shown): Pr
       'the destination is append-only, so it cannot be moved (atomic)',
     );
   }
-  const place = { real: target, found: there };
-  if (await run(isAtOrBelow(root.followSrc ? root.src : directoryOf(root.src), place))) {
+  if (await run(isAtOrBelow(root.followSrc ? root.src : directoryOf(root.src), there))) {
     throw no('ERR_FS_CP_EINVAL', 'cannot replace a directory that the source is in (atomic)');
   }
 }

@@ -66,15 +66,15 @@ interface Question extends Asked {
 /** Returns the user's filter for the entries of one root, with paths below that root. */
 function filterOf(root: Root, shown: Shown, { filter, signal }: Request): EntryFilter | undefined {
   if (!filter) return undefined;
-  const [src, dest] = [shown.src(root.named ?? root.src), shown.dest(root.dest)];
+  const [src, dest] = [shown.src(root.src), shown.dest(root.dest)];
   return (entry) => {
     signal?.throwIfAborted(); // more entries of the same directory may follow
     return filter(join(src, entry.path), join(dest, entry.path), entry);
   };
 }
 
-function rootEntry({ src, named = src, kind }: Root): FilterEntry {
-  return { path: '', name: baseName(named).toString(), kind };
+function rootEntry({ src, kind }: Root): FilterEntry {
+  return { path: '', name: baseName(src).toString(), kind };
 }
 
 /**
@@ -89,7 +89,7 @@ export function skipSources({ roots, shown }: Walk, { sources, exclude }: Reques
     const reason = excludedBy(exclude, name, root.kind === 'directory');
     if (!reason) continue;
     roots.splice(roots.indexOf(root), 1);
-    const path = shown.src(root.named ?? root.src);
+    const path = shown.src(root.src);
     const message = `'${path}' is not copied: it matches the excluded glob '${reason}'`;
     warnings.push({ code: 'SOURCE_SKIPPED', message, path });
   }
@@ -187,9 +187,9 @@ export class Answers {
     if (this.#roots.size === 0) return [];
     const { include, exclude, gitignore, onlyIgnored, ignoreFileNames, filter, shown } = request;
     const selectsMore = gitignore || onlyIgnored || ignoreFileNames.length > 0 || Boolean(filter);
-    const directories = [...this.#roots.values()].map(({ root: { src, named = src } }) => ({
+    const directories = [...this.#roots.values()].map(({ root: { src } }) => ({
       src,
-      shown: shown.src(named),
+      shown: shown.src(src),
     }));
     const globs = await unmatchedGlobs({ include, exclude, selectsMore }, directories);
     const selections = [...this.#roots.values()].map(({ selection }) => selection);

@@ -130,11 +130,6 @@ function rootLength(path: Buffer): number {
   return Buffer.byteLength(parse(path.toString()).root);
 }
 
-/** Returns the root that a path begins with; empty if the path is relative. */
-export function rootOf(path: Buffer): Buffer {
-  return path.subarray(0, rootLength(path));
-}
-
 /** Returns whether an absolute path is a root, which has no parent. */
 export function isRoot(path: Buffer): boolean {
   return trimSlashes(path).length <= rootLength(path);

@@ -18,7 +18,7 @@ import {
   showPath,
   trimSlashes,
 } from './paths.js';
-import { areOneName, asListed, folded, isRespelled, leadToOne, spellingOf } from './spellings.js';
+import { areOneName, spellingOf } from './spellings.js';
 import {
   ahead,
   all,
@@ -30,12 +30,9 @@ import {
   statAgain,
   syncDirectory,
 } from './steps.js';
-import { entriesOnTheWay } from './way.js';
 
 export interface Root extends NativeRoot {
   kind: EntryKind;
-  /** The path that the user gave, if `src` is SRC's real path instead. */
-  named?: Buffer;
   /** The names that lead from SRC to DEST, if DEST is within SRC. The selection must then exclude DEST. */
   inside?: readonly Buffer[];
 }
@@ -108,59 +105,10 @@ export function* findRoots(request: Request): Steps<Walk> {
     roots.push(root);
   }
   if (deletes(request)) {
-    const sourceAt = yield* findSourcesBelow(roots);
-    for (const root of roots) yield* refuseToEmpty(root, sourceAt, shown);
-    yield* avoidDest(roots);
+    const sourcesBelow = yield* findSourcesBelow(roots);
+    for (const root of roots) yield* refuseToEmpty(root, sourcesBelow, shown);
   }
-  return { roots, into, shown: asNamed(roots, shown), errors };
-}
-
-/**
- * Gives each SRC whose path leads through a DEST its real path: entries of DEST may be deleted or replaced, and the path then leads
- * nowhere, or elsewhere.
- */
-function* avoidDest(roots: readonly Root[]): Steps<void> {
-  const dests: Buffer[] = [];
-  for (const { dest } of roots) dests.push(yield* realIfThere(dest));
-  const isThroughDest = wayThrough(dests);
-  for (const root of roots) {
-    if (!(yield* isThroughDest(root.src))) continue;
-    root.named = root.src;
-    root.src = yield* realPathOf(root);
-  }
-}
-
-/** Messages show the user's path of a SRC that has its real path. In another SRC below it they show that one's path. */
-function asNamed(roots: readonly Root[], { src, dest }: Shown): Shown {
-  if (roots.every(({ named }) => !named)) return { src, dest };
-  const key = (path: Buffer) => trimSlashes(path).toString('latin1');
-  const byPath = new Map<string, Root>();
-  for (const root of roots) {
-    if (!root.named || !byPath.has(key(root.src))) byPath.set(key(root.src), root);
-  }
-  return {
-    src: (path) => {
-      let at = path;
-      while (!byPath.has(key(at)) && !isRoot(at)) at = directoryOf(at);
-      const { src: from = path, named = from } = byPath.get(key(at)) ?? {};
-      return src(movedTo(path, from, named));
-    },
-    dest,
-  };
-}
-
-/** Makes a function that returns whether a path leads through an entry of one of the directories, given by their real paths. */
-function wayThrough(directories: readonly Buffer[]): (path: Buffer) => Steps<boolean> {
-  const theirs = new Set(directories.map((one) => trimSlashes(one).toString('latin1')));
-  return function* (path) {
-    for (const entry of yield* entriesOnTheWay(path)) {
-      for (let at = entry; !isRoot(at); ) {
-        at = directoryOf(at);
-        if (theirs.has(at.toString('latin1'))) return true;
-      }
-    }
-    return false;
-  };
+  return { roots, into, shown, errors };
 }
 
 /** Begins the looks that every copy of one SRC needs: at SRC, at DEST, and at the directory above DEST. */
@@ -302,7 +250,7 @@ interface Place {
  * Returns whether `directory` is the one at `path`, or at its nearest existing parent, or one above it. Compares identities, not
  * names, because symlinks and bind mounts lead to the same directory on other ways.
  */
-export function* isAtOrBelow(path: Buffer, directory: Place): Steps<boolean> {
+export function* isAtOrBelow(path: Buffer, directory: BigIntStats): Steps<boolean> {
   return (yield* namesBelow(path, directory)) !== undefined;
 }
 
@@ -310,11 +258,10 @@ export function* isAtOrBelow(path: Buffer, directory: Place): Steps<boolean> {
  * Returns the names that lead from `directory` to `path`, also those of missing directories. Returns undefined if `path` is not at
  * or below it.
  */
-function* namesBelow(path: Buffer, directory: Place): Steps<Buffer[] | undefined> {
+function* namesBelow(path: Buffer, directory: BigIntStats): Steps<Buffer[] | undefined> {
   const { here, missing } = yield* chainUp(path);
-  for (const [depth, { real, found }] of here.entries()) {
-    const isHere = isSame(directory.found, found);
-    if (isHere || (yield* isRespelled(real, directory.real)))
+  for (const [depth, { found }] of here.entries()) {
+    if (isSame(directory, found))
       return here
         .slice(0, depth)
         .map((one) => baseName(one.real))
@@ -394,10 +341,7 @@ function* refuseTwin(
   }
   for (const twin of twins) {
     const names = [baseName(twin.dest), baseName(target)] as const;
-    const isOne = dryRun
-      ? yield* leadToOne(twin.dest, target)
-      : yield* areOneName(yield* nearest(directoryOf(target)), names);
-    if (!isOne) continue;
+    if (dryRun || !(yield* areOneName(yield* nearest(directoryOf(target)), ...names))) continue;
     const why = `'${showPath(names[0])}' and '${showPath(names[1])}' are the same name in the destination`;
     throw refuse('ERR_FASTCP_NAME_COLLISION', why, shown.src(src), shown.dest(target));
   }
@@ -420,8 +364,6 @@ function* refusePlaces(
     const paths = [shown.src(src), shown.dest(target)] as const;
     inside = yield* refuseIntoItself(one, src, target, ...paths, request);
   }
-  if (request.atomic && request.instead === 'symlink')
-    yield* refuseWayThrough(src, target, request);
   return { inside };
 }
 
@@ -437,10 +379,10 @@ function* isLinkThatStays(
   return !(yield* isOnePlace(src, target));
 }
 
-/** Returns whether both paths lead to one entry of a directory, perhaps in two spellings. */
+/** Returns whether both paths lead to one entry of a directory. */
 function* isOnePlace(src: Buffer, target: Buffer): Steps<boolean> {
   const place = join(yield* realIfThere(directoryOf(target)), baseName(target));
-  return yield* isRespelled(yield* realIfThere(src), place);
+  return place.equals(yield* realIfThere(src));
 }
 
 function* refuseIntoItself(
@@ -461,15 +403,7 @@ function* refuseIntoItself(
     const why = 'the destination names an open file descriptor, which fastcp does not replace';
     throw refuse('ERR_FASTCP_DEST_IS_SPECIAL', why, srcPath, destPath);
   }
-  if (!isDirectory) {
-    // One entry in two spellings has one size and mtime.
-    const isAlike =
-      there?.dev === found.dev && there.size === found.size && there.mtimeNs === found.mtimeNs;
-    if (isAlike && (yield* isOnePlace(src, target))) {
-      throw refuse('ERR_FS_CP_EINVAL', reasons.same, srcPath, destPath);
-    }
-    return undefined;
-  }
+  if (!isDirectory) return undefined;
   // Another copy may create DEST at any time: an entry that was missing at one look counts as missing.
   const missing: Buffer[] = [];
   let at = trimSlashes(target);
@@ -481,26 +415,18 @@ function* refuseIntoItself(
   // Then the copy never reaches DEST. An atomic copy is created beside it, perhaps within reach.
   const isOnAnother = above !== undefined && above.dev !== found.dev;
   if (request.oneFileSystem && !request.atomic && isOnAnother) return undefined;
-  const place = { real: yield* realIfThere(src), found };
-  const names = yield* namesBelow(at, place);
+  const names = yield* namesBelow(at, found);
   if (!names) return undefined;
   if (there && names.length === 0) {
     throw refuse('ERR_FS_CP_EINVAL', reasons.same, srcPath, destPath);
   }
   // Only the selection, with its rules, shows whether the walk reaches DEST.
   if (selects(request) && !request.atomic && request.like === 'fastcp')
-    return [...(yield* asListed(place.real, names)), ...missing];
+    return [...names, ...missing];
   const why = request.atomic
     ? `${reasons.inside}, which atomic cannot exclude`
     : `${reasons.inside}; exclude it to copy everything else`;
   throw refuse('ERR_FS_CP_EINVAL', why, srcPath, destPath);
-}
-
-/** Refuses a path of SRC that leads through an old DEST: the new symlinks consist of that path, and would lead nowhere. */
-function* refuseWayThrough(src: Buffer, target: Buffer, { shown }: Request): Steps<void> {
-  if (!(yield* wayThrough([yield* realIfThere(target)])(src))) return;
-  const why = 'the path of the source leads through the destination, which is to be replaced';
-  throw refuse('ERR_FS_CP_EINVAL', why, shown.src(src), shown.dest(target));
 }
 
 /** Returns whether something of SRC may be excluded. */
@@ -556,30 +482,23 @@ export function deletes({ mirror, atomic, compares }: Request): boolean {
   return (mirror || Boolean(atomic)) && !compares;
 }
 
-/** Finds a source that is at or below a directory. */
-type SourceAt = (directory: Place) => Steps<Root | undefined>;
+function identity({ dev, ino }: BigIntStats): string {
+  return `${dev}:${ino}`;
+}
 
-/** Looks at all directories above the sources, once for any number of questions. */
-function* findSourcesBelow(roots: readonly Root[]): Steps<SourceAt> {
-  const identity = ({ dev, ino }: BigIntStats): string => `${dev}:${ino}`;
+/** Returns the sources by the identities of their directories, and of all directories above them. */
+function* findSourcesBelow(roots: readonly Root[]): Steps<Map<string, Root>> {
   const byIdentity = new Map<string, Root>();
-  const bySpelling = new Map<string, { root: Root; path: Buffer }>();
   for (const root of roots) {
     const { here } = yield* chainUp(directoryToKeep(root));
-    for (const { real, found } of here) {
+    for (const { found } of here)
       if (!byIdentity.has(identity(found))) byIdentity.set(identity(found), root);
-      bySpelling.set(folded(real), { root, path: real });
-    }
   }
-  return function* ({ real, found }) {
-    const spelled = bySpelling.get(folded(real));
-    const isSpelled = spelled && (yield* isRespelled(spelled.path, real));
-    return byIdentity.get(identity(found)) ?? (isSpelled ? spelled.root : undefined);
-  };
+  return byIdentity;
 }
 
 /** Refuses to empty directories that nobody wants to replace with a copy, and those that have any of the sources. */
-function* refuseToEmpty(root: Root, sourceAt: SourceAt, shown: Shown): Steps<void> {
+function* refuseToEmpty(root: Root, sourcesBelow: Map<string, Root>, shown: Shown): Steps<void> {
   const target = root.dest;
   const there = yield* existing(target, true, shown.dest);
   if (!there?.isDirectory()) return;
@@ -592,14 +511,13 @@ function* refuseToEmpty(root: Root, sourceAt: SourceAt, shown: Shown): Steps<voi
     );
   };
   const real = yield* realIfThere(target); // another atomic copy may have taken it away since
-  const place = { real, found: there };
   if (isRoot(real)) refuseAs('the root directory');
   if (/^([A-Z]:)?\/(root|(home|Users)(\/[^/]+)?)$/.test(real.toString()))
     refuseAs('a home directory');
   const home = Buffer.from(homedir());
-  if ((yield* existing(home, true)) && (yield* isAtOrBelow(home, place)))
+  if ((yield* existing(home, true)) && (yield* isAtOrBelow(home, there)))
     refuseAs('your home directory');
-  const source = yield* sourceAt(place);
+  const source = sourcesBelow.get(identity(there));
   if (source) refuseAs('a directory that the source is in', source.src);
 }
 

@@ -267,9 +267,6 @@ int remove_directory(const Handle& directory, const char* name);
 uint32_t own_user();
 uint32_t own_group();
 
-/** Whether this process may certainly do with everybody's entries what their owners may. Windows: true. */
-bool acts_as_owner();
-
 // --- metadata of an entry ----------------------------------------------------------------------
 //
 // All functions take a handle of an entry of any kind, opened by any function.

@@ -34,17 +34,6 @@ const char* refusal_of(platform::Kind there);
 /** Returns whether the directory of `name` in DEST forbids to rename or remove entries. */
 bool is_append_only(Directory& directory, const std::string& name);
 
-/** Whether fastcp may have to remove a hard link again. */
-enum class Removable : bool { no, yes };
-
-/**
- * Creates a hard link in DEST. Returns -EPERM if it must be removable and is not: its directory is sticky, and the user owns neither
- * the directory nor the file.
- */
-int make_hard_link(const Engine& engine, const platform::Handle& directory, const char* name,
-                   platform::Follow follow, const platform::Handle& dst, const char* link,
-                   Removable removable);
-
 /**
  * Creates one more name for an entry that will be replaced: `name.~N~` with the next number. Backup::existing gives
  * `name~` if the entry has no backup yet. Never replaces a backup. Returns 0, with the new name in `made`, or a negative errno.
@@ -58,37 +47,24 @@ int back_up(Engine& engine, Directory& directory, const char* name, Backup how, 
 void undo_back_up(Engine& engine, Directory& directory, const char* name, const std::string& made);
 
 /**
- * Returns whether SRC's entry is the one in DEST that it would replace, or a symlink that leads to it or through it. With
- * Options::replaces the one in the old DEST counts.
+ * Returns whether SRC's entry, or what it leads to, is the entry of DEST that its copy would replace. With Options::replaces the one
+ * in the old DEST counts.
  */
 bool would_lose_target(const Engine& engine, const Directory& directory, Names names);
 
 /** Returns whether the copy of an entry is a symlink. */
 bool becomes_symlink(const Options& options, platform::Kind kind);
 
-/**
- * Returns whether a new symlink, which has a temporary name in DEST, leads to the entry that it would replace. FUSE or an overlay may
- * show that entry with another inode number. Then the directory that it is shown in has the temporary name, too.
- */
-bool leads_to_its_place(const Directory& directory, Names names, const std::string& temporary);
-
 /** Returns whether DEST has an entry of that name, or forbids to look. */
 bool may_exist(const Directory& directory, Names names);
 
 /**
- * Returns whether an existing name in a directory of this copy belongs to another entry of SRC.
- * DEST then treats two names of SRC as the same, because only case or Unicode normalization
- * differs.
- *
- * In a directory that DEST had before, only ASCII letters that differ in case count.
- *
- * If exactly the same name is listed, another program created the entry, and this is no collision. If DEST lists
- * names in another form than they were created, fastcp cannot know. Then it assumes a collision, which loses no data.
+ * Returns whether an existing name belongs to another entry of SRC, because DEST takes two names of SRC for one: in a directory that
+ * this copy has created, or if SRC has two names that differ only in the case of ASCII letters. If exactly this name is listed,
+ * another program created the entry. If DEST lists names in another form than they were created, this is taken for a collision,
+ * which loses no data.
  */
-bool is_collision(Worker& worker, Directory& directory, const char* name);
-
-/** Implements Writer::learn_naming(), by a temporary directory. */
-Naming learn_naming(Worker& worker, Directory& directory);
+bool is_collision(Directory& directory, const char* name);
 
 /** Only ASCII letters are changed. */
 std::string in_small_letters(std::string_view name);

@@ -172,8 +172,8 @@ TrialEntry create_trial(Worker& worker, Directory& directory, Names names, const
         return worker.with_descriptor(
             [&] { return platform::create_file(dst, name, kOwner, file); });
       }
-      return make_hard_link(worker.engine, directory.src(), names.src,
-                            worker.engine.options.traversal.follow(), dst, name, Removable::yes);
+      return platform::make_hard_link(directory.src(), names.src,
+                                      worker.engine.options.traversal.follow(), dst, name);
     });
   } while (trial.error == -EEXIST);
   return trial;
@@ -255,9 +255,8 @@ void make_link_instead(Worker& worker, Directory& directory, Names names) {
   const bool made = make_at_once(
       worker, directory, names, Kind::file, hard ? "link" : "symlink",
       [&](const char* name) {
-        return hard ? make_hard_link(worker.engine, directory.src(), names.src,
-                                     options.traversal.follow(), directory.dst(), name,
-                                     name != names.dst ? Removable::yes : Removable::no)
+        return hard ? platform::make_hard_link(directory.src(), names.src,
+                                               options.traversal.follow(), directory.dst(), name)
                     : platform::make_symlink(directory.dst(), name, text.c_str(), LinkKind::file);
       },
       [](const char*) { return Settled::yes; });

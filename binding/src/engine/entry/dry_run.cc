@@ -64,8 +64,6 @@ class DryRunWriter final : public Writer {
     return Trial::differs;
   }
 
-  Naming learn_naming(Worker&, Directory&) const override { return Naming::folding; }
-
   int make_directory(Engine&, Directory& parent, const char* name, uint32_t,
                      bool vacated) const override {
     return !vacated && may_exist(parent, {name, name}) ? -EEXIST : kPlanned;

@@ -108,9 +108,8 @@ bool link_to_copy(Worker& worker, Directory& directory, Names names, Kind kind,
   int error = pin.pin(*copy.directory);
   if (error == 0) {
     error = place(worker, directory, names, kind, temporary, [&](const char* name) {
-      return make_hard_link(worker.engine, (*copy.directory).dst(), copy.name.c_str(), Follow::no,
-                            directory.dst(), name,
-                            name != names.dst ? Removable::yes : Removable::no);
+      return platform::make_hard_link((*copy.directory).dst(), copy.name.c_str(), Follow::no,
+                                      directory.dst(), name);
     });
   }
   if (error == kNotPlaced) return true;
@@ -176,7 +175,7 @@ bool claim_or_link(Worker& worker, const DirectoryUse& use, Names names, const S
   if (is_linked(*use, names, copy)) {
     if (is_covered(*use, End::dst, names, copy.dev)) use->distrust();
     // The name may lead there only because DEST takes two names of SRC for one.
-    if (is_collision(worker, *use, names.dst)) {
+    if (is_collision(*use, names.dst)) {
       worker.engine.hard_links.met(src);
       return worker.fail(*use, names, EEXIST, kCollision);
     }

@@ -19,10 +19,6 @@ std::string temporary_name(Worker& worker, const char* name) {
 bool commit(Worker& worker, Directory& directory, Names names, platform::Kind kind,
             const std::string& temporary, Entry entry) {
   if (temporary.empty()) return true;
-  if (becomes_symlink(worker.engine.options, kind) &&
-      leads_to_its_place(directory, names, temporary)) {
-    return worker.fail(directory, names, EINVAL, kSameFile);
-  }
   Engine& engine = worker.engine;
   const Backup backup = engine.options.existing.backup;
   std::string kept;

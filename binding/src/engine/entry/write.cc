@@ -47,10 +47,6 @@ class RealWriter final : public Writer {
     return fastcp::try_metadata(worker, directory, names, src, present);
   }
 
-  Naming learn_naming(Worker& worker, Directory& directory) const override {
-    return fastcp::learn_naming(worker, directory);
-  }
-
   int make_directory(Engine& engine, Directory& parent, const char* name, uint32_t mode,
                      bool) const override {
     return with_access(engine, parent,

@@ -69,13 +69,6 @@ enum class Made : uint8_t {
   failed,       // reported already
 };
 
-/** How DEST's file system treats names that differ in case or in Unicode normalization. */
-enum class Naming : uint8_t {
-  exact,       // such names are different
-  folding,     // some are the same; they are listed as they were created
-  respelling,  // some are the same; they may be listed in another form
-};
-
 /**
  * The work that is due when a directory is finished. Set by the code that creates the directory.
  */
@@ -309,10 +302,6 @@ class Directory {
   /** For a directory that existed in DEST. Set when an entry has to be replaced. */
   std::once_flag append_only_learned;
   bool append_only = false;
-
-  /** Set when a name exists already, in a fresh directory or if SRC has twins. */
-  std::once_flag naming_learned;
-  Naming naming = Naming::exact;
 
   /** For a directory that existed in DEST. Set when a name exists already: count_spellings(). */
   std::once_flag spellings_counted;

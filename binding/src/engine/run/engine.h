@@ -211,13 +211,6 @@ class Engine : private DirectoryOwner {
     return options.replaces + directory.dst_path(name).substr(destinations_.front().size());
   }
 
-  /** Returns whether `is_it(path)` is true for a DEST of this copy, or for the old one. */
-  template <class Predicate>
-  bool has_destination(Predicate is_it) const {
-    return (!options.replaces.empty() && is_it(options.replaces)) ||
-           std::any_of(destinations_.begin(), destinations_.end(), is_it);
-  }
-
   /** Returns the route from a device to the device of `dst`, any handle there. */
   Route& route(uint64_t src_dev, uint64_t dst_dev, const platform::Handle& src,
                const platform::Handle& dst);

@@ -66,12 +66,6 @@ class Writer {
                              const platform::Stat& src, const platform::Stat& present) const = 0;
 
   /**
-   * Finds out which names a directory of DEST takes for equal. A dry run creates nothing there, and
-   * returns `folding`: then a listing tells.
-   */
-  virtual Naming learn_naming(Worker& worker, Directory& directory) const = 0;
-
-  /**
    * Creates a directory. `vacated`: see EntryTask. Returns 0, kPlanned or a negative errno; -EEXIST: DEST has the name.
    */
   virtual int make_directory(Engine& engine, Directory& parent, const char* name, uint32_t mode,

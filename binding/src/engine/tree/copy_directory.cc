@@ -169,7 +169,7 @@ bool make_target(Worker& worker, Directory& parent, Names names, const Stat& src
   const bool is_held = target.held >= 0;
   const bool found =
       ((options.incremental.sync && !parent.fresh && parent.has_dst()) || is_held) && open() == 0;
-  if (found && !is_held && is_collision(worker, parent, names.dst))
+  if (found && !is_held && is_collision(parent, names.dst))
     return worker.fail(parent, names, EEXIST, kCollision);
   if (!found && !target.made) {
     if (worker.engine.is_full) return false;
@@ -177,7 +177,7 @@ bool make_target(Worker& worker, Directory& parent, Names names, const Stat& src
         worker.engine.writer.make_directory(worker.engine, parent, names.dst, mode, target.vacated);
     target.made = error >= 0;
     if (error == Writer::kPlanned) return true;
-    if (error == -EEXIST && is_collision(worker, parent, names.dst))
+    if (error == -EEXIST && is_collision(parent, names.dst))
       return worker.fail(parent, names, EEXIST, kCollision);
     if (error < 0 && error != -EEXIST) return worker.fail(parent, names, error, "mkdir");
     if (error == -EEXIST && refuses_directory(options)) {

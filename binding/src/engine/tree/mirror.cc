@@ -4,10 +4,11 @@
 #include <cerrno>
 #include <cstring>
 #include <exception>
-#include <map>
 #include <optional>
+#include <set>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 #include "engine/base/listing.h"
@@ -216,130 +217,32 @@ struct SourceName {
 };
 using SourceNames = std::unordered_map<std::string_view, SourceName>;
 
-/** A name of SRC that leads to an entry of DEST, mostly with another spelling. */
-struct Reached {
-  const char* name;
-  Kind kind;   // in SRC
-  Stat there;  // the entry of DEST
-};
-
 /** Returns whether DEST's entry has to go before SRC's is copied: only one of the two is a directory. */
 bool is_conflict(Kind src, Kind dst) {
   return (src == Kind::directory) != (dst == Kind::directory);
 }
 
 /**
- * Extra entries that a name of SRC may lead to. It leads to one of them; if there are several, they
- * are hard links, and nothing tells which one.
+ * Removes those from the list that a name of SRC leads to: DEST ignores case, or lists names in another form. On exfat-fuse each
+ * spelling has an inode number of its own, and letters tell.
  */
-struct Candidates {
-  std::vector<size_t> entries{};  // indexes of the list
-  size_t names = 0;               // names of SRC that have taken one of the entries
-  bool stay = false;              // whether any name of SRC may lead to them
-};
-
-/** Finds extra entries of DEST by another spelling. */
-class Spellings {
- public:
-  explicit Spellings(size_t entries) : stats_(entries), names_(entries) {}
-
-  void add(size_t index, const std::string& name, const Stat& stat) {
-    stats_[index] = stat;
-    by_letters_[in_small_letters(name)].entries.push_back(index);
-    by_inode_[{stat.dev, stat.ino}].entries.push_back(index);
-  }
-
-  /** Returns null if the name leads to an entry that is not extra. */
-  Candidates* find(const Reached& source) {
-    Candidates* same_inode = look_up(by_inode_, Inode{source.there.dev, source.there.ino});
-    Candidates* same_letters = look_up(by_letters_, in_small_letters(source.name));
-    // DEST tells apart entries of the list that differ only in case.
-    if (same_letters != nullptr && same_letters->entries.size() > 1) same_letters = nullptr;
-    // exfat-fuse gives each spelling an inode number of its own.
-    if (same_inode == nullptr) return same_letters;
-    // Hard links have one inode number. Only the case of ASCII letters can tell which one is meant.
-    const bool is_told = same_letters != nullptr &&
-                         is_same_entry(stats_[same_letters->entries.front()], source.there);
-    return is_told ? same_letters : same_inode;
-  }
-
-  /** Gives a name of SRC one of the entries. Returns false if other names have taken them all. */
-  bool take(Candidates& found) {
-    // A single entry may have been found by its letters and by its inode number.
-    size_t& names = found.entries.size() == 1 ? names_[found.entries.front()] : found.names;
-    return names++ < found.entries.size();
-  }
-
- private:
-  using Inode = std::pair<uint64_t, uint64_t>;  // dev and ino
-
-  template <class Map>
-  static Candidates* look_up(Map& map, const typename Map::key_type& key) {
-    const auto found = map.find(key);
-    return found == map.end() ? nullptr : &found->second;
-  }
-
-  std::vector<Stat> stats_;    // of each entry
-  std::vector<size_t> names_;  // of each entry: names of SRC that have taken it
-  std::unordered_map<std::string, Candidates> by_letters_{};
-  std::map<Inode, Candidates> by_inode_{};
-};
-
-/** Finds the names of SRC that DEST does not list, but knows. */
-std::vector<Reached> find_respelled(const Directory& directory, const SourceNames& in_src) {
-  std::vector<Reached> reached;
+void keep_respelled(const Directory& directory, const SourceNames& in_src,
+                    std::vector<Extra>& extra) {
+  if (extra.empty()) return;
+  std::set<std::pair<uint64_t, uint64_t>> reached;  // dev and ino
+  std::unordered_set<std::string> letters;
   Stat stat;
   for (const auto& [name, source] : in_src) {
-    if (!source.is_listed && platform::stat_entry(directory.dst(), name.data(), stat) == 0)
-      reached.push_back({name.data(), source.kind, stat});
+    if (source.is_listed || platform::stat_entry(directory.dst(), name.data(), stat) < 0) continue;
+    reached.insert({stat.dev, stat.ino});
+    letters.insert(in_small_letters(name));
   }
-  return reached;
-}
-
-/**
- * Corrects the list where DEST ignores case or lists names in another form: an entry stays if a
- * name of SRC leads to it. If only one of the two is a directory, the list gets SRC's spelling, so
- * that the entry is replaced. One name replaces one entry. A hard link of an entry that stays is
- * extra, if the case of ASCII letters tells the two apart.
- */
-void correct_respelled(const Directory& directory, const SourceNames& in_src,
-                       std::vector<Extra>& extra) {
-  if (extra.empty()) return;
-  std::vector<Reached> reached = find_respelled(directory, in_src);
   if (reached.empty()) return;
-  Spellings spellings(extra.size());
-  Stat stat;
-  for (size_t index = 0; index < extra.size(); index++) {
-    const Extra& entry = extra[index];
-    // An entry that cannot be looked at remains in the list. Its removal reports the error.
-    if (platform::stat_entry(directory.dst(), entry.name.c_str(), stat) < 0) continue;
-    spellings.add(index, entry.name, stat);
-    if (!entry.conflicts) continue;
-    // Another name of SRC may lead to the same entry.
-    const auto& [name, source] = *in_src.find(entry.name);
-    reached.push_back({name.data(), source.kind, stat});
-  }
-
-  // The list changes only after all decisions: which entry a name means depends on the others.
-  std::vector<bool> stays(extra.size());
-  std::vector<Extra> corrected;
-  // Names that replace nothing come first, so that no other name takes their entry.
-  std::partition(reached.begin(), reached.end(), [](const Reached& source) {
-    return !is_conflict(source.kind, source.there.kind);
+  std::erase_if(extra, [&](const Extra& entry) {
+    return letters.contains(in_small_letters(entry.name)) ||
+           (platform::stat_entry(directory.dst(), entry.name.c_str(), stat) == 0 &&
+            reached.contains({stat.dev, stat.ino}));
   });
-  for (const Reached& source : reached) {
-    Candidates* found = spellings.find(source);
-    if (found == nullptr) continue;
-    if (!std::exchange(found->stay, true))
-      for (const size_t index : found->entries) stays[index] = true;
-    // If two names of SRC are one in DEST, only one may replace the entry.
-    if (spellings.take(*found) && is_conflict(source.kind, source.there.kind))
-      corrected.push_back({source.name, source.there.kind, true});
-  }
-  for (size_t index = 0; index < extra.size(); index++) {
-    if (!stays[index]) corrected.push_back(std::move(extra[index]));
-  }
-  extra = std::move(corrected);
 }
 
 }  // namespace
@@ -383,7 +286,7 @@ bool list_extra(Worker& worker, const Directory& directory, const std::string& r
     error = list_entries(listing, worker.listing(), Worker::kListing, compare);
   }
   if (error < 0) return fail(worker.engine, directory, nullptr, error, "getdents64");
-  correct_respelled(directory, in_src, out);
+  keep_respelled(directory, in_src, out);
   return true;
 }
 

@@ -101,8 +101,6 @@ bool is_read_only(const Handle& directory) {
   return volume_of(directory, found) && (found.f_flags & MNT_RDONLY) != 0;
 }
 
-bool acts_as_owner() { return geteuid() == 0; }
-
 bool is_append_only(const Handle& directory, const char* path) {
   struct stat found;
   return check([&] { return fstatat(fd(directory), path, &found, 0); }) == 0 &&

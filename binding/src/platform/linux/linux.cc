@@ -401,12 +401,6 @@ int64_t get_attribute(const Handle& entry, const char* name, char* value, size_t
       [&](const char* path) { return getxattr(path, name, value, size); });
 }
 
-bool acts_as_owner() {
-  constexpr ino_t kInitial = 0xEFFFFFFD;  // PROC_USER_INIT_INO in linux/proc_ns.h
-  // In another namespace the capability is one for the users that it has.
-  return has_capability(CAP_FOWNER) && user_namespace() == kInitial;
-}
-
 uint32_t attribute_view() {
   // Only processes that may administer the system itself see `trusted.*`. Only processes with
   // rights in it see `security.*`.

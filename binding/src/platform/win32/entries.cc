@@ -306,8 +306,6 @@ uint32_t own_user() { return 0; }
 
 uint32_t own_group() { return 0; }
 
-bool acts_as_owner() { return true; }
-
 int set_times(const Handle& entry, Time accessed, Time modified) {
   FILE_BASIC_INFORMATION wanted{};
   // 0 stays 0: the source's file system does not record the time of access.
