@@ -164,10 +164,7 @@ const kindRefusals: Record<string, Refusal | undefined> = {
     'the directory is append-only, so nothing in it can be replaced',
   ],
   'source in dest': ['ERR_FS_CP_EINVAL', 'this directory of the destination is the source itself'],
-  'same file': [
-    'ERR_FS_CP_EINVAL',
-    'the symlink leads to the entry that it would replace, or through it',
-  ],
+  'same file': ['ERR_FS_CP_EINVAL', 'the symlink leads to the entry that it would replace'],
   'same directory': [
     'ERR_FS_CP_EINVAL',
     'by a mount or a symlink, this directory is the same one in source and destination',

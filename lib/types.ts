@@ -327,8 +327,7 @@ export interface CopyResult extends CopyCounters {
  * - `ERR_FS_CP_NON_DIR_TO_DIR`: A directory of DEST is in the way of a file.
  * - `ERR_FS_CP_DIR_TO_NON_DIR`: Something else of DEST is in the way of a directory.
  * - `ERR_FS_CP_EINVAL`: SRC and DEST are the same; DEST is inside SRC and not excluded; a directory of DEST is SRC; a symlink
- *   leads to the entry that it would replace, or through it; with `symlink` and `atomic` the path of SRC leads
- *   through DEST; or two sources have the same last name.
+ *   leads to the entry that it would replace; or two sources have the same last name.
  * - `ERR_FS_CP_SYMLINK_TO_SUBDIRECTORY`: A symlink of DEST would be replaced by one to a directory below its target.
  * - `ERR_FS_CP_FIFO_PIPE`: A FIFO; `fastcp/fs` only.
  * - `ERR_FS_CP_SOCKET`: SRC itself is a socket; in `fastcp/fs` also a socket in SRC.

@@ -15,9 +15,9 @@ import { beforeEach, describe, expect, test } from 'vitest';
 import { type CopyOptions, copyTree } from '../../lib/index.js';
 import { copyInChild } from '../support/child.js';
 import { leftovers, readTree } from '../support/compare.js';
-import { unmountAll, useFileSystem } from '../support/filesystems.js';
+import { useFileSystem } from '../support/filesystems.js';
 import { makeFiles } from '../support/trees.js';
-import { needRoot, needTool, workDirectory } from '../support/work.js';
+import { needTool, workDirectory } from '../support/work.js';
 
 // Links followed, and links or names made instead of copies.
 
@@ -263,120 +263,6 @@ describe('symlink', () => {
     expect(errors).toMatchObject([{ code: 'ERR_FS_CP_EINVAL', path: join(src, 'f') }]);
     expect(readFileSync(join(real, 'f'), 'utf8')).toBe('precious');
     expect(leftovers(work)).toEqual([]);
-  });
-
-  test.for<CopyOptions>([{}, { atomic: true }, { atomic: 'two-step' }, { preserve: true }])(
-    'a file that DEST has as a hard link keeps its name in SRC: %j',
-    async (options) => {
-      const real = join(work, `real ${number}`);
-      mkdirSync(real);
-      linkSync(join(src, 'file'), join(real, 'file'));
-      await copyTree(src, real, { ...options, symlink: true });
-      expect(readlinkSync(join(real, 'file'))).toBe(join(src, 'file'));
-      expect(readFileSync(join(real, 'file'), 'utf8')).toBe('content');
-    },
-  );
-
-  test.for<[string, boolean]>([
-    ['real/d/../../other/', true],
-    ['real/to/', true],
-    ['hop/', true],
-    ['hop/..//other/.', true],
-    ['alias/d/../../other/', true],
-    ['alias/../other/', false],
-    ['real/../other/', false],
-    ['other/.', false],
-  ])('atomic: a way to SRC by %s, which may lead through the old tree: %j', async ([way, is]) => {
-    const at = join(work, `way-${number}`);
-    makeFiles(at, { 'real/d/old': '', 'other/file': 'content' });
-    symlinkSync('real', join(at, 'alias'));
-    symlinkSync('../other', join(at, 'real/to'));
-    symlinkSync('real/to', join(at, 'hop'));
-    const [real, how] = [join(at, 'real'), { symlink: true, atomic: true }] as const;
-    const copy = copyTree(`${at}/${way}`, real, how);
-    if (is) {
-      await expect(copy).rejects.toMatchObject({ code: 'ERR_FS_CP_EINVAL' });
-      expect(readFileSync(join(real, 'd/old'), 'utf8')).toBe('');
-    } else {
-      await copy;
-      expect(readFileSync(join(real, 'file'), 'utf8')).toBe('content');
-    }
-  });
-
-  test('that leads through what it replaces is refused', async () => {
-    const at = join(work, `through ${number}`);
-    makeFiles(at, { 'real/link': 'content' });
-    symlinkSync('real', join(at, 'link'));
-    const same = { code: 'ERR_FS_CP_EINVAL' };
-    await expect(copyTree(join(at, 'link/'), at, { symlink: true })).rejects.toMatchObject(same);
-    expect(readlinkSync(join(at, 'link'))).toBe('real');
-  });
-
-  test('a symlink that would replace the one on the way to SRC is refused', async () => {
-    const at = join(work, `on the way ${number}`);
-    makeFiles(at, { 'src/f': 'content', 'dest/x': '' });
-    symlinkSync('../other', join(at, 'src/z'));
-    symlinkSync('../src', join(at, 'dest/z'));
-    const options = { symlink: true, onError: 'continue' } as const;
-    const { errors } = await copyTree(join(at, 'dest/z/'), join(at, 'dest'), options);
-    expect(errors).toMatchObject([{ code: 'ERR_FS_CP_EINVAL' }]);
-    expect(readFileSync(join(at, 'dest/f'), 'utf8')).toBe('content');
-    // A symlink of SRC keeps its own text, whatever it leads through.
-    rmSync(join(at, 'src/z'));
-    symlinkSync('../dest/z', join(at, 'src/z'));
-    await copyTree(join(at, 'src'), join(at, 'dest'), options);
-    expect(readlinkSync(join(at, 'dest/z'))).toBe('../dest/z');
-    // With dereference the new symlink leads to SRC's symlink, and through that.
-    rmSync(join(at, 'dest/z'));
-    symlinkSync('../src/f', join(at, 'dest/z'));
-    const follows = { ...options, dereference: true };
-    const followed = await copyTree(join(at, 'src'), join(at, 'dest'), follows);
-    expect(followed.errors).toMatchObject([{ code: 'ERR_FS_CP_EINVAL' }]);
-    expect(readFileSync(join(at, 'dest/z'), 'utf8')).toBe('content');
-  });
-
-  test('a FIFO that would replace the symlink on the way to SRC is refused', async () => {
-    const at = join(work, `FIFO on the way ${number}`);
-    makeFiles(at, { 'src/f': 'content', 'dest/x': '' });
-    execFileSync('mkfifo', [join(at, 'src/z')]);
-    symlinkSync('../src', join(at, 'dest/z'));
-    const options = { symlink: true, onError: 'continue' } as const;
-    const { errors } = await copyTree(join(at, 'dest/z/'), join(at, 'dest'), options);
-    expect(errors).toMatchObject([{ code: 'ERR_FS_CP_EINVAL' }]);
-    expect(readFileSync(join(at, 'dest/f'), 'utf8')).toBe('content');
-  });
-
-  test.for<[string, string, CopyOptions]>([
-    ['src', 'src', { symlink: true }],
-    ['src', 'real', {}],
-    ['src', 'real', { mirror: true, preserve: true }],
-    ['src', 'real', { symlink: true, dereference: true }],
-    ['src', 'linked', { preserve: true }],
-  ])('of %s where FUSE shows %s: the content stays, %j', async ([, shown, options], context) => {
-    needRoot(context);
-    needTool(context, 'bindfs');
-    const at = join(work, `shown-${number}`);
-    makeFiles(at, { 'src/file': 'precious', 'real/f': 'precious', 'view/x': '' });
-    if (shown !== 'src') {
-      rmSync(join(at, 'src/file'));
-      symlinkSync('../real/f', join(at, 'src/f'));
-    }
-    if (shown === 'linked') {
-      // Two hard links of one symlink, of which DEST lacks one.
-      linkSync(join(at, 'src/f'), join(at, 'src/a'));
-    }
-    const over = shown === 'src' ? 'src' : 'real';
-    execFileSync('bindfs', ['-o', 'nonempty', join(at, over), join(at, 'view')]);
-    try {
-      const how = { ...options, onError: 'continue' } as const;
-      const { errors } = await copyTree(join(at, 'src'), join(at, 'view'), how);
-      expect(errors).toMatchObject([{ code: 'ERR_FS_CP_EINVAL' }]);
-      const file = shown === 'src' ? 'src/file' : 'real/f';
-      expect(readFileSync(join(at, file), 'utf8')).toBe('precious');
-      expect(leftovers(at)).toEqual([]);
-    } finally {
-      unmountAll(at);
-    }
   });
 
   test.for<CopyOptions>([

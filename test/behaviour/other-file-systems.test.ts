@@ -16,7 +16,7 @@ import {
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { type CopyOptions, copyTree, doctor } from '../../lib/index.js';
+import { copyTree, doctor } from '../../lib/index.js';
 import { useMount } from '../support/filesystems.js';
 import { makeFiles } from '../support/trees.js';
 import { hasTool, needTool, workDirectory } from '../support/work.js';
@@ -356,42 +356,6 @@ const folding = Object.entries(rows).filter(([, { folds }]) => folds);
 // Each spelling of a name has an inode number of its own there.
 describe.each(folding)('in two spellings, on %s', (name, row) => {
   const directoryOf = useRow(`${name} twice`, row);
-
-  test.for<[string, string, CopyOptions]>([
-    ['P/Sub', 'p', { atomic: 'two-step' }],
-    ['P/Sub', 'p', { mirror: true }],
-    ['p/sub', 'P', { mirror: true }],
-    ['p', 'P', {}],
-    ['p', 'P/sub/', {}],
-    ['P', 'p/SUB/new', {}],
-    ['P', 'p', { mirror: true }],
-    ['P', 'p', { atomic: 'two-step' }],
-    ['P/Sub/file', 'P/Sub/FILE', {}],
-    ['P/Sub/file', 'p/sub/file', {}],
-    ['P/Sub/file', 'p/SUB/', {}],
-    ['P/Sub/file', 'P/Sub/FILE', { atomic: 'two-step' }],
-    ['P/Sub/file', 'P/Sub/FILE', { dryRun: true }],
-    ['./P/Sub/../Sub/file', 'p/SUB/file', {}],
-  ])('%s to %s is refused, %o', async ([from, to, options], context) => {
-    const parent = join(
-      directoryOf(context),
-      `${from} ${to} ${Object.keys(options)}`.replaceAll('/', ' '),
-    );
-    makeFiles(parent, { 'P/Sub/file': 'x', 'P/other': 'y' });
-    const dest = to.endsWith('/') ? `${join(parent, to)}/` : join(parent, to);
-    const refused = /^ERR_FS_CP_EINVAL|^ERR_FASTCP_DEST_PROTECTED/;
-    const copying = copyTree(`${parent}/${from}`, dest, options);
-    await expect(copying).rejects.toMatchObject({ code: expect.stringMatching(refused) });
-    expect(listing(parent, '%y')).toEqual([
-      '',
-      ' d',
-      'P d',
-      'P/Sub d',
-      'P/Sub/file f',
-      'P/other f',
-    ]);
-    expect(readFileSync(join(parent, 'P/Sub/file'), 'utf8')).toBe('x');
-  });
 
   test('a mirror after a change of case in SRC deletes nothing', async (context) => {
     const from = join(work, `case of ${name}`);

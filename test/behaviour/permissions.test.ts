@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { lstatSync, readFileSync, readlinkSync } from 'node:fs';
+import { lstatSync, readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeEach, describe, expect, test } from 'vitest';
 import type { CopyOptions } from '../../lib/types.js';
@@ -287,54 +287,6 @@ describe('a directory of one’s own in DEST whose mode keeps its owner out', {
       expect(errors[0]).toEqual(errors[1]);
     },
   );
-});
-
-describe('in a sticky directory of somebody else', { tags: ['all'] }, () => {
-  const rows: [what: string, options: CopyOptions][] = [
-    ['a backup', { backup: 'existing' }],
-    ['a numbered backup', { backup: 'numbered', sync: true }],
-    ['the copy', { hardLink: true }],
-    ['another name of a copy', { preserve: ['hardLinks', 'timestamps'], sync: true }],
-  ];
-  const makeAll = (): void => {
-    const other = USER - 1;
-    make(`mkdir src dest; chmod 1777 dest
-      echo new > src/more; touch -d 2001-01-01 src/more; ln src/more src/file
-      cp -p src/more dest/; echo old > dest/file
-      chown ${other}:${other} src/* dest/*
-      chmod 666 src/* dest/*`); // else the system refuses hard links
-  };
-
-  test.for(rows)(
-    'no hard link to a file that cannot be removed stays: %s',
-    async ([what, options], context) => {
-      needRoot(context);
-      needUser(context);
-      makeAll();
-      if (!what.startsWith('another')) make('rm */more');
-      const before = readTree(absolute('dest'));
-      const how: CopyOptions = { ...options, onError: 'continue' };
-      const request = { src: absolute('src'), dest: absolute('dest'), options: how };
-      const { result } = await copyInChild(request, asUser);
-      const syscall = options.hardLink ? 'link' : 'rename';
-      expect(result.errors).toMatchObject([{ code: 'EPERM', syscall }]);
-      expect(readTree(absolute('dest'))).toEqual(before);
-    },
-  );
-
-  test.for(rows)('a user who may remove everything gets %s', async ([, options], context) => {
-    needRoot(context);
-    needUser(context);
-    if (readlinkSync('/proc/self/ns/user') !== 'user:[4026531837]')
-      context.skip('in a user namespace fastcp does not rely on capabilities');
-    makeAll();
-    const capable = ['setpriv', `--reuid=${USER}`, `--regid=${USER}`, '--clear-groups'];
-    capable.push('--inh-caps=+fowner', '--ambient-caps=+fowner');
-    const request = { src: absolute('src'), dest: absolute('dest'), options };
-    const { error, result } = await copyInChild(request, capable);
-    expect([error, result.warnings]).toEqual([undefined, []]);
-    expect(readFileSync(absolute('dest/file'), 'utf8')).toBe('new\n');
-  });
 });
 
 test('a directory that somebody else makes meanwhile is opened up by whoever was to make it', async (context) => {

@@ -61,8 +61,7 @@ bool may_exist(const Directory& directory, Names names);
 /**
  * Returns whether an existing name belongs to another entry of SRC, because DEST takes two names of SRC for one: in a directory that
  * this copy has created, or if SRC has two names that differ only in the case of ASCII letters. If exactly this name is listed,
- * another program created the entry. If DEST lists names in another form than they were created, this is taken for a collision,
- * which loses no data.
+ * another program created the entry.
  */
 bool is_collision(Directory& directory, const char* name);
 

@@ -49,7 +49,7 @@ int place(Worker& worker, Directory& directory, Names names, platform::Kind kind
 enum class Entry : uint8_t { created, link };
 
 /**
- * Gives a complete entry its name. Refuses a symlink that leads to the entry that it would replace. Returns false on failure, which
+ * Gives a complete entry its name. Returns false on failure, which
  * is reported.
  */
 bool commit(Worker& worker, Directory& directory, Names names, platform::Kind kind,
