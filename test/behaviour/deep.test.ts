@@ -133,52 +133,6 @@ test.for([
   },
 );
 
-const linkDeep = `
-import os, sys
-src, dest, hop = sys.argv[1:]
-half = '/'.join(['d' * 200] * 11)
-os.symlink(dest + '/' + half, hop)
-for tree in src, dest:
-    os.mkdir(tree)
-    os.chdir(tree)
-    for i in range(22):
-        os.mkdir('d' * 200)
-        os.chdir('d' * 200)
-    if tree == src:
-        os.symlink('/', 'link')
-        os.symlink(hop + '/' + half + '/whole/file', 'whole')
-        os.symlink('../' * 23 + os.path.basename(hop) + '/' + half + '/relative/file', 'relative')
-    else:
-        for name in 'link', 'whole', 'relative':
-            os.mkdir(name)
-            os.close(os.open(name + '/file', os.O_CREAT))
-`;
-
-test.for(
-  ['.', 'way'].flatMap((by) =>
-    ([{ mirror: true }, { atomic: true }, { atomic: 'two-step' }] as const).map((options) => ({
-      by,
-      ...options,
-    })),
-  ),
-)(
-  'symlinks in the place of directories, where no path reaches: %o',
-  async ({ by, ...options }, context) => {
-    needTool(context, 'python3');
-    const [from, to, hop] = [join(work, 'links'), join(work, 'no links'), join(work, 'hop')];
-    for (const tree of [from, to, hop]) removeTree(tree);
-    execFileSync('python3', ['-c', linkDeep, from, to, hop]);
-    execFileSync('ln', ['-sfn', '.', join(work, 'way')]);
-    const dest = join(work, by, 'no links');
-    const { errors, symlinks } = await copyTree(from, dest, { ...options, onError: 'continue' });
-    expect(errors.map(({ code }) => code)).toEqual(['ERR_FS_CP_EINVAL', 'ERR_FS_CP_EINVAL']);
-    expect(symlinks).toBe(1);
-    const deep = join(hop, ...Array<string>(11).fill('d'.repeat(200)));
-    for (const name of ['whole', 'relative'])
-      expect(readFileSync(join(deep, name, 'file'), 'utf8')).toBe('');
-  },
-);
-
 test('large files with few descriptors', async () => {
   const large = join(work, 'large');
   execFileSync('mkdir', [large]);

@@ -896,15 +896,6 @@ describe('a directory of DEST stays if SRC has something of its name that is not
     }
   });
 
-  test('a symlink to what is in it, with dereference', async () => {
-    symlinkSync(join(dest, 'name/inner'), join(src, 'name'));
-    for (const dryRun of [true, false]) {
-      const { errors } = await mirror({ dryRun, dereference: true, onError: 'continue' });
-      expect(errors).toMatchObject([{ code: 'ERR_FS_CP_EINVAL' }]);
-      stays();
-    }
-  });
-
   test('a socket', async (context) => {
     needRoot(context);
     makeSocket(join(src, 'name'));

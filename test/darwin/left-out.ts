@@ -21,7 +21,6 @@ export const reasons: Reasons = {
     ['races', /never comes to rest is an error after four attempts/],
     ['races', /a copy that is to be read back/],
     ['verify', /what is read back comes from the disk/],
-    ['conflicts', /what somebody else renames to names of a new directory/],
     ['mirror', /an entry of (SRC|DEST) cannot be looked at/],
     ['preserve', /an attribute for which DEST has no room/],
     ['system-calls', /^(copy_file_range|ftruncate|fchmod|close|f?removexattr|FICLONE)/],
@@ -30,9 +29,6 @@ export const reasons: Reasons = {
     ['large-files', /a call copies at most 8 MiB/],
     ['unchanged', /a copy without marks wrote meanwhile/],
     ['permissions', /flistxattr fails at its end/],
-  ],
-  'macOS has no capabilities: only root may remove everything': [
-    ['permissions', /who may remove everything/],
   ],
   'macOS’s code takes a file with enough blocks for one without holes': [
     ['storage', /holes where blocks are preallocated/],
@@ -49,8 +45,6 @@ export const reasons: Reasons = {
   ],
   'macOS has neither bind mounts nor overlays': [
     ['mirror', /stays where something is mounted/],
-    ['conflicts', /in DEST, which a mount shows in SRC/],
-    ['conflicts', /perhaps by a bind mount: \{ mounted: 'dest/],
     ['unchanged', /mounted over (another one|one of)/],
     ['unchanged', /names that were exchanged in one call > (layers|a layer) of an overlay/],
   ],
