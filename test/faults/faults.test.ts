@@ -225,20 +225,6 @@ test('a temporary hard link that never was is not named', async (context) => {
   expect(result.errors).toMatchObject([{ path: expect.stringMatching(/src\/[ab]$/) }]);
 });
 
-test('the directory that shows how DEST treats names cannot be deleted: it is named', async (context) => {
-  needTool(context, 'cc');
-  const at = mkdtempSync(join(work, 'probe-'));
-  const [src, dest, log] = [join(at, 'src'), join(at, 'dest'), join(at, 'log')];
-  makeFiles(src, { a: '1', A: '2' });
-  makeFiles(dest, { a: 'old', A: 'old' });
-  const words = withFaults({ shim, root: at, log, faults: 'unlinkat:1:1:99:.fastcp-' });
-  const { result } = await copyInChild({ src, dest, options: { onError: 'continue' } }, words);
-  const own = readdirSync(dest).filter((name) => name.startsWith('.fastcp-'));
-  const left = own.map((name) => join(dest, name));
-  expect(left.length).toBeGreaterThan(0);
-  expect(result.errors.map(({ path }) => path).sort()).toEqual(left.sort());
-});
-
 test('a temporary hard link that has its name by now is not named', async (context) => {
   needTool(context, 'cc');
   const at = mkdtempSync(join(work, 'renamed-'));
