@@ -336,11 +336,7 @@ describe('SRC that lies in DEST is neither replaced nor emptied', () => {
 });
 
 describe('symlinks to the files that they would replace: nothing is lost', () => {
-  const whole: CopyOptions[] = [
-    { mirror: true },
-    { atomic: true },
-    { atomic: 'two-step' },
-  ];
+  const whole: CopyOptions[] = [{ mirror: true }, { atomic: true }, { atomic: 'two-step' }];
   test.for(
     ['../dest/k', '../hop'].flatMap((target) => whole.map((options) => ({ target, ...options }))),
   )('to a directory that would be replaced or deleted: %o', async ({ target, ...options }) => {

@@ -347,8 +347,7 @@ bool complete(Worker& worker, OpenFile& file, CopiedContent& content) {
     return false;
   // Servers may report only now that they had no room.
   if (const int error = file.dst.close(); error < 0) return stop_at(error, "close");
-  if (!commit(worker, *file.directory, file.names, Kind::file, file.temporary, Entry::created))
-    return false;
+  if (!commit(worker, *file.directory, file.names, file.temporary, Entry::created)) return false;
   file.created = false;
 
   worker.count(Count::files);

@@ -36,7 +36,7 @@ bool make_at_once(Worker& worker, Directory& directory, Names names, Kind kind,
   const bool is_link =
       kind == Kind::file && worker.engine.options.content.instead == Instead::hard_link;
   const Entry entry = is_link ? Entry::link : Entry::created;
-  if (settled != Settled::yes || !commit(worker, directory, names, kind, temporary, entry)) {
+  if (settled != Settled::yes || !commit(worker, directory, names, temporary, entry)) {
     // An entry of another program must not be removed.
     if (settled != Settled::replaced) discard(worker.engine, directory, name);
     return false;

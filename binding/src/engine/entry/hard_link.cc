@@ -139,7 +139,7 @@ bool link_to_copy(Worker& worker, Directory& directory, Names names, Kind kind,
     if (!temporary.empty()) discard(worker.engine, directory, name);
     return !is_copied;
   }
-  if (!commit(worker, directory, names, kind, temporary, Entry::link)) {
+  if (!commit(worker, directory, names, temporary, Entry::link)) {
     discard(worker.engine, directory, name);
     return true;
   }

@@ -16,8 +16,8 @@ std::string temporary_name(Worker& worker, const char* name) {
   return result + text.data();
 }
 
-bool commit(Worker& worker, Directory& directory, Names names, platform::Kind kind,
-            const std::string& temporary, Entry entry) {
+bool commit(Worker& worker, Directory& directory, Names names, const std::string& temporary,
+            Entry entry) {
   if (temporary.empty()) return true;
   Engine& engine = worker.engine;
   const Backup backup = engine.options.existing.backup;

@@ -52,7 +52,7 @@ enum class Entry : uint8_t { created, link };
  * Gives a complete entry its name. Returns false on failure, which
  * is reported.
  */
-bool commit(Worker& worker, Directory& directory, Names names, platform::Kind kind,
-            const std::string& temporary, Entry entry);
+bool commit(Worker& worker, Directory& directory, Names names, const std::string& temporary,
+            Entry entry);
 
 }  // namespace fastcp
