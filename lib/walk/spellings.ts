@@ -1,4 +1,5 @@
 /** Finds out whether two names that differ in the case of letters are one name. Some file systems ignore case. */
+import { isAppendOnly } from '../engine/native.js';
 import { join, temporaryName } from './paths.js';
 import { mkdirOwn, rmdir, type Steps, stat } from './steps.js';
 
@@ -9,6 +10,7 @@ export function spellingOf(name: Buffer): string {
 
 /** Returns whether two names are one in new directories within `parent`. Tries it in a temporary directory. */
 export function* areOneName(parent: Buffer, one: Buffer, other: Buffer): Steps<boolean> {
+  if (isAppendOnly(parent)) return false; // the directory would stay, and neither can replace the other
   const room = join(parent, temporaryName());
   if (!(yield* succeeds(mkdirOwn(room)))) return false; // the copy reports that
   const isMade = yield* succeeds(mkdirOwn(join(room, one)));

@@ -195,32 +195,6 @@ test('verify that umask denies: the mode is as without', { tags: ['all'] }, asyn
   expect(differences(plain, verified)).toEqual([]);
 });
 
-test.for<CopyOptions>([{}, { preserve: true }, { mirror: true }])(
-  'the program changes its umask while it copies, %o',
-  async (options) => {
-    const parent = freshParent();
-    const [src, dest] = [join(parent, 'src'), join(parent, 'dest')];
-    const names = Array.from({ length: 2000 }, (_, i) => `${i % 2}/${i}`);
-    makeFiles(src, Object.fromEntries(names.map((name) => [name, name])));
-    for (const name of names) chmodSync(join(src, name), 0o644);
-    const umask = process.umask(0o022);
-    try {
-      let isCopying = true;
-      const copying = copyTree(src, dest, { ...options, concurrency: 1 }).finally(() => {
-        isCopying = false;
-      });
-      for (let turn = 0; isCopying; turn++) {
-        await new Promise(setImmediate);
-        if (existsSync(join(dest, '0'))) process.umask(turn % 3 === 0 ? 0 : 0o077);
-      }
-      await copying;
-    } finally {
-      process.umask(umask);
-    }
-    expect(differences(src, dest)).toEqual([]);
-  },
-);
-
 describe('a file system that changes the bits of new files', () => {
   const changes = ['fgo-x', 'g+rw', 'a+rwX', 'og+X', 'o=g', 'u=rwD:g=rD:o=', 'a-x:go-rw'];
   test.for(changes)('%s', async (change, context) => {

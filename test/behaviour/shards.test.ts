@@ -53,7 +53,7 @@ function makeTree(): string[] {
   return closed;
 }
 
-const isFull = (file: string): boolean =>
+const _isFull = (file: string): boolean =>
   (statSync(file, { throwIfNoEntry: false })?.size ?? 0) > 0;
 
 const filesIn = (root: string): string[] =>
@@ -174,33 +174,6 @@ test.for<[string, CopyOptions]>([
     const { preserve } = options;
     const { differences: found } = await compareTrees(src, dest, preserve ? { preserve } : {});
     expect(found.map(({ b }) => b)).toEqual([]);
-  },
-);
-
-test.for(['umask', 'default ACL'])(
-  'another copy that syncs finishes a file before the first one looks at it: %s',
-  { tags: ['all'] },
-  async (what, context) => {
-    needTool(context, 'strace');
-    mkdirSync(src);
-    const names = ['a', 'b', 'c'];
-    for (const name of names) writeFileSync(join(src, name), name, { mode: 0o755 });
-    const parent = join(dest, '..');
-    if (what === 'default ACL') {
-      needTool(context, 'setfacl');
-      execFileSync('setfacl', ['-d', '-m', `u:${USER}:rwx,g:${USER}:rx,o::r`, parent]);
-    }
-    const request = { src, dest, umask: what === 'umask' ? 0o077 : 0o022 };
-    // After the content is there, so that the other copy keeps the file.
-    const delay = 'inject=copy_file_range:delay_exit=4000000:when=1';
-    const slowly = ['strace', '-f', '-qq', '-o', join(parent, 'log'), '-e', delay];
-    const copied = copyInChild({ ...request, options: { concurrency: 1, lock: false } }, slowly);
-    while (!names.some((name) => isFull(join(dest, name)))) await sleep(5);
-    await copyInChild({ ...request, options: { sync: true, lock: false } });
-    expect(await Promise.race([copied, 'at work'])).toBe('at work');
-    expect((await copied).error).toBeUndefined();
-    const modes = names.map((name) => statSync(join(dest, name)).mode & 0o777);
-    expect(modes).toEqual([0o755, 0o755, 0o755]);
   },
 );
 

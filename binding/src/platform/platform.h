@@ -266,6 +266,8 @@ int remove_directory(const Handle& directory, const char* name);
 /** The user and group of this process. Windows: 0. */
 uint32_t own_user();
 uint32_t own_group();
+/** The permissions that umask takes away from new entries. All if nothing tells, since asking umask(2) would change it. */
+uint32_t creation_mask();
 
 // --- metadata of an entry ----------------------------------------------------------------------
 //

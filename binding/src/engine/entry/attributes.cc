@@ -174,12 +174,7 @@ int remove(const Handle& entry, const Attribute& attribute, Given& given, const 
   }
   operation = "removexattr";
   const int error = platform::remove_attribute(entry, attribute.name.c_str());
-  if (error == 0 || error == -ENODATA) {
-    given.list_changed |= is_access_list;
-    return 0;
-  }
-  if (is_access_list) platform::set_mode(entry, now.mode);  // the ACL's mask
-  return error;
+  return error == -ENODATA ? 0 : error;
 }
 
 }  // namespace
@@ -224,58 +219,35 @@ int set(const Handle& dst, const Attribute& attribute) {
   });
 }
 
-/** Lets nobody but the owner in while an ACL is away, because it may deny what the mode grants. The ACL sets the mode again. */
-int shut(const Handle& dst, Given& given) {
-  constexpr uint32_t kOthers = 077;
-  Stat now;
-  if (const int error = platform::stat_handle(dst, now); error < 0) return error;
-  given.mode_changed = true;
-  given.before_shut = now.mode;
-  return platform::set_mode(dst, now.mode & ~kOthers);
-}
-
 /**
  * Removes the mark of a directory, because ext4 has room for 4 kB of attributes, and a mark must not take it from the user's.
- * Also removes the given attributes: beside a mark, ext4 stores them in the inode or the block otherwise than without a mark.
- * Returns false if there is no mark. An attribute that cannot be removed stays, and is no error here.
+ * Also removes these: beside a mark, ext4 stores them in the inode or the block otherwise than without. Returns false if there is none.
  */
-bool make_room(const Handle& dst, const Attributes& attributes, Given& given) {
-  const Attribute mark{platform::kMark, {}};
-  const auto remove_mark = [&] { return platform::remove_attribute(dst, platform::kMark); };
-  if (with_write_access(dst, mark, remove_mark) < 0) return false;
-  const bool removes_acl = find(attributes, platform::kAccessList) != nullptr;
-  if (removes_acl && shut(dst, given) < 0) return true;  // the room of the mark may do
-  given.made_room = true;
+bool make_room(const Handle& dst, const Attributes& attributes) {
+  if (platform::remove_attribute(dst, platform::kMark) < 0) return false;
   for (const Attribute& attribute : attributes) {
-    const char* operation = "";
-    with_write_access(dst, attribute, [&] { return remove(dst, attribute, given, operation); });
+    if (!is_list(attribute.name)) platform::remove_attribute(dst, attribute.name.c_str());
   }
   return true;
 }
 
 /**
- * Sets `some` of an entry's attributes. If there is no room beside a mark, removes the mark and `all`, and sets all again. Then it
- * does not stop at a failure, because the others must come back. Returns false on failure, which is reported.
+ * Sets `some` of an entry's attributes. If there is no room beside a mark, removes it and sets `all` again. Returns false on failure,
+ * which is reported.
  */
 bool give(Engine& engine, const Directory& directory, Names names, const Attributes& some,
           const Attributes& all, const Handle& dst, Given& given) {
-  bool succeeded = true;
   for (const Attribute& attribute : some) {
     const int error = set(dst, attribute);
-    if (error == 0) {
-      if (attribute.name == platform::kAccessList) {
-        given.mode_changed = given.list_changed = given.list_set = true;
-        given.kept_list = given.lost_list = false;
-      }
-    } else if (error == -ENOSPC && make_room(dst, all, given)) {
+    if (error == -ENOSPC && make_room(dst, all))
       return give(engine, directory, names, all, all, dst, given);
-    } else if (!lose_missing(engine, directory, names, attribute, dst, error, given)) {
-      if (!given.made_room) return false;
-      succeeded = false;
-      given.told_acls = given.told_xattrs = true;  // one error for one entry
-    }
+    if (error < 0 && !lose_missing(engine, directory, names, attribute, dst, error, given))
+      return false;
+    if (error < 0 || attribute.name != platform::kAccessList) continue;
+    given.mode_changed = given.list_set = true;
+    given.kept_list = given.lost_list = false;
   }
-  return succeeded;
+  return true;
 }
 
 }  // namespace

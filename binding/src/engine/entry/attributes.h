@@ -2,7 +2,6 @@
 // are extended attributes. Called by entry/ alone. Stateless: no locks.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,14 +21,11 @@ bool read_attributes(Engine& engine, const Directory& directory, Names names,
 
 /** The effects of attributes on an entry of DEST. */
 struct Given {
-  bool list_changed = false;            // an ACL was set or removed
-  bool list_set = false;                // SRC's ACL was set
-  bool mode_changed = false;            // by an ACL that was set or removed, or before that
-  bool made_room = false;               // the attributes were removed, to be set again
-  std::optional<uint32_t> before_shut;  // the mode, if the entry was shut while its ACL was away
-  bool lost_list = false;               // SRC has an ACL that DEST does not
-  bool kept_list = false;  // DEST's own ACL stays, because it cannot be removed or replaced
-  uint32_t group = 0;      // with lost_list: the rights of the owning group in that ACL
+  bool list_set = false;      // SRC's ACL was set
+  bool mode_changed = false;  // by an ACL that was set or removed, or before that
+  bool lost_list = false;     // SRC has an ACL that DEST does not
+  bool kept_list = false;     // DEST's own ACL stays, because it cannot be removed or replaced
+  uint32_t group = 0;         // with lost_list: the rights of the owning group in that ACL
   bool told_acls = false, told_xattrs = false;  // the entry was counted among those that lost some
 };
 

@@ -48,8 +48,6 @@ struct Settling {
   Given given{};                       // the effects of its attributes
   const Replaced* replaced = nullptr;  // see OpenFile
   bool has_lost_mode = false;
-  bool is_narrowed = false;
-  const Owner owner_before = owner_of(now);
   const uint32_t mode_before = now.mode;
 
   [[nodiscard]] bool lose(Loss loss, int error, const char* operation) const {
@@ -62,7 +60,7 @@ struct Settling {
 
   /**
    * Narrows the mode before the owner or ACL of an existing entry changes. Otherwise the entry
-   * would meanwhile give access to users who have it neither before nor afterwards.
+   * would meanwhile give access to users who have it neither before nor afterwards. If a later step fails, it stays narrow.
    */
   bool narrow() {
     if (!is_present || !engine.options.preserve.mode || src.kind == Kind::symlink) return true;
@@ -71,36 +69,12 @@ struct Settling {
     const uint32_t mode = now.mode & (is_directory ? kOwner | kSetGid : kOwner & src.mode);
     if (now.mode == mode) return true;
     now.mode = kUnknownMode;
-    is_narrowed = true;
     return lose_mode(set_mode(dst, src.kind, mode));
-  }
-
-  /**
-   * After a failure: an existing entry that this copy narrowed, shut or opened up gets its old mode back, unless it has a new owner or
-   * ACL. That mode may give too much to the new owner, or to the users of the new ACL.
-   */
-  void restore_mode() {
-    // If the directory has another mode by now, another copy has set that.
-    const bool is_only_open = src.kind == Kind::directory && directory.opened_up &&
-                              directory.owed_mode && owner_of(directory.dst_stat) == owner_before &&
-                              ((mode_before ^ (*directory.owed_mode | kOwner)) & ~kSetGid) == 0;
-    if (!is_present || !(is_only_open || is_narrowed || given.before_shut)) return;
-    Stat got;
-    if (given.list_changed || platform::stat_handle(dst, got) < 0 || owner_of(got) != owner_before)
-      return;
-    const uint32_t mode = is_only_open ? *directory.owed_mode : mode_before;
-    if (got.mode == mode) return;
-    const int error = give_mode(dst, src.kind, mode);
-    if (engine.options.preserve.mode) lose_mode(error);
   }
 
   /** Sets everything in this order. Returns false on failure, which is reported. */
   bool settle() { return settle_access() && settle_times(); }
-  bool settle_access() {
-    if (settle_owner() && settle_attributes() && settle_mode()) return true;
-    restore_mode();
-    return false;
-  }
+  bool settle_access() { return settle_owner() && settle_attributes() && settle_mode(); }
 
   /** Sets a user and SRC's group, and looks at them: some file systems report success and set nothing. */
   int set_owner(uint32_t uid) {
@@ -152,15 +126,12 @@ struct Settling {
     if (src.kind == Kind::symlink) return true;
     const Preserve& keep = engine.options.preserve;
     const bool keeps_replaced = replaced != nullptr && !given.list_set;
-    // An ACL that was set again has opened what was shut.
-    if (!keep.mode && !keeps_replaced && !(given.before_shut && given.lost_list)) return true;
+    if (!keep.mode && !keeps_replaced) return true;
     Stat dest = now;
     dest.mode = mode_before;
     // Opening up the directory may have cost its setgid.
     if (src.kind == Kind::directory) dest.mode |= directory.dst_stat.mode & kSetGid;
-    uint32_t mode = keep.mode        ? final_mode(keep, src, dest)
-                    : keeps_replaced ? mode_of_replaced()
-                                     : *given.before_shut;
+    uint32_t mode = keep.mode ? final_mode(keep, src, dest) : mode_of_replaced();
     // With an ACL the mode shows the ACL's mask in the group bits. The group itself may have fewer
     // rights.
     if (given.lost_list) mode = (mode & ~070U) | (mode & given.group << 3);
@@ -189,10 +160,8 @@ struct Settling {
 
 int give_mode(const Handle& entry, Kind kind, uint32_t mode) {
   Stat got;
-  // Another copy of SRC that sets the owner may narrow the mode between the call and the look. With shards that may happen to one
-  // directory several times.
-  const int most = kind == Kind::directory ? 8 : 2;
-  for (int tries = 0; tries < most; tries++) {
+  // Another copy of SRC that sets the owner may narrow the mode between the call and the look.
+  for (int tries = 0; tries < 2; tries++) {
     if (const int error = set_mode(entry, kind, mode); error < 0) return error;
     if (platform::stat_handle(entry, got) < 0 || got.mode == mode) return 0;
   }
@@ -272,9 +241,13 @@ bool settle_file(Engine& engine, OpenFile& file) {
   Settling settling{engine, directory, file.names, file.stat, file.attributes, file.dst, Stat{}};
 
   if (file.replaced) settling.replaced = &*file.replaced;
-  if (keep.mode || keep.xattrs || keeps_owner(keep, Kind::file) || file.replaced) {
-    // Each file is looked at, because no earlier file proves its mode or owner: the program may change its umask for a moment, other
-    // programs may change the directory, and some file systems change the modes of new files.
+  const bool only_mode = keep.mode && !keep.xattrs && !keeps_owner(keep, Kind::file);
+  // umask, a default ACL and some file systems change the modes of new files. A mode that an earlier file of the directory kept is not
+  // changed, unless another thread had another umask for a moment.
+  const bool has_mode = only_mode && !file.cloned && !directory.is_base() &&
+                        (file.stat.mode & engine.umask) == 0 &&
+                        file.stat.mode == directory.kept_mode.load(std::memory_order_relaxed);
+  if (!has_mode && (keep.mode || keep.xattrs || keeps_owner(keep, Kind::file) || file.replaced)) {
     Stat& made = settling.now;
     if (const int error = platform::stat_handle(file.dst, made); error < 0) {
       return engine.fail(directory, file.names, error, "fstat");
@@ -284,6 +257,7 @@ bool settle_file(Engine& engine, OpenFile& file) {
                                 (made.gid == engine.own.gid || made.gid != file.stat.gid);
     if (!directory.is_base() && !file.cloned && is_of_creation && !directory.owners_may_differ)
       directory.new_owner.store(owner_of(made), std::memory_order_relaxed);
+    if (only_mode && made.mode == file.stat.mode) directory.kept_mode = made.mode;
     if (!settling.settle_access()) return false;
   }
   return settling.settle_times();
@@ -440,10 +414,8 @@ bool set_metadata(Engine& engine, Directory& directory, bool& list_set) {
                       attributes, directory.dst(), now,  !directory.fresh,
                       has_times};
     settling.given.kept_list = directory.kept_list;
-    if (keep.xattrs && !read_attributes(engine, directory, none, directory.src(), attributes)) {
-      settling.restore_mode();
+    if (keep.xattrs && !read_attributes(engine, directory, none, directory.src(), attributes))
       return false;
-    }
     const bool settled = settling.settle();
     list_set = settling.given.list_set;
     if (!settled) return false;
@@ -478,7 +450,7 @@ void settle_directory(Engine& engine, Directory& directory) {
   bool list_set = false;
   const bool is_set = set_metadata(engine, directory, list_set);
   // Also if that failed: the directory must not stay open.
-  if (directory.owed_mode && !engine.options.preserve.mode) {
+  if (directory.owed_mode && !(is_set && engine.options.preserve.mode)) {
     const int error = give_owed_mode(directory, list_set);
     if (error < 0 && !engine.lose(directory, {}, Loss::mode, error, "fchmod")) return;
   }

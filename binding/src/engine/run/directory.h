@@ -318,6 +318,8 @@ class Directory {
   /** The owner that an earlier new file here got; kUnknownOwner before the first one. A guess: see file_creation_mode(). */
   std::atomic<Owner> new_owner{kUnknownOwner};
   static constexpr Owner kUnknownOwner{UINT32_MAX, UINT32_MAX};
+  /** The mode that a new file here had from its creation, as it was asked for. */
+  std::atomic<uint32_t> kept_mode{UINT32_MAX};
   /** False after O_NOATIME was refused here. */
   std::atomic<bool> without_atime{true};
 

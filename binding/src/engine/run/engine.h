@@ -232,6 +232,8 @@ class Engine : private DirectoryOwner {
   HardLinks hard_links{stack, options.traversal.dereference};
   /** platform::attribute_view(), if the copy preserves attributes. */
   const uint32_t attribute_view;
+  /** What the process takes away from the modes of new files. The host must not change it during a copy. */
+  const uint32_t umask = platform::creation_mask();
   /** An xattr, ACL or capability could not be preserved. */
   std::atomic<bool> has_lost_attributes{false};
   /** The owner that the process gives new entries, except where a directory passes on its group. */

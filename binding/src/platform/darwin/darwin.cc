@@ -96,6 +96,8 @@ bool volume_of(const Handle& entry, struct statfs& out) {
   return check([&] { return fstatfs(fd(entry), &out); }) == 0;
 }
 
+uint32_t creation_mask() { return 07777; }
+
 bool is_read_only(const Handle& directory) {
   struct statfs found;
   return volume_of(directory, found) && (found.f_flags & MNT_RDONLY) != 0;

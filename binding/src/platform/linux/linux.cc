@@ -20,6 +20,7 @@
 #include <cstdio>
 #include <cstring>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string_view>
 
@@ -399,6 +400,17 @@ int64_t get_attribute(const Handle& entry, const char* name, char* value, size_t
   return on_entry(
       entry, [&](int opened) { return fgetxattr(opened, name, value, size); },
       [&](const char* path) { return getxattr(path, name, value, size); });
+}
+
+uint32_t creation_mask() {
+  const std::unique_ptr<FILE, int (*)(FILE*)> status(std::fopen("/proc/self/status", "re"),
+                                                     std::fclose);
+  std::array<char, 256> line;
+  unsigned mask = 0;
+  while (status && std::fgets(line.data(), line.size(), status.get()) != nullptr) {
+    if (std::sscanf(line.data(), "Umask: %o", &mask) == 1) return mask;
+  }
+  return 07777;  // before Linux 4.7, or without /proc
 }
 
 uint32_t attribute_view() {

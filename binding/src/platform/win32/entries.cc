@@ -306,6 +306,8 @@ uint32_t own_user() { return 0; }
 
 uint32_t own_group() { return 0; }
 
+uint32_t creation_mask() { return 07777; }
+
 int set_times(const Handle& entry, Time accessed, Time modified) {
   FILE_BASIC_INFORMATION wanted{};
   // 0 stays 0: the source's file system does not record the time of access.
