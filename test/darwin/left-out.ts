@@ -5,17 +5,14 @@ export const reasons: Reasons = {
   'it sets and reads ACLs of Linux': [
     ['preserve', /^random trees, everything preserved/],
     ['preserve', /lists and attributes$/],
-    ['preserve', /take the room of attributes beside an? .*ACL/],
-    ['preserve', /nobody gets in while a mark goes/],
     ['preserve', /an ACL that comes after an attribute|an owner and an attribute change/],
-    ['preserve', /ACL (alone|that) cannot be|beside its new ACL|its mode and ACL|costs no mode/],
+    ['preserve', /ACL (alone|that) cannot be|beside its new ACL|its mode and ACL/],
     ['modes', /open to nobody else before it has its access list/],
     ['other-file-systems', /what doctor says of metadata/],
     ['permissions', /attributes change, and no mode is wider for others meanwhile|with a new ACL/],
   ],
   'it lets a system call fail, or waits for one, that macOS’s code does not make in this case': [
     ['atomic', /DEST does not keep its timestamps/],
-    ['shards', /finishes a file before the first one looks/],
     ['races', /changes (each time )?just before the call that copies it/],
     ['races', /names that wait for a copy that fails/],
     ['races', /never comes to rest is an error after four attempts/],
