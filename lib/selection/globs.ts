@@ -8,10 +8,11 @@ import { matchesSegment, parseWildcard } from './wildmatch.js';
 
 const { leave, look, take, takeAll } = verdicts;
 
-/** The maximum number of paths from braces with slashes. */
+/** The maximum number of paths from braces. */
 const mostPaths = 1000;
 
 const anyDirectories = Symbol('**');
+const isDouble = /^\*\*+$/;
 type Segment = typeof anyDirectories | ((name: string) => boolean);
 
 export interface Glob {
@@ -60,15 +61,15 @@ export function parseGlobs(globs: unknown, option: string): Glob[] {
 function parseGlob(source: unknown, option: string): Glob[] {
   if (typeof source !== 'string') throw invalidType(option, 'a glob', source);
   const refuse = (expected: string): Error => invalidValue(option, expected, source);
-  const plain = source.replace(/\\.|\[[^\]]*\]/gs, '');
-  if (/[@?*+!]\(|\([^()]*\||\{[^{},]*\.\.[^{},]*\}/.test(plain))
-    throw refuse(
-      "a glob without groups and ranges: write '{a,b}' for '@(a|b)', --exclude or `exclude` for '!(a)', and a backslash before a parenthesis that is part of a name",
-    );
-  if (source.startsWith('!')) throw refuse("a glob that does not begin with '!'");
   const paths = expandBraces(source);
   if (!paths) throw refuse(`a glob whose braces stand for at most ${mostPaths} paths`);
   return paths.map((expanded) => {
+    const plain = expanded.replace(/\\.|\[[^\]]*\]?/gs, 'x');
+    if (/[@?*+!]\(|\([^()]*\||\{[^{}]*\.\./.test(plain))
+      throw refuse(
+        "a glob without groups and ranges: write '{a,b}' for '@(a|b)', --exclude or `exclude` for '!(a)', and a backslash before a parenthesis that is part of a name",
+      );
+    if (expanded.startsWith('!')) throw refuse("a glob that does not begin with '!'");
     const onlyDirectories = expanded.endsWith('/');
     const parts = expanded.replace(/^(\.?\/+)+/, '').split(/\/+/);
     if (onlyDirectories) parts.pop();
@@ -76,9 +77,9 @@ function parseGlob(source: unknown, option: string): Glob[] {
     // As in .gitignore and rsync: a name, at any depth.
     if (parts.length === 1 && !/^\.?\//.test(expanded)) parts.unshift('**');
     // As in .gitignore: everything in it, but not the directory itself.
-    if (parts.at(-1) === '**') parts.push('*');
+    if (isDouble.test(parts.at(-1) as string)) parts.push('*');
     const segments = parts.map((part): Segment => {
-      if (part === '**') return anyDirectories;
+      if (isDouble.test(part)) return anyDirectories;
       if (part === '.' || part === '..') throw refuse("a glob without '.' and '..' as directories");
       return parseSegment(part, refuse);
     });
@@ -92,7 +93,6 @@ function parseGlob(source: unknown, option: string): Glob[] {
  */
 function parseSegment(segment: string, refuse: (expected: string) => Error): Segment {
   if (!/[\\*?[]/.test(segment)) return (name) => name === segment;
-  if (/^\*+$/.test(segment)) return () => true; // two stars of their own would cross slashes
   const tokens = parseWildcard(segment, false)?.[0];
   if (!Array.isArray(tokens))
     throw refuse(
