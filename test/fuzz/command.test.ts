@@ -133,7 +133,7 @@ function printsLines(words: readonly string[]): boolean {
   if (at < 0 || words.slice(0, at).includes('--') || takesValue.test(words[at - 1] ?? ''))
     return false;
   return !words.some((word) =>
-    /^(-h|-V|--help|--help-all|--version|--doctor|--compare)$/.test(word),
+    /^(-h|-V.*|--help|--help-all|--version|--doctor|--compare)$/.test(word),
   );
 }
 
