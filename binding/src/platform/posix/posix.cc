@@ -203,7 +203,7 @@ int try_lock(intptr_t directory, bool exclusive) {
 
 bool has_inode(intptr_t descriptor, uint32_t inode) {
   struct stat there;
-  return fstat(static_cast<int>(descriptor), &there) == 0 &&
+  return check([&] { return fstat(static_cast<int>(descriptor), &there); }) == 0 &&
          static_cast<uint32_t>(there.st_ino) == inode;
 }
 
