@@ -336,7 +336,7 @@ describe('unchanged', () => {
     expect(lstatSync(join(dest, 'image')).blocks).toBe(0);
   });
 
-  test('names of one file stay that, and cost nothing the next time', async () => {
+  test('hard links stay hard links, and the next mirror writes nothing', async () => {
     makeFiles(src, { 'a/one': 'x', 'b/other': 'y' });
     linkSync(join(src, 'a/one'), join(src, 'b/two'));
     linkSync(join(src, 'a/one'), join(src, 'b/three'));
