@@ -67,7 +67,7 @@ function parseGlob(source: unknown, option: string): Glob[] {
     const plain = expanded.replace(/\\.|\[[^\]]*\]?/gs, 'x');
     if (/[@?*+!]\(|\([^()]*\||\{[^{}]*\.\./.test(plain))
       throw refuse(
-        "a glob without groups and ranges: write '{a,b}' for '@(a|b)', --exclude or `exclude` for '!(a)', and a backslash before a parenthesis that is part of a name",
+        "a glob without groups and ranges: write a backslash before a parenthesis that is part of a name, '{a,b}' for '@(a|b)', '{1,2}' for '{1..2}', and --exclude or `exclude` for '!(a)'",
       );
     if (expanded.startsWith('!')) throw refuse("a glob that does not begin with '!'");
     const onlyDirectories = expanded.endsWith('/');

@@ -63,8 +63,9 @@ interface Place {
 }
 
 interface Held {
-  /** With a lock. */
+  /** With a lock, or under the lock of a program above. */
   descriptor?: number;
+  isLocked?: boolean;
   found: BigIntStats;
 }
 
@@ -75,8 +76,8 @@ interface Busy {
   found: BigIntStats;
 }
 
-/** The locks of this process by directory, each with those that wait for it: a look again and again would cost each of them time. */
-const ours = new Map<string, (() => void)[]>();
+/** The locks of this process by directory, and who waits for them: a look again and again would cost each of them time. */
+const ours = new Map<string, { held: number; queue: (() => void)[] }>();
 const keyOf = ({ dev, ino }: BigIntStats): string => `${dev}:${ino}`;
 
 type Warn = (warning: CopyWarning) => void;
@@ -149,14 +150,16 @@ export class Locks {
           const message = `waiting until another program unlocks ${what}; lock: false (--no-lock) does not wait`;
           this.#warn({ code: 'WAITING_FOR_LOCK', message, path });
         }
-        const queue = ours.get(keyOf(busy.found));
+        const { held = 0, queue = [] } = ours.get(keyOf(busy.found)) ?? {};
         const left = lockTimeout * 1000 - waited;
-        if (queue) await unlessAborted(signal, turnIn(queue, Math.min(1000, left)));
+        if (held > 0) await unlessAborted(signal, turnIn(queue, Math.min(1000, left)));
         else await unlessAborted(signal, pause(Math.min(wait, left)));
         if (tryLock(busy.descriptor, busy.place.exclusive, numberOf(busy.found)) !== 0) continue;
         closeSync(busy.descriptor);
+        const { place, found }: Busy = busy;
         busy = undefined;
         busy = await this.#tryAll();
+        if (!busy && !place.exclusive) ours.get(keyOf(found))?.queue.shift()?.(); // it may be shared
       }
     } finally {
       if (busy) closeSync(busy.descriptor);
@@ -237,10 +240,10 @@ export class Locks {
         const found = await calls.fstat(descriptor, bigint);
         const error = tryLock(descriptor, exclusive, numberOf(found));
         const isBusy = error === -constants.errno.EWOULDBLOCK;
-        if (error === 0 && !ours.has(keyOf(found))) ours.set(keyOf(found), []);
+        if (error === 0) noteLocked(found);
         if (error === -constants.errno.EBADF) place.isMocked = true;
         const isOurs = [...this.#held.values()].some((held) => isSame(held.found, found));
-        const isOtherCopy = ours.has(keyOf(found));
+        const isOtherCopy = (ours.get(keyOf(found))?.held ?? 0) > 0;
         if (isBusy && !isOurs && (isOtherCopy || !(await isLockedOutside(found)))) {
           isKept = true;
           return { place, descriptor, found };
@@ -248,12 +251,12 @@ export class Locks {
         // Another one may have been put in its place before it was locked.
         const named = await look(path, follow);
         if (!named || !isSame(named, found)) {
-          wakeNext(found);
+          if (error === 0) noteUnlocked(found);
           continue;
         }
         // Without a lock, the engine looks whether DEST stays where it is, and refuseChanged() whether SRC does.
         isKept = error === 0 || isBusy;
-        this.#held.set(place, { ...(isKept && { descriptor }), found });
+        this.#held.set(place, { ...(isKept && { descriptor }), found, isLocked: error === 0 });
         if (isKept) {
           place.hold(descriptor);
         }
@@ -265,21 +268,29 @@ export class Locks {
   }
 
   release(): void {
-    for (const [place, { descriptor, found }] of this.#held) {
+    for (const [place, { descriptor, found, isLocked }] of this.#held) {
       if (descriptor === undefined) continue;
       place.hold(-1);
       closeSync(descriptor);
-      wakeNext(found);
+      if (isLocked) noteUnlocked(found);
     }
     this.#held.clear();
   }
 }
 
-/** After an unlock. */
-function wakeNext(found: BigIntStats): void {
-  const queue = ours.get(keyOf(found));
-  const next = queue?.shift();
-  if (queue?.length === 0) ours.delete(keyOf(found));
+function noteLocked(found: BigIntStats): void {
+  const own = ours.get(keyOf(found)) ?? { held: 0, queue: [] };
+  ours.set(keyOf(found), own);
+  own.held += 1;
+}
+
+/** Wakes the next one. */
+function noteUnlocked(found: BigIntStats): void {
+  const own = ours.get(keyOf(found));
+  if (!own) return;
+  own.held -= 1;
+  const next = own.queue.shift();
+  if (own.held <= 0 && own.queue.length === 0) ours.delete(keyOf(found));
   next?.();
 }
 

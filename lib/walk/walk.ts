@@ -326,7 +326,7 @@ function* realIfThere(path: Buffer): Steps<Buffer> {
   }
 }
 
-/** Refuses a source whose place in DEST is that of another one: by its name, or because DEST ignores case or the form of Unicode. */
+/** Refuses a source whose place in DEST is that of another one: by its name, or because DEST ignores case. */
 function* refuseTwin(
   namesake: Buffer | undefined,
   twins: readonly Root[],

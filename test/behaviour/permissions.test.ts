@@ -1,10 +1,12 @@
 import { execFileSync } from 'node:child_process';
-import { lstatSync, readFileSync } from 'node:fs';
+import { chmodSync, lstatSync, mkdirSync, readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeEach, describe, expect, test } from 'vitest';
+import { copyTree } from '../../lib/index.js';
 import type { CopyOptions } from '../../lib/types.js';
 import { COMMAND, copyInChild, run } from '../support/child.js';
 import { readTree } from '../support/compare.js';
+import { makeFiles } from '../support/trees.js';
 import { asUser, needUser, USER } from '../support/user.js';
 import { isRoot, needRoot, needTool, workDirectory } from '../support/work.js';
 
@@ -204,34 +206,27 @@ describe('a directory of one’s own in DEST whose mode keeps its owner out', {
     expect(modeOf('dest/closed')).toBe('550');
   });
 
-  test('with a new ACL it has the mode that this gives', async (context) => {
-    for (const need of [needUser, needRoot]) need(context);
+  test('without modes, ACLs are not preserved either: nobody gets more than before, or than the umask and a default ACL give', async (context) => {
     needTool(context, 'setfacl');
-    makeBoth('570', 'closed');
-    execFileSync('setfacl', ['-m', 'u:4321:rwx,g::---,m::r', absolute('src/closed')]);
-    const options: CopyOptions = { sync: true, preserve: ['xattrs'] };
-    const request = { src: absolute('src'), dest: absolute('dest'), options };
-    const { error } = await copyInChild(request, asUser);
-    expect(error).toBeUndefined();
-    expect(modeOf('dest/closed')).toBe('740');
+    for (const name of ['with', 'plain']) {
+      makeFiles(absolute('.'), { [`acl src/${name}/f`]: 'new', [`acl dest/${name}/f`]: 'old' });
+      chmodSync(absolute(`acl dest/${name}/f`), 0o600);
+      chmodSync(absolute(`acl dest/${name}`), 0o700);
+    }
+    for (const name of ['with', 'with/f'])
+      execFileSync('setfacl', ['-m', 'u:4321:rx', absolute(`acl src/${name}`)]);
+    mkdirSync(absolute('acl share'));
+    execFileSync('setfacl', ['-d', '-m', 'u::rwx,u:4321:rwx,g::---,o::---', absolute('acl share')]);
+    for (const more of [{}, { sync: true }]) {
+      const options: CopyOptions = { preserve: ['xattrs', 'timestamps'], ...more };
+      await copyTree(absolute('acl src'), absolute('acl dest'), options);
+      for (const name of ['with', 'plain'])
+        expect([modeOf(`acl dest/${name}`), modeOf(`acl dest/${name}/f`)]).toEqual(['700', '600']);
+      await copyTree(absolute('acl src'), absolute('acl share/dest'), options);
+      const list = execFileSync('getfacl', ['-cn', absolute('acl share/dest/with/f')]);
+      expect(`${list}`).toContain('group::---');
+    }
   });
-
-  test.for(['550', '500'])(
-    'it is shut again when it has lost an ACL, mode %s',
-    async (mode, context) => {
-      for (const need of [needUser, needRoot]) need(context);
-      needTool(context, 'setfacl');
-      makeBoth(mode, 'closed');
-      execFileSync('setfacl', ['-m', 'u:4321:r', absolute('dest/closed')]);
-      const options: CopyOptions = { sync: true, preserve: ['xattrs'] };
-      const request = { src: absolute('src'), dest: absolute('dest'), options };
-      for (const _ of [1, 2]) {
-        const { error } = await copyInChild(request, asUser);
-        expect(error).toBeUndefined();
-        expect(modeOf('dest/closed')).toBe(mode);
-      }
-    },
-  );
 
   test('a setgid that is lost by opening it up is told once, also after an error', async (context) => {
     for (const need of [needUser, needRoot]) need(context);

@@ -550,7 +550,7 @@ test('an ACL that comes after an attribute for which there was no room is SRC’
     const [from, to] = [join(disk, 'src'), join(disk, 'dest')];
     const sh = (script: string, cwd = from) =>
       execFileSync('sh', ['-ec', script], { cwd, encoding: 'utf8' });
-    const options: CopyOptions = { mirror: true, preserve: ['xattrs', 'timestamps'] };
+    const options: CopyOptions = { mirror: true, preserve: ['mode', 'xattrs', 'timestamps'] };
     sh('chmod 755 d; setfattr -n user.a -v $(head -c 60 /dev/zero | tr "\\0" a) d');
     await copyTree(from, to, options); // which marks DEST
     // In the block, and the ACL in the inode.

@@ -57,11 +57,11 @@ bool has_already(const Handle& dst, const Attribute& attribute) {
 }
 
 /**
- * Reads the attributes of an entry. `fail(error, operation)` returns whether to continue without an
- * unreadable one.
+ * Reads the attributes of an entry; ACLs only if modes are preserved, because they also are the mode. `fail(error, operation)` returns
+ * whether to continue without an unreadable one.
  */
 template <class Fail>
-bool read(const Handle& entry, Attributes& out, Fail fail) {
+bool read(const Preserve& keep, const Handle& entry, Attributes& out, Fail fail) {
   std::string list;
   const int64_t size = read_all(list, [&](char* buffer, size_t room) {
     return platform::list_attributes(entry, buffer, room);
@@ -71,7 +71,8 @@ bool read(const Handle& entry, Attributes& out, Fail fail) {
   for (size_t at = 0; at < list.size();) {
     Attribute attribute{list.c_str() + at, {}};
     at += attribute.name.size() + 1;
-    if (attribute.name.starts_with(platform::kListAlias) || attribute.name == platform::kMark) {
+    if (attribute.name.starts_with(platform::kListAlias) || attribute.name == platform::kMark ||
+        (is_list(attribute.name) && !keep.mode)) {
       continue;
     }
     const int64_t error = read_all(attribute.value, [&](char* buffer, size_t room) {
@@ -182,7 +183,7 @@ int remove(const Handle& entry, const Attribute& attribute, Given& given, const 
 bool read_attributes(Engine& engine, const Directory& directory, Names names, const Handle& src,
                      Attributes& out) {
   bool told = false;
-  return read(src, out, [&](int error, const char* operation) {
+  return read(engine.options.preserve, src, out, [&](int error, const char* operation) {
     return std::exchange(told, true) ||
            engine.lose(directory, names, Loss::xattrs, error, operation);
   });
@@ -232,22 +233,26 @@ bool make_room(const Handle& dst, const Attributes& attributes) {
 }
 
 /**
- * Sets `some` of an entry's attributes. If there is no room beside a mark, removes it and sets `all` again. Returns false on failure,
- * which is reported.
+ * Sets `some` of an entry's attributes. If there is no room beside a mark, removes it and sets `all` again. Then it does not stop at
+ * a failure, because the others must come back. Returns false on failure, which is reported.
  */
 bool give(Engine& engine, const Directory& directory, Names names, const Attributes& some,
-          const Attributes& all, const Handle& dst, Given& given) {
+          const Attributes& all, const Handle& dst, Given& given, bool again = false) {
+  bool succeeded = true;
   for (const Attribute& attribute : some) {
     const int error = set(dst, attribute);
-    if (error == -ENOSPC && make_room(dst, all))
-      return give(engine, directory, names, all, all, dst, given);
-    if (error < 0 && !lose_missing(engine, directory, names, attribute, dst, error, given))
-      return false;
+    if (error == -ENOSPC && !again && make_room(dst, all))
+      return give(engine, directory, names, all, all, dst, given, true);
+    if (error < 0 && !lose_missing(engine, directory, names, attribute, dst, error, given)) {
+      if (!again) return false;
+      succeeded = false;
+      given.told_acls = given.told_xattrs = true;  // one error for one entry
+    }
     if (error < 0 || attribute.name != platform::kAccessList) continue;
     given.mode_changed = given.list_set = true;
     given.kept_list = given.lost_list = false;
   }
-  return true;
+  return succeeded;
 }
 
 }  // namespace
@@ -293,8 +298,9 @@ bool has_wanted_attributes(Engine& engine, const Directory& directory, Names nam
     if (engine.options.compares) engine.fail(directory, names, error, operation);
     return false;
   };
+  const Preserve& keep = engine.options.preserve;
   Attributes wanted, found;
-  return (!engine.options.preserve.xattrs || read(src, wanted, fail)) && read(dst, found, fail) &&
+  return (!keep.xattrs || read(keep, src, wanted, fail)) && read(keep, dst, found, fail) &&
          superfluous(found, wanted).empty() && missing(found, wanted).empty();
 }
 

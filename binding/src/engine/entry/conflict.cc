@@ -169,9 +169,23 @@ const char* refusal_of(Kind there) {
 }
 
 bool is_collision(Directory& directory, const char* name) {
-  // In a directory that DEST had, an entry with another spelling may be older than the copy, unless SRC has both spellings.
-  const bool may_be = directory.fresh || (!directory.is_base() && has_twin(directory, name));
-  return may_be && lacks(directory, name);
+  // An entry with another spelling may be older than the copy, unless SRC has both spellings.
+  const bool may_be_others = !directory.fresh || directory.others_create;
+  if (may_be_others && (directory.is_base() || !has_twin(directory, name))) return false;
+  // A listing can miss a name while another copy renames its new file over that name, which then has another file.
+  constexpr int kLooks = 100;
+  for (int look = 0; look < kLooks; look++) {
+    Stat before{}, after{};
+    if (platform::stat_entry(directory.dst(), name, before) == -ENOENT) return false;
+    if (!lacks(directory, name)) {
+      directory.others_create = true;
+      return false;
+    }
+    if (platform::stat_entry(directory.dst(), name, after) == -ENOENT) return false;
+    // The number of a freed inode may be used again.
+    if (is_same_entry(before, after) && before.ctime == after.ctime) return true;
+  }
+  return true;  // the name changed at every look and was never listed; a collision loses no data
 }
 
 bool is_append_only(Directory& directory, const std::string& name) {

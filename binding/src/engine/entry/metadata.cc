@@ -114,7 +114,7 @@ struct Settling {
     }
     if (!engine.options.preserve.xattrs) return true;
     // A directory's inherited ACL is handled when the directory is created.
-    if (src.kind != Kind::symlink && src.kind != Kind::directory &&
+    if (src.kind != Kind::symlink && src.kind != Kind::directory && engine.options.preserve.mode &&
         inherits(engine.options.preserve, directory)) {
       if (!take_lists(engine, directory, names, dst, src.kind, given)) return false;
       now.mode = kUnknownMode;
@@ -366,7 +366,7 @@ int begin_directory(const Engine& engine, Directory& directory) {
   directory.owners_may_differ = keeps_owners && (src.gid != dst.gid || may_differ);
   if (!directory.fresh) return 0;
   if (is_own && !directory.owners_may_differ) directory.new_owner = owner_of(dst);
-  const bool may_have_lists = keep.xattrs && inherits(keep, directory.parent());
+  const bool may_have_lists = keep.xattrs && keep.mode && inherits(keep, directory.parent());
   return may_have_lists ? remove_inherited_acls(directory.dst(), Kind::directory) : 0;
 }
 

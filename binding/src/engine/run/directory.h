@@ -303,6 +303,9 @@ class Directory {
   std::once_flag append_only_learned;
   bool append_only = false;
 
+  /** Another program has created an entry here since this copy created the directory. */
+  std::atomic<bool> others_create{false};
+
   /** For a directory that existed in DEST. Set when a name exists already: count_spellings(). */
   std::once_flag spellings_counted;
   std::unordered_map<std::string, uint64_t> spellings;

@@ -366,9 +366,9 @@ ListingTask open_directory(Worker& worker, DirectoryTask task, Follow follow_src
     return {};
   }
   const bool from_base = parent.is_base();
-  if (options.traversal.shards > 0 && options.preserve.mode && (src_stat.mode & kOwner) != kOwner) {
+  if (options.traversal.shards > 1 && options.preserve.mode && (src_stat.mode & kOwner) != kOwner) {
     src_stat.mode |= kOwner;
-    if (!engine.lose(parent, names, Loss::mode, EPERM, kKeptOpen)) return {};
+    engine.lose(parent, names, Loss::mode, EPERM, kKeptOpen);
   }
   Target target;
   target.made = task.made;
