@@ -126,7 +126,8 @@ async function copyAttribute(room: string, name: string, value: Buffer): Promise
   // ntfs-3g accepts ACLs, and does not keep them.
   const without = `${to} without`;
   await promises.writeFile(without, 'content');
-  const { differences } = await compareTrees(without, to, { preserve: ['xattrs'] });
+  await promises.chmod(without, (await promises.stat(to)).mode & 0o7777);
+  const { differences } = await compareTrees(without, to, { preserve: ['mode', 'xattrs'] });
   if (differences.length === 0) throw new Error('accepted, but not kept');
 }
 
