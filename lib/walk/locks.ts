@@ -152,7 +152,7 @@ export class Locks {
         }
         const { held = 0, queue = [] } = ours.get(keyOf(busy.found)) ?? {};
         const left = lockTimeout * 1000 - waited;
-        if (held > 0) await unlessAborted(signal, turnIn(queue, Math.min(1000, left)));
+        if (held > 0) await unlessAborted(signal, turnIn(queue, Math.min(100, left)));
         else await unlessAborted(signal, pause(Math.min(wait, left)));
         if (tryLock(busy.descriptor, busy.place.exclusive, numberOf(busy.found)) !== 0) continue;
         closeSync(busy.descriptor);
@@ -294,7 +294,7 @@ function noteUnlocked(found: BigIntStats): void {
   next?.();
 }
 
-/** Waits for a turn, at most `ms`: another process may have the lock by then. */
+/** Waits for a turn, at most `ms`: whoever was woken before may not have taken the lock, or another process has. */
 async function turnIn(queue: (() => void)[], ms: number): Promise<void> {
   let wake = (): void => {};
   const turn = new Promise<void>((resolve) => {
