@@ -245,8 +245,8 @@ bool settle_file(Engine& engine, OpenFile& file) {
   // umask, a default ACL and some file systems change the modes of new files. A mode that an earlier file of the directory kept is not
   // changed, unless another thread had another umask for a moment.
   const bool has_mode = only_mode && !file.cloned && !directory.is_base() &&
-                        (file.stat.mode & engine.umask) == 0 &&
-                        file.stat.mode == directory.kept_mode.load(std::memory_order_relaxed);
+                        file.stat.mode == directory.kept_mode.load(std::memory_order_relaxed) &&
+                        (file.stat.mode & engine.umask()) == 0;
   if (!has_mode && (keep.mode || keep.xattrs || keeps_owner(keep, Kind::file) || file.replaced)) {
     Stat& made = settling.now;
     if (const int error = platform::stat_handle(file.dst, made); error < 0) {

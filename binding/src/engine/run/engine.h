@@ -232,8 +232,14 @@ class Engine : private DirectoryOwner {
   HardLinks hard_links{stack, options.traversal.dereference};
   /** platform::attribute_view(), if the copy preserves attributes. */
   const uint32_t attribute_view;
-  /** What the process takes away from the modes of new files. The host must not change it during a copy. */
-  const uint32_t umask = platform::creation_mask();
+  /**
+   * What the process takes away from the modes of new files. The host must not change it during a copy. Read at the first call, because
+   * a copy of one file does without.
+   */
+  uint32_t umask() {
+    std::call_once(umask_read_, [this] { umask_ = platform::creation_mask(); });
+    return umask_;
+  }
   /** An xattr, ACL or capability could not be preserved. */
   std::atomic<bool> has_lost_attributes{false};
   /** The owner that the process gives new entries, except where a directory passes on its group. */
@@ -277,6 +283,8 @@ class Engine : private DirectoryOwner {
   std::atomic<unsigned> cores_{platform::allowed_processors()};
   std::atomic_flag knows_quota_{};
   std::mutex devices_mutex_;  // guards routes_
+  std::once_flag umask_read_;
+  uint32_t umask_ = 0;
   std::vector<std::unique_ptr<Route>> routes_;
 };
 
