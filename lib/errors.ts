@@ -266,12 +266,14 @@ function causeAt(code: string, operation: string, path: string, dest = path): st
       return look(path)?.isSymbolicLink() ? reasons.dangling : undefined;
     if (code === 'EBUSY' && names && process.platform === 'linux')
       return 'it is a mount point, which can be neither replaced nor deleted';
-    const [entry, above] = [look(dest), look(dirname(dest))];
-    const own = process.geteuid?.() ?? 0; // root may do it
-    const isOthers = own !== 0 && entry?.uid !== own && above?.uid !== own;
-    if (code === 'EPERM' && names && isOthers && (above?.mode ?? 0) & 0o1000)
-      return 'its directory is sticky, and the entry belongs to another user';
-    if (code === 'EACCES' && operation === 'open dest' && dest !== path && entry)
+    const own = process.geteuid?.() ?? 0;
+    if (code === 'EPERM' && names && own !== 0) {
+      const [entry, above] = [look(dest), look(dirname(dest))];
+      const isOthers = entry?.uid !== own && above?.uid !== own;
+      if (isOthers && (above?.mode ?? 0) & 0o1000)
+        return 'its directory is sticky, and the entry belongs to another user';
+    }
+    if (code === 'EACCES' && operation === 'open dest' && dest !== path && look(dest))
       return 'its directory cannot be written, in which fastcp creates the new file';
   } catch {} // the look is denied
   return undefined;

@@ -6,7 +6,7 @@ export type PathLike = string | Buffer | URL;
 
 /**
  * Metadata of an entry that a copy can preserve: permission bits; mtime and atime; owner and group; extended
- * attributes, ACLs and capabilities; hard links between files of SRC. `--preserve` has the names of cp: `mode`,
+ * attributes, ACLs (only together with `mode`) and capabilities; hard links between files of SRC. `--preserve` has the names of cp: `mode`,
  * `timestamps`, `ownership`, `xattr`, `links`. As in cp, its kinds are added to `mode`, unless `--no-preserve` is given.
  */
 export type PreserveKind = 'mode' | 'timestamps' | 'ownership' | 'xattrs' | 'hardLinks';

@@ -32,8 +32,6 @@ export interface NativeOptions extends Record<(typeof nativeFlags)[number], bool
   preserve: number;
   /** Also applies SRC's metadata to directories that exist in DEST. */
   existingDirectories: boolean;
-  /** Another run will set the modes. */
-  /** Removes attributes that are not preserved from existing entries. */
   /** Relative symlinks become absolute. */
   absoluteSymlinks: boolean;
   /** The path of the entry whose place the copy will take; empty if none. */

@@ -27,7 +27,7 @@ import { refuse } from '../errors.js';
 import type { Request } from '../request/options.js';
 import type { CopyWarning } from '../types.js';
 import { textOrBytes } from './paths.js';
-import { isMissing, isSame, type Root, type Walk } from './walk.js';
+import { identity, isMissing, isSame, type Root, type Walk } from './walk.js';
 
 const calls = {
   fstat: promisify(systemFstat),
@@ -44,6 +44,7 @@ const bigint = { bigint: true } as const;
 /** Has no effect on a directory. By it isLockedOutside() knows the descriptors of copies, in this process and in others. */
 const mark = flags.O_NONBLOCK;
 
+/** Each place has a descriptor for as long as the copy runs. */
 const mostPlaces = 200;
 
 /** A directory that a copy uses. */
@@ -78,7 +79,6 @@ interface Busy {
 
 /** The locks of this process by directory, and who waits for them: a look again and again would cost each of them time. */
 const ours = new Map<string, { held: number; queue: (() => void)[] }>();
-const keyOf = ({ dev, ino }: BigIntStats): string => `${dev}:${ino}`;
 
 type Warn = (warning: CopyWarning) => void;
 type How = Pick<Request, 'lock' | 'lockTimeout' | 'signal'>;
@@ -90,7 +90,6 @@ export class Locks {
   readonly #held = new Map<Place, Held>();
 
   private constructor(places: readonly Place[], how: How, warn: Warn) {
-    // Each place holds a descriptor.
     const isTooMany = places.length > mostPlaces;
     this.#places = process.platform === 'win32' || isTooMany ? [] : places;
     this.#how = how;
@@ -150,7 +149,7 @@ export class Locks {
           const message = `waiting until another program unlocks ${what}; lock: false (--no-lock) does not wait`;
           this.#warn({ code: 'WAITING_FOR_LOCK', message, path });
         }
-        const { held = 0, queue = [] } = ours.get(keyOf(busy.found)) ?? {};
+        const { held = 0, queue = [] } = ours.get(identity(busy.found)) ?? {};
         const left = lockTimeout * 1000 - waited;
         if (held > 0) await unlessAborted(signal, turnIn(queue, Math.min(100, left)));
         else await unlessAborted(signal, pause(Math.min(wait, left)));
@@ -159,7 +158,7 @@ export class Locks {
         const { place, found }: Busy = busy;
         busy = undefined;
         busy = await this.#tryAll();
-        if (!busy && !place.exclusive) ours.get(keyOf(found))?.queue.shift()?.(); // it may be shared
+        if (!busy && !place.exclusive) ours.get(identity(found))?.queue.shift()?.(); // it may be shared
       }
     } finally {
       if (busy) closeSync(busy.descriptor);
@@ -243,7 +242,7 @@ export class Locks {
         if (error === 0) noteLocked(found);
         if (error === -constants.errno.EBADF) place.isMocked = true;
         const isOurs = [...this.#held.values()].some((held) => isSame(held.found, found));
-        const isOtherCopy = (ours.get(keyOf(found))?.held ?? 0) > 0;
+        const isOtherCopy = (ours.get(identity(found))?.held ?? 0) > 0;
         if (isBusy && !isOurs && (isOtherCopy || !(await isLockedOutside(found)))) {
           isKept = true;
           return { place, descriptor, found };
@@ -257,9 +256,7 @@ export class Locks {
         // Without a lock, the engine looks whether DEST stays where it is, and refuseChanged() whether SRC does.
         isKept = error === 0 || isBusy;
         this.#held.set(place, { ...(isKept && { descriptor }), found, isLocked: error === 0 });
-        if (isKept) {
-          place.hold(descriptor);
-        }
+        if (isKept) place.hold(descriptor);
         return undefined;
       } finally {
         if (!isKept) closeSync(descriptor);
@@ -279,18 +276,18 @@ export class Locks {
 }
 
 function noteLocked(found: BigIntStats): void {
-  const own = ours.get(keyOf(found)) ?? { held: 0, queue: [] };
-  ours.set(keyOf(found), own);
+  const own = ours.get(identity(found)) ?? { held: 0, queue: [] };
+  ours.set(identity(found), own);
   own.held += 1;
 }
 
 /** Wakes the next one. */
 function noteUnlocked(found: BigIntStats): void {
-  const own = ours.get(keyOf(found));
+  const own = ours.get(identity(found));
   if (!own) return;
   own.held -= 1;
   const next = own.queue.shift();
-  if (own.held <= 0 && own.queue.length === 0) ours.delete(keyOf(found));
+  if (own.held <= 0 && own.queue.length === 0) ours.delete(identity(found));
   next?.();
 }
 

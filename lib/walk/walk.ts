@@ -236,6 +236,11 @@ function* nameOf(src: Buffer, shown: Shown): Steps<Buffer> {
   throw invalidValue('src', 'a path with a name, to be copied into a directory', shown.src(src));
 }
 
+/** Returns text that is equal for the looks at one entry. */
+export function identity({ dev, ino }: BigIntStats): string {
+  return `${dev}:${ino}`;
+}
+
 export function isSame(a: BigIntStats, b: BigIntStats): boolean {
   return a.dev === b.dev && a.ino === b.ino;
 }
@@ -480,10 +485,6 @@ export function redirect(walk: Walk, root: Root, to: Buffer): Walk {
 /** Returns whether entries that DEST alone has are deleted. */
 export function deletes({ mirror, atomic, compares }: Request): boolean {
   return (mirror || Boolean(atomic)) && !compares;
-}
-
-function identity({ dev, ino }: BigIntStats): string {
-  return `${dev}:${ino}`;
 }
 
 /** Returns the sources by the identities of their directories, and of all directories above them. */

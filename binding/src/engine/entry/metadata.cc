@@ -125,8 +125,7 @@ struct Settling {
   bool settle_mode() {
     if (src.kind == Kind::symlink) return true;
     const Preserve& keep = engine.options.preserve;
-    const bool keeps_replaced = replaced != nullptr && !given.list_set;
-    if (!keep.mode && !keeps_replaced) return true;
+    if (!keep.mode && replaced == nullptr) return true;
     Stat dest = now;
     dest.mode = mode_before;
     // Opening up the directory may have cost its setgid.
@@ -243,7 +242,7 @@ bool settle_file(Engine& engine, OpenFile& file) {
   if (file.replaced) settling.replaced = &*file.replaced;
   const bool only_mode = keep.mode && !keep.xattrs && !keeps_owner(keep, Kind::file);
   // umask, a default ACL and some file systems change the modes of new files. A mode that an earlier file of the directory kept is not
-  // changed, unless another thread had another umask for a moment.
+  // changed. The umask counts as well: it may have been another one for a moment when that file was created.
   const bool has_mode = only_mode && !file.cloned && !directory.is_base() &&
                         file.stat.mode == directory.kept_mode.load(std::memory_order_relaxed) &&
                         (file.stat.mode & engine.umask()) == 0;

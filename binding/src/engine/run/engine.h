@@ -283,9 +283,9 @@ class Engine : private DirectoryOwner {
   std::atomic<unsigned> cores_{platform::allowed_processors()};
   std::atomic_flag knows_quota_{};
   std::mutex devices_mutex_;  // guards routes_
+  std::vector<std::unique_ptr<Route>> routes_;
   std::once_flag umask_read_;
   uint32_t umask_ = 0;
-  std::vector<std::unique_ptr<Route>> routes_;
 };
 
 }  // namespace fastcp
