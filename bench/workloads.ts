@@ -46,6 +46,8 @@ export const fastestPeer = 'the fastest peer';
 const within5Percent = 1 / 1.05;
 const native = ['cp', 'rsync', 'cpz', 'xcp', 'fcp', 'floor'];
 const command = ['fastcp', 'node', ...native];
+/** The second measuring stick: as it is, and with listings that are never shared or seldom. */
+const ownTables = ['own-tables', 'own-tables-p', 'own-tables-m16384'];
 const library = [
   'fastcp-library',
   'node-cp',
@@ -116,7 +118,7 @@ export const workloads: Workload[] = [
     tree: 'corpus',
     fileSystems: ['tmpfs', 'ext4', 'overlay'],
     subject: 'fastcp',
-    tools: command,
+    tools: [...command, ...ownTables],
     rounds: 5,
     targets: corpusTargets,
   },
@@ -127,7 +129,7 @@ export const workloads: Workload[] = [
       tree: 'corpus',
       fileSystems: [name],
       subject: 'fastcp',
-      tools: [...command, 'fastcp-reflink', 'cp-reflink'],
+      tools: [...command, ...ownTables, 'fastcp-reflink', 'cp-reflink'],
       rounds: 5,
       targets: [
         ...corpusTargets,
@@ -152,7 +154,7 @@ export const workloads: Workload[] = [
     tree: { directories: 1, files: 50_000, bytes: 10_240 },
     fileSystems: ['tmpfs', 'ext4', 'xfs'],
     subject: 'fastcp',
-    tools: command,
+    tools: [...command, ...ownTables],
     rounds: 5,
     targets: [
       { kind: 'faster', than: 'cpz', least: 1.5 },
