@@ -191,4 +191,10 @@ export default defineConfig([
     entry: { 'bench-in-process': 'bench/in-process.ts' },
     deps: { onlyBundle: ['tinybench'] },
   },
+  // Runs also on a machine that has nothing but Node.
+  {
+    ...unpublished,
+    entry: { 'bench-scaling': 'bench/scaling.ts' },
+    deps: { onlyBundle: ['commander', 'picomatch', 'tinybench'] },
+  },
 ]);

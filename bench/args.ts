@@ -33,6 +33,7 @@ export function parseArgs(argv: readonly string[]): Arguments {
     .option('--rounds <n>', 'trials of each tool', parseRounds)
     .option('--output <file>', 'keep the results here, beside other benchmarks in it', notEmpty)
     .option('--report', `run nothing: print the results file, write chart and docs`)
+    .option('--scaling', 'only copies with more and more workers; see --scaling --help')
     .option('--list', 'print the benchmarks, run nothing')
     .helpOption('-h, --help', 'print this help')
     .allowExcessArguments(false)

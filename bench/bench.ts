@@ -6,13 +6,14 @@ import { type Arguments, parseArgs } from './args.js';
 import { removeLeftovers } from './image.js';
 import { thisMachine } from './machine.js';
 import { openMemory } from './memory.js';
-import { endings, mountObstacle, runInNamespace } from './namespace.js';
-import { benchCache, latest } from './paths.js';
+import { endings, handOver, mountObstacle, runInNamespace } from './namespace.js';
+import { benchCache, latest, root } from './paths.js';
 import { type Benchmark, listBenchmarks, planBenchmarks } from './plan.js';
 import { type Obstacles, prepare } from './prepare.js';
 import { writeReport } from './report.js';
 import { load, merge, type Results, save } from './results.js';
 import { runBenchmark } from './run.js';
+import { parseScalingArgs, scalingWords } from './scaling/args.js';
 import { table } from './table.js';
 import { type Counts, countsOf } from './trees.js';
 
@@ -22,7 +23,12 @@ process.exitCode = await main();
 
 async function main(): Promise<number> {
   let args: Arguments;
+  const words = scalingWords(process.argv.slice(2));
   try {
+    if (words) {
+      parseScalingArgs(words);
+      return await scaling(words);
+    }
     args = parseArgs(process.argv.slice(2));
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode;
@@ -34,6 +40,14 @@ async function main(): Promise<number> {
   }
   if (args.report) return report(args.output ?? latest);
   return (await runInNamespace()) ?? (await run(args));
+}
+
+/** Prepares what it measures with, and runs the program that also runs without the rest of the project. */
+async function scaling(words: string[]): Promise<number> {
+  const tools = ['fastcp', 'cpz', 'fcp', 'floor', 'own-tables'];
+  const obstacles = prepare(planBenchmarks({ only: ['wide/tmpfs', ...tools] }));
+  for (const [name, reason] of obstacles.tools) say(`skipped: ${name}: ${reason}`);
+  return handOver(process.execPath, [join(root, 'build/bench-scaling.mjs'), ...words]);
 }
 
 async function run({ benchmarks, output }: Arguments): Promise<number> {

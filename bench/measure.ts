@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
@@ -7,7 +8,7 @@ import { benchCache } from './paths.js';
 /** What one run of a command cost. Times in milliseconds. */
 export interface Trial {
   wallMs: number;
-  /** User and system time of the process and of those that it waited for. */
+  /** User and system time of the process and of those that it waited for. NaN where nobody could tell. */
   cpuMs: number;
   peakKiB: number;
   /** Around the call, in the process: the median where it was called more than once. */
@@ -37,8 +38,12 @@ interface Costs {
 const limitMs = 15 * 60_000;
 
 /** Runs a command in a fresh process. A process that fails is a trial with a flaw. */
-export async function measure(words: string[], signal: AbortSignal): Promise<Trial> {
-  const child = spawn(join(benchCache, 'bin/measure'), words, {
+export async function measure(
+  words: string[],
+  signal: AbortSignal,
+  program = join(benchCache, 'bin/measure'),
+): Promise<Trial> {
+  const child = spawn(program, words, {
     stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
     signal: AbortSignal.any([signal, AbortSignal.timeout(limitMs)]),
     killSignal: 'SIGKILL',
@@ -60,7 +65,29 @@ export async function measure(words: string[], signal: AbortSignal): Promise<Tri
   return Object.assign(trial, inner(printed));
 }
 
-/** What in-process.ts prints, and nobody else does. */
+/** The same without measure.c's program: CPU time and memory are not known. */
+export async function measureWall([program = '', ...args]: string[], signal: AbortSignal) {
+  const start = performance.now();
+  const child = spawn(program, args, {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    signal,
+    killSignal: 'SIGKILL',
+  });
+  const ended = once(child, 'exit').then(([code]: (number | null)[]) => ({
+    wallMs: round(performance.now() - start),
+    code,
+  }));
+  const [{ wallMs, code }, printed, complaints] = await Promise.all([
+    ended,
+    text(child.stdout),
+    text(child.stderr),
+  ]);
+  const trial: Trial = { wallMs, cpuMs: Number.NaN, peakKiB: Number.NaN };
+  if (code !== 0) trial.failed = `exit code ${code}${firstLine(complaints)}`;
+  return Object.assign(trial, inner(printed));
+}
+
+/** What a process prints that times a call itself, and nobody else does. */
 function inner(printed: string): Partial<Trial> {
   if (!printed.startsWith('{"inProcessMs"')) return {};
   return JSON.parse(printed) as Partial<Trial>;

@@ -24,13 +24,18 @@ export function mountObstacle(): string | undefined {
  */
 export async function runInNamespace(): Promise<number | undefined> {
   if (process.env[marker] || mountObstacle()) return undefined;
-  const child = spawn('unshare', ['--mount', process.execPath, ...process.argv.slice(1)], {
-    stdio: 'inherit',
-    env: { ...process.env, [marker]: '1' },
+  return handOver('unshare', ['--mount', process.execPath, ...process.argv.slice(1)], {
+    ...process.env,
+    [marker]: '1',
   });
+}
+
+/** Runs a program in our place, and returns its exit code. */
+export async function handOver(program: string, args: string[], env = process.env) {
+  const child = spawn(program, args, { stdio: 'inherit', env });
   // From a terminal the child has it already, and does not mind a second one.
   for (const signal of endings) process.on(signal, () => child.kill(signal));
-  return new Promise((resolve, reject) => {
+  return new Promise<number>((resolve, reject) => {
     child.once('error', reject);
     child.once('exit', (code) => resolve(code ?? 1));
   });

@@ -62,7 +62,8 @@ function obstacleTo({ from }: Tool, peers: string | undefined): string | undefin
   });
 }
 
-function obstacleOf({ kind, maker, ...fileSystem }: FileSystem): string | undefined {
+/** What a file system lacks here. */
+export function obstacleOf({ kind, maker, ...fileSystem }: FileSystem): string | undefined {
   if (kind === 'tmpfs') return undefined;
   const obstacle = mountObstacle();
   if (obstacle || kind === 'overlay') return obstacle;

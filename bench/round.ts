@@ -3,11 +3,12 @@ import { join } from 'node:path';
 import { Bench } from 'tinybench';
 import type { Place, Stage } from './image.js';
 import { bytesRead } from './image.js';
-import { measure, type Trial } from './measure.js';
+import { measure as measureAll, type Trial } from './measure.js';
 import { touchMemory } from './memory.js';
 import type { Benchmark } from './plan.js';
 import type { Tool } from './tools.js';
 import { type Counts, flawIn, footprint } from './trees.js';
+import type { Workload } from './workloads.js';
 
 export interface RoundSettings {
   stage: Stage;
@@ -15,11 +16,17 @@ export interface RoundSettings {
   /** A directory in memory. */
   memory: string;
   signal: AbortSignal;
+  measure?: (words: string[], signal: AbortSignal) => Promise<Trial>;
+}
+
+/** What of a benchmark a round depends on. */
+interface Played extends Pick<Benchmark, 'fileSystem'> {
+  workload: Pick<Workload, 'again' | 'cache' | 'iterations'>;
 }
 
 /** tinybench calls each tool once; what is around the timed call are its hooks. */
-export async function playRound(benchmark: Benchmark, order: Tool[], settings: RoundSettings) {
-  const { signal } = settings;
+export async function playRound(benchmark: Played, order: Tool[], settings: RoundSettings) {
+  const { signal, measure = measureAll } = settings;
   const played: [string, Trial][] = [];
   const bench = new Bench({ iterations: 1, time: 0, warmup: false, throws: true, signal });
   for (const tool of order) {
@@ -49,14 +56,14 @@ export async function playRound(benchmark: Benchmark, order: Tool[], settings: R
   return played;
 }
 
-function wordsOf({ workload }: Benchmark, tool: Tool, place: Place | undefined): string[] {
+function wordsOf({ workload }: Played, tool: Tool, place: Place | undefined): string[] {
   const words = tool.command(place?.src ?? '', place?.dest ?? '');
   return workload.iterations === undefined ? words : [...words, String(workload.iterations)];
 }
 
 /** Where the tool copies; undefined where it does not. */
-async function prepare(benchmark: Benchmark, tool: Tool, settings: RoundSettings) {
-  const { stage, tree, memory, signal } = settings;
+async function prepare(benchmark: Played, tool: Tool, settings: RoundSettings) {
+  const { stage, tree, memory, signal, measure = measureAll } = settings;
   if (tool.copies === false) {
     await measure(tool.command('', ''), signal);
     return undefined;
@@ -64,15 +71,15 @@ async function prepare(benchmark: Benchmark, tool: Tool, settings: RoundSettings
   const place = stage.fresh();
   // An image takes its blocks, and the kernel's cache of them.
   touchMemory(memory, footprint(tree) * (benchmark.fileSystem.kind === 'image' ? 2 : 1));
-  await rehearse(tool, memory, signal);
-  if (benchmark.workload.again) await copyFirst(tool, place, signal);
+  await rehearse(tool, settings);
+  if (benchmark.workload.again) await copyFirst(tool, place, settings);
   return place;
 }
 
 async function copyFirst(
   { name, command, first = command }: Tool,
   place: Place,
-  signal: AbortSignal,
+  { signal, measure = measureAll }: RoundSettings,
 ) {
   const { failed } = await measure(first(place.src, place.dest), signal);
   if (failed) throw new Error(`${name}: its first copy: ${failed}`);
@@ -82,7 +89,8 @@ async function copyFirst(
  * Runs a tool untimed, on one file in memory: then its program is cached, and if the caches were
  * dropped only the tree is cold.
  */
-async function rehearse({ command, first }: Tool, memory: string, signal: AbortSignal) {
+async function rehearse({ command, first }: Tool, settings: RoundSettings) {
+  const { memory, signal, measure = measureAll } = settings;
   const directory = join(memory, 'rehearsal');
   const src = join(directory, 'src');
   mkdirSync(src, { recursive: true });
@@ -93,7 +101,7 @@ async function rehearse({ command, first }: Tool, memory: string, signal: AbortS
   rmSync(directory, { recursive: true });
 }
 
-function readSoFar({ workload }: Benchmark, place: Place | undefined): number {
+function readSoFar({ workload }: Played, place: Place | undefined): number {
   return workload.cache === 'cold' && place?.device ? bytesRead(place.device) : 0;
 }
 

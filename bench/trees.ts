@@ -33,7 +33,7 @@ export function makeTree(tree: Tree, root: string): void {
   }
 }
 
-function makeFile(path: string, bytes: number, block: Buffer): void {
+export function makeFile(path: string, bytes: number, block: Buffer): void {
   const descriptor = openSync(path, 'wx');
   for (let left = bytes; left > 0; ) {
     left -= writeSync(descriptor, block, 0, Math.min(left, block.length));

@@ -37,7 +37,7 @@ export const groups: Record<string, Group> = {
 /** What measures time or counts threads: another test beside it would be measured as well. */
 export const alone = [
   'behaviour/{hanging,host,progress}',
-  'bench/bench',
+  'bench/{bench,scaling}',
   'faults/memory',
   'linux/*',
   'load/*',
