@@ -139,15 +139,20 @@ void Job::resume() {
 }
 
 bool Job::answer(uint32_t id, std::span<const uint8_t> choices, std::span<const Scope> scopes) {
-  {
-    const Questions::Answering answering(engine_.questions);
-    Question question;  // its destructor may end the directory, which may push one more task
-    if (!engine_.questions.remove(id, question)) return true;
-    if (!fits(engine_, question, choices.data(), choices.size(), scopes.size())) return false;
-    fastcp::answer(engine_, question, choices.data(), scopes.data());
+  Question question;
+  if (!engine_.questions.remove(id, question)) return true;
+  const bool is_fit = fits(engine_, question, choices.data(), choices.size(), scopes.size());
+  if (is_fit) {
+    engine_.tasks.push(make_task(AnswerTask{
+        std::move(question), {choices.begin(), choices.end()}, {scopes.begin(), scopes.end()}}));
+  } else {
+    const OpenDirectories open(engine_.most_directories,
+                               engine_.stop_flag());  // the directory may end
+    question = {};
   }
-  resume();
-  return true;
+  engine_.tasks.question_ends();
+  if (is_fit) resume();
+  return is_fit;
 }
 
 /**
@@ -183,7 +188,7 @@ void Job::pump(napi_env env) {
     notify(env, true);
     return forget_functions(env);
   }
-  const bool has_task = engine_.stack.has_task();
+  const bool has_task = engine_.tasks.has_task();
   // JavaScript may leave questions that it was told of, until the filter has answered others.
   const bool can_work = has_task && !engine_.questions.full();
   keep_loop_alive(env, can_work || !works_.empty() || untold_);

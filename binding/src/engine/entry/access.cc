@@ -10,13 +10,13 @@ using platform::Stat;
 
 bool open_up(Engine& engine, Directory& directory) {
   if ((!engine.options.incremental.sync && !directory.doomed) || directory.is_base()) return false;
-  const std::lock_guard lock(directory.changing);
+  const std::lock_guard lock(directory.dest().changing);
   Stat now;
   if (platform::stat_handle(directory.dst(), now) < 0) return false;
-  if ((now.mode & kOwner) == kOwner) return directory.opened_up;  // by another worker
+  if ((now.mode & kOwner) == kOwner) return directory.due.opened_up;  // by another worker
   if (engine.writer.open_up(directory.dst(), now.mode | kOwner) < 0) return false;
-  if (!directory.owed_mode && !directory.opened_up) directory.owed_mode = now.mode;
-  directory.opened_up = directory.owed = true;
+  if (!directory.due.owed_mode && !directory.due.opened_up) directory.due.owed_mode = now.mode;
+  directory.due.opened_up = directory.due.metadata = true;
   return true;
 }
 

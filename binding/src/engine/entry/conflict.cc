@@ -94,11 +94,11 @@ std::unordered_map<std::string, uint64_t> count_spellings(const Directory& direc
 
 /** Returns whether SRC has names that are equal to `name` but for the case of ASCII letters. */
 bool has_twin(Directory& directory, const char* name) {
-  std::call_once(directory.spellings_counted,
-                 [&] { directory.spellings = count_spellings(directory, name); });
-  if (directory.spellings.empty()) return false;
-  const auto found = directory.spellings.find(in_small_letters(name));
-  return found != directory.spellings.end() && found->second > 1;
+  std::call_once(directory.dest().spellings_counted,
+                 [&] { directory.dest().spellings = count_spellings(directory, name); });
+  if (directory.dest().spellings.empty()) return false;
+  const auto found = directory.dest().spellings.find(in_small_letters(name));
+  return found != directory.dest().spellings.end() && found->second > 1;
 }
 
 /** Returns the highest number that a backup of `name` had; 0 if there was none. */
@@ -111,9 +111,9 @@ uint64_t last_backup(Directory& directory, const std::string& name) {
     const size_t slash = name.rfind('/') + 1;
     return number_of(list_backups(directory, name.substr(0, slash).c_str()), name.substr(slash));
   }
-  std::call_once(directory.backups_listed,
-                 [&] { directory.backups = list_backups(directory, "."); });
-  return number_of(directory.backups, name);
+  std::call_once(directory.dest().backups_listed,
+                 [&] { directory.dest().backups = list_backups(directory, "."); });
+  return number_of(directory.dest().backups, name);
 }
 
 /** Looks at DEST's entry that an entry of `kind` would replace. Returns 0 or a negative errno. */
@@ -170,7 +170,7 @@ const char* refusal_of(Kind there) {
 
 bool is_collision(Directory& directory, const char* name) {
   // An entry with another spelling may be older than the copy, unless SRC has both spellings.
-  const bool may_be_others = !directory.fresh || directory.others_create;
+  const bool may_be_others = !directory.fresh || directory.dest().others_create;
   if (may_be_others && (directory.is_base() || !has_twin(directory, name))) return false;
   // A listing can miss a name while another copy renames its new file over that name, which then has another file.
   constexpr int kLooks = 100;
@@ -178,7 +178,7 @@ bool is_collision(Directory& directory, const char* name) {
     Stat before{}, after{};
     if (platform::stat_entry(directory.dst(), name, before) == -ENOENT) return false;
     if (!lacks(directory, name)) {
-      directory.others_create = true;
+      directory.dest().others_create = true;
       return false;
     }
     if (platform::stat_entry(directory.dst(), name, after) == -ENOENT) return false;
@@ -193,10 +193,11 @@ bool is_append_only(Directory& directory, const std::string& name) {
     const std::string above = name.substr(0, name.rfind('/') + 1);
     return platform::is_append_only(directory.dst(), above.c_str());
   }
-  std::call_once(directory.append_only_learned, [&] {
-    directory.append_only = !directory.fresh && platform::is_append_only(directory.dst(), ".");
+  std::call_once(directory.dest().append_only_learned, [&] {
+    directory.dest().append_only =
+        !directory.fresh && platform::is_append_only(directory.dst(), ".");
   });
-  return directory.append_only;
+  return directory.dest().append_only;
 }
 
 namespace {

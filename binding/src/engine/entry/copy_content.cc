@@ -253,7 +253,7 @@ void LargeFile::begin(Worker& worker, const DirectoryUse& use, OpenFile opened) 
     const uint64_t parts = platform::writes_in_order ? 0 : self->file_.stat.size / kPart;
     const auto others = std::min<uint64_t>(worker.engine.workers() - 1, parts);
     for (uint64_t i = 0; i < others; i++)
-      worker.engine.stack.push(make_task(LargeFileTask{self, false}));
+      worker.engine.tasks.push(make_task(LargeFileTask{self, false}));
   }
   self->help(worker, self);
 }
@@ -288,7 +288,7 @@ void LargeFile::help(Worker& worker, const std::shared_ptr<LargeFile>& self) {
       operation_ = content.operation;
     }
     if (worker.must_leave_now() && !worker.engine.stopped() && next_ < file_.stat.size) {
-      worker.engine.stack.push(make_task(LargeFileTask{self, true}));  // takes over this use
+      worker.engine.tasks.push(make_task(LargeFileTask{self, true}));  // takes over this use
       return;
     }
   }

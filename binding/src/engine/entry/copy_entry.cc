@@ -142,12 +142,12 @@ void copy_file(Worker& worker, const DirectoryUse& use, Names names, EntryTask& 
   };
 
   const Options& options = worker.engine.options;
-  bool without_atime = directory.without_atime.load(std::memory_order_relaxed);
+  bool without_atime = directory.new_files.without_atime.load(std::memory_order_relaxed);
   auto leased_since = again.leased_since;
   int error = open_to_read(worker, directory.src(), names.src, options.traversal.follow(),
                            without_atime, leased_since, file.src);
   if (error == -ECANCELED) return wait_for_lease(worker, use, names, again, leased_since);
-  if (!without_atime) directory.without_atime.store(false, std::memory_order_relaxed);
+  if (!without_atime) directory.new_files.without_atime.store(false, std::memory_order_relaxed);
   if (error < 0) return stop_at(error, kOpenSource);
   if (error = platform::stat_handle(file.src, file.stat); error < 0) return stop_at(error, "fstat");
   if (file.stat.kind != Kind::file) return stop_at(EBUSY, kRefused);  // the listing had a file
@@ -252,7 +252,7 @@ namespace {
 void try_again(Worker& worker, OpenFile& file, uint8_t tries) {
   file.discard();
   file.claim.release();
-  worker.engine.stack.push(make_task(EntryTask{.directory = file.directory->use(),
+  worker.engine.tasks.push(make_task(EntryTask{.directory = file.directory->use(),
                                                .src_name = file.names.src,
                                                .dst_name = file.names.dst,
                                                .kind = Kind::file,
@@ -363,6 +363,11 @@ bool complete(Worker& worker, OpenFile& file, CopiedContent& content) {
 }  // namespace
 
 void finish_file(Worker& worker, OpenFile& file, CopiedContent content) {
+  DirectoryPin pin;  // a large file may have been begun by another worker
+  if (const int error = pin.pin(*file.directory); error < 0 && content.error == 0) {
+    content.error = error;
+    content.operation = DirectoryPin::operation(error);
+  }
   const uint64_t finished = complete(worker, file, content) ? content.bytes : 0;
   worker.count(Count::bytes, finished - content.counted);  // modulo 2^64: may subtract some
 }

@@ -80,7 +80,7 @@ class DryRunWriter final : public Writer {
   int remove_file(Engine&, Directory&, const char*) const override { return 0; }
 
   int remove_directory(Engine&, Directory& directory) const override {
-    return directory.kept ? -ENOTEMPTY : 0;
+    return directory.due.kept ? -ENOTEMPTY : 0;
   }
 };
 

@@ -36,7 +36,7 @@ bool has_same_content(Worker& worker, const Directory& directory, Names names, c
   const Options& options = worker.engine.options;
   const auto open = [&](const Handle& parent, const char* name, Follow follow, Handle& out,
                         Stat& opened) {
-    bool without_atime = directory.without_atime.load(std::memory_order_relaxed);
+    bool without_atime = directory.new_files.without_atime.load(std::memory_order_relaxed);
     const int error = worker.with_descriptor(
         [&] { return platform::open_source_file(parent, name, follow, without_atime, out); });
     return error == 0 && platform::stat_handle(out, opened) == 0;

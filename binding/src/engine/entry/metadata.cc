@@ -208,18 +208,18 @@ bool keeps_owner(const Preserve& keep, Kind kind) {
 
 bool expects_owner(const Preserve& keep, const Directory& directory, const Stat& src) {
   return !keeps_owner(keep, src.kind) ||
-         directory.new_owner.load(std::memory_order_relaxed) == owner_of(src);
+         directory.new_files.owner.load(std::memory_order_relaxed) == owner_of(src);
 }
 
 bool inherits(const Preserve& keep, const Directory& directory) {
   if (directory.is_base() || !directory.has_dst()) return true;
-  std::call_once(directory.lists_learned, [&] {
+  std::call_once(directory.dest().lists_learned, [&] {
     // A new directory's ACL comes from its parent, or from another copy (perhaps a shard) that sets SRC's at any time.
     const bool may_have = !directory.fresh || inherits(keep, directory.parent());
-    directory.inherits = (keep.xattrs && has_default_list(directory.src())) ||
-                         (may_have && has_default_list(directory.dst()));
+    directory.dest().inherits = (keep.xattrs && has_default_list(directory.src())) ||
+                                (may_have && has_default_list(directory.dst()));
   });
-  return directory.inherits;
+  return directory.dest().inherits;
 }
 
 uint32_t file_creation_mode(const Preserve& keep, const Directory& directory, const Stat& src,
@@ -243,9 +243,10 @@ bool settle_file(Engine& engine, OpenFile& file) {
   const bool only_mode = keep.mode && !keep.xattrs && !keeps_owner(keep, Kind::file);
   // umask, a default ACL and some file systems change the modes of new files. A mode that an earlier file of the directory kept is not
   // changed. The umask counts as well: it may have been another one for a moment when that file was created.
-  const bool has_mode = only_mode && !file.cloned && !directory.is_base() &&
-                        file.stat.mode == directory.kept_mode.load(std::memory_order_relaxed) &&
-                        (file.stat.mode & engine.umask()) == 0;
+  const bool has_mode =
+      only_mode && !file.cloned && !directory.is_base() &&
+      file.stat.mode == directory.new_files.kept_mode.load(std::memory_order_relaxed) &&
+      (file.stat.mode & engine.umask()) == 0;
   if (!has_mode && (keep.mode || keep.xattrs || keeps_owner(keep, Kind::file) || file.replaced)) {
     Stat& made = settling.now;
     if (const int error = platform::stat_handle(file.dst, made); error < 0) {
@@ -254,9 +255,10 @@ bool settle_file(Engine& engine, OpenFile& file) {
     // The base stands for several directories. Another copy that syncs may have set SRC's user and group, or the group alone.
     const bool is_of_creation = (made.uid == engine.own.uid || made.uid != file.stat.uid) &&
                                 (made.gid == engine.own.gid || made.gid != file.stat.gid);
-    if (!directory.is_base() && !file.cloned && is_of_creation && !directory.owners_may_differ)
-      directory.new_owner.store(owner_of(made), std::memory_order_relaxed);
-    if (only_mode && made.mode == file.stat.mode) directory.kept_mode = made.mode;
+    if (!directory.is_base() && !file.cloned && is_of_creation &&
+        !directory.new_files.owners_may_differ)
+      directory.new_files.owner.store(owner_of(made), std::memory_order_relaxed);
+    if (only_mode && made.mode == file.stat.mode) directory.new_files.kept_mode = made.mode;
     if (!settling.settle_access()) return false;
   }
   return settling.settle_times();
@@ -352,9 +354,11 @@ int begin_directory(const Engine& engine, Directory& directory) {
   if (directory.fresh || keep.existing_directories) {
     const bool has_mode =
         directory.dst_stat.mode == final_mode(keep, directory.src_stat, directory.dst_stat);
-    directory.owed = (keep.mode && !has_mode) || keep.timestamps || keep.ownership || keep.xattrs;
+    directory.due.metadata =
+        (keep.mode && !has_mode) || keep.timestamps || keep.ownership || keep.xattrs;
   }
-  directory.owed |= keep.existing_directory_times || content.fsync || directory.opened_up;
+  directory.due.metadata |=
+      keep.existing_directory_times || content.fsync || directory.due.opened_up;
   // New files have the process's group, or the directory's if that has setgid (macOS: always). Another copy of SRC may set the
   // owner and mode of SRC's directory at any time.
   const Stat &src = directory.src_stat, &dst = directory.dst_stat;
@@ -362,9 +366,9 @@ int begin_directory(const Engine& engine, Directory& directory) {
   const bool is_own =
       keeps_owners && directory.fresh && owner_of(dst) == engine.own && (dst.mode & kSetGid) == 0;
   const bool may_differ = !is_own && ((src.mode | dst.mode) & kSetGid) != 0;
-  directory.owners_may_differ = keeps_owners && (src.gid != dst.gid || may_differ);
+  directory.new_files.owners_may_differ = keeps_owners && (src.gid != dst.gid || may_differ);
   if (!directory.fresh) return 0;
-  if (is_own && !directory.owners_may_differ) directory.new_owner = owner_of(dst);
+  if (is_own && !directory.new_files.owners_may_differ) directory.new_files.owner = owner_of(dst);
   const bool may_have_lists = keep.xattrs && keep.mode && inherits(keep, directory.parent());
   return may_have_lists ? remove_inherited_acls(directory.dst(), Kind::directory) : 0;
 }
@@ -401,7 +405,7 @@ bool set_metadata(Engine& engine, Directory& directory, bool& list_set) {
   if (directory.fresh || keep.existing_directories) {
     Attributes attributes;
     Stat now = directory.dst_stat;
-    const bool looked = !directory.fresh || directory.opened_up;
+    const bool looked = !directory.fresh || directory.due.opened_up;
     if (looked) {
       // The copy's work in the directory changed its timestamps, and others may have changed more.
       const int error = platform::stat_handle(directory.dst(), now);
@@ -412,7 +416,7 @@ bool set_metadata(Engine& engine, Directory& directory, bool& list_set) {
     Settling settling{engine,     directory,       none, directory.src_stat,
                       attributes, directory.dst(), now,  !directory.fresh,
                       has_times};
-    settling.given.kept_list = directory.kept_list;
+    settling.given.kept_list = directory.due.kept_list;
     if (keep.xattrs && !read_attributes(engine, directory, none, directory.src(), attributes))
       return false;
     const bool settled = settling.settle();
@@ -437,9 +441,9 @@ bool set_metadata(Engine& engine, Directory& directory, bool& list_set) {
 int give_owed_mode(const Directory& directory, bool list_set) {
   Stat now;
   if (const int error = platform::stat_handle(directory.dst(), now); error < 0) return error;
-  const uint32_t owner = list_set ? now.mode : *directory.owed_mode;
+  const uint32_t owner = list_set ? now.mode : *directory.due.owed_mode;
   // Opening it up may have cost its setgid.
-  const uint32_t set_gid = *directory.owed_mode & kSetGid;
+  const uint32_t set_gid = *directory.due.owed_mode & kSetGid;
   return give_mode(directory.dst(), Kind::directory,
                    (now.mode & ~kOwner) | (owner & kOwner) | set_gid);
 }
@@ -449,7 +453,7 @@ void settle_directory(Engine& engine, Directory& directory) {
   bool list_set = false;
   const bool is_set = set_metadata(engine, directory, list_set);
   // Also if that failed: the directory must not stay open.
-  if (directory.owed_mode && !(is_set && engine.options.preserve.mode)) {
+  if (directory.due.owed_mode && !(is_set && engine.options.preserve.mode)) {
     const int error = give_owed_mode(directory, list_set);
     if (error < 0 && !engine.lose(directory, {}, Loss::mode, error, "fchmod")) return;
   }
@@ -475,10 +479,10 @@ void report_if_moved(Engine& engine, Directory& directory) {
   Stat named;
   const int error = platform::stat_entry(failed == 0 ? parent.dst() : base,
                                          failed == 0 ? directory.names().dst : path.c_str(), named,
-                                         directory.follow_dst);
+                                         directory.way.follow_dst);
   // Other errors do not tell where the name leads.
   // An atomic copy may replace a DEST that this copy has locked. It is then the later one.
-  const bool is_later = directory.dst_held >= 0 && named.kind == Kind::directory;
+  const bool is_later = directory.way.dst_held >= 0 && named.kind == Kind::directory;
   const bool is_other = error == 0 && !is_later && !is_same_entry(named, directory.dst_stat);
   if (platform::leads_nowhere(error) || is_other) engine.fail(directory, {}, EBUSY, kMoved);
 }
@@ -499,7 +503,7 @@ class CopiedDirectory final : public DirectoryEnd {
     const bool keeps_times =
         options.preserve.timestamps || options.content.instead == Instead::hard_link;
     const bool unmarks = directory.sync == nullptr && keeps_times;
-    const bool must_open = directory.owed || owes;
+    const bool must_open = directory.due.metadata || owes;
     if (!must_open && !unmarks) return true;
     DirectoryPin pin;
     if (const int error = pin.pin(directory); error < 0) {
@@ -509,7 +513,7 @@ class CopiedDirectory final : public DirectoryEnd {
     // Before its mode is restored, which may deny access.
     if (owes) write_mark(engine, directory);
     if (unmarks) remove_mark(directory);
-    if (directory.owed) settle_directory(engine, directory);
+    if (directory.due.metadata) settle_directory(engine, directory);
     return true;
   }
 };

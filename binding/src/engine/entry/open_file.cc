@@ -30,12 +30,11 @@ OpenFile::OpenFile(OpenFile&& other) noexcept
       separate(other.separate),
       named_first(other.named_first) {}
 
-int OpenFile::keep(const DirectoryUse& use) {
+void OpenFile::keep(const DirectoryUse& use) {
   src_name_ = names.src;
   dst_name_ = names.dst;
   names = {src_name_.c_str(), dst_name_.c_str()};
   use_ = use.again();
-  return pin_.pin(*use_);
 }
 
 OpenFile::~OpenFile() { discard(); }
@@ -46,7 +45,10 @@ void OpenFile::discard() {
   // nobody can tell.
   const char* name = temporary.empty() ? names.dst : temporary.c_str();
   Stat made, found;
-  int error = 0;
+  DirectoryPin pin;
+  int error = pin.pin(*directory);
+  if (error < 0)
+    return report_left(engine, *directory, name, error, DirectoryPin::operation(error));
   if (dst.is_open()) {
     error = platform::stat_handle(dst, made);
     if (error == 0) error = stat_with_access(engine, *directory, name, found);
@@ -81,7 +83,7 @@ int open_to_read(Worker& worker, const platform::Handle& directory, const char* 
 void wait_for_lease(Worker& worker, const DirectoryUse& directory, Names names,
                     const EntryTask& again, Clock::time_point leased_since) {
   if (worker.engine.stopped()) return;
-  worker.engine.stack.push(make_task(
+  worker.engine.tasks.push(make_task(
       EntryTask{directory.again(), names.src, names.dst, platform::Kind::file, again.tries,
                 again.compared, again.vacated, again.separate, again.named_first, leased_since}));
 }

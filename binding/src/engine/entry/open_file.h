@@ -42,7 +42,7 @@ class OpenFile {
    * Makes the object independent of the caller's directory and names. Call it in the place where
    * the object stays.
    */
-  int keep(const DirectoryUse& use);
+  void keep(const DirectoryUse& use);
 
   Engine& engine;
   Directory* directory;
@@ -62,7 +62,6 @@ class OpenFile {
 
  private:
   DirectoryUse use_{};
-  DirectoryPin pin_{};
   std::string src_name_{}, dst_name_{};
 };
 

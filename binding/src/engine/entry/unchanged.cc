@@ -85,7 +85,7 @@ enum class Contents : uint8_t { same, differ, left };  // left: nothing has to b
 Contents compare(const Pair& pair, const EntryTask& again) {
   const Directory& directory = pair.directory();
   Handle src, dst;
-  bool without_atime = directory.without_atime.load(std::memory_order_relaxed);
+  bool without_atime = directory.new_files.without_atime.load(std::memory_order_relaxed);
   auto leased_since = again.leased_since;
   int error = open_to_read(pair.worker, directory.src(), pair.names.src,
                            pair.options().traversal.follow(), without_atime, leased_since, src);
@@ -122,7 +122,7 @@ Contents compare(const Pair& pair, const EntryTask& again) {
     case Comparison::differs: return Contents::differ;
     case Comparison::stopped: return Contents::left;
     case Comparison::left:
-      pair.worker.engine.stack.push(
+      pair.worker.engine.tasks.push(
           make_task(EntryTask{.directory = pair.use.again(),
                               .src_name = pair.names.src,
                               .dst_name = pair.names.dst,

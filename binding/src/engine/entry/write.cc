@@ -60,9 +60,9 @@ class RealWriter final : public Writer {
                           can_get_mark(engine.options);
     if (compares) open_mark(engine, directory);
     const int error = fastcp::begin_directory(engine, directory);
-    directory.kept_list = error < 0 && has_access_list(directory.dst());
+    directory.due.kept_list = error < 0 && has_access_list(directory.dst());
     if (error < 0) engine.fail(directory, {}, error, "removexattr");
-    directory.end = end_of_copied_directory();
+    directory.due.end = end_of_copied_directory();
   }
 
   int open_up(const platform::Handle& directory, uint32_t mode) const override {

@@ -45,6 +45,7 @@ Worker::Worker(Engine& engine_, Host& host)
     : engine(engine_),
       host_(host),
       listing_(new char[kListing]),
+      open_(engine_.most_directories, engine_.stop_flag()),
       looked_(Clock::now()),
       usage_(platform::thread_usage()) {}
 
@@ -56,7 +57,7 @@ char* Worker::content() {
 }
 
 void Worker::call_back() {
-  if (engine.stack.calls_back()) host_.tasks_wait();
+  if (engine.tasks.calls_back()) host_.tasks_wait();
 }
 
 bool Worker::must_leave() {
@@ -98,23 +99,12 @@ void Worker::note(const Directory& directory, Names names, Action action, platfo
   engine.note(directory, names, action, kind);
 }
 
-bool Worker::may_retry(int error, int tries) {
-  constexpr int kTries = 1000;  // about a second
-  if ((error != -EMFILE && error != -ENFILE) || engine.stopped()) return false;
-  if (tries < kTries && engine.directories.close_one()) return true;
-  if (tries >= kTries) DirectoryTable::give_up();
-  if (DirectoryTable::is_hopeless()) return false;
-  std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  return true;
-}
-
 // --- Engine ----------------------------------------------------------------------------------
 
 Engine::Engine(const Options& options_, const Writer& writer_,
                std::vector<std::string> destinations)
     : options(options_),
       writer(writer_),
-      directories(*this),
       attribute_view(options.preserve.xattrs ? platform::attribute_view() : 0),
       destinations_(std::move(destinations)),
       temporary_(options.first_temporary) {
@@ -124,10 +114,7 @@ Engine::Engine(const Options& options_, const Writer& writer_,
   const int64_t free = platform::free_descriptors();
   const int64_t ours = free - std::max<int64_t>(16, free / 4);
   most_workers = static_cast<unsigned>(std::clamp<int64_t>(ours / 2 / kPerWorker, 1, 1024));
-  const int64_t budget = std::max<int64_t>(4, ours / 4);
-  directories.set_budget(budget);
-  // The parents of waiting directories stay open.
-  stack.set_most_early(static_cast<size_t>(std::min<int64_t>(budget / 2, 4096)));
+  most_directories = std::max<int64_t>(most_directories, ours / 4);
 }
 
 Engine::~Engine() { abandon(); }
@@ -136,7 +123,8 @@ void Engine::work(Host& host) {
   active_++;
   try {
     Worker worker(*this, host);
-    for (TaskPtr task; !worker.must_leave_now() && stack.take(task); stack.done()) {
+    const TaskLists::Own list(tasks);
+    for (TaskPtr task; !worker.must_leave_now() && tasks.take(task); tasks.done()) {
       worker.call_back();
       try {
         task->run(worker);
@@ -152,7 +140,7 @@ void Engine::work(Host& host) {
   }
   if (--active_ > 0) return;
   if (stopped()) abandon();
-  if (nothing_follows()) end();  // here, so that JavaScript's thread does not wait
+  if (tasks.finished()) end();  // here, so that JavaScript's thread does not wait
 }
 
 /** Allocates nothing. */
@@ -170,13 +158,14 @@ void Engine::end() {
 
 void Engine::stop() {
   stopped_ = true;
-  stack.stop();
+  tasks.stop();
 }
 
 void Engine::abandon() {
+  const OpenDirectories open(most_directories, stopped_);  // the ends of directories need them
   for (bool more = true; more;) {
     TaskPtr task;
-    more = stack.drop(task);
+    more = tasks.drop(task);
   }
   questions.clear();
   hard_links.clear();
@@ -245,18 +234,7 @@ void Engine::note(const Directory& directory, Names names, Action action, platfo
   journal.add(action, kind, directory.src_path(names.src), directory.dst_path(names.dst));
 }
 
-/**
- * The question of an answer is gone before its tasks are there. So this looks between two equal and
- * even numbers, where no answer began or ended. On the thread that answers, none can be under way,
- * and finished() does without.
- */
-bool Engine::nothing_follows() {
-  const uint64_t sequence = questions.sequence();
-  return sequence % 2 == 0 && stack.finished() && !questions.any() &&
-         questions.sequence() == sequence;
-}
-
-bool Engine::finished() { return active_ == 0 && stack.finished() && !questions.any(); }
+bool Engine::finished() { return active_ == 0 && tasks.finished(); }
 
 Counters Engine::counters() const {
   Counters result;
@@ -305,6 +283,7 @@ Route& Engine::route(uint64_t src_dev, uint64_t dst_dev, const platform::Handle&
   added->time_step = platform::time_step(dst);
   added->real_sizes = platform::has_own_clock(src);  // the file systems of this host
   added->directories_early = platform::wants_directories_early(dst);
+  if (added->directories_early) tasks.set_oldest_first();
   for (const uint64_t device : options.incremental.distrusted)
     if (device == src_dev || device == dst_dev) added->ctimes = Ctimes::foreign;
   const std::lock_guard lock(devices_mutex_);
@@ -331,7 +310,7 @@ bool DirectorySet::has(const platform::Stat& directory) const {
 }
 
 void Engine::finish(Directory& directory) {
-  if (directory.end != nullptr) directory.end->finish(*this, directory);
+  if (directory.due.end != nullptr) directory.due.end->finish(*this, directory);
 }
 
 }  // namespace fastcp

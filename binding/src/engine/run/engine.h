@@ -7,7 +7,7 @@
 //                                       └─ push <─── LargeFileTask > parts of one file
 //
 // A worker waits for other workers, never for its host. It leaves if it has found no task for 10 ms, if the copy is
-// stopped, or if the host wants its thread back. The remaining tasks then stay on the stack.
+// stopped, or if the host wants its thread back. The remaining tasks then stay in its list.
 //
 // Locks: each public member has its own, or needs none. devices_mutex_ guards routes. No lock is held while a task runs.
 #pragma once
@@ -27,8 +27,9 @@
 #include "engine/base/request.h"
 #include "engine/run/directory.h"
 #include "engine/run/hard_links.h"
+#include "engine/run/open_directories.h"
 #include "engine/run/questions.h"
-#include "engine/run/task_stack.h"
+#include "engine/run/task_lists.h"
 #include "engine/run/writer.h"
 
 namespace fastcp {
@@ -83,13 +84,10 @@ class Worker {
   /** Asks the host to bring back a worker that left because it had no task, if tasks wait now. */
   void call_back();
 
-  /** Calls `open` again while it finds no free file descriptor and other workers may free one. */
-  template <class Open>
-  int with_descriptor(Open open) {
-    for (int tries = 0;; tries++) {
-      const int error = open();
-      if (error >= 0 || !may_retry(error, tries)) return error;
-    }
+  /** See OpenDirectories. */
+  template <class Call>
+  int with_descriptor(Call open) {
+    return open_.with_descriptor(open);
   }
 
   /** Tells the host that questions wait. */
@@ -104,12 +102,12 @@ class Worker {
   Engine& engine;
 
  private:
-  bool may_retry(int error, int tries);
   void flush();
 
   Host& host_;
   Counters counted_{};
   std::unique_ptr<char[]> listing_, content_;
+  OpenDirectories open_;
   Clock::time_point looked_;
   unsigned asked_ = 0;
   bool leaving_ = false;
@@ -138,7 +136,7 @@ class DirectorySet {
   std::atomic<const Node*> first_{nullptr};
 };
 
-class Engine : private DirectoryOwner {
+class Engine : public DirectoryOwner {
  public:
   Engine(const Options& options, const Writer& writer, std::vector<std::string> destinations);
   ~Engine() override;
@@ -154,10 +152,10 @@ class Engine : private DirectoryOwner {
   /** Ends the copy soon. Workers look for this between entries, and between calls that copy at most 8 MiB. */
   void stop();
   bool stopped() const { return stopped_.load(std::memory_order_relaxed); }
+  const std::atomic<bool>& stop_flag() const { return stopped_; }
 
   /**
-   * Returns true if no worker is active, no task is left and no question is open. Call it on the
-   * thread that answers.
+   * Returns true if no worker is active, no task is left and no question is open.
    */
   bool finished();
 
@@ -222,14 +220,15 @@ class Engine : private DirectoryOwner {
   Problems errors, warnings;
   Losses losses;
   Journal journal;
-  TaskStack stack;
-  Questions questions;
-  DirectoryTable directories;
+  TaskLists tasks;
+  Questions questions{tasks};
+  /** How many directories all workers of the process may have open. */
+  int64_t most_directories = 4;
   /** The directories that are a SRC. The walk may meet one in DEST, even through a mount that no comparison of paths shows. */
   DirectorySet sources;
   /** With `dereference`: the directories of DEST that this copy has created. Symlinks may lead there. */
   DirectorySet created;
-  HardLinks hard_links{stack, options.traversal.dereference};
+  HardLinks hard_links{tasks, options.traversal.dereference};
   /** platform::attribute_view(), if the copy preserves attributes. */
   const uint32_t attribute_view;
   /**
@@ -255,11 +254,6 @@ class Engine : private DirectoryOwner {
   unsigned workers() const { return std::max(active_.load(), useful_.load()); }
 
  private:
-  /**
-   * Returns whether no task is left, no question is open and no answer is becoming tasks, so that none can follow. For workers.
-   */
-  bool nothing_follows();
-
   friend class Worker;
 
   bool is_final(int error, const Directory* where) const;

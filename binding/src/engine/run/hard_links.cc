@@ -67,7 +67,7 @@ void HardLinks::settle(const Key& key, Place* place) {
       at->second.placed = true;
     }
   }
-  for (TaskPtr& task : waiting) stack_.push(std::move(task));
+  for (TaskPtr& task : waiting) tasks_.push(std::move(task));
 }
 
 void HardLinks::clear() {

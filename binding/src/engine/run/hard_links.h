@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "engine/run/directory.h"
-#include "engine/run/task_stack.h"
+#include "engine/run/task_lists.h"
 
 namespace fastcp {
 
@@ -31,8 +31,8 @@ class HardLinks {
   };
 
  public:
-  HardLinks(TaskStack& stack, bool follows_symlinks)
-      : stack_(stack), follows_symlinks_(follows_symlinks) {}
+  HardLinks(TaskLists& tasks, bool follows_symlinks)
+      : tasks_(tasks), follows_symlinks_(follows_symlinks) {}
 
   /** Returns whether a file may be met again under another name. */
   [[nodiscard]] bool may_recur(const platform::Stat& src) const {
@@ -122,7 +122,7 @@ class HardLinks {
   /** Ends a claim, and pushes the tasks that waited for it. */
   void settle(const Key& key, Place* place);
 
-  TaskStack& stack_;
+  TaskLists& tasks_;
   const bool follows_symlinks_;
   std::mutex mutex_;  // guards files_ and sources_
   std::unordered_map<Key, Known, Hash> files_;

@@ -16,6 +16,7 @@ size_t Question::size() const {
 
 bool Questions::add(Question question) {
   const size_t size = question.size();
+  tasks_.question_begins();
   const std::lock_guard lock(mutex_);
   waiting_.push_back(std::move(question));
   bytes_ += size;
@@ -25,11 +26,6 @@ bool Questions::add(Question question) {
 bool Questions::any_waiting() {
   const std::lock_guard lock(mutex_);
   return !waiting_.empty();
-}
-
-bool Questions::any() {
-  const std::lock_guard lock(mutex_);
-  return !waiting_.empty() || !asked_.empty();
 }
 
 std::string Questions::take(size_t limit, bool extras_go) {
@@ -57,6 +53,8 @@ std::string Questions::take_entry() {
   if (all.posed == all.records.size()) {
     bytes_ -= all.size();
     waiting_.pop_back();  // `one` has a use of the directory, so this was not the last
+  } else {
+    tasks_.question_begins();
   }
   pose_locked(std::move(one), false, result);
   return result;
@@ -103,6 +101,7 @@ void Questions::clear() {
   waiting.swap(waiting_);
   asked.swap(asked_);
   bytes_ = 0;
+  for (size_t left = waiting.size() + asked.size(); left > 0; left--) tasks_.question_ends();
 }
 
 }  // namespace fastcp

@@ -17,6 +17,7 @@
 
 #include "engine/base/request.h"
 #include "engine/run/directory.h"
+#include "engine/run/task_lists.h"
 
 namespace fastcp {
 
@@ -43,6 +44,8 @@ struct Question {
 /** The questions of one copy that have no answer yet. */
 class Questions {
  public:
+  explicit Questions(TaskLists& tasks) : tasks_(tasks) {}
+
   /** The bound is soft: workers leave while it is reached. So memory grows with neither tree. */
   static constexpr size_t kFull = 4 << 20;  // bytes
 
@@ -53,9 +56,6 @@ class Questions {
 
   /** Returns whether questions wait to be taken. */
   bool any_waiting();
-
-  /** Returns whether questions have no answer yet, taken or not. */
-  bool any();
 
   /**
    * Takes questions until `limit` bytes are reached. The newest is first, so that the tree is
@@ -75,33 +75,19 @@ class Questions {
   std::string take_entry();
 
   /**
-   * Removes the question that was taken under this id. Returns false if it is not open any more.
+   * Removes the question that was taken under this id. Returns false if it is not open any more. The
+   * caller must call TaskLists::question_ends() when it has pushed the tasks.
    */
   bool remove(uint32_t id, Question& out);
 
   /** Drops all questions. */
   void clear();
 
-  /** Lives from before remove() until the answer has become tasks. Only one at a time: on JavaScript's thread. */
-  class Answering {
-   public:
-    explicit Answering(Questions& questions) : questions_(questions) { questions_.sequence_++; }
-    Answering(const Answering&) = delete;
-    Answering& operator=(const Answering&) = delete;
-    ~Answering() { questions_.sequence_++; }
-
-   private:
-    Questions& questions_;
-  };
-
-  /** Returns a number that grows with each beginning and each end of an answer: it is odd while one becomes tasks. */
-  [[nodiscard]] uint64_t sequence() const { return sequence_; }
-
  private:
   /** Writes a question to `out`, and stores it until its answer comes. */
   void pose_locked(Question question, bool extras_go, std::string& out);
 
-  std::atomic<uint64_t> sequence_{0};
+  TaskLists& tasks_;
   std::mutex mutex_;  // guards all below
   std::vector<Question> waiting_;
   std::unordered_map<uint32_t, Question> asked_;

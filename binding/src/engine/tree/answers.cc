@@ -62,26 +62,6 @@ size_t asked_extras(const Incremental& incremental, const Question& question) {
   return incremental.delete_excluded ? 0 : question.extras.size();
 }
 
-}  // namespace
-
-void ask(Worker& worker, DirectoryUse directory, Scope scope) {
-  Question question{std::move(directory), scope};
-  DirectoryPin pin;
-  if (const int error = pin.pin(*question.directory); error < 0) {
-    worker.fail(*question.directory, {}, error, DirectoryPin::operation(error));
-    return;
-  }
-  if (!list(worker, *question.directory, question)) return;
-  pin.release();
-  if (question.records.empty() && question.extras.empty()) return;
-  const size_t asked =
-      question.kinds.size() + asked_extras(worker.engine.options.incremental, question);
-  if (scope == 0 || asked == 0) return answer(worker.engine, question, nullptr, nullptr);
-  if (worker.engine.questions.add(std::move(question))) worker.tell_host();
-}
-
-namespace {
-
 bool has_scope(Kind kind, Choice choice) {
   return kind == Kind::directory && (choice == Choice::look || choice == Choice::take);
 }
@@ -135,7 +115,7 @@ class Answer {
     std::string part;
     const auto push_part = [&] {
       if (!part.empty())
-        engine_.stack.push(make_task(PartTask{directory.again(), std::exchange(part, {})}));
+        engine_.tasks.push(make_task(PartTask{directory.again(), std::exchange(part, {})}));
     };
     for (size_t at = 0, index = 0; at < question_.records.size(); index++) {
       const char* record = question_.records.data() + at;
@@ -154,20 +134,20 @@ class Answer {
         const Scope scope =
             choices_ != nullptr && has_scope(Kind::directory, word) ? *scopes_++ : 0;
         const bool replaces = removal != nullptr && std::exchange(removal->goes, false);
-        engine_.stack.push(make_task(DirectoryTask{directory.again(), entry.name, entry.name, scope,
+        engine_.tasks.push(make_task(DirectoryTask{directory.again(), entry.name, entry.name, scope,
                                                    word == Choice::look, replaces, is_hidden}));
       } else if (is_hidden) {
         engine_.count(Count::scanned);
         EntryTask only_in_src{directory.again(), entry.name, entry.name, kind(index)};
         only_in_src.vacated = true;
-        engine_.stack.push(make_task(std::move(only_in_src)));
+        engine_.tasks.push(make_task(std::move(only_in_src)));
       } else if (removal != nullptr && removal->goes) {
         removal->goes = false;
         if (!can_replace(kind(index))) {  // its own error or warning follows
           part.append(record, entry.size);
           continue;
         }
-        engine_.stack.push(make_task(
+        engine_.tasks.push(make_task(
             RemoveDirectoryTask{directory.again(), entry.name, removal->scope, kind(index)}));
       } else {
         part.append(record, entry.size);
@@ -194,16 +174,16 @@ class Answer {
     for (size_t i = 0; i < removals_.size(); i++) {
       const Extra& extra = question_.extras[i];
       if (!removals_[i].goes) {
-        question_.directory->kept = true;
+        question_.directory->due.kept = true;
       } else if (removals_[i].scope != 0) {
-        engine_.stack.push(make_task(
+        engine_.tasks.push(make_task(
             RemoveDirectoryTask{question_.directory.again(), extra.name, removals_[i].scope}));
       } else {
         remove(extra.name);
       }
     }
     if (!names_.empty()) {
-      engine_.stack.push(make_task(RemoveTask{question_.directory.again(), names_}));
+      engine_.tasks.push(make_task(RemoveTask{question_.directory.again(), names_}));
     }
   }
 
@@ -224,6 +204,22 @@ class Answer {
 
 }  // namespace
 
+void ask(Worker& worker, DirectoryUse directory, Scope scope) {
+  Question question{std::move(directory), scope};
+  DirectoryPin pin;
+  if (const int error = pin.pin(*question.directory); error < 0) {
+    worker.fail(*question.directory, {}, error, DirectoryPin::operation(error));
+    return;
+  }
+  if (!list(worker, *question.directory, question)) return;
+  pin.release();
+  if (question.records.empty() && question.extras.empty()) return;
+  const size_t asked =
+      question.kinds.size() + asked_extras(worker.engine.options.incremental, question);
+  if (scope == 0 || asked == 0) return Answer(worker.engine, question, nullptr, nullptr).push();
+  if (worker.engine.questions.add(std::move(question))) worker.tell_host();
+}
+
 bool fits(const Engine& engine, const Question& question, const uint8_t* choices, size_t count,
           size_t scopes) {
   const size_t entries = question.kinds.size();
@@ -240,8 +236,8 @@ bool fits(const Engine& engine, const Question& question, const uint8_t* choices
   return asked == scopes;
 }
 
-void answer(Engine& engine, const Question& question, const uint8_t* choices, const Scope* scopes) {
-  Answer(engine, question, choices, scopes).push();
+void AnswerTask::run(Worker& worker) {
+  Answer(worker.engine, question, choices.data(), scopes.data()).push();
 }
 
 }  // namespace fastcp

@@ -1,9 +1,10 @@
 // Asks the host which entries of a directory are copied, and turns its answer into tasks.
-// questions.h has the drawing. Workers call ask(), JavaScript's thread calls answer(). The mutex of
+// questions.h has the drawing. Workers call ask(), JavaScript's thread pushes an AnswerTask. The mutex of
 // Questions guards open questions.
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "engine/run/engine.h"
 
@@ -27,7 +28,13 @@ void ask(Worker& worker, DirectoryUse directory, Scope scope);
 bool fits(const Engine& engine, const Question& question, const uint8_t* choices, size_t count,
           size_t scopes);
 
-/** Pushes the tasks of an answer that fits. Without choices everything is included. */
-void answer(Engine& engine, const Question& question, const uint8_t* choices, const Scope* scopes);
+/** Pushes the tasks of an answer that fits. */
+struct AnswerTask {
+  Question question;
+  std::vector<uint8_t> choices;
+  std::vector<Scope> scopes;
+
+  void run(Worker& worker);
+};
 
 }  // namespace fastcp

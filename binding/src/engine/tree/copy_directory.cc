@@ -1,5 +1,6 @@
 #include "engine/tree/copy_directory.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <optional>
@@ -23,9 +24,6 @@ using platform::Handle;
 using platform::Kind;
 using platform::Stat;
 
-/** Bytes of a listing. A worker copies less than this before another worker is awake. */
-constexpr size_t kShared = 512;
-
 /** Creates an empty directory before its task, if that pays and the name is free. */
 bool make_early(Worker& worker, Directory& parent, Names names) {
   // The task reports failures.
@@ -38,9 +36,8 @@ bool make_early(Worker& worker, Directory& parent, Names names) {
                                   directory_creation_mode(options.preserve, src)) == 0;
 }
 
-/** Copies an entry that a listing or the user named. Adds a task for a directory to `found`. */
-void copy_listed(Worker& worker, const DirectoryUse& use, Names names, Kind kind,
-                 TaskStack::Batch& found) {
+/** Copies an entry that a listing or the user named. Pushes a task for a directory. */
+void copy_listed(Worker& worker, const DirectoryUse& use, Names names, Kind kind) {
   Directory& directory = *use;
   const Options& options = worker.engine.options;
   if (kind == Kind::unknown || (kind == Kind::symlink && options.traversal.dereference)) {
@@ -56,44 +53,43 @@ void copy_listed(Worker& worker, const DirectoryUse& use, Names names, Kind kind
   }
   if (kind == Kind::directory) {
     const bool made = make_early(worker, directory, names);
-    TaskPtr task = make_task(DirectoryTask{
-        .parent = use.again(), .src_name = names.src, .dst_name = names.dst, .made = made});
-    return found.add(std::move(task), made);
+    return worker.engine.tasks.push(make_task(DirectoryTask{
+        .parent = use.again(), .src_name = names.src, .dst_name = names.dst, .made = made}));
   }
   if (!directory.is_base() && !is_mine(options.traversal, directory, names.src)) return;
   copy_entry(worker, use, names, kind);
 }
 
 /**
- * Copies the entries of a part of a listing. Leaves half of them to a worker that has no task.
- * Returns false if the worker must leave; the rest is pushed then.
+ * Copies the entries of a part of a listing. Leaves half of them to a worker that has no task if they are many, or take
+ * long: two workers in one directory wait for each other. Returns false if the worker must leave; the rest is pushed then.
  */
 bool copy_records(Worker& worker, const DirectoryUse& use, const char* records, size_t size) {
-  TaskStack& stack = worker.engine.stack;
-  TaskStack::Batch found;
+  TaskLists& tasks = worker.engine.tasks;
+  const size_t many = Worker::kListing / std::max(2U, worker.engine.workers());  // bytes
+  constexpr auto kLong = std::chrono::milliseconds(1);
+  const auto began = Clock::now();
+  const auto push_from = [&](size_t at) {
+    tasks.push(make_task(PartTask{use.again(), std::string(records + at, size - at)}));
+    size = at;
+  };
   for (size_t at = 0; at < size;) {
-    if (!found.empty() && stack.is_short()) stack.push(found);
     if (worker.must_leave()) {
-      stack.push(found);
-      if (!worker.engine.stopped()) {
-        stack.push(make_task(PartTask{use.again(), std::string(records + at, size - at)}));
-      }
+      if (!worker.engine.stopped()) push_from(at);
       return false;
     }
-    if (size - at >= kShared && stack.is_starved()) {
+    if (tasks.is_starved() && (size - at >= many || Clock::now() - began > kLong)) {
       size_t middle = at;
-      while (middle - at < (size - at) / 2) {
+      while (middle - at < (size - at + 1) / 2) {
         middle += platform::parse_listing(records + middle).size;
       }
-      stack.push(make_task(PartTask{use.again(), std::string(records + middle, size - middle)}));
-      size = middle;
+      if (middle < size) push_from(middle);
     }
     const platform::Listed entry = platform::parse_listing(records + at);
     at += entry.size;
     if (std::strcmp(entry.name, ".") == 0 || std::strcmp(entry.name, "..") == 0) continue;
-    copy_listed(worker, use, {entry.name, entry.name}, entry.kind, found);
+    copy_listed(worker, use, {entry.name, entry.name}, entry.kind);
   }
-  stack.push(found);
   return true;
 }
 
@@ -235,8 +231,8 @@ void set_target(Engine& engine, Directory& directory, const Target& target) {
       is_same ? above : &engine.route(src_dev, dst_dev, directory.src(), directory.dst());
   directory.fresh = target.made;
   if (target.made && engine.options.traversal.dereference) engine.created.add(target.stat);
-  directory.opened_up = target.opened_up;
-  directory.owed_mode = target.owed_mode;
+  directory.due.opened_up = target.opened_up;
+  directory.due.owed_mode = target.owed_mode;
   read_mark(engine, directory);  // may open the directory up
   engine.writer.begin_directory(engine, directory);
   let_in(engine, directory);
@@ -273,7 +269,7 @@ Found find_target(Worker& worker, Directory& parent, Names names, Target& target
  * wait for this.
  */
 bool make_waiting(Worker& worker, Directory& directory) {
-  const std::lock_guard lock(directory.changing);
+  const std::lock_guard lock(directory.dest().changing);
   if (directory.made != Made::when_needed) return directory.made == Made::yes;
   Directory& parent = directory.parent();
   const Names names = directory.names();
@@ -283,8 +279,8 @@ bool make_waiting(Worker& worker, Directory& directory) {
     return worker.fail(parent, names, error, DirectoryPin::operation(error));
   }
   Target target;
-  target.follow = directory.follow_dst;
-  target.vacated = directory.vacated;
+  target.follow = directory.way.follow_dst;
+  target.vacated = directory.way.vacated;
   if (!make_target(worker, parent, names, directory.src_stat, target)) return false;
   worker.count(Count::scanned);
   if (target.made) worker.count(Count::directories);
@@ -341,10 +337,10 @@ bool open_source(Worker& worker, Directory& parent, Names names, Follow follow, 
 }
 
 /**
- * Opens both ends of a directory, and returns the task that lists it. Reports errors; then the
- * task's `directory` is empty.
+ * Opens both ends of a directory and creates the end in DEST. Reports errors; then the result is
+ * empty.
  */
-ListingTask open_directory(Worker& worker, DirectoryTask task, Follow follow_src) {
+DirectoryUse open_directory(Worker& worker, DirectoryTask task, Follow follow_src) {
   const Names names{task.src_name.c_str(), task.dst_name.c_str()};
   Directory& parent = *task.parent;
   Engine& engine = worker.engine;
@@ -356,7 +352,7 @@ ListingTask open_directory(Worker& worker, DirectoryTask task, Follow follow_src
     worker.fail(parent, names, error, DirectoryPin::operation(error));
     return {};
   }
-  engine.directories.make_room();
+  OpenDirectories::current().make_room();
   // Only a mark needs it.
   const auto began = options.incremental.sync ? platform::change_time_floor() : platform::Time{};
   Handle src;
@@ -386,6 +382,10 @@ ListingTask open_directory(Worker& worker, DirectoryTask task, Follow follow_src
   const bool waits = there == Found::no;
   if (!task.when_needed) {
     if (!make_needed(worker, *task.parent)) return {};
+    if (const int error = pin.pin(*task.parent); error < 0) {  // its end in DEST may be new
+      worker.fail(parent, names, error, DirectoryPin::operation(error));
+      return {};
+    }
     if (!make_target(worker, parent, names, src_stat, target)) return {};
   }
   // By a bind mount, or a symlink that is dereferenced.
@@ -397,12 +397,9 @@ ListingTask open_directory(Worker& worker, DirectoryTask task, Follow follow_src
   if (target.made) worker.count(Count::directories);
   if (target.made) worker.note(parent, names, Action::create, Kind::directory);
 
-  pin.release();
-  ListingTask opened;
-  opened.directory =
+  DirectoryUse directory =
       Directory::create(std::move(task.parent), std::move(task.src_name), std::move(task.dst_name),
-                        std::move(src), std::move(target.handle), opened.pin);
-  const DirectoryUse& directory = opened.directory;
+                        std::move(src), std::move(target.handle), pin);
   directory->src_stat = src_stat;
   directory->dst_stat = target.stat;
   const Directory& above = directory->parent();
@@ -410,21 +407,43 @@ ListingTask open_directory(Worker& worker, DirectoryTask task, Follow follow_src
       above.is_beyond_mount ||
       (!from_base && directory->has_dst() && directory->dst_stat.dev != above.dst_stat.dev);
   directory->path_hash = hash;
-  directory->follow_src = follow_src;
-  directory->follow_dst = target.follow;
-  directory->src_held = task.src_held;
-  directory->dst_held = target.held;
-  directory->vacated = target.vacated;
+  directory->way.follow_src = follow_src;
+  directory->way.follow_dst = target.follow;
+  directory->way.src_held = task.src_held;
+  directory->way.dst_held = target.held;
+  directory->way.vacated = target.vacated;
   directory->made = waits ? Made::when_needed : Made::yes;
   begin_sync(engine, *directory, began);
   set_target(engine, *directory, target);
-  return opened;
+  return directory;
 }
 
-void copy_open_directory(Worker& worker, ListingTask listing, Scope scope) {
-  if (scope == 0 && !is_mirrored(worker.engine, *listing.directory)) return listing.run(worker);
-  listing.pin.release();
-  ask(worker, std::move(listing.directory), scope);
+/** Copies the entries of a directory. One worker reads its listing, and shares out what it has read. */
+void copy_listing(Worker& worker, const DirectoryUse& directory) {
+  DirectoryPin pin;
+  if (const int error = pin.pin(*directory); error < 0) {
+    worker.fail(*directory, {}, error, DirectoryPin::operation(error));
+    return;
+  }
+  const Handle& src = directory->src();
+  bool leaves = false;
+  while (!worker.engine.stopped()) {
+    const int64_t size = platform::read_listing(src, worker.listing(), Worker::kListing);
+    if (size < 0) worker.fail(*directory, {}, static_cast<int>(size), "getdents64");
+    if (size <= 0) return;
+    const auto bytes = static_cast<size_t>(size);
+    if (leaves) {  // others go on, and nobody else has its place in the listing
+      worker.engine.tasks.push(
+          make_task(PartTask{directory.again(), std::string(worker.listing(), bytes)}));
+    } else {
+      leaves = !copy_records(worker, directory, worker.listing(), bytes);
+    }
+  }
+}
+
+void copy_open_directory(Worker& worker, DirectoryUse directory, Scope scope) {
+  if (scope == 0 && !is_mirrored(worker.engine, *directory)) return copy_listing(worker, directory);
+  ask(worker, std::move(directory), scope);
 }
 
 Follow follow_root(const Engine& engine, const Root& root) {
@@ -452,7 +471,7 @@ void RootsTask::run(Worker& worker) {
     }
   }
   for (size_t i = roots.size(); i-- > 0;) {
-    engine.stack.push(make_task(RootTask{base.again(), std::move(roots[i])}));
+    engine.tasks.push(make_task(RootTask{base.again(), std::move(roots[i])}));
   }
 }
 
@@ -470,10 +489,8 @@ void RootTask::run(Worker& worker) {
   if (stat.kind != Kind::directory) {
     const char* slash = std::strrchr(names.src, '/');  // names of the base are paths
     const char* name = slash == nullptr ? names.src : slash + 1;
-    TaskStack::Batch found;
     if (is_mine(worker.engine.options.traversal, *base, name))
-      copy_listed(worker, base, names, stat.kind, found);
-    worker.engine.stack.push(found);
+      copy_listed(worker, base, names, stat.kind);
     return;
   }
   DirectoryTask task{.parent = std::move(base), .src_name = root.src, .dst_name = root.dst};
@@ -481,65 +498,34 @@ void RootTask::run(Worker& worker) {
   task.made = root.made;
   task.src_held = root.src_held;
   task.dst_held = root.dst_held;
-  ListingTask opened = open_directory(worker, std::move(task), follow);
-  if (opened.directory) copy_open_directory(worker, std::move(opened), root.scope);
+  DirectoryUse directory = open_directory(worker, std::move(task), follow);
+  if (directory) copy_open_directory(worker, std::move(directory), root.scope);
 }
 
 void DirectoryTask::run(Worker& worker) {
-  ListingTask opened =
+  DirectoryUse directory =
       open_directory(worker, std::move(*this), worker.engine.options.traversal.follow());
-  if (!opened.directory) return;
-  Directory& directory = *opened.directory;
-  if (is_out_of_reach(worker, directory.parent(), directory.src_stat)) {
+  if (!directory) return;
+  if (is_out_of_reach(worker, directory->parent(), directory->src_stat)) {
     worker.count(Count::skipped);
-    directory.distrust();
+    directory->distrust();
     return;
   }
-  copy_open_directory(worker, std::move(opened), scope);
-}
-
-void ListingTask::run(Worker& worker) {
-  // A listing that fills this much of the buffer probably continues.
-  constexpr int64_t kWide = Worker::kListing / 4;
-  for (;;) {
-    Directory& listed = *directory;
-    const int64_t size = platform::read_listing(listed.src(), worker.listing(), Worker::kListing);
-    if (size < 0) {
-      worker.fail(listed, {}, static_cast<int>(size), "getdents64");
-    }
-    if (size <= 0) return;
-
-    // A free worker reads on, while this worker copies the entries that it has read. If many tasks
-    // wait, no worker is free. Sharing would only make workers wait for the directory's lock.
-    if (size > kWide && worker.engine.stack.is_short()) {
-      ListingTask rest{directory.again(), DirectoryPin()};
-      if (const int error = rest.pin.pin(listed); error < 0) {
-        worker.fail(listed, {}, error, DirectoryPin::operation(error));
-        return;
-      }
-      worker.engine.stack.push(make_task(std::move(rest)));
-      copy_records(worker, directory, worker.listing(), static_cast<size_t>(size));
-      return;
-    }
-    if (!copy_records(worker, directory, worker.listing(), static_cast<size_t>(size))) {
-      if (!worker.engine.stopped()) worker.engine.stack.push(make_task(std::move(*this)));
-      return;
-    }
-  }
+  copy_open_directory(worker, std::move(directory), scope);
 }
 
 void PartTask::run(Worker& worker) {
+  if (!make_needed(worker, *directory)) return;
   DirectoryPin pin;
   if (const int error = pin.pin(*directory); error < 0) {
     worker.fail(*directory, {}, error, DirectoryPin::operation(error));
     return;
   }
-  if (!make_needed(worker, *directory)) return;
   copy_records(worker, directory, records.data(), records.size());
 }
 
 void start(Engine& engine, const std::vector<Root>& roots) {
-  engine.stack.push(make_task(RootsTask{Directory::base(engine.directories), roots}));
+  engine.tasks.push(make_task(RootsTask{Directory::base(engine), roots}));
 }
 
 }  // namespace fastcp

@@ -43,16 +43,6 @@ struct DirectoryTask {
   void run(Worker& worker);
 };
 
-/**
- * Reads the next part of a directory's listing and copies its entries. Keeps the directory open.
- */
-struct ListingTask {
-  DirectoryUse directory;
-  DirectoryPin pin;
-
-  void run(Worker& worker);
-};
-
 /** Copies a part of a directory's listing that was read already. */
 struct PartTask {
   DirectoryUse directory;

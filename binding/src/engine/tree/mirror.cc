@@ -104,7 +104,7 @@ class KeptOnThrow {
   KeptOnThrow(const KeptOnThrow&) = delete;
   KeptOnThrow& operator=(const KeptOnThrow&) = delete;
   ~KeptOnThrow() {
-    if (std::uncaught_exceptions() > exceptions_) directory_.kept = true;
+    if (std::uncaught_exceptions() > exceptions_) directory_.due.kept = true;
   }
 
  private:
@@ -125,7 +125,7 @@ void ask_about(Worker& worker, DirectoryUse directory, Scope scope) {
         return true;
       });
   if (error < 0) {
-    question.directory->kept = true;
+    question.directory->due.kept = true;
     fail(worker.engine, *question.directory, nullptr, error, "getdents64");
     return;
   }
@@ -143,7 +143,7 @@ class Removal final : public DirectoryEnd {
 
   void finish(Engine& engine, Directory& directory) override {
     if (!engine.stopped()) remove(engine, directory);
-    if (!removed_ && directory.owed_mode) give_back_mode(engine, directory);
+    if (!removed_ && directory.due.owed_mode) give_back_mode(engine, directory);
   }
 
  private:
@@ -157,12 +157,12 @@ class Removal final : public DirectoryEnd {
       operation = "rmdir";
       error = engine.writer.remove_directory(engine, directory);
     }
-    const bool has_kept = directory.kept && error == -ENOTEMPTY;
+    const bool has_kept = directory.due.kept && error == -ENOTEMPTY;
     if (error == 0) {
       removed_ = true;
       note_removal(engine, parent, name, Kind::directory);
     } else {
-      parent.kept = true;
+      parent.due.kept = true;
       if (!has_kept) fail(engine, parent, name, error, operation);
     }
     // If the name is not free, creating the entry reports that.
@@ -170,7 +170,7 @@ class Removal final : public DirectoryEnd {
       engine.count(Count::scanned);
       EntryTask entry{parent.use(), name, name, kind_to_copy_after_removal_};
       entry.vacated = !has_kept;
-      engine.stack.push(make_task(std::move(entry)));
+      engine.tasks.push(make_task(std::move(entry)));
     }
   }
 
@@ -181,7 +181,7 @@ class Removal final : public DirectoryEnd {
       fail(engine, directory, nullptr, error, DirectoryPin::operation(error));
       return;
     }
-    error = give_mode(directory.dst(), Kind::directory, *directory.owed_mode);
+    error = give_mode(directory.dst(), Kind::directory, *directory.due.owed_mode);
     if (error < 0) engine.lose(directory, {}, Loss::mode, error, "fchmod");
   }
 
@@ -297,7 +297,7 @@ void remove_entry(Worker& worker, const DirectoryUse& use, const char* name) {
   int error = platform::stat_entry(directory.dst(), name, stat);
   if (error == -ENOENT) return;
   if (error == 0 && stat.kind == Kind::directory) {
-    engine.stack.push(make_task(RemoveDirectoryTask{use.again(), name}));
+    engine.tasks.push(make_task(RemoveDirectoryTask{use.again(), name}));
     return;
   }
   const char* operation = "lstat";
@@ -306,7 +306,7 @@ void remove_entry(Worker& worker, const DirectoryUse& use, const char* name) {
     error = engine.writer.remove_file(engine, directory, name);
   }
   if (error < 0) {
-    directory.kept = true;
+    directory.due.kept = true;
     fail(engine, directory, name, error, operation);
     return;
   }
@@ -338,7 +338,7 @@ void RemoveTask::run(Worker& worker) {
   const KeptOnThrow kept(*use);
   DirectoryPin pin;
   if (const int error = pin.pin(*directory); error < 0) {
-    directory->kept = true;
+    directory->due.kept = true;
     fail(worker.engine, *directory, nullptr, error, "open");
     return;
   }
@@ -346,7 +346,7 @@ void RemoveTask::run(Worker& worker) {
     if (worker.must_leave()) {
       if (worker.engine.stopped()) return;
       names.erase(0, at);
-      worker.engine.stack.push(make_task(std::move(*this)));
+      worker.engine.tasks.push(make_task(std::move(*this)));
       return;
     }
     const char* name = names.data() + at;
@@ -361,7 +361,7 @@ void RemoveDirectoryTask::run(Worker& worker) {
   const KeptOnThrow above_kept(*above);
   DirectoryPin pin;
   if (const int error = pin.pin(*parent); error < 0) {
-    parent->kept = true;
+    parent->due.kept = true;
     fail(engine, *parent, name.c_str(), error, "open");
     return;
   }
@@ -369,13 +369,13 @@ void RemoveDirectoryTask::run(Worker& worker) {
   const bool is_vain = engine.is_full && kind_to_copy_after_removal != Kind::unknown;
   if (is_vain ||
       !can_be_copied(worker, *parent, {name.c_str(), name.c_str()}, kind_to_copy_after_removal)) {
-    parent->kept = true;
+    parent->due.kept = true;
     return;
   }
-  engine.directories.make_room();
+  OpenDirectories::current().make_room();
   Doomed doomed;
   if (!open_doomed(worker, *parent, name.c_str(), doomed)) {
-    parent->kept = true;
+    parent->due.kept = true;
     return;
   }
   pin.release();
@@ -384,9 +384,9 @@ void RemoveDirectoryTask::run(Worker& worker) {
   directory = Directory::create(std::move(parent), name, name, std::move(doomed.readable),
                                 std::move(doomed.target), own);
   directory->src_stat = directory->dst_stat = doomed.stat;
-  directory->owed_mode = doomed.owed_mode;
+  directory->due.owed_mode = doomed.owed_mode;
   directory->doomed = true;
-  directory->end = std::make_unique<Removal>(kind_to_copy_after_removal);
+  directory->due.end = std::make_unique<Removal>(kind_to_copy_after_removal);
   const DirectoryUse own_use = directory.again();
   const KeptOnThrow kept(*own_use);
   if (scope != 0) {
@@ -398,7 +398,7 @@ void RemoveDirectoryTask::run(Worker& worker) {
   std::string part;
   const auto push_part = [&] {
     if (!part.empty())
-      engine.stack.push(make_task(RemoveTask{directory.again(), std::exchange(part, {})}));
+      engine.tasks.push(make_task(RemoveTask{directory.again(), std::exchange(part, {})}));
   };
   // Lists everything before the first removal, because some file systems lose their place in a
   // listing otherwise.
@@ -410,7 +410,7 @@ void RemoveDirectoryTask::run(Worker& worker) {
                                  });
   push_part();
   if (error < 0) {
-    directory->kept = true;
+    directory->due.kept = true;
     fail(engine, *directory, nullptr, error, "getdents64");
   }
 }
