@@ -1,9 +1,8 @@
 // One copy: its options, its tasks, and the workers that run them. host/job.cc calls it with threads of libuv's pool.
 //
-//   work() on any number of threads:  take a task ── DirectoryTask ──> create directory, list it ┐
-//                                       ^            ListingTask ─> list more                 ├─> entries:
-//                                       │            PartTask ────> entries read before ──────┤   copy_entry.cc
-//                                       │            EntryTask ───> one entry ────────────────┘
+//   work() on any number of threads:  take a task ── DirectoryTask > create directory, list it ┐
+//                                       ^            PartTask ────> entries read before ───────┼─> entries:
+//                                       │            EntryTask ───> one entry ─────────────────┘   copy_entry.cc
 //                                       └─ push <─── LargeFileTask > parts of one file
 //
 // A worker waits for other workers, never for its host. It leaves if it has found no task for 10 ms, if the copy is

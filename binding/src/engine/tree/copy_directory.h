@@ -1,5 +1,5 @@
 // The tasks that create, open and list directories, from the roots down. Pushed by host/job.cc and
-// by each other, run by any worker. A directory's own mutexes are in run/directory.h.
+// by each other, run by any worker. Locks: see make_needed().
 #pragma once
 
 #include <string>
