@@ -486,6 +486,29 @@ test('a source that never comes to rest is an error after four attempts', async 
   expect(readdirSync(dest)).toEqual([]);
 });
 
+test('a directory that another worker creates meanwhile is found', async () => {
+  makeFiles(src, { 'package/1.js': '1', 'package/below/2.js': '2', 'package/below/no': '' });
+  // One worker has opened the upper directory for the lower one, the other one creates it then.
+  const script = `
+    case "$1" in
+      */below) touch "${room}/opened"; wanted="${dest}/package";;
+      *) wanted="${room}/opened";;
+    esac
+    tries=0
+    until [ -e "$wanted" ] || [ $tries -ge 200 ]; do tries=$((tries + 1)); sleep 0.01; done
+    [ "$wanted" = "${room}/opened" ] || sleep 0.2`;
+  const { error, result } = await race(
+    { include: ['**/*.js'], concurrency: 2 },
+    {
+      faults: 'openat(O_DIRECTORY):run:1:1:/src/package/below mkdirat:run:1:1:/dest/package',
+      script,
+    },
+  );
+  expect(error).toBeUndefined();
+  expect(result.files).toBe(2);
+  expect(read(dest, 'package/below/2.js')).toBe('2');
+});
+
 describe('a directory that was closed meanwhile, as descriptors are few', () => {
   const levels = 'n/'.repeat(14);
   const one: CopyOptions = { concurrency: 1, onError: 'continue' };

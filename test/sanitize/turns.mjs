@@ -85,8 +85,9 @@ function hang(what) {
 function makeTree(root) {
   for (let index = 0; index < 24; index++) {
     const directory = join(root, `${index}`);
-    mkdirSync(directory, { recursive: true });
+    mkdirSync(join(directory, 'below/further'), { recursive: true });
     writeFileSync(join(directory, `file ${index}`), `${index} `.repeat(index * 20));
+    writeFileSync(join(directory, 'below/further/file'), '');
   }
   return root;
 }
@@ -102,7 +103,7 @@ async function copyInTurns() {
       return path === '' || !path.endsWith('7');
     },
   };
-  const names = Object.keys(filters);
+  const names = [...Object.keys(filters), 'globs'];
   const copyOnce = async (to) => {
     const controller = new AbortController();
     const { signal } = controller;
@@ -111,7 +112,9 @@ async function copyInTurns() {
     const entries = random() < 0.2;
     const what = `a copy (filter: ${name}, entries: ${entries})`;
     const late = setTimeout(() => hang(what), patience);
-    const job = copyTree(src, to, { filter, signal, entries, mirror: random() < 0.2 });
+    const mirror = random() < 0.2;
+    const include = name === 'globs' ? ['**/file*'] : undefined; // directories are created when needed
+    const job = copyTree(src, to, { filter, include, signal, entries, mirror });
     const aborts = random() < 0.2;
     if (aborts) setTimeout(() => controller.abort(), random() * 10);
     const read = async () => {
@@ -119,11 +122,12 @@ async function copyInTurns() {
     };
     // An abort is thrown to the reader as well.
     if (entries) await read().catch((reason) => assert.equal(reason, signal.reason));
-    const { errors } = await job.catch((reason) => {
+    const { errors, files, unchanged } = await job.catch((reason) => {
       assert.equal(reason, signal.reason);
       return { errors: [] };
     });
     assert.deepEqual(errors, []);
+    if (files !== undefined && name === 'globs') assert.equal(files + unchanged, 48);
     clearTimeout(late);
     parentPort.postMessage('');
   };

@@ -139,20 +139,22 @@ void Job::resume() {
 }
 
 bool Job::answer(uint32_t id, std::span<const uint8_t> choices, std::span<const Scope> scopes) {
-  Question question;
-  if (!engine_.questions.remove(id, question)) return true;
-  const bool is_fit = fits(engine_, question, choices.data(), choices.size(), scopes.size());
-  if (is_fit) {
+  struct Closing {
+    TaskLists& tasks;
+    ~Closing() { tasks.question_ends(); }
+  };
+  {
+    const OpenDirectories open(engine_.most_directories,
+                               engine_.stop_flag());  // a directory may end here
+    Question question;
+    if (!engine_.questions.remove(id, question)) return true;
+    const Closing closing{engine_.tasks};
+    if (!fits(engine_, question, choices.data(), choices.size(), scopes.size())) return false;
     engine_.tasks.push(make_task(AnswerTask{
         std::move(question), {choices.begin(), choices.end()}, {scopes.begin(), scopes.end()}}));
-  } else {
-    const OpenDirectories open(engine_.most_directories,
-                               engine_.stop_flag());  // the directory may end
-    question = {};
   }
-  engine_.tasks.question_ends();
-  if (is_fit) resume();
-  return is_fit;
+  resume();
+  return true;
 }
 
 /**

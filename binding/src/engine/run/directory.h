@@ -4,7 +4,8 @@
 //             └──── .git                     its own subtree is finished. A path is a walk upwards.
 //
 // Tasks (tree/) and the functions of entry/ hold DirectoryUses. The directory itself has neither a file descriptor nor a
-// lock: each worker opens what it needs (open_directories.h), and a caller of src() or dst() holds a DirectoryPin.
+// lock for its ends: each worker opens what it needs (open_directories.h). A caller of src() or dst() holds a DirectoryPin,
+// which for dst() it has taken after it knew that has_dst().
 #pragma once
 
 #include <atomic>
@@ -211,7 +212,7 @@ class Directory {
 
   [[nodiscard]] bool is_base() const { return parent_ == nullptr; }
   /** Returns whether it lies so deep that a worker who has none of its ancestors open takes long to get there. */
-  [[nodiscard]] bool is_deep() const { return depth_ > 64; }
+  [[nodiscard]] bool is_deep() const { return depth_ > 256; }
   /** Return an end that the calling worker has open. */
   [[nodiscard]] const platform::Handle& src() const;
   [[nodiscard]] const platform::Handle& dst() const;

@@ -72,6 +72,7 @@ bool Worker::must_leave_now() {
   const auto now = Clock::now();
   if (now - looked_ < kLookEvery) return false;
   flush();
+  open_.help_others();
   if (!engine.knows_quota_.test_and_set()) engine.cores_ = platform::processor_count();
   return leaving_ = host_.wants_thread_back(now);
 }
@@ -147,7 +148,7 @@ void Engine::work(Host& host) {
 void Engine::out_of_memory() { fail({ENOMEM, "malloc", {}, {}}, nullptr); }
 
 void Engine::end() {
-  hard_links.clear();  // they keep directories open
+  hard_links.clear();  // they keep directories in memory
   if (!has_marked.exchange(false)) return;
   const platform::Time finished = platform::change_time_ceiling();
   constexpr int kMost = 50;  // ms, in case the clock is set back meanwhile
@@ -163,12 +164,12 @@ void Engine::stop() {
 
 void Engine::abandon() {
   const OpenDirectories open(most_directories, stopped_);  // the ends of directories need them
-  for (bool more = true; more;) {
+  questions.clear();
+  hard_links.clear();
+  for (bool more = true; more;) {  // last, because the end of a directory may push tasks
     TaskPtr task;
     more = tasks.drop(task);
   }
-  questions.clear();
-  hard_links.clear();
 }
 
 /**

@@ -159,9 +159,9 @@ class Engine : public DirectoryOwner {
   bool finished();
 
   /**
-   * Closes the last file descriptors, and waits until changes that others make in DEST are visible
+   * Waits until changes that others make in DEST are visible
    * to the next run. Call it when the copy is finished(), before its end is reported. The last
-   * worker has done it already, unless the last step was an answer.
+   * worker has done it already, unless the copy was stopped.
    */
   void end();
 
@@ -219,7 +219,7 @@ class Engine : public DirectoryOwner {
   Problems errors, warnings;
   Losses losses;
   Journal journal;
-  TaskLists tasks;
+  TaskLists tasks{std::max(8U, platform::allowed_processors() * 2)};
   Questions questions{tasks};
   /** How many directories all workers of the process may have open. */
   int64_t most_directories = 4;

@@ -24,6 +24,9 @@ std::atomic<int64_t> workers{0};
 /** When a worker last waited for a file descriptor, and got none. ns of the steady clock. */
 std::atomic<int64_t> waited_in_vain{INT64_MIN / 2};
 
+/** How often workers of the process found no free file descriptor. */
+std::atomic<uint64_t> shortages{0};
+
 bool is_same(const Handle& handle, const Stat& expected) {
   Stat found;
   return platform::stat_handle(handle, found) == 0 && is_same_entry(found, expected);
@@ -40,7 +43,7 @@ int check_ends(const Directory& directory, const Handle& src, const Handle& dst)
 thread_local OpenDirectories* OpenDirectories::current_ = nullptr;
 
 OpenDirectories::OpenDirectories(int64_t budget, const std::atomic<bool>& stopped)
-    : budget_(budget), stopped_(stopped) {
+    : budget_(budget), stopped_(stopped), shortages_(shortages) {
   current_ = this;
   workers++;
 }
@@ -50,7 +53,7 @@ OpenDirectories::~OpenDirectories() {
     assert(open.pins == 0);
     if (open.directory) close(open);
   }
-  current_ = outer_;
+  current_ = nullptr;
   workers--;
 }
 
@@ -62,6 +65,7 @@ void OpenDirectories::close(Open& open) {
 bool OpenDirectories::may_retry(int error, int tries) {
   if ((error != -EMFILE && error != -ENFILE) || stopped_) return false;
   if (close_one()) return true;
+  shortages++;
   constexpr int kTries = 1000;  // about a second
   // After that, fail fast for 10 s. A second per entry would make a tree last for ever.
   constexpr int64_t kPause = 10'000'000'000;  // ns
@@ -90,6 +94,17 @@ void OpenDirectories::make_room() {
   }
 }
 
+void OpenDirectories::help_others() {
+  if (shortages_ == shortages) return;
+  shortages_ = shortages;
+  while (close_one()) {
+  }
+}
+
+void OpenDirectories::close(const Directory& directory) {
+  if (Open* open = find(directory); open != nullptr && open->pins == 0) close(*open);
+}
+
 OpenDirectories::Open* OpenDirectories::find(const Directory& directory) {
   if (last_ != nullptr && last_->directory.is(directory)) return last_;
   for (Open& open : open_) {
@@ -98,31 +113,27 @@ OpenDirectories::Open* OpenDirectories::find(const Directory& directory) {
   return nullptr;
 }
 
-OpenDirectories::Open& OpenDirectories::install(Directory& directory, Handle src, Handle dst) {
-  Open* free = find(directory);
-  if (free != nullptr) {  // its end in DEST was created since it was opened
-    free->dst = std::move(dst);
-    return *free;
+void OpenDirectories::install(Directory& directory, Handle src, Handle dst) {
+  if (Open* open = find(directory);
+      open != nullptr) {  // its end in DEST was created since it was opened
+    open->dst = std::move(dst);
+    return;
   }
-  for (Open& open : open_) {
-    if (!open.directory) free = &open;
-  }
-  if (free == nullptr) {
-    close_one();
-    return install(directory, std::move(src), std::move(dst));
-  }
+  if (size_ == static_cast<int64_t>(open_.size())) close_one();
+  const auto free =
+      std::find_if(open_.begin(), open_.end(), [](const Open& open) { return !open.directory; });
+  assert(free != open_.end());  // a worker pins a few
   free->directory = DirectoryKeep(directory);
   free->src = std::move(src);
   free->dst = std::move(dst);
-  free->used = ++uses_;
+  free->used = ++clock_;
   size_++;
-  return *(last_ = free);
+  last_ = &*free;
 }
 
 /** Opens a directory in its parent, which is pinned. */
-int OpenDirectories::open_below(const Directory& parent, Directory& directory) {
+int OpenDirectories::open_below(const Directory& parent, Directory& directory, bool has_dst) {
   const Names names = directory.names();
-  const bool has_dst = directory.has_dst();
   Handle src, dst;
   int error = directory.way.src_held >= 0
                   ? platform::open_again(directory.way.src_held, src)
@@ -142,6 +153,7 @@ int OpenDirectories::open_below(const Directory& parent, Directory& directory) {
 /** Opens the parent of an open directory, unless one of the two was moved. */
 bool OpenDirectories::open_above(const Open& child) {
   Directory& parent = (*child.directory).parent();
+  if ((*child.directory).doomed && !parent.doomed) return false;  // both ends are DEST's
   if (parent.is_base() || (parent.has_dst() && !child.dst.is_open())) return false;
   Handle src, dst;
   int error = platform::open_source_parent(child.src, src);
@@ -167,9 +179,12 @@ int OpenDirectories::open(Directory& directory, Open*& out) {
   DirectoryPin above;
   for (; !way.empty(); way.pop_back()) {
     Directory& next = *way.back();
-    above.pin(next.parent());  // it is open
+    // Before the parent is pinned: then the parent has an end in DEST if this one has.
+    const bool has_dst = next.has_dst();
+    int error = above.pin(next.parent());
+    if (error < 0) return error;
     make_room();
-    const int error = with_descriptor([&] { return open_below(next.parent(), next); });
+    error = with_descriptor([&] { return open_below(next.parent(), next, has_dst); });
     if (error < 0) return error;
   }
   out = find(directory);
@@ -195,9 +210,18 @@ int DirectoryPin::pin(Directory& directory) {
     if (const int error = all.open(directory, found); error < 0) return error;
   }
   found->pins++;
-  found->used = ++all.uses_;
+  found->used = ++all.clock_;
   open_ = found;
   return 0;
+}
+
+int DirectoryPin::exchange_src(Handle& old) {
+  Handle again;
+  const int error = OpenDirectories::current().with_descriptor([&] {
+    return platform::open_source_directory(open_->src, ".", platform::Follow::no, again);
+  });
+  if (error == 0) old = std::exchange(open_->src, std::move(again));
+  return error;
 }
 
 const char* DirectoryPin::operation(int error) { return error == -EBUSY ? kMoved : "open"; }

@@ -28,6 +28,12 @@ class OpenDirectories {
   /** Closes directories until one more fits this worker's share of the budget. Those that are pinned stay open. */
   void make_room();
 
+  /** Closes all that are not pinned, if a worker of the process has found no free descriptor since the last call. */
+  void help_others();
+
+  /** Closes a directory, if it is open and not pinned. */
+  void close(const Directory& directory);
+
   /** Calls `open` again while it finds no free file descriptor, and this or another worker may free one. */
   template <class Call>
   int with_descriptor(Call open) {
@@ -45,26 +51,26 @@ class OpenDirectories {
     DirectoryKeep directory{};
     platform::Handle src{}, dst{};
     unsigned pins = 0;
-    uint64_t used = 0;  // number of its last use
+    uint64_t used = 0;  // clock_ at its last use
   };
 
   bool close_one();
   bool may_retry(int error, int tries);
   Open* find(const Directory& directory);
-  Open& install(Directory& directory, platform::Handle src, platform::Handle dst);
+  void install(Directory& directory, platform::Handle src, platform::Handle dst);
   int open(Directory& directory, Open*& out);
-  int open_below(const Directory& parent, Directory& directory);
+  int open_below(const Directory& parent, Directory& directory, bool has_dst);
   bool open_above(const Open& child);
   void end(Directory& directory);
   void close(Open& open);
 
   static thread_local OpenDirectories* current_;
 
-  OpenDirectories* const outer_ = current_;
   const int64_t budget_;
   const std::atomic<bool>& stopped_;
   int64_t size_ = 0;
-  uint64_t uses_ = 0;
+  uint64_t clock_ = 0;    // counts uses
+  uint64_t shortages_;    // of the process, at the last help_others()
   Open* last_ = nullptr;  // found last
   std::array<Open, 64> open_{};
 };
@@ -73,11 +79,6 @@ class OpenDirectories {
 class DirectoryPin {
  public:
   DirectoryPin() = default;
-  DirectoryPin(DirectoryPin&& other) noexcept : open_(std::exchange(other.open_, nullptr)) {}
-  DirectoryPin& operator=(DirectoryPin&& other) noexcept {
-    std::swap(open_, other.open_);
-    return *this;
-  }
   DirectoryPin(const DirectoryPin&) = delete;
   DirectoryPin& operator=(const DirectoryPin&) = delete;
   ~DirectoryPin() { release(); }
@@ -87,6 +88,8 @@ class DirectoryPin {
    * -EBUSY: its end in DEST.
    */
   int pin(Directory& directory);
+  /** Opens the pinned directory's end in SRC once more, and gives away the old one with its place in the listing. */
+  int exchange_src(platform::Handle& old);
   /** Returns the operation to report with an error of pin(). */
   static const char* operation(int error);
   void release();

@@ -1,7 +1,7 @@
 // Directories whose entries the host selects. Workers ask and continue with other tasks; they never wait for an answer.
-// The answer arrives on another thread and pushes the tasks.
+// The answer arrives on another thread and becomes a task, which pushes the others.
 //
-//   ask() ──> waiting ── take() ──> asked ── answer() ──> PartTasks and DirectoryTasks
+//   ask() ──> waiting ── take() ──> asked ── answer() ──> AnswerTask ──> PartTasks and DirectoryTasks
 //
 // Workers add questions. On JavaScript's thread addon.cc takes them, and Job::answer() removes them. When the copy is stopped, the
 // last worker or that thread drops those that are left.

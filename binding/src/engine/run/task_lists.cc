@@ -25,10 +25,13 @@ TaskLists::Own::Own(TaskLists& lists) {
   }
 }
 
-TaskLists::Own::~Own() { std::exchange(own_, outer_)->is_own = false; }
+TaskLists::Own::~Own() { std::exchange(own_, nullptr)->is_own = false; }
 
 void TaskLists::push(TaskPtr task) {
-  List& list = own_ == nullptr ? lists_.front() : *own_;
+  push(own_ == nullptr ? lists_.front() : *own_, std::move(task));
+}
+
+void TaskLists::push(List& list, TaskPtr task) {
   unfinished_++;
   {
     const std::lock_guard lock(list.mutex);
@@ -40,17 +43,13 @@ void TaskLists::push(TaskPtr task) {
     ready_++;
   }
   if (waiting_ == 0) return;
-  // So that no worker is between its look at the number and its wait.
-  { const std::lock_guard lock(mutex_); }
-  changed_.notify_one();
+  changed_.notify_one();  // one that does not wait yet looks again soon
 }
 
-bool TaskLists::pop(List& list, TaskPtr& out) {
+bool TaskLists::pop(List& list, bool the_newest, TaskPtr& out) {
   if (list.size == 0) return false;
   const std::lock_guard lock(list.mutex);
-  constexpr unsigned kMany = 4096;
-  const bool is_newest = &list == own_ && (!oldest_first_ || list.size > kMany);
-  Task* const taken = is_newest ? list.newest : list.oldest;
+  Task* const taken = the_newest ? list.newest : list.oldest;
   if (taken == nullptr || (&list != own_ && list.is_own && taken->is_deep())) return false;
   (taken->older_ == nullptr ? list.oldest : taken->older_->newer_) = taken->newer_;
   (taken->newer_ == nullptr ? list.newest : taken->newer_->older_) = taken->older_;
@@ -61,11 +60,13 @@ bool TaskLists::pop(List& list, TaskPtr& out) {
 }
 
 bool TaskLists::pop(TaskPtr& out) {
-  if (own_ != nullptr && pop(*own_, out)) return true;
+  if (pop(first_, true, out)) return true;
+  constexpr unsigned kMany = 4096;
+  if (own_ != nullptr && pop(*own_, !oldest_first_ || own_->size > kMany, out)) return true;
   const size_t used = used_;
   const size_t first = own_ == nullptr ? 0 : static_cast<size_t>(own_ - lists_.data()) + 1;
   for (size_t i = 0; i < used && ready_ > 0; i++) {
-    if (pop(lists_[(first + i) % used], out)) return true;
+    if (pop(lists_[(first + i) % used], false, out)) return true;
   }
   return false;
 }

@@ -7,13 +7,13 @@
 // which may leave with tasks in it. No task is created, run or deleted while a mutex is held.
 #pragma once
 
-#include <array>
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <memory>
 #include <mutex>
 #include <utility>
+#include <vector>
 
 #include "engine/base/cache_line.h"
 
@@ -74,12 +74,14 @@ class TaskLists {
     ~Own();
     Own(const Own&) = delete;
     Own& operator=(const Own&) = delete;
-
-   private:
-    List* const outer_ = own_;
   };
 
+  /** `count`: how many lists. More workers share the last one. */
+  explicit TaskLists(size_t count) : lists_(count) {}
+
   void push(TaskPtr task);
+  /** The same, but any worker takes it before all other tasks. */
+  void push_first(TaskPtr task) { push(first_, std::move(task)); }
 
   /** From now on workers take their oldest task first, too. */
   void set_oldest_first() { oldest_first_.store(true, std::memory_order_relaxed); }
@@ -129,14 +131,16 @@ class TaskLists {
  private:
   static constexpr uint64_t kQuestion = uint64_t{1} << 32;
 
+  void push(List& list, TaskPtr task);
   bool pop(TaskPtr& out);
-  bool pop(List& list, TaskPtr& out);
+  bool pop(List& list, bool the_newest, TaskPtr& out);
   [[nodiscard]] bool any_unfinished() const { return unfinished_ % kQuestion > 0; }
 
   static thread_local List* own_;  // of the worker on this thread
 
   std::atomic<bool> oldest_first_{false};
-  std::array<List, 64> lists_{};   // more workers share them
+  List first_;  // see push_first()
+  std::vector<List> lists_;
   std::atomic<unsigned> used_{1};  // lists that have had a worker
   // Tasks pushed and not done, and open questions times kQuestion: together, because one becomes the other.
   std::atomic<uint64_t> unfinished_{0};

@@ -74,7 +74,7 @@ class Answer {
 
   void push() {
     judge_extras();
-    push_taken();
+    push_taken();  // decides which removals are left
     push_removals();
   }
 
@@ -169,21 +169,21 @@ class Answer {
     return is_taken && !leads_nowhere;
   }
 
-  /** Pushed last, so that workers take them first: removals free names and space. */
+  /** Taken first: removals free names and space. */
   void push_removals() {
     for (size_t i = 0; i < removals_.size(); i++) {
       const Extra& extra = question_.extras[i];
       if (!removals_[i].goes) {
         question_.directory->due.kept = true;
       } else if (removals_[i].scope != 0) {
-        engine_.tasks.push(make_task(
+        engine_.tasks.push_first(make_task(
             RemoveDirectoryTask{question_.directory.again(), extra.name, removals_[i].scope}));
       } else {
         remove(extra.name);
       }
     }
     if (!names_.empty()) {
-      engine_.tasks.push(make_task(RemoveTask{question_.directory.again(), names_}));
+      engine_.tasks.push_first(make_task(RemoveTask{question_.directory.again(), names_}));
     }
   }
 

@@ -243,7 +243,14 @@ enum class Found : uint8_t { yes, no, failed };
 /** Opens a directory's counterpart in DEST if it exists. make_target() reports a non-directory. */
 Found find_target(Worker& worker, Directory& parent, Names names, Target& target) {
   if (parent.made != Made::yes || !parent.has_dst()) return Found::no;
-  int error = worker.with_descriptor([&] {
+  DirectoryPin
+      pin;  // after that look, because another worker may have created the parent's end since it was pinned
+  int error = pin.pin(parent);
+  if (error < 0) {
+    worker.fail(parent, names, error, DirectoryPin::operation(error));
+    return Found::failed;
+  }
+  error = worker.with_descriptor([&] {
     return platform::open_target_directory(parent.dst(), names.dst, Follow::no, target.handle);
   });
   if (error == -ENOENT || error == -ENOTDIR || error == -ELOOP) return Found::no;
@@ -397,9 +404,11 @@ DirectoryUse open_directory(Worker& worker, DirectoryTask task, Follow follow_sr
   if (target.made) worker.count(Count::directories);
   if (target.made) worker.note(parent, names, Action::create, Kind::directory);
 
-  DirectoryUse directory =
+  DirectoryUse directory;
+  DirectoryPin own;  // released before the directory
+  directory =
       Directory::create(std::move(task.parent), std::move(task.src_name), std::move(task.dst_name),
-                        std::move(src), std::move(target.handle), pin);
+                        std::move(src), std::move(target.handle), own);
   directory->src_stat = src_stat;
   directory->dst_stat = target.stat;
   const Directory& above = directory->parent();
@@ -418,31 +427,35 @@ DirectoryUse open_directory(Worker& worker, DirectoryTask task, Follow follow_sr
   return directory;
 }
 
-/** Copies the entries of a directory. One worker reads its listing, and shares out what it has read. */
-void copy_listing(Worker& worker, const DirectoryUse& directory) {
+/**
+ * Copies the entries of a directory. One worker reads its listing, and shares out what it has read. `rest` has the place in the
+ * listing if another worker has begun.
+ */
+void copy_listing(Worker& worker, const DirectoryUse& directory, Handle rest) {
   DirectoryPin pin;
   if (const int error = pin.pin(*directory); error < 0) {
     worker.fail(*directory, {}, error, DirectoryPin::operation(error));
     return;
   }
-  const Handle& src = directory->src();
-  bool leaves = false;
-  while (!worker.engine.stopped()) {
-    const int64_t size = platform::read_listing(src, worker.listing(), Worker::kListing);
+  for (bool leaves = false; !leaves;) {
+    const int64_t size = platform::read_listing(rest.is_open() ? rest : directory->src(),
+                                                worker.listing(), Worker::kListing);
     if (size < 0) worker.fail(*directory, {}, static_cast<int>(size), "getdents64");
     if (size <= 0) return;
-    const auto bytes = static_cast<size_t>(size);
-    if (leaves) {  // others go on, and nobody else has its place in the listing
-      worker.engine.tasks.push(
-          make_task(PartTask{directory.again(), std::string(worker.listing(), bytes)}));
-    } else {
-      leaves = !copy_records(worker, directory, worker.listing(), bytes);
-    }
+    leaves = !copy_records(worker, directory, worker.listing(), static_cast<size_t>(size));
   }
+  if (worker.engine.stopped()) return;
+  const int error = rest.is_open() ? 0 : pin.exchange_src(rest);
+  if (error < 0) {
+    worker.fail(*directory, {}, error, "open");
+    return;
+  }
+  worker.engine.tasks.push(make_task(ListingTask{directory.again(), std::move(rest)}));
 }
 
 void copy_open_directory(Worker& worker, DirectoryUse directory, Scope scope) {
-  if (scope == 0 && !is_mirrored(worker.engine, *directory)) return copy_listing(worker, directory);
+  if (scope == 0 && !is_mirrored(worker.engine, *directory))
+    return copy_listing(worker, directory, {});
   ask(worker, std::move(directory), scope);
 }
 
@@ -513,6 +526,8 @@ void DirectoryTask::run(Worker& worker) {
   }
   copy_open_directory(worker, std::move(directory), scope);
 }
+
+void ListingTask::run(Worker& worker) { copy_listing(worker, directory, std::move(listing)); }
 
 void PartTask::run(Worker& worker) {
   if (!make_needed(worker, *directory)) return;

@@ -112,9 +112,29 @@ class KeptOnThrow {
   const int exceptions_ = std::uncaught_exceptions();
 };
 
+/** A doomed directory is open only while somebody works in it: Windows may not remove one that another worker has open. */
+class ClosedAtEnd {
+ public:
+  explicit ClosedAtEnd(const Directory& directory) : directory_(directory) {}
+  ClosedAtEnd(const ClosedAtEnd&) = delete;
+  ClosedAtEnd& operator=(const ClosedAtEnd&) = delete;
+  ~ClosedAtEnd() {
+    if (directory_.doomed) OpenDirectories::current().close(directory_);
+  }
+
+ private:
+  const Directory& directory_;
+};
+
 /** Asks the host which entries of a doomed directory may be removed. */
 void ask_about(Worker& worker, DirectoryUse directory, Scope scope) {
   Question question{std::move(directory), scope};
+  DirectoryPin pin;
+  if (const int open_error = pin.pin(*question.directory); open_error < 0) {
+    question.directory->due.kept = true;
+    fail(worker.engine, *question.directory, nullptr, open_error, "open");
+    return;
+  }
   const int error = list_entries(
       question.directory->src(), worker.listing(), Worker::kListing,
       [&](const char*, const platform::Listed& entry) {
@@ -297,7 +317,7 @@ void remove_entry(Worker& worker, const DirectoryUse& use, const char* name) {
   int error = platform::stat_entry(directory.dst(), name, stat);
   if (error == -ENOENT) return;
   if (error == 0 && stat.kind == Kind::directory) {
-    engine.tasks.push(make_task(RemoveDirectoryTask{use.again(), name}));
+    engine.tasks.push_first(make_task(RemoveDirectoryTask{use.again(), name}));
     return;
   }
   const char* operation = "lstat";
@@ -336,6 +356,7 @@ Freed free_for_directory(Worker& worker, Directory& parent, Names names) {
 void RemoveTask::run(Worker& worker) {
   const DirectoryUse use = directory.again();  // outlives code that may throw
   const KeptOnThrow kept(*use);
+  const ClosedAtEnd closed(*use);
   DirectoryPin pin;
   if (const int error = pin.pin(*directory); error < 0) {
     directory->due.kept = true;
@@ -346,7 +367,7 @@ void RemoveTask::run(Worker& worker) {
     if (worker.must_leave()) {
       if (worker.engine.stopped()) return;
       names.erase(0, at);
-      worker.engine.tasks.push(make_task(std::move(*this)));
+      worker.engine.tasks.push_first(make_task(std::move(*this)));
       return;
     }
     const char* name = names.data() + at;
@@ -380,25 +401,27 @@ void RemoveDirectoryTask::run(Worker& worker) {
   }
   pin.release();
   DirectoryUse directory;
-  DirectoryPin own;  // released before the directory
-  directory = Directory::create(std::move(parent), name, name, std::move(doomed.readable),
-                                std::move(doomed.target), own);
+  {
+    DirectoryPin own;  // released before the directory
+    directory = Directory::create(std::move(parent), name, name, std::move(doomed.readable),
+                                  std::move(doomed.target), own);
+  }
   directory->src_stat = directory->dst_stat = doomed.stat;
   directory->due.owed_mode = doomed.owed_mode;
   directory->doomed = true;
   directory->due.end = std::make_unique<Removal>(kind_to_copy_after_removal);
   const DirectoryUse own_use = directory.again();
   const KeptOnThrow kept(*own_use);
-  if (scope != 0) {
-    own.release();
-    return ask_about(worker, std::move(directory), scope);
-  }
+  const ClosedAtEnd closed(*own_use);
+  if (scope != 0) return ask_about(worker, std::move(directory), scope);
+  DirectoryPin own;
+  own.pin(*directory);  // it is open
 
   constexpr size_t kPart = 8 << 10;  // bytes
   std::string part;
   const auto push_part = [&] {
     if (!part.empty())
-      engine.tasks.push(make_task(RemoveTask{directory.again(), std::exchange(part, {})}));
+      engine.tasks.push_first(make_task(RemoveTask{directory.again(), std::exchange(part, {})}));
   };
   // Lists everything before the first removal, because some file systems lose their place in a
   // listing otherwise.
