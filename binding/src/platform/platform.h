@@ -363,6 +363,9 @@ enum class WithOwner : bool { no, yes };
  */
 extern const bool writes_in_order;
 
+/** Whether a removed directory may keep its name until nobody has it open: on FAT and servers, on Windows. */
+extern const bool open_directories_stay;
+
 /**
  * Creates `name`, which must be free, as a clone of all of `src`, and opens it to set metadata. The
  * clone has the mode of `src` and the present time as mtime. Returns -EXDEV if no file can be

@@ -194,7 +194,7 @@ int OpenDirectories::open(Directory& directory, Open*& out) {
 /** Closes a directory that is finished. */
 void OpenDirectories::end(Directory& directory) {
   Open* open = find(directory);
-  if (open == nullptr) return;
+  if (open == nullptr || open->pins > 0) return;
   open->pins++;
   if (find(directory.parent()) == nullptr) open_above(*open);
   open->pins--;
@@ -215,13 +215,11 @@ int DirectoryPin::pin(Directory& directory) {
   return 0;
 }
 
-int DirectoryPin::exchange_src(Handle& old) {
-  Handle again;
-  const int error = OpenDirectories::current().with_descriptor([&] {
-    return platform::open_source_directory(open_->src, ".", platform::Follow::no, again);
-  });
-  if (error == 0) old = std::exchange(open_->src, std::move(again));
-  return error;
+Handle DirectoryPin::take_src() {
+  OpenDirectories::Open& open = *std::exchange(open_, nullptr);
+  Handle taken = std::move(open.src);
+  OpenDirectories::current().close(open);
+  return taken;
 }
 
 const char* DirectoryPin::operation(int error) { return error == -EBUSY ? kMoved : "open"; }

@@ -88,8 +88,8 @@ class DirectoryPin {
    * -EBUSY: its end in DEST.
    */
   int pin(Directory& directory);
-  /** Opens the pinned directory's end in SRC once more, and gives away the old one with its place in the listing. */
-  int exchange_src(platform::Handle& old);
+  /** Closes the directory, which nobody else has pinned, but for its end in SRC, which has a place in the listing. */
+  platform::Handle take_src();
   /** Returns the operation to report with an error of pin(). */
   static const char* operation(int error);
   void release();

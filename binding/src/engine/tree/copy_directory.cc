@@ -67,7 +67,7 @@ void copy_listed(Worker& worker, const DirectoryUse& use, Names names, Kind kind
 bool copy_records(Worker& worker, const DirectoryUse& use, const char* records, size_t size) {
   TaskLists& tasks = worker.engine.tasks;
   const size_t many = Worker::kListing / std::max(2U, worker.engine.workers());  // bytes
-  constexpr auto kLong = std::chrono::milliseconds(1);
+  constexpr auto kLong = std::chrono::microseconds(200);
   const auto began = Clock::now();
   const auto push_from = [&](size_t at) {
     tasks.push(make_task(PartTask{use.again(), std::string(records + at, size - at)}));
@@ -445,12 +445,8 @@ void copy_listing(Worker& worker, const DirectoryUse& directory, Handle rest) {
     leaves = !copy_records(worker, directory, worker.listing(), static_cast<size_t>(size));
   }
   if (worker.engine.stopped()) return;
-  const int error = rest.is_open() ? 0 : pin.exchange_src(rest);
-  if (error < 0) {
-    worker.fail(*directory, {}, error, "open");
-    return;
-  }
-  worker.engine.tasks.push(make_task(ListingTask{directory.again(), std::move(rest)}));
+  if (!rest.is_open()) rest = pin.take_src();
+  worker.engine.tasks.push_first(make_task(ListingTask{directory.again(), std::move(rest)}));
 }
 
 void copy_open_directory(Worker& worker, DirectoryUse directory, Scope scope) {

@@ -112,14 +112,15 @@ class KeptOnThrow {
   const int exceptions_ = std::uncaught_exceptions();
 };
 
-/** A doomed directory is open only while somebody works in it: Windows may not remove one that another worker has open. */
+/** A doomed directory is open only while somebody works in it, where an open one stays. */
 class ClosedAtEnd {
  public:
   explicit ClosedAtEnd(const Directory& directory) : directory_(directory) {}
   ClosedAtEnd(const ClosedAtEnd&) = delete;
   ClosedAtEnd& operator=(const ClosedAtEnd&) = delete;
   ~ClosedAtEnd() {
-    if (directory_.doomed) OpenDirectories::current().close(directory_);
+    if (platform::open_directories_stay && directory_.doomed)
+      OpenDirectories::current().close(directory_);
   }
 
  private:
@@ -170,6 +171,8 @@ class Removal final : public DirectoryEnd {
   void remove(Engine& engine, Directory& directory) {
     Directory& parent = directory.parent();
     const char* name = directory.names().dst;
+    if (platform::open_directories_stay) OpenDirectories::current().close(directory);
+    const ClosedAtEnd parent_closed(parent);
     DirectoryPin pin;
     int error = pin.pin(parent);
     const char* operation = "open";
@@ -298,7 +301,7 @@ bool list_extra(Worker& worker, const Directory& directory, const std::string& r
     return true;
   };
   int error = list_entries(directory.dst(), worker.listing(), Worker::kListing, compare);
-  if (error == -EBADF) {  // it was closed, and reopening does not permit listing
+  if (error == -EBADF || error == -EPERM) {  // it was opened without that right
     Handle listing;
     error = worker.with_descriptor(
         [&] { return platform::open_source_directory(directory.dst(), ".", Follow::no, listing); });
@@ -380,6 +383,7 @@ void RemoveDirectoryTask::run(Worker& worker) {
   Engine& engine = worker.engine;
   const DirectoryUse above = parent.again();  // outlives code that may throw
   const KeptOnThrow above_kept(*above);
+  const ClosedAtEnd above_closed(*above);
   DirectoryPin pin;
   if (const int error = pin.pin(*parent); error < 0) {
     parent->due.kept = true;

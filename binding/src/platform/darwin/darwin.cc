@@ -220,6 +220,7 @@ int sync(const Handle& file_or_directory) {
 const char* const clone_call = "clonefile";
 const bool clones_are_created = true;
 const bool writes_in_order = false;
+const bool open_directories_stay = false;
 
 Attempt clone_file(const Handle& /*src*/, const Handle& /*dst*/) {
   return {Attempt::not_here, false, EOPNOTSUPP, 0};

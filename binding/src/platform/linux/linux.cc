@@ -486,6 +486,7 @@ Attempt clone_file(const Handle& src, const Handle& dst) {
 const char* const clone_call = "ioctl(FICLONE)";
 const bool clones_are_created = false;
 const bool writes_in_order = false;
+const bool open_directories_stay = false;
 
 int create_clone(const Handle& /*src*/, const Handle& /*directory*/, const char* /*name*/,
                  WithAttributes /*with_attributes*/, WithOwner /*with_owner*/, Handle& /*out*/) {

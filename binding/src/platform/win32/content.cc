@@ -88,6 +88,7 @@ const char* const clone_call = "FSCTL_DUPLICATE_EXTENTS_TO_FILE";
 const bool clones_are_created = false;
 // NTFS fills the range before a new part with zeros (Microsoft: "SetFileValidData").
 const bool writes_in_order = true;
+const bool open_directories_stay = true;
 
 int create_clone(const Handle& /*src*/, const Handle& /*directory*/, const char* /*name*/,
                  WithAttributes /*with_attributes*/, WithOwner /*with_owner*/, Handle& /*out*/) {
