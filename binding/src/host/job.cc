@@ -139,16 +139,12 @@ void Job::resume() {
 }
 
 bool Job::answer(uint32_t id, std::span<const uint8_t> choices, std::span<const Scope> scopes) {
-  struct Closing {
-    TaskLists& tasks;
-    ~Closing() { tasks.question_ends(); }
-  };
   {
     const OpenDirectories open(engine_.most_directories,
                                engine_.stop_flag());  // a directory may end here
     Question question;
     if (!engine_.questions.remove(id, question)) return true;
-    const Closing closing{engine_.tasks};
+    const TaskLists::Answering answering(engine_.tasks);
     if (!fits(engine_, question, choices.data(), choices.size(), scopes.size())) return false;
     engine_.tasks.push(make_task(AnswerTask{
         std::move(question), {choices.begin(), choices.end()}, {scopes.begin(), scopes.end()}}));

@@ -76,7 +76,7 @@ class Questions {
 
   /**
    * Removes the question that was taken under this id. Returns false if it is not open any more. The
-   * caller must call TaskLists::question_ends() when it has pushed the tasks.
+   * caller must have a TaskLists::Answering until it has pushed the tasks.
    */
   bool remove(uint32_t id, Question& out);
 

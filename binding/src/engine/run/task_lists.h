@@ -79,6 +79,18 @@ class TaskLists {
   /** `count`: how many lists. More workers share the last one. */
   explicit TaskLists(size_t count) : lists_(count) {}
 
+  /** While this exists, the answer to a question becomes tasks; then the question ends. */
+  class Answering {
+   public:
+    explicit Answering(TaskLists& lists) : lists_(lists) {}
+    ~Answering() { lists_.question_ends(); }
+    Answering(const Answering&) = delete;
+    Answering& operator=(const Answering&) = delete;
+
+   private:
+    TaskLists& lists_;
+  };
+
   void push(TaskPtr task);
   /** The same, but any worker takes it before all other tasks. */
   void push_first(TaskPtr task) { push(first_, std::move(task)); }
