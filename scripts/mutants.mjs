@@ -39,6 +39,7 @@ import {
 import { availableParallelism, tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { randomNumbers } from './random.mjs';
 import { addMissingTools } from './tools.mjs';
 
 const root = join(import.meta.dirname, '..');
@@ -180,21 +181,10 @@ function read(file) {
 function choose(mutants) {
   if (ids.length > 0) return mutants.filter(({ id }) => ids.includes(id));
   const [part, whole] = options.sample.split('/').map(Number);
-  const next = random(Number(options.seed));
+  const next = randomNumbers(Number(options.seed));
   const shuffled = mutants.map((mutant) => [next(), mutant]).sort(([a], [b]) => a - b);
   const size = Math.ceil((mutants.length * part) / whole);
   return shuffled.slice(0, size).map(([, mutant]) => mutant);
-}
-
-/** Numbers from 0 to 1, the same ones for the same seed (mulberry32). */
-function random(seed) {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
 }
 
 /** `file:line` of the first character that the mutant changes. */

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { mkdirSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
+import { randomNumbers } from '../../scripts/random.mjs';
 import { type Counts, makeFile } from '../trees.js';
 
 /** What is in a tree, by paths below its root. Parents come before what is in them. */
@@ -109,15 +110,4 @@ export function makePlanned({ directories, files, symlinks }: TreePlan, root: st
   for (const path of directories) mkdirSync(join(root, path));
   for (const { path, bytes } of files) makeFile(join(root, path), bytes, block);
   for (const path of symlinks) symlinkSync('../a-package/bin/command.js', join(root, path));
-}
-
-/** mulberry32: the same numbers from 0 to 1 on every machine. */
-function randomNumbers(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
 }

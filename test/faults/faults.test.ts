@@ -12,6 +12,7 @@ import { fileURLToPath } from 'node:url';
 import { beforeAll, expect, test } from 'vitest';
 import { copyTree } from '../../lib/index.js';
 import type { CopyOptions } from '../../lib/types.js';
+import { randomNumbers } from '../../scripts/random.mjs';
 import { copyInChild } from '../support/child.js';
 import { leftovers } from '../support/compare.js';
 import { isLong, seed } from '../support/form.js';
@@ -30,7 +31,6 @@ import {
   type Places,
   type Planned,
   plan,
-  randomOf,
   runCase,
   shuffle,
   turnsOf,
@@ -123,7 +123,7 @@ test('every call, every error', { timeout: isLong ? 3_600_000 : 300_000 }, async
   const baselines = await baselinesOfAll();
   const made = new Set(baselines.flatMap(({ counts }) => [...counts.keys()]));
   expect([...made].filter((call) => !(call in calls))).toEqual([]);
-  const random = randomOf(seed);
+  const random = randomNumbers(seed);
   const all = plan(baselines, random, 1);
   const list = isLong ? all : sample(shuffle(all, random));
   const done = await runAll(list);
@@ -145,7 +145,7 @@ test('every call, interrupted by signals: it is made again', {
   timeout: 300_000,
 }, async (context) => {
   needTool(context, 'cc');
-  const random = randomOf(seed);
+  const random = randomNumbers(seed);
   const baselines = await baselinesOfAll();
   // The descriptor is gone whatever close() says.
   const list = Object.keys(calls)

@@ -11,20 +11,10 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
 import { copyTree } from '../../dist/index.js';
+import { randomNumbers } from '../../scripts/random.mjs';
 
 const environments = 8;
 const lanes = 1; // copies at a time in each
-
-/** The same numbers for the same seed: mulberry32. */
-function randomNumbers(seed) {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
 
 async function main(copies, patience) {
   const seed = Number(process.env.FASTCP_SEED ?? Date.now() % 1e9);

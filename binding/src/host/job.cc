@@ -140,8 +140,7 @@ void Job::resume() {
 
 bool Job::answer(uint32_t id, std::span<const uint8_t> choices, std::span<const Scope> scopes) {
   {
-    const OpenDirectories open(engine_.most_directories,
-                               engine_.stop_flag());  // a directory may end here
+    const OpenDirectories open(engine_);  // a directory may end here
     Question question;
     if (!engine_.questions.remove(id, question)) return true;
     const TaskLists::Answering answering(engine_.tasks);

@@ -187,14 +187,3 @@ export function shuffle<T>(list: T[], random: () => number): T[] {
     .sort((a, b) => a.key - b.key)
     .map(({ item }) => item);
 }
-
-/** mulberry32: the same numbers for the same seed. */
-export function randomOf(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let t = Math.imul(state ^ (state >>> 15), state | 1);
-    t = (t + Math.imul(t ^ (t >>> 7), t | 61)) ^ t;
-    return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32;
-  };
-}

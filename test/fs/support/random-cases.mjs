@@ -4,6 +4,7 @@
 import { execFileSync } from 'node:child_process';
 import * as fs from 'node:fs';
 import path from 'node:path';
+import { randomNumbers } from '../../../scripts/random.mjs';
 
 const [, , base, oursFile, theirsFile, first, last] = process.argv;
 const own = await import(oursFile);
@@ -18,15 +19,8 @@ let work;
 let src;
 let dest;
 
-/** A generator of the same numbers for the same seed: mulberry32. */
 function randomOf(seed) {
-  let state = seed;
-  const next = () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let t = Math.imul(state ^ (state >>> 15), 1 | state);
-    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
-    return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32;
-  };
+  const next = randomNumbers(seed);
   const pick = (list) => list[Math.floor(next() * list.length)];
   return { pick, maybe: (chance) => next() < chance };
 }

@@ -1,20 +1,16 @@
 /** Random trees with rule files, the same for the same seed. */
 import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { randomNumbers } from '../../../scripts/random.mjs';
 
 export class Random {
-  #state: number;
+  readonly #next: () => number;
 
   constructor(seed: number) {
-    this.#state = seed >>> 0;
+    this.#next = randomNumbers(seed);
   }
 
-  /** Below `end`. mulberry32 */
   below(end: number): number {
-    this.#state = (this.#state + 0x6d2b79f5) >>> 0;
-    let t = this.#state;
-    t = Math.imul(t ^ (t >>> 15), t | 1);
-    t ^= t + Math.imul(t ^ (t >>> 7), t | 61);
-    return ((t ^ (t >>> 14)) >>> 0) % end;
+    return (this.#next() * 2 ** 32) % end;
   }
 
   chance(percent: number): boolean {

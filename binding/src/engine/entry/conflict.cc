@@ -94,11 +94,12 @@ std::unordered_map<std::string, uint64_t> count_spellings(const Directory& direc
 
 /** Returns whether SRC has names that are equal to `name` but for the case of ASCII letters. */
 bool has_twin(Directory& directory, const char* name) {
-  std::call_once(directory.dest().spellings_counted,
-                 [&] { directory.dest().spellings = count_spellings(directory, name); });
-  if (directory.dest().spellings.empty()) return false;
-  const auto found = directory.dest().spellings.find(in_small_letters(name));
-  return found != directory.dest().spellings.end() && found->second > 1;
+  DestFacts& dest = directory.dest();
+  std::call_once(dest.spellings_counted,
+                 [&] { dest.spellings = count_spellings(directory, name); });
+  if (dest.spellings.empty()) return false;
+  const auto found = dest.spellings.find(in_small_letters(name));
+  return found != dest.spellings.end() && found->second > 1;
 }
 
 /** Returns the highest number that a backup of `name` had; 0 if there was none. */
@@ -111,9 +112,9 @@ uint64_t last_backup(Directory& directory, const std::string& name) {
     const size_t slash = name.rfind('/') + 1;
     return number_of(list_backups(directory, name.substr(0, slash).c_str()), name.substr(slash));
   }
-  std::call_once(directory.dest().backups_listed,
-                 [&] { directory.dest().backups = list_backups(directory, "."); });
-  return number_of(directory.dest().backups, name);
+  DestFacts& dest = directory.dest();
+  std::call_once(dest.backups_listed, [&] { dest.backups = list_backups(directory, "."); });
+  return number_of(dest.backups, name);
 }
 
 /** Looks at DEST's entry that an entry of `kind` would replace. Returns 0 or a negative errno. */
@@ -193,11 +194,11 @@ bool is_append_only(Directory& directory, const std::string& name) {
     const std::string above = name.substr(0, name.rfind('/') + 1);
     return platform::is_append_only(directory.dst(), above.c_str());
   }
-  std::call_once(directory.dest().append_only_learned, [&] {
-    directory.dest().append_only =
-        !directory.fresh && platform::is_append_only(directory.dst(), ".");
+  DestFacts& dest = directory.dest();
+  std::call_once(dest.append_only_learned, [&] {
+    dest.append_only = !directory.fresh && platform::is_append_only(directory.dst(), ".");
   });
-  return directory.dest().append_only;
+  return dest.append_only;
 }
 
 namespace {

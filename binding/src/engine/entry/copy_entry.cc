@@ -219,10 +219,7 @@ void copy_known(Worker& worker, const DirectoryUse& use, Names names, Kind kind,
 void EntryTask::run(Worker& worker) {
   const Names names{src_name.c_str(), dst_name.c_str()};
   DirectoryPin pin;
-  if (const int error = pin.pin(*directory); error < 0) {
-    worker.fail(*directory, names, error, DirectoryPin::operation(error));
-    return;
-  }
+  if (!worker.pin(pin, *directory, names)) return;
   copy_known(worker, directory, names, kind, *this);
 }
 

@@ -213,13 +213,14 @@ bool expects_owner(const Preserve& keep, const Directory& directory, const Stat&
 
 bool inherits(const Preserve& keep, const Directory& directory) {
   if (directory.is_base() || !directory.has_dst()) return true;
-  std::call_once(directory.dest().lists_learned, [&] {
+  DestFacts& dest = directory.dest();
+  std::call_once(dest.lists_learned, [&] {
     // A new directory's ACL comes from its parent, or from another copy (perhaps a shard) that sets SRC's at any time.
     const bool may_have = !directory.fresh || inherits(keep, directory.parent());
-    directory.dest().inherits = (keep.xattrs && has_default_list(directory.src())) ||
-                                (may_have && has_default_list(directory.dst()));
+    dest.inherits = (keep.xattrs && has_default_list(directory.src())) ||
+                    (may_have && has_default_list(directory.dst()));
   });
-  return directory.dest().inherits;
+  return dest.inherits;
 }
 
 uint32_t file_creation_mode(const Preserve& keep, const Directory& directory, const Stat& src,

@@ -1,6 +1,5 @@
 #include "engine/run/directory.h"
 
-#include <cassert>
 #include <utility>
 #include <vector>
 
@@ -27,7 +26,7 @@ DirectoryUse Directory::base(DirectoryOwner& owner) {
 }
 
 DirectoryUse Directory::create(DirectoryUse parent, std::string src_name, std::string dst_name,
-                               Handle src, Handle dst, DirectoryPin& pin) {
+                               Handle src, Handle dst) {
   auto* directory = new Directory(parent->owner_, parent.directory_);
   parent.directory_ = nullptr;  // the directory has taken over the use
   directory->parent_->keeps_.fetch_add(1, std::memory_order_relaxed);
@@ -38,7 +37,6 @@ DirectoryUse Directory::create(DirectoryUse parent, std::string src_name, std::s
       directory->parent_->new_files.without_atime.load(std::memory_order_relaxed);
   DirectoryUse use(directory);
   OpenDirectories::current().install(*directory, std::move(src), std::move(dst));
-  pin.pin(*directory);
   return use;
 }
 
@@ -63,17 +61,11 @@ DestFacts& Directory::dest() const {
 }
 
 const Handle& Directory::src() const {
-  if (is_base()) return working_directory();
-  const OpenDirectories::Open* open = OpenDirectories::current().find(*this);
-  assert(open != nullptr && open->pins > 0);
-  return open->src;
+  return is_base() ? working_directory() : OpenDirectories::current().pinned(*this).src;
 }
 
 const Handle& Directory::dst() const {
-  if (is_base()) return working_directory();
-  const OpenDirectories::Open* open = OpenDirectories::current().find(*this);
-  assert(open != nullptr && open->pins > 0);
-  return open->dst;
+  return is_base() ? working_directory() : OpenDirectories::current().pinned(*this).dst;
 }
 
 std::string Directory::path(const std::string& (*name_of)(const Directory&),

@@ -4,8 +4,8 @@
 //             └──── .git                     its own subtree is finished. A path is a walk upwards.
 //
 // Tasks (tree/) and the functions of entry/ hold DirectoryUses. The directory itself has neither a file descriptor nor a
-// lock for its ends: each worker opens what it needs (open_directories.h). A caller of src() or dst() holds a DirectoryPin,
-// which for dst() it has taken after it knew that has_dst().
+// lock for its ends: each worker opens what it needs (open_directories.h). A caller of src() or dst() holds a DirectoryPin.
+// For dst() the pin must be newer than the look at has_dst(): an older one may not have that end.
 #pragma once
 
 #include <atomic>
@@ -25,7 +25,6 @@ namespace fastcp {
 
 class Engine;
 class Directory;
-class DirectoryPin;
 
 /** An entry's name on both sides. The names differ only in the base, where they are whole paths. */
 struct Names {
@@ -204,11 +203,10 @@ class Directory {
   static DirectoryUse base(DirectoryOwner& owner);
 
   /**
-   * Creates a directory in `parent`, which the calling worker has opened, and pins it. `dst` is closed if the copy writes
-   * nothing there.
+   * Creates a directory in `parent`, which the calling worker has opened. `dst` is closed if the copy writes nothing there.
    */
   static DirectoryUse create(DirectoryUse parent, std::string src_name, std::string dst_name,
-                             platform::Handle src, platform::Handle dst, DirectoryPin& pin);
+                             platform::Handle src, platform::Handle dst);
 
   [[nodiscard]] bool is_base() const { return parent_ == nullptr; }
   /** Returns whether it lies so deep that a worker who has none of its ancestors open takes long to get there. */

@@ -45,7 +45,7 @@ Worker::Worker(Engine& engine_, Host& host)
     : engine(engine_),
       host_(host),
       listing_(new char[kListing]),
-      open_(engine_.most_directories, engine_.stop_flag()),
+      open_(engine_),
       looked_(Clock::now()),
       usage_(platform::thread_usage()) {}
 
@@ -94,6 +94,11 @@ void Worker::flush() {
 
 bool Worker::fail(const Directory& directory, Names names, int error, const char* operation) {
   return engine.fail(directory, names, error, operation);
+}
+
+bool Worker::pin(DirectoryPin& pin, Directory& directory, Names names) {
+  const int error = pin.pin(directory);
+  return error == 0 || fail(directory, names, error, DirectoryPin::operation(error));
 }
 
 void Worker::note(const Directory& directory, Names names, Action action, platform::Kind kind) {
@@ -163,7 +168,7 @@ void Engine::stop() {
 }
 
 void Engine::abandon() {
-  const OpenDirectories open(most_directories, stopped_);  // the ends of directories need them
+  const OpenDirectories open(*this);  // the ends of directories need them
   questions.clear();
   hard_links.clear();
   for (bool more = true; more;) {  // last, because the end of a directory may push tasks

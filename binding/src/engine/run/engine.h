@@ -83,6 +83,9 @@ class Worker {
   /** Asks the host to bring back a worker that left because it had no task, if tasks wait now. */
   void call_back();
 
+  /** Pins a directory. Returns false on failure, which is reported for an entry in it, or for itself. */
+  bool pin(DirectoryPin& pin, Directory& directory, Names names = {});
+
   /** See OpenDirectories. */
   template <class Call>
   int with_descriptor(Call open) {
@@ -151,7 +154,6 @@ class Engine : public DirectoryOwner {
   /** Ends the copy soon. Workers look for this between entries, and between calls that copy at most 8 MiB. */
   void stop();
   bool stopped() const { return stopped_.load(std::memory_order_relaxed); }
-  const std::atomic<bool>& stop_flag() const { return stopped_; }
 
   /**
    * Returns true if no worker is active, no task is left and no question is open.

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "engine/base/report.h"
+#include "engine/run/engine.h"
 
 namespace fastcp {
 
@@ -42,8 +43,7 @@ int check_ends(const Directory& directory, const Handle& src, const Handle& dst)
 
 thread_local OpenDirectories* OpenDirectories::current_ = nullptr;
 
-OpenDirectories::OpenDirectories(int64_t budget, const std::atomic<bool>& stopped)
-    : budget_(budget), stopped_(stopped), shortages_(shortages) {
+OpenDirectories::OpenDirectories(const Engine& engine) : engine_(engine), shortages_(shortages) {
   current_ = this;
   workers++;
 }
@@ -63,7 +63,7 @@ void OpenDirectories::close(Open& open) {
 }
 
 bool OpenDirectories::may_retry(int error, int tries) {
-  if ((error != -EMFILE && error != -ENFILE) || stopped_) return false;
+  if ((error != -EMFILE && error != -ENFILE) || engine_.stopped()) return false;
   if (close_one()) return true;
   shortages++;
   constexpr int kTries = 1000;  // about a second
@@ -90,7 +90,7 @@ bool OpenDirectories::close_one() {
 
 void OpenDirectories::make_room() {
   constexpr int64_t kLeast = 4;
-  while (size_ >= std::max(kLeast, budget_ / workers) && close_one()) {
+  while (size_ >= std::max(kLeast, engine_.most_directories / workers) && close_one()) {
   }
 }
 
@@ -113,10 +113,15 @@ OpenDirectories::Open* OpenDirectories::find(const Directory& directory) {
   return nullptr;
 }
 
+const OpenDirectories::Open& OpenDirectories::pinned(const Directory& directory) {
+  const Open* open = find(directory);
+  assert(open != nullptr && open->pins > 0);
+  return *open;
+}
+
 void OpenDirectories::install(Directory& directory, Handle src, Handle dst) {
-  if (Open* open = find(directory);
-      open != nullptr) {  // its end in DEST was created since it was opened
-    open->dst = std::move(dst);
+  if (Open* open = find(directory); open != nullptr) {
+    open->dst = std::move(dst);  // this end was created since the other was opened
     return;
   }
   if (size_ == static_cast<int64_t>(open_.size())) close_one();

@@ -2,12 +2,11 @@
 //
 // They are few: the least recently used one is closed when another is opened. A directory that another worker has opened,
 // or that was closed, is opened by '..' from a child that is open here, or else by name from the nearest ancestor. When the
-// last use of a directory ends its parent is opened in this way before it is closed: so the way up from a deep tree is
+// last use of a directory ends, its parent is opened by '..' before it is closed, so that the way up from a deep tree stays
 // short. Device and inode must be those that were seen first.
 #pragma once
 
 #include <array>
-#include <atomic>
 #include <cstdint>
 
 #include "engine/run/directory.h"
@@ -16,8 +15,7 @@ namespace fastcp {
 
 class OpenDirectories {
  public:
-  /** `budget`: how many directories all workers of the process may have open. `stopped`: waits end. */
-  OpenDirectories(int64_t budget, const std::atomic<bool>& stopped);
+  explicit OpenDirectories(const Engine& engine);
   ~OpenDirectories();
   OpenDirectories(const OpenDirectories&) = delete;
   OpenDirectories& operator=(const OpenDirectories&) = delete;
@@ -57,6 +55,7 @@ class OpenDirectories {
   bool close_one();
   bool may_retry(int error, int tries);
   Open* find(const Directory& directory);
+  const Open& pinned(const Directory& directory);
   void install(Directory& directory, platform::Handle src, platform::Handle dst);
   int open(Directory& directory, Open*& out);
   int open_below(const Directory& parent, Directory& directory, bool has_dst);
@@ -66,8 +65,7 @@ class OpenDirectories {
 
   static thread_local OpenDirectories* current_;
 
-  const int64_t budget_;
-  const std::atomic<bool>& stopped_;
+  const Engine& engine_;
   int64_t size_ = 0;
   uint64_t clock_ = 0;    // counts uses
   uint64_t shortages_;    // of the process, at the last help_others()
@@ -95,7 +93,6 @@ class DirectoryPin {
   void release();
 
  private:
-  friend class Directory;
   OpenDirectories::Open* open_ = nullptr;  // null: nothing, or the base
 };
 

@@ -19,10 +19,6 @@ TaskLists::Own::Own(TaskLists& lists) {
   const auto is_free = [](List& list) { return !list.is_own.exchange(true); };
   const auto at = std::find_if(lists.lists_.begin(), lists.lists_.end(), is_free);
   own_ = at == lists.lists_.end() ? &lists.lists_.back() : &*at;
-  const auto used = static_cast<unsigned>(own_ - lists.lists_.data()) + 1;
-  unsigned before = lists.used_;
-  while (before < used && !lists.used_.compare_exchange_weak(before, used)) {
-  }
 }
 
 TaskLists::Own::~Own() { std::exchange(own_, nullptr)->is_own = false; }
@@ -63,17 +59,14 @@ bool TaskLists::pop(TaskPtr& out) {
   if (pop(first_, true, out)) return true;
   constexpr unsigned kMany = 4096;
   if (own_ != nullptr && pop(*own_, !oldest_first_ || own_->size > kMany, out)) return true;
-  const size_t used = used_;
   const size_t first = own_ == nullptr ? 0 : static_cast<size_t>(own_ - lists_.data()) + 1;
-  for (size_t i = 0; i < used && ready_ > 0; i++) {
-    if (pop(lists_[(first + i) % used], false, out)) return true;
+  for (size_t i = 0; i < lists_.size() && ready_ > 0; i++) {
+    if (pop(lists_[(first + i) % lists_.size()], false, out)) return true;
   }
   return false;
 }
 
 bool TaskLists::take(TaskPtr& out) {
-  if (stopped_) return false;
-  if (pop(out)) return true;
   const auto until = std::chrono::steady_clock::now() + kPatience;
   while (!stopped_ && any_unfinished()) {
     if (pop(out)) return true;

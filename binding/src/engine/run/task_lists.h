@@ -4,7 +4,7 @@
 // a deep directory stays with the worker that has the way there open, unless that worker leaves.
 //
 // A task is pushed to the list of the calling worker; other threads push to the first list. A list outlives its worker,
-// which may leave with tasks in it. No task is created, run or deleted while a mutex is held.
+// which may leave tasks in it. No task is created, run or deleted while a mutex is held.
 #pragma once
 
 #include <atomic>
@@ -79,7 +79,7 @@ class TaskLists {
   /** `count`: how many lists. More workers share the last one. */
   explicit TaskLists(size_t count) : lists_(count) {}
 
-  /** While this exists, the answer to a question becomes tasks; then the question ends. */
+  /** Ends the question that was answered, when the tasks that follow have been pushed. */
   class Answering {
    public:
     explicit Answering(TaskLists& lists) : lists_(lists) {}
@@ -153,12 +153,11 @@ class TaskLists {
   std::atomic<bool> oldest_first_{false};
   List first_;  // see push_first()
   std::vector<List> lists_;
-  std::atomic<unsigned> used_{1};  // lists that have had a worker
   // Tasks pushed and not done, and open questions times kQuestion: together, because one becomes the other.
   std::atomic<uint64_t> unfinished_{0};
   std::atomic<size_t> ready_{0};  // tasks that wait
   std::atomic<bool> stopped_{false};
-  std::mutex mutex_;  // held to wait for changed_, and to notify
+  std::mutex mutex_;  // held to wait for changed_, and to end all waits
   std::condition_variable changed_;
   // Read for every entry, and seldom written: not in a cache line that every push changes.
   alignas(kCacheLine) std::atomic<unsigned> waiting_{0};  // workers that wait for a task

@@ -207,10 +207,7 @@ class Answer {
 void ask(Worker& worker, DirectoryUse directory, Scope scope) {
   Question question{std::move(directory), scope};
   DirectoryPin pin;
-  if (const int error = pin.pin(*question.directory); error < 0) {
-    worker.fail(*question.directory, {}, error, DirectoryPin::operation(error));
-    return;
-  }
+  if (!worker.pin(pin, *question.directory)) return;
   if (!list(worker, *question.directory, question)) return;
   pin.release();
   if (question.records.empty() && question.extras.empty()) return;

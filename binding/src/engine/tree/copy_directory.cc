@@ -245,12 +245,8 @@ Found find_target(Worker& worker, Directory& parent, Names names, Target& target
   if (parent.made != Made::yes || !parent.has_dst()) return Found::no;
   DirectoryPin
       pin;  // after that look, because another worker may have created the parent's end since it was pinned
-  int error = pin.pin(parent);
-  if (error < 0) {
-    worker.fail(parent, names, error, DirectoryPin::operation(error));
-    return Found::failed;
-  }
-  error = worker.with_descriptor([&] {
+  if (!worker.pin(pin, parent, names)) return Found::failed;
+  int error = worker.with_descriptor([&] {
     return platform::open_target_directory(parent.dst(), names.dst, Follow::no, target.handle);
   });
   if (error == -ENOENT || error == -ENOTDIR || error == -ELOOP) return Found::no;
@@ -282,9 +278,7 @@ bool make_waiting(Worker& worker, Directory& directory) {
   const Names names = directory.names();
   directory.made = Made::failed;  // until it succeeds
   DirectoryPin pin;
-  if (const int error = pin.pin(directory.parent()); error < 0) {
-    return worker.fail(parent, names, error, DirectoryPin::operation(error));
-  }
+  if (!worker.pin(pin, parent, names)) return false;
   Target target;
   target.follow = directory.way.follow_dst;
   target.vacated = directory.way.vacated;
@@ -295,9 +289,7 @@ bool make_waiting(Worker& worker, Directory& directory) {
   DirectoryPin own;
   if (target.handle.is_open()) {
     directory.set_dst(std::move(target.handle), target.stat);
-    if (const int error = own.pin(directory); error < 0) {
-      return worker.fail(directory, {}, error, DirectoryPin::operation(error));
-    }
+    if (!worker.pin(own, directory)) return false;
   }
   set_target(worker.engine, directory, target);
   directory.made = Made::yes;
@@ -355,10 +347,7 @@ DirectoryUse open_directory(Worker& worker, DirectoryTask task, Follow follow_sr
   const uint64_t hash = path_hash(parent, names.src);
   if (!task.when_needed) worker.count(Count::scanned);
   DirectoryPin pin;
-  if (const int error = pin.pin(*task.parent); error < 0) {
-    worker.fail(parent, names, error, DirectoryPin::operation(error));
-    return {};
-  }
+  if (!worker.pin(pin, parent, names)) return {};
   OpenDirectories::current().make_room();
   // Only a mark needs it.
   const auto began = options.incremental.sync ? platform::change_time_floor() : platform::Time{};
@@ -389,10 +378,7 @@ DirectoryUse open_directory(Worker& worker, DirectoryTask task, Follow follow_sr
   const bool waits = there == Found::no;
   if (!task.when_needed) {
     if (!make_needed(worker, *task.parent)) return {};
-    if (const int error = pin.pin(*task.parent); error < 0) {  // its end in DEST may be new
-      worker.fail(parent, names, error, DirectoryPin::operation(error));
-      return {};
-    }
+    if (!worker.pin(pin, parent, names)) return {};  // its end in DEST may be new
     if (!make_target(worker, parent, names, src_stat, target)) return {};
   }
   // By a bind mount, or a symlink that is dereferenced.
@@ -404,11 +390,11 @@ DirectoryUse open_directory(Worker& worker, DirectoryTask task, Follow follow_sr
   if (target.made) worker.count(Count::directories);
   if (target.made) worker.note(parent, names, Action::create, Kind::directory);
 
-  DirectoryUse directory;
-  DirectoryPin own;  // released before the directory
-  directory =
+  DirectoryUse directory =
       Directory::create(std::move(task.parent), std::move(task.src_name), std::move(task.dst_name),
-                        std::move(src), std::move(target.handle), own);
+                        std::move(src), std::move(target.handle));
+  DirectoryPin own;
+  own.pin(*directory);  // it is open
   directory->src_stat = src_stat;
   directory->dst_stat = target.stat;
   const Directory& above = directory->parent();
@@ -433,10 +419,7 @@ DirectoryUse open_directory(Worker& worker, DirectoryTask task, Follow follow_sr
  */
 void copy_listing(Worker& worker, const DirectoryUse& directory, Handle rest) {
   DirectoryPin pin;
-  if (const int error = pin.pin(*directory); error < 0) {
-    worker.fail(*directory, {}, error, DirectoryPin::operation(error));
-    return;
-  }
+  if (!worker.pin(pin, *directory)) return;
   for (bool leaves = false; !leaves;) {
     const int64_t size = platform::read_listing(rest.is_open() ? rest : directory->src(),
                                                 worker.listing(), Worker::kListing);
@@ -528,10 +511,7 @@ void ListingTask::run(Worker& worker) { copy_listing(worker, directory, std::mov
 void PartTask::run(Worker& worker) {
   if (!make_needed(worker, *directory)) return;
   DirectoryPin pin;
-  if (const int error = pin.pin(*directory); error < 0) {
-    worker.fail(*directory, {}, error, DirectoryPin::operation(error));
-    return;
-  }
+  if (!worker.pin(pin, *directory)) return;
   copy_records(worker, directory, records.data(), records.size());
 }
 

@@ -1,5 +1,5 @@
 // The tasks that create, open and list directories, from the roots down. Pushed by host/job.cc and
-// by each other, run by any worker. Locks: see make_needed().
+// by each other, run by any worker. They wait for each other only in make_needed().
 #pragma once
 
 #include <string>

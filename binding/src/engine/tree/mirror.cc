@@ -112,7 +112,7 @@ class KeptOnThrow {
   const int exceptions_ = std::uncaught_exceptions();
 };
 
-/** A doomed directory is open only while somebody works in it, where an open one stays. */
+/** Closes a doomed directory at the end of each task, where one that is open would outlive its removal. */
 class ClosedAtEnd {
  public:
   explicit ClosedAtEnd(const Directory& directory) : directory_(directory) {}
@@ -404,12 +404,8 @@ void RemoveDirectoryTask::run(Worker& worker) {
     return;
   }
   pin.release();
-  DirectoryUse directory;
-  {
-    DirectoryPin own;  // released before the directory
-    directory = Directory::create(std::move(parent), name, name, std::move(doomed.readable),
-                                  std::move(doomed.target), own);
-  }
+  DirectoryUse directory = Directory::create(std::move(parent), name, name,
+                                             std::move(doomed.readable), std::move(doomed.target));
   directory->src_stat = directory->dst_stat = doomed.stat;
   directory->due.owed_mode = doomed.owed_mode;
   directory->doomed = true;
