@@ -10,6 +10,7 @@ import {
   rmSync,
   statSync,
   symlinkSync,
+  utimesSync,
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
@@ -843,17 +844,20 @@ describe('where the file system cannot exchange', () => {
     needTool(context, 'strace');
     makeFiles(src, { a: 'new' });
     makeFiles(dest, { a: 'old' });
+    utimesSync(src, 1e9, 1e9);
     // Time between the copy and its placing, which looks for mounts again.
     const slow = ['-P', '/proc/self/mountinfo', '-e', 'inject=openat:delay_exit=1500000'];
     const strace = ['strace', '-f', '-qq', '-o', join(at, 'log'), '-e', 'trace=openat', ...slow];
     let runs = true;
-    const copied = run([...strace, process.execPath, COMMAND, '--atomic', src, dest]).finally(
+    const copied = run([...strace, process.execPath, COMMAND, '-p', '--atomic', src, dest]).finally(
       () => {
         runs = false;
       },
     );
     const tree = () => join(at, containers(at)[0] ?? 'none', 'tree');
-    while (runs && !existsSync(join(tree(), 'a'))) await setTimeout(5);
+    // The directory's time is set last.
+    const isWhole = () => lstatSync(tree(), { throwIfNoEntry: false })?.mtimeMs === 1e12;
+    while (runs && !isWhole()) await setTimeout(5);
     rmSync(tree(), { recursive: true });
     const { status, stderr } = await copied;
     expect({ status, stderr }).toEqual({ status: 1, stderr: expect.stringMatching(/has removed/) });

@@ -397,7 +397,11 @@ describe('unchanged', () => {
       expect(warnings).toMatchObject([{ code: 'XATTRS_NOT_PRESERVED' }]);
       const before = identities();
       const second = await mirror({ preserve: true });
-      expect(second).toMatchObject({ files: 0, hardLinks: 0, unchanged: 2, warnings });
+      expect(second).toMatchObject({ files: 0, hardLinks: 0, unchanged: 2 });
+      // It may show the file's other name.
+      expect(second.warnings).toMatchObject([
+        { code: 'XATTRS_NOT_PRESERVED', count: warnings[0]?.count },
+      ]);
       expect(identities()).toEqual(before);
       execFileSync('setfattr', ['-n', 'user.small', '-v', 'y', join(src, 'file')]);
       expect(await mirror({ preserve: true })).toMatchObject({ files: 1, hardLinks: 1 });

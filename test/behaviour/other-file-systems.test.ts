@@ -17,6 +17,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { copyTree, doctor } from '../../lib/index.js';
+import type { CopyResult } from '../../lib/types.js';
 import { useMount } from '../support/filesystems.js';
 import { makeFiles } from '../support/trees.js';
 import { hasTool, needTool, workDirectory } from '../support/work.js';
@@ -290,16 +291,21 @@ describe.each(Object.entries(rows))('to %s', (name, row) => {
     if (hasTool('setfacl')) run('setfacl', '-m', 'u:1234:rw', join(from, 'file'));
     if (hasTool('setfattr')) run('setfattr', '-n', 'user.test', '-v', 'x', join(from, 'other'));
     const mirror = async () => copyTree(from, dest, { mirror: true, preserve: true });
-    const { files, warnings } = await mirror();
+    // Which name of a file a warning shows, and which comes first, is the workers' choice.
+    const losses = ({ warnings }: CopyResult) =>
+      warnings.map(({ code, count }) => `${code} ${count}`).sort();
+    const first = await mirror();
     const before = listing(dest, '%i %m %T@');
     // Some file systems in user space show a new number of hard links after a second.
     await sleep(1100);
     for (const _ of [1, 2]) {
       // Which attributes were lost is said each time.
-      expect(await mirror()).toMatchObject({ files: 0, hardLinks: 0, unchanged: 4, warnings });
+      const again = await mirror();
+      expect(again).toMatchObject({ files: 0, hardLinks: 0, unchanged: 4 });
+      expect(losses(again)).toEqual(losses(first));
       expect(listing(dest, '%i %m %T@')).toEqual(before);
     }
-    expect(files).toBeGreaterThanOrEqual(2);
+    expect(first.files).toBeGreaterThanOrEqual(2);
     // A change that DEST can hold is made.
     utimesSync(join(from, 'file'), 1_000_000_000, 1_000_000_000);
     await mirror();
