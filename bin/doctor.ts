@@ -93,7 +93,7 @@ export function text({ directories, copies, limits }: Diagnosis): string {
     lines.push(row('because', why));
   }
   lines.push('Limits:', row('processors', number(limits.cores)));
-  lines.push(row('workers', `at most ${number(limits.workers)}`));
+  lines.push(row('descriptor tables', limits.ownTables ? 'one for each thread' : 'shared'));
   if (limits.descriptors) lines.push(row('open files', number(limits.descriptors)));
   return `${lines.join('\n')}\n`;
 }

@@ -4,9 +4,7 @@ import type { Invocation } from './args.js';
 import { readArguments } from './arguments.js';
 import { guardedStream, Output, trouble } from './output.js';
 import { asksForVersion, plainInvocation } from './plain.js';
-import { sizePool } from './pool.js';
 
-sizePool();
 main().then(
   // Not process.exit(), because output may still be waiting.
   (exitCode) => {

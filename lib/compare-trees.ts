@@ -41,7 +41,7 @@ export async function compareTrees(
   const events = new EventQueue();
   const differences = new Differences(request);
   events.listen();
-  const running = run(request, events, new Report(request.warnings));
+  const running = run(request, events, new Report());
   const reading = (async () => {
     for await (const event of { [Symbol.asyncIterator]: () => events }) {
       if (event.type === 'entry') differences.add(event);

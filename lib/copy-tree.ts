@@ -42,7 +42,7 @@ export function copyTree(
   const request = checkRequest(src, dest, options);
   debug('request %o', request);
   const events = new EventQueue(request.entries);
-  const report = new Report(request.warnings);
+  const report = new Report();
   Error.captureStackTrace(report, copyTree);
   return new Job(run(request, events, report), events, report);
 }
@@ -69,7 +69,6 @@ export async function run(
     const answers = await unlessAborted(signal, Answers.prepare(walk, request));
     await unlessAborted(signal, refuseBySelection(walk, answers, request));
     signal?.throwIfAborted();
-    for (const warning of request.warnings) events.push({ type: 'warning', warning });
     [...skipped, ...answers.warnings].forEach(warn);
     for (const error of walk.errors) {
       report.fail(error);
@@ -140,7 +139,7 @@ async function copyRoots(
 
 /** Does the same before it returns. Accepts a filter, but no events and no signal. */
 export function runNow(request: Request): CopyResult {
-  const report = new Report(request.warnings);
+  const report = new Report();
   const walk = runStepsNow(findRoots(request));
   const answers = Answers.prepareNow(walk, request);
   const there = runStepsNow(makeParents(walk, request));

@@ -91,10 +91,7 @@ export interface CopyOptions {
    * cannot be cloned. `never`: write every block anew. Default `auto`.
    */
   reflink?: 'auto' | 'always' | 'never' | undefined;
-  /**
-   * The maximum number of concurrent workers, 1 to 1024. Values above libuv's pool size less one are reduced with a
-   * warning. Default: the pool size less one; fastcp runs as many of them as help.
-   */
+  /** The maximum number of concurrent workers, 1 to 1024. Default: as many as help, which depends on the processors. */
   concurrency?: number | undefined;
   /**
    * The reaction to an error. `stop`: reject with the first error. `continue`: copy everything else, and resolve with
@@ -415,7 +412,6 @@ export type ErrorCode = FastcpErrorCode | SystemErrorCode;
  *
  * - `SOCKET_SKIPPED`: A socket was not copied.
  * - `UNKNOWN_KIND_SKIPPED`: An entry of no known kind was not copied, for example an alias of an app on Windows.
- * - `CONCURRENCY_CAPPED`: `concurrency` is above the size of libuv's pool less one.
  * - `GIT_UNAVAILABLE`: git could not be asked, so tracked files and git's settings are unknown; or git's default for
  *   `core.excludesFile` cannot be read. If tracked files are unknown, a comparison and a copy with `onlyIgnored`, `strict`, `atomic`
  *   or `deleteExcluded` fail instead.
@@ -438,7 +434,6 @@ export type ErrorCode = FastcpErrorCode | SystemErrorCode;
 export type WarningCode =
   | 'SOCKET_SKIPPED'
   | 'UNKNOWN_KIND_SKIPPED'
-  | 'CONCURRENCY_CAPPED'
   | 'GIT_UNAVAILABLE'
   | 'SOURCE_IGNORED'
   | 'INCLUDE_UNMATCHED'

@@ -53,7 +53,8 @@ const tsan = {
   option: 'thread',
   library: 'libtsan.so',
   bugs: ['data-race'],
-  env: (log) => ({ TSAN_OPTIONS: `log_path=${log}:exitcode=0` }),
+  // It knows descriptors by their numbers, which mean something else in each table.
+  env: (log) => ({ TSAN_OPTIONS: `log_path=${log}:exitcode=0`, FASTCP_SHARED_TABLE: '1' }),
 };
 
 if (await addMissingTools())

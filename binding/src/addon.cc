@@ -342,7 +342,7 @@ Napi::Value make_snapshot_source(const Napi::CallbackInfo& info) {
 
 /**
  * takeSnapshot(source, directory, name): a promise. Runs on a thread of the pool, because the
- * source's dirty data is written first. It takes no slot, because it is one call.
+ * source's dirty data is written first.
  */
 class Snapshot : public Napi::AsyncWorker {
  public:
@@ -413,9 +413,16 @@ Napi::Value check_marks(const Napi::CallbackInfo& info) {
   return Napi::Number::New(info.Env(), error);
 }
 
-/** slotsTaken(): 0 if no copy of the process runs. For tests. */
-Napi::Value slots_taken(const Napi::CallbackInfo& info) {
-  return Napi::Number::New(info.Env(), Slots::process().taken());
+/** hasOwnTables(): see platform::leave_shared_table(). */
+Napi::Value has_own_tables(const Napi::CallbackInfo& info) {
+  bool has = false;
+  std::thread([&has] { has = platform::leave_shared_table(); }).join();
+  return Napi::Boolean::New(info.Env(), has);
+}
+
+/** threads(): how many the addon has, besides libuv's. For tests. */
+Napi::Value threads(const Napi::CallbackInfo& info) {
+  return Napi::Number::New(info.Env(), Threads::process().count());
 }
 
 /**
@@ -463,8 +470,8 @@ Napi::Object init(Napi::Env env, Napi::Object exports) {
   exports["copyTimes"] = Napi::Function::New<copy_times>(env, "copyTimes");
   exports["setAttribute"] = Napi::Function::New<set_attribute>(env, "setAttribute");
   exports["checkMarks"] = Napi::Function::New<check_marks>(env, "checkMarks");
-  exports["slotsTaken"] = Napi::Function::New<slots_taken>(env, "slotsTaken");
-  exports["mostWorkers"] = Napi::Number::New(env, Slots::process().most());
+  exports["hasOwnTables"] = Napi::Function::New<has_own_tables>(env, "hasOwnTables");
+  exports["threads"] = Napi::Function::New<threads>(env, "threads");
   return exports;
 }
 

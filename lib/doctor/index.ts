@@ -6,7 +6,7 @@ import { promises } from 'node:fs';
 import { availableParallelism, constants } from 'node:os';
 import path from 'node:path';
 import { removeTree } from '../atomic/remove-tree.js';
-import { isAppendOnly, mostWorkers } from '../engine/native.js';
+import { hasOwnTables, isAppendOnly } from '../engine/native.js';
 import { refuse } from '../errors.js';
 import type { CopyResult } from '../types.js';
 import { mountOf } from '../walk/mounts.js';
@@ -57,7 +57,7 @@ export async function doctor(
       ...(copies && { copies }),
       limits: {
         cores: availableParallelism(),
-        workers: mostWorkers,
+        ownTables: hasOwnTables(),
         ...(descriptors !== undefined && { descriptors }),
       },
     };

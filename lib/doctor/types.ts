@@ -25,8 +25,8 @@ export interface Diagnosis {
   limits: {
     /** Processors that fastcp may use. */
     cores: number;
-    /** Workers that libuv's pool has room for, over all copies of the process. */
-    workers: number;
+    /** Whether each of fastcp's threads has a table of file descriptors of its own, so that they do not wait for each other. */
+    ownTables: boolean;
     /** File descriptors that the process may have open. */
     descriptors?: number;
   };

@@ -87,7 +87,7 @@ async function refuseEmptySelection(walk: Walk, request: Request): Promise<void>
     const dest = join(directoryOf(trimSlashes(root.dest)), temporaryName());
     const plan = { ...request, mirror: false, deleteExcluded: false, dryRun: true, entries: false };
     const alone = redirect(walk, root, dest);
-    const report = new Report([]);
+    const report = new Report();
     const answers = await Answers.prepare(alone, plan);
     await runEngine(alone, answers, { ...plan, onProgress: undefined }, new EventQueue(), report);
     if (!report.isEmpty) continue;

@@ -126,8 +126,8 @@ export interface NativeCount {
 interface Binding {
   CountAhead: new (directories: Buffer[], oneFileSystem: boolean) => NativeCount;
   Job: new (roots: NativeRoot[], options: NativeOptions, concurrency: number) => NativeJob;
-  /** The number of threads of libuv's pool that all copies of the process together may use. */
-  mostWorkers: number;
+  /** Whether threads may have tables of file descriptors of their own. */
+  hasOwnTables(): boolean;
   // binding/src/platform/platform.h, whole trees. Each returns 0 or a negative errno.
   exchange(one: Buffer, other: Buffer): number;
   /** Returns -EEXIST if `to` exists. */
@@ -181,10 +181,16 @@ export const lossKinds = [
 // is set after the first use of the pool (an ESM entry's own statements) has no effect.
 const binding = loadBinary(packageRoot) as Binding;
 
-export const mostWorkers: number = binding.mostWorkers;
-
-export const { exchange, isAppendOnly, renameNew, tryLock, setAttribute, checkMarks, copyTimes } =
-  binding;
+export const {
+  exchange,
+  hasOwnTables,
+  isAppendOnly,
+  renameNew,
+  tryLock,
+  setAttribute,
+  checkMarks,
+  copyTimes,
+} = binding;
 export const { checkSnapshot, takeSnapshot, makeSnapshotSource } = binding;
 
 const running = new Set<NativeJob | NativeCount>();

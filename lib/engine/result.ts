@@ -53,10 +53,6 @@ export class Report {
   /** Whether an error that ended the copy says so. */
   saysEnd = true;
 
-  constructor(warnings: CopyWarning[]) {
-    for (const warning of warnings) this.warn(warning);
-  }
-
   warn(warning: CopyWarning): void {
     this.#warnings.push(warning);
     this.#ownWarnings += 1;

@@ -133,7 +133,7 @@ export function runEngine(
 
 /** Runs a copy for the library itself, without events or progress. */
 export async function runUnheard(walk: Walk, request: Request): Promise<CopyResult> {
-  const report = new Report([]);
+  const report = new Report();
   report.saysEnd = false; // it is not the user's copy that ends
   await runEngine(walk, Answers.prepareNow(walk, request), request, new EventQueue(), report);
   return report.result;

@@ -69,7 +69,7 @@ export async function copyByRules(call: Call, convert: Convert): Promise<void> {
     const filter = call.filter && wrapping(call.filter);
     const looks: Looks = new Map();
     const request = await run(prepare({ ...call, filter }), looks);
-    if (request) await runCopy(request, new EventQueue(), new Report(request.warnings), looks);
+    if (request) await runCopy(request, new EventQueue(), new Report(), looks);
   } catch (error) {
     throw converted(error, 'async', call, convert);
   }

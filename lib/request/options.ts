@@ -1,18 +1,11 @@
 /** Checks options and arguments. After this file they have the values that their types allow. */
 
 import { abortClasses } from '../builtins.js';
-import { type Like, mostWorkers } from '../engine/native.js';
+import type { Like } from '../engine/native.js';
 import { invalid, invalidType, invalidValue, outOfRange } from '../errors.js';
 import { type Glob, parseGlobs } from '../selection/globs.js';
 import { checkRuleFileNames } from '../selection/index.js';
-import type {
-  CopyOptions,
-  CopyProgress,
-  CopyWarning,
-  Filter,
-  PathLike,
-  PreserveKind,
-} from '../types.js';
+import type { CopyOptions, CopyProgress, Filter, PathLike, PreserveKind } from '../types.js';
 import { absolute, pathBytes, type Shown, shownFrom, trimSlashes } from '../walk/paths.js';
 import { findConflict, missingRequirements } from './conflicts.js';
 import { type Choice, type ChoiceName, type Flag, type FlagName, table } from './table.js';
@@ -63,7 +56,6 @@ export interface Request extends Checked {
   dest: Buffer;
   /** How messages write absolute paths: relative if the paths were passed so. */
   shown: Shown;
-  warnings: CopyWarning[];
 }
 
 /** Throws if options are not an object. */
@@ -136,7 +128,6 @@ export function checkRequest(
 ): Request {
   checkObject(options);
   checkNames(options, Object.keys(table));
-  const warnings: CopyWarning[] = [];
   const paths = checkPaths(src, dest);
   const checked = checkAll(options);
   const atomic = checkAtomic(options.atomic);
@@ -190,12 +181,11 @@ export function checkRequest(
     like: 'fastcp',
     workingDirectory: Buffer.alloc(0),
     followsDest: true,
-    concurrency: checkConcurrency(options.concurrency, warnings),
+    concurrency: checkConcurrency(options.concurrency),
     lockTimeout: checkSeconds(options.lockTimeout),
     signal: checkSignal(options.signal),
     filter: checkFunction(options.filter, 'filter'),
     onProgress: checkFunction(options.onProgress, 'onProgress'),
-    warnings,
   };
   const obstacle = request.snapshot === 'always' && snapshotObstacle(request);
   if (!obstacle) return request;
@@ -315,18 +305,12 @@ function checkShard(value: unknown): Pick<Request, 'shard' | 'shards'> {
 
 const quoted = (list: readonly string[]): string => list.map((one) => `'${one}'`).join(', ');
 
-function checkConcurrency(value: unknown, warnings: CopyWarning[]): number {
-  if (value === undefined) return mostWorkers;
+function checkConcurrency(value: unknown): number {
+  const most = 1024;
+  if (value === undefined) return most;
   if (typeof value !== 'number') throw invalidType('options.concurrency', 'a number', value);
-  if (!Number.isInteger(value) || value < 1 || value > 1024) {
-    throw outOfRange('options.concurrency', 'an integer from 1 to 1024', value);
-  }
-  if (value <= mostWorkers) return value;
-  warnings.push({
-    code: 'CONCURRENCY_CAPPED',
-    message: `concurrency ${value} is capped at ${mostWorkers}: one thread of libuv's pool stays free (set UV_THREADPOOL_SIZE to at least ${value + 1} before Node starts)`,
-  });
-  return mostWorkers;
+  if (Number.isInteger(value) && value >= 1 && value <= most) return value;
+  throw outOfRange('options.concurrency', `an integer from 1 to ${most}`, value);
 }
 
 function checkSeconds(value: unknown): number {

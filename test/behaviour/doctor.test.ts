@@ -114,7 +114,7 @@ describe('command line', () => {
     const { status, stdout, stderr } = await run([...command, 'directory', '.'], work);
     expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
     expect(stdout).toMatch(/^directory:\n {2}file system +tmpfs, \//);
-    for (const text of ['hard links ', 'Copies directory -> .:', 'because', 'workers']) {
+    for (const text of ['hard links ', 'Copies directory -> .:', 'because', 'descriptor tables']) {
       expect(stdout).toContain(text);
     }
     expect(readdirSync(directory)).toEqual([]);

@@ -99,10 +99,10 @@ describe('for await', () => {
   });
 
   test('brings warnings', async () => {
-    const job = copyTree(small, dest, { concurrency: 1024 });
+    const job = copyTree(small, dest, { exclude: '*.none,*.other' });
     const warnings: CopyEvent[] = [];
     for await (const event of job) if (event.type === 'warning') warnings.push(event);
-    expect(warnings).toMatchObject([{ warning: { code: 'CONCURRENCY_CAPPED' } }]);
+    expect(warnings).toMatchObject([{ warning: { code: 'EXCLUDE_UNMATCHED' } }]);
     expect((await job).warnings).toEqual(
       warnings.map((event) => 'warning' in event && event.warning),
     );

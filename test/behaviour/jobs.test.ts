@@ -168,9 +168,10 @@ describe.each(nodes)('$name', ({ path: node }) => {
       const calls = [() => fs.promises.stat(given.src), () => pbkdf2('a', 'b', 10, 16, 'sha1')];
       await Promise.all(calls.map((call) => call()));
       const { createRequire } = await import('node:module');
-      const { slotsTaken } = createRequire(given.root)('node-gyp-build')(given.root);
+      const { threads } = createRequire(given.root)('node-gyp-build')(given.root);
+      const { availableParallelism } = await import('node:os');
       let left = 10;
-      let slots = 0;
+      let most = 0;
       const jobs = Array.from({ length: left }, (_, i) =>
         copyTree(given.src, given.dest + '/' + i).finally(() => { left--; }));
       const times = [];
@@ -180,38 +181,45 @@ describe.each(nodes)('$name', ({ path: node }) => {
           const began = performance.now();
           await call();
           times.push(performance.now() - began);
-          slots = Math.max(slots, slotsTaken());
+          most = Math.max(most, threads());
         }
       }
       await Promise.all(jobs);
-      answer({ slots, count: times.length, median: median(times), most: Math.max(...times) });`;
+      const useful = availableParallelism();
+      // Those without work end after a moment.
+      for (let wait = 0; threads() > 0 && wait < 100; wait++) await sleep(10);
+      const late = Math.max(...times);
+      answer({ most, useful, count: times.length, median: median(times), late, left: threads() });`;
     const env = { UV_THREADPOOL_SIZE: size };
     const ended = await runChild<Record<string, number>>(node, code, { root, src, dest }, env);
-    expect(ended).toMatchObject(clean);
-    expect(ended.answer.slots).toBe(Math.max(1, Number(size) - 1));
-    expect(ended.answer.count).toBeGreaterThan(5);
-    expect(ended.answer.median).toBeLessThan(size === '1' ? 50 : 20);
-    expect(ended.answer.most).toBeLessThan(500);
+    expect(ended).toMatchObject({ ...clean, answer: { left: 0 } });
+    const { most, useful = 0, count, median, late } = ended.answer;
+    // Perhaps some more while SRC has to be read from a disk, and one that wakes JavaScript.
+    expect(most).toBeGreaterThan(1);
+    expect(most).toBeLessThanOrEqual(Math.max(8, useful * 2) + 1);
+    expect(count).toBeGreaterThan(5);
+    expect(median).toBeLessThan(size === '1' ? 50 : 20);
+    expect(late).toBeLessThan(500);
   });
 
-  test('a thread that was granted to a copy that is stopped goes to the next one', async () => {
+  test('a thread that a copy has when it is stopped goes to the next one', async () => {
     const code = `
       const { createRequire } = await import('node:module');
-      const { slotsTaken } = createRequire(given.root)('node-gyp-build')(given.root);
+      const { threads } = createRequire(given.root)('node-gyp-build')(given.root);
       const controllers = [new AbortController(), new AbortController()];
       const jobs = controllers.map(({ signal }, i) =>
-        copyTree(given.big, given.dest + '/' + i, { signal }));
+        copyTree(given.big, given.dest + '/' + i, { signal, concurrency: 1 }));
       const settled = Promise.allSettled(jobs);
       while (jobs.some(({ result }) => result.files === 0)) await sleep(1);
-      // Meanwhile the worker of one leaves, and the other one cannot take what is granted to it.
       for (const until = performance.now() + 200; performance.now() < until; );
       for (const controller of controllers) controller.abort();
       await settled;
       const next = copyTree(given.src, given.dest + '/next').then(({ files }) => files);
       const files = await Promise.race([next, sleep(10_000, 'it hangs', { ref: false })]);
-      answer({ files, slots: slotsTaken() });`;
+      for (let wait = 0; threads() > 0 && wait < 100; wait++) await sleep(10);
+      answer({ files, threads: threads() });`;
     const ended = await runChild(node, code, { root, src, big, dest }, { UV_THREADPOOL_SIZE: '1' });
-    expect(ended).toMatchObject({ ...clean, answer: { files: FILES, slots: 0 } });
+    expect(ended).toMatchObject({ ...clean, answer: { files: FILES, threads: 0 } });
   });
 
   test('a comparison that another job breaks off links no name to what is old', async () => {
@@ -249,8 +257,13 @@ describe.each(nodes)('$name', ({ path: node }) => {
       const { execFileSync } = await import('node:child_process');
       const fifo = given.dest + '.fifo';
       execFileSync('mkfifo', [fifo]);
-      const isHeld = (task) =>
-        fs.readFileSync('/proc/self/task/' + task + '/syscall', 'latin1').startsWith('257 ');
+      const isHeld = (task) => {
+        try {
+          return fs.readFileSync('/proc/self/task/' + task + '/syscall', 'latin1').startsWith('257 ');
+        } catch {
+          return false; // a thread that has ended
+        }
+      };
       let held = [];
       let goOn;
       const filter = (_src, _dest, { path }) => {

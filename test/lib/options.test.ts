@@ -2,7 +2,6 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { mostWorkers } from '../../lib/engine/native.js';
 import { copyTree } from '../../lib/index.js';
 import type { CopyOptions, PathLike } from '../../lib/types.js';
 import { workDirectory } from '../support/big-tree.js';
@@ -289,18 +288,8 @@ describe('options are taken', () => {
 });
 
 describe('concurrency', () => {
-  test.each([1, mostWorkers])('%d: as it is', async (concurrency) => {
+  test.each([1, 3, 1024])('%d', async (concurrency) => {
     const result = await copyTree(src, dest, { concurrency });
     expect(result).toMatchObject({ files: 1, warnings: [], warningCount: 0 });
-  });
-
-  test.each([mostWorkers + 1, 1024])('%d: capped, with a warning', async (concurrency) => {
-    const result = await copyTree(src, dest, { concurrency });
-    expect(result).toMatchObject({ files: 1, warningCount: 1, errorCount: 0 });
-    const [warning] = result.warnings;
-    expect(warning?.code).toBe('CONCURRENCY_CAPPED');
-    expect(warning?.message).toContain(`concurrency ${concurrency} is capped at ${mostWorkers}`);
-    expect(warning?.message).toContain('UV_THREADPOOL_SIZE');
-    expect(warning).not.toHaveProperty('path');
   });
 });

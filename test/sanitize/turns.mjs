@@ -56,9 +56,9 @@ async function main(copies, patience) {
       }
     };
     await Promise.all(Array.from({ length: environments }, (_, number) => runEnvironments(number)));
-    // The environments have ended; what was theirs goes with the last thread that works for them.
-    for (let wait = 0; binding.slotsTaken?.() > 0 && wait < 100; wait++) await sleep(10);
-    assert.equal(binding.slotsTaken?.() ?? 0, 0, 'slots are taken after all copies have ended');
+    // Threads without work end after a moment.
+    for (let wait = 0; binding.threads?.() > 0 && wait < 100; wait++) await sleep(10);
+    assert.equal(binding.threads?.() ?? 0, 0, 'threads are left after all copies have ended');
     assert.equal((await copyTree(src, join(work, 'last'))).errorCount, 0);
     console.log(`turns: ${done} copies, ${ended} environments ended`);
   } finally {

@@ -13,8 +13,8 @@ namespace fastcp {
 namespace {
 
 constexpr auto kPing = std::chrono::milliseconds(20);
-/** The time that a worker keeps a thread that other copies wait for. */
-constexpr auto kSlice = std::chrono::milliseconds(10);
+/** The time for which a copy may have a thread of libuv's pool. */
+constexpr auto kPooled = std::chrono::milliseconds(10);
 
 std::vector<std::string> destinations_of(const std::vector<Root>& roots) {
   std::vector<std::string> result;
@@ -25,53 +25,62 @@ std::vector<std::string> destinations_of(const std::vector<Root>& roots) {
 
 }  // namespace
 
-/** A pool thread that is lent to the engine. */
-class Job::Lease : public Host {
+/** A thread of libuv's pool, on which a copy begins. */
+class Job::Pooled : public Host {
  public:
-  explicit Lease(Job& job) : job_(job) { job_.active_++; }
-  ~Lease() override {
-    if (!let_go_) job_.active_--;
+  explicit Pooled(Job& job) : job_(job) {}
+  ~Pooled() override {
+    if (has_enlisted_) Threads::process().leave(job_);
   }
-  Lease(const Lease&) = delete;
-  Lease& operator=(const Lease&) = delete;
+  Pooled(const Pooled&) = delete;
+  Pooled& operator=(const Pooled&) = delete;
 
   void questions_wait() override {
     job_.untold_ = true;
     job_.ping();
   }
-  void tasks_wait() override { job_.ping(); }
+  void tasks_wait() override { hands_over(); }
 
   bool wants_thread_back(Clock::time_point now) override {
-    int64_t last = job_.pinged_;
-    const int64_t ticks = now.time_since_epoch().count();
-    if (ticks - last >= Clock::duration(kPing).count() &&
-        job_.pinged_.compare_exchange_strong(last, ticks)) {
-      job_.ping();
-    }
-    Slots& slots = Slots::process();
-    if (now - since_ >= kSlice && (slots.scarce() || slots.anyone_waiting())) return true;
-    // There are more workers than useful, so this one leaves. The others see the new number, so not
-    // all of them leave.
-    unsigned active = job_.active_;
-    while (active > std::max(1U, job_.wanted_.load())) {
-      if (job_.active_.compare_exchange_weak(active, active - 1)) return let_go_ = true;
-    }
-    return false;
+    // If there can be no other threads, the copy goes on here when the host has had its turn.
+    const bool is_over = now - since_ >= kPooled;
+    if (is_over) hands_over();
+    return is_over || has_enlisted_;
+  }
+  bool hands_over() override {
+    if (!has_enlisted_) has_enlisted_ = Threads::process().enlist(job_.shared_from_this());
+    if (has_enlisted_) job_.is_enlisted_ = true;
+    return has_enlisted_;
   }
 
  private:
   Job& job_;
   const Clock::time_point since_ = Clock::now();
-  bool let_go_ = false;
+  bool has_enlisted_ = false;
+};
+
+/** One of the process's own threads, where nothing may call libuv. */
+class Job::Own : public Host {
+ public:
+  Own(Job& job, Turn& turn) : job_(job), turn_(turn) {}
+
+  void questions_wait() override {
+    job_.untold_ = true;
+    Threads::process().ping(job_);
+  }
+  void tasks_wait() override { Threads::process().wake(); }
+  bool wants_thread_back(Clock::time_point now) override { return turn_.is_over(now); }
+
+ private:
+  Job& job_;
+  Turn& turn_;
 };
 
 /** One piece of async work. */
 struct Job::Work {
-  Work(std::shared_ptr<Job> job_, Slot slot_) : job(std::move(job_)), slot(std::move(slot_)) {}
-  void execute();
+  explicit Work(std::shared_ptr<Job> job_) : job(std::move(job_)) {}
 
   std::shared_ptr<Job> job;
-  Slot slot;  // given back on the pool's thread, or here if the work never began
   napi_async_work work = nullptr;
 };
 
@@ -79,8 +88,6 @@ Job::Job(const Options& options, const std::vector<Root>& roots, unsigned concur
     : concurrency_(concurrency), engine_(options, writer_for(options), destinations_of(roots)) {
   fastcp::start(engine_, roots);
 }
-
-Job::~Job() { Slots::process().leave(*this); }
 
 // --- JavaScript's thread ---------------------------------------------------------------------
 
@@ -112,7 +119,7 @@ void Job::start(Napi::Env env, const Napi::Function& notify, const Napi::Functio
     forget_functions(env);
     throw Napi::Error::New(env, "fastcp: no threadsafe function");
   }
-  wanted_ = engine_.useful_workers(concurrency_);
+  engine_.useful_workers(concurrency_);
   pump(env);
 }
 
@@ -120,8 +127,8 @@ void Job::stop() {
   engine_.stop();
   if (env_ == nullptr || ended_) return;
   // Work that waits in the pool's queue behind the host's own work is no longer needed.
-  for (const Work* work : works_) napi_cancel_async_work(env_, work->work);
-  if (works_.empty()) pump(env_);  // no other call would end it
+  if (work_ != nullptr) napi_cancel_async_work(env_, work_->work);
+  pump(env_);  // if there is no worker, no other call would end it
 }
 
 void Job::work_here() {
@@ -135,7 +142,8 @@ void Job::work_here() {
 }
 
 void Job::resume() {
-  if (env_ != nullptr && !ended_) pump(env_);
+  // The end comes by itself, and not while a caller reads what it has taken.
+  if (env_ != nullptr && !ended_) pump(env_, false);
 }
 
 bool Job::answer(uint32_t id, std::span<const uint8_t> choices, std::span<const Scope> scopes) {
@@ -168,15 +176,17 @@ void Job::keep_loop_alive(napi_env env, bool keep) {
   }
 }
 
-/** Queues workers while more are useful and slots are free. Ends the job when nothing is left. */
-void Job::pump(napi_env env) {
+/** Brings workers while there is work. Ends the job when nothing is left. */
+void Job::pump(napi_env env, bool may_end) {
   if (ended_) return;
-  if (works_.empty() && engine_.stopped()) engine_.abandon();
-  Slots& slots = Slots::process();
-  if (works_.empty() && engine_.finished()) {
+  Threads& threads = Threads::process();
+  // Looked at first: what a worker leaves behind is then seen below, or it has yet to say that it leaves.
+  const bool has_workers = work_ != nullptr || threads.has_workers(*this);
+  const bool is_over = engine_.stopped() || engine_.finished();
+  if (is_over && may_end && work_ == nullptr && threads.dismiss(*this)) {
+    if (engine_.stopped()) engine_.abandon();
     engine_.end();
     ended_ = true;
-    slots.leave(*this);
     {
       const std::lock_guard lock(pinger_mutex_);
       if (pinger_ != nullptr) napi_release_threadsafe_function(pinger_, napi_tsfn_release);
@@ -185,35 +195,25 @@ void Job::pump(napi_env env) {
     notify(env, true);
     return forget_functions(env);
   }
-  const bool has_task = engine_.tasks.has_task();
   // JavaScript may leave questions that it was told of, until the filter has answered others.
-  const bool can_work = has_task && !engine_.questions.full();
-  keep_loop_alive(env, can_work || !works_.empty() || untold_);
-  if (engine_.stopped() || engine_.journal.full() || engine_.questions.full() || !has_task) {
-    return slots.leave(*this);
-  }
-
-  const unsigned wanted = wanted_;
-  while (works_.size() < wanted) {
-    // Only a copy without any worker makes other copies give up theirs.
-    Slot slot = works_.empty() ? slots.take_or_wait(shared_from_this()) : slots.take(*this);
-    if (!slot) return;
-    if (!queue(env, std::move(slot))) return;
-  }
+  const bool has_task = engine_.tasks.has_task() && !engine_.questions.full();
+  keep_loop_alive(env, has_workers || is_over || has_task || untold_);
+  if (!has_work() || work_ != nullptr || (is_enlisted_ && threads.wake())) return;
+  queue(env);
 }
 
-/** Returns false if there can be no more workers: the copy fails, and its last worker ends it. */
-bool Job::queue(napi_env env, Slot slot) {
-  auto work = std::make_unique<Work>(shared_from_this(), std::move(slot));
-  works_.push_back(work.get());
-  const auto execute = [](napi_env, void* data) noexcept { static_cast<Work*>(data)->execute(); };
+void Job::queue(napi_env env) {
+  auto work = std::make_unique<Work>(shared_from_this());
+  const auto execute = [](napi_env, void* data) noexcept {
+    Job& job = *static_cast<Work*>(data)->job;
+    Pooled host(job);
+    job.engine_.work(host);
+  };
   const auto complete = [](napi_env where, napi_status, void* data) noexcept {
-    std::unique_ptr<Work> ended(static_cast<Work*>(data));
+    const std::unique_ptr<Work> ended(static_cast<Work*>(data));
     napi_delete_async_work(where, ended->work);
-    const std::shared_ptr<Job> job = ended->job;
-    std::erase(job->works_, ended.get());
-    ended.reset();  // the slot of one that never began is free before more are asked for
-    job->completed(where);
+    ended->job->work_ = nullptr;
+    ended->job->completed(where);
   };
   // Plain calls, because Napi:: functions throw while the environment is ending.
   napi_value name = nullptr;
@@ -221,16 +221,13 @@ bool Job::queue(napi_env env, Slot slot) {
       napi_create_async_work(env, nullptr, name, execute, complete, work.get(), &work->work) ==
           napi_ok &&
       napi_queue_async_work(env, work->work) == napi_ok) {
-    static_cast<void>(work.release());  // complete() takes it over
-    return true;
+    work_ = work.release();  // complete() takes it over
+    return;
   }
-  works_.pop_back();
   if (work->work != nullptr) napi_delete_async_work(env, work->work);
-  work.reset();
   engine_.fail({ENOMEM, "napi_queue_async_work", {}, {}}, nullptr);
   engine_.stop();
-  if (works_.empty()) pump(env);  // no other call would end it
-  return false;
+  pump(env);
 }
 
 void Job::completed(napi_env env) {
@@ -269,7 +266,7 @@ void Job::environment_ends() {
     pinger_ = nullptr;
   }
   engine_.stop();
-  Slots::process().leave(*this);
+  Threads::process().end(*this);
 }
 
 void Job::on_ping(napi_env env, napi_value, void* context, void*) noexcept {
@@ -279,28 +276,34 @@ void Job::on_ping(napi_env env, napi_value, void* context, void*) noexcept {
   job.untold_ = false;
   if (job.engine_.questions.any_waiting()) job.call(env, job.asked_, false);
   if (job.ended_) return;
-  // Questions and granted slots ping as often as they occur.
-  const auto now = Clock::now();
-  const auto is_due = [now](Clock::time_point last, std::chrono::milliseconds interval) {
-    return now - last >= interval - kPing / 4;
-  };
-  if (is_due(job.measured_, kPing)) {
-    job.measured_ = now;
-    job.wanted_ = job.engine_.useful_workers(job.concurrency_);
-  }
   job.pump(env);
+  if (job.ended_) return;
+  // Questions ping as often as they occur. The last worker perhaps left because the journal is full.
   const auto interval = job.problems() == job.told_ ? job.interval_ : kPing;
-  if (!job.ended_ && is_due(job.notified_, interval)) job.notify(env, false);
+  const bool is_due = Clock::now() - job.notified_ >= interval - kPing / 4;
+  if (is_due || !Threads::process().has_workers(job)) job.notify(env, false);
 }
 
 // --- any thread ------------------------------------------------------------------------------
 
-void Job::Work::execute() {
-  {
-    Lease lease(*job);
-    job->engine_.work(lease);
+void Job::work(Turn& turn) {
+  Own host(*this, turn);
+  engine_.work(host);
+}
+
+bool Job::has_work() const {
+  return engine_.tasks.has_task() && !engine_.stopped() && !engine_.journal.full() &&
+         !engine_.questions.full();
+}
+
+unsigned Job::tick() {
+  const auto now = Clock::now();
+  if (now - measured_ >= kPing) {
+    measured_ = now;
+    useful_ = engine_.useful_workers(concurrency_);
   }
-  slot = Slot();
+  ping();
+  return useful_;
 }
 
 /** Returns false if JavaScript cannot be reached any more. Then the engine is stopped. */

@@ -1,14 +1,14 @@
-// JavaScript's handle on one copy. It lends the engine threads of libuv's pool, reports progress to JavaScript, and
-// stops the engine when the JavaScript environment ends. addon.cc creates it and calls it.
+// JavaScript's handle on one copy. It gives the engine a thread of libuv's pool at first, then threads of the process's own,
+// reports progress to JavaScript, and stops the engine when the JavaScript environment ends. addon.cc creates it and calls it.
 //
-//   JavaScript's thread                              pool threads
-//   start() ── take slots ── queue async work ────> Engine::work() ── every 20 ms ──┐
-//   measure, notify(false) <── threadsafe function <────────────────────────────────┤
-//   asked() <──────── threadsafe function <── questions wait ───────────────────────┘
-//     └ answer() ── pushes tasks, queues workers
-//   completed() <── the work ends, slot given on ──  Engine::work() returns
-//     │ tasks left: take slots, queue again; no worker and no slot: wait in line for one
-//     └ no tasks left, no worker: notify(true)
+//   JavaScript's thread                              other threads
+//   start() ── queue async work ───────────────────> Engine::work(), on the pool for about 10 ms
+//   completed() <── the work ends ───────────────────┘  └─ takes longer: Threads::enlist()
+//                                                               └─> Engine::work(), on any number of threads
+//   measure, notify(false) <── threadsafe function <── tick(), every 20 ms, on the pinger
+//   asked() <─────────────────────────────────────────── questions wait
+//     └ answer() ── pushes tasks, brings back workers
+//   no task left, no worker: notify(true)
 //
 // Cleanup hooks run only after async work has ended, so they cannot end it. The threadsafe function can: if it is
 // called without an environment, or calling JavaScript fails, it stops the engine.
@@ -26,14 +26,14 @@
 #include <vector>
 
 #include "engine/run/engine.h"
-#include "host/slots.h"
+#include "host/threads.h"
 
 namespace fastcp {
 
-class Job : public Waiting, public std::enable_shared_from_this<Job> {
+class Job : public Crew, public std::enable_shared_from_this<Job> {
  public:
   Job(const Options& options, const std::vector<Root>& roots, unsigned concurrency);
-  ~Job() override;
+  ~Job() override = default;
   Job(const Job&) = delete;
   Job& operator=(const Job&) = delete;
 
@@ -48,7 +48,7 @@ class Job : public Waiting, public std::enable_shared_from_this<Job> {
   void stop();
   /**
    * Works on this thread until only tasks that need an answer are left. For a job that is never
-   * started. Takes no slot, because it uses no thread of the pool.
+   * started.
    */
   void work_here();
   /** Continues after workers left because the journal was full. */
@@ -61,15 +61,18 @@ class Job : public Waiting, public std::enable_shared_from_this<Job> {
 
   Engine& engine() { return engine_; }
 
-  // Any thread may call this:
-  bool wake() override { return ping(); }
+  // Threads calls these:
+  void work(Turn& turn) override;
+  [[nodiscard]] bool has_work() const override;
+  unsigned tick() override;
 
  private:
   struct Work;
-  class Lease;
+  class Pooled;
+  class Own;
 
-  void pump(napi_env env);
-  bool queue(napi_env env, Slot slot);
+  void pump(napi_env env, bool may_end = true);
+  void queue(napi_env env);
   void completed(napi_env env);
   [[nodiscard]] uint64_t problems() const;
   void notify(napi_env env, bool ended);
@@ -88,19 +91,21 @@ class Job : public Waiting, public std::enable_shared_from_this<Job> {
   napi_ref notify_ = nullptr;
   napi_ref asked_ = nullptr;
   std::chrono::milliseconds interval_{};
-  Clock::time_point measured_{}, notified_{};
+  Clock::time_point notified_{};
   uint64_t told_ = 0;  // errors and warnings at the last notify()
   bool keeps_loop_alive_ = true;
   bool ended_ = false;
-  std::vector<Work*> works_{};  // queued or executing
+  Work* work_ = nullptr;  // queued or executing
 
   // For all threads:
   std::mutex pinger_mutex_;                    // guards pinger_
   napi_threadsafe_function pinger_ = nullptr;  // null when it may not be called any more
-  std::atomic<unsigned> wanted_{1};            // workers, by the last measurement
-  std::atomic<unsigned> active_{0};            // works that are executing
-  std::atomic<int64_t> pinged_{0};             // Clock's ticks
   std::atomic<bool> untold_{false};            // questions wait, and JavaScript does not know yet
+  std::atomic<bool> is_enlisted_{false};       // goes on with own threads
+
+  // Only for the pinger:
+  Clock::time_point measured_{};  // by tick()
+  unsigned useful_ = 1;
 };
 
 }  // namespace fastcp

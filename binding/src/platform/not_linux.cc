@@ -6,6 +6,10 @@
 
 namespace fastcp::platform {
 
+bool leave_shared_table() { return false; }
+
+bool has_own_table() { return false; }
+
 bool wants_directories_early(const Handle& /*directory*/) { return false; }
 
 uint64_t file_system(const Handle& /*handle*/) { return 0; }

@@ -446,6 +446,20 @@ int make_snapshot_source(const Handle& directory, const char* name);
 
 // --- the process -----------------------------------------------------------------------------
 
+/**
+ * Starts a thread that nobody waits for. No signal handler runs on it: those of libuv write to numbers of descriptors, which
+ * may be those of other files there. Returns 0 or a negative errno.
+ */
+int start_thread(void (*run)(void*), void* argument);
+
+/**
+ * Gives the calling thread a table of descriptors of its own, in which only standard input, output and error are open, so
+ * that it does not wait for the locks of another's. Threads that it starts share that table. Returns false if the system
+ * cannot do that, or where FASTCP_SHARED_TABLE is set.
+ */
+bool leave_shared_table();
+bool has_own_table();
+
 struct ThreadUsage {
   uint64_t cpu_ns;
   // From a device: the source was not cached. macOS knows it only for the whole process.

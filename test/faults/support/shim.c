@@ -48,18 +48,18 @@ struct fault {
 static struct fault faults[8];
 static int fault_count;
 static const char *root;
-static int log_fd = -1;
+static const char *log_path;
 static int tracing;
 static unsigned pause_one_in;
 
 __attribute__((constructor)) static void begin(void) {
   root = getenv("FAULT_ROOT");
-  const char *log = getenv("FAULT_LOG");
-  if (root == NULL || log == NULL) return;
+  log_path = getenv("FAULT_LOG");
+  if (root == NULL || log_path == NULL) return;
   tracing = getenv("FAULT_TRACE") != NULL;
   const char *pauses = getenv("FAULT_PAUSE");
   pause_one_in = pauses != NULL ? (unsigned)atoi(pauses) : 0;
-  log_fd = open(log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+  close(open(log_path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666));
   const char *words = getenv("FAULTS");
   for (int used; words != NULL && fault_count < 8; words += used, fault_count++) {
     struct fault *fault = &faults[fault_count];
@@ -88,7 +88,7 @@ static int find_addon(struct dl_phdr_info *info, size_t size, void *unused) {
 }
 
 static int is_ours(const void *caller) {
-  if (log_fd < 0) return 0;
+  if (root == NULL || log_path == NULL) return 0;
   if (addon_begin == 0) dl_iterate_phdr(find_addon, NULL);
   const uintptr_t at = (uintptr_t)caller;
   return addon_begin != 0 && at >= addon_begin && at < addon_end;
@@ -98,13 +98,13 @@ static int is_ours(const void *caller) {
 static void resolve(int fd, const char *name, char *out) {
   char proc[64];
   ssize_t length = 0;
-  if (name != NULL && strncmp(name, "/proc/self/fd/", 14) == 0) {
+  if (name != NULL && (strncmp(name, "/proc/self/fd/", 14) == 0 || strncmp(name, "/proc/thread-self/fd/", 21) == 0)) {
     length = readlink(name, out, PATH_MAX);
     out[length > 0 ? length : 0] = 0;
     return;
   }
   if (name == NULL || name[0] != '/') {
-    snprintf(proc, sizeof proc, "/proc/self/fd/%d", fd);
+    snprintf(proc, sizeof proc, "/proc/thread-self/fd/%d", fd);
     length = readlink(fd == AT_FDCWD ? "/proc/self/cwd" : proc, out, PATH_MAX);
     if (length < 0) length = 0;
   }
@@ -162,7 +162,10 @@ static enum how meet(const void *caller, const char *call, int fd, const char *n
     }
     if (tracing || run || how != NOTHING) {
       const int length = snprintf(line, sizeof line, "%s %s\n", call, path);
-      if (write(log_fd, line, (size_t)length) != length) abort();
+      /* Opened each time: a number would be another file in a thread with a table of its own. */
+      const int log = open(log_path, O_WRONLY | O_APPEND | O_CLOEXEC);
+      if (log >= 0 && write(log, line, (size_t)length) != length) abort();
+      if (log >= 0) close(log);
     }
   }
   if (run) run_script(path);

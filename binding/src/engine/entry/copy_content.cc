@@ -1,10 +1,12 @@
 #include "engine/entry/copy_content.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
+#include <condition_variable>
+#include <memory>
+#include <mutex>
 #include <string_view>
-
-#include "engine/entry/copy_entry.h"
 
 namespace fastcp {
 namespace {
@@ -236,85 +238,108 @@ bool source_changed(const OpenFile& file, const CopiedContent& content) {
   return now.size != file.stat.size || now.mtime != file.stat.mtime;
 }
 
-// --- LargeFile -------------------------------------------------------------------------------
+// --- large files -----------------------------------------------------------------------------
 
-void LargeFile::begin(Worker& worker, const DirectoryUse& use, OpenFile opened) {
-  const auto self = std::make_shared<LargeFile>(worker.engine, std::move(opened));
-  self->file_.keep(use);
-  CopiedContent content;
-  if (clone(worker.engine.options.content, self->file_, content)) {
-    self->next_ = self->file_.stat.size;
-    self->error_ = content.error;
-    self->operation_ = content.operation;
-    self->method_ = content.method;
-    self->count(content.bytes);
-  } else {
-    self->skips_holes_ = skips_holes(self->file_);
-    const uint64_t parts = platform::writes_in_order ? 0 : self->file_.stat.size / kPart;
-    const auto others = std::min<uint64_t>(worker.engine.workers() - 1, parts);
-    for (uint64_t i = 0; i < others; i++)
-      worker.engine.tasks.push(make_task(LargeFileTask{self, false}));
-  }
-  self->help(worker, self);
-}
+namespace {
 
-bool LargeFile::join() {
-  int users = users_;
-  while (users > 0) {
-    if (users_.compare_exchange_weak(users, users + 1)) return true;
-  }
-  return false;
-}
+/** A large file that its worker and helpers copy, part after part, until none is left. */
+class Parts {
+ public:
+  Parts(Engine& engine, const OpenFile& file)
+      : engine_(engine), file_(file), skips_holes_(skips_holes(file)) {}
 
-void LargeFile::help(Worker& worker, const std::shared_ptr<LargeFile>& self) {
-  while (error_ == 0) {
+  /** Copies the next part. Returns false if none is left, or after an error. */
+  bool copy_next(Worker& worker) {
     // Read before the part is taken: the data that was found then began in an earlier part, so a part that ends before
     // `data_end` has no holes.
     const uint64_t data_end = data_end_;
     const uint64_t offset = next_.fetch_add(kPart);
-    if (offset >= file_.stat.size) break;
+    if (offset >= file_.stat.size || error_ != 0) return false;
     const uint64_t length = std::min(kPart, file_.stat.size - offset);
-    int none = 0;
-    if (worker.engine.stopped() && error_.compare_exchange_strong(none, -ECANCELED)) break;
     CopiedContent content;
     const bool skips = skips_holes_ && offset + length > data_end;
-    copy_data(worker, file_, skips, offset, length, content);
+    if (!stops(worker, content)) copy_data(worker, file_, skips, offset, length, content);
     if (skips) data_end_ = content.data_end;
-    count(content.bytes);
+    // In the engine's counter, not in a worker's. If a worker subtracted bytes that another worker had counted, its counter
+    // would be negative for a moment.
+    engine_.count(Count::bytes, content.bytes);
+    counted_ += content.bytes;
     if (content.ended_early) ended_early_ = true;
     if (content.ends_in_hole) ends_in_hole_ = true;
     if (content.method != CopyMethod::read_write) method_ = content.method;
-    if (content.error < 0 && error_.compare_exchange_strong(none, content.error)) {
+    int none = 0;
+    if (content.error < 0 && error_.compare_exchange_strong(none, content.error))
       operation_ = content.operation;
-    }
-    if (worker.must_leave_now() && !worker.engine.stopped() && next_ < file_.stat.size) {
-      worker.engine.tasks.push(make_task(LargeFileTask{self, true}));  // takes over this use
-      return;
-    }
+    return true;
   }
-  if (--users_ == 0) finish(worker);
-}
 
-void LargeFile::count(uint64_t bytes) {
-  engine_.count(Count::bytes, bytes);
-  counted_ += bytes;
-}
+  [[nodiscard]] bool has_next() const { return next_ + kPart < file_.stat.size && error_ == 0; }
 
-void LargeFile::finish(Worker& worker) {
-  const uint64_t counted = counted_.exchange(0);
-  CopiedContent content{error_, operation_, method_, counted, counted, ended_early_, ends_in_hole_};
-  if (content.error == 0) settle_size(engine_.options.content, file_, content);
-  finish_file(worker, file_, content);
-}
+  [[nodiscard]] CopiedContent result() const {
+    const uint64_t bytes = counted_;
+    return {error_, operation_, method_, bytes, bytes, ended_early_, ends_in_hole_};
+  }
 
-void LargeFileTask::run(Worker& worker) {
-  if (counted || file->join()) file->help(worker, file);
-}
+ private:
+  Engine& engine_;
+  const OpenFile& file_;
+  const bool skips_holes_;
+  std::atomic<uint64_t> next_{0};  // offset of the next part that no worker has taken
+  // Where the data ends that a part found. Kept, because tmpfs looks at each page up to there to tell it.
+  std::atomic<uint64_t> data_end_{0};
+  std::atomic<int> error_{0};  // the first error
+  std::atomic<const char*> operation_{""};
+  std::atomic<CopyMethod> method_{CopyMethod::read_write};
+  std::atomic<bool> ended_early_{false}, ends_in_hole_{false};
+  std::atomic<uint64_t> counted_{0};  // bytes that Count::bytes shows
+};
 
-/**
- * If the file was stopped before its end because its tasks were dropped, it does not count as
- * finished.
- */
-LargeFile::~LargeFile() { engine_.count(Count::bytes, 0 - counted_); }
+/** Counts helpers, and waits for their end. */
+class Helpers {
+ public:
+  void begin() {
+    const std::lock_guard lock(mutex_);
+    count_++;
+  }
+  void end() {
+    const std::lock_guard lock(mutex_);
+    count_--;
+    ended_.notify_one();  // while locked: after that this may be gone
+  }
+  void wait() {
+    std::unique_lock lock(mutex_);
+    ended_.wait(lock, [this] { return count_ == 0; });
+  }
+
+ private:
+  std::mutex mutex_;  // guards count_
+  std::condition_variable ended_;
+  int count_ = 0;
+};
+
+}  // namespace
+
+CopiedContent copy_large_content(Worker& worker, const OpenFile& file) {
+  const Content& how = worker.engine.options.content;
+  CopiedContent content;
+  if (clone(how, file, content)) return content;
+  Parts parts(worker.engine, file);
+  Helpers helpers;
+  const auto start_helper = [&] {
+    helpers.begin();
+    const std::shared_ptr<Helpers> one(&helpers, [](Helpers* counted) { counted->end(); });
+    worker.engine.start_helper([&parts, one](Worker& helper) {
+      while (parts.copy_next(helper)) helper.must_leave_now();  // which counts its time
+    });
+  };
+  do {
+    if (parts.has_next() && !platform::writes_in_order) start_helper();
+    worker.must_leave_now();
+  } while (parts.copy_next(worker));
+  helpers.wait();
+  content = parts.result();
+  if (content.error == 0) settle_size(how, file, content);
+  return content;
+}
 
 }  // namespace fastcp

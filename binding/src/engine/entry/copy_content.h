@@ -2,12 +2,10 @@
 // the methods that cannot work between two file systems, so that they are not tried for every file.
 // Holes stay holes.
 //
-// Called by copy_entry.cc, by any worker. LargeFile is shared by several workers, and has atomics instead of a lock.
+// Called by copy_entry.cc, by any worker.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
-#include <memory>
 
 #include "engine/entry/open_file.h"
 #include "engine/run/engine.h"
@@ -55,66 +53,10 @@ CopiedContent copy_content(Worker& worker, const OpenFile& file);
  */
 bool source_changed(const OpenFile& file, const CopiedContent& content);
 
-/** From this size on, files are copied in parts by all workers that have no other task. */
+/** From this size on, threads that have nothing else to do help to copy a file. */
 inline constexpr uint64_t kLargeFile = 64 << 20;  // bytes
 
-/**
- * A large file that several workers copy.
- *
- *   begin: clone? ── yes ─> finish
- *             │ no
- *             ├─> a task for each other worker ──┐
- *             └─> take part after part <─────────┘ until none is left ── last user ─> finish
- */
-class LargeFile {
- public:
-  LargeFile(Engine& engine, OpenFile file) : engine_(engine), file_(std::move(file)) {}
-  LargeFile(const LargeFile&) = delete;
-  LargeFile& operator=(const LargeFile&) = delete;
-  ~LargeFile();
-
-  /** Takes over the file. Returns when no part is left to take. */
-  static void begin(Worker& worker, const DirectoryUse& use, OpenFile file);
-
-  /**
-   * Counts a task that does not own a user count yet. Returns false if the file is finished
-   * already.
-   */
-  bool join();
-
-  /**
-   * Copies parts, and finishes the file if the caller is the last user. The caller must own a user
-   * count.
-   */
-  void help(Worker& worker, const std::shared_ptr<LargeFile>& self);
-
- private:
-  void count(uint64_t bytes);
-  void finish(Worker& worker);
-
-  Engine& engine_;
-  OpenFile file_;
-  bool skips_holes_ = false;       // set before other workers take part
-  std::atomic<uint64_t> next_{0};  // offset of the next part that no worker has taken
-  // Where the data ends that a part found. Kept, because tmpfs looks at each page up to there to tell it.
-  std::atomic<uint64_t> data_end_{0};
-  std::atomic<int> users_{1};  // 0 is final
-  std::atomic<int> error_{0};  // the first error
-  std::atomic<const char*> operation_{""};
-  std::atomic<CopyMethod> method_{CopyMethod::read_write};
-  std::atomic<bool> ended_early_{false}, ends_in_hole_{false};
-  // Bytes that Count::bytes shows while the file is not finished. They are in the engine's counter,
-  // not in a worker's. If a worker subtracted bytes that another worker had counted, its counter
-  // would be negative for a moment.
-  std::atomic<uint64_t> counted_{0};
-};
-
-/** Copies parts of a large file, if any are left when the task runs. */
-struct LargeFileTask {
-  std::shared_ptr<LargeFile> file;
-  bool counted;  // owns a user count of the file, so the file waits for this task
-
-  void run(Worker& worker);
-};
+/** Copies the whole content of a larger file, with the help of other threads. */
+CopiedContent copy_large_content(Worker& worker, const OpenFile& file);
 
 }  // namespace fastcp

@@ -146,11 +146,14 @@ void copy_file(Worker& worker, const DirectoryUse& use, Names names, EntryTask& 
   auto leased_since = again.leased_since;
   int error = open_to_read(worker, directory.src(), names.src, options.traversal.follow(),
                            without_atime, leased_since, file.src);
-  if (error == -ECANCELED) return wait_for_lease(worker, use, names, again, leased_since);
+  if (error == -ECANCELED) return put_off(worker, use, names, again, leased_since);
   if (!without_atime) directory.new_files.without_atime.store(false, std::memory_order_relaxed);
   if (error < 0) return stop_at(error, kOpenSource);
   if (error = platform::stat_handle(file.src, file.stat); error < 0) return stop_at(error, "fstat");
   if (file.stat.kind != Kind::file) return stop_at(EBUSY, kRefused);  // the listing had a file
+  constexpr uint64_t kLong = 8 << 20;                                 // bytes
+  if (file.stat.size >= kLong && worker.hands_over())
+    return put_off(worker, use, names, again, leased_since);
   note_source(worker.engine, directory, file.stat);
 
   if (!claim_or_link(worker, use, names, file.stat, file.claim, again)) return;
@@ -178,11 +181,9 @@ void copy_file(Worker& worker, const DirectoryUse& use, Names names, EntryTask& 
   if (error = choose_route(worker, file); error < 0) return stop_at(error, "fstat");
   if (options.content.find_holes || has_holes(file.stat)) platform::allow_holes(file.dst);
 
-  if (file.stat.size >= kLargeFile) {
-    LargeFile::begin(worker, use, std::move(file));
-  } else {
-    finish_file(worker, file, copy_content(worker, file));
-  }
+  finish_file(
+      worker, file,
+      file.stat.size >= kLargeFile ? copy_large_content(worker, file) : copy_content(worker, file));
 }
 
 namespace {
@@ -360,11 +361,6 @@ bool complete(Worker& worker, OpenFile& file, CopiedContent& content) {
 }  // namespace
 
 void finish_file(Worker& worker, OpenFile& file, CopiedContent content) {
-  DirectoryPin pin;  // a large file may have been begun by another worker
-  if (const int error = pin.pin(*file.directory); error < 0 && content.error == 0) {
-    content.error = error;
-    content.operation = DirectoryPin::operation(error);
-  }
   const uint64_t finished = complete(worker, file, content) ? content.bytes : 0;
   worker.count(Count::bytes, finished - content.counted);  // modulo 2^64: may subtract some
 }

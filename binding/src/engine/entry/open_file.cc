@@ -10,33 +10,6 @@ namespace fastcp {
 
 using platform::Stat;
 
-OpenFile::OpenFile(OpenFile&& other) noexcept
-    : engine(other.engine),
-      directory(other.directory),
-      names(other.names),
-      src(std::move(other.src)),
-      dst(std::move(other.dst)),
-      stat(other.stat),
-      attributes(std::move(other.attributes)),
-      route(other.route),
-      temporary(std::move(other.temporary)),
-      created(std::exchange(other.created, false)),
-      unnamed(other.unnamed),
-      cloned(other.cloned),
-      replaced(other.replaced),
-      claim(std::move(other.claim)),
-      tries(other.tries),
-      vacated(other.vacated),
-      separate(other.separate),
-      named_first(other.named_first) {}
-
-void OpenFile::keep(const DirectoryUse& use) {
-  src_name_ = names.src;
-  dst_name_ = names.dst;
-  names = {src_name_.c_str(), dst_name_.c_str()};
-  use_ = use.again();
-}
-
 OpenFile::~OpenFile() { discard(); }
 
 void OpenFile::discard() {
@@ -80,8 +53,8 @@ int open_to_read(Worker& worker, const platform::Handle& directory, const char* 
   }
 }
 
-void wait_for_lease(Worker& worker, const DirectoryUse& directory, Names names,
-                    const EntryTask& again, Clock::time_point leased_since) {
+void put_off(Worker& worker, const DirectoryUse& directory, Names names, const EntryTask& again,
+             Clock::time_point leased_since) {
   if (worker.engine.stopped()) return;
   worker.engine.tasks.push(make_task(
       EntryTask{directory.again(), names.src, names.dst, platform::Kind::file, again.tries,

@@ -1,6 +1,5 @@
 // An open file of SRC and its copy, until the copy has its name. Used in entry/ alone. One worker
-// owns it. While LargeFile copies it, several workers use its handles, and nobody changes the other
-// members.
+// owns it. While helpers copy parts of it, they use its handles, and nobody changes it.
 #pragma once
 
 #include <optional>
@@ -26,8 +25,6 @@ class OpenFile {
  public:
   OpenFile(Engine& engine_, Directory& directory_, Names names_)
       : engine(engine_), directory(&directory_), names(names_) {}
-  OpenFile(OpenFile&& other) noexcept;
-  OpenFile& operator=(OpenFile&&) = delete;
   OpenFile(const OpenFile&) = delete;
   OpenFile& operator=(const OpenFile&) = delete;
   ~OpenFile();
@@ -37,12 +34,6 @@ class OpenFile {
    * another file.
    */
   void discard();
-
-  /**
-   * Makes the object independent of the caller's directory and names. Call it in the place where
-   * the object stays.
-   */
-  void keep(const DirectoryUse& use);
 
   Engine& engine;
   Directory* directory;
@@ -59,10 +50,6 @@ class OpenFile {
   HardLinks::Claim claim{};
   uint8_t tries = 0;  // earlier tries that failed because the source changed meanwhile
   bool vacated = false, separate = false, named_first = false;  // see EntryTask
-
- private:
-  DirectoryUse use_{};
-  std::string src_name_{}, dst_name_{};
 };
 
 /**
@@ -75,11 +62,8 @@ int open_to_read(Worker& worker, const platform::Handle& directory, const char* 
                  platform::Follow follow, bool& without_atime, Clock::time_point& leased_since,
                  platform::Handle& out);
 
-/**
- * Pushes the entry as a task after open_to_read() returned -ECANCELED. `again` has the facts known
- * so far.
- */
-void wait_for_lease(Worker& worker, const DirectoryUse& directory, Names names,
-                    const EntryTask& again, Clock::time_point leased_since);
+/** Pushes a file as a task for another worker, or a later time. `again` has the facts known so far. */
+void put_off(Worker& worker, const DirectoryUse& directory, Names names, const EntryTask& again,
+             Clock::time_point leased_since);
 
 }  // namespace fastcp

@@ -98,7 +98,7 @@ Contents compare(const Pair& pair, const EntryTask& again) {
                          leased_since, dst);
   }
   if (error == -ECANCELED) {
-    wait_for_lease(pair.worker, pair.use, pair.names, again, leased_since);
+    put_off(pair.worker, pair.use, pair.names, again, leased_since);
     return Contents::left;
   }
   if (error < 0) {  // an unreadable entry is replaced

@@ -77,6 +77,11 @@ bool Worker::must_leave_now() {
   return leaving_ = host_.wants_thread_back(now);
 }
 
+bool Worker::hands_over() {
+  if (host_.hands_over()) leaving_ = true;
+  return leaving_;
+}
+
 void Worker::flush() {
   const auto now = Clock::now();
   const auto usage = platform::thread_usage();
@@ -147,6 +152,39 @@ void Engine::work(Host& host) {
   if (--active_ > 0) return;
   if (stopped()) abandon();
   if (tasks.finished()) end();  // here, so that JavaScript's thread does not wait
+}
+
+bool Engine::start_helper(std::function<void(Worker&)> help) {
+  struct Helper : Host {
+    Helper(Engine& engine_, std::function<void(Worker&)> help_)
+        : engine(engine_), help(std::move(help_)) {}
+    bool wants_thread_back(Clock::time_point) override { return false; }
+    void questions_wait() override {}
+    void tasks_wait() override {}
+    Engine& engine;
+    std::function<void(Worker&)> help;
+  };
+  const auto run = [](void* started) {
+    const std::unique_ptr<Helper> helper(static_cast<Helper*>(started));
+    Engine& engine = helper->engine;
+    try {
+      Worker worker(engine, *helper);
+      helper->help(worker);
+    } catch (const std::bad_alloc&) {
+      engine.out_of_memory();
+      engine.stop();
+    }
+    engine.active_--;  // before `help` tells the caller its end by being deleted
+  };
+  if (active_++ < useful_) {
+    auto helper = std::make_unique<Helper>(*this, std::move(help));
+    if (platform::start_thread(run, helper.get()) == 0) {
+      static_cast<void>(helper.release());  // run() takes it over
+      return true;
+    }
+  }
+  active_--;
+  return false;
 }
 
 /** Allocates nothing. */
@@ -266,6 +304,7 @@ unsigned Engine::useful_workers(unsigned limit) {
   const unsigned useful =
       waiting ? std::min(platform::most_waiting_workers, std::max(8U, cores * 2)) : cores;
   useful_ = std::min({limit, most_workers, useful});
+  if (active_ < useful_) tasks.lacks_workers();
   return useful_;
 }
 

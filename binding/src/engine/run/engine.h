@@ -1,12 +1,13 @@
-// One copy: its options, its tasks, and the workers that run them. host/job.cc calls it with threads of libuv's pool.
+// One copy: its options, its tasks, and the workers that run them. host/job.cc calls it with threads.
 //
 //   work() on any number of threads:  take a task ── DirectoryTask > create directory, list it ┐
 //                                       ^            PartTask ────> entries read before ───────┼─> entries:
 //                                       │            EntryTask ───> one entry ─────────────────┘   copy_entry.cc
-//                                       └─ push <─── LargeFileTask > parts of one file
+//                                       └─ push
 //
 // A worker waits for other workers, never for its host. It leaves if it has found no task for 10 ms, if the copy is
-// stopped, or if the host wants its thread back. The remaining tasks then stay in its list.
+// stopped, or if the host wants its thread back. The remaining tasks then stay in its list. A thread may have a table of
+// descriptors of its own, so no descriptor leaves the worker that opened it, and no task has one.
 //
 // Locks: each public member has its own, or needs none. devices_mutex_ guards routes. No lock is held while a task runs.
 #pragma once
@@ -15,6 +16,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -48,6 +50,9 @@ class Host {
 
   /** Called when more tasks wait than the present workers can run. */
   virtual void tasks_wait() = 0;
+
+  /** Called before work that cannot be interrupted and may take long. If it returns true, the worker must leave it as a task. */
+  virtual bool hands_over() { return false; }
 };
 
 class Engine;
@@ -79,6 +84,9 @@ class Worker {
 
   /** Calls Engine::note(). */
   void note(const Directory& directory, Names names, Action action, platform::Kind kind);
+
+  /** Returns whether the worker must leave long work to another one, and then itself. */
+  bool hands_over();
 
   /** Asks the host to bring back a worker that left because it had no task, if tasks wait now. */
   void call_back();
@@ -154,6 +162,12 @@ class Engine : public DirectoryOwner {
   /** Ends the copy soon. Workers look for this between entries, and between calls that copy at most 8 MiB. */
   void stop();
   bool stopped() const { return stopped_.load(std::memory_order_relaxed); }
+
+  /**
+   * Calls `help` on a thread of its own that shares the descriptors of the calling worker, if fewer workers are active
+   * than useful. Returns false if not. The caller must wait until `help` is deleted.
+   */
+  bool start_helper(std::function<void(Worker&)> help);
 
   /**
    * Returns true if no worker is active, no task is left and no question is open.

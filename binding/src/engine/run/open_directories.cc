@@ -90,7 +90,8 @@ bool OpenDirectories::close_one() {
 
 void OpenDirectories::make_room() {
   constexpr int64_t kLeast = 4;
-  while (size_ >= std::max(kLeast, engine_.most_directories / workers) && close_one()) {
+  const int64_t sharing = platform::has_own_table() ? 1 : workers.load();
+  while (size_ >= std::max(kLeast, engine_.most_directories / sharing) && close_one()) {
   }
 }
 
@@ -218,13 +219,6 @@ int DirectoryPin::pin(Directory& directory) {
   found->used = ++all.clock_;
   open_ = found;
   return 0;
-}
-
-Handle DirectoryPin::take_src() {
-  OpenDirectories::Open& open = *std::exchange(open_, nullptr);
-  Handle taken = std::move(open.src);
-  OpenDirectories::current().close(open);
-  return taken;
 }
 
 const char* DirectoryPin::operation(int error) { return error == -EBUSY ? kMoved : "open"; }

@@ -86,8 +86,6 @@ class DirectoryPin {
    * -EBUSY: its end in DEST.
    */
   int pin(Directory& directory);
-  /** Closes the directory, which nobody else has pinned, but for its end in SRC, which has a place in the listing. */
-  platform::Handle take_src();
   /** Returns the operation to report with an error of pin(). */
   static const char* operation(int error);
   void release();

@@ -104,9 +104,12 @@ class TaskLists {
    */
   bool take(TaskPtr& out);
 
+  /** Fewer workers are there than useful. */
+  void lacks_workers() { left_ = true; }
+
   /**
-   * Returns true once if tasks wait now, and a worker left earlier because it had no task. The
-   * caller must then tell the host, because only the host can bring the worker back.
+   * Returns true once if tasks wait now, and a worker is not there, or left because it had no task. The
+   * caller must then tell the host, because only the host can bring the worker.
    */
   bool calls_back();
 
@@ -161,7 +164,7 @@ class TaskLists {
   std::condition_variable changed_;
   // Read for every entry, and seldom written: not in a cache line that every push changes.
   alignas(kCacheLine) std::atomic<unsigned> waiting_{0};  // workers that wait for a task
-  std::atomic<bool> left_{false};                         // a worker left because it had no task
+  std::atomic<bool> left_{false};                         // fewer workers are there than useful
 };
 
 }  // namespace fastcp

@@ -60,6 +60,10 @@ void copy_listed(Worker& worker, const DirectoryUse& use, Names names, Kind kind
   copy_entry(worker, use, names, kind);
 }
 
+void push_records(Worker& worker, const DirectoryUse& use, const char* records, size_t size) {
+  worker.engine.tasks.push(make_task(PartTask{use.again(), std::string(records, size)}));
+}
+
 /**
  * Copies the entries of a part of a listing. Leaves half of them to a worker that has no task if they are many, or take
  * long: two workers in one directory wait for each other. Returns false if the worker must leave; the rest is pushed then.
@@ -70,7 +74,7 @@ bool copy_records(Worker& worker, const DirectoryUse& use, const char* records, 
   constexpr auto kLong = std::chrono::microseconds(200);
   const auto began = Clock::now();
   const auto push_from = [&](size_t at) {
-    tasks.push(make_task(PartTask{use.again(), std::string(records + at, size - at)}));
+    push_records(worker, use, records + at, size - at);
     size = at;
   };
   for (size_t at = 0; at < size;) {
@@ -414,27 +418,27 @@ DirectoryUse open_directory(Worker& worker, DirectoryTask task, Follow follow_sr
 }
 
 /**
- * Copies the entries of a directory. One worker reads its listing, and shares out what it has read. `rest` has the place in the
- * listing if another worker has begun.
+ * Copies the entries of a directory. One worker reads its listing, and shares out what it has read. If it must leave before
+ * the end, it shares out the rest, because only the descriptor that was read from knows the place in the listing.
  */
-void copy_listing(Worker& worker, const DirectoryUse& directory, Handle rest) {
+void copy_listing(Worker& worker, const DirectoryUse& directory) {
   DirectoryPin pin;
   if (!worker.pin(pin, *directory)) return;
-  for (bool leaves = false; !leaves;) {
-    const int64_t size = platform::read_listing(rest.is_open() ? rest : directory->src(),
-                                                worker.listing(), Worker::kListing);
+  for (bool leaves = false; !worker.engine.stopped();) {
+    const int64_t size =
+        platform::read_listing(directory->src(), worker.listing(), Worker::kListing);
     if (size < 0) worker.fail(*directory, {}, static_cast<int>(size), "getdents64");
     if (size <= 0) return;
-    leaves = !copy_records(worker, directory, worker.listing(), static_cast<size_t>(size));
+    const auto bytes = static_cast<size_t>(size);
+    if (leaves)
+      push_records(worker, directory, worker.listing(), bytes);
+    else
+      leaves = !copy_records(worker, directory, worker.listing(), bytes);
   }
-  if (worker.engine.stopped()) return;
-  if (!rest.is_open()) rest = pin.take_src();
-  worker.engine.tasks.push_first(make_task(ListingTask{directory.again(), std::move(rest)}));
 }
 
 void copy_open_directory(Worker& worker, DirectoryUse directory, Scope scope) {
-  if (scope == 0 && !is_mirrored(worker.engine, *directory))
-    return copy_listing(worker, directory, {});
+  if (scope == 0 && !is_mirrored(worker.engine, *directory)) return copy_listing(worker, directory);
   ask(worker, std::move(directory), scope);
 }
 
@@ -505,8 +509,6 @@ void DirectoryTask::run(Worker& worker) {
   }
   copy_open_directory(worker, std::move(directory), scope);
 }
-
-void ListingTask::run(Worker& worker) { copy_listing(worker, directory, std::move(listing)); }
 
 void PartTask::run(Worker& worker) {
   if (!make_needed(worker, *directory)) return;

@@ -43,14 +43,6 @@ struct DirectoryTask {
   void run(Worker& worker);
 };
 
-/** Reads on where a worker has left a listing. */
-struct ListingTask {
-  DirectoryUse directory;
-  platform::Handle listing;
-
-  void run(Worker& worker);
-};
-
 /** Copies a part of a directory's listing that was read already. */
 struct PartTask {
   DirectoryUse directory;

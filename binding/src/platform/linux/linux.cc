@@ -59,13 +59,13 @@ struct Record {
 };
 
 /**
- * The name in /proc of a file descriptor. It reaches an O_PATH file descriptor's entry without
+ * The name in /proc of a file descriptor of this thread. It reaches an O_PATH file descriptor's entry without
  * following a symlink.
  */
 struct ProcName {
-  char text[32];
+  char text[40];
   explicit ProcName(const Handle& handle) {
-    std::snprintf(text, sizeof text, "/proc/self/fd/%d", fd(handle));
+    std::snprintf(text, sizeof text, "/proc/thread-self/fd/%d", fd(handle));
   }
 };
 
@@ -400,6 +400,23 @@ int64_t get_attribute(const Handle& entry, const char* name, char* value, size_t
   return on_entry(
       entry, [&](int opened) { return fgetxattr(opened, name, value, size); },
       [&](const char* path) { return getxattr(path, name, value, size); });
+}
+
+namespace {
+thread_local bool table_is_own = false;
+}
+
+bool has_own_table() { return table_is_own; }
+
+bool leave_shared_table() {
+  // Docker permits this call and forbids unshare(2). Descriptors of the process are reached by /proc/self: open_again().
+  constexpr long kCloseRange = 436;  // Linux 5.9; older headers have no names for it
+  constexpr unsigned kUnshare = 2;   // CLOSE_RANGE_UNSHARE
+  constexpr unsigned kFirst = 3;     // a message to standard error must not reach another file
+  table_is_own = environment("FASTCP_SHARED_TABLE").empty() &&
+                 access("/proc/self/fd/", X_OK) == 0 &&
+                 syscall(kCloseRange, kFirst, ~0U, kUnshare) == 0;
+  return table_is_own;
 }
 
 uint32_t creation_mask() {

@@ -5,6 +5,8 @@
 #include "platform/posix/posix.h"
 
 #include <dirent.h>
+#include <pthread.h>
+#include <signal.h>  // NOLINT(modernize-deprecated-headers): sigfillset()
 #include <sys/file.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -211,10 +213,49 @@ bool is_locked(const Handle& directory) { return try_lock(fd(directory), true) =
 
 int open_again(intptr_t descriptor, Handle& out) {
   constexpr int kFlags = O_RDONLY | O_DIRECTORY | O_CLOEXEC;
+  if (has_own_table()) {  // the number is one of the process's table
+    const std::string path = "/proc/self/fd/" + std::to_string(descriptor);
+    return open_at(Handle::working_directory(), path.c_str(), kFlags, 0, out);
+  }
   const int opened = retry([&] { return openat(static_cast<int>(descriptor), ".", kFlags); });
   if (opened < 0) return opened;
   out = Handle(opened);
   return 0;
+}
+
+namespace {
+
+struct Start {
+  void (*run)(void*);
+  void* argument;
+};
+
+void* run_thread(void* start) {
+  const Start given = *std::unique_ptr<Start>(static_cast<Start*>(start));
+  given.run(given.argument);
+  return nullptr;
+}
+
+}  // namespace
+
+int start_thread(void (*run)(void*), void* argument) {
+  constexpr size_t kStack = 1 << 20;  // bytes; musl gives 128 KiB, macOS 512
+  pthread_attr_t how;
+  if (const int error = pthread_attr_init(&how); error != 0) return -error;
+  pthread_attr_setdetachstate(&how, PTHREAD_CREATE_DETACHED);
+  pthread_attr_setstacksize(&how, kStack);
+  auto start = std::make_unique<Start>(Start{run, argument});
+  sigset_t all, before;
+  sigfillset(&all);
+  // A thread's own faults are not sent to others, and a sanitizer reports them.
+  for (const int fault : {SIGBUS, SIGFPE, SIGILL, SIGSEGV}) sigdelset(&all, fault);
+  pthread_sigmask(SIG_SETMASK, &all, &before);  // the thread gets it
+  pthread_t thread;
+  const int error = pthread_create(&thread, &how, run_thread, start.get());
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  pthread_attr_destroy(&how);
+  if (error == 0) static_cast<void>(start.release());  // run_thread() takes it over
+  return -error;
 }
 
 Time change_time_ceiling() { return time_of(CLOCK_REALTIME); }

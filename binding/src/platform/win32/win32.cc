@@ -12,6 +12,8 @@
 #include <cstring>
 #include <memory>
 #include <string_view>
+#include <system_error>
+#include <thread>
 #include <utility>
 
 #include "platform/platform.h"
@@ -269,6 +271,15 @@ int create_file(const Handle& directory, const char* name, uint32_t mode, Handle
 }
 
 // --- the process -----------------------------------------------------------------------------
+
+int start_thread(void (*run)(void*), void* argument) {
+  try {
+    std::thread(run, argument).detach();
+  } catch (const std::system_error&) {
+    return -EAGAIN;
+  }
+  return 0;
+}
 
 ThreadUsage thread_usage() {
   FILETIME began, ended, kernel, user;

@@ -1,0 +1,113 @@
+// The threads of the process on which copies go on that take longer than a moment. libuv's pool, where every copy begins, is
+// shared with the host's own calls, and has few threads. One of the addon's two globals. host/job.cc calls it, on any thread.
+//
+//   pool: a copy takes longer ── enlist() ──> a thread ─> next crew with work ─> Crew::work() ─┐
+//                                               ^              no work for 10 ms: it ends      │
+//                                               └──────────── nothing to do now, or others ────┘
+//                                                             have had no turn
+//
+// A thread may have a table of descriptors of its own (platform::leave_shared_table), where libuv's numbers mean something
+// else. So nothing there calls JavaScript or wakes it. One thread with the process's table does that for all copies, starts
+// the others, and looks every 20 ms how many are useful: the pinger.
+//
+// mutex_ guards everything, except that Crew::work() and Crew::tick() run without it.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+namespace fastcp {
+
+class Turn;
+
+/** A copy that may go on with threads of its own. */
+class Crew {
+ public:
+  virtual ~Crew() = default;
+
+  /** Works until nothing is left to do now, or the turn is over. On one of the threads. */
+  virtual void work(Turn& turn) = 0;
+  /** Returns whether a worker would find something to do. Called on any thread, with the lock. */
+  [[nodiscard]] virtual bool has_work() const = 0;
+  /** Wakes JavaScript. Returns how many workers are useful. On the pinger, every 20 ms while the copy has workers. */
+  virtual unsigned tick() = 0;
+
+ private:
+  friend class Threads;
+  friend class Turn;
+  unsigned workers_ = 0;  // in work(), or between enlist() and leave()
+  unsigned leaving_ = 0;  // of these, those that leave because they are too many
+  unsigned wanted_ = 1;   // by the last tick()
+  bool is_due_ = false;   // tick() was asked for
+};
+
+class Threads {
+ public:
+  static Threads& process();
+
+  /**
+   * Gives the copy threads from now on, while it has work. Returns false if there can be none now. Otherwise the caller counts
+   * as one of its workers until leave().
+   */
+  bool enlist(const std::shared_ptr<Crew>& crew);
+  void leave(Crew& crew);
+  /** Gives it none any more. Returns false while one works for it. */
+  bool dismiss(const Crew& crew);
+  /** Does the same, and waits for the workers, but not for a call of the system that does not return. */
+  void end(const Crew& crew);
+  [[nodiscard]] bool has_workers(const Crew& crew);
+
+  /** A copy has work again. Returns false if there is no thread, and none could be created. */
+  bool wake();
+  /** Wakes the copy's JavaScript soon. */
+  void ping(Crew& crew);
+
+  /** Returns how many threads there are. For tests. */
+  [[nodiscard]] unsigned count();
+
+ private:
+  friend class Turn;
+
+  Threads() = default;
+  void work();
+  void ping_all();
+  void leave_locked(Crew& crew);
+  bool start_one_locked();
+  void start_useful_locked();
+  [[nodiscard]] std::shared_ptr<Crew> next_locked();
+  [[nodiscard]] unsigned missing_locked() const;
+  [[nodiscard]] bool any_waits_locked() const;
+
+  std::mutex mutex_;
+  std::condition_variable work_;              // for idle threads
+  std::condition_variable news_;              // for the pinger
+  std::condition_variable left_;              // a worker has left its copy
+  std::vector<std::shared_ptr<Crew>> crews_;  // the first has waited longest
+  unsigned threads_ = 0;                      // without the pinger
+  unsigned idle_ = 0;                         // of these, without a copy
+  bool has_pinger_ = false;
+  bool has_failed_ = false;  // to start the last thread
+  bool has_news_ = false;
+  std::atomic<bool> others_wait_{false};  // a copy has work and no worker
+};
+
+/** One thread's work for one copy. */
+class Turn {
+ public:
+  explicit Turn(Crew& crew) : crew_(crew) {}
+
+  /** Returns whether the thread must leave the copy: another one waits for it, or it is not useful any more. */
+  bool is_over(std::chrono::steady_clock::time_point now);
+
+ private:
+  friend class Threads;
+  Crew& crew_;
+  const std::chrono::steady_clock::time_point since_ = std::chrono::steady_clock::now();
+  bool was_too_many_ = false;
+};
+
+}  // namespace fastcp
