@@ -5,6 +5,7 @@ import { unlessAborted } from './engine/abort.js';
 import { Answers, skipSources } from './engine/answers.js';
 import { EventQueue } from './engine/events.js';
 import { refuseBySelection, refuseRepositories } from './engine/guard.js';
+import { hasOwnTables } from './engine/native.js';
 import { Report } from './engine/result.js';
 import { runEngine, runEngineNow } from './engine/run-engine.js';
 import { CopyError, withResult } from './errors.js';
@@ -40,6 +41,7 @@ export function copyTree(
   options: CopyOptions = {},
 ): CopyJob {
   const request = checkRequest(src, dest, options);
+  if (debug.enabled) debug('descriptor tables: %s', hasOwnTables() ? 'own' : 'shared');
   debug('request %o', request);
   const events = new EventQueue(request.entries);
   const report = new Report();

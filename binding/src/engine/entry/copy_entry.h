@@ -11,8 +11,7 @@ namespace fastcp {
 void copy_entry(Worker& worker, const DirectoryUse& directory, Names names, platform::Kind kind);
 
 /**
- * Copies a file: opens the source, creates the copy, and copies the content or passes it to
- * LargeFile. For entry/write.cc.
+ * Copies a file: opens the source, creates the copy, and copies the content. For entry/write.cc.
  */
 void copy_file(Worker& worker, const DirectoryUse& directory, Names names, EntryTask& again);
 
