@@ -68,6 +68,7 @@ export function createTextReport(
         if (left !== undefined) await complain(left);
       } else if (!output.quiet && hasLooked(result)) {
         await out.line(copy.dryRun ? wouldCopy(result) : summary(result));
+        if (result.leftOut?.length) await out.line(notIncluded(result.leftOut));
       }
       await out.flush();
     },
@@ -174,6 +175,12 @@ export function summary(result: CopyResult): string {
   const how = list(ways);
   const took = ` in ${duration(durationMs)}${pace}${how && `: ${how}`}`;
   return `Copied ${copied(result)}${took}${rest(result)}`;
+}
+
+function notIncluded(paths: readonly string[]): string {
+  const more = paths.length > 5 ? ` and ${number(paths.length - 4)} more` : '';
+  const shown = more ? paths.slice(0, 4) : paths;
+  return `Left out by .worktreeinclude: ${shown.map(quoteName).join(', ')}${more}`;
 }
 
 export function wouldCopy(result: CopyResult): string {

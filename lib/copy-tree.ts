@@ -81,6 +81,7 @@ export async function run(
       await copyRoots(walk, answers, request, { events, report, looks, locks, warn });
     else if (request.atomic) report.replaced = false;
     for (const warning of await answers.unused(request)) warn(warning);
+    if (request.worktree) report.leftOut = answers.leftOut(request);
     report.end();
     const told: unknown = request.onProgress?.(report.progress);
     if (isThenable(told)) await unlessAborted(signal, Promise.resolve(told));

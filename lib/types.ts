@@ -137,8 +137,18 @@ export interface CopyOptions {
    * `.git/info/exclude` and from `core.excludesFile`. Tracked files are never excluded. Default `false`.
    */
   gitignore?: boolean | undefined;
-  /** Copy only entries that git ignores, such as `node_modules` and `.env`. Default `false`. */
+  /**
+   * Copy only entries that git ignores, such as `node_modules` and `.env`. Other worktrees of the repository are not copied, with a
+   * warning. Default `false`.
+   */
   onlyIgnored?: boolean | undefined;
+  /**
+   * Copy to another git worktree what `git worktree add` does not create: the entries that git ignores. If the root of SRC's worktree
+   * has a file `.worktreeinclude`, in the syntax of `.gitignore`, only those that it matches. Never copies tracked files, `.git` or
+   * other worktrees. Existing entries of DEST stay, and timestamps are preserved. SRC and DEST must be the roots of two worktrees, or
+   * the same directory in both; otherwise the job rejects with `ERR_FASTCP_NO_WORKTREE`. Default `false`.
+   */
+  worktree?: boolean | undefined;
   /** Names of further rule files in the syntax of `.gitignore`; they rank above `.gitignore`. Default: none. */
   ignoreFileNames?: readonly string[] | undefined;
   /**
@@ -206,7 +216,7 @@ export interface CompareResult {
   /** The first 1,000 errors. */
   errors: CopyErrorLike[];
   errorCount: number;
-  /** Those about the selection: `INCLUDE_UNMATCHED`, `EXCLUDE_UNMATCHED`, `IGNORE_FILE_NOT_FOUND`, `SOURCE_IGNORED`, `GIT_UNAVAILABLE`. */
+  /** Those about the selection: `INCLUDE_UNMATCHED`, `EXCLUDE_UNMATCHED`, `IGNORE_FILE_NOT_FOUND`, `SOURCE_IGNORED`, `WORKTREE_SKIPPED`, `GIT_UNAVAILABLE`. */
   warnings: CopyWarning[];
   durationMs: number;
 }
@@ -305,6 +315,11 @@ export interface CopyResult extends CopyCounters {
    * be absent if the copy ended early: then DEST was not changed.
    */
   replaced?: boolean;
+  /**
+   * With `worktree` only: paths of ignored entries that `.worktreeinclude` leaves out. An ignored directory is one path, also if only a
+   * part of it is left out.
+   */
+  leftOut?: string[];
   /** The first 1,000 errors. */
   errors: CopyErrorLike[];
   /** The number of all errors, also beyond the first 1,000. */
@@ -348,6 +363,7 @@ export interface CopyResult extends CopyCounters {
  * - `ERR_FASTCP_NO_EXCHANGE`: `atomic`: the file system cannot exchange directories; `two-step` works there.
  * - `ERR_FASTCP_GIT_UNAVAILABLE`: a comparison, or a copy with `onlyIgnored`, `strict`, `atomic` or `deleteExcluded`: git cannot
  *   tell which files are tracked.
+ * - `ERR_FASTCP_NO_WORKTREE`: `worktree`: SRC or DEST is not in a git worktree, or they are different parts of their worktrees.
  * - `ERR_FASTCP_NO_SNAPSHOT`: `snapshot` is `always`, and a snapshot of SRC is not possible.
  * - `ERR_FASTCP_HALFWAY`: `atomic`: the replacement in two steps failed between them, and so did the way back; the message says
  *   where the trees are.
@@ -375,6 +391,7 @@ export type FastcpErrorCode =
   | 'ERR_FASTCP_VERIFY'
   | 'ERR_FASTCP_NO_EXCHANGE'
   | 'ERR_FASTCP_GIT_UNAVAILABLE'
+  | 'ERR_FASTCP_NO_WORKTREE'
   | 'ERR_FASTCP_NO_SNAPSHOT'
   | 'ERR_FASTCP_HALFWAY';
 
@@ -416,11 +433,12 @@ export type ErrorCode = FastcpErrorCode | SystemErrorCode;
  *   `core.excludesFile` cannot be read. If tracked files are unknown, a comparison and a copy with `onlyIgnored`, `strict`, `atomic`
  *   or `deleteExcluded` fail instead.
  * - `SOURCE_IGNORED`: git ignores SRC itself.
- * - `INCLUDE_UNMATCHED`: A glob of `include` matched nothing, or `include` is empty.
+ * - `INCLUDE_UNMATCHED`: A glob of `include` or a pattern of `.worktreeinclude` matched nothing, or `include` is empty.
  * - `EXCLUDE_UNMATCHED`: A glob of `exclude` matched nothing, and looks like a path with SRC, a list, a filter rule of rsync, or
  *   would match deeper in SRC.
  * - `SOURCE_SKIPPED`: One of several SRCs matches a glob of `exclude`, and is not copied.
  * - `IGNORE_FILE_NOT_FOUND`: SRC has no rule file of a name in `ignoreFileNames`.
+ * - `WORKTREE_SKIPPED`: `onlyIgnored`: A worktree that git has registered lies in SRC, and was not copied.
  * - `STAGING_LEFT`: `atomic`: a temporary directory could not be removed.
  * - `WAITING_FOR_LOCK`: Another program has locked SRC or DEST for more than a second. The copy waits for it.
  * - `ENTRIES_DROPPED`: `entries`: nobody read the events, and `count` events were dropped.
@@ -440,6 +458,7 @@ export type WarningCode =
   | 'EXCLUDE_UNMATCHED'
   | 'SOURCE_SKIPPED'
   | 'IGNORE_FILE_NOT_FOUND'
+  | 'WORKTREE_SKIPPED'
   | 'STAGING_LEFT'
   | 'WAITING_FOR_LOCK'
   | 'ENTRIES_DROPPED'

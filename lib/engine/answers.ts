@@ -120,6 +120,10 @@ export class Answers {
     const { strict, deleteExcluded, onlyIgnored, atomic, compares } = request;
     const needsTracked = strict || deleteExcluded || onlyIgnored || Boolean(atomic) || compares;
     let { signal } = request;
+    if (request.worktree) {
+      const { refuseUnlessWorktrees } = await import('./worktrees.js');
+      for (const root of roots) await refuseUnlessWorktrees(root, shown, signal);
+    }
     if (request.gitignore || request.onlyIgnored) {
       const { AbortController, AbortSignal } = abortClasses();
       answers.#ending = new AbortController();
@@ -202,7 +206,39 @@ export class Answers {
           message: `the source has no rule file named '${name}'`,
         }),
       );
-    return [...globs, ...files];
+    return [...globs, ...files, ...this.#unusedWorktrees(request)];
+  }
+
+  /** Returns warnings about worktrees that were left out, and about patterns of .worktreeinclude. */
+  #unusedWorktrees({ worktree, include, exclude, shown }: Request): CopyWarning[] {
+    const warnings: CopyWarning[] = [];
+    for (const { root, selection } of this.#roots.values()) {
+      const dest = root.inside?.map((name) => name.toString('latin1')).join('/');
+      const { leftWorktrees = [], include: patterns } = selection.gitignore ?? {};
+      for (const one of worktree ? [] : leftWorktrees) {
+        if (one === dest) continue;
+        const path = shown.src(joinBytes(root.src, Buffer.from(one, 'latin1')));
+        const message = `'${path}' is not copied: it is a worktree of its own`;
+        warnings.push({ code: 'WORKTREE_SKIPPED', message, path });
+      }
+      // Otherwise the rest of the worktree may have what they match.
+      if (include || exclude.length > 0 || !patterns?.isAtTop) continue;
+      const where = 'outside of directories that are copied whole';
+      for (const pattern of patterns.unused) {
+        const message = `no entry that git ignores matches ${pattern}, ${where}`;
+        warnings.push({ code: 'INCLUDE_UNMATCHED', message });
+      }
+    }
+    return warnings;
+  }
+
+  /** Returns what .worktreeinclude leaves out of what git ignores. */
+  leftOut({ shown }: Request): string[] {
+    return [...this.#roots.values()].flatMap(({ root, selection }) =>
+      [...(selection.gitignore?.include?.leftOut ?? [])].map((below) =>
+        shown.src(joinBytes(root.src, Buffer.from(below, 'latin1'))),
+      ),
+    );
   }
 
   /** Answers nothing more, because the copy ends. Ends git, which may still run for a directory that waits for it. */

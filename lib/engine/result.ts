@@ -50,6 +50,8 @@ export class Report {
   total: number | undefined;
   /** Undefined unless DEST is replaced as a whole. */
   replaced: boolean | undefined;
+  /** Undefined unless this is a copy between worktrees. */
+  leftOut: string[] | undefined;
   /** Whether an error that ended the copy says so. */
   saysEnd = true;
 
@@ -141,6 +143,7 @@ export class Report {
       ...this.#counters,
       snapshots: this.snapshots,
       ...(this.replaced !== undefined && { replaced: this.replaced }),
+      ...(this.leftOut && { leftOut: this.leftOut }),
       errors: [...this.#errors],
       errorCount: this.#errorCount,
       warnings: [...this.#warnings],

@@ -9,6 +9,17 @@ type Name = keyof CopyOptions;
  */
 const conflicts: readonly [Name, Name, why?: string, third?: Name][] = [
   ['onlyIgnored', 'gitignore'],
+  ['worktree', 'gitignore', 'a worktree gets what git ignores'],
+  ['worktree', 'onlyIgnored', 'a worktree gets what git ignores anyway'],
+  ['worktree', 'ignoreFileNames', '.worktreeinclude has the rules'],
+  ['worktree', 'dereference', 'symlinks stay symlinks'],
+  ['worktree', 'shard', 'a shard does not know what the others copy'],
+  ['worktree', 'mirror', 'existing entries of DEST stay'],
+  ['worktree', 'sync', 'existing entries of DEST stay'],
+  ['worktree', 'update', 'existing entries of DEST stay'],
+  ['worktree', 'backup', 'existing entries of DEST stay'],
+  ['worktree', 'atomic', 'existing entries of DEST stay'],
+  ['worktree', 'snapshot', 'only a part of SRC is copied'],
   ['quickCheck', 'checksum'],
   ['hardLink', 'symlink'],
   ['mirror', 'shard', 'a shard does not know what the others copy'],

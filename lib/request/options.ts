@@ -163,17 +163,18 @@ export function checkRequest(
     throw invalidValue('options.atomic', 'false with several sources', atomic);
   }
   const sync = checked.sync || checked.mirror || checked.checksum || checked.quickCheck;
-  const keepsTimes = sync || checked.update || checked.preserveTimestamps;
+  const keepsTimes = sync || checked.update || checked.preserveTimestamps || checked.worktree;
   const { preserve, existingDirectories } = preserved(options.preserve);
   const request: Request = {
     ...paths,
     ...checked,
     ...shard,
     ...lists,
+    ...(checked.worktree && { onlyIgnored: true, force: false }),
     sync,
     atomic,
     preserve: keepsTimes ? withTimes(preserve) : preserve,
-    existingDirectories: existingDirectories || sync || shard.shards > 0,
+    existingDirectories: (existingDirectories && !checked.worktree) || sync || shard.shards > 0,
     replaces: undefined,
     compares: false,
     instead: checked.hardLink ? 'hardLink' : checked.symlink ? 'symlink' : 'copy',

@@ -73,6 +73,7 @@ export const table = {
     cli('select', '--gitignore', 'exclude .git and everything that git ignores', 'common'),
   ),
   onlyIgnored: flag(cli('select', '--only-ignored', 'copy only what git ignores')),
+  worktree: flag(cli('select', '--worktree', 'copy what a new git worktree lacks', 'common')),
   include: other(cli('select', '--include <glob>', 'copy only matches (repeatable)', 'common')),
   exclude: other(cli('select', '--exclude <glob>', 'exclude matches (repeatable)', 'common')),
   ignoreFileNames: other(

@@ -4,7 +4,7 @@ import { constants, access as systemAccess } from 'node:fs';
 import { homedir } from 'node:os';
 import { promisify } from 'node:util';
 import { getBuiltinModule, isNextTickFake } from '../builtins.js';
-import { directoryOf, fromSystem } from '../walk/paths.js';
+import { directoryOf, fromSystem, join } from '../walk/paths.js';
 import { resolve } from './repository.js';
 import { itself, type TrackedPaths } from './tracked.js';
 
@@ -43,7 +43,7 @@ const othersVariables: ReadonlySet<string> = new Set([
   ...['GIT_ALTERNATE_OBJECT_DIRECTORIES', 'GIT_GRAFT_FILE', 'GIT_SHALLOW_FILE'],
   ...['GIT_REPLACE_REF_BASE', 'GIT_NO_REPLACE_OBJECTS', 'GIT_LITERAL_PATHSPECS'],
   ...['GIT_GLOB_PATHSPECS', 'GIT_NOGLOB_PATHSPECS', 'GIT_ICASE_PATHSPECS'],
-  ...['GIT_CEILING_DIRECTORIES', 'GIT_DISCOVERY_ACROSS_FILESYSTEM'],
+  'GIT_DISCOVERY_ACROSS_FILESYSTEM',
 ]);
 
 /** Git's status if nothing is set. */
@@ -113,6 +113,36 @@ export class Git {
     };
   }
 
+  /** Returns the registered worktrees below a directory, given by its real path: their paths from there. */
+  async worktrees(directory: Buffer): Promise<string[]> {
+    const words = ['worktree', 'list', '--porcelain'];
+    const listed = await this.#run(directory, [...words, '-z']).catch(
+      () => this.#run(directory, words), // before git 2.36
+    );
+    const begin = join(directory, Buffer.alloc(0)).toString('latin1');
+    return listed
+      .split(listed.includes('\0') ? '\0' : '\n')
+      .flatMap((line) => (line.startsWith('worktree ') ? [line.slice('worktree '.length)] : []))
+      .map((path) => fromSystem(Buffer.from(path, 'latin1')).toString('latin1'))
+      .flatMap((path) => (path.startsWith(begin) ? [path.slice(begin.length)] : []));
+  }
+
+  /** Returns the repositories in what is ignored below a directory: their paths from there, with a slash at their ends. */
+  async ignoredRepositories(directory: Buffer): Promise<string[]> {
+    const words = ['ls-files', '-z', '--others', '--ignored', '--exclude-standard'];
+    return (await this.#run(directory, words)).split('\0').filter((path) => path.endsWith('/'));
+  }
+
+  /**
+   * Returns which part of its worktree a directory is: empty, or a path with a slash at its end. Rejects if it is in no worktree.
+   */
+  async partOf(directory: Buffer): Promise<string> {
+    const words = ['rev-parse', '--is-inside-work-tree', '--show-prefix'];
+    const [, part] = /^true\n(.*)\n$/s.exec(await this.#run(directory, words)) ?? [];
+    if (part === undefined) throw new Error('this is a repository without a work tree');
+    return part;
+  }
+
   /** Reads a file of the repository that has a directory. */
   async blob(directory: Buffer, hash: string): Promise<Buffer> {
     return Buffer.from(await this.#run(directory, ['cat-file', 'blob', hash]), 'latin1');
@@ -173,6 +203,19 @@ export class Git {
       });
     });
   }
+}
+
+export function isMissing(error: NodeJS.ErrnoException): boolean {
+  return error.code === 'ENOENT';
+}
+
+/** Returns the reason why git did not answer. */
+export function saidBy(error: unknown): string {
+  const { message, signal } = error as Error & { signal?: string };
+  if (isMissing(error as Error)) return 'git is not installed';
+  if (signal) return `${signal} ended git`;
+  const [, fatal] = /^fatal: (.+)$/m.exec(message) ?? [];
+  return fatal ?? message.trim().split('\n').at(-1) ?? '';
 }
 
 /** Returns whether the user or the system may have settings of git, which apply outside of repositories, too. */

@@ -6,10 +6,10 @@
  */
 import { isNativeError } from 'node:util/types';
 import { CopyError } from '../errors.js';
-import { baseName, directoryOf, join } from '../walk/paths.js';
+import { baseName, directoryOf, join, namesFrom } from '../walk/paths.js';
 import { realpath, run } from '../walk/steps.js';
 import { canOpen, readWhole } from './files.js';
-import { Git, mayHaveSettings } from './git.js';
+import { Git, isMissing, mayHaveSettings, saidBy } from './git.js';
 import { type Repository, repositoryAround, repositoryAt } from './repository.js';
 import { lastMatch, parseRules, type Rule, type RulesHere, rulesBelow, rulesIn } from './rules.js';
 import { Tracked, type TrackedPaths } from './tracked.js';
@@ -22,10 +22,13 @@ import {
   verdicts,
 } from './verdict.js';
 import { foldCase } from './wildmatch.js';
+import { WorktreeInclude } from './worktree-include.js';
 
 export interface GitignoreOptions {
   gitignore: boolean;
   onlyIgnored: boolean;
+  /** With `onlyIgnored`: .worktreeinclude limits it, and no `.git` and no other repository is copied. */
+  worktree?: boolean;
   ignoreFileNames: readonly string[];
   /** Symlinks to directories are listed as directories. */
   dereference: boolean;
@@ -41,6 +44,12 @@ export interface GitignoreScope {
   rules: RulesHere[];
   /** The rule that excludes this directory, except its tracked files. */
   ignoredBy?: Match;
+  /** The directory below SRC that this rule excludes. */
+  ignored?: string;
+  /** The rules of .worktreeinclude. Absent if everything here is wanted. */
+  wanted?: RulesHere;
+  /** With `worktree`: this is another repository. */
+  isOther?: true;
   repository?: RepositoryHere;
 }
 
@@ -64,6 +73,8 @@ interface Answer {
   match?: Match;
   /** The reason for an exclusion without a rule. */
   reason?: string;
+  /** The rules of .worktreeinclude in a directory that they do not match. */
+  wanted?: RulesHere;
 }
 
 const noGitDirectory = new Error('this submodule has no git directory');
@@ -83,9 +94,20 @@ const ignoredDirectory: Answer = { verdict: verdicts.takeAll };
 const searched: Answer = { verdict: verdicts.look };
 const notIgnored: Answer = { verdict: verdicts.leave, reason: 'not ignored' };
 const dotGit: Answer = { verdict: verdicts.leave, reason: '.git stays behind' };
+const worktree: Answer = { verdict: verdicts.leave, reason: 'another worktree' };
+const otherRepository: Answer = { verdict: verdicts.leave, reason: 'another repository' };
+const unwanted: Answer = { verdict: verdicts.leave, reason: 'not in .worktreeinclude' };
 
 export class Gitignore {
   readonly warnings: SelectionWarning[] = [];
+  /** Undefined without `worktree` or without that file. */
+  include: WorktreeInclude | undefined;
+  /** Registered worktrees that were left out: paths below SRC. */
+  readonly leftWorktrees = new Set<string>();
+  #worktrees: readonly string[] = [];
+  /** With `worktree`: those whose `.git` stays behind, with a slash at their ends. */
+  #repositories: readonly string[] = [];
+  #worktree: boolean;
   #src: Buffer;
   #shown: string;
   #onlyIgnored: boolean;
@@ -102,6 +124,7 @@ export class Gitignore {
     this.#src = src;
     this.#shown = shown;
     this.#onlyIgnored = options.onlyIgnored;
+    this.#worktree = options.worktree ?? false;
     this.#dereference = options.dereference;
     this.#needsTracked = options.needsTracked ?? false;
     this.#git = new Git(options.signal);
@@ -134,7 +157,38 @@ export class Gitignore {
   async #startInRepository(): Promise<GitignoreScope> {
     const src = await run(realpath(this.#src));
     const repository = await repositoryAround(src);
-    return this.#startBelow(repository?.top ?? src, src, repository);
+    const top = repository?.top ?? src;
+    if (this.#onlyIgnored && repository) await this.#findOthers(src);
+    const scope = await this.#startBelow(top, src, repository);
+    const wanted = this.#worktree && this.#startInclude(top, src, scope);
+    return wanted ? { ...scope, wanted } : scope;
+  }
+
+  async #findOthers(src: Buffer): Promise<void> {
+    const none = (error: Error): [] => {
+      this.#nothingKnown(src, error);
+      return [];
+    };
+    [this.#worktrees, this.#repositories] = await Promise.all([
+      this.#git.worktrees(src).catch(none),
+      this.#worktree ? this.#git.ignoredRepositories(src).catch(none) : [],
+    ]);
+  }
+
+  /** Returns the rules of .worktreeinclude in SRC, unless there are none or they match SRC as a whole. */
+  #startInclude(top: Buffer, src: Buffer, { repository }: GitignoreScope): RulesHere | undefined {
+    const name = '.worktreeinclude';
+    const content = readRuleFile(join(top, Buffer.from(name)), name, true);
+    if (!content) return undefined;
+    this.include = new WorktreeInclude(content, repository?.ignoreCase ?? false);
+    this.include.isAtTop = top.equals(src);
+    let wanted = this.include.root;
+    for (const way of namesFrom(top, src).map((bytes) => bytes.toString('latin1'))) {
+      const rule = this.include.match(wanted, way, true);
+      if (rule && !rule.negative) return undefined;
+      wanted = rulesBelow(wanted, way);
+    }
+    return wanted;
   }
 
   /** Returns the scope of SRC, with the rule files of the directories above it, from `top` on. */
@@ -287,7 +341,8 @@ export class Gitignore {
     entries: readonly Listed[],
     path: string,
   ): GitignoreScope | Promise<GitignoreScope> {
-    if (scope.ignoredBy || path === '') return scope;
+    // A repository in an ignored directory is copied with it, if that is wanted as a whole.
+    if (path === '' || (scope.ignoredBy && !scope.wanted)) return scope;
     const present = new Set<string>();
     let nested = false;
     for (const { name, kind } of entries) {
@@ -300,6 +355,7 @@ export class Gitignore {
     const isLeftOut = tracked?.leftOut.has(`${below}.gitignore`) === true;
     if (!nested && !isSubmodule && !isLeftOut && present.size === 0) return scope;
     const directory = this.#pathOf(path);
+    if (scope.ignoredBy) return nested ? this.#nest(scope, directory, false) : scope;
     const readHere = (above: GitignoreScope, leftOut?: Buffer): GitignoreScope => {
       const here = { ...above, rules: [...above.rules] };
       this.#addDirectory(here, directory, this.#shownPath(path), { present, leftOut });
@@ -321,6 +377,7 @@ export class Gitignore {
   ): Promise<GitignoreScope> {
     const repository = await repositoryAt(directory, isSubmodule);
     if (!repository && !isSubmodule) return scope;
+    if (this.#worktree) return { rules: [], isOther: true };
     if (!repository) this.#nothingKnown(directory, noGitDirectory);
     const inner = await this.#begin(directory, directory, repository);
     return { ...inner, rules: [...inner.rules, ...scope.rules.filter(({ file }) => file.own)] };
@@ -347,25 +404,56 @@ export class Gitignore {
     }
   }
 
-  judge(scope: GitignoreScope, { name, kind }: Listed): Answer {
+  /** `path` is that of the directory, below SRC: empty or with a slash at its end. */
+  judge(scope: GitignoreScope, entry: Listed, path: string): Answer {
+    const at = path + entry.name;
+    if (this.#worktrees.includes(at)) {
+      this.leftWorktrees.add(at);
+      return worktree;
+    }
+    if (scope.isOther) return otherRepository;
+    const answer = this.#judgeByGit(scope, entry, at);
+    const { wanted } = scope;
+    if (!wanted || !this.include || answer.verdict === verdicts.leave) return answer;
+    const isDirectory = entry.kind === 'directory';
+    const rule = this.include.match(wanted, entry.name, isDirectory);
+    if (rule && !rule.negative) return answer;
+    const below = isDirectory ? this.include.below(wanted, entry.name) : undefined;
+    if (below) return { ...answer, verdict: verdicts.look, wanted: below };
+    if (!isDirectory || answer.match) this.include.leftOut.add(scope.ignored ?? at);
+    return rule ? { verdict: verdicts.leave, match: { rule, from: wanted } } : unwanted;
+  }
+
+  #judgeByGit(scope: GitignoreScope, { name, kind }: Listed, at: string): Answer {
     const isDirectory = kind === 'directory';
     if (this.#followsGit && isDotGit(scope, name)) return dotGit;
     const match = scope.ignoredBy ?? this.#matchOf(scope, name, isDirectory);
     if (match && !match.rule.negative && !isTracked(scope, match, name, isDirectory)) {
       if (isDirectory && holdsTracked(scope, match, name)) return { verdict: verdicts.look, match };
       if (!this.#onlyIgnored) return { verdict: verdicts.leave, match };
-      return isDirectory ? ignoredDirectory : taken;
+      if (!isDirectory) return taken;
+      // Only created if something else is in it.
+      if (this.#worktrees.some((one) => one.startsWith(`${at}/`)))
+        return { verdict: verdicts.look, match };
+      const holds = (one: string) => one.startsWith(`${at}/`) || `${at}/`.startsWith(one);
+      return this.#repositories.some(holds) ? { verdict: verdicts.take, match } : ignoredDirectory;
     }
     if (!this.#onlyIgnored) return taken;
     return isDirectory ? searched : notIgnored;
   }
 
   /** Returns the scope of a directory whose verdict is take or look. */
-  below(scope: GitignoreScope, name: string, { match }: Answer): GitignoreScope {
+  below(
+    scope: GitignoreScope,
+    name: string,
+    { match, wanted }: Answer,
+    path: string,
+  ): GitignoreScope {
     const { repository } = scope;
     return {
       rules: scope.rules.map((rules) => rulesBelow(rules, name)),
-      ...(match && { ignoredBy: match }),
+      ...(match && { ignoredBy: match, ignored: scope.ignored ?? path + name }),
+      ...(wanted && { wanted }),
       ...(repository && { repository: { ...repository, path: `${repository.path}${name}/` } }),
     };
   }
@@ -421,19 +509,6 @@ function shownRule({ rule, from }: Match): string {
 /** Returns whether git reads the .gitignore of the work tree, instead of the one in the index. */
 function hasRuleFile(directory: Buffer): boolean {
   return canOpen(join(directory, Buffer.from('.gitignore')));
-}
-
-function isMissing(error: NodeJS.ErrnoException): boolean {
-  return error.code === 'ENOENT';
-}
-
-/** Returns the reason why git did not answer. */
-function saidBy(error: unknown): string {
-  const { message, signal } = error as Error & { signal?: string };
-  if (isMissing(error as Error)) return 'git is not installed';
-  if (signal) return `${signal} ended git`;
-  const [, fatal] = /^fatal: (.+)$/m.exec(message) ?? [];
-  return fatal ?? message.trim().split('\n').at(-1) ?? '';
 }
 
 /** Returns the content of a rule file. Anything but a file has no rules, nor has a symlink in the tree, as in git. */

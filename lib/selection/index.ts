@@ -62,6 +62,8 @@ export interface Selection {
   judge(scope: DirectoryScope, entries: readonly Listed[]): Judged | Promise<Judged>;
   /** Returns whether a rule file of `ignoreFileNames` was found. */
   hasMet(ruleFileName: string): boolean;
+  /** Has what was left out of a copy between worktrees. */
+  readonly gitignore: Gitignore | undefined;
 }
 
 /** Checks names of rule files. Throws ERR_INVALID_ARG_TYPE or _VALUE. */
@@ -111,7 +113,7 @@ class TreeSelection implements Selection {
   readonly slice: number;
   readonly root: DirectoryScope;
   readonly warnings: SelectionWarning[];
-  #gitignore: Gitignore | undefined;
+  readonly gitignore: Gitignore | undefined;
   #asker: FilterAsker | undefined;
   #explain: boolean;
 
@@ -123,7 +125,7 @@ class TreeSelection implements Selection {
   ) {
     this.root = root;
     this.warnings = gitignore?.warnings ?? [];
-    this.#gitignore = gitignore;
+    this.gitignore = gitignore;
     this.#asker = asker;
     this.#explain = explain;
     // Rules may take 70 ms per entry, if there are 50,000. Promises of a filter are awaited together.
@@ -131,14 +133,14 @@ class TreeSelection implements Selection {
   }
 
   hasMet(ruleFileName: string): boolean {
-    return this.#gitignore?.hasMet(ruleFileName) ?? false;
+    return this.gitignore?.hasMet(ruleFileName) ?? false;
   }
 
   enter(
     scope: DirectoryScope,
     entries: readonly Listed[],
   ): DirectoryScope | Promise<DirectoryScope> {
-    const rules = scope.rules && this.#gitignore?.enter(scope.rules, entries, scope.path);
+    const rules = scope.rules && this.gitignore?.enter(scope.rules, entries, scope.path);
     if (isThenable(rules)) return rules.then((entered) => ({ ...scope, rules: entered }));
     return rules ? { ...scope, rules } : scope;
   }
@@ -191,14 +193,14 @@ class TreeSelection implements Selection {
       if (below && answer.below) below.globs = answer.below;
       if (answer.verdict < verdict) verdict = answer.verdict;
     }
-    if (scope.rules && this.#gitignore) {
-      const answer = this.#gitignore.judge(scope.rules, entry);
+    if (scope.rules && this.gitignore) {
+      const answer = this.gitignore.judge(scope.rules, entry, scope.path);
       if (answer.verdict === leave) {
-        if (reasons) reasons[index] = this.#gitignore.reasonOf(answer);
+        if (reasons) reasons[index] = this.gitignore.reasonOf(answer);
         return leave;
       }
       if (below && answer.verdict !== takeAll) {
-        below.rules = this.#gitignore.below(scope.rules, entry.name, answer);
+        below.rules = this.gitignore.below(scope.rules, entry.name, answer, scope.path);
       }
       if (answer.verdict < verdict) verdict = answer.verdict;
     }

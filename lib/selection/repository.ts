@@ -7,8 +7,10 @@ import {
   readlink as systemReadlink,
   stat as systemStat,
 } from 'node:fs';
+import { delimiter } from 'node:path';
 import { promisify } from 'node:util';
-import { directoryOf, isAbsolute, isRoot, join } from '../walk/paths.js';
+import { directoryOf, fromSystem, isAbsolute, isRoot, join, trimSlashes } from '../walk/paths.js';
+import { realpath, run } from '../walk/steps.js';
 import { readWhole } from './files.js';
 
 // Not fs/promises: loading it takes longer than copying a small tree.
@@ -87,17 +89,32 @@ async function checkHead(path: Buffer): Promise<void> {
 
 /**
  * Returns the repository that has a directory, given by its real path. If git finds none, that is a broken one, which git then
- * refuses. Stops at a mount point, as git does.
+ * refuses. Stops at a mount point and below the directories of GIT_CEILING_DIRECTORIES, as git does.
  */
 export async function repositoryAround(directory: Buffer): Promise<Repository | undefined> {
   const device = (await statOr(directory))?.dev;
+  const ceilings = await ceilingDirectories();
   let broken: Repository | undefined;
   for (let at = directory; ; at = directoryOf(at)) {
     const { state, repository } = await lookAt(at);
     if (state === 'usable' || state === 'refused') return repository;
     if (state === 'broken') broken ??= repository;
-    if (isRoot(at) || (await statOr(directoryOf(at)))?.dev !== device) return broken;
+    const above = directoryOf(at);
+    if (isRoot(at) || ceilings.some((ceiling) => ceiling.equals(above))) return broken;
+    if ((await statOr(above))?.dev !== device) return broken;
   }
+}
+
+/** Returns the real paths in GIT_CEILING_DIRECTORIES. Those after an empty entry count as they are, as in git. */
+async function ceilingDirectories(): Promise<Buffer[]> {
+  const entries = process.env.GIT_CEILING_DIRECTORIES?.split(delimiter) ?? [];
+  const realUntil = entries.includes('') ? entries.indexOf('') : entries.length;
+  const paths = entries.map(async (entry, index) => {
+    const path = trimSlashes(fromSystem(Buffer.from(entry)));
+    if (!isAbsolute(path)) return [];
+    return [index < realUntil ? await run(realpath(path)).catch(() => path) : path];
+  });
+  return (await Promise.all(paths)).flat();
 }
 
 async function statOr(path: Buffer): Promise<BigIntStats | undefined> {

@@ -1,0 +1,36 @@
+/** What SRC and DEST have to be for a copy between worktrees. */
+import { CopyError, refuse } from '../errors.js';
+import { Git, isMissing, saidBy } from '../selection/git.js';
+import { textOf } from '../selection/index.js';
+import { join, type Shown } from '../walk/paths.js';
+import { run } from '../walk/steps.js';
+import { nearest, type Root } from '../walk/walk.js';
+
+/** Rejects with `ERR_FASTCP_NO_WORKTREE` unless SRC and DEST are the same part of their worktrees. */
+export async function refuseUnlessWorktrees(
+  { src, dest, kind }: Root,
+  shown: Shown,
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  const git = new Git(signal);
+  const fail = (why: string): never => {
+    throw refuse('ERR_FASTCP_NO_WORKTREE', why, shown.src(src), shown.dest(dest));
+  };
+  const partOf = async (path: Buffer, what: string, hint = ''): Promise<string> => {
+    const there = await run(nearest(path));
+    const part = await git.partOf(there).catch((error: NodeJS.ErrnoException) => {
+      signal?.throwIfAborted();
+      const why = `${what} is in no worktree of git: ${saidBy(error)}${hint}`;
+      if (!isMissing(error)) return fail(why);
+      throw new CopyError('ERR_FASTCP_GIT_UNAVAILABLE', why, { path: shown.src(src) });
+    });
+    const missing = join(path, Buffer.alloc(0)).subarray(join(there, Buffer.alloc(0)).length);
+    return part + missing.toString('latin1');
+  };
+  if (kind !== 'directory') fail('the source is no directory of a worktree');
+  const from = await partOf(src, 'the source');
+  const to = await partOf(dest, 'the destination', "; 'git worktree add' creates one");
+  const nameOf = (part: string): string => (part ? `'${textOf(part.slice(0, -1))}'` : 'the root');
+  if (from !== to)
+    fail(`the source is ${nameOf(from)} of its worktree, the destination ${nameOf(to)} of its own`);
+}
