@@ -180,7 +180,7 @@ export function summary(result: CopyResult): string {
 function notIncluded(paths: readonly string[]): string {
   const more = paths.length > 5 ? ` and ${number(paths.length - 4)} more` : '';
   const shown = more ? paths.slice(0, 4) : paths;
-  return `Left out by .worktreeinclude: ${shown.map(quoteName).join(', ')}${more}`;
+  return `Left out by .worktreeinclude, wholly or in part: ${shown.map(quoteName).join(', ')}${more}`;
 }
 
 export function wouldCopy(result: CopyResult): string {

@@ -223,9 +223,8 @@ export class Answers {
       }
       // Otherwise the rest of the worktree may have what they match.
       if (include || exclude.length > 0 || !patterns?.isAtTop) continue;
-      const where = 'outside of directories that are copied whole';
       for (const pattern of patterns.unused) {
-        const message = `no entry that git ignores matches ${pattern}, ${where}`;
+        const message = `the pattern ${pattern} matches no ignored entry outside directories that are copied whole`;
         warnings.push({ code: 'INCLUDE_UNMATCHED', message });
       }
     }
@@ -234,11 +233,12 @@ export class Answers {
 
   /** Returns what .worktreeinclude leaves out of what git ignores. */
   leftOut({ shown }: Request): string[] {
-    return [...this.#roots.values()].flatMap(({ root, selection }) =>
+    const paths = [...this.#roots.values()].flatMap(({ root, selection }) =>
       [...(selection.gitignore?.include?.leftOut ?? [])].map((below) =>
         shown.src(joinBytes(root.src, Buffer.from(below, 'latin1'))),
       ),
     );
+    return paths.sort();
   }
 
   /** Answers nothing more, because the copy ends. Ends git, which may still run for a directory that waits for it. */

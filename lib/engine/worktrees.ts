@@ -27,10 +27,11 @@ export async function refuseUnlessWorktrees(
     const missing = join(path, Buffer.alloc(0)).subarray(join(there, Buffer.alloc(0)).length);
     return part + missing.toString('latin1');
   };
-  if (kind !== 'directory') fail('the source is no directory of a worktree');
+  if (kind !== 'directory') fail('the source is not a directory');
   const from = await partOf(src, 'the source');
   const to = await partOf(dest, 'the destination', "; 'git worktree add' creates one");
+  if (from === to) return;
   const nameOf = (part: string): string => (part ? `'${textOf(part.slice(0, -1))}'` : 'the root');
-  if (from !== to)
-    fail(`the source is ${nameOf(from)} of its worktree, the destination ${nameOf(to)} of its own`);
+  const must = `the destination must be ${nameOf(from)} of its own, not ${nameOf(to)}`;
+  fail(`the source is ${nameOf(from)} of its worktree, so ${must}`);
 }

@@ -90,7 +90,6 @@ const nothingTracked: TrackedPaths = {
 };
 
 const taken: Answer = { verdict: verdicts.take };
-const ignoredDirectory: Answer = { verdict: verdicts.takeAll };
 const searched: Answer = { verdict: verdicts.look };
 const notIgnored: Answer = { verdict: verdicts.leave, reason: 'not ignored' };
 const dotGit: Answer = { verdict: verdicts.leave, reason: '.git stays behind' };
@@ -377,7 +376,10 @@ export class Gitignore {
   ): Promise<GitignoreScope> {
     const repository = await repositoryAt(directory, isSubmodule);
     if (!repository && !isSubmodule) return scope;
-    if (this.#worktree) return { rules: [], isOther: true };
+    const { path = '', tracked } = scope.repository ?? {};
+    // For git it is an ordinary directory if it tracks files there, from before.
+    if (this.#worktree)
+      return tracked?.hasBelow(path.slice(0, -1)) ? scope : { rules: [], isOther: true };
     if (!repository) this.#nothingKnown(directory, noGitDirectory);
     const inner = await this.#begin(directory, directory, repository);
     return { ...inner, rules: [...inner.rules, ...scope.rules.filter(({ file }) => file.own)] };
@@ -436,7 +438,8 @@ export class Gitignore {
       if (this.#worktrees.some((one) => one.startsWith(`${at}/`)))
         return { verdict: verdicts.look, match };
       const holds = (one: string) => one.startsWith(`${at}/`) || `${at}/`.startsWith(one);
-      return this.#repositories.some(holds) ? { verdict: verdicts.take, match } : ignoredDirectory;
+      const { take, takeAll } = verdicts;
+      return { verdict: this.#repositories.some(holds) ? take : takeAll, match };
     }
     if (!this.#onlyIgnored) return taken;
     return isDirectory ? searched : notIgnored;

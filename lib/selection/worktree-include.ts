@@ -20,15 +20,18 @@ export class WorktreeInclude {
   readonly leftOut = new Set<string>();
   /** Rules that have matched nothing so far, each as a file of its own. */
   readonly #unused: Map<string, RuleFile>;
+  /** Some rule matches at any depth. */
+  readonly #matchesNames: boolean;
 
   constructor(content: Buffer, fold: boolean) {
     const how = { shown: '.worktreeinclude', own: false, fold };
     const file = parseRules(content, how);
     this.root = rulesIn(file);
-    const rules = [...file.byName.values(), file.names, file.paths].flat();
+    const isPositive = ({ negative }: Rule): boolean => !negative;
+    const names = [...file.byName.values(), file.names].flat().filter(isPositive);
+    this.#matchesNames = names.length > 0;
     this.#unused = new Map(
-      rules
-        .filter(({ negative }) => !negative)
+      [...names, ...file.paths.filter(isPositive)]
         .sort((a, b) => a.line - b.line)
         .map(({ line, text }) => [
           `'${textOf(text)}' (${how.shown}:${line})`,
@@ -55,8 +58,8 @@ export class WorktreeInclude {
 
   /** Returns the rules in a subdirectory, or undefined if none can match there. */
   below(here: RulesHere, name: string): RulesHere | undefined {
-    const { file, ...below } = rulesBelow(here, name);
-    const canMatch = below.paths.length + file.names.length + file.byName.size > 0;
-    return canMatch ? { file, ...below } : undefined;
+    const below = rulesBelow(here, name);
+    const canMatch = this.#matchesNames || below.paths.some(({ negative }) => !negative);
+    return canMatch ? below : undefined;
   }
 }

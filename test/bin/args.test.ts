@@ -56,6 +56,7 @@ describe('what becomes of options', () => {
     ['-x', { oneFileSystem: true }],
     ['--gitignore', { gitignore: true }],
     ['--only-ignored', { onlyIgnored: true }],
+    ['--worktree', { worktree: true }],
     ['--ignore-file-name .a --ignore-file-name=.b', { ignoreFileNames: ['.a', '.b'] }],
     ['--include *.ts --include=b --exclude c', { include: ['*.ts', 'b'], exclude: ['c'] }],
     ['--dry-run', { dryRun: true, entries: true }],

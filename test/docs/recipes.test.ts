@@ -116,7 +116,7 @@ test('the cache, by four jobs at once of which some are killed, and evicted mean
 
 test('a new worktree', () => {
   const cwd = join(work, 'repository');
-  write(join(cwd, '.gitignore'), 'node_modules\n.env\n');
+  write(join(cwd, '.gitignore'), 'node_modules\n.env\n.worktrees\n');
   write(join(cwd, 'index.js'), '');
   needToolHere('git');
   const settings = '-c user.name=a -c user.email=a@example.org';
@@ -124,12 +124,29 @@ test('a new worktree', () => {
   write(join(cwd, '.env'), 'SECRET=1');
   write(join(cwd, 'node_modules/a/index.js'), '');
   write(join(cwd, 'untracked'), '');
-  shell(blocks('A new worktree that works at once', 'sh')[0], cwd);
-  const fix = join(work, 'fix');
-  expect(readFileSync(join(fix, '.env'), 'utf8')).toBe('SECRET=1');
-  expect(existsSync(join(fix, 'node_modules/a/index.js'))).toBe(true);
-  expect(existsSync(join(fix, 'untracked'))).toBe(false);
-  expect(shell('git status --porcelain', fix)).toBe('');
+  const expectFilled = (fix: string): void => {
+    expect(readFileSync(join(fix, '.env'), 'utf8')).toBe('SECRET=1');
+    expect(existsSync(join(fix, 'node_modules/a/index.js'))).toBe(true);
+    expect(existsSync(join(fix, 'untracked'))).toBe(false);
+    expect(shell('git status --porcelain', fix)).toBe('');
+  };
+  const [byHand = '', hook = '', mac = ''] = blocks('A new worktree that works at once', 'sh');
+  shell(byHand, cwd);
+  expectFilled(join(work, 'fix'));
+  shell('git worktree remove --force ../fix; git branch -D fix', cwd);
+  // Elsewhere a snapshot of a directory is not possible.
+  shell(mac.replace('--snapshot', '--snapshot=auto'), cwd);
+  expectFilled(join(work, 'fix'));
+
+  const path = join(cwd, '.git/hooks/post-checkout');
+  write(path, hook);
+  chmodSync(path, 0o755);
+  shell('git worktree add .worktrees/one', cwd);
+  expectFilled(join(cwd, '.worktrees/one'));
+  shell('git worktree add ../../../two', join(cwd, '.worktrees/one'));
+  expectFilled(join(work, 'two'));
+  expect(shell('git checkout -b other 2>&1', cwd)).not.toContain('Copied');
+  expect(shell('git clone -q . ../clone 2>&1', cwd)).not.toContain('Copied');
 });
 
 test('one package of a monorepo', () => {

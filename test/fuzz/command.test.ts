@@ -107,7 +107,7 @@ const values = [
   ',',
 ];
 const options =
-  `--gitignore --only-ignored --ignore-file-name --include --exclude -u --update --checksum --mirror
+  `--gitignore --only-ignored --worktree --ignore-file-name --include --exclude -u --update --checksum --mirror
   --delete-excluded --shard -L --dereference -x --one-file-system --dry-run -p -a --archive --preserve
   --no-preserve --strict --sparse -f --force -n --skip-existing -n --error-on-exist --backup --parents
   --reflink --atomic --snapshot --hard-link --symbolic-link --fsync --verify -j --jobs --fail-fast --compare -v

@@ -124,7 +124,7 @@ function randomName(random: Random): string {
 }
 
 /** Rules that are likely to match something: most begin as a path that is there. */
-function randomRules(random: Random, directory: string, paths: readonly string[]): string {
+export function randomRules(random: Random, directory: string, paths: readonly string[]): string {
   const below = paths
     .filter((path) => path.startsWith(directory))
     .map((path) => path.slice(directory.length));
