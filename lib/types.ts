@@ -144,8 +144,8 @@ export interface CopyOptions {
   onlyIgnored?: boolean | undefined;
   /**
    * Copy to another git worktree what `git worktree add` does not create: the entries that git ignores. If the root of SRC's worktree
-   * has a file `.worktreeinclude`, in the syntax of `.gitignore`, only those that it matches. Never copies tracked files, `.git` or
-   * other worktrees. Existing entries of DEST stay, and timestamps are preserved. SRC and DEST must be the roots of two worktrees, or
+   * has a file `.worktreeinclude`, in the syntax of `.gitignore`, only those that it matches. Never copies tracked files, other
+   * worktrees or the `.git` of a repository. Existing entries of DEST stay, and timestamps are preserved. SRC and DEST must be the roots of two worktrees, or
    * the same directory in both; otherwise the job rejects with `ERR_FASTCP_NO_WORKTREE`. Default `false`.
    */
   worktree?: boolean | undefined;
