@@ -121,7 +121,7 @@ export class Answers {
     const needsTracked = strict || deleteExcluded || onlyIgnored || Boolean(atomic) || compares;
     let { signal } = request;
     if (request.worktree) {
-      const { refuseUnlessWorktrees } = await import('./worktrees.js');
+      const { refuseUnlessWorktrees } = await import('../selection/worktrees.js');
       for (const root of roots) await refuseUnlessWorktrees(root, shown, signal);
     }
     if (request.gitignore || request.onlyIgnored) {

@@ -1,10 +1,10 @@
 /** What SRC and DEST have to be for a copy between worktrees. */
 import { CopyError, refuse } from '../errors.js';
-import { Git, isMissing, saidBy } from '../selection/git.js';
-import { textOf } from '../selection/index.js';
 import { join, type Shown } from '../walk/paths.js';
 import { run } from '../walk/steps.js';
 import { nearest, type Root } from '../walk/walk.js';
+import { Git, isMissing, saidBy } from './git.js';
+import { textOf } from './verdict.js';
 
 /** Rejects with `ERR_FASTCP_NO_WORKTREE` unless SRC and DEST are the same part of their worktrees. */
 export async function refuseUnlessWorktrees(
@@ -20,8 +20,9 @@ export async function refuseUnlessWorktrees(
     const there = await run(nearest(path));
     const part = await git.partOf(there).catch((error: NodeJS.ErrnoException) => {
       signal?.throwIfAborted();
-      const why = `${what} is in no worktree of git: ${saidBy(error)}${hint}`;
-      if (!isMissing(error)) return fail(why);
+      const said = saidBy(error);
+      if (!isMissing(error)) return fail(`${what} is in no worktree of git: ${said}${hint}`);
+      const why = `cannot look for a worktree: ${said}`;
       throw new CopyError('ERR_FASTCP_GIT_UNAVAILABLE', why, { path: shown.src(src) });
     });
     const missing = join(path, Buffer.alloc(0)).subarray(join(there, Buffer.alloc(0)).length);
