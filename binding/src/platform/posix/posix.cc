@@ -250,7 +250,7 @@ int start_thread(void (*run)(void*), void* argument) {
   // A thread's own faults are not sent to others, and a sanitizer reports them.
   for (const int fault : {SIGBUS, SIGFPE, SIGILL, SIGSEGV}) sigdelset(&all, fault);
   pthread_sigmask(SIG_SETMASK, &all, &before);  // the thread gets it
-  pthread_t thread;
+  pthread_t thread{};
   const int error = pthread_create(&thread, &how, run_thread, start.get());
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   pthread_attr_destroy(&how);
