@@ -8,7 +8,7 @@ import { targets } from './targets.mjs';
 const { npm_command: command, npm_config_dry_run: dryRun } = process.env;
 const publishing = command === 'publish' && dryRun !== 'true';
 /** Of all files but the binaries, each of which has its own budget: check-binary.mjs. */
-const budget = 580_000; // bytes
+const budget = 600_000; // bytes
 const prebuilds = publishing ? 'npm run prebuild:all' : 'npm run build:prebuilds';
 
 const needed = {

@@ -150,7 +150,7 @@ class JobHandle : public Napi::ObjectWrap<JobHandle> {
   /** Works on this thread, for a job that is never started: see Job::work_here(). */
   void work(const Napi::CallbackInfo&) { job_->work_here(); }
 
-  void stop(const Napi::CallbackInfo&) { job_->stop(); }
+  void stop(const Napi::CallbackInfo& info) { job_->stop(info[0].ToBoolean()); }
 
   /** Returns a Float64Array in the order of Count. */
   Napi::Value counters(const Napi::CallbackInfo& info) {

@@ -96,8 +96,11 @@ export interface NativeJob {
    * it clears up.
    */
   work(): void;
-  /** Ends the job soon. `notify(true)` is still called, at once if no worker is active. */
-  stop(): void;
+  /**
+   * Ends the job soon. `notify(true)` is still called, at once if no worker is active. `waits`, at the end of the process:
+   * returns when the workers have left, or after 200 ms.
+   */
+  stop(waits?: boolean): void;
   counters(): Float64Array;
   errors(from: number): NativeProblems;
   warnings(from: number): NativeProblems;
@@ -118,7 +121,7 @@ export interface NativeJob {
 /** Counts the entries below directories on its own thread, from its creation on. */
 export interface NativeCount {
   /** Ends the thread soon. */
-  stop(): void;
+  stop(waits?: boolean): void;
   /** Returns -1 while the number is unknown. */
   total(): number;
 }
@@ -203,6 +206,8 @@ function stopAll(): void {
     stoppedAtExit.add(one);
     one.stop();
   }
+  // Otherwise half a file would stay where a worker is ended with the process.
+  for (const one of running) one.stop(true);
 }
 
 /** Returns whether the end of the process has stopped a copy. It must not look complete, so its promise never settles. */

@@ -123,9 +123,10 @@ void Job::start(Napi::Env env, const Napi::Function& notify, const Napi::Functio
   pump(env);
 }
 
-void Job::stop() {
+void Job::stop(bool waits) {
   engine_.stop();
   if (env_ == nullptr || ended_) return;
+  if (waits) return Threads::process().end(*this);
   // Work that waits in the pool's queue behind the host's own work is no longer needed.
   if (work_ != nullptr) napi_cancel_async_work(env_, work_->work);
   pump(env_);  // if there is no worker, no other call would end it

@@ -45,7 +45,8 @@ class Job : public Crew, public std::enable_shared_from_this<Job> {
    */
   void start(Napi::Env env, const Napi::Function& notify, const Napi::Function& asked,
              std::chrono::milliseconds interval);
-  void stop();
+  /** `waits`: until the workers have left, but not for a call of the system that does not return. For the end of the process. */
+  void stop(bool waits);
   /**
    * Works on this thread until only tasks that need an answer are left. For a job that is never
    * started.

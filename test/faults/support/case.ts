@@ -72,7 +72,6 @@ export async function copyWith(
       FAULTS: [mode.always, faults].filter(Boolean).join(' '),
       ...(trace && { FAULT_TRACE: '1' }),
       ...(pauses && { FAULT_PAUSE: '20' }),
-      UV_THREADPOOL_SIZE: '5', // for all alike, so that threads can be counted
       PROBE: probe,
     },
     stdio: ['ignore', 'pipe', 'pipe'],

@@ -23,7 +23,6 @@ export interface Baseline {
   template: string | undefined;
   before: Snapshot;
   expected: Snapshot;
-  threads: number;
   /** How often it makes each call. */
   counts: Map<string, number>;
   milliseconds: number;
@@ -73,7 +72,6 @@ export async function measure(name: string, places: Places): Promise<Baseline> {
     template,
     before,
     expected,
-    threads: ran.threads,
     counts,
     milliseconds,
   };
