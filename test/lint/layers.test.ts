@@ -25,8 +25,8 @@ test.for([
   ['engine/entry/place.cc', 'engine/tree/mirror.h', 'it belongs to a layer above'],
   ['engine/base/report.cc', 'engine/run/engine.h', 'it belongs to a layer above'],
   ['platform/platform.h', 'engine/base/report.h', 'it belongs to a layer above'],
-  ['engine/tree/mirror.cc', 'host/slots.h', 'it belongs to a layer above'],
-  ['host/slots.cc', 'platform/linux/processors.h', 'only platform.h is for others'],
+  ['engine/tree/mirror.cc', 'host/threads.h', 'it belongs to a layer above'],
+  ['host/threads.cc', 'platform/linux/processors.h', 'only platform.h is for others'],
   ['platform/win32/text.cc', 'platform/posix/posix.h', 'only platform.h is for others'],
   ['engine/tree/mirror.cc', '../entry/place.h', 'includes are written as paths below binding/src'],
 ])('%s may not include %s', ([file, included, reason]) => {

@@ -60,26 +60,22 @@ void copy_listed(Worker& worker, const DirectoryUse& use, Names names, Kind kind
   copy_entry(worker, use, names, kind);
 }
 
-void push_records(Worker& worker, const DirectoryUse& use, const char* records, size_t size) {
-  worker.engine.tasks.push(make_task(PartTask{use.again(), std::string(records, size)}));
+TaskPtr make_part(const DirectoryUse& use, const char* records, size_t size) {
+  return make_task(PartTask{use.again(), std::string(records, size)});
 }
 
 /**
  * Copies the entries of a part of a listing. Leaves half of them to a worker that has no task if they are many, or take
- * long: two workers in one directory wait for each other. Returns false if the worker must leave; the rest is pushed then.
+ * long: two workers in one directory wait for each other. Returns false if the worker must leave; the rest is next then.
  */
 bool copy_records(Worker& worker, const DirectoryUse& use, const char* records, size_t size) {
   TaskLists& tasks = worker.engine.tasks;
   const size_t many = Worker::kListing / std::max(2U, worker.engine.workers());  // bytes
   constexpr auto kLong = std::chrono::microseconds(200);
   const auto began = Clock::now();
-  const auto push_from = [&](size_t at) {
-    push_records(worker, use, records + at, size - at);
-    size = at;
-  };
   for (size_t at = 0; at < size;) {
     if (worker.must_leave()) {
-      if (!worker.engine.stopped()) push_from(at);
+      if (!worker.engine.stopped()) tasks.push_first(make_part(use, records + at, size - at));
       return false;
     }
     if (tasks.is_starved() && (size - at >= many || Clock::now() - began > kLong)) {
@@ -87,7 +83,8 @@ bool copy_records(Worker& worker, const DirectoryUse& use, const char* records, 
       while (middle - at < (size - at + 1) / 2) {
         middle += platform::parse_listing(records + middle).size;
       }
-      if (middle < size) push_from(middle);
+      if (middle < size) tasks.push(make_part(use, records + middle, size - middle));
+      size = middle;
     }
     const platform::Listed entry = platform::parse_listing(records + at);
     at += entry.size;
@@ -431,7 +428,7 @@ void copy_listing(Worker& worker, const DirectoryUse& directory) {
     if (size <= 0) return;
     const auto bytes = static_cast<size_t>(size);
     if (leaves)
-      push_records(worker, directory, worker.listing(), bytes);
+      worker.engine.tasks.push_first(make_part(directory, worker.listing(), bytes));
     else
       leaves = !copy_records(worker, directory, worker.listing(), bytes);
   }
