@@ -21,6 +21,7 @@ static const struct {
     {"io_uring_register", SYS_io_uring_register}, {"unshare", SYS_unshare},
     {"copy_file_range", SYS_copy_file_range}, {"statx", SYS_statx},
     {"renameat2", SYS_renameat2}, {"linkat", SYS_linkat},
+    {"close_range", 436 /* older headers have no name for it */},
 };
 
 static int number_of(const char *name) {

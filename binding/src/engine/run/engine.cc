@@ -67,6 +67,10 @@ bool Worker::must_leave() {
 
 bool Worker::must_leave_now() {
   call_back();
+  return is_over();
+}
+
+bool Worker::is_over() {
   leaving_ = leaving_ || engine.journal.full() || engine.questions.full();
   if (leaving_ || engine.stopped()) return true;
   const auto now = Clock::now();
@@ -135,8 +139,8 @@ void Engine::work(Host& host) {
   try {
     Worker worker(*this, host);
     const TaskLists::Own list(tasks);
-    for (TaskPtr task; !worker.must_leave_now() && tasks.take(task); tasks.done()) {
-      worker.call_back();
+    for (TaskPtr task; !worker.is_over() && tasks.take(task); tasks.done()) {
+      worker.call_back();  // for those that are left
       try {
         task->run(worker);
       } catch (const std::bad_alloc&) {

@@ -112,6 +112,9 @@ class Worker {
   Engine& engine;
 
  private:
+  friend class Engine;
+
+  bool is_over();
   void flush();
 
   Host& host_;
