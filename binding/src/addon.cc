@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <future>
 #include <memory>
 #include <mutex>
 #include <new>
@@ -415,9 +416,15 @@ Napi::Value check_marks(const Napi::CallbackInfo& info) {
 
 /** hasOwnTables(): see platform::leave_shared_table(). */
 Napi::Value has_own_tables(const Napi::CallbackInfo& info) {
-  bool has = false;
-  std::thread([&has] { has = platform::leave_shared_table(); }).join();
-  return Napi::Boolean::New(info.Env(), has);
+  using Answer = std::promise<bool>;
+  auto answer = std::make_unique<Answer>();
+  std::future<bool> has = answer->get_future();
+  const auto run = [](void* taken) {
+    std::unique_ptr<Answer>(static_cast<Answer*>(taken))->set_value(platform::leave_shared_table());
+  };
+  const bool begins = platform::start_thread(run, answer.get()) == 0;
+  if (begins) static_cast<void>(answer.release());  // the thread takes it over
+  return Napi::Boolean::New(info.Env(), begins && has.get());
 }
 
 /** threads(): how many the addon has, besides libuv's. For tests. */

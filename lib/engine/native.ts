@@ -180,8 +180,6 @@ export const lossKinds = [
   'hardLinks',
 ] as const;
 
-// Loaded together with fastcp, not later. libuv's pool then uses the present UV_THREADPOOL_SIZE. A value that
-// is set after the first use of the pool (an ESM entry's own statements) has no effect.
 const binding = loadBinary(packageRoot) as Binding;
 
 export const {

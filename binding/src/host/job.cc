@@ -48,8 +48,8 @@ class Job::Pooled : public Host {
     return is_over || has_enlisted_;
   }
   bool hands_over() override {
-    if (!has_enlisted_) has_enlisted_ = Threads::process().enlist(job_.shared_from_this());
-    if (has_enlisted_) job_.is_enlisted_ = true;
+    if (!has_enlisted_ && !job_.engine_.stopped())
+      has_enlisted_ = Threads::process().enlist(job_.shared_from_this());
     return has_enlisted_;
   }
 
@@ -68,7 +68,7 @@ class Job::Own : public Host {
     job_.untold_ = true;
     Threads::process().ping(job_);
   }
-  void tasks_wait() override { Threads::process().wake(); }
+  void tasks_wait() override { Threads::process().wake(job_); }
   bool wants_thread_back(Clock::time_point now) override { return turn_.is_over(now); }
 
  private:
@@ -197,9 +197,9 @@ void Job::pump(napi_env env, bool may_end) {
     return forget_functions(env);
   }
   // JavaScript may leave questions that it was told of, until the filter has answered others.
-  const bool has_task = engine_.tasks.has_task() && !engine_.questions.full();
-  keep_loop_alive(env, has_workers || is_over || has_task || untold_);
-  if (!has_work() || work_ != nullptr || (is_enlisted_ && threads.wake())) return;
+  const bool goes_on = engine_.tasks.any_unfinished() && !engine_.questions.full();
+  keep_loop_alive(env, has_workers || is_over || goes_on || untold_);
+  if (!has_work() || work_ != nullptr || threads.wake(*this)) return;
   queue(env);
 }
 
@@ -279,10 +279,11 @@ void Job::on_ping(napi_env env, napi_value, void* context, void*) noexcept {
   if (job.ended_) return;
   job.pump(env);
   if (job.ended_) return;
-  // Questions ping as often as they occur. The last worker perhaps left because the journal is full.
+  // Questions ping as often as they occur. The last worker perhaps left because the journal is full, and told nothing yet.
   const auto interval = job.problems() == job.told_ ? job.interval_ : kPing;
   const bool is_due = Clock::now() - job.notified_ >= interval - kPing / 4;
-  if (is_due || !Threads::process().has_workers(job)) job.notify(env, false);
+  const bool waits = !job.has_work() && !Threads::process().has_workers(job);
+  if (is_due || waits) job.notify(env, false);
 }
 
 // --- any thread ------------------------------------------------------------------------------
@@ -304,22 +305,22 @@ unsigned Job::tick() {
     useful_ = engine_.useful_workers(concurrency_);
   }
   ping();
-  return useful_;
+  const unsigned helpers = engine_.helpers();
+  return useful_ > helpers ? useful_ - helpers : 1;
 }
 
-/** Returns false if JavaScript cannot be reached any more. Then the engine is stopped. */
-bool Job::ping() {
+/** If JavaScript cannot be reached any more, the engine is stopped. */
+void Job::ping() {
   {
     const std::lock_guard lock(pinger_mutex_);
-    if (pinger_ == nullptr) return false;
+    if (pinger_ == nullptr) return;
     const napi_status status =
         napi_call_threadsafe_function(pinger_, nullptr, napi_tsfn_nonblocking);
     // Full: the last ping is still waiting, which is enough.
-    if (status == napi_ok || status == napi_queue_full) return true;
+    if (status == napi_ok || status == napi_queue_full) return;
     pinger_ = nullptr;  // closing: another call could find it deleted
   }
   engine_.stop();
-  return false;
 }
 
 }  // namespace fastcp

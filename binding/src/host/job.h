@@ -81,7 +81,7 @@ class Job : public Crew, public std::enable_shared_from_this<Job> {
   void keep_loop_alive(napi_env env, bool keep);
   void forget_functions(napi_env env);
   void environment_ends();
-  bool ping();
+  void ping();
   static void on_ping(napi_env env, napi_value function, void* context, void* data) noexcept;
 
   const unsigned concurrency_;
@@ -102,7 +102,6 @@ class Job : public Crew, public std::enable_shared_from_this<Job> {
   std::mutex pinger_mutex_;                    // guards pinger_
   napi_threadsafe_function pinger_ = nullptr;  // null when it may not be called any more
   std::atomic<bool> untold_{false};            // questions wait, and JavaScript does not know yet
-  std::atomic<bool> is_enlisted_{false};       // goes on with own threads
 
   // Only for the pinger:
   Clock::time_point measured_{};  // by tick()

@@ -39,15 +39,16 @@ bool Turn::is_over(Clock::time_point now) {
 
 bool Threads::enlist(const std::shared_ptr<Crew>& crew) {
   const std::lock_guard lock(mutex_);
-  if (std::find(crews_.begin(), crews_.end(), crew) == crews_.end()) crews_.push_back(crew);
-  crew->is_due_ = has_news_ = true;
-  news_.notify_one();
+  if (threads_ == 0 && !start_one_locked()) return false;
   if (!has_pinger_) {
     const auto run = [](void* threads) { static_cast<Threads*>(threads)->ping_all(); };
     has_pinger_ = platform::start_thread(run, this) == 0;
+    if (!has_pinger_) return false;
   }
-  if (!has_pinger_ || (threads_ == 0 && !start_one_locked())) return false;
+  if (!knows_locked(*crew)) crews_.push_back(crew);
   crew->workers_++;
+  crew->is_due_ = has_news_ = true;
+  news_.notify_one();
   return true;
 }
 
@@ -85,8 +86,9 @@ bool Threads::has_workers(const Crew& crew) {
   return crew.workers_ > 0;
 }
 
-bool Threads::wake() {
+bool Threads::wake(const Crew& crew) {
   const std::lock_guard lock(mutex_);
+  if (!knows_locked(crew)) return false;
   has_news_ = true;
   work_.notify_one();
   news_.notify_one();
@@ -102,6 +104,11 @@ void Threads::ping(Crew& crew) {
 unsigned Threads::count() {
   const std::lock_guard lock(mutex_);
   return threads_ + (has_pinger_ ? 1 : 0);
+}
+
+bool Threads::knows_locked(const Crew& crew) const {
+  return std::any_of(crews_.begin(), crews_.end(),
+                     [&](const auto& known) { return known.get() == &crew; });
 }
 
 // --- the threads ---------------------------------------------------------------------------------
@@ -136,7 +143,7 @@ std::shared_ptr<Crew> Threads::next_locked() {
 
 void Threads::work() {
   std::unique_lock lock(mutex_);
-  for (;;) {
+  while (threads_ <= most_locked()) {
     std::shared_ptr<Crew> crew = next_locked();
     if (crew == nullptr) {
       if (work_.wait_for(lock, kPatience) == std::cv_status::no_timeout) continue;
@@ -146,9 +153,11 @@ void Threads::work() {
     crew->workers_++;
     others_wait_ = any_waits_locked();
     Turn turn(*crew);
+    turns_.push_back(&turn);
     lock.unlock();
     crew->work(turn);
     lock.lock();
+    std::erase(turns_, &turn);
     if (turn.was_too_many_) crew->leaving_--;
     idle_++;
     leave_locked(*crew);
@@ -165,6 +174,21 @@ void Threads::work() {
 
 // --- the pinger ----------------------------------------------------------------------------------
 
+/**
+ * Returns how many threads there should be. One that stays after its turn, with a large file or in a call of the system that
+ * does not return, must not keep the place of copies that have none.
+ */
+unsigned Threads::most_locked() const {
+  constexpr auto kOverdue = 5 * kTurn;
+  constexpr unsigned kMostOverdue = 64;
+  unsigned most = platform::allowed_processors();
+  for (const auto& crew : crews_) most = std::max(most, crew->wanted_);
+  const auto overdue = Clock::now() - kOverdue;
+  const auto late = std::count_if(turns_.begin(), turns_.end(),
+                                  [&](const Turn* turn) { return turn->since_ < overdue; });
+  return others_wait_ ? most + std::min(static_cast<unsigned>(late), kMostOverdue) : most;
+}
+
 unsigned Threads::missing_locked() const {
   unsigned missing = 0;
   for (const auto& crew : crews_) {
@@ -180,13 +204,11 @@ bool Threads::any_waits_locked() const {
 }
 
 void Threads::start_useful_locked() {
-  unsigned most = platform::allowed_processors();
-  for (const auto& crew : crews_) most = std::max(most, crew->wanted_);
-  const unsigned missing = missing_locked();
+  others_wait_ = any_waits_locked();
+  const unsigned missing = missing_locked(), most = most_locked();
   while (idle_ < missing && threads_ < most && start_one_locked()) {
   }
   if (missing > 0 && idle_ > 0) work_.notify_all();
-  others_wait_ = any_waits_locked();
 }
 
 void Threads::ping_all() {
@@ -194,6 +216,8 @@ void Threads::ping_all() {
   auto looked = Clock::now();
   while (!crews_.empty() || threads_ > 0) {
     const auto is_busy = [](const auto& crew) { return crew->workers_ > 0 || crew->has_work(); };
+    // Those in line have nothing new to tell, unless there is no thread, and they have to go on in the pool.
+    const auto is_told_of = [&](const auto& crew) { return crew->workers_ > 0 || threads_ == 0; };
     const auto is_told = [this] { return has_news_; };
     if (std::any_of(crews_.begin(), crews_.end(), is_busy)) {
       news_.wait_until(lock, looked + kTick, is_told);
@@ -206,7 +230,7 @@ void Threads::ping_all() {
     if (is_time) looked = now;
     std::vector<std::shared_ptr<Crew>> due;
     for (const auto& crew : crews_) {
-      if (std::exchange(crew->is_due_, false) || (is_time && is_busy(crew))) due.push_back(crew);
+      if (std::exchange(crew->is_due_, false) || (is_time && is_told_of(crew))) due.push_back(crew);
     }
     for (auto& crew : due) {
       lock.unlock();

@@ -1,5 +1,5 @@
 // The threads of the process on which copies go on that take longer than a moment. libuv's pool, where every copy begins, is
-// shared with the host's own calls, and has few threads. One of the addon's two globals. host/job.cc calls it, on any thread.
+// shared with the host's own calls, and has few threads. A global. host/job.cc calls it, on any thread.
 //
 //   pool: a copy takes longer ── enlist() ──> a thread ─> next crew with work ─> Crew::work() ─┐
 //                                               ^              no work for 10 ms: it ends      │
@@ -7,8 +7,8 @@
 //                                                             have had no turn
 //
 // A thread may have a table of descriptors of its own (platform::leave_shared_table), where libuv's numbers mean something
-// else. So nothing there calls JavaScript or wakes it. One thread with the process's table does that for all copies, starts
-// the others, and looks every 20 ms how many are useful: the pinger.
+// else. So nothing there calls JavaScript or wakes it, and only threads with the process's table start others. One of these,
+// the pinger, wakes JavaScript for all copies, and looks every 20 ms how many threads are useful.
 //
 // mutex_ guards everything, except that Crew::work() and Crew::tick() run without it.
 #pragma once
@@ -61,8 +61,8 @@ class Threads {
   void end(const Crew& crew);
   [[nodiscard]] bool has_workers(const Crew& crew);
 
-  /** A copy has work again. Returns false if there is no thread, and none could be created. */
-  bool wake();
+  /** The copy has work again. Returns false if it has not enlisted, or there is no thread and none could be created. */
+  bool wake(const Crew& crew);
   /** Wakes the copy's JavaScript soon. */
   void ping(Crew& crew);
 
@@ -79,6 +79,8 @@ class Threads {
   bool start_one_locked();
   void start_useful_locked();
   [[nodiscard]] std::shared_ptr<Crew> next_locked();
+  [[nodiscard]] bool knows_locked(const Crew& crew) const;
+  [[nodiscard]] unsigned most_locked() const;
   [[nodiscard]] unsigned missing_locked() const;
   [[nodiscard]] bool any_waits_locked() const;
 
@@ -87,6 +89,7 @@ class Threads {
   std::condition_variable news_;              // for the pinger
   std::condition_variable left_;              // a worker has left its copy
   std::vector<std::shared_ptr<Crew>> crews_;  // the first has waited longest
+  std::vector<const Turn*> turns_;            // of all threads that work
   unsigned threads_ = 0;                      // without the pinger
   unsigned idle_ = 0;                         // of these, without a copy
   bool has_pinger_ = false;

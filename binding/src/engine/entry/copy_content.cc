@@ -297,6 +297,11 @@ class Parts {
 /** Counts helpers, and waits for their end. */
 class Helpers {
  public:
+  Helpers() = default;
+  ~Helpers() { wait(); }
+  Helpers(const Helpers&) = delete;
+  Helpers& operator=(const Helpers&) = delete;
+
   void begin() {
     const std::lock_guard lock(mutex_);
     count_++;
@@ -329,12 +334,12 @@ CopiedContent copy_large_content(Worker& worker, const OpenFile& file) {
     helpers.begin();
     const std::shared_ptr<Helpers> one(&helpers, [](Helpers* counted) { counted->end(); });
     worker.engine.start_helper([&parts, one](Worker& helper) {
-      while (parts.copy_next(helper)) helper.must_leave_now();  // which counts its time
+      while (parts.copy_next(helper)) helper.is_over();  // which measures
     });
   };
   do {
     if (parts.has_next() && !platform::writes_in_order) start_helper();
-    worker.must_leave_now();
+    worker.is_over();
   } while (parts.copy_next(worker));
   helpers.wait();
   content = parts.result();

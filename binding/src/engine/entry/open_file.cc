@@ -18,10 +18,7 @@ void OpenFile::discard() {
   // nobody can tell.
   const char* name = temporary.empty() ? names.dst : temporary.c_str();
   Stat made, found;
-  DirectoryPin pin;
-  int error = pin.pin(*directory);
-  if (error < 0)
-    return report_left(engine, *directory, name, error, DirectoryPin::operation(error));
+  int error = 0;
   if (dst.is_open()) {
     error = platform::stat_handle(dst, made);
     if (error == 0) error = stat_with_access(engine, *directory, name, found);

@@ -123,8 +123,8 @@ Engine::Engine(const Options& options_, const Writer& writer_,
       attribute_view(options.preserve.xattrs ? platform::attribute_view() : 0),
       destinations_(std::move(destinations)),
       temporary_(options.first_temporary) {
-  // A worker holds a directory (2 file descriptors), opens another (2), and copies a file or helps
-  // with a large one (2). The rest is for directories above these, and some room for the host.
+  // A worker holds a directory (2 file descriptors), opens another (2), and copies a file (2). The
+  // rest is for directories above these, and some room for the host.
   constexpr int64_t kPerWorker = 8;
   const int64_t free = platform::free_descriptors();
   const int64_t ours = free - std::max<int64_t>(16, free / 4);
@@ -158,37 +158,42 @@ void Engine::work(Host& host) {
   if (tasks.finished()) end();  // here, so that JavaScript's thread does not wait
 }
 
-bool Engine::start_helper(std::function<void(Worker&)> help) {
+void Engine::start_helper(std::function<void(Worker&)> help) {
+  static std::atomic<unsigned> of_all{0};  // copies of the process
   struct Helper : Host {
     Helper(Engine& engine_, std::function<void(Worker&)> help_)
-        : engine(engine_), help(std::move(help_)) {}
+        : engine(engine_), help(std::move(help_)) {
+      engine.active_++;
+      engine.helpers_++;
+      of_all++;
+    }
+    ~Helper() override {
+      of_all--;
+      engine.helpers_--;
+      engine.active_--;  // before `help` tells the caller its end by being deleted
+    }
+    Helper(const Helper&) = delete;
+    Helper& operator=(const Helper&) = delete;
     bool wants_thread_back(Clock::time_point) override { return false; }
     void questions_wait() override {}
     void tasks_wait() override {}
     Engine& engine;
     std::function<void(Worker&)> help;
   };
+  if (active_ >= useful_ || of_all >= platform::allowed_processors()) return;
   const auto run = [](void* started) {
     const std::unique_ptr<Helper> helper(static_cast<Helper*>(started));
-    Engine& engine = helper->engine;
     try {
-      Worker worker(engine, *helper);
+      Worker worker(helper->engine, *helper);
       helper->help(worker);
     } catch (const std::bad_alloc&) {
-      engine.out_of_memory();
-      engine.stop();
+      helper->engine.out_of_memory();
+      helper->engine.stop();
     }
-    engine.active_--;  // before `help` tells the caller its end by being deleted
   };
-  if (active_++ < useful_) {
-    auto helper = std::make_unique<Helper>(*this, std::move(help));
-    if (platform::start_thread(run, helper.get()) == 0) {
-      static_cast<void>(helper.release());  // run() takes it over
-      return true;
-    }
-  }
-  active_--;
-  return false;
+  auto helper = std::make_unique<Helper>(*this, std::move(help));
+  // run() takes it over.
+  if (platform::start_thread(run, helper.get()) == 0) static_cast<void>(helper.release());
 }
 
 /** Allocates nothing. */

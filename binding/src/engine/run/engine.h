@@ -79,6 +79,9 @@ class Worker {
    */
   bool must_leave_now();
 
+  /** Does the same, but tells nobody of tasks that wait. */
+  bool is_over();
+
   /** Calls Engine::fail(). */
   bool fail(const Directory& directory, Names names, int error, const char* operation);
 
@@ -112,9 +115,6 @@ class Worker {
   Engine& engine;
 
  private:
-  friend class Engine;
-
-  bool is_over();
   void flush();
 
   Host& host_;
@@ -168,9 +168,10 @@ class Engine : public DirectoryOwner {
 
   /**
    * Calls `help` on a thread of its own that shares the descriptors of the calling worker, if fewer workers are active
-   * than useful. Returns false if not. The caller must wait until `help` is deleted.
+   * than useful. The caller must wait until `help` is deleted.
    */
-  bool start_helper(std::function<void(Worker&)> help);
+  void start_helper(std::function<void(Worker&)> help);
+  [[nodiscard]] unsigned helpers() const { return helpers_; }
 
   /**
    * Returns true if no worker is active, no task is left and no question is open.
@@ -240,7 +241,7 @@ class Engine : public DirectoryOwner {
   Journal journal;
   TaskLists tasks{std::max(8U, platform::allowed_processors() * 2)};
   Questions questions{tasks};
-  /** How many directories all workers of the process may have open. */
+  /** How many directories all workers that share a table of descriptors may have open. */
   int64_t most_directories = 4;
   /** The directories that are a SRC. The walk may meet one in DEST, even through a mount that no comparison of paths shows. */
   DirectorySet sources;
@@ -281,7 +282,8 @@ class Engine : public DirectoryOwner {
 
   const std::vector<std::string> destinations_;  // whole paths
   std::atomic<bool> stopped_{false};
-  std::atomic<unsigned> active_{0};
+  std::atomic<unsigned> active_{0};  // workers and helpers
+  std::atomic<unsigned> helpers_{0};
   std::atomic<unsigned> useful_{1};  // result of the last useful_workers()
   // Not in the cache line of stopped_, which is read for every entry.
   alignas(kCacheLine) std::array<std::atomic<uint64_t>, kCounts> counters_{};

@@ -140,6 +140,9 @@ class TaskLists {
     return hungry && (own_ == nullptr || own_->size.load(std::memory_order_relaxed) == 0);
   }
 
+  /** Returns whether a task waits or is running. */
+  [[nodiscard]] bool any_unfinished() const { return unfinished_ % kQuestion > 0; }
+
   /** Returns whether no task waits, none is running, and no question is open: none can follow. */
   [[nodiscard]] bool finished() const { return unfinished_ == 0; }
 
@@ -149,7 +152,6 @@ class TaskLists {
   void push(List& list, TaskPtr task);
   bool pop(TaskPtr& out);
   bool pop(List& list, bool the_newest, TaskPtr& out);
-  [[nodiscard]] bool any_unfinished() const { return unfinished_ % kQuestion > 0; }
 
   static thread_local List* own_;  // of the worker on this thread
 

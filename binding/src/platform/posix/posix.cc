@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <memory>
+#include <new>
 #include <utility>
 
 namespace fastcp::platform {
@@ -241,10 +242,11 @@ void* run_thread(void* start) {
 int start_thread(void (*run)(void*), void* argument) {
   constexpr size_t kStack = 1 << 20;  // bytes; musl gives 128 KiB, macOS 512
   pthread_attr_t how;
+  std::unique_ptr<Start> start(new (std::nothrow) Start{run, argument});
+  if (start == nullptr) return -ENOMEM;
   if (const int error = pthread_attr_init(&how); error != 0) return -error;
   pthread_attr_setdetachstate(&how, PTHREAD_CREATE_DETACHED);
   pthread_attr_setstacksize(&how, kStack);
-  auto start = std::make_unique<Start>(Start{run, argument});
   sigset_t all, before;
   sigfillset(&all);
   // A thread's own faults are not sent to others, and a sanitizer reports them.
