@@ -181,7 +181,6 @@ void Job::keep_loop_alive(napi_env env, bool keep) {
 void Job::pump(napi_env env, bool may_end) {
   if (ended_) return;
   Threads& threads = Threads::process();
-  // Looked at first: what a worker leaves behind is then seen below, or it has yet to say that it leaves.
   const bool has_workers = work_ != nullptr || threads.has_workers(*this);
   const bool is_over = engine_.stopped() || engine_.finished();
   if (is_over && may_end && work_ == nullptr && threads.dismiss(*this)) {
@@ -196,9 +195,11 @@ void Job::pump(napi_env env, bool may_end) {
     notify(env, true);
     return forget_functions(env);
   }
-  // JavaScript may leave questions that it was told of, until the filter has answered others.
-  const bool goes_on = engine_.tasks.any_unfinished() && !engine_.questions.full();
-  keep_loop_alive(env, has_workers || is_over || goes_on || untold_);
+  // JavaScript may leave questions that it was told of, until the filter has answered others. One look at tasks and questions
+  // together: workers may come, finish them, and leave meanwhile. Then their last ping must find the loop alive.
+  const bool only_answers = engine_.tasks.wait_for_answers();
+  const bool is_held_up = engine_.questions.full() && !has_workers;
+  keep_loop_alive(env, !(only_answers || is_held_up) || untold_);
   if (!has_work() || work_ != nullptr || threads.wake(*this)) return;
   queue(env);
 }

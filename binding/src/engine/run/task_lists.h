@@ -140,8 +140,11 @@ class TaskLists {
     return hungry && (own_ == nullptr || own_->size.load(std::memory_order_relaxed) == 0);
   }
 
-  /** Returns whether a task waits or is running. */
-  [[nodiscard]] bool any_unfinished() const { return unfinished_ % kQuestion > 0; }
+  /** Returns whether questions are open, but no task waits or is running. */
+  [[nodiscard]] bool wait_for_answers() const {
+    const uint64_t unfinished = unfinished_;
+    return unfinished > 0 && unfinished % kQuestion == 0;
+  }
 
   /** Returns whether no task waits, none is running, and no question is open: none can follow. */
   [[nodiscard]] bool finished() const { return unfinished_ == 0; }
@@ -152,6 +155,7 @@ class TaskLists {
   void push(List& list, TaskPtr task);
   bool pop(TaskPtr& out);
   bool pop(List& list, bool the_newest, TaskPtr& out);
+  [[nodiscard]] bool any_unfinished() const { return unfinished_ % kQuestion > 0; }
 
   static thread_local List* own_;  // of the worker on this thread
 
