@@ -145,7 +145,7 @@ export interface CopyOptions {
   /**
    * Copy to another git worktree what `git worktree add` does not create: the entries that git ignores. If the root of SRC's worktree
    * has a file `.worktreeinclude`, in the syntax of `.gitignore`, only those that it matches. Never copies tracked files, other
-   * worktrees or the `.git` of a repository. Existing entries of DEST stay, and timestamps are preserved. SRC and DEST must be the roots of two worktrees, or
+   * worktrees or the `.git` of a repository. Existing entries of DEST stay, and timestamps are preserved. SRC and DEST must be the roots of two worktrees of one repository, or
    * the same directory in both; otherwise the job rejects with `ERR_FASTCP_NO_WORKTREE`. Default `false`.
    */
   worktree?: boolean | undefined;
@@ -317,7 +317,7 @@ export interface CopyResult extends CopyCounters {
   replaced?: boolean;
   /**
    * With `worktree` only: paths of ignored entries that `.worktreeinclude` leaves out. An ignored directory is one path, also if only a
-   * part of it is left out.
+   * part of it is left out. Directories in which no pattern can match are not searched.
    */
   leftOut?: string[];
   /** The first 1,000 errors. */
@@ -363,7 +363,7 @@ export interface CopyResult extends CopyCounters {
  * - `ERR_FASTCP_NO_EXCHANGE`: `atomic`: the file system cannot exchange directories; `two-step` works there.
  * - `ERR_FASTCP_GIT_UNAVAILABLE`: a comparison, or a copy with `onlyIgnored`, `strict`, `atomic` or `deleteExcluded`: git cannot
  *   tell which files are tracked.
- * - `ERR_FASTCP_NO_WORKTREE`: `worktree`: SRC or DEST is not in a git worktree, or they are different parts of their worktrees.
+ * - `ERR_FASTCP_NO_WORKTREE`: `worktree`: SRC or DEST is not in a git worktree, they belong to different repositories, or they are different parts of their worktrees.
  * - `ERR_FASTCP_NO_SNAPSHOT`: `snapshot` is `always`, and a snapshot of SRC is not possible.
  * - `ERR_FASTCP_HALFWAY`: `atomic`: the replacement in two steps failed between them, and so did the way back; the message says
  *   where the trees are.
@@ -438,7 +438,7 @@ export type ErrorCode = FastcpErrorCode | SystemErrorCode;
  *   would match deeper in SRC.
  * - `SOURCE_SKIPPED`: One of several SRCs matches a glob of `exclude`, and is not copied.
  * - `IGNORE_FILE_NOT_FOUND`: SRC has no rule file of a name in `ignoreFileNames`.
- * - `WORKTREE_SKIPPED`: `onlyIgnored`: A worktree that git has registered lies in SRC, and was not copied.
+ * - `WORKTREE_SKIPPED`: `onlyIgnored`: A worktree lies in SRC, and was not copied.
  * - `STAGING_LEFT`: `atomic`: a temporary directory could not be removed.
  * - `WAITING_FOR_LOCK`: Another program has locked SRC or DEST for more than a second. The copy waits for it.
  * - `ENTRIES_DROPPED`: `entries`: nobody read the events, and `count` events were dropped.

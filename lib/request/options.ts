@@ -171,6 +171,7 @@ export function checkRequest(
     ...shard,
     ...lists,
     ...(checked.worktree && { onlyIgnored: true, force: false }),
+    ...(checked.worktree && paths.sources.length === 1 && { dest: trimSlashes(paths.dest) }),
     sync,
     atomic,
     preserve: keepsTimes ? withTimes(preserve) : preserve,

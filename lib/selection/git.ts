@@ -127,10 +127,21 @@ export class Git {
       .flatMap((path) => (path.startsWith(begin) ? [path.slice(begin.length)] : []));
   }
 
-  /** Returns the repositories in what is ignored below a directory: their paths from there, with a slash at their ends. */
-  async ignoredRepositories(directory: Buffer): Promise<string[]> {
+  /**
+   * Returns the directories below a directory that have ignored files: their paths from there, with a slash at their ends. Of a
+   * nested repository only the root; if its `.git` leads nowhere, git takes it for an ordinary directory.
+   */
+  async ignoredDirectories(directory: Buffer): Promise<Set<string>> {
     const words = ['ls-files', '-z', '--others', '--ignored', '--exclude-standard'];
-    return (await this.#run(directory, words)).split('\0').filter((path) => path.endsWith('/'));
+    const found = new Set<string>();
+    for (const path of (await this.#run(directory, words)).split('\0')) {
+      for (let end = path.lastIndexOf('/'); end > 0; end = path.lastIndexOf('/', end - 1)) {
+        const above = path.slice(0, end + 1);
+        if (found.has(above)) break;
+        found.add(above);
+      }
+    }
+    return found;
   }
 
   /**

@@ -10,7 +10,7 @@ import { baseName, directoryOf, join, namesFrom } from '../walk/paths.js';
 import { realpath, run } from '../walk/steps.js';
 import { canOpen, readWhole } from './files.js';
 import { Git, isMissing, mayHaveSettings, saidBy } from './git.js';
-import { type Repository, repositoryAround, repositoryAt } from './repository.js';
+import { type Repository, repositoryAround, repositoryAt, saysGit } from './repository.js';
 import { lastMatch, parseRules, type Rule, type RulesHere, rulesBelow, rulesIn } from './rules.js';
 import { Tracked, type TrackedPaths } from './tracked.js';
 import {
@@ -95,17 +95,23 @@ const notIgnored: Answer = { verdict: verdicts.leave, reason: 'not ignored' };
 const dotGit: Answer = { verdict: verdicts.leave, reason: '.git stays behind' };
 const worktree: Answer = { verdict: verdicts.leave, reason: 'another worktree' };
 const otherRepository: Answer = { verdict: verdicts.leave, reason: 'another repository' };
+const unsearched: Answer = {
+  verdict: verdicts.leave,
+  reason: 'no pattern of .worktreeinclude can match in it',
+};
 const unwanted: Answer = { verdict: verdicts.leave, reason: 'not in .worktreeinclude' };
 
 export class Gitignore {
   readonly warnings: SelectionWarning[] = [];
   /** Undefined without `worktree` or without that file. */
   include: WorktreeInclude | undefined;
-  /** Registered worktrees that were left out: paths below SRC. */
+  /** Worktrees that were left out: paths below SRC. */
   readonly leftWorktrees = new Set<string>();
-  #worktrees: readonly string[] = [];
+  #worktrees: string[] = [];
   /** With `worktree`: those whose `.git` stays behind, with a slash at their ends. */
-  #repositories: readonly string[] = [];
+  #repositories: string[] = [];
+  /** Directories with ignored files, with a slash at their ends. */
+  #withIgnored: ReadonlySet<string> = new Set();
   #worktree: boolean;
   #src: Buffer;
   #shown: string;
@@ -164,14 +170,25 @@ export class Gitignore {
   }
 
   async #findOthers(src: Buffer): Promise<void> {
-    const none = (error: Error): [] => {
-      this.#nothingKnown(src, error);
-      return [];
-    };
-    [this.#worktrees, this.#repositories] = await Promise.all([
+    const none = (error: Error): void => void this.#nothingKnown(src, error);
+    const [worktrees, withIgnored] = await Promise.all([
       this.#git.worktrees(src).catch(none),
-      this.#worktree ? this.#git.ignoredRepositories(src).catch(none) : [],
+      // Without a work tree git does not list them.
+      this.#git.ignoredDirectories(src).catch(this.#worktree ? none : () => undefined),
     ]);
+    this.#worktrees = worktrees ?? [];
+    this.#withIgnored = withIgnored ?? this.#withIgnored;
+    const paths = [...this.#withIgnored];
+    for (let from = 0; from < paths.length; from += 256) {
+      const some = paths.slice(from, from + 256);
+      const answers = await Promise.all(
+        some.map((path) => saysGit(join(src, Buffer.from(path.slice(0, -1), 'latin1')))),
+      );
+      for (const [index, path] of some.entries()) {
+        if (answers[index] === 'worktree') this.#worktrees.push(path.slice(0, -1));
+        else if (answers[index] && this.#worktree) this.#repositories.push(path);
+      }
+    }
   }
 
   /** Returns the rules of .worktreeinclude in SRC, unless there are none or they match SRC as a whole. */
@@ -418,12 +435,18 @@ export class Gitignore {
     const { wanted } = scope;
     if (!wanted || !this.include || answer.verdict === verdicts.leave) return answer;
     const isDirectory = entry.kind === 'directory';
-    const rule = this.include.match(wanted, entry.name, isDirectory);
+    // A directory that git does not ignore gets only what is ignored in it.
+    const isOfUse = !isDirectory || answer.match || this.#withIgnored.has(`${at}/`);
+    const rule = this.include.match(wanted, entry.name, isDirectory, Boolean(isOfUse));
     if (rule && !rule.negative) return answer;
     const below = isDirectory ? this.include.below(wanted, entry.name) : undefined;
     if (below) return { ...answer, verdict: verdicts.look, wanted: below };
     if (!isDirectory || answer.match) this.include.leftOut.add(scope.ignored ?? at);
-    return rule ? { verdict: verdicts.leave, match: { rule, from: wanted } } : unwanted;
+    return rule
+      ? { verdict: verdicts.leave, match: { rule, from: wanted } }
+      : isDirectory && !answer.match
+        ? unsearched
+        : unwanted;
   }
 
   #judgeByGit(scope: GitignoreScope, { name, kind }: Listed, at: string): Answer {

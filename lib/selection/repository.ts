@@ -117,6 +117,17 @@ async function ceilingDirectories(): Promise<Buffer[]> {
   return (await Promise.all(paths)).flat();
 }
 
+/**
+ * Returns what the `.git` of a directory says: it is a worktree of some repository, or another one. Undefined without a `.git`. It
+ * may lead nowhere, for example after the repository was moved.
+ */
+export async function saysGit(directory: Buffer): Promise<'worktree' | 'repository' | undefined> {
+  const dotGit = join(directory, Buffer.from('.git'));
+  if (!(await lstat(dotGit).catch(() => undefined))) return undefined;
+  const link = readLine(dotGit)?.toString('latin1') ?? '';
+  return /^gitdir: .*\/worktrees\/[^/]+\/?$/s.test(link) ? 'worktree' : 'repository';
+}
+
 async function statOr(path: Buffer): Promise<BigIntStats | undefined> {
   return stat(path, { bigint: true }).catch(() => undefined);
 }

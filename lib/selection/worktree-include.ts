@@ -45,11 +45,11 @@ export class WorktreeInclude {
     return [...this.#unused.keys()];
   }
 
-  /** Returns the rule that decides about an entry. */
-  match(here: RulesHere, bytes: string, isDirectory: boolean): Rule | undefined {
+  /** Returns the rule that decides about an entry. `isOfUse`: a rule that matches it has matched something. */
+  match(here: RulesHere, bytes: string, isDirectory: boolean, isOfUse = true): Rule | undefined {
     const name = here.file.fold ? foldCase(bytes) : bytes;
     // The last match hides others, which are of use as well.
-    for (const [shown, file] of this.#unused) {
+    for (const [shown, file] of isOfUse ? this.#unused : []) {
       const alone = { ...here, file, paths: file.paths };
       if (lastMatch(alone, name, isDirectory)) this.#unused.delete(shown);
     }

@@ -1,9 +1,10 @@
 /** What SRC and DEST have to be for a copy between worktrees. */
 import { CopyError, refuse } from '../errors.js';
 import { join, type Shown } from '../walk/paths.js';
-import { run } from '../walk/steps.js';
+import { realpath, run } from '../walk/steps.js';
 import { nearest, type Root } from '../walk/walk.js';
 import { Git, isMissing, saidBy } from './git.js';
+import { repositoryAround } from './repository.js';
 import { textOf } from './verdict.js';
 
 /** Rejects with `ERR_FASTCP_NO_WORKTREE` unless SRC and DEST are the same part of their worktrees. */
@@ -28,9 +29,15 @@ export async function refuseUnlessWorktrees(
     const missing = join(path, Buffer.alloc(0)).subarray(join(there, Buffer.alloc(0)).length);
     return part + missing.toString('latin1');
   };
+  const repositoryOf = async (path: Buffer): Promise<Buffer | undefined> => {
+    const found = await repositoryAround(await run(realpath(await run(nearest(path)))));
+    return found && run(realpath(found.commonDir));
+  };
   if (kind !== 'directory') fail('the source is not a directory');
   const from = await partOf(src, 'the source');
   const to = await partOf(dest, 'the destination', "; 'git worktree add' creates one");
+  const [own, other] = [await repositoryOf(src), await repositoryOf(dest)];
+  if (!own || !other?.equals(own)) fail('the destination is a worktree of another repository');
   if (from === to) return;
   const nameOf = (part: string): string => (part ? `'${textOf(part.slice(0, -1))}'` : 'the root');
   const must = `the destination must be ${nameOf(from)} of its own, not ${nameOf(to)}`;

@@ -69,7 +69,7 @@ export function* findRoots(request: Request): Steps<Walk> {
   // The checks of fs.cp know already whether SRC is a directory.
   if (request.like === 'fastcp') yield* beginLooksForDirectory(request);
   for (const source of sources) {
-    const followSrc = endsInSlash(source) || request.dereference;
+    const followSrc = endsInSlash(source) || request.dereference || request.worktree;
     const subject = yield* unlessRefused(findSource(source, followSrc, shown), request, errors);
     if (!subject) continue;
     const { src, found } = subject;
@@ -112,10 +112,10 @@ export function* findRoots(request: Request): Steps<Walk> {
 }
 
 /** Begins the looks that every copy of one SRC needs: at SRC, at DEST, and at the directory above DEST. */
-export function beginLooks({ sources, dest, dereference }: Request): Steps<void> {
+export function beginLooks({ sources, dest, dereference, worktree }: Request): Steps<void> {
   const [source = dest] = sources;
   const at = trimSlashes(dest);
-  const follow = endsInSlash(source) || dereference;
+  const follow = endsInSlash(source) || dereference || worktree;
   return ahead([stat(source, follow), stat(at, false), stat(directoryOf(at), true)]);
 }
 

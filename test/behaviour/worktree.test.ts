@@ -1,7 +1,7 @@
 // Copies between worktrees: what lands, against git, and what the command says.
 
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdirSync, readFileSync, readlinkSync, statSync, symlinkSync } from 'node:fs';
+import { existsSync, readFileSync, readlinkSync, statSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { copyTree } from '../../lib/index.js';
@@ -62,6 +62,7 @@ function expectedByGit(src: string): string[] {
       if (!path.endsWith('/')) return [path];
       return filesIn(Buffer.from(join(src, path), 'latin1').toString()).map((one) => path + one);
     })
+    .filter((path) => !/^(\.worktrees\/b|build\/x)\//.test(path))
     .filter((path) => !worktrees.some((one) => path.startsWith(one)))
     .sort();
 }
@@ -228,6 +229,12 @@ const situations: Record<string, Situation> = {
     script: 'git worktree add -q --detach .worktrees/other; touch .worktrees/other/.env',
     copied: ['.env', '.worktrees/notes', 'build/a'],
   },
+  'worktrees whose repository was moved': {
+    files: { ...env, '.gitignore': `${env['.gitignore']}.worktrees/\n`, '.worktrees/notes': '' },
+    script:
+      'git worktree add -q --detach .worktrees/a; touch .worktrees/a/.env; mv .worktrees/a .worktrees/b; git worktree prune; mkdir build/x; touch build/x/y; echo "gitdir: /nonexistent/.git/worktrees/x" > build/x/.git',
+    copied: ['.env', '.worktrees/notes', 'build/a'],
+  },
   'a worktree that is not ignored': {
     files: env,
     script: 'git worktree add -q --detach other; touch other/.env',
@@ -355,7 +362,7 @@ test(`${repositories} random repositories, seed ${seed}`, { timeout: 0 }, async 
   for (let i = 0; i < repositories; i++) {
     const one = randomCase(random, { ignoreCase: false });
     const src = newPath();
-    const dest = makeRepository(newPath());
+    const dest = newPath();
     const paths = [...one.files.keys()].filter((path) => !path.endsWith('.gitignore'));
     if (random.chance(75)) one.files.set('.worktreeinclude', randomRules(random, '', paths));
     writeCase(src, one);
@@ -364,6 +371,7 @@ test(`${repositories} random repositories, seed ${seed}`, { timeout: 0 }, async 
       'git update-ref HEAD $(git commit-tree -m x 4b825dc642cb6eb9a060e54bf8d69288fbee4904)',
       src,
     );
+    git(src, ['worktree', 'add', '-q', '--detach', dest]);
     track(src, [...one.tracked]);
     const directories = [...readTree(src)].filter(
       ([path, { kind }]) => kind === 'directory' && path !== '' && !path.startsWith('.git'),
@@ -405,8 +413,15 @@ test('a directory that .worktreeinclude cannot match below is not entered', asyn
 });
 
 describe('a pattern of .worktreeinclude that matches nothing is a warning', () => {
-  const rules = '.env*\n.evn\n!never\nnode_modules/\n*.js\n.env\ntracked\n';
-  const files = { ...env, ...modules, '.worktreeinclude': rules, tracked: '', 'sub/x.log': '' };
+  const rules = '.env*\n.evn\n!never\nnode_modules/\n*.js\n.env\ntracked\nlocal/\nsub/\n';
+  const files = {
+    ...env,
+    ...modules,
+    '.worktreeinclude': rules,
+    tracked: '',
+    'local/a': '',
+    'sub/x.log': '',
+  };
   const unmatched = async (options: CopyOptions, part = ''): Promise<string[]> => {
     const { room, main } = newMain(files);
     shell('git worktree add -q ../fix', main);
@@ -419,6 +434,7 @@ describe('a pattern of .worktreeinclude that matches nothing is a warning', () =
     "'.evn' (.worktreeinclude:2)",
     "'*.js' (.worktreeinclude:5)",
     "'tracked' (.worktreeinclude:7)",
+    "'local/' (.worktreeinclude:8)",
   ];
 
   test('at the root', async () => expect(await unmatched({})).toEqual(all));
@@ -459,7 +475,7 @@ test('each exclusion is explained', async () => {
     'exclude main/build (not in .worktreeinclude)',
     'exclude main/node_modules/b (not in .worktreeinclude)',
     'exclude main/other (another worktree)',
-    'exclude main/sub (not in .worktreeinclude)',
+    'exclude main/sub (no pattern of .worktreeinclude can match in it)',
     'exclude main/tracked (not ignored)',
   ]);
   expect({ stderr, exitCode }).toEqual({ stderr: '', exitCode: 0 });
@@ -505,8 +521,8 @@ describe('SRC and DEST must be the same part of two worktrees', () => {
     [
       'the root into the other one',
       'main',
-      'fix/',
-      "the source is the root of its worktree, so the destination must be the root of its own, not 'main'",
+      'fix/sub',
+      "the source is the root of its worktree, so the destination must be the root of its own, not 'sub'",
     ],
   ])('%s', async (_, src, dest, text) => {
     const { room, main } = newMain({ ...env, 'sub/tracked': '' });
@@ -515,8 +531,7 @@ describe('SRC and DEST must be the same part of two worktrees', () => {
     const { stderr, exitCode } = await fastcp(['--worktree', src, dest], settings);
     expect(exitCode).toBe(1);
     expect(stderr).toMatch(text);
-    const slash = dest.endsWith('/') ? '/' : '';
-    const copy = copyTree(join(room, src), join(room, dest) + slash, { worktree: true });
+    const copy = copyTree(join(room, src), join(room, dest), { worktree: true });
     await expect(copy).rejects.toMatchObject({ code: 'ERR_FASTCP_NO_WORKTREE' });
     expect(existsSync(join(room, 'new'))).toBe(false);
   });
@@ -533,11 +548,14 @@ describe('SRC and DEST must be the same part of two worktrees', () => {
 
   test('another repository, by a symlink, and a part that DEST lacks', async () => {
     const { room, main } = newMain(env);
-    shell('git clone -q . ../clone; ln -s clone ../linked', main);
-    mkdirSync(join(room, 'new'));
-    await copyTree(main, join(room, 'linked'), { worktree: true });
-    expect(filesIn(join(room, 'clone'))).toEqual(['.env', '.gitignore', 'build/a']);
-    expect(await copied(join(main, 'build'), join(room, 'clone/build'))).toEqual([]);
+    shell('git clone -q . ../clone; git worktree add -q ../fix; ln -s fix ../linked', main);
+    await expect(copyTree(main, join(room, 'clone'), { worktree: true })).rejects.toThrow(
+      'the destination is a worktree of another repository',
+    );
+    symlinkSync('main', join(room, 'source'));
+    await copyTree(join(room, 'source'), `${join(room, 'linked')}/`, { worktree: true });
+    expect(filesIn(join(room, 'fix'))).toEqual(['.env', '.gitignore', 'build/a']);
+    expect(await copied(join(main, 'build'), join(room, 'fix/build'))).toEqual([]);
   });
 });
 

@@ -117,11 +117,13 @@ test('the cache, by four jobs at once of which some are killed, and evicted mean
 test('a new worktree', () => {
   const cwd = join(work, 'repository');
   write(join(cwd, '.gitignore'), 'node_modules\n.env\n.worktrees\n');
+  write(join(cwd, 'package.json'), '{}');
   write(join(cwd, 'index.js'), '');
   needToolHere('git');
   const settings = '-c user.name=a -c user.email=a@example.org';
   shell(`git init -q && git add . && git ${settings} commit -q -m first`, cwd);
   write(join(cwd, '.env'), 'SECRET=1');
+  shell(`npm install --no-save --no-package-lock --ignore-scripts --offline ${root}`, cwd);
   write(join(cwd, 'node_modules/a/index.js'), '');
   write(join(cwd, 'untracked'), '');
   const expectFilled = (fix: string): void => {
@@ -141,6 +143,7 @@ test('a new worktree', () => {
   const path = join(cwd, '.git/hooks/post-checkout');
   write(path, hook);
   chmodSync(path, 0o755);
+  expect(hook).not.toContain('npx'); // it would ask the registry
   shell('git worktree add .worktrees/one', cwd);
   expectFilled(join(cwd, '.worktrees/one'));
   shell('git worktree add ../../../two', join(cwd, '.worktrees/one'));
