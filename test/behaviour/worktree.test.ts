@@ -590,7 +590,7 @@ test('--only-ignored skips worktrees, and names them', async () => {
   const ignores = `${env['.gitignore']}.worktrees/\n`;
   const { room, main } = newMain({ ...env, '.gitignore': ignores, '.worktrees/notes': '' });
   shell(
-    'git worktree add -q .worktrees/one; git worktree add -q --detach two; touch two/.env',
+    'git worktree add -q .worktrees/one; git worktree add -q --detach two; touch two/.env; mkdir .worktrees/moved; echo "gitdir: ../x/.git/worktrees/m" > .worktrees/moved/.git; touch .worktrees/moved/a',
     main,
   );
   const { stdout, stderr, exitCode } = await fastcp(['--only-ignored', 'main', 'new'], {
@@ -600,6 +600,7 @@ test('--only-ignored skips worktrees, and names them', async () => {
   expect({ stderr: stderr.split('\n').sort(), exitCode }).toEqual({
     stderr: [
       '',
+      "fastcp: warning: 'main/.worktrees/moved' is not copied: it is a worktree of its own",
       "fastcp: warning: 'main/.worktrees/one' is not copied: it is a worktree of its own",
       "fastcp: warning: 'main/two' is not copied: it is a worktree of its own",
     ],
@@ -608,7 +609,8 @@ test('--only-ignored skips worktrees, and names them', async () => {
   expect(stdout).toMatch(/^Copied 3 files/);
   expect(filesIn(join(room, 'new'))).toEqual(['.env', '.worktrees/notes', 'build/a']);
   const { warnings } = await copyTree(main, join(main, 'two'), { onlyIgnored: true });
-  expect(warnings).toMatchObject([
+  expect(warnings.sort((a, b) => a.message.localeCompare(b.message))).toMatchObject([
+    { code: 'WORKTREE_SKIPPED', path: join(main, '.worktrees/moved') },
     { code: 'WORKTREE_SKIPPED', path: join(main, '.worktrees/one') },
   ]);
 });
