@@ -101,10 +101,13 @@ const others: Section[] = [
       ['NO_COLOR', 'has no effect: the output has no colours'],
       ['TERM', '`dumb`: show no progress bar'],
       [
-        'UV_THREADPOOL_SIZE',
-        'number of threads in the pool, of which one stays free; default: as many as help',
+        'NODE_DEBUG',
+        '`fastcp`: print the resolved options, the result, and whether threads have tables of file descriptors of their own',
       ],
-      ['NODE_DEBUG', '`fastcp`: print the resolved options and the result'],
+      [
+        'FASTCP_SHARED_TABLE',
+        'if set, threads share the table of file descriptors of the process, for tools that follow descriptors by their numbers',
+      ],
       ['FASTCP_DEBUG', 'print the stack of an unexpected error'],
     ],
   },
