@@ -10,6 +10,7 @@ import { Report } from './engine/result.js';
 import { runEngine, runEngineNow } from './engine/run-engine.js';
 import { CopyError, withResult } from './errors.js';
 import { checkRequest, type Request } from './request/options.js';
+import { takeTurn } from './turn.js';
 import type {
   CopyEvent,
   CopyJob,
@@ -57,9 +58,11 @@ export async function run(
   looks: Looks = new Map(),
 ): Promise<CopyResult> {
   let locks: Locks | undefined;
+  let endTurn: (() => void) | undefined;
   try {
     const { signal } = request;
     signal?.throwIfAborted();
+    endTurn = await takeTurn(request);
     const walk = await unlessAborted(signal, runSteps(findRoots(request), looks));
     const warn = (warning: CopyWarning): void => {
       report.warn(warning);
@@ -102,6 +105,7 @@ export async function run(
     throw error;
   } finally {
     locks?.release();
+    endTurn?.();
   }
 }
 

@@ -9,6 +9,7 @@ import {
   strangersIn,
   workDirectory,
 } from '../support/big-tree.js';
+import { needTool } from '../support/work.js';
 import { nodes, runChild } from './support/child.js';
 
 const FILES = 2_000;
@@ -54,6 +55,25 @@ describe('jobs of one process', () => {
     const results = await Promise.all(Array.from({ length: 20 }, () => copyTree(src, dest)));
     for (const result of results) expect(result).toMatchObject({ files: FILES, errorCount: 0 });
     expectWhole(dest);
+  });
+
+  test('500 at once, with room for 256 file descriptors', async (context) => {
+    needTool(context, 'prlimit');
+    const small = join(src, 'group-0', 'inner-0', 'directory-0');
+    const code = `
+      const jobs = Array.from({ length: 500 }, (_, i) => copyTree(given.small, given.dest + '/' + i));
+      const controller = new AbortController();
+      const aborted = copyTree(given.small, given.dest + '/none', { signal: controller.signal });
+      controller.abort('enough');
+      const reason = await aborted.catch((thrown) => thrown);
+      const ended = (await Promise.allSettled(jobs)).map(({ status }) => status);
+      const { files } = await copyTree(given.small, given.dest + '/last');
+      answer({ reason, ended: [...new Set(ended)], files: files > 0 });`;
+    // Node raises the soft limit to the hard one.
+    const limited = ['prlimit', '--nofile=256', process.execPath];
+    const ended = await runChild(limited, code, { small, dest });
+    const answer = { reason: 'enough', ended: ['fulfilled'], files: true };
+    expect(ended).toMatchObject({ ...clean, answer });
   });
 
   test('one started by an event of another', async () => {

@@ -42,14 +42,22 @@ export interface Ended<T> {
 
 /** Runs a module in a process of its own, with `given` for it to read. */
 export function runChild<T = undefined>(
-  node: string,
+  node: string | readonly string[],
   code: string,
   given: unknown,
   env: NodeJS.ProcessEnv = {},
 ): Promise<Ended<T>> {
-  const args = ['--input-type=module', '-e', PRELUDE + code, '--', JSON.stringify(given)];
+  const [file = '', ...before] = [node].flat();
+  const args = [
+    ...before,
+    '--input-type=module',
+    '-e',
+    PRELUDE + code,
+    '--',
+    JSON.stringify(given),
+  ];
   const { NODE_OPTIONS, UV_THREADPOOL_SIZE, ...environment } = process.env;
-  const child = spawn(node, args, {
+  const child = spawn(file, args, {
     env: { ...environment, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
     // A child that hangs must not outlive its test.
