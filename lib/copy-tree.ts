@@ -35,6 +35,8 @@ const debug = debuglog('fastcp');
  * Throws a TypeError or RangeError with `ERR_INVALID_ARG_TYPE`, `ERR_INVALID_ARG_VALUE` or `ERR_OUT_OF_RANGE` for
  * wrong arguments. The job rejects with a CopyError, with `signal.reason`, or with exactly the value that the filter
  * or `onProgress` threw. It rejects after the last worker has ended and every partial file was removed.
+ *
+ * At most 64 copies of a process run at once. Others wait, unless they have a filter, `onProgress` or `entries`.
  */
 export function copyTree(
   src: PathLike | readonly PathLike[],
