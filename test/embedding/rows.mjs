@@ -253,7 +253,6 @@ const surroundings = [
   {
     name: 'two installed copies in one process',
     expected: /^stat waits at most 100 ms$/,
-    fails: 'each copy keeps one thread of the pool free by its own count',
     async project(p) {
       cpSync(p.package, p.path('node_modules/fastcp'), { recursive: true });
       for (let i = 0; i < 400; i++) p.write({ [`src/${i % 20}/${i}`]: 'x'.repeat(1 << 20) });
