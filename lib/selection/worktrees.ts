@@ -17,7 +17,7 @@ export async function refuseUnlessWorktrees(
   const fail = (why: string): never => {
     throw refuse('ERR_FASTCP_NO_WORKTREE', why, shown.src(src), shown.dest(dest));
   };
-  const partOf = async (path: Buffer, what: string, hint = ''): Promise<string> => {
+  const locate = async (path: Buffer, what: string, hint = '') => {
     const there = await run(nearest(path));
     const part = await git.partOf(there).catch((error: NodeJS.ErrnoException) => {
       signal?.throwIfAborted();
@@ -27,17 +27,16 @@ export async function refuseUnlessWorktrees(
       throw new CopyError('ERR_FASTCP_GIT_UNAVAILABLE', why, { path: shown.src(src) });
     });
     const missing = join(path, Buffer.alloc(0)).subarray(join(there, Buffer.alloc(0)).length);
-    return part + missing.toString('latin1');
-  };
-  const repositoryOf = async (path: Buffer): Promise<Buffer | undefined> => {
-    const found = await repositoryAround(await run(realpath(await run(nearest(path)))));
-    return found && run(realpath(found.commonDir));
+    const repository = await repositoryAround(await run(realpath(there)));
+    const shared = repository && (await run(realpath(repository.commonDir)));
+    return { part: part + missing.toString('latin1'), shared };
   };
   if (kind !== 'directory') fail('the source is not a directory');
-  const from = await partOf(src, 'the source');
-  const to = await partOf(dest, 'the destination', "; 'git worktree add' creates one");
-  const [own, other] = [await repositoryOf(src), await repositoryOf(dest)];
-  if (!own || !other?.equals(own)) fail('the destination is a worktree of another repository');
+  const { part: from, shared } = await locate(src, 'the source');
+  const hint = "; 'git worktree add' creates one";
+  const { part: to, shared: other } = await locate(dest, 'the destination', hint);
+  if (!shared || !other?.equals(shared))
+    fail('the destination is a worktree of another repository');
   if (from === to) return;
   const nameOf = (part: string): string => (part ? `'${textOf(part.slice(0, -1))}'` : 'the root');
   const must = `the destination must be ${nameOf(from)} of its own, not ${nameOf(to)}`;

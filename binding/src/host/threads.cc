@@ -47,8 +47,8 @@ bool Threads::enlist(const std::shared_ptr<Crew>& crew) {
   }
   if (!knows_locked(*crew)) crews_.push_back(crew);
   crew->workers_++;
-  crew->is_due_ = has_news_ = true;
-  news_.notify_one();
+  crew->is_due_ = true;
+  tell_pinger_locked();
   return true;
 }
 
@@ -59,26 +59,27 @@ void Threads::leave(Crew& crew) {
 
 void Threads::leave_locked(Crew& crew) {
   crew.workers_--;
-  crew.is_due_ = has_news_ = true;
-  news_.notify_one();
+  crew.is_due_ = true;
+  tell_pinger_locked();
   left_.notify_all();
 }
 
 bool Threads::dismiss(const Crew& crew) {
   const std::lock_guard lock(mutex_);
   if (crew.workers_ > 0) return false;
-  std::erase_if(crews_, [&](const auto& known) { return known.get() == &crew; });
-  has_news_ = true;
-  news_.notify_one();
+  forget_locked(crew);
   return true;
 }
 
 void Threads::end(const Crew& crew) {
   std::unique_lock lock(mutex_);
-  std::erase_if(crews_, [&](const auto& known) { return known.get() == &crew; });
+  forget_locked(crew);
   left_.wait_for(lock, kEnd, [&] { return crew.workers_ == 0; });
-  has_news_ = true;
-  news_.notify_one();
+}
+
+void Threads::forget_locked(const Crew& crew) {
+  std::erase_if(crews_, [&](const auto& known) { return known.get() == &crew; });
+  tell_pinger_locked();
 }
 
 bool Threads::has_workers(const Crew& crew) {
@@ -89,21 +90,25 @@ bool Threads::has_workers(const Crew& crew) {
 bool Threads::wake(const Crew& crew) {
   const std::lock_guard lock(mutex_);
   if (!knows_locked(crew)) return false;
-  has_news_ = true;
   work_.notify_one();
-  news_.notify_one();
+  tell_pinger_locked();
   return threads_ > 0 || !has_failed_;
 }
 
 void Threads::ping(Crew& crew) {
   const std::lock_guard lock(mutex_);
-  crew.is_due_ = has_news_ = true;
-  news_.notify_one();
+  crew.is_due_ = true;
+  tell_pinger_locked();
 }
 
 unsigned Threads::count() {
   const std::lock_guard lock(mutex_);
   return threads_ + (has_pinger_ ? 1 : 0);
+}
+
+void Threads::tell_pinger_locked() {
+  has_news_ = true;
+  news_.notify_one();
 }
 
 bool Threads::knows_locked(const Crew& crew) const {
@@ -168,8 +173,7 @@ void Threads::work() {
   }
   idle_--;
   threads_--;
-  has_news_ = true;  // the pinger ends after the last thread
-  news_.notify_one();
+  tell_pinger_locked();  // it ends after the last thread
 }
 
 // --- the pinger ----------------------------------------------------------------------------------

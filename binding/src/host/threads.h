@@ -76,6 +76,8 @@ class Threads {
   void work();
   void ping_all();
   void leave_locked(Crew& crew);
+  void forget_locked(const Crew& crew);
+  void tell_pinger_locked();
   bool start_one_locked();
   void start_useful_locked();
   [[nodiscard]] std::shared_ptr<Crew> next_locked();

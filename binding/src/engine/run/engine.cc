@@ -62,7 +62,7 @@ void Worker::call_back() {
 
 bool Worker::must_leave() {
   call_back();
-  return ++asked_ % 8 == 0 ? must_leave_now() : leaving_ || engine.stopped();
+  return ++asked_ % 8 == 0 ? is_over() : leaving_ || engine.stopped();
 }
 
 bool Worker::must_leave_now() {
