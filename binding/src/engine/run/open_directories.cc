@@ -28,15 +28,17 @@ std::atomic<int64_t> waited_in_vain{INT64_MIN / 2};
 /** How often workers of the process found no free file descriptor. */
 std::atomic<uint64_t> shortages{0};
 
-bool is_same(const Handle& handle, const Stat& expected) {
+/** Returns 0 if handle is the entry of expected, `moved` if it is another, or the error of looking at it. */
+int check_end(const Handle& handle, const Stat& expected, int moved) {
   Stat found;
-  return platform::stat_handle(handle, found) == 0 && is_same_entry(found, expected);
+  if (const int error = platform::stat_handle(handle, found); error < 0) return error;
+  return is_same_entry(found, expected) ? 0 : moved;
 }
 
 /** Returns 0 if handles are a directory's ends, or the error of DirectoryPin::pin(). */
 int check_ends(const Directory& directory, const Handle& src, const Handle& dst) {
-  if (!is_same(src, directory.src_stat)) return -ESTALE;
-  return !dst.is_open() || is_same(dst, directory.dst_stat) ? 0 : -EBUSY;
+  const int error = check_end(src, directory.src_stat, -ESTALE);
+  return error < 0 || !dst.is_open() ? error : check_end(dst, directory.dst_stat, -EBUSY);
 }
 
 }  // namespace
@@ -151,7 +153,8 @@ int OpenDirectories::open_below(const Directory& parent, Directory& directory, b
                 : platform::open_target_directory(parent.dst(), names.dst, directory.way.follow_dst,
                                                   dst);
   }
-  if (error == 0) error = check_ends(directory, src, dst);
+  looked_ = error == 0;
+  if (looked_) error = check_ends(directory, src, dst);
   if (error == 0) install(directory, std::move(src), std::move(dst));
   return error;
 }
@@ -221,7 +224,10 @@ int DirectoryPin::pin(Directory& directory) {
   return 0;
 }
 
-const char* DirectoryPin::operation(int error) { return error == -EBUSY ? kMoved : "open"; }
+const char* DirectoryPin::operation(int error) {
+  if (error == -EBUSY) return kMoved;
+  return OpenDirectories::current().looked_ ? "fstat" : "open";
+}
 
 void DirectoryPin::release() {
   if (open_ != nullptr) std::exchange(open_, nullptr)->pins--;

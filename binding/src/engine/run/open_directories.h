@@ -66,6 +66,7 @@ class OpenDirectories {
   static thread_local OpenDirectories* current_;
 
   const Engine& engine_;
+  bool looked_ = false;  // the last opening got as far as a look at what it had opened
   int64_t size_ = 0;
   uint64_t clock_ = 0;    // counts uses
   uint64_t shortages_;    // of the process, at the last help_others()
