@@ -206,8 +206,8 @@ int try_lock(intptr_t directory, bool exclusive) {
 
 bool has_inode(intptr_t descriptor, uint32_t inode) {
   struct stat there;
-  return check([&] { return fstat(static_cast<int>(descriptor), &there); }) == 0 &&
-         static_cast<uint32_t>(there.st_ino) == inode;
+  const int error = check([&] { return fstat(static_cast<int>(descriptor), &there); });
+  return error < 0 ? error != -EBADF : static_cast<uint32_t>(there.st_ino) == inode;
 }
 
 bool is_locked(const Handle& directory) { return try_lock(fd(directory), true) == -EWOULDBLOCK; }
