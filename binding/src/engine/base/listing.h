@@ -1,6 +1,7 @@
 // Lists an open directory. Called by tree/ and entry/. Stateless: no locks.
 #pragma once
 
+#include <array>
 #include <cstring>
 
 #include "platform/platform.h"
@@ -24,6 +25,21 @@ int list_entries(const platform::Handle& directory, char* buffer, size_t room, N
       if (!next(record, entry)) return 0;
     }
   }
+}
+
+/**
+ * Calls `next(name)` for each entry of the directory `name` in `parent`, until it returns false. Returns false if the
+ * directory cannot be listed.
+ */
+template <class Next>
+bool list_names(const platform::Handle& parent, const char* name, Next next) {
+  platform::Handle listing;
+  if (platform::open_source_directory(parent, name, platform::Follow::no, listing) < 0)
+    return false;
+  alignas(uint64_t) std::array<char, 4096> buffer;  // records hold 64-bit numbers
+  list_entries(listing, buffer.data(), buffer.size(),
+               [&](const char*, const platform::Listed& entry) { return next(entry.name); });
+  return true;
 }
 
 }  // namespace fastcp

@@ -2,10 +2,12 @@
 
 #include <mutex>
 
+#include "engine/entry/mark.h"
 #include "engine/entry/metadata.h"
 
 namespace fastcp {
 
+using platform::Follow;
 using platform::Stat;
 
 bool open_up(Engine& engine, Directory& directory) {
@@ -32,6 +34,15 @@ int discard(Engine& engine, Directory& directory, const char* name) {
 void report_left(Engine& engine, Directory& directory, const char* name, int error,
                  const char* operation) {
   engine.fail({-error, operation, directory.dst_path(name), {}}, &directory);
+}
+
+bool stat_source(Worker& worker, const Directory& directory, Names names, Stat& stat) {
+  const Follow follow = worker.engine.options.traversal.follow();
+  const int error = platform::stat_entry(directory.src(), names.src, stat, follow);
+  if (error < 0)
+    return worker.fail(directory, names, error, follow == Follow::yes ? "stat" : "lstat");
+  note_source(worker.engine, directory, stat);
+  return true;
 }
 
 }  // namespace fastcp

@@ -41,4 +41,10 @@ int discard(Engine& engine, Directory& directory, const char* name);
 void report_left(Engine& engine, Directory& directory, const char* name, int error,
                  const char* operation);
 
+/**
+ * Looks at an entry of SRC, or at its target if symlinks are followed. Returns false on failure,
+ * which is reported.
+ */
+bool stat_source(Worker& worker, const Directory& directory, Names names, platform::Stat& stat);
+
 }  // namespace fastcp

@@ -7,14 +7,15 @@
 #include <utility>
 
 #include "engine/entry/compare.h"
-#include "engine/entry/conflict.h"
 #include "engine/entry/copy_content.h"
-#include "engine/entry/copy_other.h"
+#include "engine/entry/existing.h"
 #include "engine/entry/foreign_rules.h"
 #include "engine/entry/hard_link.h"
+#include "engine/entry/link_instead.h"
 #include "engine/entry/mark.h"
 #include "engine/entry/metadata.h"
 #include "engine/entry/place.h"
+#include "engine/entry/settle.h"
 #include "engine/entry/unchanged.h"
 
 namespace fastcp {
@@ -211,7 +212,7 @@ void copy_known(Worker& worker, const DirectoryUse& use, Names names, Kind kind,
       may_exist(directory, names) && judge(worker, directory, names, kind) != Verdict::replace) {
     return;
   }
-  if (kind == Kind::file && is_linked_already(worker, directory, names)) return;
+  if (kind == Kind::file && is_the_link_already(worker, directory, names)) return;
   worker.engine.writer.copy(worker, use, names, kind, again);
 }
 

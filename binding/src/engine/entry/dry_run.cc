@@ -1,11 +1,11 @@
 #include <algorithm>
 #include <cerrno>
 
-#include "engine/entry/conflict.h"
-#include "engine/entry/copy_other.h"
+#include "engine/entry/access.h"
+#include "engine/entry/directory_end.h"
 #include "engine/entry/entry_task.h"
+#include "engine/entry/existing.h"
 #include "engine/entry/hard_link.h"
-#include "engine/entry/metadata.h"
 #include "engine/entry/writers.h"
 
 namespace fastcp {

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "engine/base/link_target.h"
-#include "engine/entry/copy_other.h"
+#include "engine/entry/symlinks.h"
 
 namespace fastcp {
 namespace {

@@ -5,12 +5,12 @@
 #include <utility>
 
 #include "engine/entry/compare.h"
-#include "engine/entry/conflict.h"
-#include "engine/entry/copy_other.h"
 #include "engine/entry/entry_task.h"
 #include "engine/entry/mark.h"
 #include "engine/entry/metadata.h"
+#include "engine/entry/names.h"
 #include "engine/entry/place.h"
+#include "engine/entry/symlinks.h"
 #include "engine/entry/unchanged.h"
 
 namespace fastcp {

@@ -1,19 +1,15 @@
-// Sets the metadata of copies in this order: owner, attributes, mode, timestamps.
-//
-// A change of the owner clears setuid, setgid and capabilities. An ACL changes the mode. A mode without write
-// permission forbids to set attributes. All steps but the last change timestamps. Called by entry/ and tree/, by any
-// worker. One worker has an entry at a time, and the last use ends only once, so no locks are needed.
+// Says which metadata a copy gets, and with which mode it is created. settle.h sets it. Called by entry/ and tree/, by any
+// worker. No locks.
 #pragma once
 
 #include <cstdint>
-#include <memory>
 
 #include "engine/entry/attributes.h"
 #include "engine/run/engine.h"
 
 namespace fastcp {
 
-class OpenFile;
+inline Owner owner_of(const platform::Stat& stat) { return {stat.uid, stat.gid}; }
 
 /**
  * Returns the mode of the copy of `src`. It is the same mode, but setuid needs the same owner and
@@ -23,6 +19,9 @@ class OpenFile;
  * there SRC's mode decides.
  */
 uint32_t final_mode(const Preserve& keep, const platform::Stat& src, const platform::Stat& dst);
+
+/** Sets the mode of an entry that is no symlink. Returns 0 or a negative errno. */
+int set_mode(const platform::Handle& entry, platform::Kind kind, uint32_t mode);
 
 /**
  * Sets a mode and looks at it. Some file systems report success and set nothing; and systems leave out setgid if the caller is
@@ -60,42 +59,6 @@ bool inherits(const Preserve& keep, const Directory& directory);
 uint32_t file_creation_mode(const Preserve& keep, const Directory& directory,
                             const platform::Stat& src, const Attributes& attributes, bool owned);
 uint32_t directory_creation_mode(const Preserve& keep, const platform::Stat& src);
-
-/**
- * Called after a directory was created or found in DEST. Notes the metadata to set when its content
- * is complete, and facts about entries that will be created in it. Returns 0 or a negative errno.
- */
-int begin_directory(const Engine& engine, Directory& directory);
-
-/** In a dry run: reports an existing directory whose metadata would be set at its end. */
-void plan_directory(Engine& engine, Directory& directory);
-
-/**
- * Returns the end of a copied directory: it writes the mark, and sets everything that
- * begin_directory() noted.
- */
-std::unique_ptr<DirectoryEnd> end_of_copied_directory();
-
-/**
- * Sets the metadata of the source on a new file. If only the mode is preserved, a system call is
- * needed only in two cases: umask or a default ACL may have changed the mode, or the mode has
- * special bits. Returns false on failure, which is reported.
- */
-bool settle_file(Engine& engine, OpenFile& file);
-
-/** `replaced`: another entry has the name now. Every result but `yes` was reported. */
-enum class Settled : uint8_t { yes, no, replaced };
-
-/** Sets metadata on a symlink, FIFO or device that was created under the name `made`. */
-Settled settle_other(Engine& engine, const Directory& directory, Names names,
-                     const platform::Stat& src, const char* made);
-
-/**
- * Does the same for an existing entry of DEST of any kind. Changes nothing if the entry is no
- * longer `present`.
- */
-bool settle_present(Engine& engine, const Directory& directory, Names names,
-                    const platform::Stat& src, const platform::Stat& present);
 
 /**
  * Return platform::time_step() of a directory of DEST; in the base, of the file system that has the

@@ -5,6 +5,8 @@
 #include <cstdio>
 #include <cstring>
 
+#include "engine/entry/backups.h"
+
 namespace fastcp {
 
 std::string temporary_name(Worker& worker, const char* name) {

@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "engine/entry/access.h"
-#include "engine/entry/conflict.h"
+#include "engine/entry/existing.h"
 #include "engine/entry/mark.h"
 #include "engine/run/engine.h"
 

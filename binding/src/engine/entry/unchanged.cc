@@ -3,13 +3,13 @@
 #include <cerrno>
 #include <string>
 
+#include "engine/entry/access.h"
 #include "engine/entry/compare.h"
-#include "engine/entry/conflict.h"
-#include "engine/entry/copy_other.h"
 #include "engine/entry/hard_link.h"
 #include "engine/entry/mark.h"
 #include "engine/entry/metadata.h"
 #include "engine/entry/open_file.h"
+#include "engine/entry/symlinks.h"
 
 namespace fastcp {
 namespace {

@@ -1,10 +1,13 @@
 #include "engine/entry/access.h"
-#include "engine/entry/conflict.h"
 #include "engine/entry/copy_entry.h"
-#include "engine/entry/copy_other.h"
+#include "engine/entry/directory_end.h"
 #include "engine/entry/hard_link.h"
+#include "engine/entry/link_instead.h"
 #include "engine/entry/mark.h"
-#include "engine/entry/metadata.h"
+#include "engine/entry/settle.h"
+#include "engine/entry/special.h"
+#include "engine/entry/symlinks.h"
+#include "engine/entry/trial.h"
 #include "engine/entry/writers.h"
 
 namespace fastcp {

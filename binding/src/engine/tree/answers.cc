@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "engine/base/listing.h"
-#include "engine/entry/conflict.h"
 #include "engine/entry/entry_task.h"
+#include "engine/entry/existing.h"
 #include "engine/entry/mark.h"
 #include "engine/entry/place.h"
 #include "engine/run/engine.h"

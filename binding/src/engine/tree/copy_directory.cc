@@ -6,11 +6,13 @@
 #include <optional>
 
 #include "engine/entry/access.h"
-#include "engine/entry/conflict.h"
 #include "engine/entry/copy_entry.h"
+#include "engine/entry/directory_end.h"
+#include "engine/entry/existing.h"
 #include "engine/entry/foreign_rules.h"
 #include "engine/entry/mark.h"
 #include "engine/entry/metadata.h"
+#include "engine/entry/names.h"
 #include "engine/entry/place.h"
 #include "engine/tree/answers.h"
 #include "engine/tree/mirror.h"

@@ -13,9 +13,10 @@
 
 #include "engine/base/listing.h"
 #include "engine/entry/access.h"
-#include "engine/entry/conflict.h"
 #include "engine/entry/entry_task.h"
+#include "engine/entry/existing.h"
 #include "engine/entry/metadata.h"
+#include "engine/entry/names.h"
 
 namespace fastcp {
 namespace {
