@@ -1,4 +1,4 @@
-// Asks the host which entries of a directory are copied, and turns its answer into tasks.
+// Asks the host which entries of a directory are copied. verdicts.h turns its answer into tasks.
 // questions.h has the drawing. Workers call ask(), JavaScript's thread pushes an AnswerTask. The mutex of
 // Questions guards open questions.
 #pragma once
@@ -6,17 +6,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "engine/run/engine.h"
+#include "engine/tree/verdicts.h"
 
 namespace fastcp {
-
-/** The host's decision about an entry. lib/selection/verdict.ts knows the order. */
-enum class Choice : uint8_t {
-  leave,
-  look,      // a directory: asked about, and created only if an entry in it is included
-  take,      // copied; a directory is created, and asked about
-  take_all,  // a directory: copied with everything in it
-};
 
 /** Lists a directory and asks the host about it. Without a scope everything is included. */
 void ask(Worker& worker, DirectoryUse directory, Scope scope);

@@ -1,5 +1,6 @@
 // The tasks that create, open and list directories, from the roots down. Pushed by host/job.cc and
-// by each other, run by any worker. They wait for each other only in make_needed().
+// by each other, run by any worker. They wait for each other only in make_needed() of
+// open_directory.h.
 #pragma once
 
 #include <string>
@@ -28,15 +29,21 @@ struct RootTask {
   void run(Worker& worker);
 };
 
+/** What is known of DEST's entry of a directory's name before the directory is opened. */
+enum class There : uint8_t {
+  unknown,
+  made,      // the directory, created while its parent was listed
+  vacated,   // nothing that counts: see EntryTask
+  replaced,  // it may be of another kind, and is removed first
+};
+
 /** Creates and lists the directory `name` in `parent`. In the base `dst_name` differs. */
 struct DirectoryTask {
   DirectoryUse parent;
   std::string src_name, dst_name;
   Scope scope = 0;           // the host's number of the directory, or 0
   bool when_needed = false;  // created only when an entry in it is included
-  bool replaces = false;     // first removes DEST's entry of that name, unless it is a directory
-  bool vacated = false;      // see EntryTask
-  bool made = false;         // already created, while its parent was listed
+  There there = There::unknown;
   platform::Follow follow_dst = platform::Follow::no;  // a symlink that is DEST itself
   intptr_t src_held = -1, dst_held = -1;               // see Root
 
@@ -50,11 +57,5 @@ struct PartTask {
 
   void run(Worker& worker);
 };
-
-/**
- * Creates a directory because an entry in it is included, and first its parents that waited for
- * that. Returns false on failure, which is reported.
- */
-bool make_needed(Worker& worker, Directory& directory);
 
 }  // namespace fastcp
