@@ -22,7 +22,11 @@ export function comingFrom(): string {
       const others = rows.filter((row) => !isEqual(row));
       const table = ['| you know | fastcp | result |', '|---|---|---|', ...others.map(line)];
       const same = equal.map(({ habit }) => `\`${habit}\``).join(', ');
-      return [`## ${title}`, table.join('\n'), same && `These work unchanged with \`fastcp\`: ${same}.`]
+      return [
+        `## ${title}`,
+        table.join('\n'),
+        same && `These work unchanged with \`fastcp\`: ${same}.`,
+      ]
         .filter(Boolean)
         .join('\n\n');
     }),
