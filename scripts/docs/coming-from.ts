@@ -18,26 +18,31 @@ export function comingFrom(): string {
         '`--mirror` or `--atomic`; `rsync -a` needs no option.',
     ].join('\n'),
     ...habits.map(({ title, rows }) => {
-      const equal = rows.filter(isEqual);
-      const others = rows.filter((row) => !isEqual(row));
-      const table = ['| you know | fastcp | result |', '|---|---|---|', ...others.map(line)];
-      const same = equal.map(({ habit }) => `\`${habit}\``).join(', ');
-      return [
-        `## ${title}`,
-        table.join('\n'),
-        same && `These work unchanged with \`fastcp\`: ${same}.`,
-      ]
-        .filter(Boolean)
-        .join('\n\n');
+      const others = rows.filter((row) => !isEqual(row)).map(line);
+      const table = ['| you know | fastcp | result |', '|---|---|---|', ...others].join('\n');
+      const same = rows.filter(isEqual).map(({ habit }) => `\`${habit}\``);
+      const list = same.length > 0 ? [`${ruleFor(title)}: ${same.join(', ')}.`] : [];
+      return [`## ${title}`, ...list, table].join('\n\n');
     }),
   ]
     .join('\n\n')
     .concat('\n');
 }
 
-/** Returns whether only the name of the program changes. */
+/** Returns whether `ruleFor` says all that changes. */
 function isEqual({ habit, fastcp, does }: Habit): boolean {
-  return does === 'the same' && habit.replace(/^\w+/, 'fastcp') === fastcp;
+  const options = habit.startsWith('rsync') ? habit.replace(' -a', ' -p') : habit;
+  return (
+    does === 'the same' &&
+    fastcp === options.replace(/^\w+/, 'fastcp').replace(/ (\w+)\/\.? (?=\w+$)/, ' $1 ')
+  );
+}
+
+function ruleFor(title: string): string {
+  if (title.startsWith('rsync')) return 'Write `fastcp -p` for `rsync -a`, and `a` for `a/`';
+  return title === 'xcp'
+    ? 'Write `fastcp` for `xcp`'
+    : 'Write `fastcp` for `cp`, and `a` for `a/.`';
 }
 
 function line({ habit, fastcp, does, refused }: Habit): string {
