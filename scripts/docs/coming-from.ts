@@ -21,7 +21,7 @@ export function comingFrom(): string {
       const others = rows.filter((row) => !isEqual(row)).map(line);
       const table = ['| you know | fastcp | result |', '|---|---|---|', ...others].join('\n');
       const same = rows.filter(isEqual).map(({ habit }) => `\`${habit}\``);
-      const list = same.length > 0 ? [`${ruleFor(title)}: ${same.join(', ')}.`] : [];
+      const list = same.length > 0 ? [`${ruleFor(title)}, in ${same.join(', ')}.`] : [];
       return [`## ${title}`, ...list, table].join('\n\n');
     }),
   ]
