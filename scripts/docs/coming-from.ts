@@ -6,19 +6,43 @@ export function comingFrom(): string {
   return [
     '# Coming from cp, rsync and xcp',
     '<!-- written by `npm run docs` from scripts/docs/habits.ts -->',
-    'These tables list known command lines, and the command lines of fastcp for the same purpose. A test runs every row and ' +
-      'compares the trees: contents, modes, owners, timestamps, symlinks and hard links. In the examples `a` ' +
-      'is SRC, `b` is a directory that exists, and `new` does not exist. fastcp works on one machine only. A device or a FIFO as SRC is created anew, as ' +
-      'with `cp -r`; without `-r` cp would read it. If SRC’s directories have no write permission, their copies have none either, and ordinary users need `--sync`, `--mirror` or `--atomic` to copy into them again; `rsync -a` needs no option. A file that another program writes all the time, such as a log, is an error ' +
-      '([why](again.md#files-that-change)), where cp and rsync copy what they happen to read: copy a snapshot.',
-    ...habits.map(({ title, rows }) =>
-      [`## ${title}\n`, '| habit | fastcp | result |', '|---|---|---|', ...rows.map(line)].join(
-        '\n',
-      ),
-    ),
+    'Command lines that you know, and what to write for fastcp. A test runs every one and compares the trees: contents, ' +
+      'modes, owners, timestamps, symlinks and hard links. `a` is SRC, `b` is a directory that exists, and `new` does not exist.',
+    [
+      'Everywhere:\n',
+      '- fastcp works on one machine only.',
+      '- A device or FIFO as SRC is created in DEST, as with `cp -r`. `cp` without `-r` would read it.',
+      '- A file that another program writes all the time, such as a log, is an error ([why](again.md#files-that-change)). ' +
+        'cp and rsync copy whatever they happen to read: copy a snapshot instead.',
+      '- Directories without write permission get copies without it. To copy into them again, ordinary users need `--sync`, ' +
+        '`--mirror` or `--atomic`; `rsync -a` needs no option.',
+    ].join('\n'),
+    ...habits.map(({ title, rows }) => {
+      const others = rows.filter((row) => !isEqual(row)).map(line);
+      const table = ['| you know | fastcp | result |', '|---|---|---|', ...others].join('\n');
+      const same = rows.filter(isEqual).map(({ habit }) => `\`${habit}\``);
+      const list = same.length > 0 ? [`${ruleFor(title)}, in ${same.join(', ')}.`] : [];
+      return [`## ${title}`, ...list, table].join('\n\n');
+    }),
   ]
     .join('\n\n')
     .concat('\n');
+}
+
+/** Returns whether `ruleFor` says all that changes. */
+function isEqual({ habit, fastcp, does }: Habit): boolean {
+  const options = habit.startsWith('rsync') ? habit.replace(' -a', ' -p') : habit;
+  return (
+    does === 'the same' &&
+    fastcp === options.replace(/^\w+/, 'fastcp').replace(/ (\w+)\/\.? (?=\w+$)/, ' $1 ')
+  );
+}
+
+function ruleFor(title: string): string {
+  if (title.startsWith('rsync')) return 'Write `fastcp -p` for `rsync -a`, and `a` for `a/`';
+  return title === 'xcp'
+    ? 'Write `fastcp` for `xcp`'
+    : 'Write `fastcp` for `cp`, and `a` for `a/.`';
 }
 
 function line({ habit, fastcp, does, refused }: Habit): string {
