@@ -13,5 +13,6 @@ export const corpus = ownCorpus ? resolve(ownCorpus) : join(cacheDirectory, 'cor
 export const peers = join(cacheDirectory, 'peers/node_modules');
 export const latest = join(root, 'bench/results/latest.json');
 export const plotImage = join(root, 'bench/results/chart.svg');
+export const allFigures = join(root, 'bench/results/figures.md');
 export const readme = join(root, 'README.md');
 export const performancePage = join(root, 'docs/performance.md');

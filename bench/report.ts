@@ -4,9 +4,9 @@ import { GridComponent, TitleComponent } from 'echarts/components';
 import { init, use } from 'echarts/core';
 import { SVGRenderer } from 'echarts/renderers';
 import { timeOf, withWorkloads } from './compare.js';
-import { performancePage, plotImage, readme } from './paths.js';
+import { allFigures, performancePage, plotImage, readme } from './paths.js';
 import type { Results } from './results.js';
-import { cellsOf, count, duration, markdown, table } from './table.js';
+import { cellsOf, count, duration, markdown, summary, table } from './table.js';
 import { findTool } from './tools.js';
 
 const start = '<!-- figures: written by npm run bench -- --report -->';
@@ -18,13 +18,15 @@ const plotted = 'corpus/ext4';
 // An <img> sees neither the page's style nor its colours.
 const dark = '<style>@media (prefers-color-scheme: dark) { text { fill: #f0f6fc } }</style>';
 
-/** Draws the plot, and writes the figures of docs/performance.md and of the README. */
+/** Draws the plot, and writes all figures, and those of docs/performance.md and of the README. */
 export function writeReport(results: Results): void {
   const { processor, cores, memoryGiB, kernel, node } = results.machine;
   const drawn = plot(results);
   if (drawn) writeFileSync(plotImage, drawn);
   const machine = `${processor}, ${cores} cores, ${memoryGiB} GiB of memory, Linux ${kernel}, Node ${node}.`;
-  write(performancePage, `${machine}${treeOf(results)}\n\n${table(results.benchmarks)}`);
+  const measured = `${machine}${treeOf(results)}`;
+  write(performancePage, `${measured}\n\n${summary(results.benchmarks)}`);
+  writeFileSync(allFigures, `# All figures\n\n${measured}\n\n${table(results.benchmarks)}\n`);
   const library = results.benchmarks.filter(({ id }) => id === 'library-corpus/tmpfs');
   write(readme, markdown(cellsOf(library).map((line) => line.slice(1, 4))));
 }

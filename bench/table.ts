@@ -1,10 +1,18 @@
-import { type Measured, median, ratioOf, timeOf, timesOf, withWorkloads } from './compare.js';
+import {
+  fastestOf,
+  type Measured,
+  median,
+  ratioOf,
+  timeOf,
+  timesOf,
+  withWorkloads,
+} from './compare.js';
 import type { BenchmarkResult } from './results.js';
 import { judge, judgeAll, type Verdict } from './targets.js';
 import { findTool } from './tools.js';
 
 const heading = 'benchmark,tool,median,range,CPU,memory,read,ratio,notes'.split(',');
-const words = ['benchmark', 'tool', 'notes'];
+const words = ['benchmark', 'tool', 'notes', 'copied', 'fastest other tool'];
 
 /** Returns the table of all results, for a terminal and for Markdown. */
 export function table(results: BenchmarkResult[]): string {
@@ -12,6 +20,20 @@ export function table(results: BenchmarkResult[]): string {
     return ['all', verdict.tool, ...Array(6).fill(''), noteOf(verdict)];
   });
   return markdown([...cellsOf(results), ...all]);
+}
+
+/** Returns a line for each benchmark: fastcp, and the fastest of its peers. */
+export function summary(results: BenchmarkResult[]): string {
+  const lines = withWorkloads(results).map((one) => {
+    const { result, workload } = one;
+    const name = fastestOf(one);
+    const [time, range] = numbersOf(one, workload.subject);
+    const [peerTime = '', peerRange = '', , , , ratio = ''] = name ? numbersOf(one, name) : [];
+    const peer = name ? findTool(name).title : '';
+    return [result.id, workload.title, time ?? '', range ?? '', peer, peerTime, peerRange, ratio];
+  });
+  const heading = 'benchmark,copied,fastcp,range,fastest other tool,median,range,ratio'.split(',');
+  return markdown([heading, ...lines]);
 }
 
 /** Returns the heading, then a line for each tool of each benchmark: fastcp first, then by time. */
