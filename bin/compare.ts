@@ -4,7 +4,7 @@ import { comparisonOptions } from '../lib/request/table.js';
 import type { CompareOptions, CompareResult, CopyErrorLike, Difference } from '../lib/types.js';
 import type { Invocation } from './args.js';
 import { errorText } from './error-text.js';
-import { count, escapeControls, quoteName, toJsonLine } from './format.js';
+import { count, escapeControls, number, quoteName, toJsonLine } from './format.js';
 import { abortOnSignals, Interruption } from './interrupt.js';
 import { Output } from './output.js';
 import type { Outcome } from './report.js';
@@ -69,7 +69,7 @@ const complaint = (error: Error): string => `fastcp: ${errorText(error, 'compare
 
 async function print(
   result: CompareResult,
-  { output }: Invocation,
+  { sources, dest, output }: Invocation,
   out: Output,
   err: Output,
 ): Promise<void> {
@@ -83,8 +83,26 @@ async function print(
     const what = metadata.length > 0 ? ` (${metadata.join(', ')})` : '';
     await out.line(`${words[type]} ${paths.map(quoteName).join(' and ')}${what}`);
   }
-  if (result.differences.length + result.errorCount > 0) return;
-  await out.line(`no difference: ${count(result.scanned, 'entry', 'entries')}`);
+  if (result.differences.length === 0 && result.errorCount > 0) return;
+  await out.line(totals(result, sources.join(), dest.toString()));
+}
+
+/** Returns for example `2 differ, 1 only in b (61 entries of a)`. */
+function totals({ differences, scanned }: CompareResult, a: string, b: string): string {
+  const entries = count(scanned, 'entry', 'entries');
+  const ends = [
+    ['content', 'differ'],
+    ['metadata', 'differ in metadata'],
+    ['onlyInA', `only in ${quoteName(a)}`],
+    ['onlyInB', `only in ${quoteName(b)}`],
+  ] as const;
+  const parts = ends.flatMap(([wanted, text]) => {
+    const found = differences.filter(({ type }) => type === wanted).length;
+    return found > 0 ? [`${number(found)} ${text}`] : [];
+  });
+  return parts.length === 0
+    ? `no difference: ${entries}`
+    : `${parts.join(', ')} (${entries} of ${quoteName(a)})`;
 }
 
 async function printJson(result: CompareResult, out: Output): Promise<void> {

@@ -1,4 +1,5 @@
 import { lstatSync } from 'node:fs';
+import { relative } from 'node:path';
 import type { CopyEvent, CopyResult, EntryEvent } from '../lib/types.js';
 import type { Invocation, OutputOptions } from './args.js';
 import type { Progress } from './bar.js';
@@ -26,6 +27,8 @@ export function createTextReport(
   const stops = copy.onError === 'stop';
   let errorsShown = 0;
   let halfway = false;
+  const kept = copy.sync || copy.mirror ? 'unchanged' : 'keep';
+  const planned: { at: string; line: string }[] = []; // of a dry run, which prints them in order
 
   async function complain(text: string): Promise<void> {
     await err.line(`fastcp: ${text}`);
@@ -43,11 +46,14 @@ export function createTextReport(
         const { message, code } = event.warning;
         await complain(`warning: ${escapeControls(message)}${output.all ? ` (${code})` : ''}`);
       } else if (event.type === 'entry' && isWanted(event, output)) {
-        await out.line(entryLine(event));
+        if (!copy.dryRun) await out.line(entryLine(event, kept));
+        else planned.push(planOf(event, kept, dest));
       }
     },
 
     async end(result, outcome) {
+      planned.sort((a, b) => (a.at < b.at ? -1 : 1));
+      for (const { line } of planned) await out.line(line);
       await out.flush(); // the next lines may go to standard error, and must be the last on a terminal
       if (result.errorCount > errorsShown) {
         await complain(
@@ -67,7 +73,7 @@ export function createTextReport(
         const left = incomplete(result, outcome, copy.dryRun ? undefined : dest);
         if (left !== undefined) await complain(left);
       } else if (!output.quiet && hasLooked(result)) {
-        await out.line(copy.dryRun ? wouldCopy(result) : summary(result));
+        await out.line(copy.dryRun ? wouldCopy(result) : summary(result, output.entries));
         if (result.leftOut?.length) await out.line(notIncluded(result.leftOut));
       }
       await out.flush();
@@ -119,11 +125,20 @@ export function isWanted({ action }: EntryEvent, { entries, all }: OutputOptions
   return action === 'skip' || action === 'exclude' ? all : entries;
 }
 
-/** Returns for example `copy a -> b`, or `exclude a.log (.gitignore:3:*.log)`. */
-function entryLine({ action, path, dest, reason }: EntryEvent): string {
+/** Returns for example `copy a -> b`, or `excluded a.log (.gitignore:3:*.log)`. */
+function entryLine({ action, path, dest, reason }: EntryEvent, kept: string): string {
   if (action === 'delete') return `delete ${quoteName(dest)}`;
-  if (action === 'exclude') return `exclude ${quoteName(path)} (${escapeControls(reason ?? '')})`;
+  if (action === 'exclude') return `excluded ${quoteName(path)} (${escapeControls(reason ?? '')})`;
+  if (action === 'skip') return `${kept} ${quoteName(dest)}`;
   return `${actionNames[action]} ${quoteName(path)} -> ${quoteName(dest)}`;
+}
+
+/** Returns the same for a dry run, with a path relative to DEST. */
+function planOf(event: EntryEvent, kept: string, dest: string): { at: string; line: string } {
+  const at = relative(dest, event.dest) || '.';
+  const [action] = entryLine(event, kept).split(' ', 1);
+  const why = event.action === 'exclude' ? ` (${escapeControls(event.reason ?? '')})` : '';
+  return { at, line: `${action} ${quoteName(at)}${why}` };
 }
 
 const actionNames = {
@@ -132,7 +147,6 @@ const actionNames = {
   replace: 'replace',
   hardLink: 'hard-link',
   metadata: 'set-metadata',
-  skip: 'skip',
 } as const;
 
 /** Returns undefined if nothing was done and the error has said everything. */
@@ -156,25 +170,33 @@ function created(result: CopyResult): number {
 }
 
 /**
- * Returns for example `Copied 3 files, 1 directory, 12 kB in 2.9 s (45,000 files/s): 1 cloned, 2 read and
- * written; 1 error`.
+ * Returns for example `Copied 3 files, 1 directory, 12 kB in 2.9 s (45,000 files/s); 1 error`. With `methods` it says how:
+ * `: 1 cloned, 2 read and written`.
  */
-export function summary(result: CopyResult): string {
-  const { durationMs, methods, unchanged, deleted, skipped, errorCount } = result;
+export function summary(result: CopyResult, methods = false): string {
+  const { durationMs, unchanged, deleted, skipped, errorCount } = result;
   if (unchanged > 0 && created(result) + deleted + skipped + errorCount === 0) {
     return `Up to date: ${count(unchanged, 'entry', 'entries')} unchanged (${duration(durationMs)})`;
   }
-  const rate = `${number(perSecond(result.files, durationMs))} files/s`;
-  const ways = [
-    methods.clone && `${number(methods.clone)} cloned`,
-    methods.copyFileRange && `${number(methods.copyFileRange)} by copy_file_range`,
-    methods.readWrite && `${number(methods.readWrite)} read and written`,
-  ];
-  // A rate over a few milliseconds means nothing.
-  const pace = durationMs >= 1000 && result.files > 0 ? ` (${rate})` : '';
-  const how = list(ways);
-  const took = ` in ${duration(durationMs)}${pace}${how && `: ${how}`}`;
-  return `Copied ${copied(result)}${took}${rest(result)}`;
+  const { clone, copyFileRange, readWrite } = result.methods;
+  const how = list([
+    clone && `${number(clone)} cloned`,
+    copyFileRange && `${number(copyFileRange)} by copy_file_range`,
+    readWrite && `${number(readWrite)} read and written`,
+  ]);
+  const took = `Copied ${copied(result)} in ${duration(durationMs)}`;
+  const end = `${methods && how ? `: ${how}` : ''}${rest(result)}`;
+  const line = `${took}${pace(result)}${end}`;
+  return line.length <= 80 ? line : `${took}${end}`;
+}
+
+/** A rate over a few milliseconds means nothing. Large files make few per second. */
+function pace({ durationMs, files, bytes: size }: CopyResult): string {
+  if (durationMs < 1000 || files === 0) return '';
+  const isLarge = size / files > 1e6;
+  return isLarge
+    ? ` (${bytes(perSecond(size, durationMs))}/s)`
+    : ` (${number(perSecond(files, durationMs))} files/s)`;
 }
 
 function notIncluded(paths: readonly string[]): string {
