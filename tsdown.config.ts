@@ -57,7 +57,11 @@ const everyCopy = [
   'bin/usage-error',
   'lib/builtins',
   'lib/copy-tree',
-  'lib/engine/',
+  'lib/bridge/',
+  'lib/guard/',
+  'lib/io/',
+  'lib/paths',
+  'lib/placement/',
   'lib/errors',
   'lib/request/options',
   'lib/root',
@@ -66,10 +70,9 @@ const everyCopy = [
   'lib/selection/index',
   'lib/selection/verdict',
   'lib/selection/wildmatch',
-  'lib/walk/',
 ];
 /** Of these, the modules that the command loads only if SRC and DEST may meet by mounts. */
-const mounts = ['lib/engine/mounted', 'lib/walk/mounts'];
+const mounts = ['lib/guard/mounted', 'lib/placement/mounts'];
 const isOneOf =
   (beginnings: string[]) =>
   (id: string): boolean => {

@@ -1,11 +1,15 @@
 /** Compares two trees: plans a mirror of one in the place of the other, and changes nothing. */
 import { type BigIntStats, lstatSync, statSync } from 'node:fs';
 import { sep } from 'node:path';
+import { EventQueue } from './bridge/events.js';
+import { Report } from './bridge/result.js';
 import { run } from './copy-tree.js';
-import { unlessAborted } from './engine/abort.js';
-import { EventQueue } from './engine/events.js';
-import { Report } from './engine/result.js';
 import { invalidValue } from './errors.js';
+import { unlessAborted } from './io/abort.js';
+import { run as runSteps, type Steps } from './io/steps.js';
+import { trimSlashes } from './paths.js';
+import { namesDescriptor, openedPath } from './placement/descriptor.js';
+import { statEntry } from './placement/roots.js';
 import { checkObject, checkRequest, preserved, type Request } from './request/options.js';
 import { comparisonOptions, table } from './request/table.js';
 import type {
@@ -16,10 +20,6 @@ import type {
   PathLike,
   PreserveKind,
 } from './types.js';
-import { namesDescriptor, openedPath } from './walk/descriptor.js';
-import { trimSlashes } from './walk/paths.js';
-import { run as runSteps, type Steps } from './walk/steps.js';
-import { statEntry } from './walk/walk.js';
 
 /**
  * Finds the differences between two trees, and writes nothing. Compares entries, kinds, contents and symlink

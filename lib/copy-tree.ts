@@ -1,14 +1,17 @@
 /** The pipeline: options -> roots -> selection -> engine -> events -> result. */
 import { debuglog } from 'node:util';
+import { Answers, skipSources } from './bridge/answers.js';
+import { EventQueue } from './bridge/events.js';
+import { hasOwnTables } from './bridge/native.js';
+import { Report } from './bridge/result.js';
+import { runEngine, runEngineNow } from './bridge/run-engine.js';
 import { isThenable } from './builtins.js';
-import { unlessAborted } from './engine/abort.js';
-import { Answers, skipSources } from './engine/answers.js';
-import { EventQueue } from './engine/events.js';
-import { refuseBySelection, refuseRepositories } from './engine/guard.js';
-import { hasOwnTables } from './engine/native.js';
-import { Report } from './engine/result.js';
-import { runEngine, runEngineNow } from './engine/run-engine.js';
 import { CopyError, withResult } from './errors.js';
+import { refuseBySelection, refuseRepositories } from './guard/index.js';
+import { unlessAborted } from './io/abort.js';
+import { type Looks, run as runSteps, runNow as runStepsNow } from './io/steps.js';
+import { Locks } from './placement/locks.js';
+import { findRoots, makeParents, selects, syncParents, type Walk } from './placement/roots.js';
 import { checkRequest, type Request } from './request/options.js';
 import { takeTurn } from './turn.js';
 import type {
@@ -19,9 +22,6 @@ import type {
   CopyWarning,
   PathLike,
 } from './types.js';
-import { Locks } from './walk/locks.js';
-import { type Looks, run as runSteps, runNow as runStepsNow } from './walk/steps.js';
-import { findRoots, makeParents, selects, syncParents, type Walk } from './walk/walk.js';
 
 const debug = debuglog('fastcp');
 

@@ -3,7 +3,7 @@ import { existsSync, lstatSync } from 'node:fs';
 import { constants } from 'node:os';
 import { dirname } from 'node:path';
 import { getSystemErrorMap } from 'node:util';
-import type { lossKinds, NativeProblem } from './engine/native.js';
+import type { lossKinds, NativeProblem } from './bridge/native.js';
 import type { CopyErrorLike, CopyResult, CopyWarning, ErrorCode, WarningCode } from './types.js';
 
 export class CopyError extends Error implements CopyErrorLike {

@@ -1,5 +1,5 @@
 /** How many copies of a process run at once. */
-import { unlessAborted } from './engine/abort.js';
+import { unlessAborted } from './io/abort.js';
 import type { Request } from './request/options.js';
 
 /** Each has some file descriptors, and calls in libuv's pool, where the host's calls stand in line behind them. */

@@ -6,11 +6,11 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { constants, promises } from 'node:fs';
 import { constants as system } from 'node:os';
+import { tryLock } from '../bridge/native.js';
 import { pause } from '../builtins.js';
-import { tryLock } from '../engine/native.js';
 import { CopyError, errorOf } from '../errors.js';
-import { baseName, directoryOf, join, showPath, textOrBytes } from '../walk/paths.js';
-import { mkdirOwn, run } from '../walk/steps.js';
+import { mkdirOwn, run } from '../io/steps.js';
+import { baseName, directoryOf, join, showPath, textOrBytes } from '../paths.js';
 import { type Removal, removeTree } from './remove-tree.js';
 
 type FileHandle = promises.FileHandle;

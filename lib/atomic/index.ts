@@ -10,24 +10,17 @@
 import { promises } from 'node:fs';
 import { constants } from 'node:os';
 import { isNativeError } from 'node:util/types';
-import { unlessAborted } from '../engine/abort.js';
-import type { EventQueue } from '../engine/events.js';
-import { copyTimes } from '../engine/native.js';
-import type { Report } from '../engine/result.js';
+import type { EventQueue } from '../bridge/events.js';
+import { copyTimes } from '../bridge/native.js';
+import type { Report } from '../bridge/result.js';
 import { CopyError, errorOf, lossWarning, refuse } from '../errors.js';
+import { unlessAborted } from '../io/abort.js';
+import { run } from '../io/steps.js';
+import { directoryOf, join, showPath, temporaryName, textOrBytes, trimSlashes } from '../paths.js';
+import { Locks } from '../placement/locks.js';
+import { existing, type Root, redirect, selects, type Walk } from '../placement/roots.js';
 import type { Request } from '../request/options.js';
 import type { CopyWarning } from '../types.js';
-import { Locks } from '../walk/locks.js';
-import {
-  directoryOf,
-  join,
-  showPath,
-  temporaryName,
-  textOrBytes,
-  trimSlashes,
-} from '../walk/paths.js';
-import { run } from '../walk/steps.js';
-import { existing, type Root, redirect, selects, type Walk } from '../walk/walk.js';
 import { Container } from './container.js';
 import { canExchange, exists, Halfway, placeAtOnce, placeInSteps } from './place.js';
 import type { Removal } from './remove-tree.js';

@@ -1,9 +1,9 @@
 /** Puts a whole copy in DEST's place. */
 import { constants as flags, promises } from 'node:fs';
 import { constants } from 'node:os';
-import { exchange, renameNew } from '../engine/native.js';
+import { exchange, renameNew } from '../bridge/native.js';
 import { nativeErrno } from '../errors.js';
-import { textOrBytes } from '../walk/paths.js';
+import { textOrBytes } from '../paths.js';
 import type { Container } from './container.js';
 
 const { EACCES, EEXIST, EINVAL, ENOENT, ENOSYS } = constants.errno;

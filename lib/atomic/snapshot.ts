@@ -2,29 +2,21 @@
  * Copies a whole tree in one call if the file system can: a btrfs subvolume, or on macOS a directory of APFS.
  */
 import { constants } from 'node:os';
-import { unlessAborted } from '../engine/abort.js';
-import type { EventQueue } from '../engine/events.js';
+import type { EventQueue } from '../bridge/events.js';
 import {
   checkSnapshot,
   makeSnapshotSource as makeNative,
   takeSnapshot as takeNative,
-} from '../engine/native.js';
-import type { Report } from '../engine/result.js';
+} from '../bridge/native.js';
+import type { Report } from '../bridge/result.js';
 import { errorOf, refuse } from '../errors.js';
-import type { Request } from '../request/options.js';
-import { snapshotObstacle } from '../request/options.js';
+import { unlessAborted } from '../io/abort.js';
+import { realpath, run } from '../io/steps.js';
+import { absolute, baseName, directoryOf, pathBytes, showPath, trimSlashes } from '../paths.js';
+import { mountsWithin } from '../placement/mounts.js';
+import { existing, nearest, type Root, type Walk } from '../placement/roots.js';
+import { type Request, snapshotObstacle } from '../request/options.js';
 import type { PathLike } from '../types.js';
-import { mountsWithin } from '../walk/mounts.js';
-import {
-  absolute,
-  baseName,
-  directoryOf,
-  pathBytes,
-  showPath,
-  trimSlashes,
-} from '../walk/paths.js';
-import { realpath, run } from '../walk/steps.js';
-import { existing, nearest, type Root, type Walk } from '../walk/walk.js';
 
 /**
  * Takes a snapshot. Returns false if the tree has to be copied entry by entry. Rejects if the user excludes

@@ -1,13 +1,13 @@
 /** Finds the target of an atomic copy, and refuses targets that must not be replaced. */
 import { promises } from 'node:fs';
 import { constants } from 'node:os';
-import { isAppendOnly } from '../engine/native.js';
+import { isAppendOnly } from '../bridge/native.js';
 import { type CopyError, errorOf, refuse } from '../errors.js';
+import { realpath, run } from '../io/steps.js';
+import { baseName, directoryOf, join, type Shown } from '../paths.js';
+import { mountsWithin } from '../placement/mounts.js';
+import { isAtOrBelow, type Root } from '../placement/roots.js';
 import type { ErrorCode } from '../types.js';
-import { mountsWithin } from '../walk/mounts.js';
-import { baseName, directoryOf, join, type Shown } from '../walk/paths.js';
-import { realpath, run } from '../walk/steps.js';
-import { isAtOrBelow, type Root } from '../walk/walk.js';
 
 /** Returns DEST's own path: without symlinks on the way, and with a name at its end. */
 export async function findTarget({ dest }: Root): Promise<Buffer> {

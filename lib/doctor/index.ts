@@ -6,12 +6,12 @@ import { promises } from 'node:fs';
 import { availableParallelism, constants } from 'node:os';
 import path from 'node:path';
 import { removeTree } from '../atomic/remove-tree.js';
-import { hasOwnTables, isAppendOnly } from '../engine/native.js';
+import { hasOwnTables, isAppendOnly } from '../bridge/native.js';
 import { refuse } from '../errors.js';
+import { absolute, pathBytes } from '../paths.js';
+import { mountOf } from '../placement/mounts.js';
+import { rename } from '../placement/roots.js';
 import type { CopyResult } from '../types.js';
-import { mountOf } from '../walk/mounts.js';
-import { absolute, pathBytes } from '../walk/paths.js';
-import { rename } from '../walk/walk.js';
 import { copyFile, longestName, tries } from './tries.js';
 import type { Ability, CopyDiagnosis, CopyMethod, Diagnosis, DirectoryDiagnosis } from './types.js';
 

@@ -1,14 +1,14 @@
 /** Runs a copy with the rules of fs.cp or of fs-extra. */
 import { fileURLToPath } from 'node:url';
 import { isUint8Array } from 'node:util/types';
+import { EventQueue } from '../bridge/events.js';
+import { Report } from '../bridge/result.js';
 import { isThenable, isUrl, setImmediate } from '../builtins.js';
 import { run as runCopy, runNow as runCopyNow } from '../copy-tree.js';
-import { EventQueue } from '../engine/events.js';
-import { Report } from '../engine/result.js';
 import { CopyError, invalid, invalidType } from '../errors.js';
+import { forget, type Looks, run, runNow, type Steps, step } from '../io/steps.js';
 import type { Request } from '../request/options.js';
 import type { PathLike } from '../types.js';
-import { forget, type Looks, run, runNow, type Steps, step } from '../walk/steps.js';
 import {
   checkBeginning,
   checkEntries,

@@ -4,20 +4,11 @@ import { constants } from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { isPromise } from 'node:util/types';
+import type { Like } from '../bridge/native.js';
 import { isUrl } from '../builtins.js';
-import type { Like } from '../engine/native.js';
 import { type CopyError, errorOf, invalid, reasons, refuse } from '../errors.js';
-import { checkRequest, type Request } from '../request/options.js';
-import type { ErrorCode, PathLike } from '../types.js';
-import {
-  absolute,
-  directoryOf,
-  endsInSlash,
-  isRoot,
-  showPath,
-  trimSlashes,
-} from '../walk/paths.js';
-import { realpath, type Steps, stat } from '../walk/steps.js';
+import { realpath, type Steps, stat } from '../io/steps.js';
+import { absolute, directoryOf, endsInSlash, isRoot, showPath, trimSlashes } from '../paths.js';
 import {
   beginLooks,
   beginLooksForDirectory,
@@ -27,7 +18,9 @@ import {
   nearest,
   rename,
   statEntry,
-} from '../walk/walk.js';
+} from '../placement/roots.js';
+import { checkRequest, type Request } from '../request/options.js';
+import type { ErrorCode, PathLike } from '../types.js';
 
 /** The options that fs.cp and fs-extra have in common, all given. */
 export interface Rules {

@@ -1,12 +1,12 @@
 /** Checks options and arguments. After this file they have the values that their types allow. */
 
+import type { Like } from '../bridge/native.js';
 import { abortClasses } from '../builtins.js';
-import type { Like } from '../engine/native.js';
 import { invalid, invalidType, invalidValue, outOfRange } from '../errors.js';
+import { absolute, pathBytes, type Shown, shownFrom, trimSlashes } from '../paths.js';
 import { type Glob, parseGlobs } from '../selection/globs.js';
 import { checkRuleFileNames } from '../selection/index.js';
 import type { CopyOptions, CopyProgress, Filter, PathLike, PreserveKind } from '../types.js';
-import { absolute, pathBytes, type Shown, shownFrom, trimSlashes } from '../walk/paths.js';
 import { findConflict, missingRequirements } from './conflicts.js';
 import { type Choice, type ChoiceName, type Flag, type FlagName, table } from './table.js';
 

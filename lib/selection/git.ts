@@ -4,7 +4,7 @@ import { constants, access as systemAccess } from 'node:fs';
 import { homedir } from 'node:os';
 import { promisify } from 'node:util';
 import { getBuiltinModule, isNextTickFake } from '../builtins.js';
-import { directoryOf, fromSystem, join } from '../walk/paths.js';
+import { directoryOf, fromSystem, join } from '../paths.js';
 import { resolve } from './repository.js';
 import { itself, type TrackedPaths } from './tracked.js';
 

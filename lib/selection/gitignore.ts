@@ -6,8 +6,8 @@
  */
 import { isNativeError } from 'node:util/types';
 import { CopyError } from '../errors.js';
-import { baseName, directoryOf, join, namesFrom } from '../walk/paths.js';
-import { realpath, run } from '../walk/steps.js';
+import { realpath, run } from '../io/steps.js';
+import { baseName, directoryOf, join, namesFrom } from '../paths.js';
 import { canOpen, readWhole } from './files.js';
 import { Git, isMissing, mayHaveSettings, saidBy } from './git.js';
 import { type Repository, repositoryAround, repositoryAt, saysGit } from './repository.js';

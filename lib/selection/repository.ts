@@ -9,8 +9,8 @@ import {
 } from 'node:fs';
 import { delimiter } from 'node:path';
 import { promisify } from 'node:util';
-import { directoryOf, fromSystem, isAbsolute, isRoot, join, trimSlashes } from '../walk/paths.js';
-import { realpath, run } from '../walk/steps.js';
+import { realpath, run } from '../io/steps.js';
+import { directoryOf, fromSystem, isAbsolute, isRoot, join, trimSlashes } from '../paths.js';
 import { readWhole } from './files.js';
 
 // Not fs/promises: loading it takes longer than copying a small tree.

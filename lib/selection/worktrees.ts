@@ -1,8 +1,8 @@
 /** What SRC and DEST have to be for a copy between worktrees. */
 import { CopyError, refuse } from '../errors.js';
-import { join, type Shown } from '../walk/paths.js';
-import { realpath, run } from '../walk/steps.js';
-import { nearest, type Root } from '../walk/walk.js';
+import { realpath, run } from '../io/steps.js';
+import { join, type Shown } from '../paths.js';
+import { nearest, type Root } from '../placement/roots.js';
 import { Git, isMissing, saidBy } from './git.js';
 import { repositoryAround } from './repository.js';
 import { textOf } from './verdict.js';

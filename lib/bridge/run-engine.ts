@@ -2,11 +2,11 @@
 
 import { AsyncResource } from 'node:async_hooks';
 import { isThenable } from '../builtins.js';
+import { join } from '../paths.js';
+import type { Walk } from '../placement/roots.js';
 import type { Request } from '../request/options.js';
 import { nativeFlags, reflinkModes } from '../request/table.js';
 import type { CopyResult, EntryEvent } from '../types.js';
-import { join } from '../walk/paths.js';
-import type { Walk } from '../walk/walk.js';
 import { Answers, type Listener } from './answers.js';
 import { EventQueue, readEntries } from './events.js';
 import {

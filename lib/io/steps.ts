@@ -27,7 +27,7 @@ import {
   stat as systemStat,
 } from 'node:fs';
 import { promisify } from 'node:util';
-import { fromSystem, textOrBytes } from './paths.js';
+import { fromSystem, textOrBytes } from '../paths.js';
 
 /**
  * Outcomes of looks in one copy, also errors, by call and path. They do not expire: use statAgain() or forget() if other

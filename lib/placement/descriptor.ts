@@ -4,8 +4,8 @@
  */
 import type { BigIntStats } from 'node:fs';
 import { type CopyError, refuse } from '../errors.js';
-import { baseName, directoryOf, isAbsolute, join } from './paths.js';
-import { readlink, realpath, type Steps, stat } from './steps.js';
+import { readlink, realpath, type Steps, stat } from '../io/steps.js';
+import { baseName, directoryOf, isAbsolute, join } from '../paths.js';
 
 const names = /^\/((proc\/\d+(\/task\/\d+)?|dev)\/fd\/\d+|dev\/std(in|out|err))$/;
 

@@ -1,6 +1,8 @@
 /** The result so far, read from a running job. Every outcome has the same shape. */
 
 import { errorOf, lossWarning, warningOf } from '../errors.js';
+import { now } from '../io/clock.js';
+import type { Shown } from '../paths.js';
 import type {
   CopyCounters,
   CopyErrorLike,
@@ -8,8 +10,6 @@ import type {
   CopyResult,
   CopyWarning,
 } from '../types.js';
-import type { Shown } from '../walk/paths.js';
-import { now } from './clock.js';
 import { lossKinds, type NativeJob } from './native.js';
 
 /** Converts the counters of the engine, in the order of Count in binding/src/engine/base/report.h. */

@@ -9,6 +9,9 @@ import { promises } from 'node:fs';
 import { join } from 'node:path';
 import { abortClasses, isThenable } from '../builtins.js';
 import { CopyError } from '../errors.js';
+import { Turn } from '../io/clock.js';
+import { baseName, join as joinBytes, type Shown } from '../paths.js';
+import type { Root, Walk } from '../placement/roots.js';
 import type { Request } from '../request/options.js';
 import {
   createSelection,
@@ -25,9 +28,6 @@ import {
 } from '../selection/index.js';
 import { unmatchedGlobs } from '../selection/unmatched.js';
 import type { CopyWarning, EntryKind, FilterEntry } from '../types.js';
-import { baseName, join as joinBytes, type Shown } from '../walk/paths.js';
-import type { Root, Walk } from '../walk/walk.js';
-import { Turn } from './clock.js';
 import { entryKinds, type NativeJob } from './native.js';
 
 /** The same as Questions::kExtraBit in binding/src/engine/run/questions.h. */

@@ -2,23 +2,8 @@
 import type { BigIntStats } from 'node:fs';
 import { constants, homedir } from 'node:os';
 import { isNativeError } from 'node:util/types';
-import type { NativeRoot } from '../engine/native.js';
+import type { NativeRoot } from '../bridge/native.js';
 import { CopyError, errorOf, invalidValue, reasons, refuse } from '../errors.js';
-import type { Request } from '../request/options.js';
-import type { EntryKind } from '../types.js';
-import { namesDescriptor, openedPath } from './descriptor.js';
-import {
-  baseName,
-  directoryOf,
-  endsInSlash,
-  isRoot,
-  join,
-  movedTo,
-  type Shown,
-  showPath,
-  trimSlashes,
-} from './paths.js';
-import { areOneName, spellingOf } from './spellings.js';
 import {
   ahead,
   all,
@@ -29,7 +14,22 @@ import {
   stat,
   statAgain,
   syncDirectory,
-} from './steps.js';
+} from '../io/steps.js';
+import {
+  baseName,
+  directoryOf,
+  endsInSlash,
+  isRoot,
+  join,
+  movedTo,
+  type Shown,
+  showPath,
+  trimSlashes,
+} from '../paths.js';
+import type { Request } from '../request/options.js';
+import type { EntryKind } from '../types.js';
+import { namesDescriptor, openedPath } from './descriptor.js';
+import { areOneName, spellingOf } from './spellings.js';
 
 export interface Root extends NativeRoot {
   kind: EntryKind;

@@ -1,10 +1,10 @@
 /** What the mounts below SRC and DEST mean for a copy: entries that both have, and ctimes that prove nothing. */
+
+import type { Answers } from '../bridge/answers.js';
 import { refuse } from '../errors.js';
-import type { Request } from '../request/options.js';
-import { verdicts } from '../selection/index.js';
-import { distrustedDevices, isWithin, mounts, type Place, placesIn } from '../walk/mounts.js';
-import { join, namesFrom, showPath } from '../walk/paths.js';
-import { realpath, run } from '../walk/steps.js';
+import { realpath, run } from '../io/steps.js';
+import { join, namesFrom, showPath } from '../paths.js';
+import { distrustedDevices, isWithin, mounts, type Place, placesIn } from '../placement/mounts.js';
 import {
   deletes,
   existing,
@@ -13,8 +13,9 @@ import {
   type Root,
   realPathOf,
   type Walk,
-} from '../walk/walk.js';
-import type { Answers } from './answers.js';
+} from '../placement/roots.js';
+import type { Request } from '../request/options.js';
+import { verdicts } from '../selection/index.js';
 
 /** SRC or DEST, and what it shows. */
 interface Tree {

@@ -1,9 +1,9 @@
 /** The events of a job, on their way to the reader that iterates the job. */
 import { clearTimeout, setTimeout } from '../builtins.js';
 import { invalid } from '../errors.js';
+import { now, Turn } from '../io/clock.js';
+import type { Shown } from '../paths.js';
 import type { CopyEvent, EntryEvent } from '../types.js';
-import type { Shown } from '../walk/paths.js';
-import { now, Turn } from './clock.js';
 import { entryKinds } from './native.js';
 
 /**

@@ -19,15 +19,15 @@ import {
 } from 'node:fs';
 import { constants } from 'node:os';
 import { promisify } from 'node:util';
+import { tryLock } from '../bridge/native.js';
 import { pause } from '../builtins.js';
-import { unlessAborted } from '../engine/abort.js';
-import { now } from '../engine/clock.js';
-import { tryLock } from '../engine/native.js';
 import { refuse } from '../errors.js';
+import { unlessAborted } from '../io/abort.js';
+import { now } from '../io/clock.js';
+import { textOrBytes } from '../paths.js';
 import type { Request } from '../request/options.js';
 import type { CopyWarning } from '../types.js';
-import { textOrBytes } from './paths.js';
-import { identity, isMissing, isSame, type Root, type Walk } from './walk.js';
+import { identity, isMissing, isSame, type Root, type Walk } from './roots.js';
 
 const calls = {
   fstat: promisify(systemFstat),

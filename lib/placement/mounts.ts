@@ -2,8 +2,8 @@
 import { promises } from 'node:fs';
 import { getBuiltinModule } from '../builtins.js';
 import { needsProc } from '../errors.js';
-import { join, namesFrom } from './paths.js';
-import { rename } from './walk.js';
+import { join, namesFrom } from '../paths.js';
+import { rename } from './roots.js';
 
 const MOUNTS = '/proc/self/mountinfo';
 const slash = 0x2f;

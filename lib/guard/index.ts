@@ -1,16 +1,16 @@
 /** Checks that need the selection: DEST within SRC, and deletions that a mirror or an atomic replacement must not make. */
 import type { BigIntStats as Stats } from 'node:fs';
+import { Answers } from '../bridge/answers.js';
+import { EventQueue } from '../bridge/events.js';
+import { Report } from '../bridge/result.js';
+import { runEngine } from '../bridge/run-engine.js';
 import { reasons, refuse } from '../errors.js';
+import { Access } from '../io/access.js';
+import { run } from '../io/steps.js';
+import { directoryOf, join, temporaryName, trimSlashes } from '../paths.js';
+import { deletes, existing, redirect, selects, type Walk } from '../placement/roots.js';
 import type { Request } from '../request/options.js';
 import { verdicts } from '../selection/index.js';
-import { Access } from '../walk/access.js';
-import { directoryOf, join, temporaryName, trimSlashes } from '../walk/paths.js';
-import { run } from '../walk/steps.js';
-import { deletes, existing, redirect, selects, type Walk } from '../walk/walk.js';
-import { Answers } from './answers.js';
-import { EventQueue } from './events.js';
-import { Report } from './result.js';
-import { runEngine } from './run-engine.js';
 
 /** The directories of version control in the root of a repository. */
 const repositories = ['.git', '.hg', '.svn'];

@@ -8,8 +8,8 @@ import { realpathSync } from 'node:fs';
 import { parse, resolve, win32 } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { isUint8Array } from 'node:util/types';
-import { isUrl } from '../builtins.js';
-import { invalidType, invalidValue, refuse } from '../errors.js';
+import { isUrl } from './builtins.js';
+import { invalidType, invalidValue, refuse } from './errors.js';
 
 const slash = 0x2f;
 const backslash = 0x5c;
