@@ -11,7 +11,7 @@ import { refuseBySelection, refuseRepositories } from './guard/index.js';
 import { unlessAborted } from './io/abort.js';
 import { type Looks, run as runSteps, runNow as runStepsNow } from './io/steps.js';
 import { Locks } from './placement/locks.js';
-import { findRoots, makeParents, selects, syncParents, type Walk } from './placement/roots.js';
+import { findRoots, makeParents, type Placement, selects, syncParents } from './placement/roots.js';
 import { checkRequest, type Request } from './request/options.js';
 import { takeTurn } from './turn.js';
 import type {
@@ -65,25 +65,25 @@ export async function run(
     const { signal } = request;
     signal?.throwIfAborted();
     endTurn = await takeTurn(request);
-    const walk = await unlessAborted(signal, runSteps(findRoots(request), looks));
+    const placement = await unlessAborted(signal, runSteps(findRoots(request), looks));
     const warn = (warning: CopyWarning): void => {
       report.warn(warning);
       events.push({ type: 'warning', warning });
     };
-    const skipped = skipSources(walk, request);
-    locks = Locks.of(walk, request, warn);
+    const skipped = skipSources(placement, request);
+    locks = Locks.of(placement, request, warn);
     await locks.take();
-    const answers = await unlessAborted(signal, Answers.prepare(walk, request));
-    await unlessAborted(signal, refuseBySelection(walk, answers, request));
+    const answers = await unlessAborted(signal, Answers.prepare(placement, request));
+    await unlessAborted(signal, refuseBySelection(placement, answers, request));
     signal?.throwIfAborted();
     [...skipped, ...answers.warnings].forEach(warn);
-    for (const error of walk.errors) {
+    for (const error of placement.errors) {
       report.fail(error);
       events.push({ type: 'error', error });
     }
     if (selects(request)) looks.clear(); // that takes time, and the filter may change files
-    if (walk.roots.length > 0)
-      await copyRoots(walk, answers, request, { events, report, looks, locks, warn });
+    if (placement.roots.length > 0)
+      await copyRoots(placement, answers, request, { events, report, looks, locks, warn });
     else if (request.atomic) report.replaced = false;
     for (const warning of await answers.unused(request)) warn(warning);
     if (request.worktree) report.leftOut = answers.leftOut(request);
@@ -120,40 +120,47 @@ interface Running {
 }
 
 async function copyRoots(
-  walk: Walk,
+  placement: Placement,
   answers: Answers,
   request: Request,
   { events, report, looks, locks, warn }: Running,
 ): Promise<void> {
-  const there = await runSteps(makeParents(walk, request), looks);
-  await locks.makeDests(walk.roots, request.preserve.includes('mode') ? 0o700 : 0o777);
-  const copy = async (to: Walk, how: Request): Promise<void> => {
+  const there = await runSteps(makeParents(placement, request), looks);
+  await locks.makeDests(placement.roots, request.preserve.includes('mode') ? 0o700 : 0o777);
+  const copy = async (to: Placement, how: Request): Promise<void> => {
     // Modules that most copies do not need are loaded late. Compiling them takes longer than copying a file.
     if (how.snapshot !== 'never') {
       const { takeSnapshot } = await import('./atomic/snapshot.js');
       if (await takeSnapshot(to, how, events, report)) return;
     }
     await runEngine(to, answers, how, events, report);
-    await locks.refuseChanged(walk, request);
+    await locks.refuseChanged(placement, request);
   };
   if (request.atomic) {
     const { replaceWhole } = await import('./atomic/index.js');
-    const checkRepositories = () => refuseRepositories(walk, answers, request);
-    await replaceWhole(walk, request, { events, report, copy, checkRepositories, locks, warn });
+    const checkRepositories = () => refuseRepositories(placement, answers, request);
+    await replaceWhole(placement, request, {
+      events,
+      report,
+      copy,
+      checkRepositories,
+      locks,
+      warn,
+    });
   } else {
-    await copy(walk, request);
+    await copy(placement, request);
   }
-  if (request.fsync && !request.dryRun) await runSteps(syncParents(walk, request, there));
+  if (request.fsync && !request.dryRun) await runSteps(syncParents(placement, request, there));
 }
 
 /** Does the same before it returns. Accepts a filter, but no events and no signal. */
 export function runNow(request: Request): CopyResult {
   const report = new Report();
-  const walk = runStepsNow(findRoots(request));
-  const answers = Answers.prepareNow(walk, request);
-  const there = runStepsNow(makeParents(walk, request));
-  runEngineNow(walk, answers, request, report);
-  if (request.fsync && !request.dryRun) runStepsNow(syncParents(walk, request, there));
+  const placement = runStepsNow(findRoots(request));
+  const answers = Answers.prepareNow(placement, request);
+  const there = runStepsNow(makeParents(placement, request));
+  runEngineNow(placement, answers, request, report);
+  if (request.fsync && !request.dryRun) runStepsNow(syncParents(placement, request, there));
   report.end();
   const { result } = report;
   const [error] = result.errors;

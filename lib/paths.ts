@@ -110,7 +110,7 @@ function workingDirectory(relative: Buffer): Buffer {
 }
 
 /** Formats paths as the user would write them, for messages. */
-export interface Shown {
+export interface ShownPaths {
   src(path: Buffer): string;
   dest(path: Buffer): string;
 }

@@ -18,7 +18,7 @@ import { unlessAborted } from '../io/abort.js';
 import { run } from '../io/steps.js';
 import { directoryOf, join, showPath, temporaryName, textOrBytes, trimSlashes } from '../paths.js';
 import { Locks } from '../placement/locks.js';
-import { existing, type Root, redirect, selects, type Walk } from '../placement/roots.js';
+import { existing, type Placement, type Root, redirect, selects } from '../placement/roots.js';
 import type { Request } from '../request/options.js';
 import type { CopyWarning } from '../types.js';
 import { Container } from './container.js';
@@ -31,8 +31,8 @@ type Warn = (warning: CopyWarning) => void;
 interface Replacing {
   events: EventQueue;
   report: Report;
-  /** Copies as the request says, to the place that the walk says. */
-  copy(walk: Walk, request: Request): Promise<void>;
+  /** Copies as the request says, to the place that the placement says. */
+  copy(placement: Placement, request: Request): Promise<void>;
   /** Rejects if a repository in DEST would be deleted. */
   checkRepositories(): Promise<void>;
   /** Of SRC. */
@@ -42,43 +42,43 @@ interface Replacing {
 
 /** Replaces DEST with a copy of one root. If the copy has any error, DEST stays as it was. */
 export async function replaceWhole(
-  walk: Walk,
+  placement: Placement,
   request: Request,
   { events, report, copy, checkRepositories, locks, warn }: Replacing,
 ): Promise<void> {
   report.replaced = false;
-  const root = walk.roots[0] as Root;
+  const root = placement.roots[0] as Root;
   const { signal } = request;
   // Excludes errors of copy(): they are the user's.
-  const own = ownWords(root, walk, request);
+  const own = ownWords(root, placement, request);
   if (request.dryRun) {
     const dest = trimSlashes(root.dest);
     const parent = directoryOf(dest);
     let replaces = dest;
     if (await own(exists(parent))) {
       replaces = await own(unlessAborted(signal, findTarget(root)));
-      await own(unlessAborted(signal, refuseTarget(root, replaces, walk.shown)));
+      await own(unlessAborted(signal, refuseTarget(root, replaces, placement.shown)));
     }
     // Plans a new tree under a name that does not exist, because the real run also creates one.
-    await copy(redirect(walk, root, join(parent, temporaryName())), { ...request, replaces });
-    if (selectsNothing(request, report)) await refuseEmptyTree(dest, root, walk);
+    await copy(redirect(placement, root, join(parent, temporaryName())), { ...request, replaces });
+    if (selectsNothing(request, report)) await refuseEmptyTree(dest, root, placement);
     return;
   }
   const target = await own(unlessAborted(signal, findTarget(root)));
-  await own(unlessAborted(signal, refuseTarget(root, target, walk.shown)));
+  await own(unlessAborted(signal, refuseTarget(root, target, placement.shown)));
   const keepsOld = await own(removeLeft(target, warn, request, root));
-  const container = await own(prepare(target, root, walk, request, warn));
+  const container = await own(prepare(target, root, placement, request, warn));
   try {
-    await copy(redirect(walk, root, container.tree), { ...request, replaces: target });
+    await copy(redirect(placement, root, container.tree), { ...request, replaces: target });
     if (report.result.errorCount > 0) return;
-    if (selectsNothing(request, report)) await refuseEmptyTree(target, root, walk);
+    if (selectsNothing(request, report)) await refuseEmptyTree(target, root, placement);
     // Somebody may have changed DEST meanwhile.
-    await own(unlessAborted(signal, refuseTarget(root, target, walk.shown)));
+    await own(unlessAborted(signal, refuseTarget(root, target, placement.shown)));
     await unlessAborted(signal, checkRepositories()); // its errors are the user's, too
     if (!request.preserve.includes('mode')) await own(keepPrivate(container.tree, target));
-    report.replaced = await own(place(container, target, root, walk, request));
+    report.replaced = await own(place(container, target, root, placement, request));
     if (!report.replaced) return;
-    const lost = keepTimes(root, target, request, walk);
+    const lost = keepTimes(root, target, request, placement);
     if (lost && request.strict) {
       report.fail(lost);
       events.push({ type: 'error', error: lost });
@@ -151,10 +151,10 @@ async function removeUnread(
 }
 
 /** Converts the errors of a step. The reason of an abort is the user's. */
-function ownWords(root: Root, walk: Walk, { signal }: Request) {
+function ownWords(root: Root, placement: Placement, { signal }: Request) {
   return <T>(step: Promise<T>): Promise<T> =>
     step.catch((error: unknown) => {
-      throw signal?.aborted && error === signal.reason ? error : inOwnWords(error, root, walk);
+      throw signal?.aborted && error === signal.reason ? error : inOwnWords(error, root, placement);
     });
 }
 
@@ -166,7 +166,7 @@ function selectsNothing(request: Request, { isEmpty, result }: Report): boolean 
 async function refuseEmptyTree(
   target: Buffer,
   { src, dest }: Root,
-  { shown }: Walk,
+  { shown }: Placement,
 ): Promise<void> {
   if (!(await exists(target))) return;
   const why = 'nothing is selected, so an empty tree would replace the destination';
@@ -176,7 +176,7 @@ async function refuseEmptyTree(
 async function prepare(
   target: Buffer,
   root: Root,
-  walk: Walk,
+  placement: Placement,
   { atomic, signal }: Request,
   warn: Warn,
 ): Promise<Container> {
@@ -184,7 +184,7 @@ async function prepare(
   const container = await Container.make(target);
   try {
     if (atomic === 'two-step' || (await canExchange(container))) return container;
-    throw noExchange(root, walk, 'the file system cannot exchange two directories');
+    throw noExchange(root, placement, 'the file system cannot exchange two directories');
   } catch (error) {
     await remove(container, warn);
     throw error;
@@ -217,25 +217,29 @@ async function place(
   container: Container,
   target: Buffer,
   root: Root,
-  walk: Walk,
+  placement: Placement,
   { atomic, signal }: Request,
 ): Promise<boolean> {
   if (!(await exists(container.tree))) {
     if (root.kind === 'socket') return false; // it was not copied
     const why = `another program has removed the new tree, '${showPath(container.tree)}'`;
-    throw refuse('ENOENT', why, walk.shown.src(root.src), walk.shown.dest(root.dest));
+    throw refuse('ENOENT', why, placement.shown.src(root.src), placement.shown.dest(root.dest));
   }
   // After this moment an abort no longer leaves DEST as it was.
   signal?.throwIfAborted();
   let errno = await placeAtOnce(container, target);
   if (errno === -constants.errno.EINVAL) {
     if (atomic !== 'two-step') {
-      throw noExchange(root, walk, 'the file system cannot exchange the destination for a new one');
+      throw noExchange(
+        root,
+        placement,
+        'the file system cannot exchange the destination for a new one',
+      );
     }
     errno = await placeInSteps(container, target);
   }
   if (errno === 0) return true;
-  const [path, dest] = [walk.shown.src(root.src), walk.shown.dest(root.dest)];
+  const [path, dest] = [placement.shown.src(root.src), placement.shown.dest(root.dest)];
   throw errorOf({ errno, operation: 'rename' }, path, dest, cannotMove.get(errno));
 }
 
@@ -247,7 +251,7 @@ function keepTimes(
   { src, dest, followSrc, kind, srcHeld = -1 }: Root,
   target: Buffer,
   { preserve }: Request,
-  { shown }: Walk,
+  { shown }: Placement,
 ): CopyError | undefined {
   if (kind !== 'directory' || !preserve.includes('timestamps')) return undefined;
   // Another directory may be at SRC's path by now.
@@ -260,7 +264,7 @@ function keepTimes(
   return errorOf({ errno, operation: 'utimensat' }, shown.src(src), shown.dest(dest));
 }
 
-function noExchange({ src, dest }: Root, { shown }: Walk, why: string): CopyError {
+function noExchange({ src, dest }: Root, { shown }: Placement, why: string): CopyError {
   const instead = `${why}; atomic 'two-step' (--atomic=two-step) replaces it in two steps`;
   return refuse('ERR_FASTCP_NO_EXCHANGE', instead, shown.src(src), shown.dest(dest));
 }
@@ -282,9 +286,9 @@ function warnOfLeft({ path: bytes }: Container, why: string, warn: Warn): void {
 }
 
 /** Converts Node's errors to fastcp's, with DEST in place of paths in the container. */
-function inOwnWords(error: unknown, root: Root, walk: Walk): unknown {
+function inOwnWords(error: unknown, root: Root, placement: Placement): unknown {
   const { src, dest } = root;
-  const { shown } = walk;
+  const { shown } = placement;
   const [path, to] = [shown.src(src), shown.dest(dest)];
   if (error instanceof Halfway) {
     const { reason } = errorOf({ errno: error.errno, operation: 'rename' }, path, to);

@@ -25,7 +25,7 @@ export async function removeTree(
     ...{ followSrc: false, followDest: false, remove: true },
   };
   const shown = { src: showPath, dest: showPath };
-  const walk = { roots: [root], into: false, errors: [], shown };
-  const [error] = (await runUnheard(walk, request)).errors;
+  const placement = { roots: [root], into: false, errors: [], shown };
+  const [error] = (await runUnheard(placement, request)).errors;
   if (error) throw error;
 }

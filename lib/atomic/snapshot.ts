@@ -14,7 +14,7 @@ import { unlessAborted } from '../io/abort.js';
 import { realpath, run } from '../io/steps.js';
 import { absolute, baseName, directoryOf, pathBytes, showPath, trimSlashes } from '../paths.js';
 import { mountsWithin } from '../placement/mounts.js';
-import { existing, nearest, type Root, type Walk } from '../placement/roots.js';
+import { existing, nearest, type Placement, type Root } from '../placement/roots.js';
 import { type Request, snapshotObstacle } from '../request/options.js';
 import type { PathLike } from '../types.js';
 
@@ -23,7 +23,7 @@ import type { PathLike } from '../types.js';
  * that.
  */
 export async function takeSnapshot(
-  { roots, shown }: Walk,
+  { roots, shown }: Placement,
   request: Request,
   events: EventQueue,
   report: Report,

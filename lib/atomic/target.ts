@@ -4,7 +4,7 @@ import { constants } from 'node:os';
 import { isAppendOnly } from '../bridge/native.js';
 import { type CopyError, errorOf, refuse } from '../errors.js';
 import { realpath, run } from '../io/steps.js';
-import { baseName, directoryOf, join, type Shown } from '../paths.js';
+import { baseName, directoryOf, join, type ShownPaths } from '../paths.js';
 import { mountsWithin } from '../placement/mounts.js';
 import { isAtOrBelow, type Root } from '../placement/roots.js';
 import type { ErrorCode } from '../types.js';
@@ -19,7 +19,7 @@ export async function findTarget({ dest }: Root): Promise<Buffer> {
 /**
  * Throws if DEST must not be replaced. Called before anything is copied, and again before the copy is placed.
  */
-export async function refuseTarget(root: Root, target: Buffer, shown: Shown): Promise<void> {
+export async function refuseTarget(root: Root, target: Buffer, shown: ShownPaths): Promise<void> {
   const [path, dest] = [shown.src(root.src), shown.dest(root.dest)];
   const no = (code: ErrorCode, why: string): CopyError => refuse(code, why, path, dest);
   const [mounted] = await mountsWithin(target);

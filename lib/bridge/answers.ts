@@ -10,8 +10,8 @@ import { join } from 'node:path';
 import { abortClasses, isThenable } from '../builtins.js';
 import { CopyError } from '../errors.js';
 import { Turn } from '../io/clock.js';
-import { baseName, join as joinBytes, type Shown } from '../paths.js';
-import type { Root, Walk } from '../placement/roots.js';
+import { baseName, join as joinBytes, type ShownPaths } from '../paths.js';
+import type { Placement, Root } from '../placement/roots.js';
 import type { Request } from '../request/options.js';
 import {
   createSelection,
@@ -64,7 +64,11 @@ interface Question extends Asked {
 }
 
 /** Returns the user's filter for the entries of one root, with paths below that root. */
-function filterOf(root: Root, shown: Shown, { filter, signal }: Request): EntryFilter | undefined {
+function filterOf(
+  root: Root,
+  shown: ShownPaths,
+  { filter, signal }: Request,
+): EntryFilter | undefined {
   if (!filter) return undefined;
   const [src, dest] = [shown.src(root.src), shown.dest(root.dest)];
   return (entry) => {
@@ -81,7 +85,10 @@ function rootEntry({ src, kind }: Root): FilterEntry {
  * Of several SRCs, takes away those that an exclude glob names: a shell has expanded `*`, and the user does not see which names
  * that are. A single SRC was written.
  */
-export function skipSources({ roots, shown }: Walk, { sources, exclude }: Request): CopyWarning[] {
+export function skipSources(
+  { roots, shown }: Placement,
+  { sources, exclude }: Request,
+): CopyWarning[] {
   if (sources.length < 2) return [];
   const warnings: CopyWarning[] = [];
   for (const root of [...roots]) {
@@ -113,7 +120,7 @@ export class Answers {
   readonly warnings: CopyWarning[] = [];
 
   /** Reads the rules of every root, and marks the roots whose entries JavaScript selects. */
-  static async prepare({ roots, shown }: Walk, request: Request): Promise<Answers> {
+  static async prepare({ roots, shown }: Placement, request: Request): Promise<Answers> {
     const answers = new Answers();
     answers.#deletesExcluded = request.deleteExcluded;
     // Otherwise tracked files could be lost in DEST, with onlyIgnored replace those there, and in a comparison be overlooked.
@@ -149,7 +156,7 @@ export class Answers {
   }
 
   /** Does the same as prepare(), if only the filter selects. The filter must not return a promise. */
-  static prepareNow({ roots, shown }: Walk, request: Request): Answers {
+  static prepareNow({ roots, shown }: Placement, request: Request): Answers {
     const answers = new Answers();
     for (const root of roots) {
       const filter = filterOf(root, shown, request);

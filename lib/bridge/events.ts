@@ -2,7 +2,7 @@
 import { clearTimeout, setTimeout } from '../builtins.js';
 import { invalid } from '../errors.js';
 import { now, Turn } from '../io/clock.js';
-import type { Shown } from '../paths.js';
+import type { ShownPaths } from '../paths.js';
 import type { CopyEvent, EntryEvent } from '../types.js';
 import { entryKinds } from './native.js';
 
@@ -186,7 +186,7 @@ export class EventQueue implements AsyncIterator<CopyEvent> {
 const actions = ['create', 'copy', 'replace', 'hardLink', 'metadata', 'skip', 'delete'] as const;
 
 /** Reads the format of Journal::take(). */
-export function* readEntries(records: Buffer, shown: Shown): Generator<EntryEvent> {
+export function* readEntries(records: Buffer, shown: ShownPaths): Generator<EntryEvent> {
   for (let at = 0; at < records.length; ) {
     const action = actions[records.readUInt8(at)] ?? 'copy';
     const kind = entryKinds[records.readUInt8(at + 1)] ?? 'file';

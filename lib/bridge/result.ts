@@ -2,7 +2,7 @@
 
 import { errorOf, lossWarning, warningOf } from '../errors.js';
 import { now } from '../io/clock.js';
-import type { Shown } from '../paths.js';
+import type { ShownPaths } from '../paths.js';
 import type {
   CopyCounters,
   CopyErrorLike,
@@ -72,7 +72,7 @@ export class Report {
     if (!this.#errors.includes(error)) this.fail(error);
   }
 
-  read(job: NativeJob, shown: Shown): News {
+  read(job: NativeJob, shown: ShownPaths): News {
     this.#counters = countersOf(job.counters());
     const errors = job.errors(this.#errors.length - this.#ownErrors);
     const warnings = job.warnings(this.#warnings.length - this.#ownWarnings);
@@ -96,7 +96,7 @@ export class Report {
   }
 
   /** Returns warnings about lost metadata. Call it once, after the last read(). */
-  readLosses(job: NativeJob, shown: Shown): CopyWarning[] {
+  readLosses(job: NativeJob, shown: ShownPaths): CopyWarning[] {
     const warnings: CopyWarning[] = [];
     for (const [index, { count, first }] of job.losses().entries()) {
       const kind = lossKinds[index];

@@ -3,7 +3,7 @@
 import { AsyncResource } from 'node:async_hooks';
 import { isThenable } from '../builtins.js';
 import { join } from '../paths.js';
-import type { Walk } from '../placement/roots.js';
+import type { Placement } from '../placement/roots.js';
 import type { Request } from '../request/options.js';
 import { nativeFlags, reflinkModes } from '../request/table.js';
 import type { CopyResult, EntryEvent } from '../types.js';
@@ -28,19 +28,19 @@ import { Total } from './total.js';
  * user's filter or `onProgress` threw. All other failures are in the report.
  */
 export function runEngine(
-  walk: Walk,
+  placement: Placement,
   answers: Answers,
   request: Request,
   events: EventQueue,
   report: Report,
 ): Promise<void> {
-  const { roots, shown } = walk;
+  const { roots, shown } = placement;
   const { signal, entries } = request;
   const onProgress = request.onProgress && AsyncResource.bind(request.onProgress);
   return new Promise((resolve, reject) => {
     // A listener would never learn of an earlier abort.
     signal?.throwIfAborted();
-    const job = createJob(roots, nativeOptions(walk, request), request.concurrency);
+    const job = createJob(roots, nativeOptions(placement, request), request.concurrency);
     const total = onProgress && Total.of(roots, request);
     let failure: { thrown: unknown } | undefined;
     const stop = (thrown: unknown): void => {
@@ -132,17 +132,28 @@ export function runEngine(
 }
 
 /** Runs a copy for the library itself, without events or progress. */
-export async function runUnheard(walk: Walk, request: Request): Promise<CopyResult> {
+export async function runUnheard(placement: Placement, request: Request): Promise<CopyResult> {
   const report = new Report();
   report.saysEnd = false; // it is not the user's copy that ends
-  await runEngine(walk, Answers.prepareNow(walk, request), request, new EventQueue(), report);
+  await runEngine(
+    placement,
+    Answers.prepareNow(placement, request),
+    request,
+    new EventQueue(),
+    report,
+  );
   return report.result;
 }
 
 /** Runs a copy on the calling thread to its end, without events. Throws the filter's exceptions. */
-export function runEngineNow(walk: Walk, answers: Answers, request: Request, report: Report): void {
-  const { roots, shown } = walk;
-  const job = createJobHere(roots, nativeOptions(walk, request));
+export function runEngineNow(
+  placement: Placement,
+  answers: Answers,
+  request: Request,
+  report: Report,
+): void {
+  const { roots, shown } = placement;
+  const job = createJobHere(roots, nativeOptions(placement, request));
   try {
     do job.work();
     while (answers.answerNow(job));
@@ -157,7 +168,7 @@ export function runEngineNow(walk: Walk, answers: Answers, request: Request, rep
 }
 
 export function nativeOptions(
-  { distrusted = [] }: Pick<Walk, 'distrusted'>,
+  { distrusted = [] }: Pick<Placement, 'distrusted'>,
   request: Request,
 ): NativeOptions {
   const { existingDirectories, absoluteSymlinks, like } = request;

@@ -8,7 +8,7 @@ import { reasons, refuse } from '../errors.js';
 import { Access } from '../io/access.js';
 import { run } from '../io/steps.js';
 import { directoryOf, join, temporaryName, trimSlashes } from '../paths.js';
-import { deletes, existing, redirect, selects, type Walk } from '../placement/roots.js';
+import { deletes, existing, type Placement, redirect, selects } from '../placement/roots.js';
 import type { Request } from '../request/options.js';
 import { verdicts } from '../selection/index.js';
 
@@ -21,11 +21,11 @@ const repositories = ['.git', '.hg', '.svn'];
  * entries that a mount also shows in SRC, or selects nothing.
  */
 export async function refuseBySelection(
-  walk: Walk,
+  placement: Placement,
   answers: Answers,
   request: Request,
 ): Promise<void> {
-  const { roots, shown } = walk;
+  const { roots, shown } = placement;
   for (const root of roots) {
     const [src, dest] = [shown.src(root.src), shown.dest(root.dest)];
     const verdict = root.inside && (await answers.verdictOn(root, root.inside, 'directory'));
@@ -34,12 +34,12 @@ export async function refuseBySelection(
       throw refuse('ERR_FS_CP_EINVAL', why, src, dest);
     }
   }
-  await refuseRepositories(walk, answers, request);
+  await refuseRepositories(placement, answers, request);
   if (deletes(request) || request.sync) {
     const { lookAtMounts } = await import('./mounted.js'); // loaded late, as most copies do without
-    await lookAtMounts(walk, answers, request);
+    await lookAtMounts(placement, answers, request);
   }
-  await refuseEmptySelection(walk, request);
+  await refuseEmptySelection(placement, request);
 }
 
 /**
@@ -47,7 +47,7 @@ export async function refuseBySelection(
  * again before an atomic copy is placed, because that takes time.
  */
 export async function refuseRepositories(
-  { roots, shown }: Walk,
+  { roots, shown }: Placement,
   answers: Answers,
   request: Request,
 ): Promise<void> {
@@ -79,14 +79,14 @@ export async function refuseRepositories(
  * Rejects with `ERR_FASTCP_DEST_PROTECTED` if a mirror would delete everything in DEST because nothing is selected. Plans
  * the copy first to know, so a filter is called twice for each entry.
  */
-async function refuseEmptySelection(walk: Walk, request: Request): Promise<void> {
+async function refuseEmptySelection(placement: Placement, request: Request): Promise<void> {
   if (!request.deleteExcluded || !selects(request)) return;
-  for (const root of walk.roots) {
+  for (const root of placement.roots) {
     if (root.kind !== 'directory' || !(await run(existing(root.dest, true)))) continue;
     // A name that does not exist, so that every selected entry counts.
     const dest = join(directoryOf(trimSlashes(root.dest)), temporaryName());
     const plan = { ...request, mirror: false, deleteExcluded: false, dryRun: true, entries: false };
-    const alone = redirect(walk, root, dest);
+    const alone = redirect(placement, root, dest);
     const report = new Report();
     const answers = await Answers.prepare(alone, plan);
     await runEngine(alone, answers, { ...plan, onProgress: undefined }, new EventQueue(), report);
@@ -95,8 +95,8 @@ async function refuseEmptySelection(walk: Walk, request: Request): Promise<void>
     throw refuse(
       'ERR_FASTCP_DEST_PROTECTED',
       why,
-      walk.shown.src(root.src),
-      walk.shown.dest(root.dest),
+      placement.shown.src(root.src),
+      placement.shown.dest(root.dest),
     );
   }
 }

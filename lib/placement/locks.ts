@@ -27,7 +27,7 @@ import { now } from '../io/clock.js';
 import { textOrBytes } from '../paths.js';
 import type { Request } from '../request/options.js';
 import type { CopyWarning } from '../types.js';
-import { identity, isMissing, isSame, type Root, type Walk } from './roots.js';
+import { identity, isMissing, isSame, type Placement, type Root } from './roots.js';
 
 const calls = {
   fstat: promisify(systemFstat),
@@ -48,7 +48,7 @@ const mark = flags.O_NONBLOCK;
 const mostPlaces = 200;
 
 /** A directory that a copy uses. */
-interface Place {
+interface LockPlace {
   path: Buffer;
   follow: boolean;
   exclusive: boolean;
@@ -72,7 +72,7 @@ interface Held {
 
 /** A place that another one has locked. Its path may lead to another directory before that one unlocks it. */
 interface Busy {
-  place: Place;
+  place: LockPlace;
   descriptor: number;
   found: BigIntStats;
 }
@@ -84,12 +84,12 @@ type Warn = (warning: CopyWarning) => void;
 type How = Pick<Request, 'lock' | 'lockTimeout' | 'signal'>;
 
 export class Locks {
-  readonly #places: readonly Place[];
+  readonly #places: readonly LockPlace[];
   readonly #how: How;
   readonly #warn: Warn;
-  readonly #held = new Map<Place, Held>();
+  readonly #held = new Map<LockPlace, Held>();
 
-  private constructor(places: readonly Place[], how: How, warn: Warn) {
+  private constructor(places: readonly LockPlace[], how: How, warn: Warn) {
     const isTooMany = places.length > mostPlaces;
     this.#places = process.platform === 'win32' || isTooMany ? [] : places;
     this.#how = how;
@@ -97,10 +97,10 @@ export class Locks {
   }
 
   /** Of all SRCs that are directories, and of their places in DEST. Without effect before take(). */
-  static of({ roots, shown }: Walk, request: Request, warn: Warn): Locks {
+  static of({ roots, shown }: Placement, request: Request, warn: Warn): Locks {
     const { like, dryRun, atomic, snapshot, sync, shards } = request;
     const directories = like === 'fastcp' ? roots.filter(({ kind }) => kind === 'directory') : [];
-    const places = directories.map((root): Place => {
+    const places = directories.map((root): LockPlace => {
       const hold = (descriptor: number) => {
         root.srcHeld = descriptor;
       };
@@ -190,7 +190,7 @@ export class Locks {
    * Rejects if the directory that was copied is not at SRC any more, unless its lock has kept others from changing it. Under a lock,
    * DEST may be elsewhere only if an atomic copy has replaced it, which is then the later one.
    */
-  async refuseChanged({ roots, shown }: Walk, request: Request): Promise<void> {
+  async refuseChanged({ roots, shown }: Placement, request: Request): Promise<void> {
     // These read files of SRC by its path.
     const readsRules =
       request.gitignore || request.onlyIgnored || request.ignoreFileNames.length > 0;
@@ -223,7 +223,7 @@ export class Locks {
   }
 
   /** Returns the directory if it is busy. One that cannot be opened or locked is copied without a lock. */
-  async #try(place: Place): Promise<Busy | undefined> {
+  async #try(place: LockPlace): Promise<Busy | undefined> {
     const { path, follow, exclusive } = place;
     if (!this.#how.lock) {
       const found = place.dest ? undefined : await look(path, follow).catch(() => undefined);

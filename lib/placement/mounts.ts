@@ -102,14 +102,14 @@ function mountAt(all: readonly Mount[], path: Buffer): Mount | undefined {
 }
 
 /** An entry by its file system and its path there, and where a mount shows it. */
-export interface Place {
+export interface MountedPlace {
   device: string | undefined;
   path: Buffer;
   at: Buffer;
 }
 
 /** Linux: returns the places of a directory, which is given without symlinks, and of the mounts in it. */
-export function placesIn(all: readonly Mount[], directory: Buffer): Place[] {
+export function placesIn(all: readonly Mount[], directory: Buffer): MountedPlace[] {
   const own = mountAt(all, directory);
   const below = all.filter((mount) => mount !== own && isWithin(mount.path, directory));
   return [own ?? [], below].flat().map(({ path, root = path, device }) => {

@@ -22,7 +22,7 @@ import {
   isRoot,
   join,
   movedTo,
-  type Shown,
+  type ShownPaths,
   showPath,
   trimSlashes,
 } from '../paths.js';
@@ -37,11 +37,11 @@ export interface Root extends NativeRoot {
   inside?: readonly Buffer[];
 }
 
-export interface Walk {
+export interface Placement {
   roots: Root[];
   /** The roots land in DEST under their names, not at DEST's own path. */
   into: boolean;
-  shown: Shown;
+  shown: ShownPaths;
   /** Of several sources, if the copy continues after errors: those that are missing or refused. */
   errors: CopyError[];
   /** Devices of overlays whose ctimes prove nothing. Empty unless the copy syncs. */
@@ -53,7 +53,7 @@ export interface Walk {
  * SRC or SRC itself. If the copy of several sources continues after errors, those that are refused are in `errors`, and the
  * others are the roots.
  */
-export function* findRoots(request: Request): Steps<Walk> {
+export function* findRoots(request: Request): Steps<Placement> {
   const { sources, several, dest, shown } = request;
   const into = several || endsInSlash(dest);
 
@@ -144,7 +144,7 @@ function* unlessRefused<T>(
 function* findSource(
   src: Buffer,
   follow: boolean,
-  shown: Shown,
+  shown: ShownPaths,
 ): Steps<{ src: Buffer; found: BigIntStats }> {
   const found = yield* statSource(src, follow, shown.src(src));
   if (found.isFile() || found.isDirectory() || !(yield* namesDescriptor(src, follow)))
@@ -228,7 +228,7 @@ export function isMissing(error: unknown): boolean {
 }
 
 /** Returns the name of SRC in DEST. */
-function* nameOf(src: Buffer, shown: Shown): Steps<Buffer> {
+function* nameOf(src: Buffer, shown: ShownPaths): Steps<Buffer> {
   const name = baseName(src);
   if (!['', '.', '..'].includes(name.toString())) return name;
   const real = baseName(yield* realpath(src));
@@ -246,7 +246,7 @@ export function isSame(a: BigIntStats, b: BigIntStats): boolean {
 }
 
 /** A directory by its real path, and what a look at it found. */
-interface Place {
+interface Ancestor {
   real: Buffer;
   found: BigIntStats;
 }
@@ -277,7 +277,7 @@ function* namesBelow(path: Buffer, directory: BigIntStats): Steps<Buffer[] | und
 }
 
 interface Chain {
-  here: Place[];
+  here: Ancestor[];
   /** The names from there to the entry. */
   missing: Buffer[];
 }
@@ -425,7 +425,7 @@ function* refuseIntoItself(
   if (there && names.length === 0) {
     throw refuse('ERR_FS_CP_EINVAL', reasons.same, srcPath, destPath);
   }
-  // Only the selection, with its rules, shows whether the walk reaches DEST.
+  // Only the selection, with its rules, shows whether the copy reaches DEST.
   if (selects(request) && !request.atomic && request.like === 'fastcp')
     return [...names, ...missing];
   const why = request.atomic
@@ -472,11 +472,11 @@ function* refuseOtherKind(
   throw errorOf(problem, shown.src(sources[0] ?? target), dest, hint);
 }
 
-/** Returns a walk that copies one root to another place. Messages and the filter still see its DEST. */
-export function redirect(walk: Walk, root: Root, to: Buffer): Walk {
-  const { src, dest } = walk.shown;
+/** Returns a placement that copies one root to another place. Messages and the filter still see its DEST. */
+export function redirect(placement: Placement, root: Root, to: Buffer): Placement {
+  const { src, dest } = placement.shown;
   return {
-    ...walk,
+    ...placement,
     roots: [{ ...root, dest: to, destHeld: -1, made: false }],
     shown: { src, dest: (path) => dest(movedTo(path, to, root.dest)) },
   };
@@ -499,7 +499,11 @@ function* findSourcesBelow(roots: readonly Root[]): Steps<Map<string, Root>> {
 }
 
 /** Refuses to empty directories that nobody wants to replace with a copy, and those that have any of the sources. */
-function* refuseToEmpty(root: Root, sourcesBelow: Map<string, Root>, shown: Shown): Steps<void> {
+function* refuseToEmpty(
+  root: Root,
+  sourcesBelow: Map<string, Root>,
+  shown: ShownPaths,
+): Steps<void> {
   const target = root.dest;
   const there = yield* existing(target, true, shown.dest);
   if (!there?.isDirectory()) return;
@@ -550,7 +554,7 @@ function* reachable(path: Buffer): Steps<BigIntStats | undefined> {
 export function* existing(
   path: Buffer,
   follow: boolean,
-  shownDest?: Shown['dest'],
+  shownDest?: ShownPaths['dest'],
 ): Steps<BigIntStats | undefined> {
   try {
     return yield* stat(path, follow);
@@ -591,10 +595,10 @@ export function* nearest(path: Buffer): Steps<Buffer> {
  * Creates missing parents of DEST if the user wants that. Always creates a directory named by a slash, or for
  * several sources. Returns the nearest directory that existed.
  */
-export function* makeParents(walk: Walk, request: Request): Steps<Buffer> {
-  const { shown } = walk;
+export function* makeParents(placement: Placement, request: Request): Steps<Buffer> {
+  const { shown } = placement;
   const { parents, dryRun } = request;
-  const needed = parentOf(walk, request);
+  const needed = parentOf(placement, request);
   const parent = directoryOf(request.dest);
   const src = shown.src(request.sources[0] ?? needed);
   const found = yield* existing(needed, true, shown.dest);
@@ -627,22 +631,22 @@ export function* makeParents(walk: Walk, request: Request): Steps<Buffer> {
  * Makes names durable that the engine does not see: those of the roots, and of directories created above them.
  * `there` is the result of makeParents().
  */
-export function* syncParents(walk: Walk, request: Request, there: Buffer): Steps<void> {
-  for (let at = parentOf(walk, request); ; at = directoryOf(at)) {
+export function* syncParents(placement: Placement, request: Request, there: Buffer): Steps<void> {
+  for (let at = parentOf(placement, request); ; at = directoryOf(at)) {
     try {
       yield* syncDirectory(at);
     } catch (error) {
       // The directory may be unreadable, or its file system may not support that.
       const { code } = error as NodeJS.ErrnoException;
       const none = ['EACCES', 'EINVAL', 'EPERM'].includes(code ?? '');
-      if (!none) throw rename(error, walk.shown.dest(at));
+      if (!none) throw rename(error, placement.shown.dest(at));
     }
     if (at.equals(there) || isRoot(at)) return;
   }
 }
 
 /** Returns the directory that has the roots. */
-function parentOf({ into }: Walk, request: Request): Buffer {
+function parentOf({ into }: Placement, request: Request): Buffer {
   const dest = trimSlashes(request.dest);
   return into ? dest : directoryOf(dest);
 }

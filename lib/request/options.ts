@@ -3,7 +3,7 @@
 import type { Like } from '../bridge/native.js';
 import { abortClasses } from '../builtins.js';
 import { invalid, invalidType, invalidValue, outOfRange } from '../errors.js';
-import { absolute, pathBytes, type Shown, shownFrom, trimSlashes } from '../paths.js';
+import { absolute, pathBytes, type ShownPaths, shownFrom, trimSlashes } from '../paths.js';
 import { type Glob, parseGlobs } from '../selection/globs.js';
 import { checkRuleFileNames } from '../selection/index.js';
 import type { CopyOptions, CopyProgress, Filter, PathLike, PreserveKind } from '../types.js';
@@ -55,7 +55,7 @@ export interface Request extends Checked {
   several: boolean;
   dest: Buffer;
   /** How messages write absolute paths: relative if the paths were passed so. */
-  shown: Shown;
+  shown: ShownPaths;
 }
 
 /** Throws if options are not an object. */

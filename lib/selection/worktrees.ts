@@ -1,7 +1,7 @@
 /** What SRC and DEST have to be for a copy between worktrees. */
 import { CopyError, refuse } from '../errors.js';
 import { realpath, run } from '../io/steps.js';
-import { join, type Shown } from '../paths.js';
+import { join, type ShownPaths } from '../paths.js';
 import { nearest, type Root } from '../placement/roots.js';
 import { Git, isMissing, saidBy } from './git.js';
 import { repositoryAround } from './repository.js';
@@ -10,7 +10,7 @@ import { textOf } from './verdict.js';
 /** Rejects with `ERR_FASTCP_NO_WORKTREE` unless SRC and DEST are the same part of their worktrees. */
 export async function refuseUnlessWorktrees(
   { src, dest, kind }: Root,
-  shown: Shown,
+  shown: ShownPaths,
   signal: AbortSignal | undefined,
 ): Promise<void> {
   const git = new Git(signal);
