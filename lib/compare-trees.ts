@@ -4,7 +4,7 @@ import { sep } from 'node:path';
 import { EventQueue } from './bridge/events.js';
 import { Report } from './bridge/result.js';
 import { run } from './copy-tree.js';
-import { invalidValue } from './errors.js';
+import { invalidValue } from './errors/arguments.js';
 import { unlessAborted } from './io/abort.js';
 import { run as runSteps, type Steps } from './io/steps.js';
 import { trimSlashes } from './paths.js';

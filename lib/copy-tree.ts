@@ -6,7 +6,7 @@ import { hasOwnTables } from './bridge/native.js';
 import { Report } from './bridge/result.js';
 import { runEngine, runEngineNow } from './bridge/run-engine.js';
 import { isThenable } from './builtins.js';
-import { CopyError, withResult } from './errors.js';
+import { CopyError, withResult } from './errors/copy-error.js';
 import { refuseBySelection, refuseRepositories } from './guard/index.js';
 import { unlessAborted } from './io/abort.js';
 import { type Looks, run as runSteps, runNow as runStepsNow } from './io/steps.js';

@@ -9,7 +9,8 @@ import { parse, resolve, win32 } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { isUint8Array } from 'node:util/types';
 import { isUrl } from './builtins.js';
-import { invalidType, invalidValue, refuse } from './errors.js';
+import { invalidType, invalidValue } from './errors/arguments.js';
+import { refuse } from './errors/copy-error.js';
 
 const slash = 0x2f;
 const backslash = 0x5c;

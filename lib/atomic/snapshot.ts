@@ -9,7 +9,8 @@ import {
   takeSnapshot as takeNative,
 } from '../bridge/native.js';
 import type { Report } from '../bridge/result.js';
-import { errorOf, refuse } from '../errors.js';
+import { refuse } from '../errors/copy-error.js';
+import { errorOf } from '../errors/from-engine.js';
 import { unlessAborted } from '../io/abort.js';
 import { realpath, run } from '../io/steps.js';
 import { absolute, baseName, directoryOf, pathBytes, showPath, trimSlashes } from '../paths.js';

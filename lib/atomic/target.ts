@@ -2,7 +2,8 @@
 import { promises } from 'node:fs';
 import { constants } from 'node:os';
 import { isAppendOnly } from '../bridge/native.js';
-import { type CopyError, errorOf, refuse } from '../errors.js';
+import { type CopyError, refuse } from '../errors/copy-error.js';
+import { errorOf } from '../errors/from-engine.js';
 import { realpath, run } from '../io/steps.js';
 import { baseName, directoryOf, join, type ShownPaths } from '../paths.js';
 import { mountsWithin } from '../placement/mounts.js';

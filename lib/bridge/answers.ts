@@ -8,7 +8,7 @@ import { setMaxListeners } from 'node:events';
 import { promises } from 'node:fs';
 import { join } from 'node:path';
 import { abortClasses, isThenable } from '../builtins.js';
-import { CopyError } from '../errors.js';
+import { CopyError } from '../errors/copy-error.js';
 import { Turn } from '../io/clock.js';
 import { baseName, join as joinBytes, type ShownPaths } from '../paths.js';
 import type { Placement, Root } from '../placement/roots.js';

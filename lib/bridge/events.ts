@@ -1,6 +1,6 @@
 /** The events of a job, on their way to the reader that iterates the job. */
 import { clearTimeout, setTimeout } from '../builtins.js';
-import { invalid } from '../errors.js';
+import { invalid } from '../errors/arguments.js';
 import { now, Turn } from '../io/clock.js';
 import type { ShownPaths } from '../paths.js';
 import type { CopyEvent, EntryEvent } from '../types.js';

@@ -7,7 +7,7 @@ import { availableParallelism, constants } from 'node:os';
 import path from 'node:path';
 import { removeTree } from '../atomic/remove-tree.js';
 import { hasOwnTables, isAppendOnly } from '../bridge/native.js';
-import { refuse } from '../errors.js';
+import { refuse } from '../errors/copy-error.js';
 import { absolute, pathBytes } from '../paths.js';
 import { mountOf } from '../placement/mounts.js';
 import { rename } from '../placement/roots.js';

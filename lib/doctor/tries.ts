@@ -8,7 +8,7 @@ import path from 'node:path';
 import { checkMarks, exchange, makeSnapshotSource, setAttribute } from '../bridge/native.js';
 import { compareTrees } from '../compare-trees.js';
 import { copyTree } from '../copy-tree.js';
-import { errorOf } from '../errors.js';
+import { errorOf } from '../errors/from-engine.js';
 import { mounts } from '../placement/mounts.js';
 import type { CopyOptions, CopyResult } from '../types.js';
 import type { Ability } from './types.js';

@@ -4,7 +4,7 @@ import { Answers } from '../bridge/answers.js';
 import { EventQueue } from '../bridge/events.js';
 import { Report } from '../bridge/result.js';
 import { runEngine } from '../bridge/run-engine.js';
-import { reasons, refuse } from '../errors.js';
+import { reasons, refuse } from '../errors/copy-error.js';
 import { Access } from '../io/access.js';
 import { run } from '../io/steps.js';
 import { directoryOf, join, temporaryName, trimSlashes } from '../paths.js';

@@ -1,7 +1,7 @@
 /** What the mounts below SRC and DEST mean for a copy: entries that both have, and ctimes that prove nothing. */
 
 import type { Answers } from '../bridge/answers.js';
-import { refuse } from '../errors.js';
+import { refuse } from '../errors/copy-error.js';
 import { realpath, run } from '../io/steps.js';
 import { join, namesFrom, showPath } from '../paths.js';
 import {

@@ -6,7 +6,9 @@ import { fileURLToPath } from 'node:url';
 import { isPromise } from 'node:util/types';
 import type { Like } from '../bridge/native.js';
 import { isUrl } from '../builtins.js';
-import { type CopyError, errorOf, invalid, reasons, refuse } from '../errors.js';
+import { invalid } from '../errors/arguments.js';
+import { type CopyError, reasons, refuse } from '../errors/copy-error.js';
+import { errorOf } from '../errors/from-engine.js';
 import { realpath, type Steps, stat } from '../io/steps.js';
 import { absolute, directoryOf, endsInSlash, isRoot, showPath, trimSlashes } from '../paths.js';
 import {

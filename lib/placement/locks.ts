@@ -21,7 +21,7 @@ import { constants } from 'node:os';
 import { promisify } from 'node:util';
 import { tryLock } from '../bridge/native.js';
 import { pause } from '../builtins.js';
-import { refuse } from '../errors.js';
+import { refuse } from '../errors/copy-error.js';
 import { unlessAborted } from '../io/abort.js';
 import { now } from '../io/clock.js';
 import { textOrBytes } from '../paths.js';

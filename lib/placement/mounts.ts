@@ -1,7 +1,7 @@
 /** Lists mounts if the system reports them: in /proc on Linux, by a command on macOS. */
 import { promises } from 'node:fs';
 import { getBuiltinModule } from '../builtins.js';
-import { needsProc } from '../errors.js';
+import { needsProc } from '../errors/advice.js';
 import { join, namesFrom } from '../paths.js';
 import { rename } from './roots.js';
 

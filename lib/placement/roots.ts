@@ -3,7 +3,9 @@ import type { BigIntStats } from 'node:fs';
 import { constants, homedir } from 'node:os';
 import { isNativeError } from 'node:util/types';
 import type { NativeRoot } from '../bridge/native.js';
-import { CopyError, errorOf, invalidValue, reasons, refuse } from '../errors.js';
+import { invalidValue } from '../errors/arguments.js';
+import { CopyError, reasons, refuse } from '../errors/copy-error.js';
+import { errorOf } from '../errors/from-engine.js';
 import {
   ahead,
   all,

@@ -2,7 +2,7 @@
 
 import type { Like } from '../bridge/native.js';
 import { abortClasses } from '../builtins.js';
-import { invalid, invalidType, invalidValue, outOfRange } from '../errors.js';
+import { invalid, invalidType, invalidValue, outOfRange } from '../errors/arguments.js';
 import { absolute, pathBytes, type ShownPaths, shownFrom, trimSlashes } from '../paths.js';
 import { type Glob, parseGlobs } from '../selection/globs.js';
 import { checkRuleFileNames } from '../selection/index.js';

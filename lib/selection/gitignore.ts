@@ -5,7 +5,7 @@
  * nested repositories.
  */
 import { isNativeError } from 'node:util/types';
-import { CopyError } from '../errors.js';
+import { CopyError } from '../errors/copy-error.js';
 import { realpath, run } from '../io/steps.js';
 import { baseName, directoryOf, join, namesFrom } from '../paths.js';
 import { canOpen, readWhole } from './files.js';

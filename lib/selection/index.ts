@@ -4,7 +4,7 @@
  * there. If no stage has one, the engine alone copies the directory.
  */
 import { isThenable } from '../builtins.js';
-import { invalidType, invalidValue } from '../errors.js';
+import { invalidType, invalidValue } from '../errors/arguments.js';
 import type { FilterEntry } from '../types.js';
 import { type EntryFilter, FilterAsker } from './filter.js';
 import type { Gitignore, GitignoreOptions, GitignoreScope } from './gitignore.js';

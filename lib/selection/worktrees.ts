@@ -1,5 +1,5 @@
 /** What SRC and DEST have to be for a copy between worktrees. */
-import { CopyError, refuse } from '../errors.js';
+import { CopyError, refuse } from '../errors/copy-error.js';
 import { realpath, run } from '../io/steps.js';
 import { join, type ShownPaths } from '../paths.js';
 import { nearest, type Root } from '../placement/roots.js';

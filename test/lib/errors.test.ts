@@ -1,14 +1,9 @@
 import { getSystemErrorMap } from 'node:util';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import {
-  CopyError,
-  errorOf,
-  invalidType,
-  invalidValue,
-  outOfRange,
-  refuse,
-  warningOf,
-} from '../../lib/errors.js';
+import { invalidType, invalidValue, outOfRange } from '../../lib/errors/arguments.js';
+import { CopyError, refuse } from '../../lib/errors/copy-error.js';
+import { errorOf } from '../../lib/errors/from-engine.js';
+import { warningOf } from '../../lib/errors/warnings.js';
 
 const problem = (errno: number, operation: string) => ({
   errno,
