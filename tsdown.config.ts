@@ -63,7 +63,7 @@ const everyCopy = [
   'lib/paths',
   'lib/placement/',
   'lib/errors',
-  'lib/request/options',
+  'lib/request/',
   'lib/root',
   'lib/selection/filter',
   'lib/selection/globs',

@@ -10,8 +10,10 @@ import { run as runSteps, type Steps } from './io/steps.js';
 import { trimSlashes } from './paths.js';
 import { namesDescriptor, openedPath } from './placement/descriptor.js';
 import { statEntry } from './placement/roots.js';
-import { checkObject, checkRequest, preserved, type Request } from './request/options.js';
+import { checkObject, checkRequest } from './request/options.js';
+import type { Request } from './request/request.js';
 import { comparisonOptions, table } from './request/table.js';
+import { preserved } from './request/values.js';
 import type {
   CompareOptions,
   CompareResult,

@@ -11,8 +11,10 @@ import { refuseBySelection, refuseRepositories } from './guard/index.js';
 import { unlessAborted } from './io/abort.js';
 import { type Looks, run as runSteps, runNow as runStepsNow } from './io/steps.js';
 import { Locks } from './placement/locks.js';
-import { findRoots, makeParents, type Placement, selects, syncParents } from './placement/roots.js';
-import { checkRequest, type Request } from './request/options.js';
+import { findRoots, makeParents, type Placement, syncParents } from './placement/roots.js';
+import { checkRequest } from './request/options.js';
+import { type Request, selects } from './request/request.js';
+
 import { takeTurn } from './turn.js';
 import type {
   CopyEvent,

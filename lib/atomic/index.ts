@@ -20,8 +20,9 @@ import { unlessAborted } from '../io/abort.js';
 import { run } from '../io/steps.js';
 import { directoryOf, join, showPath, temporaryName, textOrBytes, trimSlashes } from '../paths.js';
 import { Locks } from '../placement/locks.js';
-import { existing, type Placement, type Root, redirect, selects } from '../placement/roots.js';
-import type { Request } from '../request/options.js';
+import { existing, type Placement, type Root, redirect } from '../placement/roots.js';
+import { type Request, selects } from '../request/request.js';
+
 import type { CopyWarning } from '../types.js';
 import { Container } from './container.js';
 import { canExchange, exists, Halfway, placeAtOnce, placeInSteps } from './place.js';

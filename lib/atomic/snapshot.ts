@@ -16,7 +16,7 @@ import { realpath, run } from '../io/steps.js';
 import { absolute, baseName, directoryOf, pathBytes, showPath, trimSlashes } from '../paths.js';
 import { mountsWithin } from '../placement/mounts.js';
 import { existing, nearest, type Placement, type Root } from '../placement/roots.js';
-import { type Request, snapshotObstacle } from '../request/options.js';
+import { type Request, snapshotObstacle } from '../request/request.js';
 import type { PathLike } from '../types.js';
 
 /**

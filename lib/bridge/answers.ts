@@ -12,7 +12,7 @@ import { CopyError } from '../errors/copy-error.js';
 import { Turn } from '../io/clock.js';
 import { baseName, join as joinBytes, type ShownPaths } from '../paths.js';
 import type { Placement, Root } from '../placement/roots.js';
-import type { Request } from '../request/options.js';
+import type { Request } from '../request/request.js';
 import {
   createSelection,
   type DirectoryScope,

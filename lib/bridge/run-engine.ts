@@ -4,7 +4,7 @@ import { AsyncResource } from 'node:async_hooks';
 import { isThenable } from '../builtins.js';
 import { join } from '../paths.js';
 import type { Placement } from '../placement/roots.js';
-import type { Request } from '../request/options.js';
+import type { Request } from '../request/request.js';
 import { nativeFlags, reflinkModes } from '../request/table.js';
 import type { CopyResult, EntryEvent } from '../types.js';
 import { Answers, type Listener } from './answers.js';

@@ -1,7 +1,8 @@
 /** The number of entries that a copy will scan, counted while it runs. */
 
-import { type Root, selects } from '../placement/roots.js';
-import type { Request } from '../request/options.js';
+import type { Root } from '../placement/roots.js';
+import { type Request, selects } from '../request/request.js';
+
 import { countAhead, forget, type NativeCount } from './native.js';
 
 export class Total {

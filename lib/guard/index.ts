@@ -8,8 +8,9 @@ import { reasons, refuse } from '../errors/copy-error.js';
 import { Access } from '../io/access.js';
 import { run } from '../io/steps.js';
 import { directoryOf, join, temporaryName, trimSlashes } from '../paths.js';
-import { deletes, existing, type Placement, redirect, selects } from '../placement/roots.js';
-import type { Request } from '../request/options.js';
+import { existing, type Placement, redirect } from '../placement/roots.js';
+import { deletes, type Request, selects } from '../request/request.js';
+
 import { verdicts } from '../selection/index.js';
 
 /** The directories of version control in the root of a repository. */

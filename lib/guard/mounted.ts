@@ -12,7 +12,6 @@ import {
   placesIn,
 } from '../placement/mounts.js';
 import {
-  deletes,
   existing,
   isMissing,
   isSame,
@@ -20,7 +19,8 @@ import {
   type Root,
   realPathOf,
 } from '../placement/roots.js';
-import type { Request } from '../request/options.js';
+import { deletes, type Request } from '../request/request.js';
+
 import { verdicts } from '../selection/index.js';
 
 /** SRC or DEST, and what it shows. */

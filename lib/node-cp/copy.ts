@@ -8,7 +8,7 @@ import { run as runCopy, runNow as runCopyNow } from '../copy-tree.js';
 import { invalid, invalidType } from '../errors/arguments.js';
 import { CopyError } from '../errors/copy-error.js';
 import { forget, type Looks, run, runNow, type Steps, step } from '../io/steps.js';
-import type { Request } from '../request/options.js';
+import type { Request } from '../request/request.js';
 import type { PathLike } from '../types.js';
 import {
   checkBeginning,

@@ -21,7 +21,8 @@ import {
   rename,
   statEntry,
 } from '../placement/roots.js';
-import { checkRequest, type Request } from '../request/options.js';
+import { checkRequest } from '../request/options.js';
+import type { Request } from '../request/request.js';
 import type { ErrorCode, PathLike } from '../types.js';
 
 /** The options that fs.cp and fs-extra have in common, all given. */

@@ -25,7 +25,7 @@ import { refuse } from '../errors/copy-error.js';
 import { unlessAborted } from '../io/abort.js';
 import { now } from '../io/clock.js';
 import { textOrBytes } from '../paths.js';
-import type { Request } from '../request/options.js';
+import type { Request } from '../request/request.js';
 import type { CopyWarning } from '../types.js';
 import { identity, isMissing, isSame, type Placement, type Root } from './roots.js';
 

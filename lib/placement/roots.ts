@@ -28,7 +28,7 @@ import {
   showPath,
   trimSlashes,
 } from '../paths.js';
-import type { Request } from '../request/options.js';
+import { deletes, type Request, selects } from '../request/request.js';
 import type { EntryKind } from '../types.js';
 import { namesDescriptor, openedPath } from './descriptor.js';
 import { areOneName, spellingOf } from './spellings.js';
@@ -436,13 +436,6 @@ function* refuseIntoItself(
   throw refuse('ERR_FS_CP_EINVAL', why, srcPath, destPath);
 }
 
-/** Returns whether something of SRC may be excluded. */
-export function selects(request: Request): boolean {
-  const { gitignore, onlyIgnored, ignoreFileNames, include, exclude, filter } = request;
-  const lists = [...ignoreFileNames, ...exclude];
-  return gitignore || onlyIgnored || lists.length > 0 || (include ?? filter) !== undefined;
-}
-
 /**
  * Refuses a file in the place of a directory, where the user usually forgot the slash, and the reverse. A comparison refuses a
  * directory with anything else.
@@ -482,11 +475,6 @@ export function redirect(placement: Placement, root: Root, to: Buffer): Placemen
     roots: [{ ...root, dest: to, destHeld: -1, made: false }],
     shown: { src, dest: (path) => dest(movedTo(path, to, root.dest)) },
   };
-}
-
-/** Returns whether entries that DEST alone has are deleted. */
-export function deletes({ mirror, atomic, compares }: Request): boolean {
-  return (mirror || Boolean(atomic)) && !compares;
 }
 
 /** Returns the sources by the identities of their directories, and of all directories above them. */
