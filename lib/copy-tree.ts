@@ -11,7 +11,9 @@ import { refuseBySelection, refuseRepositories } from './guard/index.js';
 import { unlessAborted } from './io/abort.js';
 import { type Looks, run as runSteps, runNow as runStepsNow } from './io/steps.js';
 import { Locks } from './placement/locks.js';
-import { findRoots, makeParents, type Placement, syncParents } from './placement/roots.js';
+import { makeParents, syncParents } from './placement/parents.js';
+import type { Placement } from './placement/placement.js';
+import { findRoots } from './placement/roots.js';
 import { checkRequest } from './request/options.js';
 import { type Request, selects } from './request/request.js';
 

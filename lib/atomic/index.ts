@@ -17,10 +17,11 @@ import { CopyError, refuse } from '../errors/copy-error.js';
 import { errorOf } from '../errors/from-engine.js';
 import { lossWarning } from '../errors/warnings.js';
 import { unlessAborted } from '../io/abort.js';
+import { existing } from '../io/look.js';
 import { run } from '../io/steps.js';
 import { directoryOf, join, showPath, temporaryName, textOrBytes, trimSlashes } from '../paths.js';
 import { Locks } from '../placement/locks.js';
-import { existing, type Placement, type Root, redirect } from '../placement/roots.js';
+import { type Placement, type Root, redirect } from '../placement/placement.js';
 import { type Request, selects } from '../request/request.js';
 
 import type { CopyWarning } from '../types.js';

@@ -2,7 +2,7 @@
 import { constants as flags, promises } from 'node:fs';
 import { constants } from 'node:os';
 import { exchange, renameNew } from '../bridge/native.js';
-import { nativeErrno } from '../errors/from-engine.js';
+import { nativeErrno } from '../errors/from-node.js';
 import { textOrBytes } from '../paths.js';
 import type { Container } from './container.js';
 

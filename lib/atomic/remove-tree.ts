@@ -2,7 +2,7 @@
 
 import { runUnheard } from '../bridge/run-engine.js';
 import { showPath } from '../paths.js';
-import type { Root } from '../placement/roots.js';
+import type { Root } from '../placement/placement.js';
 import { checkRequest } from '../request/options.js';
 
 export interface Removal {

@@ -12,10 +12,12 @@ import type { Report } from '../bridge/result.js';
 import { refuse } from '../errors/copy-error.js';
 import { errorOf } from '../errors/from-engine.js';
 import { unlessAborted } from '../io/abort.js';
+import { existing } from '../io/look.js';
 import { realpath, run } from '../io/steps.js';
 import { absolute, baseName, directoryOf, pathBytes, showPath, trimSlashes } from '../paths.js';
 import { mountsWithin } from '../placement/mounts.js';
-import { existing, nearest, type Placement, type Root } from '../placement/roots.js';
+import type { Placement, Root } from '../placement/placement.js';
+import { nearest } from '../placement/real-paths.js';
 import { type Request, snapshotObstacle } from '../request/request.js';
 import type { PathLike } from '../types.js';
 

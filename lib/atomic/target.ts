@@ -7,7 +7,8 @@ import { errorOf } from '../errors/from-engine.js';
 import { realpath, run } from '../io/steps.js';
 import { baseName, directoryOf, join, type ShownPaths } from '../paths.js';
 import { mountsWithin } from '../placement/mounts.js';
-import { isAtOrBelow, type Root } from '../placement/roots.js';
+import type { Root } from '../placement/placement.js';
+import { isAtOrBelow } from '../placement/real-paths.js';
 import type { ErrorCode } from '../types.js';
 
 /** Returns DEST's own path: without symlinks on the way, and with a name at its end. */

@@ -11,7 +11,7 @@ import { abortClasses, isThenable } from '../builtins.js';
 import { CopyError } from '../errors/copy-error.js';
 import { Turn } from '../io/clock.js';
 import { baseName, join as joinBytes, type ShownPaths } from '../paths.js';
-import type { Placement, Root } from '../placement/roots.js';
+import type { Placement, Root } from '../placement/placement.js';
 import type { Request } from '../request/request.js';
 import {
   createSelection,

@@ -3,7 +3,7 @@
 import { AsyncResource } from 'node:async_hooks';
 import { isThenable } from '../builtins.js';
 import { join } from '../paths.js';
-import type { Placement } from '../placement/roots.js';
+import type { Placement } from '../placement/placement.js';
 import type { Request } from '../request/request.js';
 import { nativeFlags, reflinkModes } from '../request/table.js';
 import type { CopyResult, EntryEvent } from '../types.js';

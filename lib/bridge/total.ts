@@ -1,6 +1,6 @@
 /** The number of entries that a copy will scan, counted while it runs. */
 
-import type { Root } from '../placement/roots.js';
+import type { Root } from '../placement/placement.js';
 import { type Request, selects } from '../request/request.js';
 
 import { countAhead, forget, type NativeCount } from './native.js';

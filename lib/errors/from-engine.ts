@@ -41,12 +41,6 @@ const unknownToNode: Record<string, Record<string, number> | undefined> = {
   linux: { EUCLEAN: 117, ENOKEY: 126 },
 };
 
-/** Returns the number that the engine would give for an error that Node has thrown. */
-export function nativeErrno({ code = '', errno = 0 }: NodeJS.ErrnoException): number {
-  const native = (constants.errno as Record<string, number | undefined>)[code];
-  return native === undefined ? errno : -native;
-}
-
 /** Of errors that libuv does not know, or says otherwise. */
 const ownTexts: Record<string, string | undefined> = {
   EDQUOT: 'disk quota exceeded',

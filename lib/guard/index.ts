@@ -6,9 +6,10 @@ import { Report } from '../bridge/result.js';
 import { runEngine } from '../bridge/run-engine.js';
 import { reasons, refuse } from '../errors/copy-error.js';
 import { Access } from '../io/access.js';
+import { existing } from '../io/look.js';
 import { run } from '../io/steps.js';
 import { directoryOf, join, temporaryName, trimSlashes } from '../paths.js';
-import { existing, type Placement, redirect } from '../placement/roots.js';
+import { type Placement, redirect } from '../placement/placement.js';
 import { deletes, type Request, selects } from '../request/request.js';
 
 import { verdicts } from '../selection/index.js';

@@ -2,6 +2,8 @@
 
 import type { Answers } from '../bridge/answers.js';
 import { refuse } from '../errors/copy-error.js';
+import { isMissing } from '../errors/from-node.js';
+import { existing, isSame } from '../io/look.js';
 import { realpath, run } from '../io/steps.js';
 import { join, namesFrom, showPath } from '../paths.js';
 import {
@@ -11,14 +13,7 @@ import {
   mounts,
   placesIn,
 } from '../placement/mounts.js';
-import {
-  existing,
-  isMissing,
-  isSame,
-  type Placement,
-  type Root,
-  realPathOf,
-} from '../placement/roots.js';
+import { type Placement, type Root, realPathOf } from '../placement/placement.js';
 import { deletes, type Request } from '../request/request.js';
 
 import { verdicts } from '../selection/index.js';

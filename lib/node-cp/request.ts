@@ -9,18 +9,12 @@ import { isUrl } from '../builtins.js';
 import { invalid } from '../errors/arguments.js';
 import { type CopyError, reasons, refuse } from '../errors/copy-error.js';
 import { errorOf } from '../errors/from-engine.js';
+import { asCopyError } from '../errors/from-node.js';
+import { existing, isDangling, isSame, statEntry } from '../io/look.js';
 import { realpath, type Steps, stat } from '../io/steps.js';
 import { absolute, directoryOf, endsInSlash, isRoot, showPath, trimSlashes } from '../paths.js';
-import {
-  beginLooks,
-  beginLooksForDirectory,
-  existing,
-  isDangling,
-  isSame,
-  nearest,
-  rename,
-  statEntry,
-} from '../placement/roots.js';
+import { nearest } from '../placement/real-paths.js';
+import { beginLooks, beginLooksForDirectory } from '../placement/roots.js';
 import { checkRequest } from '../request/options.js';
 import type { Request } from '../request/request.js';
 import type { ErrorCode, PathLike } from '../types.js';
@@ -189,7 +183,7 @@ function* statIfThere(
     return yield* stat(entry, follow);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
-    throw rename(error, shown);
+    throw asCopyError(error, shown);
   }
 }
 

@@ -22,12 +22,14 @@ import { promisify } from 'node:util';
 import { tryLock } from '../bridge/native.js';
 import { pause } from '../builtins.js';
 import { refuse } from '../errors/copy-error.js';
+import { isMissing } from '../errors/from-node.js';
 import { unlessAborted } from '../io/abort.js';
 import { now } from '../io/clock.js';
+import { identity, isSame } from '../io/look.js';
 import { textOrBytes } from '../paths.js';
 import type { Request } from '../request/request.js';
 import type { CopyWarning } from '../types.js';
-import { identity, isMissing, isSame, type Placement, type Root } from './roots.js';
+import type { Placement, Root } from './placement.js';
 
 const calls = {
   fstat: promisify(systemFstat),

@@ -2,8 +2,8 @@
 import { promises } from 'node:fs';
 import { getBuiltinModule } from '../builtins.js';
 import { needsProc } from '../errors/advice.js';
+import { asCopyError } from '../errors/from-node.js';
 import { join, namesFrom } from '../paths.js';
-import { rename } from './roots.js';
 
 const MOUNTS = '/proc/self/mountinfo';
 const slash = 0x2f;
@@ -40,7 +40,7 @@ export async function mounts(): Promise<Mount[]> {
     });
   }
   const text = await promises.readFile(MOUNTS, 'latin1').catch((error: unknown) => {
-    throw rename(error, MOUNTS, needsProc);
+    throw asCopyError(error, MOUNTS, needsProc);
   });
   return text.split('\n').filter(Boolean).map(parse);
 }

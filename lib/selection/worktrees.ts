@@ -2,7 +2,8 @@
 import { CopyError, refuse } from '../errors/copy-error.js';
 import { realpath, run } from '../io/steps.js';
 import { join, type ShownPaths } from '../paths.js';
-import { nearest, type Root } from '../placement/roots.js';
+import type { Root } from '../placement/placement.js';
+import { nearest } from '../placement/real-paths.js';
 import { Git, isMissing, saidBy } from './git.js';
 import { repositoryAround } from './repository.js';
 import { textOf } from './verdict.js';
