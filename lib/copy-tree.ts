@@ -1,6 +1,6 @@
 /** The pipeline: options -> roots -> selection -> engine -> events -> result. */
 import { debuglog } from 'node:util';
-import { Answers, skipSources } from './bridge/answers.js';
+import { Answers } from './bridge/answers.js';
 import { EventQueue } from './bridge/events.js';
 import { hasOwnTables } from './bridge/native.js';
 import { Report } from './bridge/result.js';
@@ -16,6 +16,7 @@ import type { Placement } from './placement/placement.js';
 import { findRoots } from './placement/roots.js';
 import { checkRequest } from './request/options.js';
 import { type Request, selects } from './request/request.js';
+import { skipSources } from './selection/sources.js';
 
 import { takeTurn } from './turn.js';
 import type {

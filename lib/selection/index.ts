@@ -9,11 +9,9 @@ import type { FilterEntry } from '../types.js';
 import { type EntryFilter, FilterAsker } from './filter.js';
 import type { Gitignore, GitignoreOptions, GitignoreScope } from './gitignore.js';
 import { type Glob, type GlobScope, globScope, judgeGlobs } from './globs.js';
-
 import { type Listed, type SelectionWarning, textOf, type Verdict, verdicts } from './verdict.js';
 
 export type { EntryFilter } from './filter.js';
-export { excludedBy } from './globs.js';
 export { type Listed, type SelectionWarning, textOf, type Verdict, verdicts } from './verdict.js';
 
 export interface SelectionOptions extends GitignoreOptions {
