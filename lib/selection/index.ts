@@ -7,7 +7,8 @@ import { isThenable } from '../builtins.js';
 import { invalidType, invalidValue } from '../errors/arguments.js';
 import type { FilterEntry } from '../types.js';
 import { type EntryFilter, FilterAsker } from './filter.js';
-import type { Gitignore, GitignoreOptions, GitignoreScope } from './gitignore.js';
+import type { Gitignore } from './gitignore.js';
+import type { GitignoreOptions, GitignoreScope } from './gitignore-scope.js';
 import { type Glob, type GlobScope, globScope, judgeGlobs } from './globs.js';
 import { type Listed, type SelectionWarning, textOf, type Verdict, verdicts } from './verdict.js';
 
