@@ -61,6 +61,7 @@ const everyCopy = [
   'lib/errors/',
   'lib/guard/',
   'lib/io/',
+  'lib/job',
   'lib/paths',
   'lib/placement/',
   'lib/request/',

@@ -1,7 +1,6 @@
 /** Compares two trees: plans a mirror of one in the place of the other, and changes nothing. */
 import { type BigIntStats, lstatSync, statSync } from 'node:fs';
 import { sep } from 'node:path';
-import { EventQueue } from './bridge/events.js';
 import { Report } from './bridge/result.js';
 import { run } from './copy-tree.js';
 import { invalidValue } from './errors/arguments.js';
@@ -40,10 +39,11 @@ export async function compareTrees(
   const request = compareRequest(a, b, options);
   const { signal, dest, shown } = request;
   request.dest = await unlessAborted(signal, runSteps(openedAs(dest, shown.dest(dest))));
-  const events = new EventQueue();
+  const report = new Report();
+  const { events } = report;
   const differences = new Differences(request);
   events.listen();
-  const running = run(request, events, new Report());
+  const running = run(request, report);
   const reading = (async () => {
     for await (const event of { [Symbol.asyncIterator]: () => events }) {
       if (event.type === 'entry') differences.add(event);

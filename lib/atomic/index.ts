@@ -10,7 +10,6 @@
 import { promises } from 'node:fs';
 import { constants } from 'node:os';
 import { isNativeError } from 'node:util/types';
-import type { EventQueue } from '../bridge/events.js';
 import { copyTimes } from '../bridge/native.js';
 import type { Report } from '../bridge/result.js';
 import { CopyError, refuse } from '../errors/copy-error.js';
@@ -24,16 +23,12 @@ import { Locks } from '../placement/locks.js';
 import { type Placement, type Root, redirect } from '../placement/placement.js';
 import { type Request, selects } from '../request/request.js';
 
-import type { CopyWarning } from '../types.js';
 import { Container } from './container.js';
 import { canExchange, exists, Halfway, placeAtOnce, placeInSteps } from './place.js';
 import type { Removal } from './remove-tree.js';
 import { findTarget, refuseTarget } from './target.js';
 
-type Warn = (warning: CopyWarning) => void;
-
 interface Replacing {
-  events: EventQueue;
   report: Report;
   /** Copies as the request says, to the place that the placement says. */
   copy(placement: Placement, request: Request): Promise<void>;
@@ -41,14 +36,13 @@ interface Replacing {
   checkRepositories(): Promise<void>;
   /** Of SRC. */
   locks: Locks;
-  warn: Warn;
 }
 
 /** Replaces DEST with a copy of one root. If the copy has any error, DEST stays as it was. */
 export async function replaceWhole(
   placement: Placement,
   request: Request,
-  { events, report, copy, checkRepositories, locks, warn }: Replacing,
+  { report, copy, checkRepositories, locks }: Replacing,
 ): Promise<void> {
   report.replaced = false;
   const root = placement.roots[0] as Root;
@@ -70,8 +64,8 @@ export async function replaceWhole(
   }
   const target = await own(unlessAborted(signal, findTarget(root)));
   await own(unlessAborted(signal, refuseTarget(root, target, placement.shown)));
-  const keepsOld = await own(removeLeft(target, warn, request, root));
-  const container = await own(prepare(target, root, placement, request, warn));
+  const keepsOld = await own(removeLeft(target, report, request, root));
+  const container = await own(prepare(target, root, placement, request, report));
   try {
     await copy(redirect(placement, root, container.tree), { ...request, replaces: target });
     if (report.result.errorCount > 0) return;
@@ -85,18 +79,17 @@ export async function replaceWhole(
     const lost = keepTimes(root, target, request, placement);
     if (lost && request.strict) {
       report.fail(lost);
-      events.push({ type: 'error', error: lost });
     } else if (lost) {
-      warn(lossWarning('timestamps', 1, lost));
+      report.warn(lossWarning('timestamps', 1, lost));
     }
   } finally {
     locks.release(); // nobody waits while holding one
     // If the old DEST was moved away and the new one is not in its place, the user needs both.
     const isHalfway = !report.replaced && (await exists(container.old).catch(() => true));
     if (isHalfway) await container.release();
-    else await removeUnread(container, warn, request, root);
+    else await removeUnread(container, report, request, root);
   }
-  if (keepsOld) await removeLeft(target, warn, request, root);
+  if (keepsOld) await removeLeft(target, report, request, root);
 }
 
 /**
@@ -104,7 +97,7 @@ export async function replaceWhole(
  */
 async function removeLeft(
   target: Buffer,
-  warn: Warn,
+  report: Report,
   request: Request,
   root: Root,
 ): Promise<boolean> {
@@ -112,7 +105,7 @@ async function removeLeft(
   let stays = false;
   for await (const container of Container.abandoned(target)) {
     if (isThere || !(await exists(container.old).catch(() => true))) {
-      await removeUnread(container, warn, { ...request, lockTimeout: 0 }, root, request.signal);
+      await removeUnread(container, report, { ...request, lockTimeout: 0 }, root, request.signal);
     } else {
       stays = true;
       await container.release();
@@ -127,16 +120,16 @@ async function removeLeft(
  */
 async function removeUnread(
   container: Container,
-  warn: Warn,
+  report: Report,
   request: Request,
   { src, dest }: Root,
   signal?: AbortSignal,
 ): Promise<void> {
-  const locks = Locks.ofOld([container.tree, container.old], showPath(dest), request, warn);
+  const locks = Locks.ofOld([container.tree, container.old], showPath(dest), request, report);
   try {
     await locks.take();
     // A bind mount may have brought SRC into the old DEST.
-    await remove(container, warn, { signal, spared: src });
+    await remove(container, report, { signal, spared: src });
   } catch (error) {
     await container.release();
     const isBusy = error instanceof CopyError && error.code === 'ERR_FASTCP_BUSY';
@@ -145,7 +138,7 @@ async function removeUnread(
       warnOfLeft(
         container,
         `, because ${why}; the next atomic copy to '${showPath(dest)}' removes it`,
-        warn,
+        report,
       );
     }
     if (!isBusy) throw error;
@@ -182,7 +175,7 @@ async function prepare(
   root: Root,
   placement: Placement,
   { atomic, signal }: Request,
-  warn: Warn,
+  report: Report,
 ): Promise<Container> {
   signal?.throwIfAborted();
   const container = await Container.make(target);
@@ -190,7 +183,7 @@ async function prepare(
     if (atomic === 'two-step' || (await canExchange(container))) return container;
     throw noExchange(root, placement, 'the file system cannot exchange two directories');
   } catch (error) {
-    await remove(container, warn);
+    await remove(container, report);
     throw error;
   }
 }
@@ -274,19 +267,19 @@ function noExchange({ src, dest }: Root, { shown }: Placement, why: string): Cop
 }
 
 /** Warns if something cannot be removed. Rejects only with `signal.reason`. */
-async function remove(container: Container, warn: Warn, how: Removal = {}): Promise<void> {
+async function remove(container: Container, report: Report, how: Removal = {}): Promise<void> {
   try {
     await container.remove(how);
   } catch (error) {
     how.signal?.throwIfAborted();
-    warnOfLeft(container, `: ${(error as Error).message}`, warn);
+    warnOfLeft(container, `: ${(error as Error).message}`, report);
   }
 }
 
-function warnOfLeft({ path: bytes }: Container, why: string, warn: Warn): void {
+function warnOfLeft({ path: bytes }: Container, why: string, report: Report): void {
   const path = showPath(bytes);
   const message = `not removed: '${path}', left of an atomic copy${why}`;
-  warn({ code: 'STAGING_LEFT', message, path });
+  report.warn({ code: 'STAGING_LEFT', message, path });
 }
 
 /** Converts Node's errors to fastcp's, with DEST in place of paths in the container. */

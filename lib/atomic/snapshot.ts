@@ -2,7 +2,6 @@
  * Copies a whole tree in one call if the file system can: a btrfs subvolume, or on macOS a directory of APFS.
  */
 import { constants } from 'node:os';
-import type { EventQueue } from '../bridge/events.js';
 import {
   checkSnapshot,
   makeSnapshotSource as makeNative,
@@ -28,7 +27,6 @@ import type { PathLike } from '../types.js';
 export async function takeSnapshot(
   { roots, shown }: Placement,
   request: Request,
-  events: EventQueue,
   report: Report,
 ): Promise<boolean> {
   if (snapshotObstacle(request)) return false;
@@ -47,7 +45,7 @@ export async function takeSnapshot(
   }
   report.snapshots += 1;
   if (request.entries) {
-    events.push({ type: 'entry', action: 'copy', kind: 'directory', path, dest });
+    report.events.push({ type: 'entry', action: 'copy', kind: 'directory', path, dest });
   }
   return true;
 }

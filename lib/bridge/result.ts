@@ -11,6 +11,7 @@ import type {
   CopyResult,
   CopyWarning,
 } from '../types.js';
+import { EventQueue } from './events.js';
 import { lossKinds, type NativeJob } from './native.js';
 
 /** Converts the counters of the engine, in the order of Count in binding/src/engine/base/report.h. */
@@ -31,8 +32,10 @@ export interface News {
   warnings: CopyWarning[];
 }
 
-/** Updates the result of a job. */
+/** Updates the result of a job, and tells its own errors and warnings to the reader of events. */
 export class Report {
+  constructor(readonly events = new EventQueue()) {}
+
   #counters = countersOf([]);
   #errors: CopyErrorLike[] = [];
   #warnings: CopyWarning[] = [];
@@ -60,17 +63,23 @@ export class Report {
     this.#warnings.push(warning);
     this.#ownWarnings += 1;
     this.#warningCount += 1;
+    this.events.push({ type: 'warning', warning });
   }
 
   fail(error: CopyErrorLike): void {
+    this.#add(error);
+    this.events.push({ type: 'error', error });
+  }
+
+  /** Adds the error that ends the copy, unless it was reported. It is no event: the iteration throws it. */
+  failWith(error: CopyErrorLike): void {
+    if (!this.#errors.includes(error)) this.#add(error);
+  }
+
+  #add(error: CopyErrorLike): void {
     this.#errors.push(error);
     this.#ownErrors += 1;
     this.#errorCount += 1;
-  }
-
-  /** Adds the error that ends the copy, unless it was reported. */
-  failOnce(error: CopyErrorLike): void {
-    if (!this.#errors.includes(error)) this.fail(error);
   }
 
   read(job: NativeJob, shown: ShownPaths): News {

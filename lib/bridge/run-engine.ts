@@ -8,7 +8,7 @@ import type { Request } from '../request/request.js';
 import { nativeFlags, reflinkModes } from '../request/table.js';
 import type { CopyResult, EntryEvent } from '../types.js';
 import { Answers, type Listener } from './answers.js';
-import { EventQueue, readEntries } from './events.js';
+import { readEntries } from './events.js';
 import {
   backupModes,
   createJob,
@@ -31,11 +31,11 @@ export function runEngine(
   placement: Placement,
   answers: Answers,
   request: Request,
-  events: EventQueue,
   report: Report,
 ): Promise<void> {
   const { roots, shown } = placement;
   const { signal, entries } = request;
+  const { events } = report;
   const onProgress = request.onProgress && AsyncResource.bind(request.onProgress);
   return new Promise((resolve, reject) => {
     // A listener would never learn of an earlier abort.
@@ -70,7 +70,7 @@ export function runEngine(
       const count = ended ? events.takeDropped() : 0;
       if (count > 0) {
         const message = `${count} entry events were dropped, because nobody read them`;
-        listener.warning({ code: 'ENTRIES_DROPPED', message, count });
+        report.warn({ code: 'ENTRIES_DROPPED', message, count });
       }
       for (const error of errors) events.push({ type: 'error', error });
       for (const warning of warnings) events.push({ type: 'warning', warning });
@@ -103,13 +103,9 @@ export function runEngine(
     };
     const listener: Listener = {
       isFull: () => entries && events.full,
-      warning(warning) {
-        report.warn(warning);
-        events.push({ type: 'warning', warning });
-      },
+      warning: (warning) => report.warn(warning),
       unreadable(error) {
         report.fail(error);
-        events.push({ type: 'error', error });
         if (request.onError === 'stop') job.stop();
       },
       excluded(root, below, kind, reason) {
@@ -135,13 +131,7 @@ export function runEngine(
 export async function runUnheard(placement: Placement, request: Request): Promise<CopyResult> {
   const report = new Report();
   report.saysEnd = false; // it is not the user's copy that ends
-  await runEngine(
-    placement,
-    Answers.prepareNow(placement, request),
-    request,
-    new EventQueue(),
-    report,
-  );
+  await runEngine(placement, Answers.prepareNow(placement, request), request, report);
   return report.result;
 }
 

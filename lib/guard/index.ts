@@ -1,7 +1,6 @@
 /** Checks that need the selection: DEST within SRC, and deletions that a mirror or an atomic replacement must not make. */
 import type { BigIntStats as Stats } from 'node:fs';
 import { Answers } from '../bridge/answers.js';
-import { EventQueue } from '../bridge/events.js';
 import { Report } from '../bridge/result.js';
 import { runEngine } from '../bridge/run-engine.js';
 import { reasons, refuse } from '../errors/copy-error.js';
@@ -91,7 +90,7 @@ async function refuseEmptySelection(placement: Placement, request: Request): Pro
     const alone = redirect(placement, root, dest);
     const report = new Report();
     const answers = await Answers.prepare(alone, plan);
-    await runEngine(alone, answers, { ...plan, onProgress: undefined }, new EventQueue(), report);
+    await runEngine(alone, answers, { ...plan, onProgress: undefined }, report);
     if (!report.isEmpty) continue;
     const why = 'nothing is selected, so everything in the destination would be deleted';
     throw refuse(

@@ -1,7 +1,6 @@
 /** Runs a copy with the rules of fs.cp or of fs-extra. */
 import { fileURLToPath } from 'node:url';
 import { isUint8Array } from 'node:util/types';
-import { EventQueue } from '../bridge/events.js';
 import { Report } from '../bridge/result.js';
 import { isThenable, isUrl, setImmediate } from '../builtins.js';
 import { run as runCopy, runNow as runCopyNow } from '../copy-tree.js';
@@ -70,7 +69,7 @@ export async function copyByRules(call: Call, convert: Convert): Promise<void> {
     const filter = call.filter && wrapping(call.filter);
     const looks: Looks = new Map();
     const request = await run(prepare({ ...call, filter }), looks);
-    if (request) await runCopy(request, new EventQueue(), new Report(), looks);
+    if (request) await runCopy(request, new Report(), looks);
   } catch (error) {
     throw converted(error, 'async', call, convert);
   }

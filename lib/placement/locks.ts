@@ -20,6 +20,7 @@ import {
 import { constants } from 'node:os';
 import { promisify } from 'node:util';
 import { tryLock } from '../bridge/native.js';
+import type { Report } from '../bridge/result.js';
 import { pause } from '../builtins.js';
 import { refuse } from '../errors/copy-error.js';
 import { isMissing } from '../errors/from-node.js';
@@ -28,7 +29,6 @@ import { now } from '../io/clock.js';
 import { identity, isSame } from '../io/look.js';
 import { textOrBytes } from '../paths.js';
 import type { Request } from '../request/request.js';
-import type { CopyWarning } from '../types.js';
 import type { Placement, Root } from './placement.js';
 
 const calls = {
@@ -82,24 +82,24 @@ interface Busy {
 /** The locks of this process by directory, and who waits for them: a look again and again would cost each of them time. */
 const ours = new Map<string, { held: number; queue: (() => void)[] }>();
 
-type Warn = (warning: CopyWarning) => void;
+type Warned = Pick<Report, 'warn'>;
 type How = Pick<Request, 'lock' | 'lockTimeout' | 'signal'>;
 
 export class Locks {
   readonly #places: readonly LockPlace[];
   readonly #how: How;
-  readonly #warn: Warn;
+  readonly #warned: Warned;
   readonly #held = new Map<LockPlace, Held>();
 
-  private constructor(places: readonly LockPlace[], how: How, warn: Warn) {
+  private constructor(places: readonly LockPlace[], how: How, warned: Warned) {
     const isTooMany = places.length > mostPlaces;
     this.#places = process.platform === 'win32' || isTooMany ? [] : places;
     this.#how = how;
-    this.#warn = warn;
+    this.#warned = warned;
   }
 
   /** Of all SRCs that are directories, and of their places in DEST. Without effect before take(). */
-  static of({ roots, shown }: Placement, request: Request, warn: Warn): Locks {
+  static of({ roots, shown }: Placement, request: Request, warned: Warned): Locks {
     const { like, dryRun, atomic, snapshot, sync, shards } = request;
     const directories = like === 'fastcp' ? roots.filter(({ kind }) => kind === 'directory') : [];
     const places = directories.map((root): LockPlace => {
@@ -119,16 +119,16 @@ export class Locks {
       const exclusive = sync && shards === 0;
       places.push({ path, follow, exclusive, shown: shown.dest(path), hold, dest: root });
     }
-    return new Locks(places, request, warn);
+    return new Locks(places, request, warned);
   }
 
   /** Of the old trees that an atomic copy to `dest` removes. */
-  static ofOld(paths: readonly Buffer[], dest: string, how: How, warn: Warn): Locks {
+  static ofOld(paths: readonly Buffer[], dest: string, how: How, warned: Warned): Locks {
     const what = `the old tree of '${dest}', which has been replaced and is to be deleted`;
     const places = paths.map((path) => {
       return { path, follow: false, exclusive: true, shown: dest, what, hold() {} };
     });
-    return new Locks(places, how, warn);
+    return new Locks(places, how, warned);
   }
 
   /** Opens and locks all that exist, and waits for those that are busy. Rejects with `ERR_FASTCP_BUSY` or `signal.reason`. */
@@ -149,7 +149,7 @@ export class Locks {
         if (!isTold && waited >= 1000) {
           isTold = true;
           const message = `waiting until another program unlocks ${what}; lock: false (--no-lock) does not wait`;
-          this.#warn({ code: 'WAITING_FOR_LOCK', message, path });
+          this.#warned.warn({ code: 'WAITING_FOR_LOCK', message, path });
         }
         const { held = 0, queue = [] } = ours.get(identity(busy.found)) ?? {};
         const left = lockTimeout * 1000 - waited;
