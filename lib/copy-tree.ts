@@ -121,9 +121,10 @@ async function copyRoots(
     await locks.refuseChanged(placement, request);
   };
   if (request.atomic) {
-    const { replaceWhole } = await import('./atomic/index.js');
+    const { Replacement } = await import('./atomic/index.js');
     const checkRepositories = () => refuseRepositories(placement, answers, request);
-    await replaceWhole(placement, request, { report, copy, checkRepositories, locks });
+    const how = { report, copy, checkRepositories, locks };
+    await new Replacement(placement, request, how).run();
   } else {
     await copy(placement, request);
   }
