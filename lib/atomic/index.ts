@@ -13,8 +13,8 @@ import { isNativeError } from 'node:util/types';
 import { copyTimes } from '../bridge/native.js';
 import type { Report } from '../bridge/result.js';
 import { CopyError, refuse } from '../errors/copy-error.js';
-import { errorOf } from '../errors/from-engine.js';
-import { lossWarning } from '../errors/warnings.js';
+import { errorOf, lossWarning } from '../errors/from-engine.js';
+
 import { unlessAborted } from '../io/abort.js';
 import { existing } from '../io/look.js';
 import { run } from '../io/steps.js';

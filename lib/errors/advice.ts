@@ -3,6 +3,20 @@ import { existsSync, lstatSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { reasons } from './copy-error.js';
 
+/** Returns what is known about a failed call on `path`, or from `path` to `dest`. */
+export function adviceOn(
+  code: string,
+  operation: string,
+  path: string,
+  dest?: string,
+): string | undefined {
+  return (
+    knownAdvice(code, operation) ??
+    causeAt(code, operation, path, dest) ??
+    (dest ? deniedEnd(code, operation) : undefined)
+  );
+}
+
 /** What helps, by code and system call. */
 const windowsAdvice: Record<string, string | undefined> = {
   'EPERM symlink': 'turn on Developer Mode, or run as administrator',
@@ -17,7 +31,7 @@ const throughProc = /xattr$|^utimensat$|^chmod$|^link$/;
 /** With `reflink: 'always'`. The reasons of the systems are misleading: EINVAL, EXDEV. */
 const clones = ['ioctl(FICLONE)', 'clonefile', 'FSCTL_DUPLICATE_EXTENTS_TO_FILE'];
 
-export function adviceOn(code: string, operation: string): string | undefined {
+function knownAdvice(code: string, operation: string): string | undefined {
   if (operation === 'mknod' && code === 'EPERM')
     return 'a device needs root, some file systems have no FIFOs, and an immutable directory takes neither';
   // The entry itself has its name already.
@@ -29,12 +43,7 @@ export function adviceOn(code: string, operation: string): string | undefined {
 }
 
 /** Looks for the cause of an error whose code has several. */
-export function causeAt(
-  code: string,
-  operation: string,
-  path: string,
-  dest = path,
-): string | undefined {
+function causeAt(code: string, operation: string, path: string, dest = path): string | undefined {
   const names = ['rename', 'unlink', 'rmdir'].includes(operation); // changes an existing name
   const look = (at: string) => lstatSync(at, { throwIfNoEntry: false });
   try {
@@ -56,7 +65,7 @@ export function causeAt(
 }
 
 /** Errors have both paths. Says which of the two was denied. */
-export function deniedEnd(code: string, operation: string): string | undefined {
+function deniedEnd(code: string, operation: string): string | undefined {
   if (code !== 'EACCES' && code !== 'EPERM') return undefined;
   if (operation === 'open source') return 'the source cannot be read';
   // EPERM of the others has many causes.

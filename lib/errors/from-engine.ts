@@ -1,13 +1,12 @@
-/** Converts what the engine or a system call reports: an errno, the call and the paths. */
+/** Converts what the engine or a system call reports: errors, and entries that were skipped or lost metadata. */
 
 import { constants } from 'node:os';
 import { getSystemErrorMap } from 'node:util';
-import type { NativeProblem } from '../bridge/native.js';
-import type { ErrorCode } from '../types.js';
-import { adviceOn, causeAt, deniedEnd } from './advice.js';
+import type { lossKinds, NativeProblem } from '../bridge/native.js';
+import type { CopyWarning, ErrorCode, WarningCode } from '../types.js';
+import { adviceOn } from './advice.js';
 import { CopyError, describe, reasons } from './copy-error.js';
 
-type Named = [code: string, text: string];
 /** The types have every code that is not the system's. */
 type Refusal = [code: ErrorCode, text: string];
 
@@ -15,17 +14,13 @@ type Refusal = [code: ErrorCode, text: string];
  * Returns the system's error for an errno of the engine, and Node's number of it. On Windows libuv has its own
  * numbers. Some of the system's errors have no name in libuv.
  */
-function systemError(errno: number): [...Named, errno: number] {
+function systemError(errno: number): [code: string, text: string, errno: number] {
   const code = nameOf(errno);
-  const text = ownTexts[code];
-  const known = getSystemErrorMap();
-  const named = known.get(errno);
-  if (named) return [named[0], text ?? named[1], errno];
-  for (const [number, [name, said]] of known) {
-    if (name === code) return [code, text ?? said, number];
-  }
+  const known = [...getSystemErrorMap()];
   const unknown = `system error${code === `E${-errno}` ? ` ${-errno}` : ''}`;
-  return [code, text ?? unknown, errno];
+  const [number, [name, text]] = known.find(([one]) => one === errno) ??
+    known.find(([, [one]]) => one === code) ?? [errno, [code, unknown]];
+  return [name, ownTexts[code] ?? text, number];
 }
 
 function nameOf(errno: number): string {
@@ -142,10 +137,40 @@ export function errorOf(
       ...at,
     });
   }
-  const advice =
-    adviceOn(code, operation) ??
-    causeAt(code, operation, path, dest) ??
-    (dest ? deniedEnd(code, operation) : undefined);
+  const advice = adviceOn(code, operation, path, dest);
   const reason = (advice ? `${text}: ${advice}` : text) + hint;
   return new CopyError(code, describe(code, reason, where), { ...where, reason, errno: number });
+}
+
+export function warningOf({ operation }: { operation: string }, path: string): CopyWarning {
+  return operation === 'socket'
+    ? { code: 'SOCKET_SKIPPED', message: `socket not copied: '${path}'`, path }
+    : {
+        code: 'UNKNOWN_KIND_SKIPPED',
+        message: `entry of no known kind not copied: '${path}'`,
+        path,
+      };
+}
+
+/** Warnings about entries whose mode, timestamps, … were not preserved. */
+const losses: Record<(typeof lossKinds)[number], [WarningCode, string]> = {
+  mode: ['MODE_NOT_PRESERVED', 'mode'],
+  timestamps: ['TIMESTAMPS_NOT_PRESERVED', 'timestamps'],
+  ownership: ['OWNERSHIP_NOT_PRESERVED', 'owner or group'],
+  xattrs: ['XATTRS_NOT_PRESERVED', 'extended attributes'],
+  acls: ['ACLS_NOT_PRESERVED', 'access control list'],
+  hardLinks: ['HARD_LINKS_NOT_PRESERVED', 'hard link'],
+};
+
+/** Creates one warning for all entries that lost the same kind. */
+export function lossWarning(
+  kind: (typeof lossKinds)[number],
+  count: number,
+  first: CopyError,
+): CopyWarning {
+  const [code, what] = losses[kind];
+  const entries = count === 1 ? '1 entry' : `${count} entries`;
+  const { path } = first;
+  const message = `${what} not preserved on ${entries}: ${count === 1 ? '' : 'first '}${first.message}`;
+  return { code, message, count, ...(path !== undefined && { path }) };
 }

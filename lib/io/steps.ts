@@ -137,19 +137,10 @@ export function statAgain(path: Buffer): Steps<BigIntStats> {
 
 /** Looks at a path. Looks at a symlink itself unless `follow` is set. */
 export function stat(path: Buffer, follow: boolean): Steps<BigIntStats> {
-  return follow
-    ? look(
-        'stat',
-        path,
-        () => calls.stat(path, bigint),
-        () => statSync(path, bigint),
-      )
-    : look(
-        'lstat',
-        path,
-        () => calls.lstat(path, bigint),
-        () => lstatSync(path, bigint),
-      );
+  const call = follow ? 'stat' : 'lstat';
+  const now = follow ? statSync : lstatSync;
+  const wait = () => calls[call](path, bigint);
+  return look(call, path, wait, () => now(path, bigint));
 }
 
 export function readlink(path: Buffer): Steps<Buffer> {

@@ -46,10 +46,9 @@ export class Gitignore {
   #repositories: string[] = [];
   /** Directories with ignored files, with a slash at their ends. */
   #withIgnored: ReadonlySet<string> = new Set();
-  #worktree: boolean;
   #src: Buffer;
   #shown: string;
-  #onlyIgnored: boolean;
+  #options: GitignoreOptions;
   #git: Git;
   /** Whether git's own rules apply. */
   #followsGit: boolean;
@@ -58,8 +57,7 @@ export class Gitignore {
   constructor(src: Buffer, shown: string, options: GitignoreOptions) {
     this.#src = src;
     this.#shown = shown;
-    this.#onlyIgnored = options.onlyIgnored;
-    this.#worktree = options.worktree ?? false;
+    this.#options = options;
     this.#git = new Git(options.signal);
     this.#followsGit = options.gitignore || options.onlyIgnored;
     this.#reader = new RuleReader(shown, this.#git, options);
@@ -89,9 +87,9 @@ export class Gitignore {
     const src = await run(realpath(this.#src));
     const repository = await repositoryAround(src);
     const top = repository?.top ?? src;
-    if (this.#onlyIgnored && repository) await this.#findOthers(src);
+    if (this.#options.onlyIgnored && repository) await this.#findOthers(src);
     const scope = await this.#reader.startBelow(top, src, repository);
-    const wanted = this.#worktree && this.#startInclude(top, src, scope);
+    const wanted = this.#options.worktree && this.#startInclude(top, src, scope);
     return wanted ? { ...scope, wanted } : scope;
   }
 
@@ -100,7 +98,7 @@ export class Gitignore {
     const [worktrees, withIgnored] = await Promise.all([
       this.#git.worktrees(src).catch(none),
       // Without a work tree git does not list them.
-      this.#git.ignoredDirectories(src).catch(this.#worktree ? none : () => undefined),
+      this.#git.ignoredDirectories(src).catch(this.#options.worktree ? none : () => undefined),
     ]);
     this.#worktrees = worktrees ?? [];
     this.#withIgnored = withIgnored ?? this.#withIgnored;
@@ -112,7 +110,7 @@ export class Gitignore {
       );
       for (const [index, path] of some.entries()) {
         if (answers[index] === 'worktree') this.#worktrees.push(path.slice(0, -1));
-        else if (answers[index] && this.#worktree) this.#repositories.push(path);
+        else if (answers[index] && this.#options.worktree) this.#repositories.push(path);
       }
     }
   }
@@ -180,7 +178,7 @@ export class Gitignore {
     if (!repository && !isSubmodule) return scope;
     const { path = '', tracked } = scope.repository ?? {};
     // For git it is an ordinary directory if it tracks files there, from before.
-    if (this.#worktree)
+    if (this.#options.worktree)
       return tracked?.hasBelow(path.slice(0, -1)) ? scope : { rules: [], isOther: true };
     if (!repository) this.#reader.nothingKnown(directory, noGitDirectory);
     const inner = await this.#reader.begin(directory, directory, repository);
@@ -219,7 +217,7 @@ export class Gitignore {
     const match = scope.ignoredBy ?? matchOf(scope, name, isDirectory);
     if (match && !match.rule.negative && !isTracked(scope, match, name, isDirectory)) {
       if (isDirectory && holdsTracked(scope, match, name)) return { verdict: verdicts.look, match };
-      if (!this.#onlyIgnored) return { verdict: verdicts.leave, match };
+      if (!this.#options.onlyIgnored) return { verdict: verdicts.leave, match };
       if (!isDirectory) return taken;
       // Only created if something else is in it.
       if (this.#worktrees.some((one) => one.startsWith(`${at}/`)))
@@ -228,7 +226,7 @@ export class Gitignore {
       const { take, takeAll } = verdicts;
       return { verdict: this.#repositories.some(holds) ? take : takeAll, match };
     }
-    if (!this.#onlyIgnored) return taken;
+    if (!this.#options.onlyIgnored) return taken;
     return isDirectory ? searched : notIgnored;
   }
 

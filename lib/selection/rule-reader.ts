@@ -31,10 +31,8 @@ const nothingTracked: TrackedPaths = {
 export class RuleReader {
   readonly warnings: SelectionWarning[] = [];
   #shown: string;
-  #onlyIgnored: boolean;
-  #dereference: boolean;
-  #needsTracked: boolean;
   #git: Git;
+  #options: GitignoreOptions;
   #hasToldUnreadable = false;
   /** Names of rule files in the order of their rank, and whether they are the user's own. */
   #names: Map<string, { own: boolean; met: boolean }>;
@@ -42,9 +40,7 @@ export class RuleReader {
   constructor(shown: string, git: Git, options: GitignoreOptions) {
     this.#shown = shown;
     this.#git = git;
-    this.#onlyIgnored = options.onlyIgnored;
-    this.#dereference = options.dereference;
-    this.#needsTracked = options.needsTracked ?? false;
+    this.#options = options;
     const followsGit = options.gitignore || options.onlyIgnored;
     this.#names = new Map(followsGit ? [['.gitignore', { own: false, met: true }]] : []);
     for (const name of options.ignoreFileNames) {
@@ -99,7 +95,7 @@ export class RuleReader {
   }
 
   #warnIgnored(match: Match): void {
-    if (this.#onlyIgnored) return;
+    if (this.#options.onlyIgnored) return;
     const message = `'${this.#shown}' is ignored itself, by ${shownRule(match)}: only tracked files are taken`;
     this.warnings.push({ code: 'SOURCE_IGNORED', message, path: this.#shown });
   }
@@ -128,7 +124,7 @@ export class RuleReader {
       repository: {
         ignoreCase,
         isKnown: tracked !== nothingTracked,
-        tracked: new Tracked(tracked, ignoreCase, this.#dereference),
+        tracked: new Tracked(tracked, ignoreCase, this.#options.dereference),
         path: '',
       },
     };
@@ -193,7 +189,7 @@ export class RuleReader {
 
   /** Warns, or throws if tracked files must be known. */
   #warnOrThrow(path: string, unknown: string, assumed: string, why: string): void {
-    if (this.#needsTracked)
+    if (this.#options.needsTracked)
       throw new CopyError('ERR_FASTCP_GIT_UNAVAILABLE', `${unknown}: ${why}`, { path });
     this.#warn(path, `${unknown}, so ${assumed}: ${why}`);
   }

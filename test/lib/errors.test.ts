@@ -2,8 +2,7 @@ import { getSystemErrorMap } from 'node:util';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { invalidType, invalidValue, outOfRange } from '../../lib/errors/arguments.js';
 import { CopyError, refuse } from '../../lib/errors/copy-error.js';
-import { errorOf } from '../../lib/errors/from-engine.js';
-import { warningOf } from '../../lib/errors/warnings.js';
+import { errorOf, warningOf } from '../../lib/errors/from-engine.js';
 
 const problem = (errno: number, operation: string) => ({
   errno,
