@@ -133,7 +133,7 @@ function metadataOf(a: string, b: string, { preserve, dereference }: Request): s
     told('ownership', 'owner', ({ uid, gid }) => `${uid}:${gid}`);
     if (preserve.includes('timestamps') && one.mtimeNs !== other.mtimeNs) found.push('mtime');
     if (found.length === 0 && preserve.includes('xattrs')) found.push('extended attributes');
-  } catch {} // changed or denied meanwhile
+  } catch {} // it has changed, or the look is denied
   return found;
 }
 

@@ -68,7 +68,7 @@ export async function run(
     const answers = await unlessAborted(signal, Answers.prepare(placement, request));
     await unlessAborted(signal, refuseBySelection(placement, answers, request));
     signal?.throwIfAborted();
-    for (const warning of [...skipped, ...answers.warnings]) report.warn(warning);
+    for (const warning of skipped) report.warn(warning);
     for (const error of placement.errors) report.fail(error);
     if (selects(request)) looks.clear(); // that takes time, and the filter may change files
     if (placement.roots.length > 0)

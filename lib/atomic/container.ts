@@ -211,7 +211,7 @@ async function lock(path: Buffer, flags: number): Promise<FileHandle | undefined
     const error = tryLock(handle.fd, true);
     if (error === -system.errno.EWOULDBLOCK) return undefined;
     if (error !== 0) throw errorOf({ errno: error, operation: 'flock' }, showPath(path));
-    // The previous holder may have removed it meanwhile.
+    // The previous holder may have removed it before the lock was taken.
     const held = await handle.stat({ bigint: true });
     const named = await promises.lstat(path, { bigint: true }).catch(() => undefined);
     const same = named !== undefined && held.dev === named.dev && held.ino === named.ino;

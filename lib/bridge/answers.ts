@@ -25,7 +25,7 @@ import {
   verdicts,
 } from '../selection/index.js';
 import { unusedWarnings } from '../selection/unused.js';
-import type { CopyWarning, EntryKind, FilterEntry } from '../types.js';
+import type { CopyWarning, EntryKind } from '../types.js';
 import type { NativeJob } from './native.js';
 import { type AskedEntries, readQuestions } from './questions.js';
 
@@ -68,10 +68,6 @@ function filterOf(
   };
 }
 
-function rootEntry({ src, kind }: Root): FilterEntry {
-  return { path: '', name: baseName(src).toString(), kind };
-}
-
 export class Answers {
   #scopes = new Map<number, Asked>();
   /** The roots of which a selection decides, by their scopes. */
@@ -85,8 +81,6 @@ export class Answers {
   #turn = new Turn();
   /** Ends git, if that may be asked. */
   #ending: AbortController | undefined;
-  /** Those about SRC itself. */
-  readonly warnings: CopyWarning[] = [];
 
   /** Reads the rules of every root, and marks the roots whose entries JavaScript selects. */
   static async prepare({ roots, shown }: Placement, request: Request): Promise<Answers> {
@@ -109,7 +103,8 @@ export class Answers {
     }
     for (const root of [...roots]) {
       const filter = filterOf(root, shown, request);
-      if (filter && request.like === 'fastcp' && !(await filter(rootEntry(root)))) {
+      const entry = { path: '', name: baseName(root.src).toString(), kind: root.kind };
+      if (filter && request.like === 'fastcp' && !(await filter(entry))) {
         roots.splice(roots.indexOf(root), 1);
         continue;
       }

@@ -140,7 +140,7 @@ export class EventQueue implements AsyncIterator<CopyEvent> {
 
   /**
    * Returns the next event. In a long turn of the event loop it waits for the next turn. Otherwise `for await`
-   * would get all waiting events, and those that the engine adds meanwhile, in one turn. Callers are served in
+   * would get all waiting events, and those that the engine adds by then, in one turn. Callers are served in
    * order.
    */
   next(): Promise<IteratorResult<CopyEvent>> {

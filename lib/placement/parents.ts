@@ -21,12 +21,8 @@ export function* makeParents(placement: Placement, request: Request): Steps<Buff
   const src = shown.src(request.sources[0] ?? needed);
   const found = yield* existing(needed, true, shown.dest);
   if (found?.isDirectory()) return needed;
-  if (found) {
-    const why = `'${shown.dest(needed)}' is not a directory`;
-    throw refuse('ERR_FS_CP_DIR_TO_NON_DIR', why, src, shown.dest(request.dest));
-  }
-  if (yield* isDangling(needed)) {
-    const why = `'${shown.dest(needed)}' is a symlink to nothing`;
+  if (found || (yield* isDangling(needed))) {
+    const why = `'${shown.dest(needed)}' is ${found ? 'not a directory' : 'a symlink to nothing'}`;
     throw refuse('ERR_FS_CP_DIR_TO_NON_DIR', why, src, shown.dest(request.dest));
   }
   if (!parents && !(yield* existing(parent, true))) {
@@ -55,9 +51,8 @@ export function* syncParents(placement: Placement, request: Request, there: Buff
       yield* syncDirectory(at);
     } catch (error) {
       // The directory may be unreadable, or its file system may not support that.
-      const { code } = error as NodeJS.ErrnoException;
-      const none = ['EACCES', 'EINVAL', 'EPERM'].includes(code ?? '');
-      if (!none) throw asCopyError(error, placement.shown.dest(at));
+      const isExpected = ['EACCES', 'EINVAL', 'EPERM'].includes(codeOf(error) ?? '');
+      if (!isExpected) throw asCopyError(error, placement.shown.dest(at));
     }
     if (at.equals(there) || isRoot(at)) return;
   }

@@ -229,7 +229,7 @@ export function saidBy(error: unknown): string {
   return fatal ?? message.trim().split('\n').at(-1) ?? '';
 }
 
-/** Returns whether the user or the system may have settings of git, which apply outside of repositories, too. */
+/** Returns whether the user or the system may have settings of git, which also apply outside of repositories. */
 export async function mayHaveSettings(): Promise<boolean> {
   const { GIT_CONFIG_GLOBAL, GIT_CONFIG_SYSTEM, GIT_CONFIG_COUNT, GIT_CONFIG_NOSYSTEM } =
     process.env;

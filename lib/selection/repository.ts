@@ -28,7 +28,7 @@ export interface Repository {
 
 /**
  * Returns the repository if `directory` itself is the root of a repository, or of a worktree or submodule of
- * one. A submodule counts also if git refuses it. The repository around takes other such directories for ordinary ones.
+ * one. A submodule counts even if git refuses it. The repository around takes other such directories for ordinary ones.
  */
 export async function repositoryAt(
   directory: Buffer,
