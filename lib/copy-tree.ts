@@ -97,17 +97,11 @@ export async function run(
   }
 }
 
-interface Running {
-  report: Report;
-  looks: Looks;
-  locks: Locks;
-}
-
 async function copyRoots(
   placement: Placement,
   answers: Answers,
   request: Request,
-  { report, looks, locks }: Running,
+  { report, looks, locks }: { report: Report; looks: Looks; locks: Locks },
 ): Promise<void> {
   const there = await runSteps(makeParents(placement, request), looks);
   await locks.makeDests(placement.roots, request.preserve.includes('mode') ? 0o700 : 0o777);

@@ -14,7 +14,6 @@ import { copyTimes } from '../bridge/native.js';
 import type { Report } from '../bridge/result.js';
 import { CopyError, refuse } from '../errors/copy-error.js';
 import { errorOf, lossWarning } from '../errors/from-engine.js';
-
 import { unlessAborted } from '../io/abort.js';
 import { existing } from '../io/look.js';
 import { run } from '../io/steps.js';

@@ -1,7 +1,6 @@
 /** The result so far, read from a running job. Every outcome has the same shape. */
 
 import { errorOf, lossWarning, warningOf } from '../errors/from-engine.js';
-
 import { now } from '../io/clock.js';
 import type { ShownPaths } from '../paths.js';
 import type {

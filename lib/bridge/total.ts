@@ -2,7 +2,6 @@
 
 import type { Root } from '../placement/placement.js';
 import { type Request, selects } from '../request/request.js';
-
 import { countAhead, forget, type NativeCount } from './native.js';
 
 export class Total {

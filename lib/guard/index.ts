@@ -10,7 +10,6 @@ import { run } from '../io/steps.js';
 import { directoryOf, join, temporaryName, trimSlashes } from '../paths.js';
 import { type Placement, redirect } from '../placement/placement.js';
 import { deletes, type Request, selects } from '../request/request.js';
-
 import { verdicts } from '../selection/index.js';
 
 /** The directories of version control in the root of a repository. */
@@ -82,7 +81,8 @@ export async function refuseRepositories(
  */
 async function refuseEmptySelection(placement: Placement, request: Request): Promise<void> {
   if (!request.deleteExcluded || !selects(request)) return;
-  for (const root of placement.roots) {
+  const { roots, shown } = placement;
+  for (const root of roots) {
     if (root.kind !== 'directory' || !(await run(existing(root.dest, true)))) continue;
     // A name that does not exist, so that every selected entry counts.
     const dest = join(directoryOf(trimSlashes(root.dest)), temporaryName());
@@ -93,12 +93,7 @@ async function refuseEmptySelection(placement: Placement, request: Request): Pro
     await runEngine(alone, answers, { ...plan, onProgress: undefined }, report);
     if (!report.isEmpty) continue;
     const why = 'nothing is selected, so everything in the destination would be deleted';
-    throw refuse(
-      'ERR_FASTCP_DEST_PROTECTED',
-      why,
-      placement.shown.src(root.src),
-      placement.shown.dest(root.dest),
-    );
+    throw refuse('ERR_FASTCP_DEST_PROTECTED', why, shown.src(root.src), shown.dest(root.dest));
   }
 }
 

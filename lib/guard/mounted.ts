@@ -15,7 +15,6 @@ import {
 } from '../placement/mounts.js';
 import { type Placement, type Root, realPathOf } from '../placement/placement.js';
 import { deletes, type Request } from '../request/request.js';
-
 import { verdicts } from '../selection/index.js';
 
 /** SRC or DEST, and what it shows. */

@@ -181,12 +181,8 @@ export function* refuseToEmpty(
   const there = yield* existing(target, true, shown.dest);
   if (!there?.isDirectory()) return;
   const refuseAs = (what: string, src = root.src): never => {
-    throw refuse(
-      'ERR_FASTCP_DEST_PROTECTED',
-      `this would delete everything else in ${what}`,
-      shown.src(src),
-      shown.dest(target),
-    );
+    const why = `this would delete everything else in ${what}`;
+    throw refuse('ERR_FASTCP_DEST_PROTECTED', why, shown.src(src), shown.dest(target));
   };
   const real = yield* realIfThere(target); // another atomic copy may have taken it away since
   if (isRoot(real)) refuseAs('the root directory');

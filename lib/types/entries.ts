@@ -1,4 +1,4 @@
-/** Entries of a tree, and the filter that selects them. */
+// Entries of a tree, and the filter that selects them.
 
 /**
  * Decides whether an entry is copied, as in `fs.cp`. `src` and `dest` are the entry's paths, made of the paths that were

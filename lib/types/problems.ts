@@ -1,4 +1,4 @@
-/** Errors and warnings, with their codes. */
+// Errors and warnings, with their codes.
 
 /**
  * Codes of a {@link CopyErrorLike} that Node's fs.cp or fastcp defines. Wrong arguments throw a TypeError or RangeError
