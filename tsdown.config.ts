@@ -55,21 +55,29 @@ const everyCopy = [
   'bin/report.',
   'bin/run',
   'bin/usage-error',
+  'lib/bridge/',
   'lib/builtins',
   'lib/copy-tree',
-  'lib/engine/',
-  'lib/errors',
-  'lib/request/options',
+  'lib/errors/',
+  'lib/guard/',
+  'lib/io/',
+  'lib/job',
+  'lib/paths',
+  'lib/placement/',
+  'lib/request/',
   'lib/root',
   'lib/selection/filter',
   'lib/selection/globs',
   'lib/selection/index',
+  'lib/selection/sources',
+  'lib/selection/unmatched',
+  'lib/selection/unused',
   'lib/selection/verdict',
   'lib/selection/wildmatch',
-  'lib/walk/',
+  'lib/turn',
 ];
 /** Of these, the modules that the command loads only if SRC and DEST may meet by mounts. */
-const mounts = ['lib/engine/mounted', 'lib/walk/mounts'];
+const mounts = ['lib/guard/mounted', 'lib/placement/mounts'];
 const isOneOf =
   (beginnings: string[]) =>
   (id: string): boolean => {

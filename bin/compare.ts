@@ -1,5 +1,5 @@
 import { compareTrees } from '../lib/compare-trees.js';
-import { CopyError, fieldsOf } from '../lib/errors.js';
+import { CopyError, fieldsOf } from '../lib/errors/copy-error.js';
 import { comparisonOptions } from '../lib/request/table.js';
 import type { CompareOptions, CompareResult, CopyErrorLike, Difference } from '../lib/types.js';
 import type { Invocation } from './args.js';

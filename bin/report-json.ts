@@ -1,4 +1,4 @@
-import { fieldsOf } from '../lib/errors.js';
+import { fieldsOf } from '../lib/errors/copy-error.js';
 import type { CopyErrorLike, CopyEvent } from '../lib/types.js';
 import type { OutputOptions } from './args.js';
 import { toJsonLine } from './format.js';

@@ -1,5 +1,5 @@
 import { copyTree } from '../lib/copy-tree.js';
-import { CopyError } from '../lib/errors.js';
+import { CopyError } from '../lib/errors/copy-error.js';
 import type { CopyErrorLike, CopyJob, CopyOptions } from '../lib/types.js';
 import type { Invocation } from './args.js';
 import type { Progress } from './bar.js';

@@ -1,13 +1,18 @@
 /** Compares two trees: plans a mirror of one in the place of the other, and changes nothing. */
 import { type BigIntStats, lstatSync, statSync } from 'node:fs';
 import { sep } from 'node:path';
+import { Report } from './bridge/result.js';
 import { run } from './copy-tree.js';
-import { unlessAborted } from './engine/abort.js';
-import { EventQueue } from './engine/events.js';
-import { Report } from './engine/result.js';
-import { invalidValue } from './errors.js';
-import { checkObject, checkRequest, preserved, type Request } from './request/options.js';
+import { invalidValue } from './errors/arguments.js';
+import { unlessAborted } from './io/abort.js';
+import { statEntry } from './io/look.js';
+import { run as runSteps, type Steps } from './io/steps.js';
+import { trimSlashes } from './paths.js';
+import { namesDescriptor, openedPath } from './placement/descriptor.js';
+import { checkObject, checkRequest } from './request/options.js';
+import type { Request } from './request/request.js';
 import { comparisonOptions, table } from './request/table.js';
+import { preserved } from './request/values.js';
 import type {
   CompareOptions,
   CompareResult,
@@ -16,10 +21,6 @@ import type {
   PathLike,
   PreserveKind,
 } from './types.js';
-import { namesDescriptor, openedPath } from './walk/descriptor.js';
-import { trimSlashes } from './walk/paths.js';
-import { run as runSteps, type Steps } from './walk/steps.js';
-import { statEntry } from './walk/walk.js';
 
 /**
  * Finds the differences between two trees, and writes nothing. Compares entries, kinds, contents and symlink
@@ -38,10 +39,11 @@ export async function compareTrees(
   const request = compareRequest(a, b, options);
   const { signal, dest, shown } = request;
   request.dest = await unlessAborted(signal, runSteps(openedAs(dest, shown.dest(dest))));
-  const events = new EventQueue();
+  const report = new Report();
+  const { events } = report;
   const differences = new Differences(request);
   events.listen();
-  const running = run(request, events, new Report());
+  const running = run(request, report);
   const reading = (async () => {
     for await (const event of { [Symbol.asyncIterator]: () => events }) {
       if (event.type === 'entry') differences.add(event);
@@ -131,7 +133,7 @@ function metadataOf(a: string, b: string, { preserve, dereference }: Request): s
     told('ownership', 'owner', ({ uid, gid }) => `${uid}:${gid}`);
     if (preserve.includes('timestamps') && one.mtimeNs !== other.mtimeNs) found.push('mtime');
     if (found.length === 0 && preserve.includes('xattrs')) found.push('extended attributes');
-  } catch {} // changed or denied meanwhile
+  } catch {} // it has changed, or the look is denied
   return found;
 }
 

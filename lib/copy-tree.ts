@@ -1,27 +1,25 @@
 /** The pipeline: options -> roots -> selection -> engine -> events -> result. */
 import { debuglog } from 'node:util';
+import { Answers } from './bridge/answers.js';
+import { EventQueue } from './bridge/events.js';
+import { hasOwnTables } from './bridge/native.js';
+import { Report } from './bridge/result.js';
+import { runEngine, runEngineNow } from './bridge/run-engine.js';
 import { isThenable } from './builtins.js';
-import { unlessAborted } from './engine/abort.js';
-import { Answers, skipSources } from './engine/answers.js';
-import { EventQueue } from './engine/events.js';
-import { refuseBySelection, refuseRepositories } from './engine/guard.js';
-import { hasOwnTables } from './engine/native.js';
-import { Report } from './engine/result.js';
-import { runEngine, runEngineNow } from './engine/run-engine.js';
-import { CopyError, withResult } from './errors.js';
-import { checkRequest, type Request } from './request/options.js';
+import { CopyError, withResult } from './errors/copy-error.js';
+import { refuseBySelection, refuseRepositories } from './guard/index.js';
+import { unlessAborted } from './io/abort.js';
+import { type Looks, run as runSteps, runNow as runStepsNow } from './io/steps.js';
+import { Job } from './job.js';
+import { Locks } from './placement/locks.js';
+import { makeParents, syncParents } from './placement/parents.js';
+import type { Placement } from './placement/placement.js';
+import { findRoots } from './placement/roots.js';
+import { checkRequest } from './request/options.js';
+import { type Request, selects } from './request/request.js';
+import { skipSources } from './selection/sources.js';
 import { takeTurn } from './turn.js';
-import type {
-  CopyEvent,
-  CopyJob,
-  CopyOptions,
-  CopyResult,
-  CopyWarning,
-  PathLike,
-} from './types.js';
-import { Locks } from './walk/locks.js';
-import { type Looks, run as runSteps, runNow as runStepsNow } from './walk/steps.js';
-import { findRoots, makeParents, selects, syncParents, type Walk } from './walk/walk.js';
+import type { CopyJob, CopyOptions, CopyResult, PathLike } from './types.js';
 
 const debug = debuglog('fastcp');
 
@@ -46,64 +44,52 @@ export function copyTree(
   const request = checkRequest(src, dest, options);
   if (debug.enabled) debug('descriptor tables: %s', hasOwnTables() ? 'own' : 'shared');
   debug('request %o', request);
-  const events = new EventQueue(request.entries);
-  const report = new Report();
+  const report = new Report(new EventQueue(request.entries));
   Error.captureStackTrace(report, copyTree);
-  return new Job(run(request, events, report), events, report);
+  return new Job(run(request, report), report);
 }
 
 /** Runs a copy. `looks` is what the caller has looked at just before. */
 export async function run(
   request: Request,
-  events: EventQueue,
   report: Report,
   looks: Looks = new Map(),
 ): Promise<CopyResult> {
+  const { signal } = request;
   let locks: Locks | undefined;
   let endTurn: (() => void) | undefined;
   try {
-    const { signal } = request;
     signal?.throwIfAborted();
     endTurn = await takeTurn(request);
-    const walk = await unlessAborted(signal, runSteps(findRoots(request), looks));
-    const warn = (warning: CopyWarning): void => {
-      report.warn(warning);
-      events.push({ type: 'warning', warning });
-    };
-    const skipped = skipSources(walk, request);
-    locks = Locks.of(walk, request, warn);
+    const placement = await unlessAborted(signal, runSteps(findRoots(request), looks));
+    const skipped = skipSources(placement, request);
+    locks = Locks.of(placement, request, report);
     await locks.take();
-    const answers = await unlessAborted(signal, Answers.prepare(walk, request));
-    await unlessAborted(signal, refuseBySelection(walk, answers, request));
+    const answers = await unlessAborted(signal, Answers.prepare(placement, request));
+    await unlessAborted(signal, refuseBySelection(placement, answers, request));
     signal?.throwIfAborted();
-    [...skipped, ...answers.warnings].forEach(warn);
-    for (const error of walk.errors) {
-      report.fail(error);
-      events.push({ type: 'error', error });
-    }
+    for (const warning of skipped) report.warn(warning);
+    for (const error of placement.errors) report.fail(error);
     if (selects(request)) looks.clear(); // that takes time, and the filter may change files
-    if (walk.roots.length > 0)
-      await copyRoots(walk, answers, request, { events, report, looks, locks, warn });
+    if (placement.roots.length > 0)
+      await copyRoots(placement, answers, request, { report, looks, locks });
     else if (request.atomic) report.replaced = false;
-    for (const warning of await answers.unused(request)) warn(warning);
+    for (const warning of await answers.unused(request)) report.warn(warning);
     if (request.worktree) report.leftOut = answers.leftOut(request);
     report.end();
     const told: unknown = request.onProgress?.(report.progress);
     if (isThenable(told)) await unlessAborted(signal, Promise.resolve(told));
-    const { result } = report;
-    debug('result %o', result);
-    const [error] = result.errors;
-    if (error && request.onError === 'stop') throw withResult(error, report);
-    events.end();
+    const result = resultOf(report, request);
+    report.events.end();
     return result;
   } catch (error) {
     report.end();
     // An error with a result is that of another copy, which the filter has thrown, or was reported.
     if (error instanceof CopyError && !error.result) {
-      report.failOnce(error);
+      report.failWith(error);
       withResult(error, report);
     }
-    events.end({ thrown: error });
+    report.events.end({ thrown: error });
     throw error;
   } finally {
     locks?.release();
@@ -111,91 +97,51 @@ export async function run(
   }
 }
 
-interface Running {
-  events: EventQueue;
-  report: Report;
-  looks: Looks;
-  locks: Locks;
-  warn(warning: CopyWarning): void;
-}
-
 async function copyRoots(
-  walk: Walk,
+  placement: Placement,
   answers: Answers,
   request: Request,
-  { events, report, looks, locks, warn }: Running,
+  { report, looks, locks }: { report: Report; looks: Looks; locks: Locks },
 ): Promise<void> {
-  const there = await runSteps(makeParents(walk, request), looks);
-  await locks.makeDests(walk.roots, request.preserve.includes('mode') ? 0o700 : 0o777);
-  const copy = async (to: Walk, how: Request): Promise<void> => {
+  const there = await runSteps(makeParents(placement, request), looks);
+  await locks.makeDests(placement.roots, request.preserve.includes('mode') ? 0o700 : 0o777);
+  const copy = async (to: Placement, how: Request): Promise<void> => {
     // Modules that most copies do not need are loaded late. Compiling them takes longer than copying a file.
     if (how.snapshot !== 'never') {
       const { takeSnapshot } = await import('./atomic/snapshot.js');
-      if (await takeSnapshot(to, how, events, report)) return;
+      if (await takeSnapshot(to, how, report)) return;
     }
-    await runEngine(to, answers, how, events, report);
-    await locks.refuseChanged(walk, request);
+    await runEngine(to, answers, how, report);
+    await locks.refuseChanged(placement, request);
   };
   if (request.atomic) {
-    const { replaceWhole } = await import('./atomic/index.js');
-    const checkRepositories = () => refuseRepositories(walk, answers, request);
-    await replaceWhole(walk, request, { events, report, copy, checkRepositories, locks, warn });
+    const { Replacement } = await import('./atomic/index.js');
+    const checkRepositories = () => refuseRepositories(placement, answers, request);
+    const how = { report, copy, checkRepositories, locks };
+    await new Replacement(placement, request, how).run();
   } else {
-    await copy(walk, request);
+    await copy(placement, request);
   }
-  if (request.fsync && !request.dryRun) await runSteps(syncParents(walk, request, there));
+  if (request.fsync && !request.dryRun) await runSteps(syncParents(placement, request, there));
 }
 
 /** Does the same before it returns. Accepts a filter, but no events and no signal. */
 export function runNow(request: Request): CopyResult {
   const report = new Report();
-  const walk = runStepsNow(findRoots(request));
-  const answers = Answers.prepareNow(walk, request);
-  const there = runStepsNow(makeParents(walk, request));
-  runEngineNow(walk, answers, request, report);
-  if (request.fsync && !request.dryRun) runStepsNow(syncParents(walk, request, there));
+  const placement = runStepsNow(findRoots(request));
+  const answers = Answers.prepareNow(placement, request);
+  const there = runStepsNow(makeParents(placement, request));
+  runEngineNow(placement, answers, request, report);
+  if (request.fsync && !request.dryRun) runStepsNow(syncParents(placement, request, there));
   report.end();
-  const { result } = report;
-  const [error] = result.errors;
-  if (error && request.onError === 'stop') throw withResult(error, report);
-  return result;
+  return resultOf(report, request);
 }
 
-class Job extends Promise<CopyResult> implements CopyJob {
-  /** The promises of then() are ordinary promises. */
-  static override get [Symbol.species](): PromiseConstructor {
-    return Promise;
-  }
-
-  readonly #events: EventQueue;
-  readonly #report: Report;
-
-  constructor(copied: Promise<CopyResult>, events: EventQueue, report: Report) {
-    super((resolve) => resolve(copied));
-    this.#events = events;
-    this.#report = report;
-    // An iteration throws it; one that was left does not, and then nobody has handled it.
-    events.onFailure = () => {
-      this.catch(() => {});
-    };
-  }
-
-  get result(): CopyResult {
-    return this.#report.result;
-  }
-
-  /** Also called by `await` and Promise.all(), because a Job is not a plain promise. */
-  // biome-ignore lint/suspicious/noThenProperty: it is a promise
-  override then<T = CopyResult, U = never>(
-    fulfilled?: ((result: CopyResult) => T | PromiseLike<T>) | null,
-    rejected?: ((reason: unknown) => U | PromiseLike<U>) | null,
-  ): Promise<T | U> {
-    if (fulfilled) this.#events.await();
-    return super.then(fulfilled, rejected);
-  }
-
-  [Symbol.asyncIterator](): AsyncIterator<CopyEvent> {
-    this.#events.listen();
-    return this.#events;
-  }
+/** Returns the result, or throws the first error if the copy had to stop at it. */
+function resultOf(report: Report, { onError }: Request): CopyResult {
+  const { result } = report;
+  debug('result %o', result);
+  const [error] = result.errors;
+  if (error && onError === 'stop') throw withResult(error, report);
+  return result;
 }

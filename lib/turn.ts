@@ -1,6 +1,6 @@
 /** How many copies of a process run at once. */
-import { unlessAborted } from './engine/abort.js';
-import type { Request } from './request/options.js';
+import { unlessAborted } from './io/abort.js';
+import type { Request } from './request/request.js';
 
 /** Each has some file descriptors, and calls in libuv's pool, where the host's calls stand in line behind them. */
 const most = 64;

@@ -6,11 +6,12 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { constants, promises } from 'node:fs';
 import { constants as system } from 'node:os';
+import { tryLock } from '../bridge/native.js';
 import { pause } from '../builtins.js';
-import { tryLock } from '../engine/native.js';
-import { CopyError, errorOf } from '../errors.js';
-import { baseName, directoryOf, join, showPath, textOrBytes } from '../walk/paths.js';
-import { mkdirOwn, run } from '../walk/steps.js';
+import { CopyError } from '../errors/copy-error.js';
+import { errorOf } from '../errors/from-engine.js';
+import { mkdirOwn, run } from '../io/steps.js';
+import { baseName, directoryOf, join, showPath, textOrBytes } from '../paths.js';
 import { type Removal, removeTree } from './remove-tree.js';
 
 type FileHandle = promises.FileHandle;
@@ -210,7 +211,7 @@ async function lock(path: Buffer, flags: number): Promise<FileHandle | undefined
     const error = tryLock(handle.fd, true);
     if (error === -system.errno.EWOULDBLOCK) return undefined;
     if (error !== 0) throw errorOf({ errno: error, operation: 'flock' }, showPath(path));
-    // The previous holder may have removed it meanwhile.
+    // The previous holder may have removed it before the lock was taken.
     const held = await handle.stat({ bigint: true });
     const named = await promises.lstat(path, { bigint: true }).catch(() => undefined);
     const same = named !== undefined && held.dev === named.dev && held.ino === named.ino;

@@ -10,201 +10,30 @@
 import { promises } from 'node:fs';
 import { constants } from 'node:os';
 import { isNativeError } from 'node:util/types';
-import { unlessAborted } from '../engine/abort.js';
-import type { EventQueue } from '../engine/events.js';
-import { copyTimes } from '../engine/native.js';
-import type { Report } from '../engine/result.js';
-import { CopyError, errorOf, lossWarning, refuse } from '../errors.js';
-import type { Request } from '../request/options.js';
-import type { CopyWarning } from '../types.js';
-import { Locks } from '../walk/locks.js';
-import {
-  directoryOf,
-  join,
-  showPath,
-  temporaryName,
-  textOrBytes,
-  trimSlashes,
-} from '../walk/paths.js';
-import { run } from '../walk/steps.js';
-import { existing, type Root, redirect, selects, type Walk } from '../walk/walk.js';
+import { copyTimes } from '../bridge/native.js';
+import type { Report } from '../bridge/result.js';
+import { CopyError, refuse } from '../errors/copy-error.js';
+import { errorOf, lossWarning } from '../errors/from-engine.js';
+import { unlessAborted } from '../io/abort.js';
+import { existing } from '../io/look.js';
+import { run } from '../io/steps.js';
+import { directoryOf, join, showPath, temporaryName, textOrBytes, trimSlashes } from '../paths.js';
+import { Locks } from '../placement/locks.js';
+import { type Placement, type Root, redirect } from '../placement/placement.js';
+import { type Request, selects } from '../request/request.js';
 import { Container } from './container.js';
 import { canExchange, exists, Halfway, placeAtOnce, placeInSteps } from './place.js';
 import type { Removal } from './remove-tree.js';
 import { findTarget, refuseTarget } from './target.js';
 
-type Warn = (warning: CopyWarning) => void;
-
-interface Replacing {
-  events: EventQueue;
+interface How {
   report: Report;
-  /** Copies as the request says, to the place that the walk says. */
-  copy(walk: Walk, request: Request): Promise<void>;
+  /** Copies as the request says, to the place that the placement says. */
+  copy(placement: Placement, request: Request): Promise<void>;
   /** Rejects if a repository in DEST would be deleted. */
   checkRepositories(): Promise<void>;
   /** Of SRC. */
   locks: Locks;
-  warn: Warn;
-}
-
-/** Replaces DEST with a copy of one root. If the copy has any error, DEST stays as it was. */
-export async function replaceWhole(
-  walk: Walk,
-  request: Request,
-  { events, report, copy, checkRepositories, locks, warn }: Replacing,
-): Promise<void> {
-  report.replaced = false;
-  const root = walk.roots[0] as Root;
-  const { signal } = request;
-  // Excludes errors of copy(): they are the user's.
-  const own = ownWords(root, walk, request);
-  if (request.dryRun) {
-    const dest = trimSlashes(root.dest);
-    const parent = directoryOf(dest);
-    let replaces = dest;
-    if (await own(exists(parent))) {
-      replaces = await own(unlessAborted(signal, findTarget(root)));
-      await own(unlessAborted(signal, refuseTarget(root, replaces, walk.shown)));
-    }
-    // Plans a new tree under a name that does not exist, because the real run also creates one.
-    await copy(redirect(walk, root, join(parent, temporaryName())), { ...request, replaces });
-    if (selectsNothing(request, report)) await refuseEmptyTree(dest, root, walk);
-    return;
-  }
-  const target = await own(unlessAborted(signal, findTarget(root)));
-  await own(unlessAborted(signal, refuseTarget(root, target, walk.shown)));
-  const keepsOld = await own(removeLeft(target, warn, request, root));
-  const container = await own(prepare(target, root, walk, request, warn));
-  try {
-    await copy(redirect(walk, root, container.tree), { ...request, replaces: target });
-    if (report.result.errorCount > 0) return;
-    if (selectsNothing(request, report)) await refuseEmptyTree(target, root, walk);
-    // Somebody may have changed DEST meanwhile.
-    await own(unlessAborted(signal, refuseTarget(root, target, walk.shown)));
-    await unlessAborted(signal, checkRepositories()); // its errors are the user's, too
-    if (!request.preserve.includes('mode')) await own(keepPrivate(container.tree, target));
-    report.replaced = await own(place(container, target, root, walk, request));
-    if (!report.replaced) return;
-    const lost = keepTimes(root, target, request, walk);
-    if (lost && request.strict) {
-      report.fail(lost);
-      events.push({ type: 'error', error: lost });
-    } else if (lost) {
-      warn(lossWarning('timestamps', 1, lost));
-    }
-  } finally {
-    locks.release(); // nobody waits while holding one
-    // If the old DEST was moved away and the new one is not in its place, the user needs both.
-    const isHalfway = !report.replaced && (await exists(container.old).catch(() => true));
-    if (isHalfway) await container.release();
-    else await removeUnread(container, warn, request, root);
-  }
-  if (keepsOld) await removeLeft(target, warn, request, root);
-}
-
-/**
- * Removes what killed copies to DEST have left. While there is no DEST, a container with the old one stays. Returns whether one does.
- */
-async function removeLeft(
-  target: Buffer,
-  warn: Warn,
-  request: Request,
-  root: Root,
-): Promise<boolean> {
-  const isThere = await exists(target);
-  let stays = false;
-  for await (const container of Container.abandoned(target)) {
-    if (isThere || !(await exists(container.old).catch(() => true))) {
-      await removeUnread(container, warn, { ...request, lockTimeout: 0 }, root, request.signal);
-    } else {
-      stays = true;
-      await container.release();
-    }
-  }
-  return stays;
-}
-
-/**
- * Removes a container when no other copy reads or writes the old DEST in it any more. If that takes longer than `lockTimeout`, the
- * next copy to DEST removes it.
- */
-async function removeUnread(
-  container: Container,
-  warn: Warn,
-  request: Request,
-  { src, dest }: Root,
-  signal?: AbortSignal,
-): Promise<void> {
-  const locks = Locks.ofOld([container.tree, container.old], showPath(dest), request, warn);
-  try {
-    await locks.take();
-    // A bind mount may have brought SRC into the old DEST.
-    await remove(container, warn, { signal, spared: src });
-  } catch (error) {
-    await container.release();
-    const isBusy = error instanceof CopyError && error.code === 'ERR_FASTCP_BUSY';
-    if (!isBusy || request.lockTimeout > 0) {
-      const why = isBusy ? 'another program uses it' : 'the copy was stopped';
-      warnOfLeft(
-        container,
-        `, because ${why}; the next atomic copy to '${showPath(dest)}' removes it`,
-        warn,
-      );
-    }
-    if (!isBusy) throw error;
-  } finally {
-    locks.release();
-  }
-}
-
-/** Converts the errors of a step. The reason of an abort is the user's. */
-function ownWords(root: Root, walk: Walk, { signal }: Request) {
-  return <T>(step: Promise<T>): Promise<T> =>
-    step.catch((error: unknown) => {
-      throw signal?.aborted && error === signal.reason ? error : inOwnWords(error, root, walk);
-    });
-}
-
-function selectsNothing(request: Request, { isEmpty, result }: Report): boolean {
-  return selects(request) && isEmpty && result.errorCount === 0;
-}
-
-/** A selection that selects nothing is a mistake: an empty tree must not take the place of DEST. */
-async function refuseEmptyTree(
-  target: Buffer,
-  { src, dest }: Root,
-  { shown }: Walk,
-): Promise<void> {
-  if (!(await exists(target))) return;
-  const why = 'nothing is selected, so an empty tree would replace the destination';
-  throw refuse('ERR_FASTCP_DEST_PROTECTED', why, shown.src(src), shown.dest(dest));
-}
-
-async function prepare(
-  target: Buffer,
-  root: Root,
-  walk: Walk,
-  { atomic, signal }: Request,
-  warn: Warn,
-): Promise<Container> {
-  signal?.throwIfAborted();
-  const container = await Container.make(target);
-  try {
-    if (atomic === 'two-step' || (await canExchange(container))) return container;
-    throw noExchange(root, walk, 'the file system cannot exchange two directories');
-  } catch (error) {
-    await remove(container, warn);
-    throw error;
-  }
-}
-
-/** Without modes, the new tree gets no right that the old DEST denied. */
-async function keepPrivate(tree: Buffer, target: Buffer): Promise<void> {
-  const [now, old] = await Promise.all([tree, target].map((path) => run(existing(path, false))));
-  if (!now?.isDirectory() || !old?.isDirectory()) return;
-  const mode = Number(now.mode) & 0o7777;
-  const kept = mode & (Number(old.mode) | 0o7000);
-  if (kept !== mode) await promises.chmod(textOrBytes(tree), kept);
 }
 
 /** Why DEST itself cannot be moved, although there is room beside it. */
@@ -220,87 +49,235 @@ const cannotMove = new Map([
   ],
 ]);
 
-async function place(
-  container: Container,
-  target: Buffer,
-  root: Root,
-  walk: Walk,
-  { atomic, signal }: Request,
-): Promise<boolean> {
-  if (!(await exists(container.tree))) {
-    if (root.kind === 'socket') return false; // it was not copied
-    const why = `another program has removed the new tree, '${showPath(container.tree)}'`;
-    throw refuse('ENOENT', why, walk.shown.src(root.src), walk.shown.dest(root.dest));
+/** Replaces DEST with a copy of one root. If the copy has any error, DEST stays as it was. */
+export class Replacement {
+  readonly #root: Root;
+  /** SRC and DEST, for messages. */
+  readonly #paths: readonly [string, string];
+
+  constructor(
+    private readonly placement: Placement,
+    private readonly request: Request,
+    private readonly how: How,
+  ) {
+    const { roots, shown } = placement;
+    this.#root = roots[0] as Root;
+    this.#paths = [shown.src(this.#root.src), shown.dest(this.#root.dest)];
   }
-  // After this moment an abort no longer leaves DEST as it was.
-  signal?.throwIfAborted();
-  let errno = await placeAtOnce(container, target);
-  if (errno === -constants.errno.EINVAL) {
-    if (atomic !== 'two-step') {
-      throw noExchange(root, walk, 'the file system cannot exchange the destination for a new one');
+
+  async run(): Promise<void> {
+    const { request, how } = this;
+    const { report, locks } = how;
+    report.replaced = false;
+    if (request.dryRun) return await this.#plan();
+    const target = await this.#findTarget();
+    const keepsOld = await this.#own(this.#removeLeft(target));
+    const container = await this.#own(this.#prepare(target));
+    try {
+      await this.#copyTo(container.tree, target);
+      if (report.result.errorCount > 0) return;
+      if (this.#selectsNothing()) await this.#refuseEmptyTree(target);
+      await this.#refuseTarget(target); // somebody may have changed DEST since
+      await unlessAborted(request.signal, how.checkRepositories()); // its errors are also the user's
+      if (!request.preserve.includes('mode')) await this.#own(keepPrivate(container.tree, target));
+      report.replaced = await this.#own(this.#place(container, target));
+      if (!report.replaced) return;
+      const lost = this.#keepTimes(target);
+      if (lost && request.strict) report.fail(lost);
+      else if (lost) report.warn(lossWarning('timestamps', 1, lost));
+    } finally {
+      locks.release(); // nobody waits while holding one
+      // If the old DEST was moved away and the new one is not in its place, the user needs both.
+      const isHalfway = !report.replaced && (await exists(container.old).catch(() => true));
+      if (isHalfway) await container.release();
+      else await this.#removeUnread(container);
     }
-    errno = await placeInSteps(container, target);
+    if (keepsOld) await this.#removeLeft(target);
   }
-  if (errno === 0) return true;
-  const [path, dest] = [walk.shown.src(root.src), walk.shown.dest(root.dest)];
-  throw errorOf({ errno, operation: 'rename' }, path, dest, cannotMove.get(errno));
-}
 
-/**
- * Sets the timestamps of DEST again, because XFS changes them when a directory moves to another directory.
- * Returns an error if that fails.
- */
-function keepTimes(
-  { src, dest, followSrc, kind, srcHeld = -1 }: Root,
-  target: Buffer,
-  { preserve }: Request,
-  { shown }: Walk,
-): CopyError | undefined {
-  if (kind !== 'directory' || !preserve.includes('timestamps')) return undefined;
-  // Another directory may be at SRC's path by now.
-  const opened = process.platform === 'linux' ? srcHeld : -1;
-  const errno =
-    opened < 0
-      ? copyTimes(src, target, followSrc)
-      : copyTimes(Buffer.from(`/proc/self/fd/${opened}`), target, true);
-  if (errno === 0) return undefined;
-  return errorOf({ errno, operation: 'utimensat' }, shown.src(src), shown.dest(dest));
-}
+  async #plan(): Promise<void> {
+    const dest = trimSlashes(this.#root.dest);
+    const parent = directoryOf(dest);
+    const target = (await this.#own(exists(parent))) ? await this.#findTarget() : dest;
+    // Plans a new tree under a name that does not exist, because the real run also creates one.
+    await this.#copyTo(join(parent, temporaryName()), target);
+    if (this.#selectsNothing()) await this.#refuseEmptyTree(dest);
+  }
 
-function noExchange({ src, dest }: Root, { shown }: Walk, why: string): CopyError {
-  const instead = `${why}; atomic 'two-step' (--atomic=two-step) replaces it in two steps`;
-  return refuse('ERR_FASTCP_NO_EXCHANGE', instead, shown.src(src), shown.dest(dest));
-}
+  #copyTo(tree: Buffer, replaces: Buffer): Promise<void> {
+    const { placement, request, how } = this;
+    return how.copy(redirect(placement, this.#root, tree), { ...request, replaces });
+  }
 
-/** Warns if something cannot be removed. Rejects only with `signal.reason`. */
-async function remove(container: Container, warn: Warn, how: Removal = {}): Promise<void> {
-  try {
-    await container.remove(how);
-  } catch (error) {
-    how.signal?.throwIfAborted();
-    warnOfLeft(container, `: ${(error as Error).message}`, warn);
+  async #findTarget(): Promise<Buffer> {
+    const target = await this.#own(unlessAborted(this.request.signal, findTarget(this.#root)));
+    await this.#refuseTarget(target);
+    return target;
+  }
+
+  async #refuseTarget(target: Buffer): Promise<void> {
+    const { placement, request } = this;
+    const refused = refuseTarget(this.#root, target, placement.shown);
+    await this.#own(unlessAborted(request.signal, refused));
+  }
+
+  /**
+   * Removes what killed copies to DEST have left. While there is no DEST, a container with the old one stays. Returns whether one does.
+   */
+  async #removeLeft(target: Buffer): Promise<boolean> {
+    const isThere = await exists(target);
+    let stays = false;
+    for await (const container of Container.abandoned(target)) {
+      if (isThere || !(await exists(container.old).catch(() => true))) {
+        await this.#removeUnread(container, 0, this.request.signal);
+      } else {
+        stays = true;
+        await container.release();
+      }
+    }
+    return stays;
+  }
+
+  /**
+   * Removes a container when no other copy reads or writes the old DEST in it any more. If that takes longer than `lockTimeout`, the
+   * next copy to DEST removes it.
+   */
+  async #removeUnread(
+    container: Container,
+    lockTimeout = this.request.lockTimeout,
+    signal?: AbortSignal,
+  ): Promise<void> {
+    const { src, dest } = this.#root;
+    const how = { ...this.request, lockTimeout };
+    const old = [container.tree, container.old];
+    const locks = Locks.ofOld(old, showPath(dest), how, this.how.report);
+    try {
+      await locks.take();
+      // A bind mount may have brought SRC into the old DEST.
+      await this.#remove(container, { signal, spared: src });
+    } catch (error) {
+      await container.release();
+      const isBusy = error instanceof CopyError && error.code === 'ERR_FASTCP_BUSY';
+      if (!isBusy || lockTimeout > 0) {
+        const why = isBusy ? 'another program uses it' : 'the copy was stopped';
+        const later = `the next atomic copy to '${showPath(dest)}' removes it`;
+        this.#warnOfLeft(container, `, because ${why}; ${later}`);
+      }
+      if (!isBusy) throw error;
+    } finally {
+      locks.release();
+    }
+  }
+
+  /** Converts the errors of a step. The reason of an abort is the user's, as are the errors of the copy itself. */
+  #own<T>(step: Promise<T>): Promise<T> {
+    const { signal } = this.request;
+    return step.catch((error: unknown) => {
+      throw signal?.aborted && error === signal.reason ? error : this.#inOwnWords(error);
+    });
+  }
+
+  #selectsNothing(): boolean {
+    const { isEmpty, result } = this.how.report;
+    return selects(this.request) && isEmpty && result.errorCount === 0;
+  }
+
+  /** A selection that selects nothing is a mistake: an empty tree must not take the place of DEST. */
+  async #refuseEmptyTree(target: Buffer): Promise<void> {
+    if (!(await exists(target))) return;
+    const why = 'nothing is selected, so an empty tree would replace the destination';
+    throw refuse('ERR_FASTCP_DEST_PROTECTED', why, ...this.#paths);
+  }
+
+  async #prepare(target: Buffer): Promise<Container> {
+    const { atomic, signal } = this.request;
+    signal?.throwIfAborted();
+    const container = await Container.make(target);
+    try {
+      if (atomic === 'two-step' || (await canExchange(container))) return container;
+      throw this.#noExchange('the file system cannot exchange two directories');
+    } catch (error) {
+      await this.#remove(container);
+      throw error;
+    }
+  }
+
+  async #place(container: Container, target: Buffer): Promise<boolean> {
+    const { atomic, signal } = this.request;
+    if (!(await exists(container.tree))) {
+      if (this.#root.kind === 'socket') return false; // it was not copied
+      const why = `another program has removed the new tree, '${showPath(container.tree)}'`;
+      throw refuse('ENOENT', why, ...this.#paths);
+    }
+    // After this moment an abort no longer leaves DEST as it was.
+    signal?.throwIfAborted();
+    let errno = await placeAtOnce(container, target);
+    if (errno === -constants.errno.EINVAL) {
+      if (atomic !== 'two-step')
+        throw this.#noExchange('the file system cannot exchange the destination for a new one');
+      errno = await placeInSteps(container, target);
+    }
+    if (errno === 0) return true;
+    throw errorOf({ errno, operation: 'rename' }, ...this.#paths, cannotMove.get(errno));
+  }
+
+  /**
+   * Sets the timestamps of DEST again, because XFS changes them when a directory moves to another directory.
+   * Returns an error if that fails.
+   */
+  #keepTimes(target: Buffer): CopyError | undefined {
+    const { src, followSrc, kind, srcHeld = -1 } = this.#root;
+    if (kind !== 'directory' || !this.request.preserve.includes('timestamps')) return undefined;
+    // Another directory may be at SRC's path by now.
+    const opened = process.platform === 'linux' ? srcHeld : -1;
+    const errno =
+      opened < 0
+        ? copyTimes(src, target, followSrc)
+        : copyTimes(Buffer.from(`/proc/self/fd/${opened}`), target, true);
+    return errno === 0 ? undefined : errorOf({ errno, operation: 'utimensat' }, ...this.#paths);
+  }
+
+  #noExchange(why: string): CopyError {
+    const instead = `${why}; atomic 'two-step' (--atomic=two-step) replaces it in two steps`;
+    return refuse('ERR_FASTCP_NO_EXCHANGE', instead, ...this.#paths);
+  }
+
+  /** Warns if something cannot be removed. Rejects only with `signal.reason`. */
+  async #remove(container: Container, how: Removal = {}): Promise<void> {
+    try {
+      await container.remove(how);
+    } catch (error) {
+      how.signal?.throwIfAborted();
+      this.#warnOfLeft(container, `: ${(error as Error).message}`);
+    }
+  }
+
+  #warnOfLeft({ path: bytes }: Container, why: string): void {
+    const path = showPath(bytes);
+    const message = `not removed: '${path}', left of an atomic copy${why}`;
+    this.how.report.warn({ code: 'STAGING_LEFT', message, path });
+  }
+
+  /** Converts Node's errors to fastcp's, with DEST in place of paths in the container. */
+  #inOwnWords(error: unknown): unknown {
+    if (error instanceof Halfway) {
+      const { reason } = errorOf({ errno: error.errno, operation: 'rename' }, ...this.#paths);
+      const where = `'${showPath(error.container)}' has the old tree and the new one`;
+      const why = `${reason}, after the old tree was moved away. ${where}: move one back, or copy again; the next atomic copy removes both when its own tree is in place`;
+      return refuse('ERR_FASTCP_HALFWAY', why, ...this.#paths);
+    }
+    if (!isNativeError(error) || error instanceof CopyError) return error;
+    const { errno, syscall } = error as NodeJS.ErrnoException;
+    if (errno === undefined || syscall === undefined) return error;
+    return errorOf({ errno, operation: syscall }, ...this.#paths);
   }
 }
 
-function warnOfLeft({ path: bytes }: Container, why: string, warn: Warn): void {
-  const path = showPath(bytes);
-  const message = `not removed: '${path}', left of an atomic copy${why}`;
-  warn({ code: 'STAGING_LEFT', message, path });
-}
-
-/** Converts Node's errors to fastcp's, with DEST in place of paths in the container. */
-function inOwnWords(error: unknown, root: Root, walk: Walk): unknown {
-  const { src, dest } = root;
-  const { shown } = walk;
-  const [path, to] = [shown.src(src), shown.dest(dest)];
-  if (error instanceof Halfway) {
-    const { reason } = errorOf({ errno: error.errno, operation: 'rename' }, path, to);
-    const where = `'${showPath(error.container)}' has the old tree and the new one`;
-    const why = `${reason}, after the old tree was moved away. ${where}: move one back, or copy again; the next atomic copy removes both when its own tree is in place`;
-    return refuse('ERR_FASTCP_HALFWAY', why, path, to);
-  }
-  if (!isNativeError(error) || error instanceof CopyError) return error;
-  const { errno, syscall } = error as NodeJS.ErrnoException;
-  if (errno === undefined || syscall === undefined) return error;
-  return errorOf({ errno, operation: syscall }, path, to);
+/** Without modes, the new tree gets no right that the old DEST denied. */
+async function keepPrivate(tree: Buffer, target: Buffer): Promise<void> {
+  const [now, old] = await Promise.all([tree, target].map((path) => run(existing(path, false))));
+  if (!now?.isDirectory() || !old?.isDirectory()) return;
+  const mode = Number(now.mode) & 0o7777;
+  const kept = mode & (Number(old.mode) | 0o7000);
+  if (kept !== mode) await promises.chmod(textOrBytes(tree), kept);
 }

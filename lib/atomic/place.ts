@@ -1,9 +1,9 @@
 /** Puts a whole copy in DEST's place. */
 import { constants as flags, promises } from 'node:fs';
 import { constants } from 'node:os';
-import { exchange, renameNew } from '../engine/native.js';
-import { nativeErrno } from '../errors.js';
-import { textOrBytes } from '../walk/paths.js';
+import { exchange, renameNew } from '../bridge/native.js';
+import { nativeErrno } from '../errors/from-node.js';
+import { textOrBytes } from '../paths.js';
 import type { Container } from './container.js';
 
 const { EACCES, EEXIST, EINVAL, ENOENT, ENOSYS } = constants.errno;
@@ -29,7 +29,7 @@ export async function placeAtOnce(container: Container, dest: Buffer): Promise<n
     let error = await withAccess([tree, dest], () => exchange(tree, dest));
     if (error === -ENOENT) error = await withAccess([tree], () => renameNew(tree, dest));
     if (error === -ENOSYS) return -EINVAL;
-    // Otherwise another process put its copy there meanwhile: the last one wins.
+    // Otherwise another process has put its copy there: the last one wins.
     if (error !== -EEXIST) return error;
   }
 }
@@ -45,7 +45,7 @@ export class Halfway extends Error {
 }
 
 /**
- * Does the same by two renames, between which there is no `dest`. If the second one fails, renames back; if that fails, too, rejects
+ * Does the same by two renames, between which there is no `dest`. If the second one fails, renames back. If that also fails, rejects
  * with Halfway.
  */
 export async function placeInSteps({ path, tree, old }: Container, dest: Buffer): Promise<number> {
@@ -81,7 +81,7 @@ function rename(from: Buffer, to: Buffer): Promise<number> {
 
 /**
  * Takes a step that the modes of directories may deny. Moving one needs write permission in it, because its '..' changes. So
- * directories of the user that deny something to their owner allow it meanwhile.
+ * directories of the user that deny something to their owner allow it for that time.
  */
 async function withAccess(
   directories: readonly Buffer[],
@@ -130,7 +130,7 @@ async function openDirectory(path: Buffer): Promise<promises.FileHandle | undefi
   });
 }
 
-/** Uses the open directory, because its path may lead to another one meanwhile. */
+/** Uses the open directory, because its path may lead to another one by now. */
 function changeMode(handle: promises.FileHandle, mode: number): Promise<void> {
   return O_PATH ? promises.chmod(`/proc/self/fd/${handle.fd}`, mode) : handle.chmod(mode);
 }

@@ -1,9 +1,9 @@
 /** Removes trees that the library created or moved away. Never follows symlinks, and never enters mounts. */
 
-import { runUnheard } from '../engine/run-engine.js';
+import { runUnheard } from '../bridge/run-engine.js';
+import { showPath } from '../paths.js';
+import type { Root } from '../placement/placement.js';
 import { checkRequest } from '../request/options.js';
-import { showPath } from '../walk/paths.js';
-import type { Root } from '../walk/walk.js';
 
 export interface Removal {
   signal?: AbortSignal | undefined;
@@ -25,7 +25,7 @@ export async function removeTree(
     ...{ followSrc: false, followDest: false, remove: true },
   };
   const shown = { src: showPath, dest: showPath };
-  const walk = { roots: [root], into: false, errors: [], shown };
-  const [error] = (await runUnheard(walk, request)).errors;
+  const placement = { roots: [root], into: false, errors: [], shown };
+  const [error] = (await runUnheard(placement, request)).errors;
   if (error) throw error;
 }

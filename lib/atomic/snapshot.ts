@@ -2,38 +2,31 @@
  * Copies a whole tree in one call if the file system can: a btrfs subvolume, or on macOS a directory of APFS.
  */
 import { constants } from 'node:os';
-import { unlessAborted } from '../engine/abort.js';
-import type { EventQueue } from '../engine/events.js';
 import {
   checkSnapshot,
   makeSnapshotSource as makeNative,
   takeSnapshot as takeNative,
-} from '../engine/native.js';
-import type { Report } from '../engine/result.js';
-import { errorOf, refuse } from '../errors.js';
-import type { Request } from '../request/options.js';
-import { snapshotObstacle } from '../request/options.js';
+} from '../bridge/native.js';
+import type { Report } from '../bridge/result.js';
+import { refuse } from '../errors/copy-error.js';
+import { errorOf } from '../errors/from-engine.js';
+import { unlessAborted } from '../io/abort.js';
+import { existing } from '../io/look.js';
+import { realpath, run } from '../io/steps.js';
+import { absolute, baseName, directoryOf, pathBytes, showPath, trimSlashes } from '../paths.js';
+import { mountsWithin } from '../placement/mounts.js';
+import type { Placement, Root } from '../placement/placement.js';
+import { nearest } from '../placement/real-paths.js';
+import { type Request, snapshotObstacle } from '../request/request.js';
 import type { PathLike } from '../types.js';
-import { mountsWithin } from '../walk/mounts.js';
-import {
-  absolute,
-  baseName,
-  directoryOf,
-  pathBytes,
-  showPath,
-  trimSlashes,
-} from '../walk/paths.js';
-import { realpath, run } from '../walk/steps.js';
-import { existing, nearest, type Root, type Walk } from '../walk/walk.js';
 
 /**
  * Takes a snapshot. Returns false if the tree has to be copied entry by entry. Rejects if the user excludes
  * that.
  */
 export async function takeSnapshot(
-  { roots, shown }: Walk,
+  { roots, shown }: Placement,
   request: Request,
-  events: EventQueue,
   report: Report,
 ): Promise<boolean> {
   if (snapshotObstacle(request)) return false;
@@ -52,7 +45,7 @@ export async function takeSnapshot(
   }
   report.snapshots += 1;
   if (request.entries) {
-    events.push({ type: 'entry', action: 'copy', kind: 'directory', path, dest });
+    report.events.push({ type: 'entry', action: 'copy', kind: 'directory', path, dest });
   }
   return true;
 }

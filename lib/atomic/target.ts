@@ -1,13 +1,15 @@
 /** Finds the target of an atomic copy, and refuses targets that must not be replaced. */
 import { promises } from 'node:fs';
 import { constants } from 'node:os';
-import { isAppendOnly } from '../engine/native.js';
-import { type CopyError, errorOf, refuse } from '../errors.js';
+import { isAppendOnly } from '../bridge/native.js';
+import { type CopyError, refuse } from '../errors/copy-error.js';
+import { errorOf } from '../errors/from-engine.js';
+import { realpath, run } from '../io/steps.js';
+import { baseName, directoryOf, join, type ShownPaths } from '../paths.js';
+import { mountsWithin } from '../placement/mounts.js';
+import type { Root } from '../placement/placement.js';
+import { isAtOrBelow } from '../placement/real-paths.js';
 import type { ErrorCode } from '../types.js';
-import { mountsWithin } from '../walk/mounts.js';
-import { baseName, directoryOf, join, type Shown } from '../walk/paths.js';
-import { realpath, run } from '../walk/steps.js';
-import { isAtOrBelow, type Root } from '../walk/walk.js';
 
 /** Returns DEST's own path: without symlinks on the way, and with a name at its end. */
 export async function findTarget({ dest }: Root): Promise<Buffer> {
@@ -19,7 +21,7 @@ export async function findTarget({ dest }: Root): Promise<Buffer> {
 /**
  * Throws if DEST must not be replaced. Called before anything is copied, and again before the copy is placed.
  */
-export async function refuseTarget(root: Root, target: Buffer, shown: Shown): Promise<void> {
+export async function refuseTarget(root: Root, target: Buffer, shown: ShownPaths): Promise<void> {
   const [path, dest] = [shown.src(root.src), shown.dest(root.dest)];
   const no = (code: ErrorCode, why: string): CopyError => refuse(code, why, path, dest);
   const [mounted] = await mountsWithin(target);

@@ -6,12 +6,12 @@ import { promises } from 'node:fs';
 import { availableParallelism, constants } from 'node:os';
 import path from 'node:path';
 import { removeTree } from '../atomic/remove-tree.js';
-import { hasOwnTables, isAppendOnly } from '../engine/native.js';
-import { refuse } from '../errors.js';
+import { hasOwnTables, isAppendOnly } from '../bridge/native.js';
+import { refuse } from '../errors/copy-error.js';
+import { asCopyError } from '../errors/from-node.js';
+import { absolute, pathBytes } from '../paths.js';
+import { mountOf } from '../placement/mounts.js';
 import type { CopyResult } from '../types.js';
-import { mountOf } from '../walk/mounts.js';
-import { absolute, pathBytes } from '../walk/paths.js';
-import { rename } from '../walk/walk.js';
 import { copyFile, longestName, tries } from './tries.js';
 import type { Ability, CopyDiagnosis, CopyMethod, Diagnosis, DirectoryDiagnosis } from './types.js';
 
@@ -69,7 +69,7 @@ export async function doctor(
 async function admit(directory: { given: string; path: Buffer }): Promise<Patient> {
   const { given } = directory;
   const real = await promises.realpath(directory.path).catch((error: unknown) => {
-    throw rename(error, given);
+    throw asCopyError(error, given);
   });
   if (!(await promises.stat(real)).isDirectory()) throw refuse('ENOTDIR', 'not a directory', given);
   const { bsize, blocks, bavail, files, ffree } = await promises.statfs(real);

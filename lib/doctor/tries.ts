@@ -5,12 +5,12 @@
 import { promises } from 'node:fs';
 import { constants } from 'node:os';
 import path from 'node:path';
+import { checkMarks, exchange, makeSnapshotSource, setAttribute } from '../bridge/native.js';
 import { compareTrees } from '../compare-trees.js';
 import { copyTree } from '../copy-tree.js';
-import { checkMarks, exchange, makeSnapshotSource, setAttribute } from '../engine/native.js';
-import { errorOf } from '../errors.js';
+import { errorOf } from '../errors/from-engine.js';
+import { mounts } from '../placement/mounts.js';
 import type { CopyOptions, CopyResult } from '../types.js';
-import { mounts } from '../walk/mounts.js';
 import type { Ability } from './types.js';
 
 const KiB = 1024;

@@ -1,14 +1,14 @@
 /** Runs a copy with the rules of fs.cp or of fs-extra. */
 import { fileURLToPath } from 'node:url';
 import { isUint8Array } from 'node:util/types';
+import { Report } from '../bridge/result.js';
 import { isThenable, isUrl, setImmediate } from '../builtins.js';
 import { run as runCopy, runNow as runCopyNow } from '../copy-tree.js';
-import { EventQueue } from '../engine/events.js';
-import { Report } from '../engine/result.js';
-import { CopyError, invalid, invalidType } from '../errors.js';
-import type { Request } from '../request/options.js';
+import { invalid, invalidType } from '../errors/arguments.js';
+import { CopyError } from '../errors/copy-error.js';
+import { forget, type Looks, run, runNow, type Steps, step } from '../io/steps.js';
+import type { Request } from '../request/request.js';
 import type { PathLike } from '../types.js';
-import { forget, type Looks, run, runNow, type Steps, step } from '../walk/steps.js';
 import {
   checkBeginning,
   checkEntries,
@@ -69,7 +69,7 @@ export async function copyByRules(call: Call, convert: Convert): Promise<void> {
     const filter = call.filter && wrapping(call.filter);
     const looks: Looks = new Map();
     const request = await run(prepare({ ...call, filter }), looks);
-    if (request) await runCopy(request, new EventQueue(), new Report(), looks);
+    if (request) await runCopy(request, new Report(), looks);
   } catch (error) {
     throw converted(error, 'async', call, convert);
   }

@@ -3,7 +3,8 @@ import { lstatSync, readlinkSync } from 'node:fs';
 import { constants } from 'node:os';
 import path from 'node:path';
 import { getSystemErrorMap } from 'node:util';
-import { type CopyError, codeInStack, reasons } from '../errors.js';
+import { codeInStack } from '../errors/arguments.js';
+import { type CopyError, reasons } from '../errors/copy-error.js';
 import type { Call, Form } from './copy.js';
 
 /** Returns the target of a symlink as the message has it. */

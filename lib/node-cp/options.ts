@@ -1,7 +1,7 @@
 /** The options of Node's fs.cp, checked as Node checks them. */
 import type { CopyOptions } from 'node:fs';
 import { constants } from 'node:fs';
-import { invalid, invalidType, outOfRange } from '../errors.js';
+import { invalid, invalidType, outOfRange } from '../errors/arguments.js';
 import type { Rules } from './request.js';
 
 const defaults = {

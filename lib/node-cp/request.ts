@@ -4,30 +4,20 @@ import { constants } from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { isPromise } from 'node:util/types';
+import type { Like } from '../bridge/native.js';
 import { isUrl } from '../builtins.js';
-import type { Like } from '../engine/native.js';
-import { type CopyError, errorOf, invalid, reasons, refuse } from '../errors.js';
-import { checkRequest, type Request } from '../request/options.js';
+import { invalid } from '../errors/arguments.js';
+import { type CopyError, reasons, refuse } from '../errors/copy-error.js';
+import { errorOf } from '../errors/from-engine.js';
+import { asCopyError } from '../errors/from-node.js';
+import { existing, isDangling, isSame, statEntry } from '../io/look.js';
+import { realpath, type Steps, stat } from '../io/steps.js';
+import { absolute, directoryOf, endsInSlash, isRoot, showPath, trimSlashes } from '../paths.js';
+import { nearest } from '../placement/real-paths.js';
+import { beginLooks, beginLooksForDirectory } from '../placement/roots.js';
+import { checkRequest } from '../request/options.js';
+import type { Request } from '../request/request.js';
 import type { ErrorCode, PathLike } from '../types.js';
-import {
-  absolute,
-  directoryOf,
-  endsInSlash,
-  isRoot,
-  showPath,
-  trimSlashes,
-} from '../walk/paths.js';
-import { realpath, type Steps, stat } from '../walk/steps.js';
-import {
-  beginLooks,
-  beginLooksForDirectory,
-  existing,
-  isDangling,
-  isSame,
-  nearest,
-  rename,
-  statEntry,
-} from '../walk/walk.js';
 
 /** The options that fs.cp and fs-extra have in common, all given. */
 export interface Rules {
@@ -193,7 +183,7 @@ function* statIfThere(
     return yield* stat(entry, follow);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
-    throw rename(error, shown);
+    throw asCopyError(error, shown);
   }
 }
 

@@ -1,4 +1,4 @@
-/** Reads files of SRC that git reads, too. */
+/** Reads files of SRC that git also reads. */
 import {
   closeSync,
   constants,
@@ -11,7 +11,7 @@ import {
 } from 'node:fs';
 import { constants as system } from 'node:os';
 
-/** Does not wait if a FIFO has come meanwhile. */
+/** Does not wait if a FIFO has taken the file's place. */
 function open(path: Buffer, follow: boolean): number {
   const { O_RDONLY, O_NOFOLLOW = 0, O_NONBLOCK = 0 } = constants;
   return openSync(path, O_RDONLY | O_NONBLOCK | (follow ? 0 : O_NOFOLLOW));

@@ -4,7 +4,7 @@ import { constants, access as systemAccess } from 'node:fs';
 import { homedir } from 'node:os';
 import { promisify } from 'node:util';
 import { getBuiltinModule, isNextTickFake } from '../builtins.js';
-import { directoryOf, fromSystem, join } from '../walk/paths.js';
+import { directoryOf, fromSystem, join } from '../paths.js';
 import { resolve } from './repository.js';
 import { itself, type TrackedPaths } from './tracked.js';
 
@@ -229,7 +229,7 @@ export function saidBy(error: unknown): string {
   return fatal ?? message.trim().split('\n').at(-1) ?? '';
 }
 
-/** Returns whether the user or the system may have settings of git, which apply outside of repositories, too. */
+/** Returns whether the user or the system may have settings of git, which also apply outside of repositories. */
 export async function mayHaveSettings(): Promise<boolean> {
   const { GIT_CONFIG_GLOBAL, GIT_CONFIG_SYSTEM, GIT_CONFIG_COUNT, GIT_CONFIG_NOSYSTEM } =
     process.env;

@@ -2,7 +2,7 @@
  * Matches globs relative to SRC, segment by segment on the way down. A directory has only the globs that can still
  * match below it, so only a name has to be matched.
  */
-import { invalidType, invalidValue } from '../errors.js';
+import { invalidType, invalidValue } from '../errors/arguments.js';
 import { type Verdict, verdicts } from './verdict.js';
 import { matchesSegment, parseWildcard } from './wildmatch.js';
 

@@ -4,16 +4,15 @@
  * there. If no stage has one, the engine alone copies the directory.
  */
 import { isThenable } from '../builtins.js';
-import { invalidType, invalidValue } from '../errors.js';
+import { invalidType, invalidValue } from '../errors/arguments.js';
 import type { FilterEntry } from '../types.js';
 import { type EntryFilter, FilterAsker } from './filter.js';
-import type { Gitignore, GitignoreOptions, GitignoreScope } from './gitignore.js';
+import type { Gitignore } from './gitignore.js';
+import type { GitignoreOptions, GitignoreScope } from './gitignore-scope.js';
 import { type Glob, type GlobScope, globScope, judgeGlobs } from './globs.js';
-
 import { type Listed, type SelectionWarning, textOf, type Verdict, verdicts } from './verdict.js';
 
 export type { EntryFilter } from './filter.js';
-export { excludedBy } from './globs.js';
 export { type Listed, type SelectionWarning, textOf, type Verdict, verdicts } from './verdict.js';
 
 export interface SelectionOptions extends GitignoreOptions {

@@ -9,8 +9,8 @@ import {
 } from 'node:fs';
 import { delimiter } from 'node:path';
 import { promisify } from 'node:util';
-import { directoryOf, fromSystem, isAbsolute, isRoot, join, trimSlashes } from '../walk/paths.js';
-import { realpath, run } from '../walk/steps.js';
+import { realpath, run } from '../io/steps.js';
+import { directoryOf, fromSystem, isAbsolute, isRoot, join, trimSlashes } from '../paths.js';
 import { readWhole } from './files.js';
 
 // Not fs/promises: loading it takes longer than copying a small tree.
@@ -28,7 +28,7 @@ export interface Repository {
 
 /**
  * Returns the repository if `directory` itself is the root of a repository, or of a worktree or submodule of
- * one. A submodule counts also if git refuses it. The repository around takes other such directories for ordinary ones.
+ * one. A submodule counts even if git refuses it. The repository around takes other such directories for ordinary ones.
  */
 export async function repositoryAt(
   directory: Buffer,

@@ -1,7 +1,7 @@
 /** Warns of globs that matched nothing, if what the user meant by them can be told. */
 import { promises } from 'node:fs';
+import { join } from '../paths.js';
 import type { CopyWarning } from '../types.js';
-import { join } from '../walk/paths.js';
 import {
   type Glob,
   type GlobScope,

@@ -1,8 +1,9 @@
 /** What SRC and DEST have to be for a copy between worktrees. */
-import { CopyError, refuse } from '../errors.js';
-import { join, type Shown } from '../walk/paths.js';
-import { realpath, run } from '../walk/steps.js';
-import { nearest, type Root } from '../walk/walk.js';
+import { CopyError, refuse } from '../errors/copy-error.js';
+import { realpath, run } from '../io/steps.js';
+import { join, type ShownPaths } from '../paths.js';
+import type { Root } from '../placement/placement.js';
+import { nearest } from '../placement/real-paths.js';
 import { Git, isMissing, saidBy } from './git.js';
 import { repositoryAround } from './repository.js';
 import { textOf } from './verdict.js';
@@ -10,7 +11,7 @@ import { textOf } from './verdict.js';
 /** Rejects with `ERR_FASTCP_NO_WORKTREE` unless SRC and DEST are the same part of their worktrees. */
 export async function refuseUnlessWorktrees(
   { src, dest, kind }: Root,
-  shown: Shown,
+  shown: ShownPaths,
   signal: AbortSignal | undefined,
 ): Promise<void> {
   const git = new Git(signal);

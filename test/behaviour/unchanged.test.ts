@@ -23,7 +23,7 @@ import {
 import { dirname, join, relative } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeEach, describe, expect, type TestContext, test } from 'vitest';
-import { exchange } from '../../lib/engine/native.js';
+import { exchange } from '../../lib/bridge/native.js';
 import { compareTrees, copyTree } from '../../lib/index.js';
 import type { CopyOptions, CopyResult } from '../../lib/types.js';
 import { Random } from '../selection/support/random.js';

@@ -1,14 +1,8 @@
 import { getSystemErrorMap } from 'node:util';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import {
-  CopyError,
-  errorOf,
-  invalidType,
-  invalidValue,
-  outOfRange,
-  refuse,
-  warningOf,
-} from '../../lib/errors.js';
+import { invalidType, invalidValue, outOfRange } from '../../lib/errors/arguments.js';
+import { CopyError, refuse } from '../../lib/errors/copy-error.js';
+import { errorOf, warningOf } from '../../lib/errors/from-engine.js';
 
 const problem = (errno: number, operation: string) => ({
   errno,

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { EventQueue, readEntries } from '../../lib/engine/events.js';
+import { EventQueue, readEntries } from '../../lib/bridge/events.js';
 import type { CopyEvent } from '../../lib/types.js';
 import { resultWith } from '../bin/support/result.js';
 

@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
-import { loadBinary } from '../../lib/engine/load-binary.js';
+import { loadBinary } from '../../lib/bridge/load-binary.js';
 import { workDirectory } from '../support/work.js';
 
 const work = workDirectory('load-binary');

@@ -1,7 +1,7 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { mountOf, mountsWithin, parseCommand } from '../../lib/walk/mounts.js';
+import { mountOf, mountsWithin, parseCommand } from '../../lib/placement/mounts.js';
 import { whileMounted } from '../support/filesystems.js';
 import { needRoot, workDirectory } from '../support/work.js';
 

@@ -7,7 +7,7 @@ import {
   join,
   pathBytes,
   trimSlashes,
-} from '../../lib/walk/paths.js';
+} from '../../lib/paths.js';
 
 const notUtf8 = Buffer.from([0x2f, 0xff, 0xfe, 0x2f, 0x80]);
 

@@ -1,7 +1,7 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { ahead, type Looks, realpath, run } from '../../lib/walk/steps.js';
+import { ahead, type Looks, realpath, run } from '../../lib/io/steps.js';
 import { workDirectory } from '../support/work.js';
 
 const work = workDirectory('steps');

@@ -11,7 +11,7 @@ const work = workDirectory('words');
 
 beforeEach(() => {
   const texts = ['README.md', 'SECURITY.md', 'CONTRIBUTING.md', 'CHANGELOG.md', 'docs', 'bin'];
-  for (const name of [...texts, 'lib/types.ts', 'lib/request/table.ts']) {
+  for (const name of [...texts, 'lib/types', 'lib/request/table.ts']) {
     cpSync(join(root, name), join(work, name), { recursive: true });
   }
 });
@@ -28,7 +28,7 @@ test.for([
   ['docs/again.md', 'A folder.', "'folder': write directory"],
   ['docs/errors.md', '| a link | |', "'link': write symlink or hard link"],
   ['README.md', 'It works, too.', "', too': write also"],
-  ['lib/types.ts', '/** Follows\n * links. */', "'links': write symlink or hard link"],
+  ['lib/types/problems.ts', '/** Follows\n * links. */', "'links': write symlink or hard link"],
   ['bin/program.ts', "const help = 'of a folder';", "'folder': write directory"],
 ])('in %s: %s', ([file = '', text = '', fault = '']) => {
   appendFileSync(join(work, file), `\n${text}\n`);

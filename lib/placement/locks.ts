@@ -19,15 +19,17 @@ import {
 } from 'node:fs';
 import { constants } from 'node:os';
 import { promisify } from 'node:util';
+import { tryLock } from '../bridge/native.js';
+import type { Report } from '../bridge/result.js';
 import { pause } from '../builtins.js';
-import { unlessAborted } from '../engine/abort.js';
-import { now } from '../engine/clock.js';
-import { tryLock } from '../engine/native.js';
-import { refuse } from '../errors.js';
-import type { Request } from '../request/options.js';
-import type { CopyWarning } from '../types.js';
-import { textOrBytes } from './paths.js';
-import { identity, isMissing, isSame, type Root, type Walk } from './walk.js';
+import { refuse } from '../errors/copy-error.js';
+import { isMissing } from '../errors/from-node.js';
+import { unlessAborted } from '../io/abort.js';
+import { now } from '../io/clock.js';
+import { identity, isSame } from '../io/look.js';
+import { textOrBytes } from '../paths.js';
+import type { Request } from '../request/request.js';
+import type { Placement, Root } from './placement.js';
 
 const calls = {
   fstat: promisify(systemFstat),
@@ -48,7 +50,7 @@ const mark = flags.O_NONBLOCK;
 const mostPlaces = 200;
 
 /** A directory that a copy uses. */
-interface Place {
+interface LockPlace {
   path: Buffer;
   follow: boolean;
   exclusive: boolean;
@@ -72,7 +74,7 @@ interface Held {
 
 /** A place that another one has locked. Its path may lead to another directory before that one unlocks it. */
 interface Busy {
-  place: Place;
+  place: LockPlace;
   descriptor: number;
   found: BigIntStats;
 }
@@ -80,27 +82,27 @@ interface Busy {
 /** The locks of this process by directory, and who waits for them: a look again and again would cost each of them time. */
 const ours = new Map<string, { held: number; queue: (() => void)[] }>();
 
-type Warn = (warning: CopyWarning) => void;
+type Warned = Pick<Report, 'warn'>;
 type How = Pick<Request, 'lock' | 'lockTimeout' | 'signal'>;
 
 export class Locks {
-  readonly #places: readonly Place[];
+  readonly #places: readonly LockPlace[];
   readonly #how: How;
-  readonly #warn: Warn;
-  readonly #held = new Map<Place, Held>();
+  readonly #warned: Warned;
+  readonly #held = new Map<LockPlace, Held>();
 
-  private constructor(places: readonly Place[], how: How, warn: Warn) {
+  private constructor(places: readonly LockPlace[], how: How, warned: Warned) {
     const isTooMany = places.length > mostPlaces;
     this.#places = process.platform === 'win32' || isTooMany ? [] : places;
     this.#how = how;
-    this.#warn = warn;
+    this.#warned = warned;
   }
 
   /** Of all SRCs that are directories, and of their places in DEST. Without effect before take(). */
-  static of({ roots, shown }: Walk, request: Request, warn: Warn): Locks {
+  static of({ roots, shown }: Placement, request: Request, warned: Warned): Locks {
     const { like, dryRun, atomic, snapshot, sync, shards } = request;
     const directories = like === 'fastcp' ? roots.filter(({ kind }) => kind === 'directory') : [];
-    const places = directories.map((root): Place => {
+    const places = directories.map((root): LockPlace => {
       const hold = (descriptor: number) => {
         root.srcHeld = descriptor;
       };
@@ -117,16 +119,16 @@ export class Locks {
       const exclusive = sync && shards === 0;
       places.push({ path, follow, exclusive, shown: shown.dest(path), hold, dest: root });
     }
-    return new Locks(places, request, warn);
+    return new Locks(places, request, warned);
   }
 
   /** Of the old trees that an atomic copy to `dest` removes. */
-  static ofOld(paths: readonly Buffer[], dest: string, how: How, warn: Warn): Locks {
+  static ofOld(paths: readonly Buffer[], dest: string, how: How, warned: Warned): Locks {
     const what = `the old tree of '${dest}', which has been replaced and is to be deleted`;
     const places = paths.map((path) => {
       return { path, follow: false, exclusive: true, shown: dest, what, hold() {} };
     });
-    return new Locks(places, how, warn);
+    return new Locks(places, how, warned);
   }
 
   /** Opens and locks all that exist, and waits for those that are busy. Rejects with `ERR_FASTCP_BUSY` or `signal.reason`. */
@@ -147,7 +149,7 @@ export class Locks {
         if (!isTold && waited >= 1000) {
           isTold = true;
           const message = `waiting until another program unlocks ${what}; lock: false (--no-lock) does not wait`;
-          this.#warn({ code: 'WAITING_FOR_LOCK', message, path });
+          this.#warned.warn({ code: 'WAITING_FOR_LOCK', message, path });
         }
         const { held = 0, queue = [] } = ours.get(identity(busy.found)) ?? {};
         const left = lockTimeout * 1000 - waited;
@@ -190,7 +192,7 @@ export class Locks {
    * Rejects if the directory that was copied is not at SRC any more, unless its lock has kept others from changing it. Under a lock,
    * DEST may be elsewhere only if an atomic copy has replaced it, which is then the later one.
    */
-  async refuseChanged({ roots, shown }: Walk, request: Request): Promise<void> {
+  async refuseChanged({ roots, shown }: Placement, request: Request): Promise<void> {
     // These read files of SRC by its path.
     const readsRules =
       request.gitignore || request.onlyIgnored || request.ignoreFileNames.length > 0;
@@ -223,7 +225,7 @@ export class Locks {
   }
 
   /** Returns the directory if it is busy. One that cannot be opened or locked is copied without a lock. */
-  async #try(place: Place): Promise<Busy | undefined> {
+  async #try(place: LockPlace): Promise<Busy | undefined> {
     const { path, follow, exclusive } = place;
     if (!this.#how.lock) {
       const found = place.dest ? undefined : await look(path, follow).catch(() => undefined);

@@ -1,16 +1,16 @@
 /** Checks that need the selection: DEST within SRC, and deletions that a mirror or an atomic replacement must not make. */
 import type { BigIntStats as Stats } from 'node:fs';
-import { reasons, refuse } from '../errors.js';
-import type { Request } from '../request/options.js';
+import { Answers } from '../bridge/answers.js';
+import { Report } from '../bridge/result.js';
+import { runEngine } from '../bridge/run-engine.js';
+import { reasons, refuse } from '../errors/copy-error.js';
+import { Access } from '../io/access.js';
+import { existing } from '../io/look.js';
+import { run } from '../io/steps.js';
+import { directoryOf, join, temporaryName, trimSlashes } from '../paths.js';
+import { type Placement, redirect } from '../placement/placement.js';
+import { deletes, type Request, selects } from '../request/request.js';
 import { verdicts } from '../selection/index.js';
-import { Access } from '../walk/access.js';
-import { directoryOf, join, temporaryName, trimSlashes } from '../walk/paths.js';
-import { run } from '../walk/steps.js';
-import { deletes, existing, redirect, selects, type Walk } from '../walk/walk.js';
-import { Answers } from './answers.js';
-import { EventQueue } from './events.js';
-import { Report } from './result.js';
-import { runEngine } from './run-engine.js';
 
 /** The directories of version control in the root of a repository. */
 const repositories = ['.git', '.hg', '.svn'];
@@ -21,11 +21,11 @@ const repositories = ['.git', '.hg', '.svn'];
  * entries that a mount also shows in SRC, or selects nothing.
  */
 export async function refuseBySelection(
-  walk: Walk,
+  placement: Placement,
   answers: Answers,
   request: Request,
 ): Promise<void> {
-  const { roots, shown } = walk;
+  const { roots, shown } = placement;
   for (const root of roots) {
     const [src, dest] = [shown.src(root.src), shown.dest(root.dest)];
     const verdict = root.inside && (await answers.verdictOn(root, root.inside, 'directory'));
@@ -34,12 +34,12 @@ export async function refuseBySelection(
       throw refuse('ERR_FS_CP_EINVAL', why, src, dest);
     }
   }
-  await refuseRepositories(walk, answers, request);
+  await refuseRepositories(placement, answers, request);
   if (deletes(request) || request.sync) {
     const { lookAtMounts } = await import('./mounted.js'); // loaded late, as most copies do without
-    await lookAtMounts(walk, answers, request);
+    await lookAtMounts(placement, answers, request);
   }
-  await refuseEmptySelection(walk, request);
+  await refuseEmptySelection(placement, request);
 }
 
 /**
@@ -47,7 +47,7 @@ export async function refuseBySelection(
  * again before an atomic copy is placed, because that takes time.
  */
 export async function refuseRepositories(
-  { roots, shown }: Walk,
+  { roots, shown }: Placement,
   answers: Answers,
   request: Request,
 ): Promise<void> {
@@ -79,25 +79,21 @@ export async function refuseRepositories(
  * Rejects with `ERR_FASTCP_DEST_PROTECTED` if a mirror would delete everything in DEST because nothing is selected. Plans
  * the copy first to know, so a filter is called twice for each entry.
  */
-async function refuseEmptySelection(walk: Walk, request: Request): Promise<void> {
+async function refuseEmptySelection(placement: Placement, request: Request): Promise<void> {
   if (!request.deleteExcluded || !selects(request)) return;
-  for (const root of walk.roots) {
+  const { roots, shown } = placement;
+  for (const root of roots) {
     if (root.kind !== 'directory' || !(await run(existing(root.dest, true)))) continue;
     // A name that does not exist, so that every selected entry counts.
     const dest = join(directoryOf(trimSlashes(root.dest)), temporaryName());
     const plan = { ...request, mirror: false, deleteExcluded: false, dryRun: true, entries: false };
-    const alone = redirect(walk, root, dest);
+    const alone = redirect(placement, root, dest);
     const report = new Report();
     const answers = await Answers.prepare(alone, plan);
-    await runEngine(alone, answers, { ...plan, onProgress: undefined }, new EventQueue(), report);
+    await runEngine(alone, answers, { ...plan, onProgress: undefined }, report);
     if (!report.isEmpty) continue;
     const why = 'nothing is selected, so everything in the destination would be deleted';
-    throw refuse(
-      'ERR_FASTCP_DEST_PROTECTED',
-      why,
-      walk.shown.src(root.src),
-      walk.shown.dest(root.dest),
-    );
+    throw refuse('ERR_FASTCP_DEST_PROTECTED', why, shown.src(root.src), shown.dest(root.dest));
   }
 }
 

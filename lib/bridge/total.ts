@@ -1,6 +1,7 @@
 /** The number of entries that a copy will scan, counted while it runs. */
-import type { Request } from '../request/options.js';
-import { type Root, selects } from '../walk/walk.js';
+
+import type { Root } from '../placement/placement.js';
+import { type Request, selects } from '../request/request.js';
 import { countAhead, forget, type NativeCount } from './native.js';
 
 export class Total {

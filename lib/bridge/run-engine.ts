@@ -2,13 +2,13 @@
 
 import { AsyncResource } from 'node:async_hooks';
 import { isThenable } from '../builtins.js';
-import type { Request } from '../request/options.js';
+import { join } from '../paths.js';
+import type { Placement } from '../placement/placement.js';
+import type { Request } from '../request/request.js';
 import { nativeFlags, reflinkModes } from '../request/table.js';
 import type { CopyResult, EntryEvent } from '../types.js';
-import { join } from '../walk/paths.js';
-import type { Walk } from '../walk/walk.js';
 import { Answers, type Listener } from './answers.js';
-import { EventQueue, readEntries } from './events.js';
+import { readEntries } from './events.js';
 import {
   backupModes,
   createJob,
@@ -28,19 +28,19 @@ import { Total } from './total.js';
  * user's filter or `onProgress` threw. All other failures are in the report.
  */
 export function runEngine(
-  walk: Walk,
+  placement: Placement,
   answers: Answers,
   request: Request,
-  events: EventQueue,
   report: Report,
 ): Promise<void> {
-  const { roots, shown } = walk;
+  const { roots, shown } = placement;
   const { signal, entries } = request;
+  const { events } = report;
   const onProgress = request.onProgress && AsyncResource.bind(request.onProgress);
   return new Promise((resolve, reject) => {
     // A listener would never learn of an earlier abort.
     signal?.throwIfAborted();
-    const job = createJob(roots, nativeOptions(walk, request), request.concurrency);
+    const job = createJob(roots, nativeOptions(placement, request), request.concurrency);
     const total = onProgress && Total.of(roots, request);
     let failure: { thrown: unknown } | undefined;
     const stop = (thrown: unknown): void => {
@@ -70,7 +70,7 @@ export function runEngine(
       const count = ended ? events.takeDropped() : 0;
       if (count > 0) {
         const message = `${count} entry events were dropped, because nobody read them`;
-        listener.warning({ code: 'ENTRIES_DROPPED', message, count });
+        report.warn({ code: 'ENTRIES_DROPPED', message, count });
       }
       for (const error of errors) events.push({ type: 'error', error });
       for (const warning of warnings) events.push({ type: 'warning', warning });
@@ -103,13 +103,9 @@ export function runEngine(
     };
     const listener: Listener = {
       isFull: () => entries && events.full,
-      warning(warning) {
-        report.warn(warning);
-        events.push({ type: 'warning', warning });
-      },
+      warning: (warning) => report.warn(warning),
       unreadable(error) {
         report.fail(error);
-        events.push({ type: 'error', error });
         if (request.onError === 'stop') job.stop();
       },
       excluded(root, below, kind, reason) {
@@ -132,17 +128,22 @@ export function runEngine(
 }
 
 /** Runs a copy for the library itself, without events or progress. */
-export async function runUnheard(walk: Walk, request: Request): Promise<CopyResult> {
+export async function runUnheard(placement: Placement, request: Request): Promise<CopyResult> {
   const report = new Report();
   report.saysEnd = false; // it is not the user's copy that ends
-  await runEngine(walk, Answers.prepareNow(walk, request), request, new EventQueue(), report);
+  await runEngine(placement, Answers.prepareNow(placement, request), request, report);
   return report.result;
 }
 
 /** Runs a copy on the calling thread to its end, without events. Throws the filter's exceptions. */
-export function runEngineNow(walk: Walk, answers: Answers, request: Request, report: Report): void {
-  const { roots, shown } = walk;
-  const job = createJobHere(roots, nativeOptions(walk, request));
+export function runEngineNow(
+  placement: Placement,
+  answers: Answers,
+  request: Request,
+  report: Report,
+): void {
+  const { roots, shown } = placement;
+  const job = createJobHere(roots, nativeOptions(placement, request));
   try {
     do job.work();
     while (answers.answerNow(job));
@@ -157,7 +158,7 @@ export function runEngineNow(walk: Walk, answers: Answers, request: Request, rep
 }
 
 export function nativeOptions(
-  { distrusted = [] }: Pick<Walk, 'distrusted'>,
+  { distrusted = [] }: Pick<Placement, 'distrusted'>,
   request: Request,
 ): NativeOptions {
   const { existingDirectories, absoluteSymlinks, like } = request;

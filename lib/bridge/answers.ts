@@ -8,30 +8,27 @@ import { setMaxListeners } from 'node:events';
 import { promises } from 'node:fs';
 import { join } from 'node:path';
 import { abortClasses, isThenable } from '../builtins.js';
-import { CopyError } from '../errors.js';
-import type { Request } from '../request/options.js';
+import { CopyError } from '../errors/copy-error.js';
+import { Turn } from '../io/clock.js';
+import { baseName, join as joinBytes, type ShownPaths } from '../paths.js';
+import type { Placement, Root } from '../placement/placement.js';
+import type { Request } from '../request/request.js';
 import {
   createSelection,
   type DirectoryScope,
   type EntryFilter,
-  excludedBy,
   filterSelection,
   type Judged,
   type Listed,
   type Selection,
-  textOf,
   type Verdict,
   verdicts,
 } from '../selection/index.js';
-import { unmatchedGlobs } from '../selection/unmatched.js';
-import type { CopyWarning, EntryKind, FilterEntry } from '../types.js';
-import { baseName, join as joinBytes, type Shown } from '../walk/paths.js';
-import type { Root, Walk } from '../walk/walk.js';
-import { Turn } from './clock.js';
-import { entryKinds, type NativeJob } from './native.js';
+import { unusedWarnings } from '../selection/unused.js';
+import type { CopyWarning, EntryKind } from '../types.js';
+import type { NativeJob } from './native.js';
+import { type AskedEntries, readQuestions } from './questions.js';
 
-/** The same as Questions::kExtraBit in binding/src/engine/run/questions.h. */
-const extraBit = 0x80;
 /** Bytes of questions that are read at a time. */
 const batchSize = 64 << 10;
 /** If the answers of so many directories are awaited, no further batch of questions is read. */
@@ -55,45 +52,20 @@ interface Asked {
   scope: DirectoryScope;
 }
 
-interface Question extends Asked {
-  id: number;
-  /** SRC's entries, then those of DEST that may be removed. */
-  entries: Listed[];
-  /** The number of SRC's entries. */
-  own: number;
-}
+type Question = Asked & Omit<AskedEntries, 'scope'>;
 
 /** Returns the user's filter for the entries of one root, with paths below that root. */
-function filterOf(root: Root, shown: Shown, { filter, signal }: Request): EntryFilter | undefined {
+function filterOf(
+  root: Root,
+  shown: ShownPaths,
+  { filter, signal }: Request,
+): EntryFilter | undefined {
   if (!filter) return undefined;
   const [src, dest] = [shown.src(root.src), shown.dest(root.dest)];
   return (entry) => {
     signal?.throwIfAborted(); // more entries of the same directory may follow
     return filter(join(src, entry.path), join(dest, entry.path), entry);
   };
-}
-
-function rootEntry({ src, kind }: Root): FilterEntry {
-  return { path: '', name: baseName(src).toString(), kind };
-}
-
-/**
- * Of several SRCs, takes away those that an exclude glob names: a shell has expanded `*`, and the user does not see which names
- * that are. A single SRC was written.
- */
-export function skipSources({ roots, shown }: Walk, { sources, exclude }: Request): CopyWarning[] {
-  if (sources.length < 2) return [];
-  const warnings: CopyWarning[] = [];
-  for (const root of [...roots]) {
-    const name = textOf(baseName(root.dest).toString('latin1'));
-    const reason = excludedBy(exclude, name, root.kind === 'directory');
-    if (!reason) continue;
-    roots.splice(roots.indexOf(root), 1);
-    const path = shown.src(root.src);
-    const message = `'${path}' is not copied: it matches the excluded glob '${reason}'`;
-    warnings.push({ code: 'SOURCE_SKIPPED', message, path });
-  }
-  return warnings;
 }
 
 export class Answers {
@@ -109,11 +81,9 @@ export class Answers {
   #turn = new Turn();
   /** Ends git, if that may be asked. */
   #ending: AbortController | undefined;
-  /** Those about SRC itself. */
-  readonly warnings: CopyWarning[] = [];
 
   /** Reads the rules of every root, and marks the roots whose entries JavaScript selects. */
-  static async prepare({ roots, shown }: Walk, request: Request): Promise<Answers> {
+  static async prepare({ roots, shown }: Placement, request: Request): Promise<Answers> {
     const answers = new Answers();
     answers.#deletesExcluded = request.deleteExcluded;
     // Otherwise tracked files could be lost in DEST, with onlyIgnored replace those there, and in a comparison be overlooked.
@@ -133,7 +103,8 @@ export class Answers {
     }
     for (const root of [...roots]) {
       const filter = filterOf(root, shown, request);
-      if (filter && request.like === 'fastcp' && !(await filter(rootEntry(root)))) {
+      const entry = { path: '', name: baseName(root.src).toString(), kind: root.kind };
+      if (filter && request.like === 'fastcp' && !(await filter(entry))) {
         roots.splice(roots.indexOf(root), 1);
         continue;
       }
@@ -149,7 +120,7 @@ export class Answers {
   }
 
   /** Does the same as prepare(), if only the filter selects. The filter must not return a promise. */
-  static prepareNow({ roots, shown }: Walk, request: Request): Answers {
+  static prepareNow({ roots, shown }: Placement, request: Request): Answers {
     const answers = new Answers();
     for (const root of roots) {
       const filter = filterOf(root, shown, request);
@@ -183,52 +154,9 @@ export class Answers {
     return verdict;
   }
 
-  /**
-   * Returns warnings about globs that matched nothing and rule files that were never found. Call it after all
-   * questions.
-   */
+  /** Returns warnings about what the selection never met. Call it after all questions. */
   async unused(request: Request): Promise<CopyWarning[]> {
-    if (this.#roots.size === 0) return [];
-    const { include, exclude, gitignore, onlyIgnored, ignoreFileNames, filter, shown } = request;
-    const selectsMore = gitignore || onlyIgnored || ignoreFileNames.length > 0 || Boolean(filter);
-    const directories = [...this.#roots.values()].map(({ root: { src } }) => ({
-      src,
-      shown: shown.src(src),
-    }));
-    const globs = await unmatchedGlobs({ include, exclude, selectsMore }, directories);
-    const selections = [...this.#roots.values()].map(({ selection }) => selection);
-    const isMet = (name: string): boolean => selections.some((one) => one.hasMet(name));
-    const files = ignoreFileNames
-      .filter((name) => !isMet(name))
-      .map(
-        (name): CopyWarning => ({
-          code: 'IGNORE_FILE_NOT_FOUND',
-          message: `the source has no rule file named '${name}'`,
-        }),
-      );
-    return [...globs, ...files, ...this.#unusedWorktrees(request)];
-  }
-
-  /** Returns warnings about worktrees that were left out, and about patterns of .worktreeinclude. */
-  #unusedWorktrees({ worktree, include, exclude, shown }: Request): CopyWarning[] {
-    const warnings: CopyWarning[] = [];
-    for (const { root, selection } of this.#roots.values()) {
-      const dest = root.inside?.map((name) => name.toString('latin1')).join('/');
-      const { leftWorktrees = [], include: patterns } = selection.gitignore ?? {};
-      for (const one of worktree ? [] : leftWorktrees) {
-        if (one === dest) continue;
-        const path = shown.src(joinBytes(root.src, Buffer.from(one, 'latin1')));
-        const message = `'${path}' is not copied: it is a worktree of its own`;
-        warnings.push({ code: 'WORKTREE_SKIPPED', message, path });
-      }
-      // Otherwise the rest of the worktree may have what they match.
-      if (include || exclude.length > 0 || !patterns?.isAtTop) continue;
-      for (const pattern of patterns.unused) {
-        const message = `the pattern ${pattern} matches no ignored entry outside directories that are copied whole`;
-        warnings.push({ code: 'INCLUDE_UNMATCHED', message });
-      }
-    }
-    return warnings;
+    return this.#roots.size > 0 ? unusedWarnings([...this.#roots.values()], request) : [];
   }
 
   /** Returns what .worktreeinclude leaves out of what git ignores. */
@@ -376,26 +304,12 @@ export class Answers {
     listener.failed(thrown);
   }
 
-  /** Reads the format of Questions::take(). `again`: more questions about the same directory follow. */
+  /** Finds the directories of questions. `again`: more questions about the same directory follow. */
   *#read(batch: Buffer, again = false): Generator<Question> {
-    for (let at = 0; at < batch.length; ) {
-      const id = batch.readUInt32LE(at);
-      const scope = batch.readUInt32LE(at + 4);
-      const count = batch.readUInt32LE(at + 8);
-      const kinds = at + 16;
-      const names = kinds + count;
-      at = names + batch.readUInt32LE(at + 12);
-      const entries = batch.toString('latin1', names, at - 1).split('\0') as (string | Listed)[];
-      let own = 0;
-      for (let i = 0; i < count; i++) {
-        const byte = batch[kinds + i] as number;
-        if (byte < extraBit) own += 1;
-        const kind = entryKinds[byte & ~extraBit] as EntryKind;
-        entries[i] = { name: entries[i] as string, kind };
-      }
+    for (const { scope, ...question } of readQuestions(batch)) {
       const asked = this.#scopes.get(scope) as Asked;
       if (!again) this.#scopes.delete(scope); // a directory is asked about once
-      yield { ...asked, id, entries: entries as Listed[], own };
+      yield { ...question, ...asked };
     }
   }
 }

@@ -1,26 +1,27 @@
 /** What the mounts below SRC and DEST mean for a copy: entries that both have, and ctimes that prove nothing. */
-import { refuse } from '../errors.js';
-import type { Request } from '../request/options.js';
-import { verdicts } from '../selection/index.js';
-import { distrustedDevices, isWithin, mounts, type Place, placesIn } from '../walk/mounts.js';
-import { join, namesFrom, showPath } from '../walk/paths.js';
-import { realpath, run } from '../walk/steps.js';
+
+import type { Answers } from '../bridge/answers.js';
+import { refuse } from '../errors/copy-error.js';
+import { isMissing } from '../errors/from-node.js';
+import { existing, isSame } from '../io/look.js';
+import { realpath, run } from '../io/steps.js';
+import { join, namesFrom, showPath } from '../paths.js';
 import {
-  deletes,
-  existing,
-  isMissing,
-  isSame,
-  type Root,
-  realPathOf,
-  type Walk,
-} from '../walk/walk.js';
-import type { Answers } from './answers.js';
+  distrustedDevices,
+  isWithin,
+  type MountedPlace,
+  mounts,
+  placesIn,
+} from '../placement/mounts.js';
+import { type Placement, type Root, realPathOf } from '../placement/placement.js';
+import { deletes, type Request } from '../request/request.js';
+import { verdicts } from '../selection/index.js';
 
 /** SRC or DEST, and what it shows. */
 interface Tree {
   root: Root;
   directory: Buffer;
-  places: Place[];
+  places: MountedPlace[];
 }
 
 /** A path below SRC or DEST, by the names that lead there. No names: SRC, or DEST, itself. */
@@ -31,14 +32,18 @@ interface Entry {
 
 /**
  * Linux: rejects with `ERR_FASTCP_DEST_PROTECTED` if by a bind mount entries would be deleted that SRC also has. Sets
- * `walk.distrusted`. Does nothing if the system does not tell its mounts.
+ * `placement.distrusted`. Does nothing if the system does not tell its mounts.
  */
-export async function lookAtMounts(walk: Walk, answers: Answers, request: Request): Promise<void> {
+export async function lookAtMounts(
+  placement: Placement,
+  answers: Answers,
+  request: Request,
+): Promise<void> {
   if (process.platform !== 'linux') return;
   const all = await mounts().catch(() => []);
-  if (request.sync) walk.distrusted = distrustedDevices(all);
+  if (request.sync) placement.distrusted = distrustedDevices(all);
   if (!deletes(request)) return;
-  const { roots, shown } = walk;
+  const { roots, shown } = placement;
   const treeAt = (root: Root, directory: Buffer): Tree => {
     return { root, directory, places: placesIn(all, directory) };
   };
@@ -76,7 +81,7 @@ function* sharedBy(source: Tree, target: Tree): Generator<[Entry, Entry]> {
   for (const one of source.places) {
     for (const other of target.places) {
       if (one.device !== other.device) continue;
-      const below = (inner: Place, outer: Place): Buffer =>
+      const below = (inner: MountedPlace, outer: MountedPlace): Buffer =>
         namesFrom(outer.path, inner.path).reduce(join, outer.at);
       const isInner = isWithin(one.path, other.path);
       if (!isInner && !isWithin(other.path, one.path)) continue;

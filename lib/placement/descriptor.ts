@@ -3,9 +3,9 @@
  * and `/proc/self/fd/63`. They look like symlinks, but only the system knows their targets.
  */
 import type { BigIntStats } from 'node:fs';
-import { type CopyError, refuse } from '../errors.js';
-import { baseName, directoryOf, isAbsolute, join } from './paths.js';
-import { readlink, realpath, type Steps, stat } from './steps.js';
+import { type CopyError, refuse } from '../errors/copy-error.js';
+import { readlink, realpath, type Steps, stat } from '../io/steps.js';
+import { baseName, directoryOf, isAbsolute, join } from '../paths.js';
 
 const names = /^\/((proc\/\d+(\/task\/\d+)?|dev)\/fd\/\d+|dev\/std(in|out|err))$/;
 

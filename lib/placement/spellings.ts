@@ -1,7 +1,7 @@
 /** Finds out whether two names that differ in the case of letters are one name. Some file systems ignore case. */
-import { isAppendOnly } from '../engine/native.js';
-import { join, temporaryName } from './paths.js';
-import { mkdirOwn, rmdir, type Steps, stat } from './steps.js';
+import { isAppendOnly } from '../bridge/native.js';
+import { mkdirOwn, rmdir, type Steps, stat } from '../io/steps.js';
+import { join, temporaryName } from '../paths.js';
 
 /** Returns text that is equal for names that differ only in the case of ASCII letters. */
 export function spellingOf(name: Buffer): string {

@@ -8,8 +8,9 @@ import { realpathSync } from 'node:fs';
 import { parse, resolve, win32 } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { isUint8Array } from 'node:util/types';
-import { isUrl } from '../builtins.js';
-import { invalidType, invalidValue, refuse } from '../errors.js';
+import { isUrl } from './builtins.js';
+import { invalidType, invalidValue } from './errors/arguments.js';
+import { refuse } from './errors/copy-error.js';
 
 const slash = 0x2f;
 const backslash = 0x5c;
@@ -110,7 +111,7 @@ function workingDirectory(relative: Buffer): Buffer {
 }
 
 /** Formats paths as the user would write them, for messages. */
-export interface Shown {
+export interface ShownPaths {
   src(path: Buffer): string;
   dest(path: Buffer): string;
 }

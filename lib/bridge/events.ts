@@ -1,9 +1,9 @@
 /** The events of a job, on their way to the reader that iterates the job. */
 import { clearTimeout, setTimeout } from '../builtins.js';
-import { invalid } from '../errors.js';
+import { invalid } from '../errors/arguments.js';
+import { now, Turn } from '../io/clock.js';
+import type { ShownPaths } from '../paths.js';
 import type { CopyEvent, EntryEvent } from '../types.js';
-import type { Shown } from '../walk/paths.js';
-import { now, Turn } from './clock.js';
 import { entryKinds } from './native.js';
 
 /**
@@ -140,7 +140,7 @@ export class EventQueue implements AsyncIterator<CopyEvent> {
 
   /**
    * Returns the next event. In a long turn of the event loop it waits for the next turn. Otherwise `for await`
-   * would get all waiting events, and those that the engine adds meanwhile, in one turn. Callers are served in
+   * would get all waiting events, and those that the engine adds by then, in one turn. Callers are served in
    * order.
    */
   next(): Promise<IteratorResult<CopyEvent>> {
@@ -186,7 +186,7 @@ export class EventQueue implements AsyncIterator<CopyEvent> {
 const actions = ['create', 'copy', 'replace', 'hardLink', 'metadata', 'skip', 'delete'] as const;
 
 /** Reads the format of Journal::take(). */
-export function* readEntries(records: Buffer, shown: Shown): Generator<EntryEvent> {
+export function* readEntries(records: Buffer, shown: ShownPaths): Generator<EntryEvent> {
   for (let at = 0; at < records.length; ) {
     const action = actions[records.readUInt8(at)] ?? 'copy';
     const kind = entryKinds[records.readUInt8(at + 1)] ?? 'file';

@@ -1,6 +1,6 @@
 /**
- * File system calls of a walk. One walk serves both forms: a generator yields the calls, and its caller makes
- * them at once or awaits them.
+ * File system calls as steps. One generator serves both forms: it yields the calls, and its caller makes them at once
+ * or awaits them.
  */
 // By name: in CommonJS `* as fs` calls every getter, also that of fs.promises, whose loading takes milliseconds.
 import {
@@ -27,11 +27,11 @@ import {
   stat as systemStat,
 } from 'node:fs';
 import { promisify } from 'node:util';
-import { fromSystem, textOrBytes } from './paths.js';
+import { fromSystem, textOrBytes } from '../paths.js';
 
 /**
  * Outcomes of looks in one copy, also errors, by call and path. They do not expire: use statAgain() or forget() if other
- * code may have changed files meanwhile.
+ * code may have changed files since.
  */
 export type Looks = Map<string, Promise<unknown>>;
 
@@ -40,7 +40,7 @@ interface Step {
   now(): unknown;
 }
 
-/** A walk that ends with a T. */
+/** Steps that end with a T. */
 export type Steps<T> = Generator<Step, T, unknown>;
 
 export async function run<T>(steps: Steps<T>, looks: Looks = new Map()): Promise<T> {
@@ -75,7 +75,7 @@ export function* step<T>(wait: (looks: Looks) => Promise<T>, now: () => T): Step
   return (yield { wait, now }) as T;
 }
 
-/** A step that an asynchronous walk makes once. */
+/** A step that is taken once in the asynchronous form. */
 function look<T>(call: string, path: Buffer, wait: () => Promise<T>, now: () => T): Steps<T> {
   const once = (looks: Looks): Promise<T> => {
     const key = `${call} ${path.toString('latin1')}`;
@@ -94,21 +94,21 @@ export function forget(): Steps<void> {
   );
 }
 
-/** Runs walks that need not wait for one another. */
-export function all<T>(walks: (() => Steps<T>)[]): Steps<T[]> {
+/** Runs several steps that need not wait for one another. */
+export function all<T>(several: (() => Steps<T>)[]): Steps<T[]> {
   return step(
-    (looks) => Promise.all(walks.map((walk) => run(walk(), looks))),
-    () => walks.map((walk) => runNow(walk())),
+    (looks) => Promise.all(several.map((steps) => run(steps(), looks))),
+    () => several.map((steps) => runNow(steps())),
   );
 }
 
 /**
  * Begins looks that will probably be needed, all at once: one after the other would take longer than copying a small
- * tree. Does nothing in a walk that is not asynchronous.
+ * tree. Does nothing in the synchronous form.
  */
-export function ahead(walks: Steps<unknown>[]): Steps<void> {
+export function ahead(several: Steps<unknown>[]): Steps<void> {
   const begin = async (looks: Looks): Promise<void> => {
-    for (const walk of walks) run(walk, looks).catch(() => {}); // a later look at it gets the error
+    for (const steps of several) run(steps, looks).catch(() => {}); // a later look at it gets the error
   };
   return step(begin, () => {});
 }
@@ -127,7 +127,7 @@ const calls = {
 };
 const bigint = { bigint: true } as const;
 
-/** Looks at a path, and follows symlinks, even if the walk has done so before. */
+/** Looks at a path, and follows symlinks, even if that was done before. */
 export function statAgain(path: Buffer): Steps<BigIntStats> {
   return step(
     () => calls.stat(path, bigint),
@@ -137,19 +137,10 @@ export function statAgain(path: Buffer): Steps<BigIntStats> {
 
 /** Looks at a path. Looks at a symlink itself unless `follow` is set. */
 export function stat(path: Buffer, follow: boolean): Steps<BigIntStats> {
-  return follow
-    ? look(
-        'stat',
-        path,
-        () => calls.stat(path, bigint),
-        () => statSync(path, bigint),
-      )
-    : look(
-        'lstat',
-        path,
-        () => calls.lstat(path, bigint),
-        () => lstatSync(path, bigint),
-      );
+  const call = follow ? 'stat' : 'lstat';
+  const now = follow ? statSync : lstatSync;
+  const wait = () => calls[call](path, bigint);
+  return look(call, path, wait, () => now(path, bigint));
 }
 
 export function readlink(path: Buffer): Steps<Buffer> {

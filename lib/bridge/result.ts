@@ -1,6 +1,8 @@
 /** The result so far, read from a running job. Every outcome has the same shape. */
 
-import { errorOf, lossWarning, warningOf } from '../errors.js';
+import { errorOf, lossWarning, warningOf } from '../errors/from-engine.js';
+import { now } from '../io/clock.js';
+import type { ShownPaths } from '../paths.js';
 import type {
   CopyCounters,
   CopyErrorLike,
@@ -8,8 +10,7 @@ import type {
   CopyResult,
   CopyWarning,
 } from '../types.js';
-import type { Shown } from '../walk/paths.js';
-import { now } from './clock.js';
+import { EventQueue } from './events.js';
 import { lossKinds, type NativeJob } from './native.js';
 
 /** Converts the counters of the engine, in the order of Count in binding/src/engine/base/report.h. */
@@ -30,8 +31,10 @@ export interface News {
   warnings: CopyWarning[];
 }
 
-/** Updates the result of a job. */
+/** Updates the result of a job, and tells its own errors and warnings to the reader of events. */
 export class Report {
+  constructor(readonly events = new EventQueue()) {}
+
   #counters = countersOf([]);
   #errors: CopyErrorLike[] = [];
   #warnings: CopyWarning[] = [];
@@ -59,20 +62,26 @@ export class Report {
     this.#warnings.push(warning);
     this.#ownWarnings += 1;
     this.#warningCount += 1;
+    this.events.push({ type: 'warning', warning });
   }
 
   fail(error: CopyErrorLike): void {
+    this.#add(error);
+    this.events.push({ type: 'error', error });
+  }
+
+  /** Adds the error that ends the copy, unless it was reported. It is no event: the iteration throws it. */
+  failWith(error: CopyErrorLike): void {
+    if (!this.#errors.includes(error)) this.#add(error);
+  }
+
+  #add(error: CopyErrorLike): void {
     this.#errors.push(error);
     this.#ownErrors += 1;
     this.#errorCount += 1;
   }
 
-  /** Adds the error that ends the copy, unless it was reported. */
-  failOnce(error: CopyErrorLike): void {
-    if (!this.#errors.includes(error)) this.fail(error);
-  }
-
-  read(job: NativeJob, shown: Shown): News {
+  read(job: NativeJob, shown: ShownPaths): News {
     this.#counters = countersOf(job.counters());
     const errors = job.errors(this.#errors.length - this.#ownErrors);
     const warnings = job.warnings(this.#warnings.length - this.#ownWarnings);
@@ -96,7 +105,7 @@ export class Report {
   }
 
   /** Returns warnings about lost metadata. Call it once, after the last read(). */
-  readLosses(job: NativeJob, shown: Shown): CopyWarning[] {
+  readLosses(job: NativeJob, shown: ShownPaths): CopyWarning[] {
     const warnings: CopyWarning[] = [];
     for (const [index, { count, first }] of job.losses().entries()) {
       const kind = lossKinds[index];

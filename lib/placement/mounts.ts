@@ -1,9 +1,9 @@
 /** Lists mounts if the system reports them: in /proc on Linux, by a command on macOS. */
 import { promises } from 'node:fs';
 import { getBuiltinModule } from '../builtins.js';
-import { needsProc } from '../errors.js';
-import { join, namesFrom } from './paths.js';
-import { rename } from './walk.js';
+import { needsProc } from '../errors/advice.js';
+import { asCopyError } from '../errors/from-node.js';
+import { join, namesFrom } from '../paths.js';
 
 const MOUNTS = '/proc/self/mountinfo';
 const slash = 0x2f;
@@ -40,7 +40,7 @@ export async function mounts(): Promise<Mount[]> {
     });
   }
   const text = await promises.readFile(MOUNTS, 'latin1').catch((error: unknown) => {
-    throw rename(error, MOUNTS, needsProc);
+    throw asCopyError(error, MOUNTS, needsProc);
   });
   return text.split('\n').filter(Boolean).map(parse);
 }
@@ -102,14 +102,14 @@ function mountAt(all: readonly Mount[], path: Buffer): Mount | undefined {
 }
 
 /** An entry by its file system and its path there, and where a mount shows it. */
-export interface Place {
+export interface MountedPlace {
   device: string | undefined;
   path: Buffer;
   at: Buffer;
 }
 
 /** Linux: returns the places of a directory, which is given without symlinks, and of the mounts in it. */
-export function placesIn(all: readonly Mount[], directory: Buffer): Place[] {
+export function placesIn(all: readonly Mount[], directory: Buffer): MountedPlace[] {
   const own = mountAt(all, directory);
   const below = all.filter((mount) => mount !== own && isWithin(mount.path, directory));
   return [own ?? [], below].flat().map(({ path, root = path, device }) => {

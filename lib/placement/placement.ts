@@ -1,0 +1,46 @@
+/** Where a copy lands: what findRoots() has found. */
+import type { NativeRoot } from '../bridge/native.js';
+import type { CopyError } from '../errors/copy-error.js';
+import type { Steps } from '../io/steps.js';
+import { baseName, directoryOf, join, movedTo, type ShownPaths } from '../paths.js';
+import type { EntryKind } from '../types.js';
+import { realIfThere } from './real-paths.js';
+
+export interface Root extends NativeRoot {
+  kind: EntryKind;
+  /** The names that lead from SRC to DEST, if DEST is within SRC. The selection must then exclude DEST. */
+  inside?: readonly Buffer[];
+}
+
+export interface Placement {
+  roots: Root[];
+  /** The roots land in DEST under their names, not at DEST's own path. */
+  into: boolean;
+  shown: ShownPaths;
+  /** Of several sources, if the copy continues after errors: those that are missing or refused. */
+  errors: CopyError[];
+  /** Devices of overlays whose ctimes prove nothing. Empty unless the copy syncs. */
+  distrusted?: readonly number[];
+}
+
+/** Returns a placement that copies one root to another place. Messages and the filter still see its DEST. */
+export function redirect(placement: Placement, root: Root, to: Buffer): Placement {
+  const { src, dest } = placement.shown;
+  return {
+    ...placement,
+    roots: [{ ...root, dest: to, destHeld: -1, made: false }],
+    shown: { src, dest: (path) => dest(movedTo(path, to, root.dest)) },
+  };
+}
+
+/** Returns the directory that must stay, so that a source stays. */
+export function directoryToKeep({ src, kind, followSrc }: Root): Buffer {
+  return kind === 'directory' || followSrc ? src : directoryOf(src);
+}
+
+/** Returns a source's path without symlinks on the way. */
+export function* realPathOf(root: Root): Steps<Buffer> {
+  const kept = directoryToKeep(root);
+  const real = yield* realIfThere(kept);
+  return kept === root.src ? real : join(real, baseName(root.src));
+}
