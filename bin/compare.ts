@@ -69,7 +69,7 @@ const complaint = (error: Error): string => `fastcp: ${errorText(error, 'compare
 
 async function print(
   result: CompareResult,
-  { sources, dest, output }: Invocation,
+  { output }: Invocation,
   out: Output,
   err: Output,
 ): Promise<void> {
@@ -84,17 +84,17 @@ async function print(
     await out.line(`${words[type]} ${paths.map(quoteName).join(' and ')}${what}`);
   }
   if (result.differences.length === 0 && result.errorCount > 0) return;
-  await out.line(totals(result, sources.join(), dest.toString()));
+  await out.line(totals(result));
 }
 
-/** Returns for example `2 differ, 1 only in b (61 entries of a)`. */
-function totals({ differences, scanned }: CompareResult, a: string, b: string): string {
+/** Returns for example `2 differ, 1 only in DEST; 61 entries compared`. */
+function totals({ differences, scanned }: CompareResult): string {
   const entries = count(scanned, 'entry', 'entries');
   const ends = [
     ['content', 'differ'],
     ['metadata', 'differ in metadata'],
-    ['onlyInA', `only in ${quoteName(a)}`],
-    ['onlyInB', `only in ${quoteName(b)}`],
+    ['onlyInA', 'only in SRC'],
+    ['onlyInB', 'only in DEST'],
   ] as const;
   const parts = ends.flatMap(([wanted, text]) => {
     const found = differences.filter(({ type }) => type === wanted).length;
@@ -102,7 +102,7 @@ function totals({ differences, scanned }: CompareResult, a: string, b: string): 
   });
   return parts.length === 0
     ? `no difference: ${entries}`
-    : `${parts.join(', ')} (${entries} of ${quoteName(a)})`;
+    : `${parts.join(', ')}; ${entries} compared`;
 }
 
 async function printJson(result: CompareResult, out: Output): Promise<void> {

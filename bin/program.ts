@@ -20,11 +20,11 @@ const commandOptions: readonly Spelling[] = [
   cli('content', '--fail-fast', 'stop at the first error'),
   cli('output', '--compare', 'copy nothing, print how SRC and DEST differ', 'common'),
   cli('output', '-v, --verbose', 'print every entry, and why it is excluded', 'common'),
-  cli('output', '-q, --quiet', 'print errors only'),
+  cli('output', '-q, --quiet', 'print errors only', 'common'),
   cli('output', '--json', 'print JSON, one object per line', 'common'),
   cli('output', '--progress', 'show progress, also in CI and in pipes'),
   cli('output', '--no-progress', 'show no progress'),
-  cli('output', '--doctor', 'with DIR [DIR2]: show what the file systems support'),
+  cli('output', '--doctor', 'with DIR [DIR2]: show what the file systems support', 'common'),
   cli('output', '--completions <shell>', 'print completions for a shell'),
   cli('output', '-V, --version', 'print the version', 'common'),
 ];
@@ -65,7 +65,12 @@ export function createProgram(all = false): Command {
     .addOption(named('-T, --no-target-directory', 'noTargetDirectory'))
     .addOption(new Option('--help-all', 'print this help with all options').hideHelp(!all))
     .helpOption('-h, --help', 'print this help; --help-all prints all options')
-    .addHelpText('after', '\nExample: fastcp node_modules /cache/node_modules')
+    .addHelpText(
+      'after',
+      '\nExit codes: 0 done, 1 errors or differences, 2 wrong usage, 130 interrupted.\n' +
+        'Example: fastcp node_modules /cache/node_modules\n' +
+        'More: man fastcp; README.md and docs/ of the project',
+    )
     .configureHelp({
       visibleArguments: () => [],
       optionDescription: (option) => option.description,

@@ -37,17 +37,23 @@ export function entriesDone(state: CopyProgress): number {
   return Math.min(scanned, Math.max(finished, scanned - IN_WORK));
 }
 
+/** Returns the part of the work that is done: entries, or bytes if only files were named. */
+export function workOf(state: CopyProgress): { done: number; total: number | undefined } {
+  const { bytes: done, totalBytes } = state;
+  if (totalBytes) return { done: Math.min(done, totalBytes), total: totalBytes };
+  return { done: entriesDone(state), total: state.total };
+}
+
 /**
  * Returns one line without colours that is shorter than `width`. The bar gets the room that the columns leave.
  */
 export function progressLine(state: CopyProgress, width: number, shown: Shown): string {
   // The last column stays empty, because some terminals wrap as soon as it is written.
   const room = Math.max(width - 1, 0);
-  const { total, scanned } = state;
-  const done = shown.ended ? scanned : entriesDone(state);
-  const columns = columnsOf(state, done, shown);
+  const { done, total } = workOf(state);
+  const columns = columnsOf(state, shown);
   if (total === undefined) return fitting(columns, room).slice(0, room);
-  const part = Math.min(done / Math.max(total, 1), 1);
+  const part = shown.ended ? 1 : Math.min(done / Math.max(total, 1), 1);
   const percent = `${Math.floor(100 * part)}%`.padStart(4);
   const beside = room - `[]${GAP}${percent}${GAP}`.length;
   const text = fitting(columns, beside - NARROWEST_BAR);
@@ -59,17 +65,23 @@ export function progressLine(state: CopyProgress, width: number, shown: Shown): 
 }
 
 /** Returns the columns in the order in which they are shown. */
-function columnsOf(state: CopyProgress, done: number, { deletes, left }: Shown): Column[] {
-  const { durationMs, total, files, deleted } = state;
+function columnsOf(state: CopyProgress, { deletes, left, ended }: Shown): Column[] {
+  const { durationMs, total, totalBytes, files, deleted, scanned } = state;
+  const done = ended ? scanned : entriesDone(state);
   const of = total === undefined ? '' : `/${number(total)}`;
   const entries = number(done).padStart(of === '' ? 9 : of.length - 1);
   const remaining = left === undefined ? '' : `${clock(left)} left`;
   return [
-    { rank: 0, text: `${entries}${of} entries` },
+    ...(totalBytes ? [] : [{ rank: 0, text: `${entries}${of} entries` }]),
     ...(deletes ? [{ rank: 2, text: `${number(deleted).padStart(7)} deleted` }] : []),
-    { rank: 3, text: size(state.bytes) },
+    {
+      rank: totalBytes ? 0 : 3,
+      text: size(state.bytes) + (totalBytes ? `/${size(totalBytes).trim()}` : ''),
+    },
     { rank: 4, text: `${size(perSecond(state.bytes, durationMs))}/s` },
-    { rank: 5, text: `${number(perSecond(files, durationMs)).padStart(7)} files/s` },
+    ...(totalBytes
+      ? []
+      : [{ rank: 5, text: `${number(perSecond(files, durationMs)).padStart(7)} files/s` }]),
     { rank: 6, text: clock(durationMs).padStart(5) },
     ...(of === '' ? [] : [{ rank: 1, text: remaining.padStart(10) }]),
   ];

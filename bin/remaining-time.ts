@@ -1,6 +1,6 @@
 /** Estimates how long a copy will go on. The estimate is readable because it seldom changes. */
 import type { CopyProgress } from '../lib/types.js';
-import { entriesDone } from './progress-line.js';
+import { workOf } from './progress-line.js';
 
 /** Before that, the pace is unreliable. */
 const SETTLED_MS = 2000;
@@ -13,19 +13,19 @@ const KEPT_MS = 2000;
 export class RemainingTime {
   #at = 0;
   #done = 0;
-  // Recent entries; older ones count for less.
-  #entries = 0;
+  // Recent work, in entries or bytes; older work counts for less.
+  #work = 0;
   #ms = 0;
   #end: number | undefined;
   #endSetAt = 0;
 
   /** Call it often. Returns milliseconds; undefined while no estimate is possible. */
   update(state: CopyProgress): number | undefined {
-    const { durationMs, total } = state;
-    const done = entriesDone(state);
+    const { durationMs } = state;
+    const { done, total } = workOf(state);
     this.#sample(done, durationMs);
-    if (total === undefined || durationMs < SETTLED_MS || this.#entries <= 0) return undefined;
-    const estimate = (total - done) * (this.#ms / this.#entries);
+    if (total === undefined || durationMs < SETTLED_MS || this.#work <= 0) return undefined;
+    const estimate = (total - done) * (this.#ms / this.#work);
     if (this.#end === undefined || this.#isFarOff(estimate, durationMs)) {
       this.#end = durationMs + estimate;
       this.#endSetAt = durationMs;
@@ -37,7 +37,7 @@ export class RemainingTime {
     const passed = durationMs - this.#at;
     if (passed < SAMPLE_MS) return;
     const kept = Math.exp(-passed / MEMORY_MS);
-    this.#entries = this.#entries * kept + (done - this.#done);
+    this.#work = this.#work * kept + (done - this.#done);
     this.#ms = this.#ms * kept + passed;
     this.#at = durationMs;
     this.#done = done;

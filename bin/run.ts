@@ -35,7 +35,13 @@ export async function run(invocation: Invocation): Promise<number> {
   // At once, because a second signal must find no bar on the terminal.
   abort.signal.addEventListener('abort', () => progress.stop());
   try {
-    return await follow(job, report, progress);
+    const exitCode = await follow(job, report, progress);
+    const { reason } = abort.signal;
+    // A dry run prints its plan when it has ended.
+    if (!invocation.copy.dryRun || exitCode > 0 || !(reason instanceof Interruption))
+      return exitCode;
+    await err.line('fastcp: interrupted');
+    return reason.exitCode;
   } finally {
     progress.stop();
   }

@@ -51,6 +51,8 @@ export class Report {
   snapshots = 0;
   /** The number of entries to scan; undefined while it is unknown. */
   total: number | undefined;
+  /** The number of bytes to copy, if every source is a file. */
+  totalBytes: number | undefined;
   /** Undefined unless DEST is replaced as a whole. */
   replaced: boolean | undefined;
   /** Undefined unless this is a copy between worktrees. */
@@ -139,6 +141,7 @@ export class Report {
       ...this.#counters,
       // Entries may be created after they were counted.
       ...(this.total !== undefined && { total: Math.max(this.total, scanned) }),
+      ...(this.totalBytes !== undefined && { totalBytes: this.totalBytes }),
       durationMs: this.durationMs,
     };
   }

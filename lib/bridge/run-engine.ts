@@ -42,6 +42,7 @@ export function runEngine(
     signal?.throwIfAborted();
     const job = createJob(roots, nativeOptions(placement, request), request.concurrency);
     const total = onProgress && Total.of(roots, request);
+    report.totalBytes = total?.bytes;
     let failure: { thrown: unknown } | undefined;
     const stop = (thrown: unknown): void => {
       failure ??= { thrown };

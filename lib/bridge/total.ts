@@ -5,6 +5,8 @@ import { type Request, selects } from '../request/request.js';
 import { countAhead, forget, type NativeCount } from './native.js';
 
 export class Total {
+  /** Of all sources together, if each is a file. */
+  readonly bytes: number | undefined;
   readonly #roots: number;
   readonly #count: NativeCount;
 
@@ -17,6 +19,8 @@ export class Total {
   constructor(roots: readonly Root[], oneFileSystem: boolean) {
     const directories = roots.filter(({ kind }) => kind === 'directory');
     this.#roots = roots.length;
+    if (roots.every(({ kind }) => kind === 'file'))
+      this.bytes = roots.reduce((sum, { bytes }) => sum + bytes, 0);
     this.#count = countAhead(
       directories.map(({ src }) => src),
       oneFileSystem,

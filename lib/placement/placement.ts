@@ -8,6 +8,8 @@ import { realIfThere } from './real-paths.js';
 
 export interface Root extends NativeRoot {
   kind: EntryKind;
+  /** The size of a file; 0 for all other kinds. */
+  bytes: number;
   /** The names that lead from SRC to DEST, if DEST is within SRC. The selection must then exclude DEST. */
   inside?: readonly Buffer[];
 }

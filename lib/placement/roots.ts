@@ -69,6 +69,7 @@ function* placeSource(
     scope: 0,
     remove: false,
     kind: kindOf(found),
+    bytes: found.isFile() ? Number(found.size) : 0,
     ...(inside && { inside }),
   };
 }

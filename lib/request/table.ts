@@ -116,7 +116,7 @@ export const table = {
   ),
   preserveTimestamps: flag(),
   strict: flag(cli('metadata', '--strict', 'fail if metadata cannot be preserved')),
-  dereference: flag(cli('metadata', '-L, --dereference', 'copy the targets of symlinks')),
+  dereference: flag(cli('metadata', '-L, --dereference', 'copy the targets of symlinks', 'common')),
   verbatimSymlinks: on(),
   recursive: on(),
   hardLink: flag(cli('metadata', '-l, --link', 'create hard links instead of copies')),

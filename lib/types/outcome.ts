@@ -54,6 +54,8 @@ export interface CopyProgress extends CopyCounters {
    * `shard` or a selection (`include`, `exclude`, `filter`, …), because these scan fewer or more entries than SRC has.
    */
   total?: number;
+  /** The number of bytes in SRC. Present only if every SRC is a file. */
+  totalBytes?: number;
   durationMs: number;
 }
 

@@ -351,7 +351,7 @@ describe('command', { tags: ['all'] }, () => {
     const found = [`only in ${a}/gone`, `only in ${b}/new`, `differ: ${a}/same and ${b}/same`];
     expect(run('--compare', a, b)).toEqual({
       status: 1,
-      stdout: `${found.join('\n')}\n`,
+      stdout: `${found.join('\n')}\n1 differ, 1 only in SRC, 1 only in DEST; 8 entries compared\n`,
       stderr: '',
     });
     expect(run('--compare', '-q', a, b)).toEqual({ status: 1, stdout: '', stderr: '' });

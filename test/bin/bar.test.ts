@@ -67,6 +67,15 @@ describe('the progress line', () => {
   });
 
   test.each([
+    [60, '[=--------]   17%   738 MB/4.29 GB   109 MB/s   0:33 left'],
+    [80, '[===-------------------]   17%   738 MB/4.29 GB   109 MB/s   0:06   0:33 left'],
+    [120, '[=====-------------------------]   17%   738 MB/4.29 GB   109 MB/s   0:06   0:33 left'],
+  ])('of one large file at %d columns: bytes', (columns, expected) => {
+    const file = { files: 0, directories: 0, scanned: 1, total: 1, bytes: 738e6 };
+    expect(frame(at(0.17, { ...file, totalBytes: 4.29e9 }), columns)).toBe(expected);
+  });
+
+  test.each([
     [60, '   13,316 entries   139 MB  34.8 MB/s    3,027 files/s'],
     [80, '   13,316 entries   139 MB  34.8 MB/s    3,027 files/s   0:04'],
     [120, '   13,316 entries   139 MB  34.8 MB/s    3,027 files/s   0:04'],

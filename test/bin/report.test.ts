@@ -26,8 +26,7 @@ describe('summary', () => {
     [
       'a monorepo',
       monorepo,
-      'Copied 137,470 files, 11,741 directories, 89 symlinks, 1.33 GB in 2.9 s (47,403 files/s): ' +
-        '137,000 by copy_file_range, 470 read and written',
+      'Copied 137,470 files, 11,741 directories, 89 symlinks, 1.33 GB in 2.9 s',
     ],
     ['nothing', resultWith({ durationMs: 3 }), 'Copied nothing in 3 ms'],
     ['a snapshot', resultWith({ snapshots: 1, durationMs: 5 }), 'Copied 1 snapshot in 5 ms'],
@@ -42,7 +41,7 @@ describe('summary', () => {
         bytes: 1,
         methods: { clone: 1, copyFileRange: 0, readWrite: 0 },
       }),
-      'Copied 1 file, 1 directory, 1 symlink, 1 special file, 1 hard link, 1 byte in 0 ms: 1 cloned',
+      'Copied 1 file, 1 directory, 1 symlink, 1 special file, 1 hard link, 1 byte in 0 ms',
     ],
     [
       'what was left',
@@ -54,7 +53,27 @@ describe('summary', () => {
       resultWith({ scanned: 120_980, unchanged: 120_979, durationMs: 400 }),
       'Up to date: 120,979 entries unchanged (400 ms)',
     ],
-  ])('%s', (_name, result, expected) => expect(summary(result)).toBe(expected));
+    [
+      'many files per second',
+      resultWith({ files: 9_000, bytes: 9_000, durationMs: 2_000 }),
+      'Copied 9,000 files, 9.00 kB in 2.0 s (4,500 files/s)',
+    ],
+    [
+      'a large file',
+      resultWith({ files: 1, bytes: 4e9, durationMs: 2_000 }),
+      'Copied 1 file, 4.00 GB in 2.0 s (2.00 GB/s)',
+    ],
+  ])('%s', (name, result, expected) => {
+    expect(summary(result)).toBe(expected);
+    if (name !== 'one of each') expect(expected.length).toBeLessThanOrEqual(80);
+  });
+
+  test('with the methods', () => {
+    expect(summary(monorepo, true)).toBe(
+      'Copied 137,470 files, 11,741 directories, 89 symlinks, 1.33 GB in 2.9 s: ' +
+        '137,000 by copy_file_range, 470 read and written',
+    );
+  });
 });
 
 test('a dry run says what would be', () => {
