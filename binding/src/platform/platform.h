@@ -44,7 +44,7 @@ class Handle {
   intptr_t raw_ = kNone;
 };
 
-/** lib/engine/native.ts knows the order. */
+/** lib/bridge/native.ts knows the order. */
 enum class Kind : uint8_t {
   unknown,
   file,

@@ -19,7 +19,7 @@ inline void append_number(std::string& to, uint32_t number) {
   for (int shift = 0; shift < 32; shift += 8) to += static_cast<char>(number >> shift);
 }
 
-/** The counters. lib/engine/native.ts knows their order. */
+/** The counters. lib/bridge/native.ts knows their order. */
 enum class Count : uint8_t {
   scanned,
   files,
@@ -123,7 +123,7 @@ class Problems {
   std::atomic<uint64_t> count_ = 0;
 };
 
-/** Metadata that DEST may not be able to hold. lib/engine/native.ts knows the order. */
+/** Metadata that DEST may not be able to hold. lib/bridge/native.ts knows the order. */
 enum class Loss : uint8_t { mode, timestamps, ownership, xattrs, acls, hard_links };
 inline constexpr size_t kLosses = static_cast<size_t>(Loss::hard_links) + 1;
 
@@ -143,7 +143,7 @@ class Losses {
   std::array<Kind, kLosses> kinds_{};
 };
 
-/** lib/engine/events.ts knows the order. */
+/** lib/bridge/events.ts knows the order. */
 enum class Action : uint8_t { create, copy, replace, hard_link, metadata, skip, erase };
 
 /**

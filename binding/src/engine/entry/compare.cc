@@ -45,13 +45,13 @@ class Data {
 }  // namespace
 
 Comparison compare_content(Worker& worker, const platform::Handle& a, const platform::Handle& b,
-                           uint64_t offset, uint64_t size, bool may_leave) {
+                           uint64_t size) {
   constexpr size_t kHalf = Worker::kContent / 2;
   char* const left = worker.content();
   char* const right = left + kHalf;
   const bool skips = size > kHalf;
   Data left_data(a, size, skips), right_data(b, size, skips);
-  for (;;) {
+  for (uint64_t offset = 0;;) {
     // A range that is a hole in both files is equal, and may be as large as a disk.
     if (skips && offset < size) {
       offset = std::max(offset, std::min(left_data.next(offset), right_data.next(offset)));
@@ -67,10 +67,8 @@ Comparison compare_content(Worker& worker, const platform::Handle& a, const plat
     offset += both;
     if (one != other) return {Comparison::differs, offset};
     if (both < kHalf) return {offset < size ? Comparison::differs : Comparison::same, offset};
-    // Called in any case, because the end of the host is also noticed here.
-    const bool leave = worker.must_leave_now();
+    worker.must_leave_now();  // also notices the end of the host
     if (worker.engine.stopped()) return {Comparison::stopped, offset};
-    if (leave && may_leave) return {Comparison::left, offset};
   }
 }
 
@@ -106,7 +104,7 @@ bool verify_file(Worker& worker, const OpenFile& file) {
   if (expected.dev != opened.dev || expected.ino != opened.ino) {
     return worker.fail(directory, file.names, EBUSY, kReplaced);
   }
-  const Comparison found = compare_content(worker, file.src, written, 0, expected.size, false);
+  const Comparison found = compare_content(worker, file.src, written, expected.size);
   if (found.outcome == Comparison::same) return true;
   if (found.outcome == Comparison::failed) {
     return worker.fail(directory, file.names, found.error, found.operation);

@@ -12,22 +12,18 @@ struct Comparison {
   enum Outcome : uint8_t {
     same,
     differs,
-    left,     // the worker must leave; all bytes before `offset` are the same
     stopped,  // the copy was stopped
     failed,
   };
   Outcome outcome = same;
-  uint64_t offset = 0;         // of the first byte that differs or was not compared
+  uint64_t offset = 0;         // of the first byte that differs
   int error = 0;               // if failed: a negative errno
   const char* operation = "";  // static
 };
 
-/**
- * Compares two open files from `offset` to the end of both. An end before `size` is a difference.
- * Leaves early only if `may_leave`.
- */
+/** Compares two open files to the end of both. An end before `size` is a difference. */
 Comparison compare_content(Worker& worker, const platform::Handle& a, const platform::Handle& b,
-                           uint64_t offset, uint64_t size, bool may_leave);
+                           uint64_t size);
 
 /**
  * Reads a complete copy back and compares it with the source. Returns false if they differ or

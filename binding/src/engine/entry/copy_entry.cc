@@ -144,17 +144,14 @@ void copy_file(Worker& worker, const DirectoryUse& use, Names names, EntryTask& 
 
   const Options& options = worker.engine.options;
   bool without_atime = directory.new_files.without_atime.load(std::memory_order_relaxed);
-  auto leased_since = again.leased_since;
   int error = open_to_read(worker, directory.src(), names.src, options.traversal.follow(),
-                           without_atime, leased_since, file.src);
-  if (error == -ECANCELED) return put_off(worker, use, names, again, leased_since);
+                           without_atime, file.src);
+  if (error == -ECANCELED) return put_off(worker, use, names, again);
   if (!without_atime) directory.new_files.without_atime.store(false, std::memory_order_relaxed);
   if (error < 0) return stop_at(error, kOpenSource);
   if (error = platform::stat_handle(file.src, file.stat); error < 0) return stop_at(error, "fstat");
   if (file.stat.kind != Kind::file) return stop_at(EBUSY, kRefused);  // the listing had a file
-  constexpr uint64_t kLong = 8 << 20;                                 // bytes
-  if (file.stat.size >= kLong && worker.hands_over())
-    return put_off(worker, use, names, again, leased_since);
+  if (file.stat.size >= kLongFile && worker.hands_over()) return put_off(worker, use, names, again);
   note_source(worker.engine, directory, file.stat);
 
   if (!claim_or_link(worker, use, names, file.stat, file.claim, again)) return;

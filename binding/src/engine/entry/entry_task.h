@@ -2,7 +2,6 @@
 // entry/ and tree/, run by any worker. One worker at a time has it, so it needs no lock.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <string>
 
@@ -10,24 +9,16 @@
 
 namespace fastcp {
 
-/** How much of two contents was found equal, and in which states of both files. */
-struct Compared {
-  uint64_t offset = 0;
-  platform::Time src_ctime{}, dst_ctime{};
-};
-
 /** Copies one entry of a directory that was already listed. */
 struct EntryTask {
   DirectoryUse directory;
   std::string src_name, dst_name;
   platform::Kind kind;
   uint8_t tries = 0;  // that failed because the source changed meanwhile
-  Compared compared{};
   /** DEST's entry of that name does not count: it was removed (in a dry run: would be), or a comparison excludes it. */
   bool vacated = false;
-  bool separate = false;             // it cannot be a hard link to a copy, and that was reported
-  bool named_first = false;          // a copy without a name could not be named
-  Clock::time_point leased_since{};  // the first time that another process's lease denied access
+  bool separate = false;     // it cannot be a hard link to a copy, and that was reported
+  bool named_first = false;  // a copy without a name could not be named
 
   void run(Worker& worker);
 };

@@ -47,7 +47,7 @@ bool has_same_content(Worker& worker, const Directory& directory, Names names, c
          !is_changed(src, now) &&
          open((*copy.directory).dst(), copy.name.c_str(), Follow::no, to, there) &&
          is_same_entry(made, there) &&
-         compare_content(worker, from, to, 0, src.size, false).outcome == Comparison::same;
+         compare_content(worker, from, to, src.size).outcome == Comparison::same;
 }
 
 bool has_same_target(const Directory& directory, Names names, const HardLinks::Place& copy) {

@@ -32,30 +32,25 @@ void OpenFile::discard() {
 }
 
 int open_to_read(Worker& worker, const platform::Handle& directory, const char* name,
-                 platform::Follow follow, bool& without_atime, Clock::time_point& leased_since,
-                 platform::Handle& out) {
+                 platform::Follow follow, bool& without_atime, platform::Handle& out) {
   // Linux takes a lease away after 45 s. A longer series of EAGAIN has another reason.
   constexpr auto kLongest = std::chrono::minutes(5);
   constexpr auto kPause = std::chrono::milliseconds(5);
-  for (;;) {
+  for (const Clock::time_point began = Clock::now();;) {
     // The first attempt asks the holder to give up its lease.
     const int error = worker.with_descriptor(
         [&] { return platform::open_source_file(directory, name, follow, without_atime, out); });
-    if (error != -EAGAIN) return error;
-    const Clock::time_point now = Clock::now();
-    if (leased_since == Clock::time_point{}) leased_since = now;
-    if (now - leased_since > kLongest) return error;
+    if (error != -EAGAIN || Clock::now() - began > kLongest) return error;
     if (worker.must_leave_now()) return -ECANCELED;
     std::this_thread::sleep_for(kPause);
   }
 }
 
-void put_off(Worker& worker, const DirectoryUse& directory, Names names, const EntryTask& again,
-             Clock::time_point leased_since) {
+void put_off(Worker& worker, const DirectoryUse& directory, Names names, const EntryTask& again) {
   if (worker.engine.stopped()) return;
-  worker.engine.tasks.push(make_task(
-      EntryTask{directory.again(), names.src, names.dst, platform::Kind::file, again.tries,
-                again.compared, again.vacated, again.separate, again.named_first, leased_since}));
+  worker.engine.tasks.push(
+      make_task(EntryTask{directory.again(), names.src, names.dst, platform::Kind::file,
+                          again.tries, again.vacated, again.separate, again.named_first}));
 }
 
 }  // namespace fastcp

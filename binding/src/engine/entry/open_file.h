@@ -54,16 +54,16 @@ class OpenFile {
 
 /**
  * Opens a file for reading. If another process has a lease on the file, waits for its end, as a
- * blocking open() does. Samba and NFS servers take such leases. `leased_since` is the beginning of
- * the wait. Returns -ECANCELED if the worker must leave before: then the entry has to be tried
- * again.
+ * blocking open() does. Samba and NFS servers take such leases. Returns -ECANCELED if the worker
+ * must leave before: then the entry has to be tried again.
  */
 int open_to_read(Worker& worker, const platform::Handle& directory, const char* name,
-                 platform::Follow follow, bool& without_atime, Clock::time_point& leased_since,
-                 platform::Handle& out);
+                 platform::Follow follow, bool& without_atime, platform::Handle& out);
 
 /** Pushes a file as a task for another worker, or a later time. `again` has the facts known so far. */
-void put_off(Worker& worker, const DirectoryUse& directory, Names names, const EntryTask& again,
-             Clock::time_point leased_since);
+void put_off(Worker& worker, const DirectoryUse& directory, Names names, const EntryTask& again);
+
+/** The size from which a file is left to threads of the copy's own: the host may need its thread before it is done. */
+inline constexpr uint64_t kLongFile = 8 << 20;  // bytes
 
 }  // namespace fastcp

@@ -86,19 +86,18 @@ Contents compare(const Pair& pair, const EntryTask& again) {
   const Directory& directory = pair.directory();
   Handle src, dst;
   bool without_atime = directory.new_files.without_atime.load(std::memory_order_relaxed);
-  auto leased_since = again.leased_since;
   int error = open_to_read(pair.worker, directory.src(), pair.names.src,
-                           pair.options().traversal.follow(), without_atime, leased_since, src);
+                           pair.options().traversal.follow(), without_atime, src);
   if (error < 0 && error != -ECANCELED) {
     pair.fail(error, kOpenSource);
     return Contents::left;
   }
   if (error == 0) {
-    error = open_to_read(pair.worker, directory.dst(), pair.names.dst, Follow::no, without_atime,
-                         leased_since, dst);
+    error =
+        open_to_read(pair.worker, directory.dst(), pair.names.dst, Follow::no, without_atime, dst);
   }
   if (error == -ECANCELED) {
-    put_off(pair.worker, pair.use, pair.names, again, leased_since);
+    put_off(pair.worker, pair.use, pair.names, again);
     return Contents::left;
   }
   if (error < 0) {  // an unreadable entry is replaced
@@ -113,23 +112,11 @@ Contents compare(const Pair& pair, const EntryTask& again) {
 
   // If a size may not be real, both are read to their ends, also in holes.
   const uint64_t size = has_equal_size(pair) ? pair.src.size : 0;
-  const Compared& before = again.compared;
-  const bool resumed = before.src_ctime == pair.src.ctime && before.dst_ctime == pair.dst.ctime;
-  const Comparison found =
-      compare_content(pair.worker, src, dst, resumed ? before.offset : 0, size, true);
+  const Comparison found = compare_content(pair.worker, src, dst, size);
   switch (found.outcome) {
     case Comparison::failed: pair.fail(found.error, found.operation); return Contents::left;
     case Comparison::differs: return Contents::differ;
     case Comparison::stopped: return Contents::left;
-    case Comparison::left:
-      pair.worker.engine.tasks.push(
-          make_task(EntryTask{.directory = pair.use.again(),
-                              .src_name = pair.names.src,
-                              .dst_name = pair.names.dst,
-                              .kind = Kind::file,
-                              .compared = {found.offset, pair.src.ctime, pair.dst.ctime},
-                              .separate = again.separate}));
-      return Contents::left;
     case Comparison::same: break;
   }
   Stat now;
@@ -271,18 +258,20 @@ bool needs_no_copy(Worker& worker, const DirectoryUse& use, Names names, Kind ki
                     is_covered(directory, End::dst, names, pair.dst.dev);
 
   const Options& options = worker.engine.options;
-  // Not when a comparison of contents is resumed.
-  if (options.compares && options.preserve.hard_links && again.compared.offset == 0)
-    note_identities(pair);
-  // Otherwise a later write to one of them would change the other as well. A comparison that is resumed has passed this.
+  if (pair.src.size >= kLongFile && has_equal_size(pair) && worker.hands_over()) {
+    put_off(worker, use, names, again);
+    return true;
+  }
+  if (options.compares && options.preserve.hard_links) note_identities(pair);
+  // Otherwise a later write to one of them would change the other as well.
   if (pair.dst.link_count > 1 && !options.compares && kind != Kind::directory &&
-      again.compared.offset == 0 && worker.engine.hard_links.joins_others(pair.src, pair.dst)) {
+      worker.engine.hard_links.joins_others(pair.src, pair.dst)) {
     return false;
   }
   HardLinks::Claim claim;
   if (!claim_or_link(worker, use, names, pair.src, claim, again)) return true;
   if (!is_current(pair, again)) return false;  // the worker that copies it claims it again
-  // Otherwise it failed, or its comparison is not finished: then another name may become the first.
+  // Otherwise it failed: then another name may become the first.
   if (claim && pair.stays) claim.placed(*use, names.dst, pair.dst);
   return true;
 }

@@ -82,8 +82,9 @@ bool Worker::is_over() {
 }
 
 bool Worker::hands_over() {
-  if (host_.hands_over()) leaving_ = true;
-  return leaving_;
+  const bool is_over = host_.hands_over();
+  leaving_ = leaving_ || is_over;
+  return is_over;
 }
 
 void Worker::flush() {

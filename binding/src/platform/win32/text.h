@@ -1,6 +1,6 @@
 // Windows: names and paths in the form of its kernel. Includes no system header, so that tests run on any system.
 //
-// The engine's paths have slashes only (`C:/directory`, `//server/share`); lib/walk/paths.ts converts them. Its names
+// The engine's paths have slashes only (`C:/directory`, `//server/share`); lib/paths.ts converts them. Its names
 // are UTF-8, in which half of a surrogate pair is stored as if it were a character (WTF-8). Stateless: no locks.
 #pragma once
 
