@@ -1,9 +1,8 @@
 // Checks the words of the texts that users and contributors read: words.mjs [ROOT]. Part of `npm run lint`.
 //
-// Fails on banned terms: "folder" (directory), "link" without sym or hard, and ", too" at the end of a sentence. Prints
-// per file the number of sentences over 30 words, and how often "what", "who", "whoever" and "whose" occur per 1,000
-// words. Code, URLs and generated tables do not count. docs/api.md and docs/command-line.md are generated from doc
-// comments and help texts, which are checked in their place.
+// Fails on banned terms: "folder" (directory), "link" without sym or hard, and ", too" at the end of a sentence. Code,
+// URLs and generated tables do not count. docs/api.md and docs/command-line.md are generated from doc comments and help
+// texts, which are checked in their place.
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
@@ -26,7 +25,7 @@ const files = [
 ];
 
 const faults = [];
-const rows = files.map((file) => {
+for (const file of files) {
   const text = readFileSync(join(root, file), 'utf8');
   const parts = (file.endsWith('.md') ? proseOf(text) : commentsOrHelp(file, text)).map(plain);
   for (const part of parts) {
@@ -37,15 +36,7 @@ const rows = files.map((file) => {
       }
     }
   }
-  const words = parts.flatMap((part) => part.match(/[\w'’-]+/g) ?? []);
-  const relative = words.filter((word) => /^(what|who|whoever|whose)$/i.test(word)).length;
-  const sentences = parts.flatMap((part) => part.split(/(?<=[.!?]["')]?)\s+/));
-  const long = sentences.filter((sentence) => (sentence.match(/[\w'’-]+/g) ?? []).length > 30);
-  const share = ((1000 * relative) / words.length).toFixed(1);
-  return `${file.padEnd(30)}${String(long.length).padStart(4)}${share.padStart(8)}`;
-});
-
-console.log(['file                          long  what/who', ...rows].join('\n'));
+}
 if (faults.length > 0) {
   console.error(faults.join('\n'));
   process.exit(1);
