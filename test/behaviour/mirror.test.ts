@@ -818,8 +818,16 @@ describe('what SRC does not have', () => {
       mkdirSync(dest);
       await whileMounted(['-t', 'tmpfs', '-o', 'size=20M', 'tmpfs'], dest, async () => {
         for (let i = 0; i < 300; i++) makeFiles(dest, { [`conf/${i}`]: 'x' });
-        const words = ['strace', '-f', '-qq', '-o', '/dev/null', '-e', 'trace=unlinkat,linkat'];
-        const slowly = [...words, '-e', 'inject=unlinkat:delay_enter=2000', ...fault];
+        const calls = 'trace=unlinkat,linkat,pwrite64';
+        const words = ['strace', '-f', '-qq', '-o', '/dev/null', '-e', calls];
+        // The removal has begun when there is no room any more, and goes on.
+        const delays = [
+          '-e',
+          'inject=pwrite64:delay_enter=20000',
+          '-e',
+          'inject=unlinkat:delay_enter=2000',
+        ];
+        const slowly = [...words, ...delays, ...fault];
         const { result } = await copyInChild(
           { src, dest, options: { mirror: true, onError: 'continue' } },
           slowly,

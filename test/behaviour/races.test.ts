@@ -427,21 +427,16 @@ describe('contents are compared', () => {
   });
 
   test.for(['src', 'dest'])(
-    'a file of %s that changes is compared from the beginning',
+    'a file of %s that changes after its part was compared is copied',
     async (where) => {
       makeBoth(8 * MiB);
-      // The only thread of the pool is given back after 10 ms, and the comparison goes on later.
-      const { result, log } = await race(
+      const { result } = await race(
         { mirror: true },
         {
           faults: `pread64:run:4:1:/src/file`,
           script: `${spoil(join(room, where, 'file'))}; sleep 0.05`,
-          trace: true,
         },
-        ['env', 'UV_THREADPOOL_SIZE=1'],
       );
-      const opened = log.filter((line) => line === `openat ${join(src, 'file')}`);
-      expect(opened.length).toBeGreaterThan(1);
       expect(readFileSync(join(dest, 'file')).equals(readFileSync(join(src, 'file')))).toBe(true);
       expect(result).toMatchObject({ files: 1, errorCount: 0 });
     },
@@ -466,7 +461,7 @@ test('what another copy wrote meanwhile is not taken for current by the next run
     script: `${command} "${other}" "${dest}"`,
   });
   expect(error).toBeUndefined();
-  expect(read(dest, 'a/file')).toBe('else');
+  expect(read(dest, 'a/file')).toBe('ours'); // it was changed while it was compared, so it was copied
   await copyInChild({ src, dest, options: mirror });
   expect(read(dest, 'a/file')).toBe('ours');
 });
