@@ -2,6 +2,7 @@
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { inReadingOrder } from './api.js';
 import { comingFrom } from './coming-from.js';
 import { toMan } from './man.js';
 import { manual } from './manual.js';
@@ -34,5 +35,5 @@ function apiPage(): string {
   const typedoc = join(root, 'node_modules/typedoc/bin/typedoc');
   const args = ['--options', join(root, 'typedoc.json'), '--logLevel', 'Warn', '--out', out];
   execFileSync(process.execPath, [typedoc, ...args], { cwd: root, stdio: ['ignore', 2, 2] });
-  return readFileSync(join(out, 'api.md'), 'utf8');
+  return inReadingOrder(readFileSync(join(out, 'api.md'), 'utf8'));
 }
