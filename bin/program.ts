@@ -67,7 +67,7 @@ export function createProgram(all = false): Command {
     .helpOption('-h, --help', 'print this help; --help-all prints all options')
     .addHelpText(
       'after',
-      '\nExit codes: 0 done, 1 errors or differences, 2 wrong usage, 130 interrupted.\n' +
+      '\nExit codes: 0 done, 1 errors, 2 wrong usage; --compare: 1 differences, 2 errors\n' +
         'Example: fastcp node_modules /cache/node_modules\n' +
         'More: man fastcp; README.md and docs/ of the project',
     )

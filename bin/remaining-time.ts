@@ -45,6 +45,7 @@ export class RemainingTime {
 
   #isFarOff(estimate: number, durationMs: number): boolean {
     const difference = Math.abs(estimate - ((this.#end ?? 0) - durationMs));
+    if (estimate === 0) return true;
     return durationMs - this.#endSetAt >= KEPT_MS && difference > Math.max(2000, estimate / 5);
   }
 }

@@ -27,7 +27,8 @@ export function createTextReport(
   const stops = copy.onError === 'stop';
   let errorsShown = 0;
   let halfway = false;
-  const kept = copy.sync || copy.mirror ? 'unchanged' : 'keep';
+  const syncs = copy.sync || copy.mirror || copy.checksum || copy.quickCheck;
+  const kept = syncs && copy.force !== false && !copy.update ? 'unchanged' : 'keep';
   const planned: { at: string; line: string }[] = []; // of a dry run, which prints them in order
 
   async function complain(text: string): Promise<void> {
@@ -46,13 +47,14 @@ export function createTextReport(
         const { message, code } = event.warning;
         await complain(`warning: ${escapeControls(message)}${output.all ? ` (${code})` : ''}`);
       } else if (event.type === 'entry' && isWanted(event, output)) {
-        if (!copy.dryRun) await out.line(entryLine(event, kept));
-        else planned.push(planOf(event, kept, dest));
+        const word = event.kind === 'socket' ? 'skip' : kept;
+        if (!copy.dryRun) await out.line(entryLine(event, word));
+        else planned.push(planOf(event, word, dest));
       }
     },
 
     async end(result, outcome) {
-      planned.sort((a, b) => (a.at < b.at ? -1 : 1));
+      planned.sort((a, b) => (a.at < b.at ? -1 : Number(a.at > b.at)));
       for (const { line } of planned) await out.line(line);
       await out.flush(); // the next lines may go to standard error, and must be the last on a terminal
       if (result.errorCount > errorsShown) {
@@ -67,8 +69,9 @@ export function createTextReport(
         // ERR_FASTCP_HALFWAY has already said where the old and the new tree are.
         if (!halfway) await complain(state);
       } else if (full !== undefined && !copy.dryRun) {
-        const copied = `${count(result.files, 'file')} copied`;
-        await complain(`stopped: ${full}: ${copied}, ${quoteName(dest)} is incomplete`);
+        const copied = `${count(result.files, 'file')} copied, ${quoteName(dest)} is incomplete`;
+        const nothing = created(result) + result.deleted === 0;
+        await complain(`stopped: ${full}: ${nothing ? 'nothing was copied' : copied}`);
       } else if (outcome === 'interrupted' || (outcome === 'failed' && stops)) {
         const left = incomplete(result, outcome, copy.dryRun ? undefined : dest);
         if (left !== undefined) await complain(left);
@@ -135,7 +138,7 @@ function entryLine({ action, path, dest, reason }: EntryEvent, kept: string): st
 
 /** Returns the same for a dry run, with a path relative to DEST. */
 function planOf(event: EntryEvent, kept: string, dest: string): { at: string; line: string } {
-  const at = relative(dest, event.dest) || '.';
+  const at = relative(dest, event.dest) || (event.kind === 'directory' ? '.' : event.dest);
   const [action] = entryLine(event, kept).split(' ', 1);
   const why = event.action === 'exclude' ? ` (${escapeControls(event.reason ?? '')})` : '';
   return { at, line: `${action} ${quoteName(at)}${why}` };

@@ -43,7 +43,7 @@ bool flag(const Napi::Object& object, const char* name) {
   return object.Get(name).As<Napi::Boolean>().Value();
 }
 
-/** Converts a bit for each of preserveKinds in lib/bridge/native.ts. */
+/** Converts a bit for each of lossKinds in lib/bridge/native.ts. */
 Preserve preserve_of(uint32_t kinds) {
   const auto has = [kinds](Loss kind) { return (kinds >> static_cast<uint32_t>(kind) & 1) != 0; };
   return {.mode = has(Loss::mode),

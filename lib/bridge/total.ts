@@ -13,13 +13,14 @@ export class Total {
   /** Returns undefined if a listing cannot tell what will be scanned. */
   static of(roots: readonly Root[], request: Request): Total | undefined {
     if (selects(request) || request.dereference || request.shards > 1) return undefined;
-    return new Total(roots, request.oneFileSystem);
+    return new Total(roots, request);
   }
 
-  constructor(roots: readonly Root[], oneFileSystem: boolean) {
+  constructor(roots: readonly Root[], { oneFileSystem, sync, verify, instead }: Request) {
     const directories = roots.filter(({ kind }) => kind === 'directory');
     this.#roots = roots.length;
-    if (roots.every(({ kind }) => kind === 'file'))
+    // Only copying counts bytes, not comparing or linking.
+    if (!sync && !verify && instead === 'copy' && roots.every(({ kind }) => kind === 'file'))
       this.bytes = roots.reduce((sum, { bytes }) => sum + bytes, 0);
     this.#count = countAhead(
       directories.map(({ src }) => src),

@@ -50,10 +50,10 @@ export async function unmatchedGlobs(
   const deeper = await matchedDeeper(excluded, exclude, directories);
   const roots = directories.map(({ shown }) => plainPath(shown));
   for (const glob of excluded) {
-    const isPath = roots.some((root) => root && isBelow(plainPath(glob), root));
+    const root = roots.find((one) => one && isBelow(plainPath(glob), one));
     const hint =
       hintOn(glob) ??
-      (isPath ? 'globs are relative to the source' : undefined) ??
+      (root ? `globs are relative to the source; write '${belowRoot(glob, root)}'` : undefined) ??
       (deeper.has(glob)
         ? `globs with a slash are relative to the source; write '**/${glob}'`
         : undefined);
@@ -107,6 +107,11 @@ async function matchedDeeper(
 
 function isBelow(path: string, directory: string): boolean {
   return path !== directory && path.startsWith(directory);
+}
+
+/** Returns a glob that begins with the source's path as one that is relative to it. */
+function belowRoot(glob: string, root: string): string {
+  return `/${glob.replace(/^(\.?\/+)+/, '').slice(root.length)}`;
 }
 
 /** Returns a path or glob with a slash at its end, and without `./` at its beginning. Empty for `.`. */

@@ -50,11 +50,14 @@ export interface CopyMethods {
 export interface CopyProgress extends CopyCounters {
   /**
    * The number of entries in SRC, SRC itself included; `scanned` ends there. Entries that a mirror deletes from DEST are
-   * not among them, and bytes are not counted ahead. Absent until SRC has been counted. Always absent with `dereference`,
+   * not among them. Absent until SRC has been counted. Always absent with `dereference`,
    * `shard` or a selection (`include`, `exclude`, `filter`, …), because these scan fewer or more entries than SRC has.
    */
   total?: number;
-  /** The number of bytes in SRC. Present only if every SRC is a file. */
+  /**
+   * The number of bytes in SRC. Present only if every SRC is a file, and not with `sync`, `mirror`, `verify`,
+   * `hardLink` or `symlink`.
+   */
   totalBytes?: number;
   durationMs: number;
 }

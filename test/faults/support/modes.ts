@@ -48,12 +48,12 @@ export const modes: Record<string, Mode> = {
 
 /** Which modes run the code of a source file, by a part of its path. */
 const runs: [source: RegExp, mode: RegExp][] = [
-  [/mirror|answers|questions/, /mirror/],
-  [/attributes|metadata|access/, /archive/],
+  [/mirror|answers|verdicts|questions/, /mirror/],
+  [/attributes|metadata|settle|directory_end|access/, /archive/],
   [/unchanged|mark|sync_state/, /update|mirror/],
   [/copy_content|compare/, /read and write|large|sparse|verify/],
-  [/conflict|place/, /over|backup/],
-  [/hard_links|copy_other/, /hard links|symlinks|dereference|archive/],
+  [/existing|backups|names|place/, /over|backup/],
+  [/hard_link|symlinks|special|link_instead|trial/, /hard links|symlinks|dereference|archive/],
   [/atomic/, /atomic/],
   [/selection/, /selection/],
 ];

@@ -1,4 +1,4 @@
-// Resolves symlink targets by their text alone. Called by copy_other.cc and engine.cc. Stateless: no locks.
+// Resolves symlink targets by their text alone. Called by symlinks.cc and engine.cc. Stateless: no locks.
 #pragma once
 
 #include <string>

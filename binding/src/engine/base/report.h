@@ -41,7 +41,7 @@ using Counters = std::array<uint64_t, kCounts>;
 
 /**
  * An error or a warning. `operation` is the system call that failed, or a constant below if the
- * engine itself refuses. lib/errors.ts creates the Error.
+ * engine itself refuses. lib/errors/from-engine.ts creates the Error.
  */
 struct Problem {
   int error;              // positive errno

@@ -72,7 +72,7 @@ struct Existing {
   bool error_on_exist = false;
   /** With `force`: replaces the entry only if SRC has a newer mtime, as `cp -u` does. */
   bool update = false;
-  /** Keeps a replaced entry under another name: back_up() in entry/conflict.h. */
+  /** Keeps a replaced entry under another name: back_up() in entry/backups.h. */
   Backup backup = Backup::none;
 };
 

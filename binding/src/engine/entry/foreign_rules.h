@@ -1,5 +1,5 @@
 // The rules of Node's fs.cp and of fs-extra's copy, where fastcp itself has others. Called by copy_entry.cc,
-// copy_other.cc and copy_directory.cc. Stateless: no locks.
+// special.cc, symlinks.cc and open_directory.cc. Stateless: no locks.
 #pragma once
 
 #include "engine/run/engine.h"

@@ -1,5 +1,5 @@
 // Decides whether a name of a file becomes a hard link to the copy of another name, and creates it. Called by
-// copy_entry.cc, copy_other.cc, unchanged.cc and the writers, by any worker. run/hard_links.h has the table of names and
+// copy_entry.cc, special.cc, symlinks.cc, unchanged.cc and the writers, by any worker. run/hard_links.h has the table of names and
 // its lock.
 #pragma once
 

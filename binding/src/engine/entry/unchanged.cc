@@ -120,8 +120,7 @@ Contents compare(const Pair& pair, const EntryTask& again) {
     case Comparison::same: break;
   }
   Stat now;
-  const bool whole = platform::stat_handle(src, now) == 0 && !is_changed(pair.src, now) &&
-                     platform::stat_handle(dst, now) == 0 && !is_changed(pair.dst, now);
+  const bool whole = platform::stat_handle(src, now) == 0 && !is_changed(pair.src, now);
   return whole ? Contents::same : Contents::differ;
 }
 

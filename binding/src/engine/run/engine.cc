@@ -82,9 +82,9 @@ bool Worker::is_over() {
 }
 
 bool Worker::hands_over() {
-  const bool is_over = host_.hands_over();
-  leaving_ = leaving_ || is_over;
-  return is_over;
+  const bool elsewhere = host_.hands_over();
+  leaving_ = leaving_ || elsewhere;
+  return elsewhere;
 }
 
 void Worker::flush() {

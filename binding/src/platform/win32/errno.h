@@ -1,5 +1,5 @@
 // Included before every source file on Windows (see CMakeLists.txt). Defines errors that its C
-// library has no number for. They get the numbers of macOS, which are unused there; lib/errors.ts
+// library has no number for. They get the numbers of macOS, which are unused there; lib/errors/from-engine.ts
 // knows them.
 #pragma once
 
