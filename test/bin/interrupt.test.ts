@@ -98,7 +98,12 @@ describe.skipIf(process.platform === 'win32')('a signal', () => {
   test('stops a dry run', async () => {
     const { exitCode, stderr } = await fastcp(
       ['--dry-run', src, 'dry'],
-      onFirst('stdout', (child) => child.kill('SIGINT')),
+      // The plan comes at the end, all at once: by then the pipe is full and fastcp waits.
+      onFirst('stdout', (child) => {
+        child.stdout?.pause();
+        setTimeout(() => child.kill('SIGINT'), 500);
+        setTimeout(() => child.stdout?.resume(), 1000);
+      }),
     );
     expect({ exitCode, stderr }).toEqual({ exitCode: 130, stderr: 'fastcp: interrupted\n' });
   });
