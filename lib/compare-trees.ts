@@ -28,7 +28,7 @@ import type {
  * ACLs, and hard links.
  *
  * With `onError: 'continue'` unreadable entries are in `errors`. Otherwise, and if `a` or `b` is missing, the promise
- * rejects with the first CopyError, also if only one of the two is a directory. Rejects with `signal.reason`, with exactly the
+ * rejects with the first CopyError, even if only one of the two is a directory. Rejects with `signal.reason`, with exactly the
  * value that the filter throws, and for wrong arguments with the errors that copyTree() throws.
  */
 export async function compareTrees(

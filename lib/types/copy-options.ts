@@ -92,7 +92,7 @@ export interface CopyOptions {
   errorOnExist?: boolean | undefined;
   /**
    * Whether a copy shares blocks with its source. `auto`: clone where that is faster. `always`: fail if a file
-   * cannot be cloned. `never`: write every block anew. Default `auto`.
+   * cannot be cloned. `never`: write every block. Default `auto`.
    */
   reflink?: 'auto' | 'always' | 'never' | undefined;
   /** The maximum number of concurrent workers, 1 to 1024. Default: as many as help, which depends on the processors. */

@@ -72,7 +72,7 @@ export interface CopyResult extends CopyCounters {
    */
   replaced?: boolean;
   /**
-   * With `worktree` only: paths of ignored entries that `.worktreeinclude` leaves out. An ignored directory is one path, also if only a
+   * With `worktree` only: paths of ignored entries that `.worktreeinclude` leaves out. An ignored directory is one path, even if only a
    * part of it is left out. Directories in which no pattern can match are not searched.
    */
   leftOut?: string[];

@@ -38,7 +38,7 @@ export function manual(): Manual {
         'error everything else is copied, unless the disk is full or read-only. An error or an interruption leaves no ' +
         'partial file.',
       'The options of cp that describe this behaviour are accepted as well, and change nothing: `-r`, `-R`, ' +
-        '`-f`, `-P`, `--recursive`, `--force`, `--no-dereference`. With `-T` (`--no-target-directory`) DEST is DEST itself, also if it ends ' +
+        '`-f`, `-P`, `--recursive`, `--force`, `--no-dereference`. With `-T` (`--no-target-directory`) DEST is DEST itself, even if it ends ' +
         'in a slash.',
     ],
     sections: [...groups(createProgram(true)), doctor(), ...others],
