@@ -37,11 +37,14 @@ export function entriesDone(state: CopyProgress): number {
   return Math.min(scanned, Math.max(finished, scanned - IN_WORK));
 }
 
-/** Returns the part of the work that is done: entries, or bytes if only files were named. */
-export function workOf(state: CopyProgress): { done: number; total: number | undefined } {
+/** Returns how much of the work is done: in entries, or in bytes if only files were named. */
+export function workOf(
+  state: CopyProgress,
+  ended = false,
+): { done: number; total: number | undefined } {
   const { bytes: done, totalBytes } = state;
   if (totalBytes) return { done: Math.min(done, totalBytes), total: totalBytes };
-  return { done: entriesDone(state), total: state.total };
+  return { done: ended ? state.scanned : entriesDone(state), total: state.total };
 }
 
 /**
@@ -50,10 +53,10 @@ export function workOf(state: CopyProgress): { done: number; total: number | und
 export function progressLine(state: CopyProgress, width: number, shown: Shown): string {
   // The last column stays empty, because some terminals wrap as soon as it is written.
   const room = Math.max(width - 1, 0);
-  const { done, total } = workOf(state);
-  const columns = columnsOf(state, shown);
+  const { done, total } = workOf(state, shown.ended);
+  const columns = columnsOf(state, done, shown);
   if (total === undefined) return fitting(columns, room).slice(0, room);
-  const part = shown.ended ? 1 : Math.min(done / Math.max(total, 1), 1);
+  const part = Math.min(done / Math.max(total, 1), 1);
   const percent = `${Math.floor(100 * part)}%`.padStart(4);
   const beside = room - `[]${GAP}${percent}${GAP}`.length;
   const text = fitting(columns, beside - NARROWEST_BAR);
@@ -65,9 +68,8 @@ export function progressLine(state: CopyProgress, width: number, shown: Shown): 
 }
 
 /** Returns the columns in the order in which they are shown. */
-function columnsOf(state: CopyProgress, { deletes, left, ended }: Shown): Column[] {
-  const { durationMs, total, totalBytes, files, deleted, scanned } = state;
-  const done = ended ? scanned : entriesDone(state);
+function columnsOf(state: CopyProgress, done: number, { deletes, left }: Shown): Column[] {
+  const { durationMs, total, totalBytes, files, deleted } = state;
   const of = total === undefined ? '' : `/${number(total)}`;
   const entries = number(done).padStart(of === '' ? 9 : of.length - 1);
   const remaining = left === undefined ? '' : `${clock(left)} left`;

@@ -45,7 +45,7 @@ export class RemainingTime {
 
   #isFarOff(estimate: number, durationMs: number): boolean {
     const difference = Math.abs(estimate - ((this.#end ?? 0) - durationMs));
-    if (estimate === 0) return true;
-    return durationMs - this.#endSetAt >= KEPT_MS && difference > Math.max(2000, estimate / 5);
+    const isOld = durationMs - this.#endSetAt >= KEPT_MS;
+    return estimate === 0 || (isOld && difference > Math.max(2000, estimate / 5));
   }
 }

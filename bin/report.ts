@@ -48,8 +48,10 @@ export function createTextReport(
         await complain(`warning: ${escapeControls(message)}${output.all ? ` (${code})` : ''}`);
       } else if (event.type === 'entry' && isWanted(event, output)) {
         const word = event.kind === 'socket' ? 'skip' : kept;
-        if (!copy.dryRun) await out.line(entryLine(event, word));
-        else planned.push(planOf(event, word, dest));
+        const at = copy.dryRun ? placeIn(dest, event) : undefined;
+        const line = entryLine(event, word, at);
+        if (at === undefined) await out.line(line);
+        else planned.push({ at, line });
       }
     },
 
@@ -70,8 +72,7 @@ export function createTextReport(
         if (!halfway) await complain(state);
       } else if (full !== undefined && !copy.dryRun) {
         const copied = `${count(result.files, 'file')} copied, ${quoteName(dest)} is incomplete`;
-        const nothing = created(result) + result.deleted === 0;
-        await complain(`stopped: ${full}: ${nothing ? 'nothing was copied' : copied}`);
+        await complain(`stopped: ${full}: ${isUntouched(result) ? 'nothing was copied' : copied}`);
       } else if (outcome === 'interrupted' || (outcome === 'failed' && stops)) {
         const left = incomplete(result, outcome, copy.dryRun ? undefined : dest);
         if (left !== undefined) await complain(left);
@@ -128,28 +129,30 @@ export function isWanted({ action }: EntryEvent, { entries, all }: OutputOptions
   return action === 'skip' || action === 'exclude' ? all : entries;
 }
 
-/** Returns for example `copy a -> b`, or `excluded a.log (.gitignore:3:*.log)`. */
-function entryLine({ action, path, dest, reason }: EntryEvent, kept: string): string {
-  if (action === 'delete') return `delete ${quoteName(dest)}`;
-  if (action === 'exclude') return `excluded ${quoteName(path)} (${escapeControls(reason ?? '')})`;
-  if (action === 'skip') return `${kept} ${quoteName(dest)}`;
-  return `${actionNames[action]} ${quoteName(path)} -> ${quoteName(dest)}`;
+/** Returns for example `copy a -> b`, or `excluded a.log (.gitignore:3:*.log)`. `at`: the path to print instead. */
+function entryLine(event: EntryEvent, kept: string, at?: string): string {
+  const { action, path, dest, reason } = event;
+  const word = action === 'skip' ? kept : words[action];
+  if (action === 'exclude')
+    return `${word} ${quoteName(at ?? path)} (${escapeControls(reason ?? '')})`;
+  if (at !== undefined || action === 'delete' || action === 'skip')
+    return `${word} ${quoteName(at ?? dest)}`;
+  return `${word} ${quoteName(path)} -> ${quoteName(dest)}`;
 }
 
-/** Returns the same for a dry run, with a path relative to DEST. */
-function planOf(event: EntryEvent, kept: string, dest: string): { at: string; line: string } {
-  const at = relative(dest, event.dest) || (event.kind === 'directory' ? '.' : event.dest);
-  const [action] = entryLine(event, kept).split(' ', 1);
-  const why = event.action === 'exclude' ? ` (${escapeControls(event.reason ?? '')})` : '';
-  return { at, line: `${action} ${quoteName(at)}${why}` };
+/** Returns an entry's path relative to DEST. */
+function placeIn(dest: string, event: EntryEvent): string {
+  return relative(dest, event.dest) || (event.kind === 'directory' ? '.' : event.dest);
 }
 
-const actionNames = {
+const words = {
   create: 'create',
   copy: 'copy',
   replace: 'replace',
   hardLink: 'hard-link',
   metadata: 'set-metadata',
+  delete: 'delete',
+  exclude: 'excluded',
 } as const;
 
 /** Returns undefined if nothing was done and the error has said everything. */
@@ -159,11 +162,16 @@ export function incomplete(
   dest: string | undefined,
 ): string | undefined {
   if (dest === undefined) return outcome === 'interrupted' ? outcome : undefined;
-  if (created(result) + result.deleted === 0) {
+  if (isUntouched(result)) {
     return outcome === 'failed' ? undefined : `${outcome}: nothing was copied`;
   }
   const what = outcome === 'failed' ? 'stopped' : outcome;
   return `${what}: ${count(result.files, 'file')} copied, ${quoteName(dest)} may be incomplete`;
+}
+
+/** Returns whether nothing in DEST was created, replaced or deleted. */
+function isUntouched(result: CopyResult): boolean {
+  return created(result) + result.deleted === 0;
 }
 
 /** Returns the number of entries that were created or replaced. */

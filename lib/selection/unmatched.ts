@@ -111,11 +111,16 @@ function isBelow(path: string, directory: string): boolean {
 
 /** Returns a glob that begins with the source's path as one that is relative to it. */
 function belowRoot(glob: string, root: string): string {
-  return `/${glob.replace(/^(\.?\/+)+/, '').slice(root.length)}`;
+  return `/${withoutBeginning(glob).slice(root.length)}`;
 }
 
 /** Returns a path or glob with a slash at its end, and without `./` at its beginning. Empty for `.`. */
 function plainPath(path: string): string {
-  const plain = path.replace(/^(\.?\/+)+/, '').replace(/\/+$/, '');
+  const plain = withoutBeginning(path).replace(/\/+$/, '');
   return plain === '' || plain === '.' ? '' : `${plain}/`;
+}
+
+/** Returns a path or glob without `./` and slashes at its beginning. */
+function withoutBeginning(path: string): string {
+  return path.replace(/^(\.?\/+)+/, '');
 }

@@ -17,7 +17,7 @@ using platform::Listed;
 namespace {
 
 /** What becomes of an entry that only DEST has, or that has another kind there. */
-struct Removal {
+struct ExtraFate {
   bool goes;
   Scope scope;
 };
@@ -32,7 +32,7 @@ enum class Fate : uint8_t {
 };
 
 /** `removal`: of DEST's entry of that name, if it has another kind. */
-Fate fate_of(Kind kind, Choice choice, const Removal* removal, bool compares) {
+Fate fate_of(Kind kind, Choice choice, const ExtraFate* removal, bool compares) {
   if (choice == Choice::leave) return Fate::left;
   if (kind == Kind::directory) return Fate::entered;
   if (removal == nullptr) return Fate::copied;
@@ -92,7 +92,7 @@ class Answer {
       const Listed entry = platform::parse_listing(record);
       at += entry.size;
       const auto conflict = conflicts_.find(entry.name);
-      Removal* removal = conflict == conflicts_.end() ? nullptr : &removals_[conflict->second];
+      ExtraFate* removal = conflict == conflicts_.end() ? nullptr : &removals_[conflict->second];
       switch (fate_of(kind(index), choice(index), removal, engine_.options.compares)) {
         case Fate::left: leave(entry.name, kind(index), removal != nullptr); break;
         case Fate::entered: enter(entry.name, choice(index), removal); break;
@@ -126,7 +126,7 @@ class Answer {
     if (engine_.options.incremental.delete_excluded && !is_conflict) remove(name);
   }
 
-  void enter(const char* name, Choice choice, Removal* removal) {
+  void enter(const char* name, Choice choice, ExtraFate* removal) {
     const Scope scope = choices_ != nullptr && has_scope(Kind::directory, choice) ? *scopes_++ : 0;
     There there = There::unknown;
     if (removal != nullptr && std::exchange(removal->goes, false)) {
@@ -172,7 +172,7 @@ class Answer {
   const Question& question_;
   const uint8_t* const choices_;
   const Scope* scopes_;
-  std::vector<Removal> removals_{};  // for each extra entry
+  std::vector<ExtraFate> removals_{};  // for each extra entry
   // extra entries whose name SRC also has
   std::unordered_map<std::string_view, size_t> conflicts_{};
   std::string names_{};  // to be removed
