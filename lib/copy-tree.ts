@@ -104,7 +104,7 @@ async function copyRoots(
   { report, looks, locks }: { report: Report; looks: Looks; locks: Locks },
 ): Promise<void> {
   const there = await runSteps(makeParents(placement, request), looks);
-  await locks.makeDests(placement.roots, request.preserve.includes('mode') ? 0o700 : 0o777);
+  await locks.makeDests(placement.roots);
   const copy = async (to: Placement, how: Request): Promise<void> => {
     // Modules that most copies do not need are loaded late. Compiling them takes longer than copying a file.
     if (how.snapshot !== 'never') {

@@ -21,7 +21,7 @@ export async function removeTree(
 ): Promise<void> {
   const request = checkRequest(path, path, { onError: 'continue', ...(signal && { signal }) });
   const root: Root = {
-    ...{ src: spared, dest: path, kind: 'directory', bytes: 0, scope: 0 },
+    ...{ src: spared, dest: path, kind: 'directory', bytes: 0, mode: 0, scope: 0 },
     ...{ followSrc: false, followDest: false, remove: true },
   };
   const shown = { src: showPath, dest: showPath };

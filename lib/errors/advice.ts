@@ -1,5 +1,5 @@
 /** Says more about an error of the system: its cause, and what helps. */
-import { existsSync, lstatSync } from 'node:fs';
+import { existsSync, lstatSync, statfsSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { reasons } from './copy-error.js';
 
@@ -32,8 +32,6 @@ const throughProc = /xattr$|^utimensat$|^chmod$|^link$/;
 const clones = ['ioctl(FICLONE)', 'clonefile', 'FSCTL_DUPLICATE_EXTENTS_TO_FILE'];
 
 function knownAdvice(code: string, operation: string): string | undefined {
-  if (operation === 'mknod' && code === 'EPERM')
-    return 'a device needs root, some file systems have no FIFOs, and an immutable directory takes neither';
   // The entry itself has its name already.
   if (operation === 'rename' && code === 'ENAMETOOLONG') return 'that of the backup';
   if (clones.includes(operation)) return 'the file cannot be cloned';
@@ -57,6 +55,14 @@ function causeAt(code: string, operation: string, path: string, dest = path): st
       const isOthers = entry?.uid !== own && above?.uid !== own;
       if (isOthers && (above?.mode ?? 0) & 0o1000)
         return 'its directory is sticky, and the entry belongs to another user';
+    }
+    if (code === 'EPERM' && operation === 'mknod' && own !== 0) {
+      const entry = look(path);
+      if (entry?.isBlockDevice() || entry?.isCharacterDevice()) return 'a device needs root';
+    }
+    if (code === 'ENOSPC' && operation !== 'setxattr') {
+      const { files, ffree } = statfsSync(dirname(dest));
+      if (files > 0 && ffree === 0) return 'its file system has no inode left (df -i)';
     }
     if (code === 'EACCES' && operation === 'open dest' && dest !== path && look(dest))
       return 'its directory cannot be written, in which fastcp creates the new file';

@@ -41,7 +41,7 @@ const ownTexts: Record<string, string | undefined> = {
   EDQUOT: 'disk quota exceeded',
   ENOKEY: 'the directory is encrypted, and its key has not been added',
   EUCLEAN: 'the file system is damaged, and has to be checked',
-  ESTALE: 'stale file handle: it was moved or removed meanwhile',
+  ESTALE: 'stale file handle: another entry is there now, or none',
   // libuv's text is about sockets.
   ENOTSUP: 'the file system does not support it',
 };
@@ -80,11 +80,11 @@ const kindRefusals: Record<string, Refusal | undefined> = {
   ],
   replaced: [
     'ERR_FASTCP_DEST_CHANGED',
-    'somebody replaced the entry of the destination while it was copied',
+    'another entry has taken the place of the destination while it was copied',
   ],
   moved: [
     'ERR_FASTCP_DEST_CHANGED',
-    'somebody renamed, replaced or removed the directory of the destination while it was filled',
+    'the path of the destination leads to another directory now, or to none',
   ],
   'append-only': [
     'ERR_FASTCP_APPEND_ONLY',
@@ -99,10 +99,6 @@ const kindRefusals: Record<string, Refusal | undefined> = {
   'kept open': [
     'EPERM',
     'other shards need the access that its mode denies to its owner; copy once more without shard (--shard) to set the mode',
-  ],
-  separated: [
-    'ENOTSUP',
-    'an overlay or another copy gave the name a new file, so other names may be separate files until the next copy',
   ],
   verify: ['ERR_FASTCP_VERIFY', 'what was written differs from the source'],
   // Of fastcp/fs and fastcp/fs-extra, which say it in the words of others: lib/node-cp/errors.ts.

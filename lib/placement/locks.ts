@@ -167,12 +167,12 @@ export class Locks {
     }
   }
 
-  /** Creates each DEST of `roots` that is missing, and locks it as well. `mode`: of a new one. */
-  async makeDests(roots: readonly Root[], mode: number): Promise<void> {
+  /** Creates each DEST of `roots` that is missing, and locks it as well. */
+  async makeDests(roots: readonly Root[]): Promise<void> {
     for (const place of this.#how.lock ? this.#places : []) {
       const { path, dest } = place;
       if (!dest || !roots.includes(dest) || this.#held.has(place)) continue;
-      const isNew = await calls.mkdir(textOrBytes(path), { mode }).then(
+      const isNew = await calls.mkdir(textOrBytes(path), { mode: dest.mode }).then(
         () => true,
         () => false, // the engine reports why, unless another copy has created it
       );

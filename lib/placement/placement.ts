@@ -10,6 +10,8 @@ export interface Root extends NativeRoot {
   kind: EntryKind;
   /** The size of a file; 0 for all other kinds. */
   bytes: number;
+  /** What DEST is created with, if SRC is a directory: the mode of directory_creation_mode() in engine/entry/metadata.cc. */
+  mode: number;
   /** The names that lead from SRC to DEST, if DEST is within SRC. The selection must then exclude DEST. */
   inside?: readonly Buffer[];
 }

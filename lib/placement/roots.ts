@@ -70,8 +70,15 @@ function* placeSource(
     remove: false,
     kind: kindOf(found),
     bytes: found.isFile() ? Number(found.size) : 0,
+    mode: creationMode(Number(found.mode), request),
     ...(inside && { inside }),
   };
+}
+
+function creationMode(src: number, { preserve }: Request): number {
+  if (!preserve.includes('mode')) return 0o777;
+  const waits = preserve.includes('ownership') || preserve.includes('xattrs');
+  return waits ? 0o700 : (src & 0o1777) | 0o700;
 }
 
 /** Begins the looks that every copy of one SRC needs: at SRC, at DEST, and at the directory above DEST. */

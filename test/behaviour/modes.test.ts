@@ -1,4 +1,5 @@
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import {
   chmodSync,
   chownSync,
@@ -10,11 +11,12 @@ import {
   rmSync,
   utimesSync,
 } from 'node:fs';
-import { basename, join } from 'node:path';
+import { basename, join, relative } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
 import { beforeAll, describe, expect, type TestContext, test } from 'vitest';
 import { compareTrees, copyTree } from '../../lib/index.js';
 import type { CopyOptions, PreserveKind } from '../../lib/types.js';
-import { COMMAND, copyInChild, run } from '../support/child.js';
+import { CHILD, COMMAND, copyInChild, run } from '../support/child.js';
 import { differences, readTree } from '../support/compare.js';
 import { size } from '../support/form.js';
 import { buildShim, withFaults } from '../support/shim.js';
@@ -249,7 +251,7 @@ describe('a file system that accepts', () => {
         { ...told, code: 'OWNERSHIP_NOT_PRESERVED', count: 2 },
       ]);
       const strictly = copyTree(src, `${dest} 2`, { preserve, strict: true });
-      await expect(strictly).rejects.toMatchObject({ code: 'ENOTSUP', syscall: 'fchown' });
+      await expect(strictly).rejects.toMatchObject({ code: 'ENOTSUP', syscall: 'fchmod' });
     });
   });
 
@@ -620,6 +622,57 @@ test('a setgid directory of a user outside its group that a mirror cannot remove
   const command = [process.execPath, COMMAND, '--mirror', '--strict', '--exclude=kept', src, dest];
   const { stderr } = await run([...asUser, ...command]);
   expect(stderr).toContain(`cannot set the mode of '${gone}': operation not permitted\n`);
+});
+
+describe('a copy that is killed leaves each directory that has an entry with its mode', () => {
+  const tree = join(work, 'killed');
+  const modes = [0o755, 0o775, 0o700, 0o555, 0o1777, 0o2750];
+  beforeAll(() => {
+    for (let i = 0; i < 300; i++)
+      makeFiles(tree, { [`${i % 7}/${i}/a`]: 'a', [`${i % 7}/${i}/b`]: 'b' });
+    const directories = execFileSync('find', [tree, '-type', 'd'], { encoding: 'utf8' }).trim();
+    for (const [i, path] of directories.split('\n').entries())
+      chmodSync(path, modes[i % modes.length] ?? 0);
+  });
+
+  test.for<[string, string[], string]>([
+    ['the command', [], '022'],
+    ['-p', ['-p'], '077'],
+    ['-a', ['-a'], '022'],
+    ['-a under a default ACL', ['-a'], '022'],
+    ['the library', ['library'], '022'],
+  ])('%s', async ([name, words, umask], context) => {
+    needTool(context, 'setfacl');
+    const parent = freshParent();
+    if (name.includes('ACL')) execFileSync('setfacl', ['-d', '-m', 'u:1234:rwx', parent]);
+    const script = 'require(process.argv[1]).copyTree(...process.argv.slice(2))';
+    for (let i = 0; i < size(8, 40); i++) {
+      const dest = join(parent, `dest ${i}`);
+      const command = name.includes('library') ? ['-e', script, CHILD] : [COMMAND, '-T', ...words];
+      const child = spawn(
+        'sh',
+        ['-c', `umask ${umask}; exec "$@"`, 'sh', process.execPath, ...command, tree, dest],
+        { stdio: 'ignore' },
+      );
+      const ended = once(child, 'exit');
+      while (!existsSync(dest) && child.exitCode === null) await setTimeout(1);
+      await setTimeout((2 * i) % 15);
+      child.kill('SIGKILL');
+      await ended;
+      const found = execFileSync('find', [dest, '-type', 'd', '-not', '-empty'], {
+        encoding: 'utf8',
+      });
+      for (const full of found.split('\n').filter(Boolean)) {
+        const path = relative(dest, full);
+        // The owner's permissions and setgid may come at the end.
+        const [is, was] = [join(dest, path), join(tree, path)].map(
+          (at) => (lstatSync(at).mode & 0o1777) | 0o700,
+        );
+        expect({ path, mode: is }).toEqual({ path, mode: was });
+      }
+      await run(['chmod', '-R', 'u+rwX', dest]);
+    }
+  });
 });
 
 test.for(['777', '300', '022'])(

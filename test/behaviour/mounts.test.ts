@@ -19,7 +19,7 @@ import { setTimeout } from 'node:timers/promises';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { type CopyOptions, compareTrees, copyTree } from '../../lib/index.js';
 import { Random } from '../selection/support/random.js';
-import { CHILD, copyInChild, run } from '../support/child.js';
+import { copyInChild } from '../support/child.js';
 import { unmountAll, useFileSystem, whileMounted } from '../support/filesystems.js';
 import { seed, size } from '../support/form.js';
 import { makeFiles } from '../support/trees.js';
@@ -203,17 +203,14 @@ test.for([
       execFileSync('sh', ['-c', overlay('low', 'dest')], { cwd: at });
       writeFileSync(join(dest, 'a'), '2'); // from now on it is a file of its own
       const { warnings, errors } = await mirror();
-      expect(readFileSync(join(dest, 'a'), 'utf8')).toBe('1');
-      // The overlay separates names that were equal before.
+      if (errors.length === 0) expect(readFileSync(join(dest, 'a'), 'utf8')).toBe('1');
+      expect(errors.length > 0).toBe('strict' in options && inodes().size > 1);
+      // The overlay gives a file a new number when it gets a hard link.
       const said = [...warnings, ...errors].map(({ message }) => message);
-      if (inodes().size > 1) {
-        expect(count).toBeGreaterThan(2);
-        expect(said).toEqual([
-          expect.stringMatching(/an overlay or another copy gave the name a new file/),
-        ]);
-        expect(errors.length).toBe('strict' in options ? 1 : 0);
-        expect(await mirror()).toMatchObject({ warnings: [], errors: [] });
-      } else expect(said).toEqual([]);
+      const other = expect.stringMatching(/another entry is there now/);
+      expect(said).toEqual(inodes().size > 1 ? [other] : []);
+      expect(await mirror()).toMatchObject({ warnings: [], errors: [] });
+      expect(readFileSync(join(dest, 'a'), 'utf8')).toBe('1');
       expect(inodes().size).toBe(1);
       expect(readdirSync(dest).sort()).toEqual(names);
     } finally {
@@ -221,44 +218,6 @@ test.for([
     }
   },
 );
-
-test('hard links to files of a lower layer of DEST, by several workers at once', async (context) => {
-  needRoot(context);
-  needTool(context, 'strace');
-  const [src, dest] = [join(at, 'src'), join(at, 'dest')];
-  const files = Array.from({ length: 10 }, (_, i) => `${i}`);
-  const others = ['x/b', 'x/c', 'x/d', 'x/e'];
-  for (const file of files) makeFiles(src, { [`a/${file}`]: file });
-  mkdirSync(join(at, 'low'));
-  execFileSync('cp', ['-a', join(src, 'a'), join(at, 'low/a')]);
-  for (const other of others) mkdirSync(join(src, other), { recursive: true });
-  for (const file of files) {
-    linkSync(join(at, 'low/a', file), join(at, 'low/a', `${file}.more`));
-    for (const other of others) linkSync(join(src, 'a', file), join(src, other, file));
-  }
-  mkdirSync(dest);
-  // The files in `a` come first. Then workers create links to one file before any of them looks at its new number.
-  const code = `
-    const { copyTree } = require(process.argv[1]);
-    const late = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds, true));
-    const filter = (src, dest, { path }) => /^x\\/.$/.test(path) ? late(300) : true;
-    copyTree(process.argv[2], process.argv[3], { sync: true, preserve: true, filter })
-      .then(({ warnings }) => console.log(warnings.map(String).join('')));
-  `;
-  const slowly = ['strace', '-f', '-qq', '-o', '/dev/null'];
-  slowly.push('-e', 'trace=linkat', '-e', 'inject=linkat:delay_exit=30000');
-  try {
-    execFileSync('sh', ['-c', overlay('low', 'dest')], { cwd: at });
-    const child = await run([...slowly, process.execPath, '-e', code, CHILD, src, dest]);
-    expect(child).toEqual({ status: 0, stdout: '\n', stderr: '' });
-    for (const file of files)
-      expect(new Set(['a', ...others].map((one) => statSync(join(dest, one, file)).ino)).size).toBe(
-        1,
-      );
-  } finally {
-    unmountAll(at);
-  }
-});
 
 describe('oneFileSystem: DEST in SRC, on another file system', () => {
   test.for<[string, CopyOptions]>([

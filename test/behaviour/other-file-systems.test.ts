@@ -1,4 +1,10 @@
-import { execFileSync, type SpawnSyncReturns, spawnSync } from 'node:child_process';
+import {
+  type ChildProcess,
+  execFileSync,
+  type SpawnSyncReturns,
+  spawn,
+  spawnSync,
+} from 'node:child_process';
 import {
   existsSync,
   linkSync,
@@ -15,7 +21,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { copyTree, doctor } from '../../lib/index.js';
 import type { CopyResult } from '../../lib/types.js';
 import { useMount } from '../support/filesystems.js';
@@ -403,6 +409,31 @@ describe.each(Object.entries(readOnly))('from %s', (name, row) => {
       expectSame(from, dest);
       expect(listing(dest, '%m %l')).toEqual(listing(from, '%m %l'));
     }
+  });
+});
+
+describe('sshfs, whose server follows symlinks when it sets timestamps, and gives each hard link its own number', () => {
+  let server: ChildProcess | undefined;
+  const directoryOf = useMount(join(work, 'sshfs'), ['sshfs', 'socat'], () => {
+    const words = ['TCP-LISTEN:7784,fork,bind=127.0.0.1', 'EXEC:/usr/lib/openssh/sftp-server'];
+    server = spawn('socat', words, { stdio: 'ignore' });
+    mkdirSync(join(work, 'remote'));
+    const mount = `until sshfs -o directport=7784 localhost:${work}/remote ${work}/sshfs; do sleep 0.1; done`;
+    run('timeout', '20', 'sh', '-c', mount);
+  });
+  afterAll(() => server?.kill());
+
+  test('symlinks stay, and a warning names what they lost; hard links stay', async (context) => {
+    const [from, dest] = [join(work, 'linked'), join(directoryOf(context), 'dest')];
+    makeFiles(from, { a: 'a' });
+    linkSync(join(from, 'a'), join(from, 'b'));
+    symlinkSync('nothing', join(from, 'dangling'));
+    const copy = () => copyTree(from, dest, { preserve: true });
+    const warnings = [{ code: 'TIMESTAMPS_NOT_PRESERVED', count: 1 }];
+    expect(await copy()).toMatchObject({ files: 1, hardLinks: 1, symlinks: 1, warnings });
+    expectSame(from, dest);
+    const [a, b] = ['a', 'b'].map((name) => statSync(join(work, 'remote/dest', name)).ino);
+    expect(a).toBe(b);
   });
 });
 

@@ -161,6 +161,21 @@ describe('an error names its cause', () => {
     }
   });
 
+  test('a file system without a free inode', async (context) => {
+    const disk = join(place, 'disk');
+    mkdirSync(disk);
+    mount(context, ['-t', 'tmpfs', '-o', 'nr_inodes=2', 'tmpfs', disk]);
+    try {
+      const { exitCode, stderr } = await fastcp(['src', 'disk/new']);
+      expect(exitCode).toBe(1);
+      expect(stderr).toMatch(
+        /no space left on device: its file system has no inode left \(df -i\)/,
+      );
+    } finally {
+      execFileSync('umount', [disk]);
+    }
+  });
+
   test('a full disk: what is incomplete', async (context) => {
     const disk = join(place, 'disk');
     mkdirSync(disk);

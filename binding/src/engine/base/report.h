@@ -92,8 +92,6 @@ inline constexpr const char* kSameDirectory = "same directory";
 inline constexpr const char* kReplaced = "replaced";
 /** The name of a directory of DEST leads to another entry now, or to none. */
 inline constexpr const char* kMoved = "moved";
-/** A new hard link gave the file another number. Names that were hard links to it before are separate files now. */
-inline constexpr const char* kSeparated = "separated";
 /** Two names of SRC are the same name in DEST. */
 inline constexpr const char* kCollision = "collision";
 

@@ -13,17 +13,27 @@ using platform::Kind;
 using platform::kSetGid;
 using platform::Stat;
 
-int begin_directory(const Engine& engine, Directory& directory) {
+namespace {
+
+/** Sets everything but timestamps on a new directory. What its owner may not have, or setgid, follows at its end. */
+void settle_new(Engine& engine, Directory& directory) {
+  Attributes attributes;
+  Settling settling{engine,          directory,         {}, directory.src_stat, attributes,
+                    directory.dst(), directory.dst_stat};
+  settling.is_beginning = true;
+  // Opening it up may have cost its setgid.
+  if (directory.due.opened_up) platform::stat_handle(directory.dst(), settling.now);
+  if (engine.options.preserve.xattrs &&
+      !read_attributes(engine, directory, {}, directory.src(), attributes))
+    return;
+  settling.settle_access();
+  if (settling.later_mode) directory.due.owed_mode = settling.later_mode;
+}
+
+}  // namespace
+
+void begin_directory(Engine& engine, Directory& directory) {
   const Preserve& keep = engine.options.preserve;
-  const Content& content = engine.options.content;
-  if (directory.fresh || keep.existing_directories) {
-    const bool has_mode =
-        directory.dst_stat.mode == final_mode(keep, directory.src_stat, directory.dst_stat);
-    directory.due.metadata =
-        (keep.mode && !has_mode) || keep.timestamps || keep.ownership || keep.xattrs;
-  }
-  directory.due.metadata |=
-      keep.existing_directory_times || content.fsync || directory.due.opened_up;
   // New files have the process's group, or the directory's if that has setgid (macOS: always). Another copy of SRC may set the
   // owner and mode of SRC's directory at any time.
   const Stat &src = directory.src_stat, &dst = directory.dst_stat;
@@ -32,10 +42,16 @@ int begin_directory(const Engine& engine, Directory& directory) {
       keeps_owners && directory.fresh && owner_of(dst) == engine.own && (dst.mode & kSetGid) == 0;
   const bool may_differ = !is_own && ((src.mode | dst.mode) & kSetGid) != 0;
   directory.new_files.owners_may_differ = keeps_owners && (src.gid != dst.gid || may_differ);
-  if (!directory.fresh) return 0;
   if (is_own && !directory.new_files.owners_may_differ) directory.new_files.owner = owner_of(dst);
-  const bool may_have_lists = keep.xattrs && keep.mode && inherits(keep, directory.parent());
-  return may_have_lists ? remove_inherited_acls(directory.dst(), Kind::directory) : 0;
+  Due& due = directory.due;
+  if (directory.fresh) {
+    settle_new(engine, directory);
+    due.metadata = keep.timestamps || due.owed_mode;
+  } else if (keep.existing_directories) {
+    const bool has_mode = dst.mode == final_mode(keep, src, dst);
+    due.metadata = (keep.mode && !has_mode) || keep.timestamps || keep.ownership || keep.xattrs;
+  }
+  due.metadata |= keep.existing_directory_times || engine.options.content.fsync || due.opened_up;
 }
 
 namespace {
@@ -67,21 +83,16 @@ void note_metadata(Engine& engine, const Directory& directory) {
 bool set_metadata(Engine& engine, Directory& directory, bool& list_set) {
   const Preserve& keep = engine.options.preserve;
   const Names none{nullptr, nullptr};
-  if (directory.fresh || keep.existing_directories) {
+  if (!directory.fresh && keep.existing_directories) {
     Attributes attributes;
-    Stat now = directory.dst_stat;
-    const bool looked = !directory.fresh || directory.due.opened_up;
-    if (looked) {
-      // The copy's work in the directory changed its timestamps, and others may have changed more.
-      const int error = platform::stat_handle(directory.dst(), now);
-      if (error < 0) return engine.fail(directory, {}, error, "fstat");
-    }
-    const bool has_times = looked && is_same_time(directory.src_stat.mtime, now,
-                                                  time_step(directory, directory.dst()));
-    Settling settling{engine,     directory,       none, directory.src_stat,
-                      attributes, directory.dst(), now,  !directory.fresh,
-                      has_times};
-    settling.given.kept_list = directory.due.kept_list;
+    Stat now;
+    // The copy's work in the directory changed its timestamps, and others may have changed more.
+    const int error = platform::stat_handle(directory.dst(), now);
+    if (error < 0) return engine.fail(directory, {}, error, "fstat");
+    const bool has_times =
+        is_same_time(directory.src_stat.mtime, now, time_step(directory, directory.dst()));
+    Settling settling{engine,          directory, none, directory.src_stat, attributes,
+                      directory.dst(), now,       true, has_times};
     if (keep.xattrs && !read_attributes(engine, directory, none, directory.src(), attributes))
       return false;
     const bool settled = settling.settle();
@@ -91,7 +102,7 @@ bool set_metadata(Engine& engine, Directory& directory, bool& list_set) {
         (settling.changes_attributes || had_other_stat(keep, directory))) {
       note_metadata(engine, directory);
     }
-  } else if (keep.existing_directory_times) {
+  } else if (directory.fresh ? keep.timestamps : keep.existing_directory_times) {
     const Stat& src = directory.src_stat;
     const int error = platform::set_times(directory.dst(), src.atime, src.mtime);
     return error == 0 || engine.lose(directory, none, Loss::timestamps, error, "utimensat");
@@ -117,8 +128,9 @@ int give_owed_mode(const Directory& directory, bool list_set) {
 void settle_directory(Engine& engine, Directory& directory) {
   bool list_set = false;
   const bool is_set = set_metadata(engine, directory, list_set);
-  // Also if that failed: the directory must not stay open.
-  if (directory.due.owed_mode && !(is_set && engine.options.preserve.mode)) {
+  // Even if that failed: the directory must not stay open.
+  const bool has_mode = is_set && !directory.fresh && engine.options.preserve.mode;
+  if (directory.due.owed_mode && !has_mode) {
     const int error = give_owed_mode(directory, list_set);
     if (error < 0 && !engine.lose(directory, {}, Loss::mode, error, "fchmod")) return;
   }

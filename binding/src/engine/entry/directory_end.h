@@ -9,10 +9,10 @@
 namespace fastcp {
 
 /**
- * Called after a directory was created or found in DEST. Notes the metadata to set when its content
- * is complete, and facts about entries that will be created in it. Returns 0 or a negative errno.
+ * Called after a directory was created or found in DEST. A new one gets its owner, attributes and mode now: what a killed copy
+ * leaves has them. Notes what to set when its content is complete, and facts about entries that will be created in it.
  */
-int begin_directory(const Engine& engine, Directory& directory);
+void begin_directory(Engine& engine, Directory& directory);
 
 /** In a dry run: reports an existing directory whose metadata would be set at its end. */
 void plan_directory(Engine& engine, Directory& directory);

@@ -83,22 +83,6 @@ bool is_like(Worker& worker, const Directory& directory, Names names, const Stat
   }
 }
 
-/**
- * Returns whether `made`, which has the name of the copy, is still the copy. An overlay copies a file of its lower layer when a
- * hard link to it is created. Names that led to the old file before are then files of their own, until the next copy.
- */
-bool is_renumbered(Worker& worker, const Directory& directory, Names names,
-                   const HardLinks::Place& copy, const Stat& made) {
-  Stat src;
-  const Follow follow = worker.engine.options.traversal.follow();
-  if (platform::stat_entry(directory.src(), names.src, src, follow) < 0) return false;
-  const HardLinks::Place now{copy.directory.again(), copy.name, made.dev, made.ino};
-  if (!is_like(worker, directory, names, src, now)) return false;
-  if (worker.engine.hard_links.renumber(src, made))
-    worker.engine.lose(directory, names, Loss::hard_links, EOPNOTSUPP, kSeparated);
-  return true;
-}
-
 }  // namespace
 
 bool link_to_copy(Worker& worker, Directory& directory, Names names, Kind kind,
@@ -116,22 +100,21 @@ bool link_to_copy(Worker& worker, Directory& directory, Names names, Kind kind,
   const char* name = temporary.empty() ? names.dst : temporary.c_str();
   const char* operation = "link";
   if (error == 0) {
-    // Another program may have put another entry under the name of the copy.
-    Stat made;
+    // Another program may have put another entry under the name of the copy. Some servers give each name a number of its own
+    // (sshfs, mergerfs): then the first name still has the one that it had.
+    Stat made, first;
     error = platform::stat_entry(directory.dst(), name, made);
     if (error < 0) operation = "lstat";
-    if (error == 0 && (made.dev != copy.dev || made.ino != copy.ino)) {
-      error = -ESTALE;
+    const auto is_copy = [&](const Stat& stat) {
+      return stat.dev == copy.dev && stat.ino == copy.ino;
+    };
+    if (error == 0 && !is_copy(made)) {
+      const bool is_there =
+          platform::stat_entry((*copy.directory).dst(), copy.name.c_str(), first) == 0;
+      if (!is_there || !is_copy(first)) error = -ESTALE;
       // Only the hard link that was just created, not another program's entry.
-      Stat linked;
-      const bool is_ours =
-          platform::stat_entry((*copy.directory).dst(), copy.name.c_str(), linked) == 0 &&
-          is_same_entry(linked, made);
-      if (is_ours && is_renumbered(worker, directory, names, copy, made)) {
-        error = 0;
-      } else if (temporary.empty() && is_ours) {
+      if (error < 0 && temporary.empty() && is_there && is_same_entry(first, made))
         discard(worker.engine, directory, name);
-      }
     }
   }
   if (error < 0) {
@@ -168,7 +151,7 @@ bool claim_or_link(Worker& worker, const DirectoryUse& use, Names names, const S
     case HardLinks::Turn::changed:
       if (is_like(worker, *use, names, src, copy)) break;
       again.separate = true;
-      return worker.engine.lose(*use, names, Loss::hard_links, ESTALE, "link");
+      return worker.engine.lose(*use, names, Loss::hard_links, EBUSY, kRefused);
     default: break;
   }
   if (is_covered(*use, End::src, names, src.dev)) use->distrust();

@@ -108,7 +108,7 @@ uint64_t time_step(const Directory& directory, const Handle& dst) {
 
 uint32_t directory_creation_mode(const Preserve& keep, const Stat& src) {
   if (!keep.mode) return kPermissions;
-  // The group and ACL that get access are unknown until the owner and ACL are set, at the end.
+  // The group and ACL that get access are unknown until the owner and ACL are set: begin_directory().
   if (keep.ownership || keep.xattrs) return kOwner;
   return (src.mode & (kPermissions | platform::kSticky)) | kOwner;
 }

@@ -84,9 +84,9 @@ bool Settling::settle_attributes() {
     return make_changes(engine, directory, names, changes, attributes, dst, given);
   }
   if (!engine.options.preserve.xattrs) return true;
-  // A directory's inherited ACL is handled when the directory is created.
-  if (src.kind != Kind::symlink && src.kind != Kind::directory && engine.options.preserve.mode &&
-      inherits(engine.options.preserve, directory)) {
+  const Directory& above = src.kind == Kind::directory ? directory.parent() : directory;
+  if (src.kind != Kind::symlink && engine.options.preserve.mode &&
+      inherits(engine.options.preserve, above)) {
     if (!take_lists(engine, directory, names, dst, src.kind, given)) return false;
     now.mode = kUnknownMode;
   }
@@ -106,8 +106,16 @@ bool Settling::settle_mode() {
   // rights.
   if (given.lost_list) mode = (mode & ~070U) | (mode & given.group << 3);
   if (given.kept_list) mode &= ~070U | mode_before;  // its mask does not grow
+  if (is_beginning) {
+    // Its owner fills it. Setgid of SRC would change what is created in it.
+    const uint32_t first = (mode & ~kSetGid) | kOwner | (dest.mode & kSetGid);
+    if (first != mode) later_mode = mode;
+    mode = first;
+  }
   if (now.mode == mode && !given.mode_changed) return true;
-  return lose_mode(give_mode(dst, src.kind, mode));
+  const int error = give_mode(dst, src.kind, mode);
+  if (error < 0) later_mode.reset();
+  return lose_mode(error);
 }
 
 uint32_t Settling::mode_of_replaced() const {

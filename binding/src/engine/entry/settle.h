@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "engine/entry/attributes.h"
 #include "engine/run/engine.h"
@@ -51,6 +52,8 @@ struct Settling {
   Given given{};                       // the effects of its attributes
   const Replaced* replaced = nullptr;  // see OpenFile
   bool has_lost_mode = false;
+  bool is_beginning = false;             // a new directory, which is still to be filled
+  std::optional<uint32_t> later_mode{};  // that it gets when it is full
   const uint32_t mode_before = now.mode;
 
   [[nodiscard]] bool lose(Loss loss, int error, const char* operation) const;

@@ -62,9 +62,7 @@ class RealWriter final : public Writer {
     const bool compares = directory.sync != nullptr && !directory.sync->mark && !directory.fresh &&
                           can_get_mark(engine.options);
     if (compares) open_mark(engine, directory);
-    const int error = fastcp::begin_directory(engine, directory);
-    directory.due.kept_list = error < 0 && has_access_list(directory.dst());
-    if (error < 0) engine.fail(directory, {}, error, "removexattr");
+    fastcp::begin_directory(engine, directory);
     directory.due.end = end_of_copied_directory();
   }
 

@@ -150,9 +150,9 @@ struct Way {
 struct Due {
   std::unique_ptr<DirectoryEnd> end{};  // null: nothing
   bool metadata = false;
-  std::optional<uint32_t> owed_mode{};  // the mode that it had, if that mode denied access
-  bool opened_up = false;         // this copy changed that mode; guarded by DestFacts::changing
-  bool kept_list = false;         // the ACL that it inherited cannot be removed
+  std::optional<uint32_t>
+      owed_mode{};         // the mode that it had or gets, if that denies access or has setgid
+  bool opened_up = false;  // this copy changed that mode; guarded by DestFacts::changing
   std::atomic<bool> kept{false};  // it is doomed, but something in it stays
 };
 

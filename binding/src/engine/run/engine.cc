@@ -21,7 +21,9 @@ bool is_loss(Loss loss, int error) {
     case EPERM:
     case EACCES:
     case EOPNOTSUPP:
-    case ENOSYS: return true;
+    case ENOSYS:
+    case ENOENT:  // a server that looks for a symlink's target (sshfs), or no /proc; a hard link's first name was moved
+      return true;
     case EINVAL:  // owner: unknown in this user namespace; ACL: not supported by this file system
       return loss == Loss::ownership || loss == Loss::acls || loss == Loss::xattrs;
     // too many or too large for one entry; if the disk is full, a later call reports it
@@ -30,7 +32,6 @@ bool is_loss(Loss loss, int error) {
     case ERANGE: return loss == Loss::acls || loss == Loss::xattrs;
     case EMLINK:
     case EXDEV:
-    case ENOENT:  // the copy was moved meanwhile
     case ESTALE:
     case EBUSY: return loss == Loss::hard_links;
     default: return false;

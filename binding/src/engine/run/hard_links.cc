@@ -34,18 +34,6 @@ void HardLinks::met(const platform::Stat& src) {
   files_.erase(at);
 }
 
-bool HardLinks::renumber(const platform::Stat& src, const platform::Stat& made) {
-  const std::lock_guard lock(mutex_);
-  const auto at = files_.find({src.dev, src.ino});
-  if (at == files_.end()) return true;  // cleared, because the copy was stopped
-  Place& place = at->second.place;
-  // Another worker's link may have renumbered it since this one took the place.
-  if (place.dev == made.dev && place.ino == made.ino) return false;
-  place.dev = made.dev;
-  place.ino = made.ino;
-  return at->second.names_met > 0;
-}
-
 bool HardLinks::joins_others(const platform::Stat& src, const platform::Stat& dst) {
   const Key source{src.dev, src.ino};
   const std::lock_guard lock(mutex_);

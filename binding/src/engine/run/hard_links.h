@@ -89,12 +89,6 @@ class HardLinks {
   void met(const platform::Stat& src);
 
   /**
-   * An overlay or another copy gave the copy of `src` another number when it was linked. Returns whether names of `src` that were
-   * linked before may still have the old number; false if the table had the new number already.
-   */
-  bool renumber(const platform::Stat& src, const platform::Stat& made);
-
-  /**
    * Returns whether a file of DEST was already met under another name, as the copy of another file
    * of SRC. Then the two names must be separated. The table keeps each file that is passed
    * here.

@@ -22,7 +22,10 @@ using platform::Stat;
 bool make_early(Worker& worker, Directory& parent, Names names) {
   // The task reports failures.
   const Options& options = worker.engine.options;
-  if (!parent.fresh || !parent.route->directories_early) return false;
+  // One that waits for its owner or ACL would keep a narrow mode if the copy were killed.
+  const Preserve& keep = options.preserve;
+  if (!parent.fresh || !parent.route->directories_early || keep.ownership || keep.xattrs)
+    return false;
   Stat src;
   return platform::stat_entry(parent.src(), names.src, src, options.traversal.follow()) == 0 &&
          src.kind == Kind::directory &&
