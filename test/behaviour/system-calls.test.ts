@@ -195,6 +195,7 @@ describe('fchmod, EPERM', () => {
   const copyWide = async (options: CopyOptions): Promise<Outcome> => {
     makeFiles(tree, { file: 'x' });
     execFileSync('chmod', ['777', join(tree, 'file')]);
+    execFileSync('chmod', ['700', tree]); // it needs no call
     const words = ['strace', '-f', '-qq', '-o', logs, '-e', 'inject=fchmod:error=EPERM'];
     return copyInChild({ src: tree, dest, umask: 0o77, options }, words);
   };
@@ -204,7 +205,7 @@ describe('fchmod, EPERM', () => {
     const { error, result } = await copyWide({});
     expect(error).toBeUndefined();
     expect(result.warnings).toMatchObject([
-      { code: 'MODE_NOT_PRESERVED', count: 2, path: join(tree, 'file') },
+      { code: 'MODE_NOT_PRESERVED', count: 1, path: join(tree, 'file') },
     ]);
     expect(readFileSync(join(dest, 'file'), 'utf8')).toBe('x');
   });
