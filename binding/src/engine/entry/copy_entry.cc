@@ -71,20 +71,10 @@ Naming naming_of(const Options& options, const OpenFile& file) {
   // Before Linux 6.0 the umask does not apply to a file without a name everywhere. Then its mode must be set.
   if (!options.preserve.mode) naming = std::max(naming, Naming::renamed);
   const Existing& rules = options.existing;
-  const bool is_kept = rules.update || (!rules.force && !rules.error_on_exist);
+  const bool is_kept =
+      file.temporary.empty() && (rules.update || (!rules.force && !rules.error_on_exist));
   const bool hides_gaps = file.stat.size >= kLargeFile && naming == Naming::unnamed;
   return is_kept || hides_gaps ? naming : Naming::first;
-}
-
-/** Creates the copy without a name. Returns 0, or a negative errno if it has to be created in another way. */
-int create_unnamed(OpenFile& file, const std::string& name, uint32_t mode) {
-  const std::string above = name.substr(0, name.rfind('/') + 1);
-  const char* const path = above.empty() ? "." : above.c_str();
-  const int error = platform::create_unnamed(file.directory->dst(), path, mode, file.dst);
-  file.unnamed = error == 0;
-  Route* const route = file.directory->route;
-  if (error == -EOPNOTSUPP && route != nullptr) route->naming = Naming::renamed;
-  return error;
 }
 
 /** Creates the copy under that name: empty, or as a clone on systems that create clones as new files. */
@@ -107,7 +97,7 @@ int create_named(const Options& options, OpenFile& file, const char* name, uint3
 int create(Worker& worker, OpenFile& file, const char* name, uint32_t mode) {
   const Options& options = worker.engine.options;
   Directory& directory = *file.directory;
-  const bool stays = forbids_removal(directory, name);  // whatever is created there
+  const bool stays = forbids_removal(directory, name);  // whatever gets a name there
   Naming naming = stays ? Naming::unnamed : naming_of(options, file);
   if (naming != Naming::first && file.temporary.empty() && !directory.fresh) {
     Stat there;
@@ -116,13 +106,16 @@ int create(Worker& worker, OpenFile& file, const char* name, uint32_t mode) {
     if (found != -ENOENT) naming = Naming::first;
   }
   if (naming == Naming::unnamed) {
-    const int error = create_unnamed(file, name, mode);
+    const std::string_view path = name;
+    const std::string above(path.substr(0, path.rfind('/') + 1));
+    const char* const directory_path = above.empty() ? "." : above.c_str();
+    const int error = platform::create_unnamed(directory.dst(), directory_path, mode, file.dst);
+    file.unnamed = error == 0;
     if (error == 0 || (stays && error != -EOPNOTSUPP)) return error;
     file.naming = Naming::renamed;
     naming = stays ? Naming::first : naming_of(options, file);
   }
-  if (naming == Naming::first || !file.temporary.empty())
-    return create_named(options, file, name, mode);
+  if (naming == Naming::first) return create_named(options, file, name, mode);
   std::string temporary;
   int error = 0;
   do {
@@ -189,8 +182,7 @@ void copy_file(Worker& worker, const DirectoryUse& use, Names names, EntryTask& 
       if (file.replaced)
         mode = file.replaced->stat.mode & kOwner;  // the rest when it has its group
     }
-    return worker.with_descriptor(
-        [&] { return create(worker, file, name, mode); });
+    return worker.with_descriptor([&] { return create(worker, file, name, mode); });
   });
   if (error == kNotPlaced) return;
   if (error < 0) return stop_at(error, kOpenDest);
@@ -308,11 +300,8 @@ int give_name(Worker& worker, OpenFile& file) {
                         : platform::rename_new(directory, hidden.c_str(), name);
   };
   const int error = place(worker, *file.directory, file.names, Kind::file, file.temporary, name_as);
-  if (error == 0) {
-    file.unnamed = file.hidden = false;
-  } else {
-    file.temporary = hidden;
-  }
+  if (error != 0) file.temporary = hidden;
+  if (error == 0) file.unnamed = file.hidden = false;
   return error;
 }
 
@@ -374,7 +363,8 @@ bool complete(Worker& worker, OpenFile& file, CopiedContent& content) {
   if (worker.engine.options.existing.update && !file.temporary.empty() &&
       judge(worker, *file.directory, file.names, Kind::file) != Verdict::replace)
     return false;
-  if (!close() || !commit(worker, *file.directory, file.names, file.temporary, Entry::created)) return false;
+  if (!close() || !commit(worker, *file.directory, file.names, file.temporary, Entry::created))
+    return false;
   file.created = false;
 
   worker.count(Count::files);

@@ -285,8 +285,7 @@ int create_unnamed(const Handle& directory, const char* path, uint32_t mode, Han
 }
 
 int name_file(const Handle& file, const Handle& directory, const char* name) {
-  const int error =
-      check([&] { return linkat(fd(file), "", fd(directory), name, AT_EMPTY_PATH); });
+  const int error = check([&] { return linkat(fd(file), "", fd(directory), name, AT_EMPTY_PATH); });
   if (error != -ENOENT) return error;
   // Before Linux 6.10 that needs a capability.
   const ProcName unnamed(file);
@@ -422,8 +421,7 @@ bool leave_shared_table() {
   // needed for a last message.
   Handle nothing;
   if (open_at(Handle::working_directory(), "/dev/null", O_RDWR | O_CLOEXEC, 0, nothing) == 0)
-    for (const int number : {STDIN_FILENO, STDOUT_FILENO})
-      dup3(fd(nothing), number, O_CLOEXEC);
+    for (const int number : {STDIN_FILENO, STDOUT_FILENO}) dup3(fd(nothing), number, O_CLOEXEC);
   return true;
 }
 
