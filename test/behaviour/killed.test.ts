@@ -142,7 +142,9 @@ describe.each(['tmpfs', 'ext4'] as const)('killed at random times, on %s', (name
       await ended;
       const again = await run([process.execPath, COMMAND, ...words]);
       expect(again).toMatchObject({ status: 0, stderr: '' });
-      expect([...unlike(src, dest), ...unlike(dest, src)]).toEqual([]);
+      // macOS has no files without names.
+      const left = process.env.FASTCP_DARWIN_MODEL ? leftovers(dest) : [];
+      expect([...unlike(src, dest), ...unlike(dest, src)]).toEqual(left);
       rmSync(at, { recursive: true });
     }
   });
