@@ -10,6 +10,7 @@ import {
   readFileSync,
   statSync,
   symlinkSync,
+  truncateSync,
   utimesSync,
 } from 'node:fs';
 import { join } from 'node:path';
@@ -599,5 +600,44 @@ describe('a directory that was closed meanwhile, as descriptors are few', () => 
     if (where === 'dest') expect(copied).toEqual([]);
     for (const name of copied) expect(read(dest, name, 'file')).toBe('content');
     expect(copied.length).toBeLessThan(names.length);
+  });
+});
+
+describe('a log that is cut to one record, and gets another one while it is copied', () => {
+  const [first, second] = ['a'.repeat(60), 'b'.repeat(60)];
+  test.for<[string, { faults?: string; options?: CopyOptions; size?: number }]>([
+    ['copied at once', {}],
+    ['by a call that ends early', { faults: 'copy_file_range:short:1:1' }],
+    ['by a call that fails', { faults: 'copy_file_range:22:1:1' }],
+    ['by a call that copies nothing', { faults: 'copy_file_range:zero:1:1' }],
+    ['where its holes are looked for', { size: 70 << 10 }],
+    ['in several parts', { size: 65 * MiB }],
+    ['verified', { options: { verify: true } }],
+    ['with its timestamps', { options: { preserve: true } }],
+    ['with a hard link', { options: { preserve: ['hardLinks'] } }],
+    ['without a name', { options: { force: false } }],
+  ])('%s: the copy is the log of one moment', async ([, { faults, options, size = 100 }]) => {
+    let copied = 0;
+    for (const call of [1, 2, 3, 4, 5]) {
+      room = join(work, `${number++}`);
+      [src, dest] = [join(room, 'src'), join(room, 'dest')];
+      const log = join(src, 'log');
+      makeFiles(src, { log: 'x'.repeat(size) });
+      if (size === 70 << 10) truncateSync(log, 2 * size);
+      if (options?.preserve) linkSync(log, join(src, 'twin'));
+      const script = `
+        echo >> "${room}/calls"
+        calls=$(wc -l < "${room}/calls")
+        [ $calls != 1 ] || printf ${first} > "${log}"
+        [ $calls != ${call} ] || printf ${second} >> "${log}"`;
+      const given = { faults: `copy_file_range:run:1:8 ${faults ?? ''}`, script };
+      const { error, result } = await race({ concurrency: 1, ...options }, given);
+      if (error) expect(error.code).toMatch(/^(EBUSY|EIO|ERR_FASTCP.*)$/);
+      if (error) continue;
+      copied += result.files;
+      for (const name of readdirSync(dest))
+        expect([first, first + second]).toContain(read(dest, name));
+    }
+    expect(copied).toBeGreaterThan(0);
   });
 });

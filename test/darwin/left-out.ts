@@ -17,6 +17,8 @@ export const reasons: Reasons = {
     ['races', /names that wait for a copy that fails/],
     ['races', /never comes to rest is an error after four attempts/],
     ['races', /a copy that is to be read back/],
+    ['races', /the copy is the log of one moment/],
+    ['killed', /leaves no part of a file|that somebody created while it was copied/],
     ['verify', /what is read back comes from the disk/],
     ['mirror', /an entry of (SRC|DEST) cannot be looked at/],
     ['preserve', /an attribute for which DEST has no room/],

@@ -43,6 +43,8 @@ export const modes: Record<string, Mode> = {
   selection: { args: ['--exclude=/*.no'] },
   'large file': { src: 'large' },
   'large file, read and write': { src: 'large', args: ['--reflink=never'] },
+  'keep existing': { args: ['-n'] },
+  'keep existing, without O_TMPFILE': { args: ['-n'], always: 'openat(O_TMPFILE):95:1:999999' },
   'first error': { args: ['--fail-fast'] },
 };
 
@@ -52,7 +54,7 @@ const runs: [source: RegExp, mode: RegExp][] = [
   [/attributes|metadata|settle|directory_end|access/, /archive/],
   [/unchanged|mark|sync_state/, /update|mirror/],
   [/copy_content|compare/, /read and write|large|sparse|verify/],
-  [/existing|backups|names|place/, /over|backup/],
+  [/existing|backups|names|place/, /over|backup|existing/],
   [/hard_link|symlinks|special|link_instead|trial/, /hard links|symlinks|dereference|archive/],
   [/atomic/, /atomic/],
   [/selection/, /selection/],

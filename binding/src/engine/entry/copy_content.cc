@@ -192,8 +192,9 @@ bool copy_at_once(const Content& how, const OpenFile& file, CopiedContent& conte
   if (!route.real_sizes || how.find_holes || may_have_holes(file.stat)) return false;
   if (size > 0) {
     if (!route.copy_range) return false;
-    // Both were just opened. The kernel need not read and write the offset.
-    const uint64_t bytes = copy_range(file, std::nullopt, size + 1, content);
+    // If both were just opened, the kernel need not read and write the offset.
+    const auto offset = file.used ? std::optional<uint64_t>(0) : std::nullopt;
+    const uint64_t bytes = copy_range(file, offset, size + 1, content);
     // Fewer bytes than the file should have: it became shorter, or the call ended early.
     if (content.error == 0 && bytes < size) return false;
     content.method = CopyMethod::copy_file_range;

@@ -1,5 +1,6 @@
 #include "engine/entry/copy_entry.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <optional>
 #include <string>
@@ -60,50 +61,27 @@ bool forbids_removal(Directory& directory, const char* name) {
 }
 
 /**
- * Returns whether a copy that is not complete would look like a whole one after SIGKILL, and may be created without a name.
- * Several workers write a large file out of order.
+ * Returns how a new file gets its name. It must be complete by then if later copies would keep it, and if it is large: several
+ * workers write it out of order, so SIGKILL would leave gaps in a file of full size.
  */
-bool hides_its_gaps(const Preserve& keep, const OpenFile& file) {
+Naming naming_of(const Options& options, const OpenFile& file) {
   const Route* const route = file.directory->route;
-  const bool is_possible = !file.named_first && (route == nullptr || route->creates_unnamed);
+  Naming naming = file.naming;
+  if (route != nullptr) naming = std::max(naming, route->naming.load(std::memory_order_relaxed));
   // Before Linux 6.0 the umask does not apply to a file without a name everywhere. Then its mode must be set.
-  return file.stat.size >= kLargeFile && is_possible && keep.mode;
+  if (!options.preserve.mode) naming = std::max(naming, Naming::renamed);
+  const Existing& rules = options.existing;
+  const bool is_kept =
+      file.temporary.empty() && (rules.update || (!rules.force && !rules.error_on_exist));
+  const bool hides_gaps = file.stat.size >= kLargeFile && naming == Naming::unnamed;
+  return is_kept || hides_gaps ? naming : Naming::first;
 }
 
-/**
- * Creates the copy without a name in two cases: nothing can be removed from its directory, or it would hide its gaps. Returns 0 or
- * a negative errno, -EEXIST if DEST has the name. Returns nothing if the copy has to be created in the usual way.
- */
-std::optional<int> create_unnamed(const Preserve& keep, OpenFile& file, const char* name,
-                                  uint32_t mode) {
-  const bool stays = forbids_removal(*file.directory, name);
-  if (!stays && !hides_its_gaps(keep, file)) return std::nullopt;
+/** Creates the copy under that name: empty, or as a clone on systems that create clones as new files. */
+int create_named(const Options& options, OpenFile& file, const char* name, uint32_t mode) {
   const Handle& directory = file.directory->dst();
-  Stat there;
-  const int found = platform::stat_entry(directory, name, there);
-  if (found == 0) return -EEXIST;
-  if (found != -ENOENT) return std::nullopt;
-  const std::string_view path = name;
-  const std::string above(path.substr(0, path.rfind('/') + 1));
-  const char* above_path = above.empty() ? "." : above.c_str();
-  const int error = platform::create_unnamed(directory, above_path, mode, file.dst);
-  if (error < 0 && (!stays || error == -EOPNOTSUPP)) return std::nullopt;
-  if (error < 0) return error;
-  // Only file systems of this computer are known to name it at the end.
-  if (!stays && !platform::has_own_clock(file.dst)) {
-    file.dst.close();
-    return std::nullopt;
-  }
-  file.unnamed = true;
-  return 0;
-}
-
-/** Creates the copy: empty, or as a clone on systems that create clones as new files. */
-int create(const Content& how, const Preserve& keep, OpenFile& file, const char* name,
-           uint32_t mode) {
-  const Handle& directory = file.directory->dst();
-  if (const auto error = create_unnamed(keep, file, name, mode)) return *error;
-  if (may_create_clone(how, keep, file)) {
+  const Preserve& keep = options.preserve;
+  if (may_create_clone(options.content, keep, file)) {
     const auto with = keep.xattrs ? platform::WithAttributes::yes : platform::WithAttributes::no;
     const auto owner =
         keeps_owner(keep, Kind::file) ? platform::WithOwner::yes : platform::WithOwner::no;
@@ -113,6 +91,40 @@ int create(const Content& how, const Preserve& keep, OpenFile& file, const char*
     if (error != -EXDEV && error != -EOPNOTSUPP) return error;
   }
   return platform::create_file(directory, name, mode, file.dst);
+}
+
+/** Creates the copy, or returns -EEXIST if DEST has the name. */
+int create(Worker& worker, OpenFile& file, const char* name, uint32_t mode) {
+  const Options& options = worker.engine.options;
+  Directory& directory = *file.directory;
+  const bool stays = forbids_removal(directory, name);  // whatever gets a name there
+  Naming naming = stays ? Naming::unnamed : naming_of(options, file);
+  if (naming != Naming::first && file.temporary.empty() && !directory.fresh) {
+    Stat there;
+    const int found = platform::stat_entry(directory.dst(), name, there);
+    if (found == 0) return -EEXIST;
+    if (found != -ENOENT) naming = Naming::first;
+  }
+  if (naming == Naming::unnamed) {
+    const std::string_view path = name;
+    const std::string above(path.substr(0, path.rfind('/') + 1));
+    const char* const directory_path = above.empty() ? "." : above.c_str();
+    const int error = platform::create_unnamed(directory.dst(), directory_path, mode, file.dst);
+    file.unnamed = error == 0;
+    if (error == 0 || (stays && error != -EOPNOTSUPP)) return error;
+    file.naming = Naming::renamed;
+    naming = stays ? Naming::first : naming_of(options, file);
+  }
+  if (naming == Naming::first) return create_named(options, file, name, mode);
+  std::string temporary;
+  int error = 0;
+  do {
+    temporary = temporary_name(worker, name);
+    error = create_named(options, file, temporary.c_str(), mode);
+  } while (error == -EEXIST);
+  file.hidden = error == 0;
+  if (file.hidden) file.temporary = std::move(temporary);
+  return error;
 }
 
 /** Looks at the file of DEST, or of the DEST that an atomic copy replaces, whose permissions the copy gets. */
@@ -137,7 +149,7 @@ void copy_file(Worker& worker, const DirectoryUse& use, Names names, EntryTask& 
   OpenFile file(worker.engine, directory, names);
   file.tries = again.tries;
   file.vacated = again.vacated;
-  file.named_first = again.named_first;
+  file.naming = again.naming;
   const auto stop_at = [&](int error, const char* operation) {
     worker.fail(directory, names, error, operation);
   };
@@ -170,8 +182,7 @@ void copy_file(Worker& worker, const DirectoryUse& use, Names names, EntryTask& 
       if (file.replaced)
         mode = file.replaced->stat.mode & kOwner;  // the rest when it has its group
     }
-    return worker.with_descriptor(
-        [&] { return create(options.content, options.preserve, file, name, mode); });
+    return worker.with_descriptor([&] { return create(worker, file, name, mode); });
   });
   if (error == kNotPlaced) return;
   if (error < 0) return stop_at(error, kOpenDest);
@@ -255,7 +266,7 @@ void try_again(Worker& worker, OpenFile& file, uint8_t tries) {
                                                .tries = tries,
                                                .vacated = file.vacated,
                                                .separate = file.separate,
-                                               .named_first = file.named_first}));
+                                               .naming = file.naming}));
 }
 
 /**
@@ -279,14 +290,18 @@ bool changed_meanwhile(Worker& worker, OpenFile& file) {
   return true;
 }
 
-/** Gives a file that was created without a name its name, or the one that commit() renames. Returns as place() does. */
+/** Gives a new file its name, or the one that commit() renames. Returns as place() does. */
 int give_name(Worker& worker, OpenFile& file) {
-  Directory& directory = *file.directory;
-  file.temporary.clear();  // whether it needs one is only known now
-  const int error =
-      place(worker, directory, file.names, Kind::file, file.temporary,
-            [&](const char* name) { return platform::name_file(file.dst, directory.dst(), name); });
-  file.unnamed = error != 0;
+  const Handle& directory = file.directory->dst();
+  // Whether it needs one is only known now.
+  const std::string hidden = std::exchange(file.temporary, {});
+  const auto name_as = [&](const char* name) {
+    return file.unnamed ? platform::name_file(file.dst, directory, name)
+                        : platform::rename_new(directory, hidden.c_str(), name);
+  };
+  const int error = place(worker, *file.directory, file.names, Kind::file, file.temporary, name_as);
+  if (error != 0) file.temporary = hidden;
+  if (error == 0) file.unnamed = file.hidden = false;
   return error;
 }
 
@@ -304,6 +319,7 @@ bool complete(Worker& worker, OpenFile& file, CopiedContent& content) {
     note_source(worker.engine, *file.directory, file.stat);
     if (error = platform::set_size(file.dst, 0); error < 0) return stop_at(error, "ftruncate");
     const uint64_t counted = content.counted;
+    file.used = true;
     content = copy_content(worker, file);
     content.counted = counted;
     if (content.error == 0 && source_changed(file, content)) return stop_at(EBUSY, kRefused);
@@ -325,14 +341,20 @@ bool complete(Worker& worker, OpenFile& file, CopiedContent& content) {
   if (worker.engine.options.content.fsync) {
     if (const int error = platform::sync(file.dst); error < 0) return stop_at(error, "fsync");
   }
-  if (file.unnamed) {
+  // Servers may report only now that they had no room.
+  const auto close = [&] {
+    const int error = file.dst.close();
+    return error == 0 || stop_at(error, "close");
+  };
+  if (!file.unnamed && !close()) return false;
+  if (file.unnamed || file.hidden) {
     const int error = give_name(worker, file);
     if (error == kNotPlaced) return false;
     if (error < 0) {
       if (forbids_removal(*file.directory, file.names.dst)) return stop_at(error, "link");
-      // Some security modules and sandboxes forbid it.
-      file.route->creates_unnamed = false;
-      file.named_first = true;
+      // Some security modules and sandboxes forbid it, and some file systems have no such call.
+      file.naming = file.unnamed ? Naming::renamed : Naming::first;
+      file.route->naming = file.naming;
       try_again(worker, file, file.tries);
       return false;
     }
@@ -341,9 +363,8 @@ bool complete(Worker& worker, OpenFile& file, CopiedContent& content) {
   if (worker.engine.options.existing.update && !file.temporary.empty() &&
       judge(worker, *file.directory, file.names, Kind::file) != Verdict::replace)
     return false;
-  // Servers may report only now that they had no room.
-  if (const int error = file.dst.close(); error < 0) return stop_at(error, "close");
-  if (!commit(worker, *file.directory, file.names, file.temporary, Entry::created)) return false;
+  if (!close() || !commit(worker, *file.directory, file.names, file.temporary, Entry::created))
+    return false;
   file.created = false;
 
   worker.count(Count::files);

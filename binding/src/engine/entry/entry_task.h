@@ -17,8 +17,8 @@ struct EntryTask {
   uint8_t tries = 0;  // that failed because the source changed meanwhile
   /** DEST's entry of that name does not count: it was removed (in a dry run: would be), or a comparison excludes it. */
   bool vacated = false;
-  bool separate = false;     // it cannot be a hard link to a copy, and that was reported
-  bool named_first = false;  // a copy without a name could not be named
+  bool separate = false;            // it cannot be a hard link to a copy, and that was reported
+  Naming naming = Naming::unnamed;  // the first way that has not failed
 
   void run(Worker& worker);
 };

@@ -50,7 +50,7 @@ void put_off(Worker& worker, const DirectoryUse& directory, Names names, const E
   if (worker.engine.stopped()) return;
   worker.engine.tasks.push(
       make_task(EntryTask{directory.again(), names.src, names.dst, platform::Kind::file,
-                          again.tries, again.vacated, again.separate, again.named_first}));
+                          again.tries, again.vacated, again.separate, again.naming}));
 }
 
 }  // namespace fastcp

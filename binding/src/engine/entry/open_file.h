@@ -45,11 +45,14 @@ class OpenFile {
   std::string temporary{};             // the copy's name until it replaces DEST's entry
   bool created = false;                // and not committed
   bool unnamed = false;                // nameless until complete
+  bool hidden = false;                 // new, and under its temporary name until complete
+  bool used = false;                   // `src` and `dst` may stand anywhere
   bool cloned = false;                 // created complete, as a clone
   std::optional<Replaced> replaced{};  // if modes are not preserved and the copy replaces a file
   HardLinks::Claim claim{};
   uint8_t tries = 0;  // earlier tries that failed because the source changed meanwhile
-  bool vacated = false, separate = false, named_first = false;  // see EntryTask
+  bool vacated = false, separate = false;  // see EntryTask
+  Naming naming = Naming::unnamed;         // see EntryTask
 };
 
 /**

@@ -1,5 +1,5 @@
-// Gives every entry but a directory its name. A new entry is created under that name; a large file
-// gets it at the end. If DEST has the name already, the new entry is created beside the old one and
+// Gives every entry but a directory its name. A new entry is created under that name; a file that
+// must be complete by then gets it at the end. If DEST has the name already, the new entry is created beside the old one and
 // renamed over it. So the old entry stays until the new one is complete. Called by any worker, for
 // files, hard links and all other kinds. No locks.
 #pragma once

@@ -40,12 +40,15 @@ enum class Ctimes : uint8_t {
   foreign,       // nothing: another clock sets them, or they change at other times
 };
 
+/** How a new file that must be complete when it has its name gets it: the next way if one does not work there. */
+enum class Naming : uint8_t { unnamed, renamed, first };
+
 /** Facts about a pair of devices, and the copy methods that may work between them. Learned by trying. */
 struct Route {
   uint64_t src_dev, dst_dev;
   std::atomic<bool> clone{true};
   std::atomic<bool> copy_range{true};
-  std::atomic<bool> creates_unnamed{true};  // large files, and names them at the end
+  std::atomic<Naming> naming{Naming::unnamed};
   std::atomic<Ctimes> ctimes{Ctimes::unknown};
   uint64_t time_step;      // ns, granularity of mtimes in DEST
   bool directories_early;  // a new directory's subdirectories are created while it is listed

@@ -338,6 +338,8 @@ Route& Engine::route(uint64_t src_dev, uint64_t dst_dev, const platform::Handle&
   added->copy_range = options.content.reflink != Reflink::never;
   added->time_step = platform::time_step(dst);
   added->real_sizes = platform::has_own_clock(src);  // the file systems of this host
+  // Only file systems of this computer are known to name a file at the end.
+  if (!platform::has_own_clock(dst)) added->naming = Naming::renamed;
   added->directories_early = platform::wants_directories_early(dst);
   if (added->directories_early) tasks.set_oldest_first();
   for (const uint64_t device : options.incremental.distrusted)

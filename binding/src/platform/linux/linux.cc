@@ -277,17 +277,17 @@ int identify(const Handle& handle, Identity& out) {
 }
 
 int create_unnamed(const Handle& directory, const char* path, uint32_t mode, Handle& out) {
-  const int error = open_at(directory, path, O_WRONLY | O_TMPFILE | O_CLOEXEC, mode, out);
-  if (error == -EISDIR || error == -EINVAL) return -EOPNOTSUPP;
   // Only /proc can give it a name.
-  if (error == 0 && access(ProcName(out).text, F_OK) != 0) {
-    out.close();
-    return -EOPNOTSUPP;
-  }
-  return error;
+  static const bool has_proc = access("/proc/thread-self/fd/", X_OK) == 0;
+  if (!has_proc) return -EOPNOTSUPP;
+  const int error = open_at(directory, path, O_WRONLY | O_TMPFILE | O_CLOEXEC, mode, out);
+  return error == -EISDIR || error == -EINVAL ? -EOPNOTSUPP : error;
 }
 
 int name_file(const Handle& file, const Handle& directory, const char* name) {
+  const int error = check([&] { return linkat(fd(file), "", fd(directory), name, AT_EMPTY_PATH); });
+  if (error != -ENOENT) return error;
+  // Before Linux 6.10 that needs a capability.
   const ProcName unnamed(file);
   return check(
       [&] { return linkat(AT_FDCWD, unnamed.text, fd(directory), name, AT_SYMLINK_FOLLOW); });
@@ -416,7 +416,13 @@ bool leave_shared_table() {
   table_is_own = environment("FASTCP_SHARED_TABLE").empty() &&
                  access("/proc/self/fd/", X_OK) == 0 &&
                  syscall(kCloseRange, kFirst, ~0U, kUnshare) == 0;
-  return table_is_own;
+  if (!table_is_own) return false;
+  // Other ends of pipes must see that the process has closed its input or output. The numbers stay taken. Standard error is
+  // needed for a last message.
+  Handle nothing;
+  if (open_at(Handle::working_directory(), "/dev/null", O_RDWR | O_CLOEXEC, 0, nothing) == 0)
+    for (const int number : {STDIN_FILENO, STDOUT_FILENO}) dup3(fd(nothing), number, O_CLOEXEC);
+  return true;
 }
 
 uint32_t creation_mask() {
