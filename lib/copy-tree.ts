@@ -8,7 +8,7 @@ import { runEngine, runEngineNow } from './bridge/run-engine.js';
 import { isThenable } from './builtins.js';
 import { CopyError, withResult } from './errors/copy-error.js';
 import { refuseBySelection, refuseRepositories } from './guard/index.js';
-import { unlessAborted } from './io/abort.js';
+import { onAbort, unlessAborted } from './io/abort.js';
 import { type Looks, run as runSteps, runNow as runStepsNow } from './io/steps.js';
 import { Job } from './job.js';
 import { Locks } from './placement/locks.js';
@@ -18,7 +18,7 @@ import { findRoots } from './placement/roots.js';
 import { checkRequest } from './request/options.js';
 import { type Request, selects } from './request/request.js';
 import { skipSources } from './selection/sources.js';
-import { takeTurn } from './turn.js';
+import { CopyTurn } from './turn.js';
 import type { CopyJob, CopyOptions, CopyResult, PathLike } from './types.js';
 
 const debug = debuglog('fastcp');
@@ -51,16 +51,18 @@ export function copyTree(
 
 /** Runs a copy. `looks` is what the caller has looked at just before. */
 export async function run(
-  request: Request,
+  asked: Request,
   report: Report,
   looks: Looks = new Map(),
 ): Promise<CopyResult> {
+  const turn = new CopyTurn(Boolean(asked.filter || asked.onProgress || asked.entries));
+  const request = { ...asked, turn };
   const { signal } = request;
+  const unlisten = onAbort(signal, () => {}); // all the time: one of another class is followed
   let locks: Locks | undefined;
-  let endTurn: (() => void) | undefined;
   try {
     signal?.throwIfAborted();
-    endTurn = await takeTurn(request);
+    await turn.take(signal);
     const placement = await unlessAborted(signal, runSteps(findRoots(request), looks));
     const skipped = skipSources(placement, request);
     locks = Locks.of(placement, request, report);
@@ -93,7 +95,8 @@ export async function run(
     throw error;
   } finally {
     locks?.release();
-    endTurn?.();
+    turn.end();
+    unlisten();
   }
 }
 
