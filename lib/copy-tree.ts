@@ -9,11 +9,12 @@ import { isThenable } from './builtins.js';
 import { CopyError, withResult } from './errors/copy-error.js';
 import { refuseBySelection, refuseRepositories } from './guard/index.js';
 import { onAbort, unlessAborted } from './io/abort.js';
-import { type Looks, run as runSteps, runNow as runStepsNow } from './io/steps.js';
+import { type Looks, mkdir, run as runSteps, runNow as runStepsNow } from './io/steps.js';
 import { Job } from './job.js';
+import { refuseChanged } from './placement/changed.js';
 import { Locks } from './placement/locks.js';
 import { makeParents, syncParents } from './placement/parents.js';
-import type { Placement } from './placement/placement.js';
+import type { Placement, Root } from './placement/placement.js';
 import { findRoots } from './placement/roots.js';
 import { checkRequest } from './request/options.js';
 import { type Request, selects } from './request/request.js';
@@ -34,7 +35,8 @@ const debug = debuglog('fastcp');
  * wrong arguments. The job rejects with a CopyError, with `signal.reason`, or with exactly the value that the filter
  * or `onProgress` threw. It rejects after the last worker has ended and every partial file was removed.
  *
- * At most 64 copies of a process run at once. Others wait, unless they have a filter, `onProgress` or `entries`.
+ * At most 64 copies of a process run at once, not counting those that wait for a lock. Others wait, unless they have a filter,
+ * `onProgress` or `entries`.
  */
 export function copyTree(
   src: PathLike | readonly PathLike[],
@@ -100,6 +102,19 @@ export async function run(
   }
 }
 
+/** Creates each DEST of `roots` that is missing, and locks it as well. `mode`: of a new one. */
+async function makeDests(roots: readonly Root[], locks: Locks, mode: number): Promise<void> {
+  const missing = locks.withoutDest.filter((root) => roots.includes(root));
+  for (const root of missing) {
+    root.made = await runSteps(mkdir(root.dest, { mode })).then(
+      () => true,
+      () => false, // the engine reports why, unless another copy has created it
+    );
+  }
+  // The copy that had it may have filled it.
+  if (missing.length > 0 && (await locks.take())) for (const root of missing) root.made = false;
+}
+
 async function copyRoots(
   placement: Placement,
   answers: Answers,
@@ -107,7 +122,7 @@ async function copyRoots(
   { report, looks, locks }: { report: Report; looks: Looks; locks: Locks },
 ): Promise<void> {
   const there = await runSteps(makeParents(placement, request), looks);
-  await locks.makeDests(placement.roots, request.preserve.includes('mode') ? 0o700 : 0o777);
+  await makeDests(placement.roots, locks, request.preserve.includes('mode') ? 0o700 : 0o777);
   const copy = async (to: Placement, how: Request): Promise<void> => {
     // Modules that most copies do not need are loaded late. Compiling them takes longer than copying a file.
     if (how.snapshot !== 'never') {
@@ -115,7 +130,7 @@ async function copyRoots(
       if (await takeSnapshot(to, how, report)) return;
     }
     await runEngine(to, answers, how, report);
-    await locks.refuseChanged(placement, request);
+    await refuseChanged(locks.held, placement, request);
   };
   if (request.atomic) {
     const { Replacement } = await import('./atomic/index.js');

@@ -7,65 +7,23 @@
  * What another process has locked stays open in one copy of those that wait for it, without a lock: the path may lead to another
  * directory before that process unlocks it, and only by the descriptor can it be asked for its lock.
  */
-import { type BigIntStats, closeSync, constants as flags, fstat, open, readlink } from 'node:fs';
+import { type BigIntStats, closeSync } from 'node:fs';
 import { constants } from 'node:os';
-import { promisify } from 'node:util';
 import { tryLock } from '../bridge/native.js';
 import type { Report } from '../bridge/result.js';
 import { clearTimeout, setTimeout } from '../builtins.js';
 import { refuse } from '../errors/copy-error.js';
-import { asCopyError, codeOf } from '../errors/from-node.js';
 import { unlessAborted } from '../io/abort.js';
 import { now } from '../io/clock.js';
 import { existing, identity, isSame } from '../io/look.js';
-import { mkdir, run } from '../io/steps.js';
+import { run } from '../io/steps.js';
 import type { Request } from '../request/request.js';
-import type { ErrorCode } from '../types.js';
 import * as line from './line.js';
-import { isLockedAbove, mark } from './lock-above.js';
+import { isLockedAbove } from './lock-above.js';
+import { type Held, hold, type LockPlace, mostPlaces, openPlace, placesOf } from './lock-places.js';
 import type { Placement, Root } from './placement.js';
 
-const calls = { fstat: promisify(fstat), open: promisify(open), readlink: promisify(readlink) };
 const { EBADF, EWOULDBLOCK } = constants.errno;
-
-/** Each place has a descriptor for as long as the copy runs. */
-const mostPlaces = 200;
-
-const bigint = { bigint: true } as const;
-
-const sourceChanged: readonly [ErrorCode, string] = [
-  'ERR_FASTCP_SOURCE_CHANGED',
-  'another directory has taken the place of the source while it was copied',
-];
-const destChanged: readonly [ErrorCode, string] = [
-  'ERR_FASTCP_DEST_CHANGED',
-  'another program has moved or replaced the destination while it was filled',
-];
-
-const notLasting: readonly [ErrorCode, string] = [
-  'ERR_FASTCP_SOURCE_CHANGED',
-  'it is another directory at every look: its file system gives no lasting inode numbers, or another program replaces it again and again',
-];
-
-/** A directory that a copy uses. */
-interface LockPlace {
-  path: Buffer;
-  follow: boolean;
-  exclusive: boolean;
-  shown: string;
-  /** In place of `shown`, what a warning says. */
-  what?: string;
-  /** Has the file descriptor for the engine. */
-  root?: Root;
-  isDest?: boolean;
-}
-
-interface Held {
-  found: BigIntStats;
-  /** With a lock, or under the lock of a program above. */
-  descriptor?: number;
-  isCounted?: boolean;
-}
 
 type Warned = Pick<Report, 'warn'>;
 type How = Pick<Request, 'lock' | 'lockTimeout' | 'signal' | 'turn'>;
@@ -88,21 +46,8 @@ export class Locks {
   }
 
   /** Of all SRCs that are directories, and of their places in DEST. Without effect before take(). */
-  static of({ roots, shown }: Placement, request: Request, warned: Warned): Locks {
-    const { like, dryRun, atomic, snapshot, sync, shards } = request;
-    const directories = like === 'fastcp' ? roots.filter(({ kind }) => kind === 'directory') : [];
-    const places = directories.map((root): LockPlace => {
-      const { src: path, followSrc: follow } = root;
-      return { path, follow, exclusive: false, shown: shown.src(path), root };
-    });
-    // An atomic copy and a snapshot create a tree of their own.
-    const fills = !dryRun && !atomic && snapshot === 'never';
-    for (const root of fills ? directories : []) {
-      const { dest: path, followDest: follow } = root;
-      const exclusive = sync && shards === 0;
-      places.push({ path, follow, exclusive, shown: shown.dest(path), root, isDest: true });
-    }
-    return new Locks(places, request, warned);
+  static of(placement: Placement, request: Request, warned: Warned): Locks {
+    return new Locks(placesOf(placement, request), request, warned);
   }
 
   /** Of the old trees that an atomic copy to `dest` removes. */
@@ -143,52 +88,21 @@ export class Locks {
     }
   }
 
-  /** Creates each DEST of `roots` that is missing, and locks it as well. `mode`: of a new one. */
-  async makeDests(roots: readonly Root[], mode: number): Promise<void> {
-    const missing = this.#places.filter(
-      (place) => place.isDest && place.root && roots.includes(place.root) && !this.#held.has(place),
-    );
-    if (!this.#how.lock || missing.length === 0) return;
-    for (const { path, root } of missing as Required<LockPlace>[]) {
-      root.made = await run(mkdir(path, { mode })).then(
-        () => true,
-        () => false, // the engine reports why, unless another copy has created it
-      );
-    }
-    // The copy that had it may have filled it.
-    if (await this.take()) for (const { root } of missing) if (root) root.made = false;
+  /** Returns what is open, and what it was when it was opened. */
+  get held(): ReadonlyMap<LockPlace, Held> {
+    return this.#held;
   }
 
-  /**
-   * Rejects if the directory that was copied is not at SRC any more, unless its lock has kept others from changing it. Under a lock,
-   * DEST may be elsewhere only if an atomic copy has replaced it, which is then the later one.
-   */
-  async refuseChanged({ shown }: Placement, request: Request): Promise<void> {
-    const { gitignore, onlyIgnored, ignoreFileNames } = request;
-    const readsRules = gitignore || onlyIgnored || ignoreFileNames.length > 0; // by SRC's path
-    for (const [{ path, follow, root, isDest }, { found, descriptor }] of this.#held) {
-      if (!root || (isDest ? descriptor === undefined : descriptor !== undefined && !readsRules))
-        continue;
-      const named = await run(existing(path, follow));
-      // Some file systems give a directory another number at each look.
-      if (named && (isSame(named, found) || named.ctimeNs === found.ctimeNs)) continue;
-      if (descriptor !== undefined && !isSame(await calls.fstat(descriptor, bigint), found))
-        continue;
-      let [code, why] = sourceChanged;
-      if (isDest) {
-        if (!named?.isDirectory()) continue; // the engine has reported it
-        const where = await calls.readlink(`/proc/self/fd/${descriptor}`).catch(() => undefined);
-        if (where === undefined || /\.fastcp-[0-9a-f]{16}(\/|$)/.test(where)) continue;
-        [code, why] = destChanged;
-      }
-      throw refuse(code, why, shown.src(root.src), shown.dest(root.dest));
-    }
+  /** Returns the roots whose DEST should be locked, and could not be opened. */
+  get withoutDest(): Root[] {
+    const missing = this.#places.filter((place) => place.isDest && !this.#held.has(place));
+    return missing.flatMap(({ root }) => (root && this.#how.lock ? [root] : []));
   }
 
   release(): void {
     for (const [place, { descriptor, found, isCounted }] of this.#held) {
       if (descriptor !== undefined) closeSync(descriptor);
-      this.#hold(place, -1);
+      hold(place, -1);
       if (isCounted) this.#count(place, found, -1);
     }
     this.#held.clear();
@@ -201,7 +115,7 @@ export class Locks {
     const opened: LockPlace[] = [];
     for (const place of this.#places) {
       if (this.#held.has(place)) continue;
-      const held = await this.#open(place);
+      const held = await openPlace(place, this.#how.lock);
       if (!held) continue;
       const isOwn = [...this.#held.values()].some(({ found }) => isSame(found, held.found));
       this.#held.set(place, held);
@@ -219,7 +133,6 @@ export class Locks {
       const { found, descriptor = -1 } = this.#held.get(place) as Held;
       const id = identity(found);
       const error = errors[i];
-      const isOther = error === -EBADF; // a mock of fs has made the descriptor up
       const isBusy = error === -EWOULDBLOCK;
       if (isBusy && wanted.get(id) === place && !(await isLockedAbove(found))) {
         this.#waiter.outside = id;
@@ -230,7 +143,11 @@ export class Locks {
       // Another one may have been put in its place before it was locked.
       const named = await run(existing(path, follow));
       const isThere = named !== undefined && isSame(named, found);
-      if (!isThere && looks === 0) throw refuse(...notLasting, shown);
+      if (!isThere && looks === 0) {
+        const why =
+          'it is another directory at every look: its file system gives no lasting inode numbers, or another program replaces it again and again';
+        throw refuse('ERR_FASTCP_SOURCE_CHANGED', why, shown);
+      }
       if (!isThere) {
         this.release();
         return this.#try(looks - 1);
@@ -240,13 +157,13 @@ export class Locks {
       closeSync(descriptor);
       wanted.delete(id);
       this.#held.delete(place);
-      if (!isOther) this.#held.set(place, { found });
-      else if (isDest && root) root.made = false;
+      if (error !== -EBADF) this.#held.set(place, { found });
+      else if (isDest && root) root.made = false; // a mock of fs has made it up
     }
     for (const place of opened) {
       const held = this.#held.get(place);
       if (held?.descriptor === undefined) continue;
-      this.#hold(place, held.descriptor);
+      hold(place, held.descriptor);
       held.isCounted = true;
       this.#count(place, held.found, 1);
     }
@@ -262,37 +179,14 @@ export class Locks {
     return error;
   }
 
-  async #open({ path, follow, shown, isDest }: LockPlace): Promise<Held | undefined> {
-    if (!this.#how.lock) {
-      const found = isDest ? undefined : await run(existing(path, follow)).catch(() => undefined);
-      return found?.isDirectory() ? { found } : undefined;
-    }
-    const how = flags.O_RDONLY | flags.O_DIRECTORY | mark | (follow ? 0 : flags.O_NOFOLLOW);
-    const descriptor = await calls.open(path, how).catch((error: unknown) => {
-      if (/^E[MN]FILE$/.test(codeOf(error) ?? '')) throw asCopyError(error, shown);
-    });
-    if (descriptor === undefined) return undefined;
-    try {
-      return { found: await calls.fstat(descriptor, bigint), descriptor };
-    } catch (error) {
-      closeSync(descriptor);
-      throw asCopyError(error, shown);
-    }
-  }
-
-  #hold({ root, isDest }: LockPlace, descriptor: number): void {
-    if (root) root[isDest ? 'destHeld' : 'srcHeld'] = descriptor;
-  }
-
   #count({ exclusive }: LockPlace, found: BigIntStats, by: 1 | -1): void {
     line.count(identity(found), by, exclusive, this.#how.turn?.callsUser ?? false);
   }
 
+  /** It may have the lock for a moment afterwards if this returns false. */
   #isBusy(): boolean {
-    if (this.#waiter.busy !== undefined) return true;
-    if (!this.#outside) return false;
-    const { place, descriptor } = this.#outside;
-    return tryLock(descriptor, place.exclusive) !== 0;
+    if (this.#waiter.busy !== undefined || !this.#outside) return this.#waiter.busy !== undefined;
+    return tryLock(this.#outside.descriptor, this.#outside.place.exclusive) !== 0;
   }
 
   /** Throws at the limit, and warns once after a second. */
