@@ -8,17 +8,18 @@ import { runEngine, runEngineNow } from './bridge/run-engine.js';
 import { isThenable } from './builtins.js';
 import { CopyError, withResult } from './errors/copy-error.js';
 import { refuseBySelection, refuseRepositories } from './guard/index.js';
-import { unlessAborted } from './io/abort.js';
-import { type Looks, run as runSteps, runNow as runStepsNow } from './io/steps.js';
+import { onAbort, unlessAborted } from './io/abort.js';
+import { type Looks, mkdir, run as runSteps, runNow as runStepsNow } from './io/steps.js';
 import { Job } from './job.js';
+import { refuseChanged } from './placement/changed.js';
 import { Locks } from './placement/locks.js';
 import { makeParents, syncParents } from './placement/parents.js';
-import type { Placement } from './placement/placement.js';
+import type { Placement, Root } from './placement/placement.js';
 import { findRoots } from './placement/roots.js';
 import { checkRequest } from './request/options.js';
 import { type Request, selects } from './request/request.js';
 import { skipSources } from './selection/sources.js';
-import { takeTurn } from './turn.js';
+import { CopyTurn } from './turn.js';
 import type { CopyJob, CopyOptions, CopyResult, PathLike } from './types.js';
 
 const debug = debuglog('fastcp');
@@ -34,7 +35,8 @@ const debug = debuglog('fastcp');
  * wrong arguments. The job rejects with a CopyError, with `signal.reason`, or with exactly the value that the filter
  * or `onProgress` threw. It rejects after the last worker has ended and every partial file was removed.
  *
- * At most 64 copies of a process run at once. Others wait, unless they have a filter, `onProgress` or `entries`.
+ * At most 64 copies of a process run at once, not counting those that wait for a lock. Others wait, unless they have a filter,
+ * `onProgress` or `entries`.
  */
 export function copyTree(
   src: PathLike | readonly PathLike[],
@@ -51,16 +53,18 @@ export function copyTree(
 
 /** Runs a copy. `looks` is what the caller has looked at just before. */
 export async function run(
-  request: Request,
+  asked: Request,
   report: Report,
   looks: Looks = new Map(),
 ): Promise<CopyResult> {
+  const turn = new CopyTurn(Boolean(asked.filter || asked.onProgress || asked.entries));
+  const request = { ...asked, turn };
   const { signal } = request;
+  const unlisten = onAbort(signal, () => {}); // all the time: one of another class is followed
   let locks: Locks | undefined;
-  let endTurn: (() => void) | undefined;
   try {
     signal?.throwIfAborted();
-    endTurn = await takeTurn(request);
+    await turn.take(signal);
     const placement = await unlessAborted(signal, runSteps(findRoots(request), looks));
     const skipped = skipSources(placement, request);
     locks = Locks.of(placement, request, report);
@@ -93,8 +97,22 @@ export async function run(
     throw error;
   } finally {
     locks?.release();
-    endTurn?.();
+    turn.end();
+    unlisten();
   }
+}
+
+/** Creates each DEST of `roots` that is missing, and locks it as well. */
+async function makeDests(roots: readonly Root[], locks: Locks): Promise<void> {
+  const missing = locks.withoutDest.filter((root) => roots.includes(root));
+  for (const root of missing) {
+    root.made = await runSteps(mkdir(root.dest, { mode: root.mode })).then(
+      () => true,
+      () => false, // the engine reports why, unless another copy has created it
+    );
+  }
+  // The copy that had it may have filled it.
+  if (missing.length > 0 && (await locks.take())) for (const root of missing) root.made = false;
 }
 
 async function copyRoots(
@@ -104,7 +122,7 @@ async function copyRoots(
   { report, looks, locks }: { report: Report; looks: Looks; locks: Locks },
 ): Promise<void> {
   const there = await runSteps(makeParents(placement, request), looks);
-  await locks.makeDests(placement.roots);
+  await makeDests(placement.roots, locks);
   const copy = async (to: Placement, how: Request): Promise<void> => {
     // Modules that most copies do not need are loaded late. Compiling them takes longer than copying a file.
     if (how.snapshot !== 'never') {
@@ -112,7 +130,7 @@ async function copyRoots(
       if (await takeSnapshot(to, how, report)) return;
     }
     await runEngine(to, answers, how, report);
-    await locks.refuseChanged(placement, request);
+    await refuseChanged(locks.held, placement, request);
   };
   if (request.atomic) {
     const { Replacement } = await import('./atomic/index.js');

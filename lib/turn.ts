@@ -1,39 +1,47 @@
 /** How many copies of a process run at once. */
 import { unlessAborted } from './io/abort.js';
-import type { Request } from './request/request.js';
 
 /** Each has some file descriptors, and calls in libuv's pool, where the host's calls stand in line behind them. */
 const most = 64;
 let running = 0;
 const line: (() => void)[] = [];
 
+/** The turn of a copy, one of 64. Whoever waits for something else gives it back. */
+export class CopyTurn {
+  #isTaken = false;
+
+  /** A copy that calls the user's code needs no turn, because that code may wait for other copies. */
+  constructor(readonly callsUser: boolean) {}
+
+  /** Waits until fewer than 64 copies run. Rejects with `signal.reason`. */
+  async take(signal?: AbortSignal): Promise<void> {
+    if (this.callsUser || this.#isTaken) return;
+    if (running < most) {
+      running++;
+    } else {
+      let begin = (): void => {};
+      const turn = new Promise<void>((resolve) => {
+        begin = resolve;
+        line.push(begin);
+      });
+      await unlessAborted(signal, turn).catch((error) => {
+        const at = line.indexOf(begin);
+        if (at >= 0) line.splice(at, 1);
+        else next();
+        throw error;
+      });
+    }
+    this.#isTaken = true;
+  }
+
+  end(): void {
+    if (this.#isTaken) next();
+    this.#isTaken = false;
+  }
+}
+
 function next(): void {
   const begin = line.shift();
   if (begin) begin();
   else running--;
-}
-
-/**
- * Waits until fewer than 64 copies run. Returns a function to call at the end. A copy that calls the user's code does not wait, and
- * nobody waits for it, because that code may wait for other copies.
- */
-export async function takeTurn({
-  signal,
-  filter,
-  onProgress,
-  entries,
-}: Request): Promise<() => void> {
-  if (filter || onProgress || entries) return () => {};
-  if (running < most) {
-    running++;
-    return next;
-  }
-  const turn = new Promise<void>((resolve) => line.push(resolve));
-  try {
-    await unlessAborted(signal, turn);
-  } catch (error) {
-    turn.then(next, next); // it is passed on when it comes
-    throw error;
-  }
-  return next;
 }

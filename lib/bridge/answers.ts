@@ -90,16 +90,16 @@ export class Answers {
     const { strict, deleteExcluded, onlyIgnored, atomic, compares } = request;
     const needsTracked = strict || deleteExcluded || onlyIgnored || Boolean(atomic) || compares;
     let { signal } = request;
-    if (request.worktree) {
-      const { refuseUnlessWorktrees } = await import('../selection/worktrees.js');
-      for (const root of roots) await refuseUnlessWorktrees(root, shown, signal);
-    }
     if (request.gitignore || request.onlyIgnored) {
       const { AbortController, AbortSignal } = abortClasses();
       answers.#ending = new AbortController();
       const { signal: end } = answers.#ending;
       signal = signal ? AbortSignal.any([signal, end]) : end;
       setMaxListeners(0, signal); // a listener for each git that runs
+    }
+    if (request.worktree) {
+      const { refuseUnlessWorktrees } = await import('../selection/worktrees.js');
+      for (const root of roots) await refuseUnlessWorktrees(root, shown, signal);
     }
     for (const root of [...roots]) {
       const filter = filterOf(root, shown, request);

@@ -2,6 +2,7 @@
 
 import { AsyncResource } from 'node:async_hooks';
 import { isThenable } from '../builtins.js';
+import { onAbort } from '../io/abort.js';
 import { join } from '../paths.js';
 import type { Placement } from '../placement/placement.js';
 import type { Request } from '../request/request.js';
@@ -49,7 +50,7 @@ export function runEngine(
       answers.end();
       job.stop();
     };
-    const abort = (): void => stop(signal?.reason);
+    let unlisten = (): void => {};
     let taken: Iterator<EntryEvent> = [].values();
     // Reading a record also takes time. Records without room wait unread.
     const takeEntries = (ended = false): void => {
@@ -90,7 +91,7 @@ export function runEngine(
     };
     const look = (ended: boolean): void => {
       if (ended) {
-        signal?.removeEventListener('abort', abort);
+        unlisten();
         forget(job);
         total?.stop();
       }
@@ -122,7 +123,7 @@ export function runEngine(
       takeEntries();
       answer();
     };
-    signal?.addEventListener('abort', abort, { once: true });
+    unlisten = onAbort(signal, () => stop(signal?.reason));
     // Without `onProgress` and `entries` 100 ms are enough: each call takes processor time from the workers.
     job.start(look, answer, onProgress || entries ? 20 : 100);
   });

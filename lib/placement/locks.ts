@@ -1,95 +1,42 @@
 /**
  * Locks the directories of a copy by flock(2), so that copies at the same time do not delete what another one reads or writes: SRC
- * and DEST shared, DEST exclusive for `sync` and `mirror`. All are tried together, and all are released if one of them is busy:
- * nobody waits while holding one, so there is no deadlock. Directories, because jobs in several containers share a volume and
- * nothing else. The engine copies the open directories, wherever the paths lead by then.
+ * and DEST shared, DEST exclusive for `sync` and `mirror`. All are tried together. If one of them is busy, the copy closes all, gives
+ * back its turn and waits: nobody waits while holding one, so there is no deadlock. Directories, because jobs in several containers
+ * share a volume and nothing else. The engine copies the open directories, wherever the paths lead by then.
+ *
+ * What another process has locked stays open in one copy of those that wait for it, without a lock: the path may lead to another
+ * directory before that process unlocks it, and only by the descriptor can it be asked for its lock.
  */
-import {
-  type BigIntStats,
-  closeSync,
-  constants as flags,
-  fstat as systemFstat,
-  lstat as systemLstat,
-  mkdir as systemMkdir,
-  open as systemOpen,
-  readdir as systemReaddir,
-  readFile as systemReadFile,
-  readlink as systemReadlink,
-  stat as systemStat,
-} from 'node:fs';
+import { type BigIntStats, closeSync } from 'node:fs';
 import { constants } from 'node:os';
-import { promisify } from 'node:util';
 import { tryLock } from '../bridge/native.js';
 import type { Report } from '../bridge/result.js';
-import { pause } from '../builtins.js';
+import { clearTimeout, setTimeout } from '../builtins.js';
 import { refuse } from '../errors/copy-error.js';
-import { isMissing } from '../errors/from-node.js';
 import { unlessAborted } from '../io/abort.js';
 import { now } from '../io/clock.js';
-import { identity, isSame } from '../io/look.js';
-import { textOrBytes } from '../paths.js';
+import { existing, identity, isSame } from '../io/look.js';
+import { run } from '../io/steps.js';
 import type { Request } from '../request/request.js';
+import * as line from './line.js';
+import { isLockedAbove } from './lock-above.js';
+import { type Held, hold, type LockPlace, mostPlaces, openPlace, placesOf } from './lock-places.js';
 import type { Placement, Root } from './placement.js';
 
-const calls = {
-  fstat: promisify(systemFstat),
-  lstat: promisify(systemLstat),
-  mkdir: promisify(systemMkdir),
-  open: promisify(systemOpen),
-  readdir: promisify(systemReaddir),
-  readFile: promisify(systemReadFile),
-  readlink: promisify(systemReadlink),
-  stat: promisify(systemStat),
-};
-const bigint = { bigint: true } as const;
-
-/** Has no effect on a directory. By it isLockedOutside() knows the descriptors of copies, in this process and in others. */
-const mark = flags.O_NONBLOCK;
-
-/** Each place has a descriptor for as long as the copy runs. */
-const mostPlaces = 200;
-
-/** A directory that a copy uses. */
-interface LockPlace {
-  path: Buffer;
-  follow: boolean;
-  exclusive: boolean;
-  shown: string;
-  /** In place of `shown`, what a warning says. */
-  what?: string;
-  /** Gets the file descriptor for the engine. */
-  hold(descriptor: number): void;
-  /** DEST, which is created if it is missing. */
-  dest?: Root;
-  /** A mock of fs has made it up. The engine sees the disk. */
-  isMocked?: boolean;
-}
-
-interface Held {
-  /** With a lock, or under the lock of a program above. */
-  descriptor?: number;
-  isLocked?: boolean;
-  found: BigIntStats;
-}
-
-/** A place that another one has locked. Its path may lead to another directory before that one unlocks it. */
-interface Busy {
-  place: LockPlace;
-  descriptor: number;
-  found: BigIntStats;
-}
-
-/** The locks of this process by directory, and who waits for them: a look again and again would cost each of them time. */
-const ours = new Map<string, { held: number; queue: (() => void)[] }>();
+const { EBADF, EWOULDBLOCK } = constants.errno;
 
 type Warned = Pick<Report, 'warn'>;
-type How = Pick<Request, 'lock' | 'lockTimeout' | 'signal'>;
+type How = Pick<Request, 'lock' | 'lockTimeout' | 'signal' | 'turn'>;
 
 export class Locks {
   readonly #places: readonly LockPlace[];
   readonly #how: How;
   readonly #warned: Warned;
   readonly #held = new Map<LockPlace, Held>();
+  readonly #waiter: line.Waiter = { number: line.nextNumber(), wanted: new Map(), wake() {} };
+  #isTold = false;
+  /** What another process has locked. */
+  #outside: { place: LockPlace; descriptor: number } | undefined;
 
   private constructor(places: readonly LockPlace[], how: How, warned: Warned) {
     const isTooMany = places.length > mostPlaces;
@@ -99,243 +46,178 @@ export class Locks {
   }
 
   /** Of all SRCs that are directories, and of their places in DEST. Without effect before take(). */
-  static of({ roots, shown }: Placement, request: Request, warned: Warned): Locks {
-    const { like, dryRun, atomic, snapshot, sync, shards } = request;
-    const directories = like === 'fastcp' ? roots.filter(({ kind }) => kind === 'directory') : [];
-    const places = directories.map((root): LockPlace => {
-      const hold = (descriptor: number) => {
-        root.srcHeld = descriptor;
-      };
-      const { src: path, followSrc: follow } = root;
-      return { path, follow, exclusive: false, shown: shown.src(path), hold };
-    });
-    // An atomic copy and a snapshot create a tree of their own.
-    const fills = !dryRun && !atomic && snapshot === 'never';
-    for (const root of fills ? directories : []) {
-      const hold = (descriptor: number) => {
-        root.destHeld = descriptor;
-      };
-      const { dest: path, followDest: follow } = root;
-      const exclusive = sync && shards === 0;
-      places.push({ path, follow, exclusive, shown: shown.dest(path), hold, dest: root });
-    }
-    return new Locks(places, request, warned);
+  static of(placement: Placement, request: Request, warned: Warned): Locks {
+    return new Locks(placesOf(placement, request), request, warned);
   }
 
   /** Of the old trees that an atomic copy to `dest` removes. */
   static ofOld(paths: readonly Buffer[], dest: string, how: How, warned: Warned): Locks {
     const what = `the old tree of '${dest}', which has been replaced and is to be deleted`;
-    const places = paths.map((path) => {
-      return { path, follow: false, exclusive: true, shown: dest, what, hold() {} };
-    });
+    const old = { follow: false, exclusive: true, shown: dest, what };
+    const places = paths.map((path) => ({ ...old, path }));
     return new Locks(places, how, warned);
   }
 
-  /** Opens and locks all that exist, and waits for those that are busy. Rejects with `ERR_FASTCP_BUSY` or `signal.reason`. */
-  async take(): Promise<void> {
-    const { lockTimeout, signal } = this.#how;
+  /**
+   * Takes a turn, opens and locks all that exist, and waits while one is busy. Returns whether it had to wait, and so has released
+   * what it had. Rejects with `ERR_FASTCP_BUSY`, `signal.reason`, or `EMFILE`.
+   */
+  async take(): Promise<boolean> {
+    const { signal, turn } = this.#how;
     const began = now();
-    let isTold = false;
-    let busy = await this.#tryAll();
+    let isTaken = false;
     try {
-      for (let wait = 10; busy; wait = Math.min(2 * wait, 100)) {
-        const waited = now() - began;
-        const { shown: path, what = `'${path}'` } = busy.place;
-        if (waited >= lockTimeout * 1000) {
-          const why =
-            'another program or copy has locked it; lock: false (--no-lock) copies nevertheless';
-          throw refuse('ERR_FASTCP_BUSY', why, path);
+      for (let hasWaited = false; ; hasWaited = true) {
+        await turn?.take(signal);
+        const busy = await this.#try();
+        isTaken = !busy;
+        if (!busy) return hasWaited;
+        this.release();
+        turn?.end();
+        for (let wait = 10; this.#isBusy(); wait = Math.min(2 * wait, 100)) {
+          const waited = now() - began;
+          this.#tell(busy, waited);
+          await unlessAborted(signal, this.#sleep(this.#outside ? wait : 500, waited));
         }
-        if (!isTold && waited >= 1000) {
-          isTold = true;
-          const message = `waiting until another program unlocks ${what}; lock: false (--no-lock) does not wait`;
-          this.#warned.warn({ code: 'WAITING_FOR_LOCK', message, path });
-        }
-        const { held = 0, queue = [] } = ours.get(identity(busy.found)) ?? {};
-        const left = lockTimeout * 1000 - waited;
-        if (held > 0) await unlessAborted(signal, turnIn(queue, Math.min(100, left)));
-        else await unlessAborted(signal, pause(Math.min(wait, left)));
-        if (tryLock(busy.descriptor, busy.place.exclusive, numberOf(busy.found)) !== 0) continue;
-        closeSync(busy.descriptor);
-        const { place, found }: Busy = busy;
-        busy = undefined;
-        busy = await this.#tryAll();
-        if (!busy && !place.exclusive) ours.get(identity(found))?.queue.shift()?.(); // it may be shared
+        this.#wakeUp();
       }
     } finally {
-      if (busy) closeSync(busy.descriptor);
+      this.#wakeUp();
+      if (!isTaken) this.release();
+      line.leave(this.#waiter);
     }
   }
 
-  /** Creates each DEST of `roots` that is missing, and locks it as well. */
-  async makeDests(roots: readonly Root[]): Promise<void> {
-    for (const place of this.#how.lock ? this.#places : []) {
-      const { path, dest } = place;
-      if (!dest || !roots.includes(dest) || this.#held.has(place)) continue;
-      const isNew = await calls.mkdir(textOrBytes(path), { mode: dest.mode }).then(
-        () => true,
-        () => false, // the engine reports why, unless another copy has created it
-      );
-      dest.made = isNew;
-      const busy = await this.#try(place);
-      if (place.isMocked) dest.made = false;
-      if (!busy) continue;
-      closeSync(busy.descriptor);
-      // The copy that has it may have filled it.
-      this.release();
-      await this.take();
-      for (const { dest: made } of this.#places) if (made) made.made = false;
-    }
+  /** Returns what is open, and what it was when it was opened. */
+  get held(): ReadonlyMap<LockPlace, Held> {
+    return this.#held;
   }
 
-  /**
-   * Rejects if the directory that was copied is not at SRC any more, unless its lock has kept others from changing it. Under a lock,
-   * DEST may be elsewhere only if an atomic copy has replaced it, which is then the later one.
-   */
-  async refuseChanged({ roots, shown }: Placement, request: Request): Promise<void> {
-    // These read files of SRC by its path.
-    const readsRules =
-      request.gitignore || request.onlyIgnored || request.ignoreFileNames.length > 0;
-    for (const [{ path, follow, dest }, { found, descriptor }] of this.#held) {
-      if (dest ? descriptor === undefined : descriptor !== undefined && !readsRules) continue;
-      const named = await look(path, follow);
-      if (named && isSame(named, found)) continue;
-      if (dest) {
-        if (!named?.isDirectory()) continue; // the engine has reported it
-        const where = await calls.readlink(`/proc/self/fd/${descriptor}`).catch(() => undefined);
-        if (where === undefined || /\.fastcp-[0-9a-f]{16}(\/|$)/.test(where)) continue;
-        const moved = 'another program has moved or replaced the destination while it was filled';
-        throw refuse('ERR_FASTCP_DEST_CHANGED', moved, shown.src(dest.src), shown.dest(path));
-      }
-      const to = roots.find(({ src }) => src === path)?.dest;
-      const why = 'another directory has taken the place of the source while it was copied';
-      throw refuse('ERR_FASTCP_SOURCE_CHANGED', why, shown.src(path), to && shown.dest(to));
-    }
+  /** Returns the roots whose DEST should be locked, and could not be opened. */
+  get withoutDest(): Root[] {
+    const missing = this.#places.filter((place) => place.isDest && !this.#held.has(place));
+    return missing.flatMap(({ root }) => (root && this.#how.lock ? [root] : []));
   }
 
-  /** Returns the first that is busy, and then holds none. */
-  async #tryAll(): Promise<Busy | undefined> {
+  release(): void {
+    for (const [place, { descriptor, found, isCounted }] of this.#held) {
+      if (descriptor !== undefined) closeSync(descriptor);
+      hold(place, -1);
+      if (isCounted) this.#count(place, found, -1);
+    }
+    this.#held.clear();
+    line.review();
+  }
+
+  /** Opens and locks what it does not have. Returns one that is busy. What cannot be opened or locked is copied without a lock. */
+  async #try(looks = 9): Promise<LockPlace | undefined> {
+    const wanted = new Map<string, LockPlace>();
+    const opened: LockPlace[] = [];
     for (const place of this.#places) {
-      const busy = await this.#try(place);
-      if (!busy) continue;
-      this.release();
-      return busy;
+      if (this.#held.has(place)) continue;
+      const held = await openPlace(place, this.#how.lock);
+      if (!held) continue;
+      const isOwn = [...this.#held.values()].some(({ found }) => isSame(found, held.found));
+      this.#held.set(place, held);
+      if (held.descriptor === undefined) continue;
+      opened.push(place);
+      if (!isOwn) wanted.set(identity(held.found), place);
+    }
+    this.#waiter.wanted = wanted;
+    this.#waiter.outside = undefined;
+    line.join(this.#waiter);
+    if (this.#waiter.busy !== undefined) return wanted.get(this.#waiter.busy);
+    const errors = opened.map((place) => this.#lock(place, wanted));
+    for (const [i, place] of opened.entries()) {
+      const { path, follow, shown, isDest, root } = place;
+      const { found, descriptor = -1 } = this.#held.get(place) as Held;
+      const id = identity(found);
+      const error = errors[i];
+      const isBusy = error === -EWOULDBLOCK;
+      if (isBusy && wanted.get(id) === place && !(await isLockedAbove(found))) {
+        this.#waiter.outside = id;
+        this.#held.delete(place);
+        this.#outside = { place, descriptor };
+        return place;
+      }
+      // Another one may have been put in its place before it was locked.
+      const named = await run(existing(path, follow));
+      const isThere = named !== undefined && isSame(named, found);
+      if (!isThere && looks === 0) {
+        const why =
+          'it is another directory at every look: its file system gives no lasting inode numbers, or another program replaces it again and again';
+        throw refuse('ERR_FASTCP_SOURCE_CHANGED', why, shown);
+      }
+      if (!isThere) {
+        this.release();
+        return this.#try(looks - 1);
+      }
+      if (error === 0 || isBusy) continue;
+      // Without a lock, the engine looks whether DEST stays where it is, and refuseChanged() whether SRC does.
+      closeSync(descriptor);
+      wanted.delete(id);
+      this.#held.delete(place);
+      if (error !== -EBADF) this.#held.set(place, { found });
+      else if (isDest && root) root.made = false; // a mock of fs has made it up
+    }
+    for (const place of opened) {
+      const held = this.#held.get(place);
+      if (held?.descriptor === undefined) continue;
+      hold(place, held.descriptor);
+      held.isCounted = true;
+      this.#count(place, held.found, 1);
     }
     return undefined;
   }
 
-  /** Returns the directory if it is busy. One that cannot be opened or locked is copied without a lock. */
-  async #try(place: LockPlace): Promise<Busy | undefined> {
-    const { path, follow, exclusive } = place;
-    if (!this.#how.lock) {
-      const found = place.dest ? undefined : await look(path, follow).catch(() => undefined);
-      if (found?.isDirectory()) this.#held.set(place, { found });
-      return undefined;
-    }
-    const how = flags.O_RDONLY | flags.O_DIRECTORY | mark | (follow ? 0 : flags.O_NOFOLLOW);
-    for (;;) {
-      const descriptor = await calls.open(path, how).catch(() => undefined);
-      if (descriptor === undefined) return undefined;
-      let isKept = false;
-      try {
-        const found = await calls.fstat(descriptor, bigint);
-        const error = tryLock(descriptor, exclusive, numberOf(found));
-        const isBusy = error === -constants.errno.EWOULDBLOCK;
-        if (error === 0) noteLocked(found);
-        if (error === -constants.errno.EBADF) place.isMocked = true;
-        const isOurs = [...this.#held.values()].some((held) => isSame(held.found, found));
-        const isOtherCopy = (ours.get(identity(found))?.held ?? 0) > 0;
-        if (isBusy && !isOurs && (isOtherCopy || !(await isLockedOutside(found)))) {
-          isKept = true;
-          return { place, descriptor, found };
-        }
-        // Another one may have been put in its place before it was locked.
-        const named = await look(path, follow);
-        if (!named || !isSame(named, found)) {
-          if (error === 0) noteUnlocked(found);
-          continue;
-        }
-        // Without a lock, the engine looks whether DEST stays where it is, and refuseChanged() whether SRC does.
-        isKept = error === 0 || isBusy;
-        this.#held.set(place, { ...(isKept && { descriptor }), found, isLocked: error === 0 });
-        if (isKept) place.hold(descriptor);
-        return undefined;
-      } finally {
-        if (!isKept) closeSync(descriptor);
-      }
-    }
+  /** Locks an open directory. If another process has, the other copies wait until this one knows whether that is a program above. */
+  #lock(place: LockPlace, wanted: ReadonlyMap<string, LockPlace>): number {
+    const { found, descriptor = -1 } = this.#held.get(place) as Held;
+    const error = tryLock(descriptor, place.exclusive, Number(BigInt.asUintN(32, found.ino)));
+    const id = identity(found);
+    if (error === -EWOULDBLOCK && wanted.get(id) === place) this.#waiter.outside ??= id;
+    return error;
   }
 
-  release(): void {
-    for (const [place, { descriptor, found, isLocked }] of this.#held) {
-      if (descriptor === undefined) continue;
-      place.hold(-1);
-      closeSync(descriptor);
-      if (isLocked) noteUnlocked(found);
-    }
-    this.#held.clear();
+  #count({ exclusive }: LockPlace, found: BigIntStats, by: 1 | -1): void {
+    line.count(identity(found), by, exclusive, this.#how.turn?.callsUser ?? false);
   }
-}
 
-function noteLocked(found: BigIntStats): void {
-  const own = ours.get(identity(found)) ?? { held: 0, queue: [] };
-  ours.set(identity(found), own);
-  own.held += 1;
-}
+  /** It may have the lock for a moment afterwards if this returns false. */
+  #isBusy(): boolean {
+    if (this.#waiter.busy !== undefined || !this.#outside) return this.#waiter.busy !== undefined;
+    return tryLock(this.#outside.descriptor, this.#outside.place.exclusive) !== 0;
+  }
 
-/** Wakes the next one. */
-function noteUnlocked(found: BigIntStats): void {
-  const own = ours.get(identity(found));
-  if (!own) return;
-  own.held -= 1;
-  const next = own.queue.shift();
-  if (own.held <= 0 && own.queue.length === 0) ours.delete(identity(found));
-  next?.();
-}
-
-/** Waits for a turn, at most `ms`: whoever was woken before may not have taken the lock, or another process has. */
-async function turnIn(queue: (() => void)[], ms: number): Promise<void> {
-  let wake = (): void => {};
-  const turn = new Promise<void>((resolve) => {
-    wake = resolve;
-  });
-  queue.push(wake);
-  await Promise.race([pause(ms), turn]);
-  const at = queue.indexOf(wake);
-  if (at >= 0) queue.splice(at, 1);
-}
-
-/** As has_inode() of the addon takes it. */
-function numberOf({ ino }: BigIntStats): number {
-  return Number(BigInt.asUintN(32, ino));
-}
-
-async function look(path: Buffer, follow: boolean): Promise<BigIntStats | undefined> {
-  return calls[follow ? 'stat' : 'lstat'](path, bigint).catch((error: unknown) => {
-    if (isMissing(error)) return undefined;
-    throw error;
-  });
-}
-
-/**
- * Linux: returns whether a program that runs this one has locked the directory exclusively, as in `flock DIR fastcp …` and
- * `exec 9<DIR; flock 9; fastcp …`. The descriptor is open in this process, or in one above it.
- */
-async function isLockedOutside(found: BigIntStats): Promise<boolean> {
-  try {
-    for (let pid = process.pid; pid > 0; ) {
-      for (const name of await calls.readdir(`/proc/${pid}/fdinfo`).catch(() => [])) {
-        const read = calls.readFile(`/proc/${pid}/fdinfo/${name}`, 'latin1');
-        const info = await read.catch(() => ''); // closed by now
-        if (!/^lock:.* FLOCK .* WRITE /m.test(info)) continue;
-        const [, octal = ''] = /^flags:\s+(\d+)/m.exec(info) ?? [];
-        if (Number.parseInt(octal, 8) & mark) continue;
-        const there = await calls.stat(`/proc/${pid}/fd/${name}`, bigint).catch(() => undefined);
-        if (there && isSame(there, found)) return true;
-      }
-      const stat = await calls.readFile(`/proc/${pid}/stat`, 'latin1');
-      pid = Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1]);
+  /** Throws at the limit, and warns once after a second. */
+  #tell({ shown: path, what = `'${path}'` }: LockPlace, waited: number): void {
+    if (waited >= this.#how.lockTimeout * 1000) {
+      const why =
+        'another program or copy has locked it; lock: false (--no-lock) copies nevertheless';
+      throw refuse('ERR_FASTCP_BUSY', why, path);
     }
-  } catch {} // no procfs, or one that hides processes
-  return false;
+    if (this.#isTold || waited < 1000) return;
+    this.#isTold = true;
+    const message = `waiting until another program unlocks ${what}; lock: false (--no-lock) does not wait`;
+    this.#warned.warn({ code: 'WAITING_FOR_LOCK', message, path });
+  }
+
+  /** Waits until it is woken, at most `ms` and to the limit. */
+  #sleep(ms: number, waited: number): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = setTimeout(resolve, Math.min(ms, this.#how.lockTimeout * 1000 - waited));
+      this.#waiter.wake = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+    });
+  }
+
+  /** Ends a wait. */
+  #wakeUp(): void {
+    this.#waiter.wake();
+    this.#waiter.outside = undefined;
+    if (this.#outside) closeSync(this.#outside.descriptor);
+    this.#outside = undefined;
+  }
 }

@@ -3,6 +3,7 @@
 import type { Like } from '../bridge/native.js';
 import type { ShownPaths } from '../paths.js';
 import type { Glob } from '../selection/globs.js';
+import type { CopyTurn } from '../turn.js';
 import type { CopyOptions, CopyProgress, Filter, PreserveKind } from '../types.js';
 import type { ChoiceName, FlagName, table } from './table.js';
 
@@ -38,6 +39,8 @@ export interface Request extends Checked {
   lockTimeout: number;
   concurrency: number;
   signal: AbortSignal | undefined;
+  /** Of a copy that runs. */
+  turn?: CopyTurn;
   filter: Filter | undefined;
   onProgress: ((progress: CopyProgress) => void) | undefined;
   ignoreFileNames: string[];

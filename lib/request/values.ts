@@ -1,7 +1,7 @@
 /** Checks the values of single options. */
 
-import { abortClasses } from '../builtins.js';
 import { invalidType, invalidValue, outOfRange } from '../errors/arguments.js';
+import { ownSignal } from '../io/abort.js';
 import type { CopyOptions, PreserveKind } from '../types.js';
 import type { Checked, Request } from './request.js';
 import { type Choice, type Flag, table } from './table.js';
@@ -104,18 +104,10 @@ export function checkFunction<T>(value: T, name: string): T {
   throw invalidType(`options.${name}`, 'a function', value);
 }
 
-/** Returns a signal of Node's own class. Those of jsdom and of polyfills lack what newer ones have, each something else. */
 export function checkSignal(value: unknown): AbortSignal | undefined {
   if (value === undefined) return undefined;
   const signal = value as AbortSignal | null;
   if (typeof signal?.aborted !== 'boolean' || typeof signal.addEventListener !== 'function')
     throw invalidType('options.signal', 'an AbortSignal', value);
-  // So node:events recognises what it takes.
-  if (Reflect.get(signal.constructor, Symbol.for('nodejs.event_target'))) return signal;
-  const { AbortController } = abortClasses();
-  const own = new AbortController();
-  const abort = (): void => own.abort(signal.reason);
-  if (signal.aborted) abort();
-  else signal.addEventListener('abort', abort, { once: true });
-  return own.signal;
+  return ownSignal(signal);
 }

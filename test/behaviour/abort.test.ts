@@ -1,3 +1,4 @@
+import { getEventListeners } from 'node:events';
 import {
   existsSync,
   mkdirSync,
@@ -397,5 +398,57 @@ describe('a signal that aborts in the middle of a large file', () => {
     expect(readFileSync(dest).equals(old)).toBe(true);
     const names = snapshot(cwd).filter((line) => line.includes('.fastcp-'));
     expect(names).toEqual([]);
+  });
+});
+
+describe('one signal for many copies', () => {
+  /** Of no class of Node's, as those of jsdom and of polyfills. */
+  class ForeignSignal {
+    aborted = false;
+    reason: unknown;
+    readonly calls = new Set<() => void>();
+    addEventListener(_: string, call: () => void): void {
+      this.calls.add(call);
+    }
+    removeEventListener(_: string, call: () => void): void {
+      this.calls.delete(call);
+    }
+    abort(reason: unknown): void {
+      this.aborted = true;
+      this.reason = reason;
+      for (const call of this.calls) call();
+    }
+  }
+
+  test('has one listener, which goes with the last of them', async () => {
+    const { signal } = new AbortController();
+    const warn = vi.fn();
+    process.on('warning', warn);
+    const from = join(src, 'group-0');
+    const jobs = Array.from({ length: 30 }, (_, i) =>
+      copyTree(from, newDest(), { signal, lock: i % 2 === 0, mirror: i % 3 === 0 }),
+    );
+    await sleep(5);
+    expect(getEventListeners(signal, 'abort')).toHaveLength(1);
+    await Promise.all(jobs);
+    expect(getEventListeners(signal, 'abort')).toEqual([]);
+    await sleep(5);
+    process.off('warning', warn);
+    expect(warn).not.toHaveBeenCalled();
+  });
+
+  test('of another class: has one listener, which goes with the last of them, and aborts them all', async () => {
+    const signal = new ForeignSignal();
+    const given = { signal: signal as unknown as AbortSignal };
+    const jobs = Array.from({ length: 30 }, () => copyTree(join(src, 'group-0'), newDest(), given));
+    expect(signal.calls.size).toBe(1);
+    await Promise.all(jobs);
+    expect(signal.calls.size).toBe(0);
+    const reasons = [1, 2].map(() => rejection(copyTree(src, newDest(), given)));
+    await sleep(20);
+    signal.abort('enough');
+    expect(await Promise.all(reasons)).toEqual(['enough', 'enough']);
+    expect(signal.calls.size).toBe(0);
+    expect(await rejection(copyTree(src, newDest(), given))).toBe('enough');
   });
 });

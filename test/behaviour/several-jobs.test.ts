@@ -20,8 +20,9 @@ import { copyTree } from '../../lib/index.js';
 import type { CopyEvent, CopyOptions } from '../../lib/types.js';
 import { Random } from '../selection/support/random.js';
 import { containers, digest, makeUniform } from '../support/atomic.js';
-import { COMMAND, run } from '../support/child.js';
+import { COMMAND, limited, run } from '../support/child.js';
 import { differences } from '../support/compare.js';
+import { useMount } from '../support/filesystems.js';
 import { holding } from '../support/filter.js';
 import { seed, size } from '../support/form.js';
 import { makeFiles } from '../support/trees.js';
@@ -481,6 +482,174 @@ test.for([{}, { preserve: false }, { preserve: true }])(
     }
   },
 );
+
+describe('copies that wait hold nothing', () => {
+  test.for([64, 200, 1000])(
+    'a mirror whose filter copies ends while %d copies wait for it',
+    async (waiters) => {
+      makeFiles(at, { 'src/a': 'a', 'src/b': 'b', 'x/a': 'old' });
+      const place = join(at, 'x');
+      let readers: Promise<unknown>[] = [];
+      const before = descriptors();
+      const filter: CopyOptions['filter'] = async (_src, _dest, { path }) => {
+        if (path !== 'a') return true;
+        readers = Array.from({ length: waiters }, (_, i) => copyTree(place, join(at, `${i}`)));
+        await sleep(200);
+        // The mirror's own: of both locks, and a few in the engine.
+        while (descriptors() - before > 10) await sleep(10);
+        await copyTree(src, join(at, 'inner'));
+        await copyTree(src, join(at, 'unrelated'), { lock: false });
+        return true;
+      };
+      await copyTree(src, place, { mirror: true, filter, lockTimeout: 20 });
+      await Promise.all(readers);
+      expect(readFileSync(join(at, `${waiters - 1}/b`), 'utf8')).toBe('b');
+      expect(descriptors()).toBeLessThanOrEqual(before);
+    },
+  );
+
+  test('copies that wait for another program cost little, and no other copy waits for them', async (context) => {
+    needTool(context, 'flock');
+    makeFiles(src, { a: 'a' });
+    mkdirSync(dest);
+    const before = descriptors();
+    const copies = await whileLocked(dest, async () => {
+      const all = Array.from({ length: 200 }, (_, i) => copyTree(src, dest, { sync: i % 2 === 0 }));
+      await copyTree(src, join(at, 'unrelated'));
+      await sleep(300);
+      // One of them looks whether the lock is free.
+      expect(descriptors() - before).toBeLessThan(10);
+      const began = process.cpuUsage();
+      await sleep(1000);
+      const { user, system } = process.cpuUsage(began);
+      expect((user + system) / 1e6).toBeLessThan(0.5);
+      return { all };
+    });
+    for (const { errorCount } of await Promise.all(copies.all)) expect(errorCount).toBe(0);
+    expect(descriptors()).toBeLessThanOrEqual(before);
+  });
+
+  test('64 copies and a mirror whose filter copies create one DEST: all end', async () => {
+    makeFiles(src, { a: 'a' });
+    const filter: CopyOptions['filter'] = async (_src, _dest, { path }) => {
+      if (path === 'a') await copyTree(src, join(at, 'inner'));
+      return true;
+    };
+    const options: CopyOptions = { lockTimeout: 10 };
+    const mirror = copyTree(src, dest, { ...options, mirror: true, filter });
+    await Promise.all([
+      mirror,
+      ...Array.from({ length: 64 }, () => copyTree(src, dest, { ...options, sync: true })),
+    ]);
+    expect(differences(src, dest)).toEqual([]);
+  });
+
+  test('64 atomic copies wait to delete what is read: another copy ends', async () => {
+    const names = Array.from({ length: 64 }, (_, i) => join(at, `to/${i}`));
+    for (const name of names) makeFiles(name, { a: 'old' });
+    makeFiles(src, { a: 'new' });
+    const { filter, begun, goOn } = holding();
+    const reading = copyTree(names, `${dest}/`, { filter });
+    await begun;
+    const replacing = names.map((name) => copyTree(src, name, { atomic: true }));
+    for (const name of names)
+      while (readFileSync(join(name, 'a'), 'utf8') === 'old') await sleep(5);
+    await copyTree(src, join(at, 'unrelated'));
+    goOn();
+    expect(await reading).toMatchObject({ files: 64, errorCount: 0 });
+    for (const { warnings } of await Promise.all(replacing)) expect(warnings).toEqual([]);
+    expect(containers(join(at, 'to'))).toEqual([]);
+  });
+});
+
+describe('the order in which copies of one process take a lock', () => {
+  test('readers without a pause do not hold up a mirror', async () => {
+    makeFiles(at, { 'src/a': 'new', 'x/a': 'old' });
+    const place = join(at, 'x');
+    let isDone = false;
+    let copied = 0;
+    const lane = async (name: string): Promise<void> => {
+      while (!isDone) {
+        await copyTree(place, join(at, name), { lockTimeout: 20 });
+        copied++;
+      }
+    };
+    const lanes = ['1', '2', '3', '4'].map(lane);
+    await sleep(100);
+    await copyTree(src, place, { mirror: true, lockTimeout: 3 });
+    isDone = true;
+    await Promise.all(lanes);
+    expect(copied).toBeGreaterThan(4);
+  });
+
+  test.for(['filter', 'onProgress'] as const)(
+    'while a holder runs %s, readers pass a mirror that waits',
+    async (how) => {
+      makeFiles(at, { 'src/a': 'old', 'src/b': 'old', 'new/a': 'new' });
+      const mirrors: Promise<unknown>[] = [];
+      const copyAgain = async (): Promise<boolean> => {
+        mirrors.push(copyTree(join(at, 'new'), src, { mirror: true, lockTimeout: 20 }));
+        await sleep(100);
+        await copyTree(src, join(at, 'inner'), { lockTimeout: 3 });
+        return true;
+      };
+      let once: Promise<boolean> | undefined;
+      const call = (): Promise<boolean> => {
+        once ??= copyAgain();
+        return once;
+      };
+      await copyTree(src, dest, { [how]: call });
+      await Promise.all(mirrors);
+      expect(readFileSync(join(at, 'inner/a'), 'utf8')).toBe('old');
+      expect(readdirSync(src)).toEqual(['a']);
+    },
+  );
+});
+
+test('no free file descriptor for a lock is an error', async () => {
+  makeFiles(src, { a: 'a' });
+  const script = `
+    const { copyTree } = require(process.argv[1]);
+    const fs = require('node:fs');
+    const [src, dest] = process.argv.slice(2);
+    const taken = [];
+    // Those that are free when the filter is called are too late.
+    const filter = () => { for (const one of taken.splice(0)) fs.closeSync(one); return true; };
+    (async () => {
+      await copyTree(src, dest);
+      for (;;) try { taken.push(fs.openSync(src)); } catch { break; }
+      const ended = await copyTree(src, dest, { filter }).catch((error) => error);
+      filter();
+      console.log(ended.code, ended.path);
+    })();`;
+  const library = join(COMMAND, '../index.cjs');
+  const words = [...limited(100), process.execPath, '-e', script, library, src, dest];
+  expect(await run(words)).toMatchObject({ stdout: `EMFILE ${src}\n` });
+});
+
+describe('a file system whose inode numbers differ at every look', () => {
+  const mounted = join(work, 'renumbering');
+  const server = join(import.meta.dirname, '../support/folding.py');
+  const directoryOf = useMount(mounted, ['python3'], () => {
+    mkdirSync(`${mounted}.backing`);
+    execFileSync('python3', [server, 'renumbering', `${mounted}.backing`, mounted]);
+  });
+
+  test.for(['SRC', 'DEST'])(
+    'as %s: the copy ends at once, with an error that says so',
+    async (which, context) => {
+      const there = join(directoryOf(context), which);
+      makeFiles(at, { 'src/a': 'a' });
+      makeFiles(there, { a: 'a' });
+      const [from, to] = which === 'SRC' ? [there, dest] : [src, there];
+      const began = Date.now();
+      const { status, stderr } = await run([...fastcp, '--mirror', from, to]);
+      expect({ status, took: Date.now() - began < 5000 }).toEqual({ status: 1, took: true });
+      expect(stderr).toContain('gives no lasting inode numbers');
+      expect(stderr).toContain(there);
+    },
+  );
+});
 
 // --- random schedules ------------------------------------------------------------------------------------
 

@@ -1,7 +1,7 @@
 """A file system that finds names in any case and form of Unicode, and lists them as they were created: as APFS does
 on a Mac, and ext4 where its casefold feature is on. Linux kernels often lack that feature.
 
-    folding.py as-hfs|as-ext4 BACKING DIRECTORY
+    folding.py as-hfs|as-ext4|renumbering BACKING DIRECTORY
 
 Mounts BACKING at DIRECTORY, which takes root, and serves it in the background until it is unmounted. It speaks the
 protocol of /dev/fuse (linux/fuse.h), so it needs nothing but Python. Its type is fuse.apfs.
@@ -11,6 +11,8 @@ sources), and leaves the old one on ext4. Nobody could look at APFS. So tests ru
 
 As on APFS, names that are not UTF-8 are refused with EILSEQ. The kernel itself takes a rename to another spelling of
 the same name for one of a file to itself, which does nothing: a test needs two steps.
+
+With `renumbering`, entries have another inode number at each look.
 """
 
 import ctypes
@@ -56,8 +58,8 @@ class Node:
 
 
 class Volume:
-    def __init__(self, backing, respells):
-        self.respells = respells
+    def __init__(self, backing, how):
+        self.respells, self.renumbers, self.number = how == "as-hfs", how == "renumbering", 1 << 20
         root = Node(ROOT, os.open(backing, os.O_PATH | os.O_DIRECTORY))
         self.nodes, self.by_inode, self.last = {ROOT: root}, {}, ROOT
         self.listings = {}
@@ -89,10 +91,11 @@ class Volume:
 
     def attributes(self, node):
         s = os.stat(node.file)
+        self.number += 1
         times = (s.st_atime_ns, s.st_mtime_ns, s.st_ctime_ns)
         return struct.pack(
             "=6Q10I",
-            *(s.st_ino, s.st_size, s.st_blocks),
+            *(self.number if self.renumbers else s.st_ino, s.st_size, s.st_blocks),
             *(time // 10**9 for time in times),
             *(time % 10**9 for time in times),
             *(s.st_mode, s.st_nlink, s.st_uid, s.st_gid, s.st_rdev, 4096, 0),
@@ -368,7 +371,7 @@ def main():
     os.umask(0)
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
-    serve(device, Volume(backing, how == "as-hfs"))
+    serve(device, Volume(backing, how))
 
 
 main()
