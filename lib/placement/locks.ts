@@ -142,13 +142,12 @@ export class Locks {
         const waited = now() - began;
         const { shown: path, what = `'${path}'` } = busy.place;
         if (waited >= lockTimeout * 1000) {
-          const why =
-            'another program or copy has locked it; lock: false (--no-lock) copies nevertheless';
+          const why = 'another program or copy has locked it; lock: false copies nevertheless';
           throw refuse('ERR_FASTCP_BUSY', why, path);
         }
         if (!isTold && waited >= 1000) {
           isTold = true;
-          const message = `waiting until another program unlocks ${what}; lock: false (--no-lock) does not wait`;
+          const message = `waiting until another program unlocks ${what}; lock: false does not wait`;
           this.#warned.warn({ code: 'WAITING_FOR_LOCK', message, path });
         }
         const { held = 0, queue = [] } = ours.get(identity(busy.found)) ?? {};
