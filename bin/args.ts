@@ -1,9 +1,10 @@
-import { existsSync, statSync } from 'node:fs';
+import { existsSync } from 'node:fs';
+import { basename, join, resolve } from 'node:path';
 import { CommanderError } from 'commander';
 import { table } from '../lib/request/table.js';
 import type { CopyOptions, PreserveKind } from '../lib/types.js';
 import manifest from '../package.json' with { type: 'json' };
-import { isText, looksRemote, pathOf } from './arguments.js';
+import { isDirectory, isText, looksRemote, pathOf } from './arguments.js';
 import { completions, type Shell } from './completions.js';
 import { readPatterns } from './patterns.js';
 import { createProgram, kindsOf } from './program.js';
@@ -93,6 +94,8 @@ export function parseArgs(argv: readonly string[]): Invocation | 'doctor' {
   if (number !== undefined) error(`unknown option '${number}'; for a path write './${number}'`);
   for (const word of program.args) refuseRemote(word, error);
   const { sources, dest } = placesOf(program.args, given, error);
+  if (given.mirror || given.delete || given.atomic)
+    refuseTwoPlaces(sources, program.args, given, error);
   const { compare = false, verbose = false, json = false, quiet = false } = given;
   if (compare && sources.length > 1) error('--compare takes two trees');
   const copy = optionsOf(given, error);
@@ -113,14 +116,6 @@ export function usageExitCode(error: unknown): number | undefined {
   return error.exitCode === 0 ? 0 : 2;
 }
 
-function isDirectory(word: string): boolean {
-  try {
-    return statSync(pathOf(word)).isDirectory();
-  } catch {
-    return false;
-  }
-}
-
 /** Refuses a URL, and a path that scp and rsync would look for on another machine, unless a local entry has that name. */
 function refuseRemote(word: string, error: (text: string) => never): void {
   const [first = word] = word.split('/');
@@ -139,7 +134,7 @@ function placesOf(
   if (into !== undefined) {
     if (exactly) error('-t cannot be combined with -T');
     if (sources.length === 0) error('missing argument SRC');
-    if (!isDirectory(into)) error(`-t: '${into}' is not a directory, or cannot be reached`);
+    if (!isDirectory(pathOf(into))) error(`-t: '${into}' is not a directory, or cannot be reached`);
     return { sources, dest: `${into}/` };
   }
   const dest = sources.pop();
@@ -153,6 +148,29 @@ function placesOf(
   if (!exactly) return { sources, dest };
   if (sources.length > 1) error('-T takes one SRC: several are copied into DEST');
   return { sources, dest: dest.replace(/(?!^)\/+$/, '') };
+}
+
+/** Refuses `--mirror a/ b/`: rsync would fill b, and fastcp b/a. */
+function refuseTwoPlaces(
+  sources: readonly string[],
+  words: readonly string[],
+  { mirror, atomic, targetDirectory }: Given,
+  error: (text: string) => never,
+): void {
+  const [src = '', dest = ''] = words;
+  if (
+    targetDirectory !== undefined ||
+    sources.length !== 1 ||
+    !/.\/$/.test(src) ||
+    !/.\/$/.test(dest)
+  )
+    return;
+  const option = atomic ? '--atomic' : mirror ? '--mirror' : '--delete';
+  const exactly = dest.replace(/\/+$/, '');
+  const inside = join(dest, basename(resolve(src)));
+  error(
+    `${option} '${src}' '${dest}' can mean two places: for DEST write '${exactly}' or '${inside}'`,
+  );
 }
 
 /** Returns the library's options. */

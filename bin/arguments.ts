@@ -3,7 +3,7 @@
  * UTF-8. Here each such byte is a lone surrogate, U+DC80 to U+DCFF, which no decoded word has.
  */
 import { isUtf8 } from 'node:buffer';
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync, statSync } from 'node:fs';
 
 const replaced = '\ufffd';
 const escaped = /[\udc80-\udcff]/u;
@@ -45,6 +45,15 @@ export function looksRemote(word: string): boolean {
 /** Returns whether all of a word is UTF-8. */
 export function isText(word: string): boolean {
   return !escaped.test(word);
+}
+
+/** Returns false also if the path cannot be reached. */
+export function isDirectory(path: string | Buffer): boolean {
+  try {
+    return statSync(path).isDirectory();
+  } catch {
+    return false;
+  }
 }
 
 /** Returns all words, including those of Node before the script. Empty if the system does not provide them. */

@@ -27,7 +27,8 @@ export function errorText(
   verb: 'copy' | 'compare' | 'examine' = 'copy',
   detailed = false,
 ): string {
-  const { reason, path, dest, code, syscall } = error;
+  const { path, dest, code, syscall } = error;
+  const reason = error.reason && asOptions(error.reason);
   if (reason === undefined || path === undefined) return escapeControls(asOptions(error.message));
   const call = syscall ?? '';
   const set = settings[call];

@@ -53,6 +53,10 @@ async function withOptions(argv: readonly string[]): Promise<Invocation | number
   } catch (error) {
     const exitCode = usageExitCode(error);
     if (exitCode === undefined) throw error;
+    if (exitCode > 0 && argv.includes('--json')) {
+      const { usageLine } = await import('./report-json.js');
+      guardedStream('stdout').write(`${usageLine(error as Error)}\n`);
+    }
     return exitCode;
   }
 }

@@ -2,6 +2,7 @@
 import { Command, Option } from 'commander';
 import { type Choice, cli, groups, type Spelling, table } from '../lib/request/table.js';
 import type { CopyOptions } from '../lib/types.js';
+import { escapeControls } from './format.js';
 import { insteadOf } from './habits.js';
 import { withParser } from './values.js';
 
@@ -81,7 +82,8 @@ export function createProgram(all = false): Command {
     .configureOutput({
       outputError: (text, write) => {
         const known = program.options.map(({ long }) => long ?? '');
-        write(insteadOf(text, known).replace(/^error:/, 'fastcp:'));
+        const said = insteadOf(text, known).replace(/^error:/, 'fastcp:');
+        write(said.split('\n').map(escapeControls).join('\n')); // it may echo a word, or a line of a file
       },
     })
     .showHelpAfterError("Try 'fastcp --help'.")

@@ -46,6 +46,14 @@ export function resultLine(
   return toJsonLine({ ...beginning, ...counters, errors: errors.map(fieldsOf) });
 }
 
+/** The only line after wrong usage, in the words of the command line. */
+export function usageLine({ message }: Pick<Error, 'message'>): string {
+  const code = 'ERR_INVALID_ARG_VALUE';
+  return resultLine('failed', 2, [
+    Object.assign(new Error(message.replace(/^error: /, '')), { code }),
+  ]);
+}
+
 export function serializeEvent(event: CopyEvent): object {
   if (event.type === 'error') return { type: 'error', ...fieldsOf(event.error) };
   if (event.type === 'warning') return { type: 'warning', ...event.warning };

@@ -1,11 +1,13 @@
 import { lstatSync } from 'node:fs';
-import { relative } from 'node:path';
+import { basename, join, relative, resolve } from 'node:path';
 import type { CopyEvent, CopyResult, EntryEvent } from '../lib/types.js';
 import type { Invocation, OutputOptions } from './args.js';
+import { isDirectory } from './arguments.js';
 import type { Progress } from './bar.js';
 import { errorText } from './error-text.js';
 import { bytes, count, duration, escapeControls, number, perSecond, quoteName } from './format.js';
 import type { Output } from './output.js';
+import { asOptions } from './usage-error.js';
 
 /** Prints events and the result. Each promise resolves when the reader accepts more. */
 export interface Report {
@@ -18,12 +20,13 @@ export type Outcome = 'done' | 'failed' | 'interrupted';
 
 /** Prints text for people: entries and the summary on `out`, errors and warnings on `err`. */
 export function createTextReport(
-  { dest: given, copy, output }: Invocation,
+  { sources, dest: given, copy, output }: Invocation,
   out: Output,
   err: Output,
   progress: Progress,
 ): Report {
   const dest = given.toString();
+  const into = placeInto(sources, dest);
   const stops = copy.onError === 'stop';
   let errorsShown = 0;
   let halfway = false;
@@ -45,7 +48,9 @@ export function createTextReport(
         await complain(errorText(event.error, 'copy', output.all));
       } else if (event.type === 'warning' && !output.quiet) {
         const { message, code } = event.warning;
-        await complain(`warning: ${escapeControls(message)}${output.all ? ` (${code})` : ''}`);
+        await complain(
+          `warning: ${escapeControls(asOptions(message))}${output.all ? ` (${code})` : ''}`,
+        );
       } else if (event.type === 'entry' && isWanted(event, output)) {
         const word = event.kind === 'socket' ? 'skip' : kept;
         const at = copy.dryRun ? placeIn(dest, event) : undefined;
@@ -77,12 +82,23 @@ export function createTextReport(
         const left = incomplete(result, outcome, copy.dryRun ? undefined : dest);
         if (left !== undefined) await complain(left);
       } else if (!output.quiet && hasLooked(result)) {
-        await out.line(copy.dryRun ? wouldCopy(result) : summary(result, output.entries));
+        await out.line(
+          copy.dryRun ? wouldCopy(result, into) : summary(result, output.entries, into),
+        );
         if (result.leftOut?.length) await out.line(notIncluded(result.leftOut));
       }
       await out.flush();
     },
   };
+}
+
+/** Returns where SRC lands if DEST is a directory that gets it: ` into out/src`. */
+function placeInto(sources: Invocation['sources'], dest: string): string {
+  const [src = ''] = sources;
+  if (sources.length === 1 && !dest.endsWith('/')) return '';
+  const isTree = sources.length === 1 && isDirectory(src);
+  const at = isTree ? join(dest, basename(resolve(src.toString()))) : dest.replace(/(?!^)\/+$/, '');
+  return ` into ${quoteName(at)}`;
 }
 
 /** Returns undefined if an atomic copy is done, or failed before it began: then the error has said everything. */
@@ -184,10 +200,10 @@ function created(result: CopyResult): number {
  * Returns for example `Copied 3 files, 1 directory, 12 kB in 2.9 s (45,000 files/s); 1 error`. With `methods` it says how:
  * `: 1 cloned, 2 read and written`.
  */
-export function summary(result: CopyResult, methods = false): string {
+export function summary(result: CopyResult, methods = false, into = ''): string {
   const { durationMs, unchanged, deleted, skipped, errorCount } = result;
   if (unchanged > 0 && created(result) + deleted + skipped + errorCount === 0) {
-    return `Up to date: ${count(unchanged, 'entry', 'entries')} unchanged (${duration(durationMs)})`;
+    return `Up to date: ${count(unchanged, 'entry', 'entries')} unchanged${into.replace(/^ into/, ' in')} (${duration(durationMs)})`;
   }
   const { clone, copyFileRange, readWrite } = result.methods;
   const how = list([
@@ -195,7 +211,7 @@ export function summary(result: CopyResult, methods = false): string {
     copyFileRange && `${number(copyFileRange)} by copy_file_range`,
     readWrite && `${number(readWrite)} read and written`,
   ]);
-  const took = `Copied ${copied(result)} in ${duration(durationMs)}`;
+  const took = `Copied ${copied(result)}${into} in ${duration(durationMs)}`;
   const end = `${methods && how ? `: ${how}` : ''}${rest(result)}`;
   const line = `${took}${pace(result)}${end}`;
   return line.length <= 80 ? line : `${took}${end}`;
@@ -216,8 +232,8 @@ function notIncluded(paths: readonly string[]): string {
   return `Left out by .worktreeinclude, wholly or in part: ${shown.map(quoteName).join(', ')}${more}`;
 }
 
-export function wouldCopy(result: CopyResult): string {
-  return `Would copy ${copied(result)}${rest(result, 'to delete')}`;
+export function wouldCopy(result: CopyResult, into = ''): string {
+  return `Would copy ${copied(result)}${into}${rest(result, 'to delete')}`;
 }
 
 function copied(result: CopyResult): string {

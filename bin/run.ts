@@ -8,7 +8,7 @@ import { abortOnSignals, Interruption } from './interrupt.js';
 import { Output } from './output.js';
 import { createProgress, showsProgress } from './progress.js';
 import { createTextReport, type Report } from './report.js';
-import { usageError } from './usage-error.js';
+import { asOptions, usageError } from './usage-error.js';
 
 /** Copies, reports, and returns the exit code. */
 export async function run(invocation: Invocation): Promise<number> {
@@ -29,6 +29,13 @@ export async function run(invocation: Invocation): Promise<number> {
     const text = usageError(error);
     if (text === undefined && !(error instanceof CopyError)) throw error;
     await err.line(text ?? `fastcp: ${errorText(error as Error)}`);
+    if (invocation.output.json) {
+      const { resultLine, usageLine } = await import('./report-json.js');
+      const message = asOptions((error as Error).message);
+      await out.line(
+        text ? usageLine({ message }) : resultLine('failed', 1, [error as CopyErrorLike]),
+      );
+    }
     return text === undefined ? 1 : 2;
   }
 

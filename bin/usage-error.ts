@@ -14,6 +14,11 @@ export function usageError(error: unknown): string | undefined {
 /** `"options.onlyIgnored" property` becomes `--only-ignored`, `"src" argument` becomes SRC. */
 export function asOptions(message: string): string {
   return message
+    .replace(/\buse include: ('.*') with SRC '(.*)'/s, 'use --include $1 $2')
+    .replace(/\block: false\b/, '--no-lock')
+    .replace(/\bworktree: true\b/, '--worktree')
+    .replace(/\batomic 'two-step'/, '--atomic=two-step')
+    .replace(/\bwithout shard\b/, 'without --shard')
     .replace(/The "options\.(\w+)(?:\[\d+\])?" property/g, (_, name: string) => optionOf(name))
     .replace(/The "(src|dest)(?:\[\d+\])?" argument/, (_, name: string) => name.toUpperCase())
     .replace(

@@ -7,6 +7,7 @@ import { Report } from './bridge/result.js';
 import { runEngine, runEngineNow } from './bridge/run-engine.js';
 import { isThenable } from './builtins.js';
 import { CopyError, withResult } from './errors/copy-error.js';
+import { gitFileWarnings } from './guard/git-file.js';
 import { refuseBySelection, refuseRepositories } from './guard/index.js';
 import { onAbort, unlessAborted } from './io/abort.js';
 import { type Looks, mkdir, run as runSteps, runNow as runStepsNow } from './io/steps.js';
@@ -75,10 +76,15 @@ export async function run(
     for (const warning of skipped) report.warn(warning);
     for (const error of placement.errors) report.fail(error);
     if (selects(request)) looks.clear(); // that takes time, and the filter may change files
+    const gitFiles = request.like === 'fastcp' ? gitFileWarnings(placement, answers) : [];
     if (placement.roots.length > 0)
       await copyRoots(placement, answers, request, { report, looks, locks });
     else if (request.atomic) report.replaced = false;
-    for (const warning of await answers.unused(request)) report.warn(warning);
+    for (const warning of [
+      ...(await answers.unused(request, report.isEmpty && report.counters.skipped === 0)),
+      ...(await gitFiles),
+    ])
+      report.warn(warning);
     if (request.worktree) report.leftOut = answers.leftOut(request);
     report.end();
     const told: unknown = request.onProgress?.(report.progress);

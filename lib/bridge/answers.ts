@@ -155,8 +155,8 @@ export class Answers {
   }
 
   /** Returns warnings about what the selection never met. Call it after all questions. */
-  async unused(request: Request): Promise<CopyWarning[]> {
-    return this.#roots.size > 0 ? unusedWarnings([...this.#roots.values()], request) : [];
+  async unused(request: Request, isEmpty: boolean): Promise<CopyWarning[]> {
+    return this.#roots.size > 0 ? unusedWarnings([...this.#roots.values()], request, isEmpty) : [];
   }
 
   /** Returns what .worktreeinclude leaves out of what git ignores. */

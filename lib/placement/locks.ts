@@ -192,13 +192,12 @@ export class Locks {
   /** Throws at the limit, and warns once after a second. */
   #tell({ shown: path, what = `'${path}'` }: LockPlace, waited: number): void {
     if (waited >= this.#how.lockTimeout * 1000) {
-      const why =
-        'another program or copy has locked it; lock: false (--no-lock) copies nevertheless';
+      const why = 'another program or copy has locked it; lock: false copies nevertheless';
       throw refuse('ERR_FASTCP_BUSY', why, path);
     }
     if (this.#isTold || waited < 1000) return;
     this.#isTold = true;
-    const message = `waiting until another program unlocks ${what}; lock: false (--no-lock) does not wait`;
+    const message = `waiting until another program unlocks ${what}; lock: false does not wait`;
     this.#warned.warn({ code: 'WAITING_FOR_LOCK', message, path });
   }
 

@@ -53,7 +53,7 @@ function* movedAway(path: Buffer): Steps<string | undefined> {
 function* whyMissing(src: Buffer, path: string): Steps<string | undefined> {
   if (yield* isDangling(trimSlashes(src))) return reasons.dangling;
   const [, above = './', glob] = /^([^*?[{]*\/)?([^/]*[*?[{].*)$/s.exec(path) ?? [];
-  return glob && `for a glob name the directory as SRC, and write --include '${glob}' ${above}`;
+  return glob && `it is not read as a glob: use include: '${glob}' with SRC '${above}'`;
 }
 
 export function kindOf(stat: BigIntStats): EntryKind {

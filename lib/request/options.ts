@@ -2,7 +2,7 @@
 
 import { invalidType, invalidValue } from '../errors/arguments.js';
 import { absolute, pathBytes, shownFrom, trimSlashes } from '../paths.js';
-import { parseGlobs } from '../selection/globs.js';
+import { parseGlobs, refuseAllDirectories } from '../selection/globs.js';
 import { checkRuleFileNames } from '../selection/index.js';
 import type { CopyOptions, PathLike } from '../types.js';
 import { findConflict, missingRequirements } from './conflicts.js';
@@ -48,6 +48,7 @@ export function checkRequest(
         : parseGlobs(listOf(options.include), 'options.include'),
     exclude: parseGlobs(listOf(options.exclude), 'options.exclude'),
   };
+  refuseAllDirectories(lists.include, 'options.include');
   for (const name of ['include', 'exclude'] as const) refuseWholePaths(options[name], name, paths);
   for (const name of ['recursive', 'verbatimSymlinks'] as const) {
     if (!checked[name]) {

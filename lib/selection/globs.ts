@@ -50,6 +50,16 @@ export interface GlobAnswer {
   below?: GlobScope;
   /** The reason for an exclusion. */
   reason?: string;
+  /** Included globs that match it. They are used, unless rules exclude the entry. */
+  met?: readonly Glob[];
+}
+
+/** Refuses rsync's idiom to enter all directories, which here would copy them whole. Throws ERR_INVALID_ARG_VALUE. */
+export function refuseAllDirectories(globs: readonly Glob[] = [], option: string): void {
+  const glob = globs.find(({ source }) => /^\*+\/$/.test(source));
+  const expected =
+    "a glob that names what to copy, since '*/' would copy every directory whole: leave it out, and exclude '*' too";
+  if (glob) throw invalidValue(option, expected, glob.source);
 }
 
 /** Checks an option's globs. Throws ERR_INVALID_ARG_TYPE or _VALUE. */
@@ -67,7 +77,7 @@ function parseGlob(source: unknown, option: string): Glob[] {
     const plain = expanded.replace(/\\.|\[[^\]]*\]?/gs, 'x');
     if (/[@?*+!]\(|\([^()]*\||\{[^{}]*\.\./.test(plain))
       throw refuse(
-        "a glob without groups and ranges: write a backslash before a parenthesis that is part of a name, '{a,b}' for '@(a|b)', '{1,2}' for '{1..2}', and --exclude or `exclude` for '!(a)'",
+        "a glob without groups and ranges: write a backslash before a parenthesis that is part of a name, '{a,b}' for '@(a|b)', '{1,2}' for '{1..2}', and exclude for '!(a)'",
       );
     if (expanded.startsWith('!')) throw refuse("a glob that does not begin with '!'");
     const onlyDirectories = expanded.endsWith('/');
@@ -172,13 +182,15 @@ function advance({ glob, at }: Active, name: string): readonly number[] | undefi
 /** Judges an entry. A glob that matches a directory matches everything in it. */
 export function judgeGlobs(scope: GlobScope, name: string, isDirectory: boolean): GlobAnswer {
   const exclude = match(scope.exclude, name, isDirectory);
+  for (const glob of exclude.met) glob.used = true;
   if (exclude.by) return { verdict: leave, reason: `exclude: ${exclude.by.source}` };
   const include = scope.include && match(scope.include, name, isDirectory);
   const included = !include || include.by !== undefined;
-  if (!isDirectory) return included ? { verdict: take } : notIncluded;
+  if (!isDirectory) return included ? { verdict: take, met: include?.met ?? [] } : notIncluded;
   if (included) {
-    if (exclude.below.length === 0) return { verdict: takeAll };
-    return { verdict: take, below: { include: undefined, exclude: exclude.below } };
+    const met = include?.met ?? [];
+    if (exclude.below.length === 0) return { verdict: takeAll, met };
+    return { verdict: take, met, below: { include: undefined, exclude: exclude.below } };
   }
   if (include.below.length === 0) return notIncluded;
   return { verdict: look, below: { include: include.below, exclude: exclude.below } };
@@ -207,21 +219,20 @@ function match(
   active: readonly Active[],
   name: string,
   isDirectory: boolean,
-): { by?: Glob; below: Active[] } {
+): { by?: Glob; met: Glob[]; below: Active[] } {
   const below: Active[] = [];
-  let by: Glob | undefined;
+  const met: Glob[] = [];
   for (const one of active) {
     const at = advance(one, name);
     if (!at) continue;
     const { segments, onlyDirectories } = one.glob;
     if (at.includes(segments.length) && (isDirectory || !onlyDirectories)) {
-      one.glob.used = true;
-      by ??= one.glob;
+      met.push(one.glob);
     } else if (isDirectory) {
       below.push({ glob: one.glob, at });
     }
   }
-  if (!by) return { below };
-  for (const { glob } of below) glob.used = true;
-  return { by, below };
+  const [by] = met;
+  if (!by) return { met, below };
+  return { by, met: [...met, ...below.map(({ glob }) => glob)], below };
 }

@@ -183,6 +183,7 @@ class TreeSelection implements Selection {
   ): Verdict {
     const isDirectory = below !== undefined;
     let verdict: Verdict = this.#asker || !isDirectory ? take : takeAll;
+    let met: readonly Glob[] = [];
     if (scope.globs) {
       const answer = judgeGlobs(scope.globs, textOf(entry.name), isDirectory);
       if (answer.verdict === leave) {
@@ -190,6 +191,7 @@ class TreeSelection implements Selection {
         return leave;
       }
       if (below && answer.below) below.globs = answer.below;
+      met = answer.met ?? [];
       if (answer.verdict < verdict) verdict = answer.verdict;
     }
     if (scope.rules && this.gitignore) {
@@ -203,6 +205,7 @@ class TreeSelection implements Selection {
       }
       if (answer.verdict < verdict) verdict = answer.verdict;
     }
+    for (const glob of met) glob.used = true;
     return verdict;
   }
 }

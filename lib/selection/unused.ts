@@ -11,10 +11,11 @@ interface Selected {
   selection: Selection;
 }
 
-/** Call it after the copy. */
+/** Call it after the copy. `isEmpty`: no entry was selected. */
 export async function unusedWarnings(
   roots: readonly Selected[],
   request: Request,
+  isEmpty: boolean,
 ): Promise<CopyWarning[]> {
   const { include, exclude, gitignore, onlyIgnored, ignoreFileNames, filter, shown } = request;
   const selectsMore = gitignore || onlyIgnored || ignoreFileNames.length > 0 || Boolean(filter);
@@ -26,6 +27,11 @@ export async function unusedWarnings(
     warnings.push({ code: 'IGNORE_FILE_NOT_FOUND', message });
   }
   for (const one of roots) warnings.push(...worktreeWarnings(one, request));
+  if (request.worktree && isEmpty) {
+    const path = directories.map((one) => one.shown).join("', '");
+    const message = `git ignores nothing in '${path}', the source, so there is nothing to copy`;
+    warnings.push({ code: 'NOTHING_IGNORED', message, path });
+  }
   return warnings;
 }
 

@@ -109,6 +109,8 @@ export type ErrorCode = FastcpErrorCode | SystemErrorCode;
  * - `SOURCE_SKIPPED`: One of several SRCs matches a glob of `exclude`, and is not copied.
  * - `IGNORE_FILE_NOT_FOUND`: SRC has no rule file of a name in `ignoreFileNames`.
  * - `WORKTREE_SKIPPED`: `onlyIgnored`: A worktree lies in SRC, and was not copied.
+ * - `NOTHING_IGNORED`: `worktree`: git ignores no entry of SRC. Perhaps SRC and DEST are exchanged.
+ * - `GIT_FILE_COPIED`: SRC's `.git` is a file that leads to a repository outside SRC, as in a worktree. Git in the copy would change it.
  * - `STAGING_LEFT`: `atomic`: a temporary directory could not be removed.
  * - `WAITING_FOR_LOCK`: Another program has locked SRC or DEST for more than a second. The copy waits for it.
  * - `ENTRIES_DROPPED`: `entries`: nobody read the events, and `count` events were dropped.
@@ -129,6 +131,8 @@ export type WarningCode =
   | 'SOURCE_SKIPPED'
   | 'IGNORE_FILE_NOT_FOUND'
   | 'WORKTREE_SKIPPED'
+  | 'NOTHING_IGNORED'
+  | 'GIT_FILE_COPIED'
   | 'STAGING_LEFT'
   | 'WAITING_FOR_LOCK'
   | 'ENTRIES_DROPPED'

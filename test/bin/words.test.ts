@@ -62,9 +62,12 @@ describe('a glob that matches nothing', () => {
   });
 });
 
-test("the includes of rsync's idiom are told that everything is excluded", async () => {
-  const globs = ['--include', '*/', '--include', '*.c', '--exclude', '*'];
-  const { stderr } = await fastcp([...globs, 'src', 'out']);
+test("rsync's idiom: '*/' is refused, and '*' excludes everything", async () => {
+  const idiom = ['--include', '*/', '--include', '*.c', '--exclude', '*', 'src', 'out'];
+  const refused = await fastcp(idiom);
+  expect(refused.exitCode).toBe(2);
+  expect(refused.stderr).toContain("'*/' would copy every directory whole: leave it out");
+  const { stderr } = await fastcp(idiom.slice(2));
   expect(stderr).toBe(
     "fastcp: warning: every entry is excluded by the glob '*': leave it out; with globs to include, only what they match is copied",
   );
@@ -104,9 +107,7 @@ test.for([
 ])('a missing SRC with wildcards names --include: %s', async ([src = '', hint]) => {
   const { exitCode, stderr } = await fastcp([src, 'out']);
   expect(exitCode).toBe(1);
-  expect(stderr).toContain(
-    `no such file or directory: for a glob name the directory as SRC, and write ${hint}`,
-  );
+  expect(stderr).toContain(`no such file or directory: it is not read as a glob: use ${hint}`);
 });
 
 describe('an error names its cause', () => {
@@ -194,6 +195,54 @@ describe('an error names its cause', () => {
       execFileSync('umount', [disk]);
     }
   });
+});
+
+test('a glob that matches only what git ignores is told, and brings nothing', async () => {
+  makeFiles(place, { 'ignoring/.gitignore': '.env', 'ignoring/.env': '' });
+  const { stderr } = await fastcp(['--gitignore', '--include', '.env', 'ignoring', 'out']);
+  expect(stderr).toBe(
+    "fastcp: warning: no entry of the source matches the included glob '.env', or what matches is excluded",
+  );
+});
+
+test('a mirror or an atomic copy with slashes at both ends is refused, with both spellings', async () => {
+  mkdirSync(join(place, 'out'));
+  for (const option of ['--mirror', '--atomic']) {
+    const { exitCode, stderr } = await fastcp([option, 'src/', 'out/']);
+    expect(exitCode).toBe(2);
+    expect(stderr).toContain(
+      `${option} 'src/' 'out/' can mean two places: for DEST write 'out' or 'out/src'`,
+    );
+    expect((await fastcp([option, '-t', 'out/', 'src/'])).exitCode).toBe(0);
+  }
+});
+
+test('the summary says into which directory SRC went', async () => {
+  mkdirSync(join(place, 'out'));
+  const said = async (...words: string[]) => (await fastcp(words)).stdout;
+  expect(await said('src', 'out/')).toContain(' into out/src in ');
+  expect(await said('src/top.c', 'out/')).toContain(' into out in ');
+  expect(await said('src', 'empty', 'out')).toContain(' into out in ');
+  expect(await said('--mirror', 'src', '-t', 'out')).toContain(' unchanged in out/src (');
+  expect(await said('src', 'new')).not.toContain('into');
+});
+
+test('a line of a file of globs cannot steer the terminal', async () => {
+  makeFiles(place, { globs: '!\u001b[31m' });
+  const { stderr } = await fastcp(['--exclude-from', 'globs', 'src', 'out']);
+  expect(stderr).toContain("globs:1: '!\\u001b[31m' is not");
+});
+
+test('a .git file of SRC that leads outside is told, unless it is excluded; that of a submodule is not', async () => {
+  makeFiles(place, {
+    'tree/.git': 'gitdir: ../main/.git/worktrees/tree',
+    'tree/sub/.git': 'gitdir: ../.git/modules/sub',
+  });
+  const { exitCode, stderr } = await fastcp(['tree', 'out']);
+  expect([exitCode, stderr.split('\n').length]).toEqual([0, 1]);
+  expect(stderr).toContain("'tree/.git' leads to a repository outside the source");
+  expect((await fastcp(['--exclude', '.git', 'tree', 'out2'])).stderr).toBe('');
+  expect((await fastcp(['tree/sub/.git', 'out3'])).stderr).toBe('');
 });
 
 test('a line of --include-from that is no glob is named by file and line', async () => {

@@ -6,7 +6,7 @@ import { expect, test } from 'vitest';
 
 const root = join(import.meta.dirname, '../..');
 const code =
-  /'(ERR_[A-Z_]+|[A-Z]+(?:_[A-Z]+)*_(?:SKIPPED|CAPPED|UNAVAILABLE|IGNORED|UNMATCHED|FOUND|LEFT|LOCK|DROPPED|PRESERVED))'/g;
+  /'(ERR_[A-Z_]+|[A-Z]+(?:_[A-Z]+)*_(?:SKIPPED|CAPPED|UNAVAILABLE|IGNORED|COPIED|UNMATCHED|FOUND|LEFT|LOCK|DROPPED|PRESERVED))'/g;
 
 test('all codes are listed', () => {
   const files = readdirSync(join(root, 'lib'), { recursive: true, encoding: 'utf8' });

@@ -1,0 +1,37 @@
+/** What a copy of a git worktree means for the repository that it belongs to. */
+import { readFile } from 'node:fs';
+import { resolve } from 'node:path';
+import { promisify } from 'node:util';
+import type { Answers } from '../bridge/answers.js';
+import { join } from '../paths.js';
+import { isWithin } from '../placement/mounts.js';
+import type { Placement } from '../placement/placement.js';
+import { verdicts } from '../selection/verdict.js';
+import type { CopyWarning } from '../types.js';
+
+const name = Buffer.from('.git');
+
+/**
+ * Warns of each SRC whose own `.git` file leads to a repository outside SRC, as that of a worktree does: git in the copy would
+ * change it. Never rejects.
+ */
+export async function gitFileWarnings(
+  { roots, shown }: Placement,
+  answers: Answers,
+): Promise<CopyWarning[]> {
+  const warnings = roots.map(async (root): Promise<CopyWarning[]> => {
+    if (root.kind !== 'directory') return [];
+    const file = join(root.src, name);
+    const text = (await promisify(readFile)(file)).toString('latin1');
+    const [, gitDir] = /^gitdir: (.+)/.exec(text) ?? [];
+    if (!gitDir) return [];
+    const leadsTo = resolve(root.src.toString('latin1'), gitDir);
+    if (isWithin(Buffer.from(leadsTo, 'latin1'), root.src)) return [];
+    if ((await answers.verdictOn(root, [name], 'file')) === verdicts.leave) return [];
+    const path = shown.src(file);
+    const message = `'${path}' leads to a repository outside the source, which git in the copy would change: exclude '.git', or use worktree: true in a worktree of its own`;
+    return [{ code: 'GIT_FILE_COPIED', message, path }];
+  });
+  const settled = await Promise.allSettled(warnings);
+  return settled.flatMap((one) => (one.status === 'fulfilled' ? one.value : []));
+}
