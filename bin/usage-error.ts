@@ -19,6 +19,7 @@ export function asOptions(message: string): string {
     .replace(/\bworktree: true\b/, '--worktree')
     .replace(/\batomic 'two-step'/, '--atomic=two-step')
     .replace(/\bwithout shard\b/, 'without --shard')
+    .replace(/; mirror changes it/, '; --mirror changes it')
     .replace(/The "options\.(\w+)(?:\[\d+\])?" property/g, (_, name: string) => optionOf(name))
     .replace(/The "(src|dest)(?:\[\d+\])?" argument/, (_, name: string) => name.toUpperCase())
     .replace(

@@ -377,23 +377,6 @@ class Snapshot : public Napi::AsyncWorker {
   int error_ = 0;
 };
 
-/**
- * copyTimes(from, to, follow): copies access time and mtime from `from` to `to`. `follow` uses the
- * targets of symlinks.
- */
-Napi::Value copy_times(const Napi::CallbackInfo& info) {
-  const std::string from = bytes_of(info[0]), to = bytes_of(info[1]);
-  const auto follow =
-      info[2].As<Napi::Boolean>().Value() ? platform::Follow::yes : platform::Follow::no;
-  const auto here = platform::Handle::working_directory();
-  platform::Stat source;
-  platform::Handle entry;
-  int error = platform::stat_entry(here, from.c_str(), source, follow);
-  if (error == 0) error = platform::open_entry(here, to.c_str(), platform::Follow::no, entry);
-  if (error == 0) error = platform::set_times(entry, source.atime, source.mtime);
-  return Napi::Number::New(info.Env(), error);
-}
-
 /** setAttribute(path, name, value): sets an extended attribute. */
 Napi::Value set_attribute(const Napi::CallbackInfo& info) {
   const std::string path = bytes_of(info[0]), name = bytes_of(info[1]), value = bytes_of(info[2]);
@@ -474,7 +457,6 @@ Napi::Object init(Napi::Env env, Napi::Object exports) {
   exports["makeSnapshotSource"] =
       Napi::Function::New<make_snapshot_source>(env, "makeSnapshotSource");
   exports["takeSnapshot"] = Napi::Function::New<Snapshot::take>(env, "takeSnapshot");
-  exports["copyTimes"] = Napi::Function::New<copy_times>(env, "copyTimes");
   exports["setAttribute"] = Napi::Function::New<set_attribute>(env, "setAttribute");
   exports["checkMarks"] = Napi::Function::New<check_marks>(env, "checkMarks");
   exports["hasOwnTables"] = Napi::Function::New<has_own_tables>(env, "hasOwnTables");

@@ -1,28 +1,28 @@
 /**
- * With `atomic`, DEST is replaced as a whole. The copy is created in a container beside DEST, and put in its place in
- * one step. A process killed at any moment leaves the old DEST or the new one.
+ * With `atomic`, DEST is replaced as a whole. The copy is created under a hidden name beside DEST (hidden.ts), and put in its place
+ * in one step. A process killed at any moment leaves the old DEST or the new one.
  *
- *   parent/DEST                              the old one      │ exchange │  the new one
- *   parent/.DEST.fastcp-<random>/tree        the copy         │ <──────> │  the old one, removed next
+ *   parent/DEST                           the old one   │ exchange │  the new one
+ *   parent/.DEST.fastcp-<hex>             the copy      │ <──────> │  the old one, until it has its name
+ *   parent/.DEST.old.fastcp-<hex>                       │          │  the old one, removed next
  *
- * The next copy to the same DEST removes the container of a killed process.
+ * The next copy to the same DEST removes what a killed process has left.
  */
-import { promises } from 'node:fs';
+import { constants as flags, promises } from 'node:fs';
 import { constants } from 'node:os';
 import { isNativeError } from 'node:util/types';
-import { copyTimes } from '../bridge/native.js';
 import type { Report } from '../bridge/result.js';
 import { CopyError, refuse } from '../errors/copy-error.js';
-import { errorOf, lossWarning } from '../errors/from-engine.js';
+import { errorOf } from '../errors/from-engine.js';
 import { unlessAborted } from '../io/abort.js';
 import { existing } from '../io/look.js';
 import { run } from '../io/steps.js';
-import { directoryOf, join, showPath, temporaryName, textOrBytes, trimSlashes } from '../paths.js';
+import { directoryOf, join, showPath, temporaryName, trimSlashes } from '../paths.js';
 import { Locks } from '../placement/locks.js';
 import { type Placement, type Root, redirect } from '../placement/placement.js';
 import { type Request, selects } from '../request/request.js';
-import { Container } from './container.js';
-import { canExchange, exists, Halfway, placeAtOnce, placeInSteps } from './place.js';
+import { Hidden } from './hidden.js';
+import { canExchange, exists, Halfway, placeAtOnce, placeInSteps, rename } from './place.js';
 import type { Removal } from './remove-tree.js';
 import { findTarget, refuseTarget } from './target.js';
 
@@ -36,18 +36,18 @@ interface How {
   locks: Locks;
 }
 
-/** Why DEST itself cannot be moved, although there is room beside it. */
-const cannotMove = new Map([
-  [-constants.errno.EACCES, ': moving the destination needs write permission in it'],
-  [
-    -constants.errno.EPERM,
-    ': the destination cannot be moved: it is immutable, or another user owns it in a sticky directory',
-  ],
-  [
-    -constants.errno.EXDEV,
-    ': the destination comes from a lower layer of an overlay, and cannot be moved; mirror (--mirror) changes it in place',
-  ],
-]);
+/** OVERLAYFS_SUPER_MAGIC */
+const overlay = 0x794c7630;
+
+/** Returns why DEST itself cannot be moved, although there is room beside it. */
+async function whyUnmovable(errno: number, dest: Buffer): Promise<string> {
+  if (errno === -constants.errno.EPERM)
+    return ': the destination cannot be moved: it is immutable, or another user owns it in a sticky directory';
+  if (errno !== -constants.errno.EXDEV) return '';
+  const { type } = await promises.statfs(directoryOf(dest));
+  const why = type === overlay ? ' comes from a lower layer of an overlay, and' : '';
+  return `: the destination${why} cannot be moved; mirror changes it in place`;
+}
 
 /** Replaces DEST with a copy of one root. If the copy has any error, DEST stays as it was. */
 export class Replacement {
@@ -71,28 +71,27 @@ export class Replacement {
     report.replaced = false;
     if (request.dryRun) return await this.#plan();
     const target = await this.#findTarget();
-    const keepsOld = await this.#own(this.#removeLeft(target));
-    const container = await this.#own(this.#prepare(target));
+    request.signal?.throwIfAborted();
+    const hidden = await this.#own(Hidden.make(target));
+    let keepsOld = false;
     try {
-      await this.#copyTo(container.tree, target);
+      keepsOld = await this.#own(this.#removeLeft(hidden, target));
+      await this.#own(this.#refuseExchange(hidden, target));
+      await this.#copyTo(hidden.tree, target);
       if (report.result.errorCount > 0) return;
       if (this.#selectsNothing()) await this.#refuseEmptyTree(target);
       await this.#refuseTarget(target); // somebody may have changed DEST since
       await unlessAborted(request.signal, how.checkRepositories()); // its errors are also the user's
-      if (!request.preserve.includes('mode')) await this.#own(keepPrivate(container.tree, target));
-      report.replaced = await this.#own(this.#place(container, target));
-      if (!report.replaced) return;
-      const lost = this.#keepTimes(target);
-      if (lost && request.strict) report.fail(lost);
-      else if (lost) report.warn(lossWarning('timestamps', 1, lost));
+      if (!request.preserve.includes('mode')) await this.#own(keepPrivate(hidden.tree, target));
+      report.replaced = await this.#own(this.#place(hidden, target));
     } finally {
       locks.release(); // nobody waits while holding one
       // If the old DEST was moved away and the new one is not in its place, the user needs both.
-      const isHalfway = !report.replaced && (await exists(container.old).catch(() => true));
-      if (isHalfway) await container.release();
-      else await this.#removeUnread(container);
+      const isHalfway = !report.replaced && (await exists(hidden.old).catch(() => true));
+      if (isHalfway) await hidden.release();
+      else await this.#removeUnread(hidden);
     }
-    if (keepsOld) await this.#removeLeft(target);
+    if (keepsOld && report.replaced) await this.#removeLeft(hidden, target);
   }
 
   async #plan(): Promise<void> {
@@ -106,7 +105,9 @@ export class Replacement {
 
   #copyTo(tree: Buffer, replaces: Buffer): Promise<void> {
     const { placement, request, how } = this;
-    return how.copy(redirect(placement, this.#root, tree), { ...request, replaces });
+    // Another user may have put a symlink there.
+    const root = { ...this.#root, followDest: false };
+    return how.copy(redirect(placement, root, tree), { ...request, replaces });
   }
 
   async #findTarget(): Promise<Buffer> {
@@ -121,47 +122,45 @@ export class Replacement {
     await this.#own(unlessAborted(request.signal, refused));
   }
 
-  /**
-   * Removes what killed copies to DEST have left. While there is no DEST, a container with the old one stays. Returns whether one does.
-   */
-  async #removeLeft(target: Buffer): Promise<boolean> {
+  /** Removes what killed copies to DEST have left. While there is no DEST, an old one stays. Returns whether one does. */
+  async #removeLeft(hidden: Hidden, target: Buffer): Promise<boolean> {
     const isThere = await exists(target);
     let stays = false;
-    for await (const container of Container.abandoned(target)) {
-      if (isThere || !(await exists(container.old).catch(() => true))) {
-        await this.#removeUnread(container, 0, this.request.signal);
+    for await (const left of hidden.abandoned()) {
+      if (isThere || !(await exists(left.old).catch(() => true))) {
+        await this.#removeUnread(left, 0, this.request.signal);
       } else {
         stays = true;
-        await container.release();
+        await left.release();
       }
     }
     return stays;
   }
 
   /**
-   * Removes a container when no other copy reads or writes the old DEST in it any more. If that takes longer than `lockTimeout`, the
-   * next copy to DEST removes it.
+   * Removes hidden trees when no other copy reads or writes the old DEST any more. If that takes longer than `lockTimeout`, the
+   * next copy to DEST removes them.
    */
   async #removeUnread(
-    container: Container,
+    hidden: Hidden,
     lockTimeout = this.request.lockTimeout,
     signal?: AbortSignal,
   ): Promise<void> {
     const { src, dest } = this.#root;
     const how = { ...this.request, lockTimeout };
-    const old = [container.tree, container.old];
+    const old = [hidden.tree, hidden.old];
     const locks = Locks.ofOld(old, showPath(dest), how, this.how.report);
     try {
       await locks.take();
       // A bind mount may have brought SRC into the old DEST.
-      await this.#remove(container, { signal, spared: src });
+      await this.#remove(hidden, { signal, spared: src });
     } catch (error) {
-      await container.release();
+      await hidden.release();
       const isBusy = error instanceof CopyError && error.code === 'ERR_FASTCP_BUSY';
       if (!isBusy || lockTimeout > 0) {
         const why = isBusy ? 'another program uses it' : 'the copy was stopped';
         const later = `the next atomic copy to '${showPath(dest)}' removes it`;
-        this.#warnOfLeft(container, `, because ${why}; ${later}`);
+        await this.#warnOfLeft(hidden, `, because ${why}; ${later}`);
       }
       if (!isBusy) throw error;
     } finally {
@@ -189,80 +188,63 @@ export class Replacement {
     throw refuse('ERR_FASTCP_DEST_PROTECTED', why, ...this.#paths);
   }
 
-  async #prepare(target: Buffer): Promise<Container> {
-    const { atomic, signal } = this.request;
-    signal?.throwIfAborted();
-    const container = await Container.make(target);
-    try {
-      if (atomic === 'two-step' || (await canExchange(container))) return container;
+  /** A new DEST, and one that is no directory, need no exchange. */
+  async #refuseExchange(hidden: Hidden, target: Buffer): Promise<void> {
+    const isNeeded = this.#root.kind === 'directory' && this.request.atomic !== 'two-step';
+    if (isNeeded && (await exists(target)) && !(await canExchange(hidden)))
       throw this.#noExchange('the file system cannot exchange two directories');
-    } catch (error) {
-      await this.#remove(container);
-      throw error;
-    }
   }
 
-  async #place(container: Container, target: Buffer): Promise<boolean> {
+  async #place(hidden: Hidden, target: Buffer): Promise<boolean> {
     const { atomic, signal } = this.request;
-    if (!(await exists(container.tree))) {
-      if (this.#root.kind === 'socket') return false; // it was not copied
-      const why = `another program has removed the new tree, '${showPath(container.tree)}'`;
+    const { tree } = hidden;
+    const { kind } = this.#root;
+    if (!(await exists(tree))) {
+      if (kind === 'socket') return false; // it was not copied
+      const why = `another program has removed the new tree, '${showPath(tree)}'`;
       throw refuse('ENOENT', why, ...this.#paths);
     }
     // After this moment an abort no longer leaves DEST as it was.
     signal?.throwIfAborted();
-    let errno = await placeAtOnce(container, target);
+    let errno = await (kind === 'directory' ? placeAtOnce(hidden, target) : rename(tree, target));
     if (errno === -constants.errno.EINVAL) {
       if (atomic !== 'two-step')
         throw this.#noExchange('the file system cannot exchange the destination for a new one');
-      errno = await placeInSteps(container, target);
+      errno = await placeInSteps(hidden, target);
     }
     if (errno === 0) return true;
-    throw errorOf({ errno, operation: 'rename' }, ...this.#paths, cannotMove.get(errno));
-  }
-
-  /**
-   * Sets the timestamps of DEST again, because XFS changes them when a directory moves to another directory.
-   * Returns an error if that fails.
-   */
-  #keepTimes(target: Buffer): CopyError | undefined {
-    const { src, followSrc, kind, srcHeld = -1 } = this.#root;
-    if (kind !== 'directory' || !this.request.preserve.includes('timestamps')) return undefined;
-    // Another directory may be at SRC's path by now.
-    const opened = process.platform === 'linux' ? srcHeld : -1;
-    const errno =
-      opened < 0
-        ? copyTimes(src, target, followSrc)
-        : copyTimes(Buffer.from(`/proc/self/fd/${opened}`), target, true);
-    return errno === 0 ? undefined : errorOf({ errno, operation: 'utimensat' }, ...this.#paths);
+    const why = await whyUnmovable(errno, target);
+    throw errorOf({ errno, operation: 'rename' }, ...this.#paths, why);
   }
 
   #noExchange(why: string): CopyError {
-    const instead = `${why}; atomic 'two-step' (--atomic=two-step) replaces it in two steps`;
+    const instead = `${why}; atomic 'two-step' replaces it in two steps`;
     return refuse('ERR_FASTCP_NO_EXCHANGE', instead, ...this.#paths);
   }
 
   /** Warns if something cannot be removed. Rejects only with `signal.reason`. */
-  async #remove(container: Container, how: Removal = {}): Promise<void> {
+  async #remove(hidden: Hidden, how: Removal): Promise<void> {
     try {
-      await container.remove(how);
+      await hidden.remove(how);
     } catch (error) {
       how.signal?.throwIfAborted();
-      this.#warnOfLeft(container, `: ${(error as Error).message}`);
+      await this.#warnOfLeft(hidden, `: ${(error as Error).message}`);
     }
   }
 
-  #warnOfLeft({ path: bytes }: Container, why: string): void {
-    const path = showPath(bytes);
+  async #warnOfLeft({ tree, old, lock }: Hidden, why: string): Promise<void> {
+    const isOld = await exists(old).catch(() => true);
+    const isTree = await exists(tree).catch(() => true);
+    const path = showPath(isOld ? old : isTree ? tree : lock);
     const message = `not removed: '${path}', left of an atomic copy${why}`;
     this.how.report.warn({ code: 'STAGING_LEFT', message, path });
   }
 
-  /** Converts Node's errors to fastcp's, with DEST in place of paths in the container. */
+  /** Converts Node's errors to fastcp's, with DEST in place of hidden paths. */
   #inOwnWords(error: unknown): unknown {
     if (error instanceof Halfway) {
       const { reason } = errorOf({ errno: error.errno, operation: 'rename' }, ...this.#paths);
-      const where = `'${showPath(error.container)}' has the old tree and the new one`;
+      const where = `'${showPath(error.hidden.old)}' is the old tree and '${showPath(error.hidden.tree)}' the new one`;
       const why = `${reason}, after the old tree was moved away. ${where}: move one back, or copy again; the next atomic copy removes both when its own tree is in place`;
       return refuse('ERR_FASTCP_HALFWAY', why, ...this.#paths);
     }
@@ -275,9 +257,14 @@ export class Replacement {
 
 /** Without modes, the new tree gets no right that the old DEST denied. */
 async function keepPrivate(tree: Buffer, target: Buffer): Promise<void> {
-  const [now, old] = await Promise.all([tree, target].map((path) => run(existing(path, false))));
-  if (!now?.isDirectory() || !old?.isDirectory()) return;
-  const mode = Number(now.mode) & 0o7777;
-  const kept = mode & (Number(old.mode) | 0o7000);
-  if (kept !== mode) await promises.chmod(textOrBytes(tree), kept);
+  const old = await run(existing(target, false));
+  if (!old?.isDirectory()) return;
+  const handle = await promises.open(tree, flags.O_DIRECTORY | flags.O_NOFOLLOW);
+  try {
+    const mode = (await handle.stat()).mode & 0o7777;
+    const kept = mode & (Number(old.mode) | 0o7000);
+    if (kept !== mode) await handle.chmod(kept);
+  } finally {
+    await handle.close();
+  }
 }

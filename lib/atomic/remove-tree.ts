@@ -1,5 +1,5 @@
 /** Removes trees that the library created or moved away. Never follows symlinks, and never enters mounts. */
-
+import { promises } from 'node:fs';
 import { runUnheard } from '../bridge/run-engine.js';
 import { showPath } from '../paths.js';
 import type { Root } from '../placement/placement.js';
@@ -12,13 +12,15 @@ export interface Removal {
 }
 
 /**
- * Removes a directory and everything in it. A missing directory is no error. Rejects with the first error if
+ * Removes an entry, and everything in it. A missing one is no error. Rejects with the first error if
  * something cannot be removed, and with `signal.reason`. Then a part of the tree is left.
  */
 export async function removeTree(
   path: Buffer,
   { signal, spared = path }: Removal = {},
 ): Promise<void> {
+  const there = await promises.lstat(path).catch(() => undefined);
+  if (there && !there.isDirectory()) return await promises.unlink(path);
   const request = checkRequest(path, path, { onError: 'continue', ...(signal && { signal }) });
   const root: Root = {
     ...{ src: spared, dest: path, kind: 'directory', bytes: 0, mode: 0, scope: 0 },

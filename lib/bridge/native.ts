@@ -142,8 +142,6 @@ interface Binding {
   checkSnapshot(source: Buffer, directory: Buffer): number;
   takeSnapshot(source: Buffer, directory: Buffer, name: Buffer): Promise<number>;
   makeSnapshotSource(directory: Buffer, name: Buffer): number;
-  /** Copies access time and mtime from `from` to `to`. */
-  copyTimes(from: Buffer, to: Buffer, follow: boolean): number;
   setAttribute(path: Buffer, name: Buffer, value: Buffer): number;
   /** Returns 0 if `sync` and `mirror` can mark a directory, to detect unchanged files without reading them. */
   checkMarks(directory: Buffer): number;
@@ -190,7 +188,6 @@ export const {
   tryLock,
   setAttribute,
   checkMarks,
-  copyTimes,
 } = binding;
 export const { checkSnapshot, takeSnapshot, makeSnapshotSource } = binding;
 

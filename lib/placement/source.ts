@@ -4,7 +4,7 @@ import type { BigIntStats } from 'node:fs';
 import { invalidValue } from '../errors/arguments.js';
 import { reasons } from '../errors/copy-error.js';
 import { asCopyError, isMissing } from '../errors/from-node.js';
-import { existing, isDangling, statEntry } from '../io/look.js';
+import { isDangling, statEntry } from '../io/look.js';
 import { list, realpath, type Steps, stat } from '../io/steps.js';
 import { baseName, directoryOf, join, type ShownPaths, showPath, trimSlashes } from '../paths.js';
 import type { EntryKind } from '../types.js';
@@ -37,14 +37,14 @@ function* statSource(src: Buffer, follow: boolean, path: string): Steps<BigIntSt
 /** An atomic copy in two steps that is killed between them leaves no DEST. Says where that is. */
 function* movedAway(path: Buffer): Steps<string | undefined> {
   const directory = directoryOf(path);
-  const prefix = Buffer.concat([Buffer.from('.'), baseName(path), Buffer.from('.fastcp-')]);
+  const old = Buffer.concat([Buffer.from('.'), baseName(path), Buffer.from('.old.fastcp-')]);
   try {
-    for (const name of yield* list(directory)) {
-      const container = join(directory, name);
-      const isOne = name.subarray(0, prefix.length).equals(prefix);
-      if (isOne && (yield* existing(join(container, Buffer.from('old')), false)))
-        return `its replacement was interrupted; '${showPath(container)}' has the old tree and the new one`;
-    }
+    const names = yield* list(directory);
+    const found = names.find((name) => name.subarray(0, old.length).equals(old));
+    return (
+      found &&
+      `its replacement was interrupted; '${showPath(join(directory, found))}' is the old tree`
+    );
   } catch {} // then nothing is known about it
   return undefined;
 }

@@ -17,7 +17,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { Random } from '../selection/support/random.js';
-import { containers, digest, makeUniform } from '../support/atomic.js';
+import { digest, hiddenIn, makeUniform } from '../support/atomic.js';
 import { COMMAND, run } from '../support/child.js';
 import { useFileSystem } from '../support/filesystems.js';
 import { seed, size } from '../support/form.js';
@@ -79,14 +79,14 @@ test('killed at any moment: the old tree or the new one, and the next run clears
     if (random.chance(5)) {
       await sleep(share * 100); // Node starts
     } else {
-      await until(() => containers(at).length > 0);
+      await until(() => hiddenIn(at).length > 0);
       await sleep(random.chance(70) ? share * placed * 1.3 : placed + share * (ended - placed));
     }
     child.kill('SIGKILL');
     await closed;
     const now = digest(dest);
     expect([oldDigest, otherDigest], `round ${round}`).toContain(now);
-    const left = containers(at).length > 0;
+    const left = hiddenIn(at).length > 0;
     if (now === oldDigest) seen[left ? 'old, begun' : 'old, nothing begun']++;
     else seen[left ? 'new, not cleared' : 'new, done']++;
     await settle();
@@ -103,7 +103,7 @@ async function watch(
 ): Promise<{ placed: number; ended: number }> {
   const { ino } = statSync(dest);
   const running = run(words);
-  await until(() => containers(at).length > 0);
+  await until(() => hiddenIn(at).length > 0);
   const began = performance.now();
   await until(() => statSync(dest).ino !== ino);
   const placed = performance.now() - began;

@@ -236,7 +236,7 @@ describe('oneFileSystem: DEST in SRC, on another file system', () => {
         expect(readdirSync(dest).sort()).toEqual(['file', 'new']);
         expect(readdirSync(join(dest, 'new'))).toEqual([]);
       }
-      // Its container would be beside DEST.
+      // The new tree would be beside DEST.
       await expect(
         copyTree(src, join(src, 'new/b'), { oneFileSystem: true, atomic: true }),
       ).rejects.toMatchObject({ code: 'ERR_FS_CP_EINVAL' });

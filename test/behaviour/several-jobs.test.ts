@@ -19,7 +19,7 @@ import { promises as dropIn } from '../../lib/fs.js';
 import { copyTree } from '../../lib/index.js';
 import type { CopyEvent, CopyOptions } from '../../lib/types.js';
 import { Random } from '../selection/support/random.js';
-import { containers, digest, makeUniform } from '../support/atomic.js';
+import { digest, hiddenIn, hiddenTrees, makeUniform } from '../support/atomic.js';
 import { COMMAND, limited, run } from '../support/child.js';
 import { differences } from '../support/compare.js';
 import { useMount } from '../support/filesystems.js';
@@ -121,12 +121,12 @@ test('a copy of a tree that is replaced meanwhile is the old tree, which is dele
   while (existsSync(join(src, 'sub'))) await sleep(5);
   await sleep(100);
   expect(isPlaced).toBe(false);
-  expect(containers(at)).toHaveLength(1);
+  expect(hiddenTrees(at)).toHaveLength(1);
   goOn();
   expect(await reading).toMatchObject({ files: 3, errorCount: 0 });
   expect(await publishing).toMatchObject({ replaced: true, warnings: [] });
   expect(differences(join(at, 'expected'), dest)).toEqual([]);
-  expect(containers(at)).toEqual([]);
+  expect(hiddenIn(at)).toEqual([]);
 });
 
 test('an old tree that is read for longer than the limit is left to the next copy, with a warning', async () => {
@@ -143,11 +143,11 @@ test('an old tree that is read for longer than the limit is left to the next cop
   });
   // Also not by a copy that finds it.
   await copyTree(join(at, 'new'), src, { atomic: true });
-  expect(containers(at)).toHaveLength(1);
+  expect(hiddenTrees(at)).toHaveLength(1);
   goOn();
   expect(await reading).toMatchObject({ files: 2, errorCount: 0 });
   await copyTree(join(at, 'new'), src, { atomic: true });
-  expect(containers(at)).toEqual([]);
+  expect(hiddenIn(at)).toEqual([]);
 });
 
 test.for(['lock: false', 'the file system has no locks'])(
@@ -295,9 +295,9 @@ describe('a directory that another program has locked', () => {
       await read.catch(() => {});
       expect(warned).toEqual(['STAGING_LEFT']);
     });
-    expect(containers(at)).toHaveLength(1);
+    expect(hiddenTrees(at)).toHaveLength(1);
     await copyTree(src, dest, { atomic: true });
-    expect(containers(at)).toEqual([]);
+    expect(hiddenIn(at)).toEqual([]);
   });
 
   test('and that is excluded is not waited for', async (context) => {
@@ -429,7 +429,7 @@ describe('a directory that another program has locked', () => {
     const atomic = await run([...locking, ...fastcp, '--lock-timeout', '0', '--atomic', src, dest]);
     expect(atomic).toEqual({ status: 0, stdout: '', stderr: '' });
     expect(differences(src, dest)).toEqual([]);
-    expect(containers(at)).toEqual([]);
+    expect(hiddenIn(at)).toEqual([]);
   });
 
   test('another copy in the same process is an obstacle, and so is one in the process that runs the command', async () => {
@@ -458,6 +458,16 @@ test('a mirror into the directory above leaves the tree that an atomic copy is m
   goOn();
   expect(await atomic).toMatchObject({ files: 2, errorCount: 0, replaced: true });
   expect(readdirSync(join(at, 'above')).sort()).toEqual(['dest', 'x']);
+});
+
+test('a mirror into the directory above leaves the file that an atomic copy is making, until its lock is free', async () => {
+  const file = '.file.fastcp-0123456789abcdef';
+  makeFiles(at, { 'other/x': 'x', [`above/${file}`]: 'half', [`above/${file}.lock`]: '' });
+  const mirror = () => copyTree(join(at, 'other'), join(at, 'above'), { mirror: true });
+  await whileLocked(join(at, 'above', `${file}.lock`), async () => {
+    expect(await mirror()).toMatchObject({ deleted: 0, errorCount: 0 });
+  });
+  expect(await mirror()).toMatchObject({ deleted: 2 });
 });
 
 test.for([{}, { preserve: false }, { preserve: true }])(
@@ -558,7 +568,7 @@ describe('copies that wait hold nothing', () => {
     goOn();
     expect(await reading).toMatchObject({ files: 64, errorCount: 0 });
     for (const { warnings } of await Promise.all(replacing)) expect(warnings).toEqual([]);
-    expect(containers(join(at, 'to'))).toEqual([]);
+    expect(hiddenIn(join(at, 'to'))).toEqual([]);
   });
 });
 
@@ -781,11 +791,11 @@ async function runSchedule(own: number): Promise<Record<string, number>> {
       expect(isOne, `${told} ${path}`).toBe(true);
     }
   }
-  // A killed atomic copy leaves a container, which the next one removes.
-  if (counts.killed === 0) expect(containers(home), told).toEqual([]);
+  // A killed atomic copy leaves hidden trees, which the next one removes.
+  if (counts.killed === 0) expect(hiddenIn(home), told).toEqual([]);
   for (const name of places)
     await copyTree(join(home, 'p0'), join(home, name), { atomic: true, lockTimeout: 0 });
-  expect(containers(home), told).toEqual([]);
+  expect(hiddenIn(home), told).toEqual([]);
   removeTree(home);
   return counts;
 }

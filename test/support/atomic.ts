@@ -21,7 +21,12 @@ export function digest(root: string): string {
   return hash.digest('hex');
 }
 
-/** What an atomic copy made beside DEST and did not remove. */
-export function containers(parent: string): string[] {
+/** The hidden entries of atomic copies: locks, new trees and old ones. */
+export function hiddenIn(parent: string): string[] {
   return readdirSync(parent).filter((name) => name.includes('.fastcp-'));
+}
+
+/** The trees among them, without their locks. */
+export function hiddenTrees(parent: string): string[] {
+  return hiddenIn(parent).filter((name) => !name.endsWith('.lock'));
 }

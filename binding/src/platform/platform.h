@@ -425,8 +425,8 @@ int try_lock(intptr_t descriptor, bool exclusive);
 /** Returns whether a file descriptor is that of an inode, by its lowest 32 bits. Never called on Windows. */
 bool has_inode(intptr_t descriptor, uint32_t inode);
 
-/** Locks an open directory exclusively. Returns whether somebody else has it. False on Windows. */
-bool is_locked(const Handle& directory);
+/** Locks an open directory or file exclusively. Returns whether somebody else has it. False on Windows. */
+bool is_locked(const Handle& entry);
 
 /** Opens the directory of a file descriptor once more. Never called on Windows. */
 int open_again(intptr_t descriptor, Handle& out);

@@ -166,15 +166,16 @@ export async function runCase(planned: Planned): Promise<Done> {
   }
 }
 
-/** Containers of atomic copies that no warning names. Removes them. */
+/** Hidden trees of atomic copies that no warning names. Removes them. */
 function leftOver(dest: string, { events }: Ran): string[] {
   const said = events.map(({ path }) => path);
   const root = dirname(dest);
   return readdirSync(root)
-    .filter((name) => name.startsWith(`.${basename(dest)}.fastcp-`))
+    .filter((name) => /^(\.old)?\.fastcp-/.test(name.slice(basename(dest).length + 1)))
     .flatMap((name) => {
       removeTree(join(root, name));
-      return said.includes(join(root, name)) ? [] : [`left: ${name}`];
+      const isLock = name.endsWith('.lock'); // stays as long as the trees
+      return isLock || said.includes(join(root, name)) ? [] : [`left: ${name}`];
     });
 }
 

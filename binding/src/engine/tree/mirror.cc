@@ -49,6 +49,26 @@ void note_removal(Engine& engine, const Directory& directory, const char* name, 
   engine.note(directory, {name, name}, Action::erase, kind);
 }
 
+/**
+ * Returns whether an entry belongs to an atomic copy at work (lib/atomic/hidden.ts), and stays: the copy's lock file is locked, or
+ * the directory itself. That copy removes its own trees as roots, by absolute paths.
+ */
+bool is_in_use(Worker& worker, const Directory& parent, std::string_view name,
+               const Handle* directory = nullptr) {
+  constexpr std::string_view kMark = ".fastcp-";
+  constexpr size_t kDigits = 16;
+  const size_t at = name.rfind(kMark);
+  if (name.front() == '/' || at == std::string_view::npos) return false;
+  if (directory != nullptr && platform::is_locked(*directory)) return true;
+  const std::string lock = std::string(name.substr(0, at + kMark.size() + kDigits)) + ".lock";
+  bool without_atime = true;
+  Handle file;
+  const int error = worker.with_descriptor([&] {
+    return platform::open_source_file(parent.dst(), lock.c_str(), Follow::no, without_atime, file);
+  });
+  return error == 0 && platform::is_locked(file);
+}
+
 /** A directory of DEST that has to be removed. */
 struct Doomed {
   Handle readable, target;
@@ -89,10 +109,7 @@ bool open_doomed(Worker& worker, const Directory& parent, const char* name, Doom
     if (error < 0) platform::set_directory_mode(target, stat.mode);
   }
   if (error < 0) return fail(engine, parent, name, error, "open");
-  // A listed container that is locked belongs to an atomic copy at work (lib/atomic/container.ts), and stays. That copy removes
-  // its own container as a root, by an absolute path.
-  const bool is_container = name[0] != '/' && std::strstr(name, ".fastcp-") != nullptr;
-  return !is_container || !platform::is_locked(readable);
+  return !is_in_use(worker, parent, name, &readable);
 }
 
 /**
@@ -322,6 +339,10 @@ void remove_entry(Worker& worker, const DirectoryUse& use, const char* name) {
   if (error == -ENOENT) return;
   if (error == 0 && stat.kind == Kind::directory) {
     engine.tasks.push_first(make_task(RemoveDirectoryTask{use.again(), name}));
+    return;
+  }
+  if (error == 0 && is_in_use(worker, directory, name)) {
+    directory.due.kept = true;
     return;
   }
   const char* operation = "lstat";

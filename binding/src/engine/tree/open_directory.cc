@@ -137,7 +137,9 @@ bool open_or_create(Worker& worker, Directory& parent, Names names, const Stat& 
     if (error == -EEXIST && is_collision(parent, names.dst))
       return worker.fail(parent, names, EEXIST, kCollision);
     if (error < 0 && error != -EEXIST) return worker.fail(parent, names, error, "mkdir");
-    if (error == -EEXIST && refuses_directory(options)) {
+    // Another user may have put a directory in the place of an atomic copy's new tree.
+    const bool is_foreign = parent.is_base() && !options.replaces.empty();
+    if (error == -EEXIST && (is_foreign || refuses_directory(options))) {
       return worker.fail(parent, names, EEXIST, kRefused);
     }
   }

@@ -210,7 +210,7 @@ bool has_inode(intptr_t descriptor, uint32_t inode) {
   return error < 0 ? error != -EBADF : static_cast<uint32_t>(there.st_ino) == inode;
 }
 
-bool is_locked(const Handle& directory) { return try_lock(fd(directory), true) == -EWOULDBLOCK; }
+bool is_locked(const Handle& entry) { return try_lock(fd(entry), true) == -EWOULDBLOCK; }
 
 int open_again(intptr_t descriptor, Handle& out) {
   constexpr int kFlags = O_RDONLY | O_DIRECTORY | O_CLOEXEC;

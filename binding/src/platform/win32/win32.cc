@@ -124,7 +124,7 @@ int open_target_directory(const Handle& parent, const char* name, Follow follow,
 // Windows' kernel knows no '..'. The caller finds the directory from above.
 int open_source_parent(const Handle& /*directory*/, Handle& /*out*/) { return -EOPNOTSUPP; }
 int open_again(intptr_t /*descriptor*/, Handle& /*out*/) { return -EOPNOTSUPP; }
-bool is_locked(const Handle& /*directory*/) { return false; }
+bool is_locked(const Handle& /*entry*/) { return false; }
 bool has_inode(intptr_t /*descriptor*/, uint32_t /*inode*/) { return false; }
 int open_target_parent(const Handle& /*directory*/, Handle& /*out*/) { return -EOPNOTSUPP; }
 
