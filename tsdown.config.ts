@@ -95,8 +95,17 @@ const esmWrappers = {
     for (const file of Object.values(bundle)) {
       if (file.type !== 'chunk' || !file.isEntry) continue;
       const names = file.exports.filter((name) => name !== 'default');
+      const loader = file.fileName.replace('.cjs', '.load.cjs');
+      // Node 20 ends the process if a CommonJS module throws that an ES module imports, even if that import is caught.
+      this.emitFile({
+        type: 'asset',
+        fileName: loader,
+        source: `try {\n  exports.library = require('./${file.fileName}');\n} catch (error) {\n  exports.failure = { error };\n}\n`,
+      });
       const lines = [
-        `import library from './${file.fileName}';`,
+        `import loaded from './${loader}';`,
+        'const { library, failure } = loaded;',
+        'if (failure) throw failure.error;',
         `export const { ${names.join(', ')} } = library;`,
         ...(names.length < file.exports.length
           ? ['export default library.default ?? library;']

@@ -5,6 +5,7 @@
  */
 import { isUtf8 } from 'node:buffer';
 import { realpathSync } from 'node:fs';
+import { homedir } from 'node:os';
 import { parse, resolve, win32 } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { isUint8Array } from 'node:util/types';
@@ -47,6 +48,22 @@ function filePath(url: URL, name: string): string {
   } catch (error) {
     throw invalidValue(name, `a file URL (${(error as Error).message})`, url.href);
   }
+}
+
+/** Returns the user's home directory; undefined if neither HOME nor the system names one. */
+export function homeDirectory(): string | undefined {
+  try {
+    return homedir();
+  } catch {
+    return undefined;
+  }
+}
+
+/** Returns whether a path is a directory itself or below it. */
+export function isWithin(path: Buffer, directory: Buffer): boolean {
+  const { length } = directory;
+  if (path.length < length || directory.compare(path, 0, length) !== 0) return false;
+  return path.length === length || path[length] === slash || directory[length - 1] === slash;
 }
 
 /** Returns the names that lead from a directory to a path, which is in it by its text. */

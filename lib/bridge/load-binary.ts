@@ -71,6 +71,7 @@ function isThere(file: string): boolean {
 }
 
 function explain(root: string | undefined, here: string, failures: NodeJS.ErrnoException[]): Error {
+  const { FASTCP_PREBUILD } = process.env;
   const [error] = failures;
   const code = error?.code ?? (error ? undefined : 'MODULE_NOT_FOUND');
   const message = failures
@@ -82,6 +83,10 @@ function explain(root: string | undefined, here: string, failures: NodeJS.ErrnoE
   if (code === 'ERR_DLOPEN_DISABLED')
     lines.push(
       'fastcp cannot run: Node may not load addons. Allow them (--allow-addons with --permission), or leave out --no-addons.',
+    );
+  else if (FASTCP_PREBUILD && code === 'MODULE_NOT_FOUND')
+    lines.push(
+      `fastcp cannot run: FASTCP_PREBUILD is '${FASTCP_PREBUILD}', where build/Release/fastcp.node is missing.`,
     );
   else if (isElsewhere(root))
     lines.push(

@@ -47,6 +47,8 @@ function causeAt(code: string, operation: string, path: string, dest = path): st
   try {
     if (code === 'ENOENT' && ['stat', 'open source'].includes(operation))
       return look(path)?.isSymbolicLink() ? reasons.dangling : undefined;
+    const [archive] = /^.*?\.(zip|asar)(?=[\\/])/s.exec(path) ?? [];
+    if (code === 'ENOTDIR' && archive && look(archive)?.isFile()) return reasons.archive;
     if (code === 'EBUSY' && names && process.platform === 'linux')
       return 'it is a mount point, which can be neither replaced nor deleted';
     const own = process.geteuid?.() ?? 0;

@@ -38,6 +38,7 @@ export const reasons = {
   inside: 'the destination is inside the source',
   aboveOld: 'a symlink is above the one that it would replace',
   dangling: 'it is a symlink that leads nowhere',
+  archive: 'it is in an archive, which fastcp does not read',
 } as const;
 
 /** Returns the fields, also those of an Error, which JSON.stringify() omits because they are inherited or hidden. */

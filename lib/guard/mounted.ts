@@ -5,14 +5,8 @@ import { refuse } from '../errors/copy-error.js';
 import { isMissing } from '../errors/from-node.js';
 import { existing, isSame } from '../io/look.js';
 import { realpath, run } from '../io/steps.js';
-import { join, namesFrom, showPath } from '../paths.js';
-import {
-  distrustedDevices,
-  isWithin,
-  type MountedPlace,
-  mounts,
-  placesIn,
-} from '../placement/mounts.js';
+import { isWithin, join, namesFrom, showPath } from '../paths.js';
+import { distrustedDevices, type MountedPlace, mounts, placesIn } from '../placement/mounts.js';
 import { type Placement, type Root, realPathOf } from '../placement/placement.js';
 import { deletes, type Request } from '../request/request.js';
 import { verdicts } from '../selection/index.js';

@@ -9,6 +9,7 @@ import { CopyError } from '../errors/copy-error.js';
 import { forget, type Looks, run, runNow, type Steps, step } from '../io/steps.js';
 import type { Request } from '../request/request.js';
 import type { PathLike } from '../types.js';
+import { copyFromArchive, copyFromArchiveNow, isInArchive } from './archives.js';
 import {
   checkBeginning,
   checkEntries,
@@ -71,6 +72,7 @@ export async function copyByRules(call: Call, convert: Convert): Promise<void> {
     const request = await run(prepare({ ...call, filter }), looks);
     if (request) await runCopy(request, new Report(), looks);
   } catch (error) {
+    if (error instanceof CopyError && isInArchive(error, call)) return copyFromArchive(call);
     throw converted(error, 'async', call, convert);
   }
 }
@@ -82,6 +84,10 @@ export function copyByRulesNow(call: Call, convert: Convert): void {
     const request = runNow(prepare({ ...call, filter }));
     if (request) runCopyNow(request);
   } catch (error) {
+    if (error instanceof CopyError && isInArchive(error, call)) {
+      copyFromArchiveNow(call);
+      return;
+    }
     throw converted(error, 'sync', call, convert);
   }
 }

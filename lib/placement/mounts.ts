@@ -3,10 +3,9 @@ import { promises } from 'node:fs';
 import { getBuiltinModule } from '../builtins.js';
 import { needsProc } from '../errors/advice.js';
 import { asCopyError } from '../errors/from-node.js';
-import { join, namesFrom } from '../paths.js';
+import { isWithin, join, namesFrom } from '../paths.js';
 
 const MOUNTS = '/proc/self/mountinfo';
-const slash = 0x2f;
 
 /**
  * File systems in which only this computer's calls change entries, and a change renews the ctime by its clock; also those that
@@ -146,13 +145,6 @@ function deviceOf(path: Buffer): Promise<number | undefined> {
     ({ dev }) => dev,
     () => undefined,
   );
-}
-
-/** Returns whether a path is a directory itself or below it. */
-export function isWithin(path: Buffer, directory: Buffer): boolean {
-  const { length } = directory;
-  if (path.length < length || directory.compare(path, 0, length) !== 0) return false;
-  return path.length === length || path[length] === slash || directory[length - 1] === slash;
 }
 
 /** Returns the mount points at or below a directory, which is given without symlinks. */

@@ -1,7 +1,7 @@
 /** Refuses places in DEST that make no sense, before anything is created. */
 
 import type { BigIntStats } from 'node:fs';
-import { constants, homedir } from 'node:os';
+import { constants } from 'node:os';
 import { reasons, refuse } from '../errors/copy-error.js';
 import { errorOf } from '../errors/from-engine.js';
 import { existing, identity, isDangling, isSame } from '../io/look.js';
@@ -9,6 +9,7 @@ import { type Steps, stat } from '../io/steps.js';
 import {
   baseName,
   directoryOf,
+  homeDirectory,
   isRoot,
   join,
   type ShownPaths,
@@ -188,7 +189,7 @@ export function* refuseToEmpty(
   if (isRoot(real)) refuseAs('the root directory');
   if (/^([A-Z]:)?\/(root|(home|Users)(\/[^/]+)?)$/.test(real.toString()))
     refuseAs('a home directory');
-  const home = Buffer.from(homedir());
+  const home = Buffer.from(homeDirectory() ?? '/');
   if ((yield* existing(home, true)) && (yield* isAtOrBelow(home, there)))
     refuseAs('your home directory');
   const source = sourcesBelow.get(identity(there));

@@ -4,7 +4,7 @@ import type { BigIntStats } from 'node:fs';
 import { invalidValue } from '../errors/arguments.js';
 import { reasons } from '../errors/copy-error.js';
 import { asCopyError, isMissing } from '../errors/from-node.js';
-import { isDangling, statEntry } from '../io/look.js';
+import { existing, isDangling, statEntry } from '../io/look.js';
 import { list, realpath, type Steps, stat } from '../io/steps.js';
 import { baseName, directoryOf, join, type ShownPaths, showPath, trimSlashes } from '../paths.js';
 import type { EntryKind } from '../types.js';
@@ -52,6 +52,9 @@ function* movedAway(path: Buffer): Steps<string | undefined> {
 /** Says more about a SRC that does not exist. */
 function* whyMissing(src: Buffer, path: string): Steps<string | undefined> {
   if (yield* isDangling(trimSlashes(src))) return reasons.dangling;
+  const [archive] = /^.*?\.(zip|asar)(?=\/)/s.exec(src.toString('latin1')) ?? [];
+  if (archive && (yield* existing(Buffer.from(archive, 'latin1'), true))?.isFile())
+    return reasons.archive;
   const [, above = './', glob] = /^([^*?[{]*\/)?([^/]*[*?[{].*)$/s.exec(path) ?? [];
   return glob && `it is not read as a glob: use include: '${glob}' with SRC '${above}'`;
 }

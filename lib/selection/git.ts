@@ -1,10 +1,9 @@
 /** Asks git about a directory: its settings, the tracked files, and files of the repository. */
 import { isUtf8 } from 'node:buffer';
 import { constants, access as systemAccess } from 'node:fs';
-import { homedir } from 'node:os';
 import { promisify } from 'node:util';
 import { getBuiltinModule, isNextTickFake } from '../builtins.js';
-import { directoryOf, fromSystem, join } from '../paths.js';
+import { directoryOf, fromSystem, homeDirectory, join } from '../paths.js';
 import { resolve } from './repository.js';
 import { itself, type TrackedPaths } from './tracked.js';
 
@@ -242,7 +241,7 @@ export async function mayHaveSettings(): Promise<boolean> {
 }
 
 function userDirectories(): { home: string; config: string } {
-  const home = process.env.HOME ?? homedir();
+  const home = process.env.HOME ?? homeDirectory() ?? '';
   return { home, config: process.env.XDG_CONFIG_HOME || (home && `${home}/.config`) };
 }
 

@@ -6,6 +6,7 @@ import {
   existsSync,
   lstatSync,
   mkdirSync,
+  readdirSync,
   readFileSync,
   rmSync,
   symlinkSync,
@@ -21,7 +22,7 @@ import type { CopyOptions, EntryEvent } from '../../lib/types.js';
 import { makeRepository, track } from '../selection/support/git.js';
 import { Random, randomCase, writeCase } from '../selection/support/random.js';
 import { walk } from '../selection/support/walk.js';
-import { COMMAND, limited, run } from '../support/child.js';
+import { COMMAND, copyInChild, limited, run } from '../support/child.js';
 import { readTree } from '../support/compare.js';
 import { byEntry } from '../support/filter.js';
 import { seed, size } from '../support/form.js';
@@ -811,5 +812,29 @@ test('git that is not there: a warning, and rules alone decide', async () => {
     }
   } finally {
     process.env.PATH = PATH;
+  }
+});
+
+test('gitignore and a mirror for a user without a home directory', async (context) => {
+  needRoot(context);
+  const at = join(work, 'homeless');
+  makeFiles(at, { 'src/.gitignore': '*.log', 'src/a.log': '', 'src/b': 'b' });
+  execFileSync('chown', ['-R', '4711:4711', at]);
+  const homeless = [
+    'env',
+    '-u',
+    'HOME',
+    'setpriv',
+    '--reuid=4711',
+    '--regid=4711',
+    '--clear-groups',
+  ];
+  for (const options of [{ gitignore: true }, { gitignore: true, mirror: true }] as const) {
+    const { error } = await copyInChild(
+      { src: join(at, 'src'), dest: join(at, 'dest'), options },
+      homeless,
+    );
+    expect(error).toBeUndefined();
+    expect(readdirSync(join(at, 'dest'))).toEqual(['.gitignore', 'b']);
   }
 });

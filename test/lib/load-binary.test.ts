@@ -50,6 +50,20 @@ test('a package that was installed without binaries says so', () => {
   expect(loading('none', [])).toContain('package: none: it was installed without them.');
 });
 
+test('a wrong FASTCP_PREBUILD is named, and an import can catch the error', () => {
+  const library = join(import.meta.dirname, '../../dist/index.js');
+  const code = `await import(${JSON.stringify(library)}).catch((error) => console.log(error.message)); console.log('goes on');`;
+  const env = { ...process.env, FASTCP_PREBUILD: '/nowhere' };
+  const child = spawnSync(process.execPath, ['--input-type=module', '-e', code], {
+    encoding: 'utf8',
+    env,
+  });
+  expect(child).toMatchObject({ status: 0, stderr: '' });
+  expect(child.stdout).toBe(
+    "fastcp cannot run: FASTCP_PREBUILD is '/nowhere', where build/Release/fastcp.node is missing.\ngoes on\n",
+  );
+});
+
 test("with only another C library's binary, the error says which one is missing", () => {
   const said = loading('libc', [`prebuilds/${here}/fastcp.musl.node`]);
   expect(said).toContain(
