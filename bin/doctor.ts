@@ -1,31 +1,19 @@
 /** `fastcp --doctor`: prints what the file systems of directories support, for people or as JSON. */
 import { Command } from 'commander';
-import { makeSnapshotSource } from '../lib/atomic/snapshot.js';
 import { doctor } from '../lib/doctor/index.js';
 import type { Diagnosis, DirectoryDiagnosis } from '../lib/doctor/types.js';
-import { isText, pathOf } from './arguments.js';
+import { isText } from './arguments.js';
 import { errorText } from './error-text.js';
 import { bytes, escapeControls, number, quoteName, toJsonLine } from './format.js';
 import { abortOnSignals, Interruption } from './interrupt.js';
-
-interface Given {
-  json?: boolean;
-  makeSource?: string;
-}
 
 /** Returns the exit code. Throws a CommanderError for wrong usage. */
 export async function runDoctor(argv: readonly string[]): Promise<number> {
   const program = createDoctorProgram();
   program.parse(argv, { from: 'user' });
-  const { json, makeSource } = program.opts<Given>();
+  const { json } = program.opts<{ json?: boolean }>();
   const [dir, dir2, ...others] = program.args;
   if (!program.args.every(isText)) program.error('error: DIR must be a path in UTF-8');
-  if (makeSource !== undefined) {
-    if (dir !== undefined) program.error('error: --make-source takes one DIR, and no other');
-    await makeSnapshotSource(pathOf(makeSource));
-    process.stdout.write(`${quoteName(makeSource)}: fit for --snapshot\n`);
-    return 0;
-  }
   if (dir === undefined) return program.error('error: missing argument DIR');
   if (others.length > 0) return program.error('error: too many arguments: DIR and DIR2 at most');
 
@@ -44,14 +32,13 @@ export async function runDoctor(argv: readonly string[]): Promise<number> {
 
 export function createDoctorProgram(): Command {
   return new Command('fastcp')
-    .usage('--doctor DIR [DIR2]\n       fastcp --doctor --make-source DIR')
+    .usage('--doctor DIR [DIR2]')
     .description(
       'Tries what the file systems of DIR and DIR2 can do, and how files would be copied\n' +
         'from one to the other. Its test files are removed.',
     )
     .argument('[dirs...]')
     .option('--doctor', 'this')
-    .option('--make-source <dir>', 'create a directory that --snapshot can copy')
     .option('--json', 'print one JSON object')
     .helpOption('-h, --help', 'print this help')
     .configureHelp({ visibleArguments: () => [] })
@@ -79,7 +66,6 @@ const abilities = {
   hardLinks: 'hard links',
   caseSensitive: 'names differ in case',
   exchange: 'exchange (--atomic)',
-  snapshots: 'snapshots',
 } as const;
 
 export function text({ directories, copies, limits }: Diagnosis): string {

@@ -1,6 +1,5 @@
 /** fastcp: copies directory trees. */
 
-export { makeSnapshotSource } from './atomic/snapshot.js';
 export { compareTrees } from './compare-trees.js';
 export { copyTree } from './copy-tree.js';
 export { type DoctorOptions, doctor } from './doctor/index.js';

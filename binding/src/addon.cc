@@ -333,14 +333,6 @@ Napi::Value check_snapshot(const Napi::CallbackInfo& info) {
   return Napi::Number::New(info.Env(), error);
 }
 
-/** makeSnapshotSource(directory, name) */
-Napi::Value make_snapshot_source(const Napi::CallbackInfo& info) {
-  platform::Handle directory;
-  int error = open_directory(bytes_of(info[0]), directory);
-  if (error == 0) error = platform::make_snapshot_source(directory, bytes_of(info[1]).c_str());
-  return Napi::Number::New(info.Env(), error);
-}
-
 /**
  * takeSnapshot(source, directory, name): a promise. Runs on a thread of the pool, because the
  * source's dirty data is written first.
@@ -454,8 +446,6 @@ Napi::Object init(Napi::Env env, Napi::Object exports) {
   exports["tryLock"] = Napi::Function::New<try_lock>(env, "tryLock");
   exports["isAppendOnly"] = Napi::Function::New<is_append_only>(env, "isAppendOnly");
   exports["checkSnapshot"] = Napi::Function::New<check_snapshot>(env, "checkSnapshot");
-  exports["makeSnapshotSource"] =
-      Napi::Function::New<make_snapshot_source>(env, "makeSnapshotSource");
   exports["takeSnapshot"] = Napi::Function::New<Snapshot::take>(env, "takeSnapshot");
   exports["setAttribute"] = Napi::Function::New<set_attribute>(env, "setAttribute");
   exports["checkMarks"] = Napi::Function::New<check_marks>(env, "checkMarks");

@@ -2,23 +2,18 @@
  * Copies a whole tree in one call if the file system can: a btrfs subvolume, or on macOS a directory of APFS.
  */
 import { constants } from 'node:os';
-import {
-  checkSnapshot,
-  makeSnapshotSource as makeNative,
-  takeSnapshot as takeNative,
-} from '../bridge/native.js';
+import { checkSnapshot, takeSnapshot as takeNative } from '../bridge/native.js';
 import type { Report } from '../bridge/result.js';
 import { refuse } from '../errors/copy-error.js';
 import { errorOf } from '../errors/from-engine.js';
 import { unlessAborted } from '../io/abort.js';
 import { existing } from '../io/look.js';
 import { realpath, run } from '../io/steps.js';
-import { absolute, baseName, directoryOf, pathBytes, showPath, trimSlashes } from '../paths.js';
+import { baseName, directoryOf } from '../paths.js';
 import { mountsWithin } from '../placement/mounts.js';
 import type { Placement, Root } from '../placement/placement.js';
 import { nearest } from '../placement/real-paths.js';
 import { type Request, snapshotObstacle } from '../request/request.js';
-import type { PathLike } from '../types.js';
 
 /**
  * Takes a snapshot. Returns false if the tree has to be copied entry by entry. Rejects if the user excludes
@@ -50,27 +45,11 @@ export async function takeSnapshot(
   return true;
 }
 
-/**
- * Creates a directory that snapshots can copy: on btrfs a subvolume. Rejects if the file system has no
- * snapshots.
- */
-export async function makeSnapshotSource(directory: PathLike): Promise<void> {
-  const given = trimSlashes(pathBytes(directory, 'directory'));
-  const path = absolute(given);
-  const errno = makeNative(directoryOf(path), baseName(path));
-  if (errno === 0) return;
-  if (errno === -EOPNOTSUPP) {
-    const why = 'the file system has none; btrfs has, and APFS';
-    throw refuse('ERR_FASTCP_NO_SNAPSHOT', why, showPath(given));
-  }
-  throw errorOf({ errno, operation: 'ioctl' }, showPath(given));
-}
-
 const { EINVAL, ENOTEMPTY, EOPNOTSUPP, EXDEV } = constants.errno;
 
 const reasons = new Map([
   [-EOPNOTSUPP, 'the file system has none'],
-  [-EINVAL, 'the source is not the root of a subvolume (fastcp --doctor --make-source makes one)'],
+  [-EINVAL, 'the source is not the root of a subvolume (btrfs subvolume create makes one)'],
   [-ENOTEMPTY, 'subvolumes are nested in the source, or volumes mounted'],
   [-EXDEV, 'the destination is on another file system'],
 ]);

@@ -141,7 +141,6 @@ interface Binding {
   isAppendOnly(directory: Buffer): boolean;
   checkSnapshot(source: Buffer, directory: Buffer): number;
   takeSnapshot(source: Buffer, directory: Buffer, name: Buffer): Promise<number>;
-  makeSnapshotSource(directory: Buffer, name: Buffer): number;
   setAttribute(path: Buffer, name: Buffer, value: Buffer): number;
   /** Returns 0 if `sync` and `mirror` can mark a directory, to detect unchanged files without reading them. */
   checkMarks(directory: Buffer): number;
@@ -189,7 +188,7 @@ export const {
   setAttribute,
   checkMarks,
 } = binding;
-export const { checkSnapshot, takeSnapshot, makeSnapshotSource } = binding;
+export const { checkSnapshot, takeSnapshot } = binding;
 
 const running = new Set<NativeJob | NativeCount>();
 

@@ -3,9 +3,8 @@
  * has the ability.
  */
 import { promises } from 'node:fs';
-import { constants } from 'node:os';
 import path from 'node:path';
-import { checkMarks, exchange, makeSnapshotSource, setAttribute } from '../bridge/native.js';
+import { checkMarks, exchange, setAttribute } from '../bridge/native.js';
 import { compareTrees } from '../compare-trees.js';
 import { copyTree } from '../copy-tree.js';
 import { errorOf } from '../errors/from-engine.js';
@@ -71,14 +70,6 @@ export const tries: Record<Ability, Try> = {
     const directories = names(room, 'exchange');
     for (const name of directories) await promises.mkdir(name);
     check(exchange(Buffer.from(directories[0]), Buffer.from(directories[1])), 'rename');
-  },
-  async snapshots(room) {
-    const [from, to] = names(room, 'snapshot');
-    const error = makeSnapshotSource(Buffer.from(room), Buffer.from(path.basename(from)));
-    if (error === -constants.errno.EOPNOTSUPP) throw new Error('the file system has none');
-    check(error, 'ioctl');
-    await promises.writeFile(path.join(from, 'file'), 'content');
-    await copyTree(from, to, { snapshot: 'always' });
   },
 };
 

@@ -10,8 +10,7 @@ export type Ability =
   | 'symlinks'
   | 'hardLinks'
   | 'caseSensitive'
-  | 'exchange'
-  | 'snapshots';
+  | 'exchange';
 
 /** A method of copying the content of a file. */
 export type CopyMethod = keyof CopyMethods;

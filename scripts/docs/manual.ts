@@ -28,7 +28,6 @@ export function manual(): Manual {
       'fastcp [options] SRC... DEST',
       'fastcp --compare [options] A B',
       'fastcp --doctor [--json] DIR [DIR2]',
-      'fastcp --doctor --make-source DIR',
       'fastcp --completions bash|zsh|fish',
     ],
     description: [

@@ -441,9 +441,6 @@ int check_snapshot(const Handle& source, const Handle& directory);
 /** Copies a directory tree in one call, as `name`, which must be free. May wait for the disk. */
 int take_snapshot(const Handle& source, const Handle& directory, const char* name);
 
-/** Creates a directory that snapshots can copy. Returns -EOPNOTSUPP if that is impossible. */
-int make_snapshot_source(const Handle& directory, const char* name);
-
 // --- the process -----------------------------------------------------------------------------
 
 /**

@@ -99,8 +99,4 @@ int take_snapshot(const Handle& source, const Handle& directory, const char* nam
   });  // a system without CLONE_ACL
 }
 
-int make_snapshot_source(const Handle& directory, const char* name) {
-  return has_clones(directory) ? make_directory(directory, name, 0777) : -EOPNOTSUPP;
-}
-
 }  // namespace fastcp::platform

@@ -76,11 +76,4 @@ int take_snapshot(const Handle& source, const Handle& directory, const char* nam
   return check([&] { return ioctl(fd(directory), BTRFS_IOC_SNAP_CREATE_V2, &args); });
 }
 
-int make_snapshot_source(const Handle& directory, const char* name) {
-  if (!is_btrfs(directory)) return -EOPNOTSUPP;
-  btrfs_ioctl_vol_args args{};
-  if (!set_name(args.name, name)) return -ENAMETOOLONG;
-  return check([&] { return ioctl(fd(directory), BTRFS_IOC_SUBVOL_CREATE, &args); });
-}
-
 }  // namespace fastcp::platform

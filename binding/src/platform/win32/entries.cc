@@ -349,6 +349,5 @@ int check_snapshot(const Handle& /*source*/, const Handle& /*directory*/) { retu
 int take_snapshot(const Handle& /*source*/, const Handle& /*directory*/, const char* /*name*/) {
   return -EOPNOTSUPP;
 }
-int make_snapshot_source(const Handle& /*directory*/, const char* /*name*/) { return -EOPNOTSUPP; }
 
 }  // namespace fastcp::platform
