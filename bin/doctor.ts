@@ -1,10 +1,10 @@
 /** `fastcp --doctor`: prints what the file systems of directories support, for people or as JSON. */
 import { Command } from 'commander';
 import { doctor } from '../lib/doctor/index.js';
-import type { Diagnosis, DirectoryDiagnosis } from '../lib/doctor/types.js';
+import type { Diagnosis } from '../lib/doctor/types.js';
 import { isText } from './arguments.js';
 import { errorText } from './error-text.js';
-import { bytes, escapeControls, number, quoteName, toJsonLine } from './format.js';
+import { escapeControls, quoteName, toJsonLine } from './format.js';
 import { abortOnSignals, Interruption } from './interrupt.js';
 
 /** Returns the exit code. Throws a CommanderError for wrong usage. */
@@ -51,59 +51,30 @@ export function createDoctorProgram(): Command {
 
 const methods = {
   clone: 'cloned',
-  copyFileRange: 'by copy_file_range',
+  copyFileRange: 'copied by copy_file_range',
   readWrite: 'read and written',
 } as const;
 
 const abilities = {
-  clone: 'clones of files',
-  copyFileRange: 'copy_file_range',
-  holes: 'holes',
+  reflink: 'reflinks',
   xattrs: 'extended attributes',
   marks: 'marks (--sync, --mirror)',
-  acls: 'access control lists',
-  symlinks: 'symlinks',
-  hardLinks: 'hard links',
-  caseSensitive: 'names differ in case',
-  exchange: 'exchange (--atomic)',
+  caseSensitive: 'case-sensitive names',
 } as const;
 
-export function text({ directories, copies, limits }: Diagnosis): string {
-  const lines = directories.flatMap(directoryLines);
-  if (copies) {
-    const { from, to, small, large, why } = copies;
-    lines.push(
-      from === to ? 'Copies within it:' : `Copies ${quoteName(from)} -> ${quoteName(to)}:`,
-    );
-    lines.push(row('files below 64 KiB', methods[small]), row('larger files', methods[large]));
-    lines.push(row('because', why));
-  }
-  lines.push('Limits:', row('processors', number(limits.cores)));
-  lines.push(row('descriptor tables', limits.ownTables ? 'one for each thread' : 'shared'));
-  if (limits.descriptors) lines.push(row('open files', number(limits.descriptors)));
+export function text({ directories, method, ownTables }: Diagnosis): string {
+  const lines = directories.flatMap(({ path, fileSystem, readOnly, obstacle, can }) => [
+    `${quoteName(path)}:`,
+    row('file system', `${fileSystem || 'unknown'}${readOnly ? ', read-only' : ''}`),
+    ...(obstacle ? [row('not tried', `nothing can be created here: ${obstacle}`)] : []),
+    ...Object.entries(can).map(([ability, answer]) =>
+      row(abilities[ability as keyof typeof can], answer === true ? 'yes' : `no: ${answer}`),
+    ),
+  ]);
+  const ends = directories.map(({ path }) => quoteName(path)).join(' -> ');
+  if (method) lines.push(`A file of 1 MiB, ${ends}: ${methods[method]}`);
+  lines.push(`Descriptor tables: ${ownTables ? 'one for each thread' : 'shared'}`);
   return `${lines.join('\n')}\n`;
-}
-
-function directoryLines(directory: DirectoryDiagnosis): string[] {
-  const { path, fileSystem, mountPoint, readOnly, obstacle, longestName, can } = directory;
-  const lines = [`${quoteName(path)}:`];
-  const how = readOnly ? ', read-only' : '';
-  const where = mountPoint && `, ${quoteName(mountPoint)}`; // not every system reports it
-  lines.push(row('file system', `${fileSystem || 'unknown'}${where}${how}`));
-  lines.push(row('free', `${bytes(directory.freeBytes)} of ${bytes(directory.bytes)}`));
-  const { inodes, freeInodes } = directory;
-  if (inodes > 0) lines.push(row('free inodes', `${number(freeInodes)} of ${number(inodes)}`));
-  if (obstacle !== undefined) {
-    const [what, more] =
-      Object.keys(can).length > 0 ? ['tried in part', 'more '] : ['not tried', ''];
-    lines.push(row(what, `nothing ${more}can be made here: ${obstacle}`));
-  }
-  if (longestName) lines.push(row('longest name', `${number(longestName)} bytes`));
-  for (const [ability, name] of Object.entries(abilities)) {
-    const answer = can[ability as keyof typeof abilities];
-    if (answer !== undefined) lines.push(row(name, answer === true ? 'yes' : `no: ${answer}`));
-  }
-  return lines;
 }
 
 function row(name: string, value: string): string {

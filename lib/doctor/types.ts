@@ -1,60 +1,33 @@
 import type { CopyMethods } from '../types.js';
 
-export type Ability =
-  | 'clone'
-  | 'copyFileRange'
-  | 'holes'
-  | 'xattrs'
-  | 'marks'
-  | 'acls'
-  | 'symlinks'
-  | 'hardLinks'
-  | 'caseSensitive'
-  | 'exchange';
+/** `marks`: see docs/again.md. */
+export type Ability = 'reflink' | 'xattrs' | 'marks' | 'caseSensitive';
 
 /** A method of copying the content of a file. */
 export type CopyMethod = keyof CopyMethods;
+
+export interface DoctorOptions {
+  /** Ends the tries when it is aborted. Their files are removed first. */
+  signal?: AbortSignal;
+}
 
 /** The result of doctor(). */
 export interface Diagnosis {
   /** One for each directory that was passed. */
   directories: DirectoryDiagnosis[];
-  /** How files are copied from the first directory to the last. Absent if the last is not writable. */
-  copies?: CopyDiagnosis;
-  limits: {
-    /** Processors that fastcp may use. */
-    cores: number;
-    /** Whether each of fastcp's threads has a table of file descriptors of its own, so that they do not wait for each other. */
-    ownTables: boolean;
-    /** File descriptors that the process may have open. */
-    descriptors?: number;
-  };
+  /** How a file of 1 MiB is copied from the first directory to the last. Absent if nothing can be created in one of them. */
+  method?: CopyMethod;
+  /** Whether each of fastcp's threads has a table of file descriptors of its own, so that they do not wait for each other. */
+  ownTables: boolean;
 }
 
 export interface DirectoryDiagnosis {
   path: string;
   /** `ext4`, `xfs`, …; empty if the system does not report it. */
   fileSystem: string;
-  mountPoint: string;
   readOnly: boolean;
-  freeBytes: number;
-  bytes: number;
-  /** Free inodes; 0 if the file system does not count them. */
-  freeInodes: number;
-  inodes: number;
-  /** Why nothing could be tried: the directory is not writable. */
+  /** Why nothing was tried. */
   obstacle?: string;
-  /** The maximum number of bytes in a name. */
-  longestName?: number;
   /** The abilities that were tried: true, or the reason why the ability is missing. */
   can: Partial<Record<Ability, true | string>>;
-}
-
-export interface CopyDiagnosis {
-  from: string;
-  to: string;
-  /** Files of less than 64 KiB. */
-  small: CopyMethod;
-  large: CopyMethod;
-  why: string;
 }

@@ -162,9 +162,9 @@ test.for([
   const code = `
     const { copyTree, doctor } = require('${root}dist/index.cjs');
     (async () => {
-      const { limits } = await doctor(process.argv[1]);
+      const { ownTables } = await doctor(process.argv[1]);
       const { files } = await copyTree(process.argv[1], process.argv[2]);
-      console.log(JSON.stringify({ own: limits.ownTables, files }));
+      console.log(JSON.stringify({ own: ownTables, files }));
     })();`;
   const dest = newDest();
   const command = [`${error}`, calls, process.execPath, '-e', code, src, dest];
