@@ -92,7 +92,13 @@ async function admit(given: string, directory: Buffer): Promise<Patient> {
     return { found };
   }
   try {
-    return { found, room: await promises.mkdtemp(path.join(real, '.fastcp-doctor-')) };
+    const room = await promises.mkdtemp(path.join(real, '.fastcp-doctor-'));
+    // It may belong to another user, if all entries there have one owner.
+    await promises.readdir(room).catch(async (error: unknown) => {
+      await promises.rmdir(room);
+      throw error;
+    });
+    return { found, room };
   } catch (error) {
     const { code, errno = 0 } = error as NodeJS.ErrnoException;
     // Node has no name for some, such as EDQUOT.
