@@ -1,6 +1,7 @@
 /** The directories of a copy that are locked. */
 import { type BigIntStats, closeSync, constants as flags, fstat, open } from 'node:fs';
 import { promisify } from 'node:util';
+import { pause } from '../builtins.js';
 import { asCopyError, codeOf } from '../errors/from-node.js';
 import { existing } from '../io/look.js';
 import { run } from '../io/steps.js';
@@ -61,9 +62,17 @@ export async function openPlace(
     return found?.isDirectory() ? { found } : undefined;
   }
   const how = flags.O_RDONLY | flags.O_DIRECTORY | mark | (follow ? 0 : flags.O_NOFOLLOW);
-  const descriptor = await calls.open(path, how).catch((error: unknown) => {
-    if (/^E[MN]FILE$/.test(codeOf(error) ?? '')) throw asCopyError(error, shown);
-  });
+  const open = async (left: number): Promise<number | undefined> => {
+    try {
+      return await calls.open(path, how);
+    } catch (error) {
+      if (!/^E[MN]FILE$/.test(codeOf(error) ?? '')) return undefined;
+      if (left === 0) throw asCopyError(error, shown);
+      await pause(10); // other copies of the process may close some; the engine waits as long
+      return await open(left - 1);
+    }
+  };
+  const descriptor = await open(100);
   if (descriptor === undefined) return undefined;
   try {
     return { found: await calls.fstat(descriptor, { bigint: true }), descriptor };
