@@ -94,8 +94,7 @@ export function parseArgs(argv: readonly string[]): Invocation | 'doctor' {
   if (number !== undefined) error(`unknown option '${number}'; for a path write './${number}'`);
   for (const word of program.args) refuseRemote(word, error);
   const { sources, dest } = placesOf(program.args, given, error);
-  if (given.mirror || given.delete || given.atomic)
-    refuseTwoPlaces(sources, program.args, given, error);
+  if (given.mirror || given.delete || given.atomic) refuseTwoPlaces(sources, dest, given, error);
   const { compare = false, verbose = false, json = false, quiet = false } = given;
   if (compare && sources.length > 1) error('--compare takes two trees');
   const copy = optionsOf(given, error);
@@ -153,11 +152,11 @@ function placesOf(
 /** Refuses `--mirror a/ b/`: rsync would fill b, and fastcp b/a. */
 function refuseTwoPlaces(
   sources: readonly string[],
-  words: readonly string[],
+  dest: string,
   { mirror, atomic, targetDirectory }: Given,
   error: (text: string) => never,
 ): void {
-  const [src = '', dest = ''] = words;
+  const [src = ''] = sources;
   if (
     targetDirectory !== undefined ||
     sources.length !== 1 ||

@@ -26,7 +26,9 @@ export function createTextReport(
   progress: Progress,
 ): Report {
   const dest = given.toString();
-  const into = placeInto(sources, dest);
+  // A copy between worktrees fills DEST itself, slash or not.
+  const into = copy.worktree && sources.length === 1 ? '' : placeInto(sources, dest);
+  const verb = copy.verify ? 'Copied and verified' : 'Copied';
   const stops = copy.onError === 'stop';
   let errorsShown = 0;
   let halfway = false;
@@ -83,7 +85,7 @@ export function createTextReport(
         if (left !== undefined) await complain(left);
       } else if (!output.quiet && hasLooked(result)) {
         await out.line(
-          copy.dryRun ? wouldCopy(result, into) : summary(result, output.entries, into),
+          copy.dryRun ? wouldCopy(result, into) : summary(result, output.entries, into, verb),
         );
         if (result.leftOut?.length) await out.line(notIncluded(result.leftOut));
       }
@@ -200,7 +202,7 @@ function created(result: CopyResult): number {
  * Returns for example `Copied 3 files, 1 directory, 12 kB in 2.9 s (45,000 files/s); 1 error`. With `methods` it says how:
  * `: 1 cloned, 2 read and written`.
  */
-export function summary(result: CopyResult, methods = false, into = ''): string {
+export function summary(result: CopyResult, methods = false, into = '', verb = 'Copied'): string {
   const { durationMs, unchanged, deleted, skipped, errorCount } = result;
   if (unchanged > 0 && created(result) + deleted + skipped + errorCount === 0) {
     return `Up to date: ${count(unchanged, 'entry', 'entries')} unchanged${into.replace(/^ into/, ' in')} (${duration(durationMs)})`;
@@ -211,7 +213,7 @@ export function summary(result: CopyResult, methods = false, into = ''): string 
     copyFileRange && `${number(copyFileRange)} by copy_file_range`,
     readWrite && `${number(readWrite)} read and written`,
   ]);
-  const took = `Copied ${copied(result)}${into} in ${duration(durationMs)}`;
+  const took = `${result.files > 0 ? verb : 'Copied'} ${copied(result)}${into} in ${duration(durationMs)}`;
   const end = `${methods && how ? `: ${how}` : ''}${rest(result)}`;
   const line = `${took}${pace(result)}${end}`;
   return line.length <= 80 ? line : `${took}${end}`;

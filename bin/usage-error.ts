@@ -18,7 +18,7 @@ export function asOptions(message: string): string {
     .replace(/\block: false\b/, '--no-lock')
     .replace(/\bworktree: true\b/, '--worktree')
     .replace(/\batomic 'two-step'/, '--atomic=two-step')
-    .replace(/\bwithout shard\b/, 'without --shard')
+    .replace(/\b(which|without) (atomic|shard)\b/, '$1 --$2')
     .replace(/; mirror changes it/, '; --mirror changes it')
     .replace(/The "options\.(\w+)(?:\[\d+\])?" property/g, (_, name: string) => optionOf(name))
     .replace(/The "(src|dest)(?:\[\d+\])?" argument/, (_, name: string) => name.toUpperCase())

@@ -214,6 +214,7 @@ test('a mirror or an atomic copy with slashes at both ends is refused, with both
       `${option} 'src/' 'out/' can mean two places: for DEST write 'out' or 'out/src'`,
     );
     expect((await fastcp([option, '-t', 'out/', 'src/'])).exitCode).toBe(0);
+    expect((await fastcp([option, '-T', 'src/', 'exactly/'])).exitCode).toBe(0);
   }
 });
 
@@ -225,6 +226,27 @@ test('the summary says into which directory SRC went', async () => {
   expect(await said('src', 'empty', 'out')).toContain(' into out in ');
   expect(await said('--mirror', 'src', '-t', 'out')).toContain(' unchanged in out/src (');
   expect(await said('src', 'new')).not.toContain('into');
+});
+
+test('the summary of a copy into a worktree names no directory in it', async () => {
+  makeFiles(place, { 'main/.gitignore': 'cache', 'main/cache': 'x' });
+  const git = ['-C', 'main', '-c', 'user.name=x', '-c', 'user.email=x'];
+  for (const words of ['init -q', 'add .', 'commit -qm x', 'worktree add -q ../fix'])
+    execFileSync('git', [...git, ...words.split(' ')], { cwd: place, stdio: 'ignore' });
+  const { stdout } = await fastcp(['--worktree', 'main', 'fix/']);
+  expect(stdout).toMatch(/^Copied 1 file, 1 byte in /);
+  expect(readdirSync(join(place, 'fix')).sort()).toEqual(['.git', '.gitignore', 'cache']);
+});
+
+test('the summary says what --verify has read back', async () => {
+  const said = async (...words: string[]) => (await fastcp(['--verify', ...words])).stdout;
+  expect(await said('src/top.c', 'new.c')).toMatch(/^Copied and verified 1 file, 1 byte in /);
+  expect(await said('-n', 'src/top.c', 'new.c')).toMatch(/^Copied nothing in .*; 1 skipped\n$/);
+});
+
+test('the command speaks of its own option where an atomic copy cannot exclude DEST', async () => {
+  const { stderr } = await fastcp(['--atomic', 'src', 'src/new']);
+  expect(stderr).toContain('the destination is inside the source, which --atomic cannot exclude');
 });
 
 test('a line of a file of globs cannot steer the terminal', async () => {
