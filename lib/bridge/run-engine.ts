@@ -76,7 +76,7 @@ export function runEngine(
       }
       for (const error of errors) events.push({ type: 'error', error });
       for (const warning of warnings) events.push({ type: 'warning', warning });
-      events.push({ type: 'progress', ...report.counters, durationMs: report.durationMs });
+      events.push({ type: 'progress', ...report.progress });
     };
     const tellProgress = (ended: boolean): void => {
       if (!onProgress || failure) return;

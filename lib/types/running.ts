@@ -1,15 +1,16 @@
 /** A running copy and its events. */
 
 import type { EntryKind } from './entries.js';
-import type { CopyCounters, CopyResult } from './outcome.js';
+import type { CopyProgress, CopyResult } from './outcome.js';
 import type { CopyErrorLike, CopyWarning } from './problems.js';
 
 /**
- * An event of a job. `progress` has the counters, about every 100 ms, with `entries` or `onProgress` about every 20 ms. Only
+ * An event of a job. `progress` has the counters, with `onProgress` also `total`, about every 100 ms, with `entries` or
+ * `onProgress` about every 20 ms. Only
  * the first 1,000 errors and the first 1,000 warnings are events; `errorCount` and `warningCount` count all.
  */
 export type CopyEvent =
-  | ({ type: 'progress'; durationMs: number } & CopyCounters)
+  | ({ type: 'progress' } & CopyProgress)
   | EntryEvent
   | { type: 'warning'; warning: CopyWarning }
   | { type: 'error'; error: CopyErrorLike };

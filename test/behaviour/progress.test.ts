@@ -62,9 +62,13 @@ describe('onProgress', () => {
     }
   });
 
-  test('progress events have no total', async () => {
-    const job = copyTree(src, newDest(), { onProgress() {} });
-    for await (const event of job) expect(event).not.toHaveProperty('total');
+  test('progress events have the total as well, without onProgress none', async () => {
+    for (const options of [{ onProgress() {} }, {}]) {
+      let last: unknown;
+      for await (const event of copyTree(src, newDest(), options))
+        if (event.type === 'progress') last = event.total;
+      expect(last).toBe('onProgress' in options ? entries : undefined);
+    }
   });
 
   test.for<[string, string[], CopyOptions?]>([
