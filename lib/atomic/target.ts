@@ -42,15 +42,15 @@ export async function refuseTarget(root: Root, target: Buffer, shown: ShownPaths
       'the destination is a symlink, which an atomic copy does not replace: name its target';
     throw no('ERR_FASTCP_DEST_IS_LINK', why);
   }
+  if (!there.isFile() && !there.isDirectory()) {
+    const what = there.isFIFO() ? 'fifo' : there.isSocket() ? 'socket' : 'device';
+    throw errorOf({ errno: -constants.errno.EEXIST, operation: `${what} in dest` }, path, dest);
+  }
   if (root.kind === 'directory' && !there.isDirectory()) {
     throw no('ERR_FS_CP_DIR_TO_NON_DIR', 'the destination is not a directory');
   }
   if (root.kind !== 'directory' && there.isDirectory()) {
     throw no('ERR_FS_CP_NON_DIR_TO_DIR', 'the destination is a directory');
-  }
-  if (!there.isFile() && !there.isDirectory()) {
-    const what = there.isFIFO() ? 'fifo' : there.isSocket() ? 'socket' : 'device';
-    throw errorOf({ errno: -constants.errno.EEXIST, operation: `${what} in dest` }, path, dest);
   }
   if (isAppendOnly(target)) {
     throw no(

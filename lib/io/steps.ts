@@ -179,7 +179,7 @@ export function rmdir(path: Buffer): Steps<void> {
   );
 }
 
-export function mkdir(path: Buffer, how: { recursive?: boolean; mode?: number }): Steps<unknown> {
+export function mkdir(path: Buffer, how: { mode?: number }): Steps<unknown> {
   return step<unknown>(
     () => calls.mkdir(textOrBytes(path), how),
     () => mkdirSync(textOrBytes(path), how),

@@ -4,7 +4,7 @@ import { refuse } from '../errors/copy-error.js';
 import { asCopyError, codeOf } from '../errors/from-node.js';
 import { existing, isDangling } from '../io/look.js';
 import { mkdir, type Steps, statAgain, syncDirectory } from '../io/steps.js';
-import { directoryOf, isRoot, trimSlashes } from '../paths.js';
+import { directoryOf, isRoot, join, namesFrom, trimSlashes } from '../paths.js';
 import type { Request } from '../request/request.js';
 import type { Placement } from './placement.js';
 import { nearest } from './real-paths.js';
@@ -31,12 +31,17 @@ export function* makeParents(placement: Placement, request: Request): Steps<Buff
   }
   const there = yield* nearest(directoryOf(needed));
   if (dryRun) return there;
-  try {
-    yield* mkdir(needed, { recursive: parents });
-  } catch (error) {
-    // Another program may have created it since the look.
-    const isThere = codeOf(error) === 'EEXIST' && (yield* statAgain(needed)).isDirectory();
-    if (!isThere) throw asCopyError(error, shown.dest(needed));
+  let at = there;
+  // One by one, because Node's recursive form hides why the first one cannot be created.
+  for (const name of namesFrom(there, needed)) {
+    at = join(at, name);
+    try {
+      yield* mkdir(at, {});
+    } catch (error) {
+      // Another program may have created it since the look.
+      const isThere = codeOf(error) === 'EEXIST' && (yield* statAgain(at)).isDirectory();
+      if (!isThere) throw asCopyError(error, shown.dest(at));
+    }
   }
   return there;
 }

@@ -296,8 +296,13 @@ int give_name(Worker& worker, OpenFile& file) {
   // Whether it needs one is only known now.
   const std::string hidden = std::exchange(file.temporary, {});
   const auto name_as = [&](const char* name) {
-    return file.unnamed ? platform::name_file(file.dst, directory, name)
-                        : platform::rename_new(directory, hidden.c_str(), name);
+    if (file.unnamed) return platform::name_file(file.dst, directory, name);
+    int error = platform::rename_new(directory, hidden.c_str(), name);
+    if (error != -EINVAL && error != -ENOSYS) return error;
+    // NFS and FUSE: a second name replaces nothing, either.
+    error =
+        platform::make_hard_link(directory, hidden.c_str(), platform::Follow::no, directory, name);
+    return error < 0 ? error : platform::remove_file(directory, hidden.c_str());
   };
   const int error = place(worker, *file.directory, file.names, Kind::file, file.temporary, name_as);
   if (error != 0) file.temporary = hidden;
