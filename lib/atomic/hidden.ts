@@ -2,7 +2,7 @@
  * The hidden entries beside DEST by which an atomic copy replaces it:
  *
  *   .DEST.fastcp-<hex>        the new tree, until it is DEST
- *   .DEST.old.fastcp-<hex>    the old one, until it is deleted; kept while there is no DEST
+ *   .DEST.fastcp-<hex>.old    the old one, until it is deleted; kept while there is no DEST
  *   .DEST.fastcp-<hex>.lock   locked by the process that works with the two
  *
  * All are in DEST's directory, because a sandbox may forbid renames between two directories. The lock is a file of its own: trees
@@ -38,7 +38,7 @@ export class Hidden {
     private readonly owner: number,
   ) {
     this.tree = beside(dest, `.fastcp-${hex}`);
-    this.old = beside(dest, `.old.fastcp-${hex}`);
+    this.old = beside(dest, `.fastcp-${hex}.old`);
     this.lock = lockOf(dest, hex);
   }
 
@@ -78,7 +78,10 @@ export class Hidden {
     try {
       const error = tryLock(handle.fd, true);
       if (error === -constants.errno.EWOULDBLOCK) return undefined;
-      if (error !== 0) throw errorOf({ errno: error, operation: 'flock' }, showPath(path));
+      if (error !== 0) {
+        if (how & flags.O_CREAT) await promises.unlink(path); // nobody could ever lock it
+        throw errorOf({ errno: error, operation: 'flock' }, showPath(path));
+      }
       const found = await handle.stat();
       if (found.isFile() && found.nlink > 0) taken = new Hidden(dest, hex, handle, found.uid);
       return taken;

@@ -4,7 +4,7 @@
  *
  *   parent/DEST                           the old one   │ exchange │  the new one
  *   parent/.DEST.fastcp-<hex>             the copy      │ <──────> │  the old one, until it has its name
- *   parent/.DEST.old.fastcp-<hex>                       │          │  the old one, removed next
+ *   parent/.DEST.fastcp-<hex>.old                       │          │  the old one, removed next
  *
  * The next copy to the same DEST removes what a killed process has left.
  */
@@ -44,8 +44,8 @@ async function whyUnmovable(errno: number, dest: Buffer): Promise<string> {
   if (errno === -constants.errno.EPERM)
     return ': the destination cannot be moved: it is immutable, or another user owns it in a sticky directory';
   if (errno !== -constants.errno.EXDEV) return '';
-  const { type } = await promises.statfs(directoryOf(dest));
-  const why = type === overlay ? ' comes from a lower layer of an overlay, and' : '';
+  const there = await promises.statfs(directoryOf(dest)).catch(() => undefined);
+  const why = there?.type === overlay ? ' comes from a lower layer of an overlay, and' : '';
   return `: the destination${why} cannot be moved; mirror changes it in place`;
 }
 

@@ -3,12 +3,17 @@ import { readFile } from 'node:fs';
 import { resolve } from 'node:path';
 import { promisify } from 'node:util';
 import type { Answers } from '../bridge/answers.js';
+import { existing } from '../io/look.js';
+import { run } from '../io/steps.js';
 import { isWithin, join } from '../paths.js';
 import type { Placement } from '../placement/placement.js';
 import { verdicts } from '../selection/verdict.js';
 import type { CopyWarning } from '../types.js';
 
 const name = Buffer.from('.git');
+
+/** A `.git` file has one line. */
+const mostBytes = 4096n;
 
 /**
  * Warns of each SRC whose own `.git` file leads to a repository outside SRC, as that of a worktree does: git in the copy would
@@ -18,19 +23,22 @@ export async function gitFileWarnings(
   { roots, shown }: Placement,
   answers: Answers,
 ): Promise<CopyWarning[]> {
-  const warnings = roots.map(async (root): Promise<CopyWarning[]> => {
-    if (root.kind !== 'directory') return [];
-    const file = join(root.src, name);
-    const text = (await promisify(readFile)(file)).toString('latin1');
-    const [, gitDir] = /^gitdir: (.+)/.exec(text) ?? [];
-    if (!gitDir) return [];
-    const leadsTo = resolve(root.src.toString('latin1'), gitDir);
-    if (isWithin(Buffer.from(leadsTo, 'latin1'), root.src)) return [];
-    if ((await answers.verdictOn(root, [name], 'file')) === verdicts.leave) return [];
-    const path = shown.src(file);
-    const message = `'${path}' leads to a repository outside the source, which git in the copy would change: exclude '.git', or use worktree: true in a worktree of its own`;
-    return [{ code: 'GIT_FILE_COPIED', message, path }];
-  });
-  const settled = await Promise.allSettled(warnings);
-  return settled.flatMap((one) => (one.status === 'fulfilled' ? one.value : []));
+  const warnings: CopyWarning[] = [];
+  for (const root of roots.filter(({ kind }) => kind === 'directory')) {
+    try {
+      const file = join(root.src, name);
+      const found = await run(existing(file, false));
+      if (!found?.isFile() || found.size > mostBytes) continue;
+      const text = (await promisify(readFile)(file)).toString('latin1');
+      const [, gitDir] = /^gitdir: (.+)/.exec(text) ?? [];
+      if (!gitDir) continue;
+      const leadsTo = resolve(root.src.toString('latin1'), gitDir);
+      if (isWithin(Buffer.from(leadsTo, 'latin1'), root.src)) continue;
+      if ((await answers.verdictOn(root, [name], 'file')) === verdicts.leave) continue;
+      const path = shown.src(file);
+      const message = `'${path}' leads to a repository outside the source, which git in the copy would change: exclude '.git', or use worktree: true in a worktree of its own`;
+      warnings.push({ code: 'GIT_FILE_COPIED', message, path });
+    } catch {} // then nothing is known about it
+  }
+  return warnings;
 }

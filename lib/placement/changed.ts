@@ -37,7 +37,7 @@ export async function refuseChanged(
       if (!named?.isDirectory()) continue; // the engine has reported it
       const opened = Buffer.from(`/proc/self/fd/${descriptor}`);
       const where = await run(readlink(opened)).catch(() => undefined);
-      if (!where || /\.fastcp-[0-9a-f]{16}(\/|$)/.test(where.toString('latin1'))) continue;
+      if (!where || /\.fastcp-[0-9a-f]{16}(\.old)?(\/|$)/.test(where.toString('latin1'))) continue;
       [code, why] = destChanged;
     }
     throw refuse(code, why, shown.src(root.src), shown.dest(root.dest));

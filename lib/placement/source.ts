@@ -37,10 +37,12 @@ function* statSource(src: Buffer, follow: boolean, path: string): Steps<BigIntSt
 /** An atomic copy in two steps that is killed between them leaves no DEST. Says where that is. */
 function* movedAway(path: Buffer): Steps<string | undefined> {
   const directory = directoryOf(path);
-  const old = Buffer.concat([Buffer.from('.'), baseName(path), Buffer.from('.old.fastcp-')]);
+  const start = `.${baseName(path).toString('latin1')}.fastcp-`;
+  const isOld = (name: string): boolean =>
+    name.startsWith(start) && /^[0-9a-f]{16}\.old$/.test(name.slice(start.length));
   try {
     const names = yield* list(directory);
-    const found = names.find((name) => name.subarray(0, old.length).equals(old));
+    const found = names.find((name) => isOld(name.toString('latin1')));
     return (
       found &&
       `its replacement was interrupted; '${showPath(join(directory, found))}' is the old tree`

@@ -56,7 +56,7 @@ export interface GlobAnswer {
 
 /** Refuses rsync's idiom to enter all directories, which here would copy them whole. Throws ERR_INVALID_ARG_VALUE. */
 export function refuseAllDirectories(globs: readonly Glob[] = [], option: string): void {
-  const glob = globs.find(({ source }) => /^\*+\/$/.test(source));
+  const glob = globs.length > 1 && globs.find(({ source }) => /^(\.\/)?\*+\/$/.test(source));
   const expected =
     "a glob that names what to copy, since '*/' would copy every directory whole: leave it out, and exclude '*' too";
   if (glob) throw invalidValue(option, expected, glob.source);

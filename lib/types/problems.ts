@@ -111,7 +111,7 @@ export type ErrorCode = FastcpErrorCode | SystemErrorCode;
  * - `WORKTREE_SKIPPED`: `onlyIgnored`: A worktree lies in SRC, and was not copied.
  * - `NOTHING_IGNORED`: `worktree`: git ignores no entry of SRC. Perhaps SRC and DEST are exchanged.
  * - `GIT_FILE_COPIED`: SRC's `.git` is a file that leads to a repository outside SRC, as in a worktree. Git in the copy would change it.
- * - `STAGING_LEFT`: `atomic`: a temporary directory could not be removed.
+ * - `STAGING_LEFT`: `atomic`: an entry that the copy made beside DEST could not be removed.
  * - `WAITING_FOR_LOCK`: Another program has locked SRC or DEST for more than a second. The copy waits for it.
  * - `ENTRIES_DROPPED`: `entries`: nobody read the events, and `count` events were dropped.
  * - `MODE_NOT_PRESERVED`: Modes could not be preserved.

@@ -591,7 +591,7 @@ test('killed while it tries whether the file system can exchange: DEST stays', a
 test("others' entries of such names are left alone, and what killed copies have left is removed", async () => {
   makeFiles(src, { a: 'new' });
   const left = (digit: string, more = '', lock = `${more}.lock`) => {
-    const name = `.dest${more}.fastcp-${digit.repeat(16)}`;
+    const name = `.dest.fastcp-${digit.repeat(16)}${more}`;
     if (lock) writeFileSync(join(at, `.dest.fastcp-${digit.repeat(16)}${lock}`), '');
     makeFiles(at, { [`${name}/file`]: digit });
     return name;
@@ -621,7 +621,7 @@ test("others' entries of such names are left alone, and what killed copies have 
 test('while there is no DEST, an old tree stays, and an unfinished new one is removed', async () => {
   symlinkSync('nowhere', src);
   const [a, b] = ['.dest.fastcp-aaaaaaaaaaaaaaaa', '.dest.fastcp-bbbbbbbbbbbbbbbb'];
-  const old = '.dest.old.fastcp-bbbbbbbbbbbbbbbb';
+  const old = '.dest.fastcp-bbbbbbbbbbbbbbbb.old';
   makeFiles(at, {
     [`${a}/x`]: '',
     [`${b}/x`]: '',
@@ -853,7 +853,7 @@ describe('where the file system cannot exchange', () => {
       const copied = twoSteps('delay_exit=3000000:when=1').finally(() => {
         ended = true;
       });
-      const isMoved = () => hiddenIn(at).some((name) => name.includes('.old.'));
+      const isMoved = () => hiddenIn(at).some((name) => name.endsWith('.old'));
       while (!ended && !isMoved()) await setTimeout(10);
       execFileSync('sh', ['-ec', script], { cwd: at });
       const came = lstatSync(dest).ino;

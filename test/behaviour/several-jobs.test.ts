@@ -460,14 +460,15 @@ test('a mirror into the directory above leaves the tree that an atomic copy is m
   expect(readdirSync(join(at, 'above')).sort()).toEqual(['dest', 'x']);
 });
 
-test('a mirror into the directory above leaves the file that an atomic copy is making, until its lock is free', async () => {
+test('a mirror into the directory above leaves what an atomic copy has beside DEST, until its lock is free', async () => {
   const file = '.file.fastcp-0123456789abcdef';
   makeFiles(at, { 'other/x': 'x', [`above/${file}`]: 'half', [`above/${file}.lock`]: '' });
+  makeFiles(at, { [`above/${file}.old/a`]: 'old' });
   const mirror = () => copyTree(join(at, 'other'), join(at, 'above'), { mirror: true });
   await whileLocked(join(at, 'above', `${file}.lock`), async () => {
     expect(await mirror()).toMatchObject({ deleted: 0, errorCount: 0 });
   });
-  expect(await mirror()).toMatchObject({ deleted: 2 });
+  expect(await mirror()).toMatchObject({ deleted: 4 });
 });
 
 test.for([{}, { preserve: false }, { preserve: true }])(

@@ -205,6 +205,15 @@ test('a glob that matches only what git ignores is told, and brings nothing', as
   );
 });
 
+test('a .git that is no file is not read, and */ alone includes the directories', async () => {
+  execFileSync('mkfifo', [join(place, 'src/.git')]);
+  expect(await fastcp(['--include', '*/', 'src', 'out'])).toMatchObject({
+    exitCode: 0,
+    stderr: '',
+  });
+  expect(await fastcp(['src', 'out'])).toMatchObject({ exitCode: 0, stderr: '' });
+});
+
 test('a mirror or an atomic copy with slashes at both ends is refused, with both spellings', async () => {
   mkdirSync(join(place, 'out'));
   for (const option of ['--mirror', '--atomic']) {
