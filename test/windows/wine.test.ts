@@ -166,11 +166,11 @@ describe.runIf(hasWine).each(versions)('Node %s', (version: Version) => {
     ['errors', 'C:\\', { mirror: true }, { code: 'ERR_FASTCP_DEST_PROTECTED' }],
     ['plain', 'x', { reflink: 'always' }, { code: 'ENOTSUP', errno: -4049 }],
     ['errors', 'x', { snapshot: 'always' }, { code: 'ERR_FASTCP_NO_SNAPSHOT' }],
-    ['errors', 'x', { atomic: true }, { code: 'ERR_FASTCP_NO_EXCHANGE' }],
+    ['errors', 'there', { atomic: true }, { code: 'ERR_FASTCP_NO_EXCHANGE' }],
   ];
 
   test('errors have the codes, the numbers and the paths that they have in Node for Windows', async () => {
-    makeFiles(work, { plain: 'x', 'errors/directory/file': 'y' });
+    makeFiles(work, { plain: 'x', 'errors/directory/file': 'y', 'there/file': 'z' });
     const calls = failures.map(([src, dest, options]) => ['copyTree', src, dest, options]);
     const outcomes = await callAll(...(calls as [string][]));
     expect(outcomes).toMatchObject(failures.map(([, , , error]) => ({ error })));
