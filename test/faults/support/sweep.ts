@@ -171,7 +171,7 @@ function leftOver(dest: string, { events }: Ran): string[] {
   const said = events.map(({ path }) => path);
   const root = dirname(dest);
   return readdirSync(root)
-    .filter((name) => /^(\.old)?\.fastcp-/.test(name.slice(basename(dest).length + 1)))
+    .filter((name) => name.startsWith(`.${basename(dest)}.fastcp-`))
     .flatMap((name) => {
       removeTree(join(root, name));
       const isLock = name.endsWith('.lock'); // stays as long as the trees
