@@ -409,7 +409,9 @@ test.for<[what: string, group: number, directoryMode: number, destGroup: number,
     const options = { preserve: true, concurrency: 1 };
     const { error } = await copyInChild({ src, dest, options }, words);
     expect(error).toBeUndefined();
-    const created = readFileSync(log, 'utf8').matchAll(/"\d+", .*O_CREAT.*, (0[0-7]+)\)/g);
+    const created = readFileSync(log, 'utf8').matchAll(
+      /"\d+", .*O_CREAT.*, (0[0-7]+)(?:\)| <unfinished)/g,
+    );
     expect([...created].map(([, mode]) => mode)).toEqual(Array.from({ length: 20 }, () => '0600'));
   },
 );
@@ -673,6 +675,22 @@ describe('a copy that is killed leaves each directory that has an entry with its
       await run(['chmod', '-R', 'u+rwX', dest]);
     }
   });
+});
+
+test.for<[string, CopyOptions, string]>([
+  ['owners, which SRC has without setgid', { preserve: true }, '755'],
+  ['no owners', {}, '2755'],
+])('a new directory in one with setgid, with %s', async ([, options, mode], context) => {
+  needRoot(context);
+  const parent = freshParent();
+  const [src, dest] = [join(parent, 'src'), join(parent, 'dest')];
+  makeFiles(src, { 'a/b/file': 'x' });
+  execFileSync('chown', ['-R', `0:${USER}`, src]);
+  mkdirSync(dest);
+  chownSync(dest, 0, USER);
+  chmodSync(dest, 0o2775);
+  await copyTree(src, dest, options);
+  expect(['a', 'a/b'].map((path) => modeOf(join(dest, path)))).toEqual([mode, mode]);
 });
 
 test.for(['777', '300', '022'])(

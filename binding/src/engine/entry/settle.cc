@@ -107,8 +107,8 @@ bool Settling::settle_mode() {
   if (given.lost_list) mode = (mode & ~070U) | (mode & given.group << 3);
   if (given.kept_list) mode &= ~070U | mode_before;  // its mask does not grow
   if (is_beginning) {
-    // Its owner fills it. Setgid of SRC would change what is created in it.
-    const uint32_t first = (mode & ~kSetGid) | kOwner | (dest.mode & kSetGid);
+    // Its owner fills it. Setgid that only SRC has would change what is created in it.
+    const uint32_t first = (mode & ~kSetGid) | kOwner | (dest.mode & mode & kSetGid);
     if (first != mode) later_mode = mode;
     mode = first;
   }
