@@ -49,8 +49,9 @@ const tries: Record<Ability, (room: string) => Promise<unknown>> = {
 export async function doctor(
   dir: string,
   dir2?: string,
-  { signal }: DoctorOptions = {},
+  options: DoctorOptions = {},
 ): Promise<Diagnosis> {
+  const { signal } = options;
   const given = (dir2 === undefined ? [dir] : [dir, dir2]).map((one, index) => {
     return [one, absolute(pathBytes(one, index === 0 ? 'dir' : 'dir2'))] as const;
   });

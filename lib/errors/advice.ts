@@ -40,6 +40,11 @@ function knownAdvice(code: string, operation: string): string | undefined {
   return isLost && !existsSync('/proc/self') ? needsProc : undefined;
 }
 
+/** Returns the part of a path that may be an archive, in which only a patched `fs` finds entries. */
+export function archiveIn(path: string): string | undefined {
+  return /^.*?\.(zip|asar)(?=[\\/])/s.exec(path)?.[0];
+}
+
 /** Looks for the cause of an error whose code has several. */
 function causeAt(code: string, operation: string, path: string, dest = path): string | undefined {
   const names = ['rename', 'unlink', 'rmdir'].includes(operation); // changes an existing name
@@ -47,7 +52,7 @@ function causeAt(code: string, operation: string, path: string, dest = path): st
   try {
     if (code === 'ENOENT' && ['stat', 'open source'].includes(operation))
       return look(path)?.isSymbolicLink() ? reasons.dangling : undefined;
-    const [archive] = /^.*?\.(zip|asar)(?=[\\/])/s.exec(path) ?? [];
+    const archive = archiveIn(path);
     if (code === 'ENOTDIR' && archive && look(archive)?.isFile()) return reasons.archive;
     if (code === 'EBUSY' && names && process.platform === 'linux')
       return 'it is a mount point, which can be neither replaced nor deleted';

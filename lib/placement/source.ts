@@ -1,6 +1,7 @@
 /** Finds out what SRC is. */
 
 import type { BigIntStats } from 'node:fs';
+import { archiveIn } from '../errors/advice.js';
 import { invalidValue } from '../errors/arguments.js';
 import { reasons } from '../errors/copy-error.js';
 import { asCopyError, isMissing } from '../errors/from-node.js';
@@ -54,7 +55,7 @@ function* movedAway(path: Buffer): Steps<string | undefined> {
 /** Says more about a SRC that does not exist. */
 function* whyMissing(src: Buffer, path: string): Steps<string | undefined> {
   if (yield* isDangling(trimSlashes(src))) return reasons.dangling;
-  const [archive] = /^.*?\.(zip|asar)(?=\/)/s.exec(src.toString('latin1')) ?? [];
+  const archive = archiveIn(src.toString('latin1'));
   if (archive && (yield* existing(Buffer.from(archive, 'latin1'), true))?.isFile())
     return reasons.archive;
   const [, above = './', glob] = /^([^*?[{]*\/)?([^/]*[*?[{].*)$/s.exec(path) ?? [];

@@ -109,7 +109,7 @@ export type ErrorCode = FastcpErrorCode | SystemErrorCode;
  * - `SOURCE_SKIPPED`: One of several SRCs matches a glob of `exclude`, and is not copied.
  * - `IGNORE_FILE_NOT_FOUND`: SRC has no rule file of a name in `ignoreFileNames`.
  * - `WORKTREE_SKIPPED`: `onlyIgnored`: A worktree lies in SRC, and was not copied.
- * - `NOTHING_IGNORED`: `worktree`: git ignores no entry of SRC. Perhaps SRC and DEST are exchanged.
+ * - `NOTHING_IGNORED`: `worktree`: git ignores no entry of SRC. Perhaps SRC and DEST are swapped.
  * - `GIT_FILE_COPIED`: SRC's `.git` is a file that leads to a repository outside SRC, as in a worktree. Git in the copy would change it.
  * - `STAGING_LEFT`: `atomic`: an entry that the copy made beside DEST could not be removed.
  * - `WAITING_FOR_LOCK`: Another program has locked SRC or DEST for more than a second. The copy waits for it.
