@@ -26,7 +26,6 @@ export const reasons: Reasons = {
     ['system-calls', /half of one small directory/],
     ['preserve', /the first name cannot be copied/],
     ['large-files', /a call copies at most 8 MiB/],
-    ['unchanged', /a copy without marks wrote meanwhile/],
     ['permissions', /flistxattr fails at its end/],
   ],
   'macOS’s code takes a file with enough blocks for one without holes': [

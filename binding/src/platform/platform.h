@@ -296,9 +296,7 @@ int64_t get_attribute(const Handle& entry, const char* name, char* value, size_t
  * Some attributes are hidden from ordinary users.
  */
 uint32_t attribute_view();
-/** `replaces`: fails if the entry does not have the attribute. */
-int set_attribute(const Handle& entry, const char* name, const char* value, size_t size,
-                  bool replaces = false);
+int set_attribute(const Handle& entry, const char* name, const char* value, size_t size);
 int remove_attribute(const Handle& entry, const char* name);
 
 /** The attributes that are ACLs: an entry's own, and the default of new entries in a directory. */

@@ -17,7 +17,6 @@ struct Mark {
   // platform::attribute_view() of the process that found xattrs, ACLs and capabilities equal;
   // otherwise 0.
   uint32_t attributes;
-  bool operator==(const Mark&) const = default;
 };
 
 /**
@@ -28,10 +27,10 @@ struct SyncState {
   platform::Identity source{};
   uint64_t target_file_system = 0;  // platform::file_system() of DEST's directory
   platform::Time began;
-  std::optional<Mark> mark{};   // the mark in DEST, if it names `source`
-  std::optional<Mark> seen{};   // the mark in DEST, whatever it names, or the own open mark
-  bool hides_exchange = false;  // `seen` would not show that files exchanged their names since
-  uint64_t errors = 0;          // of the whole copy, when it reached this directory
+  std::optional<Mark> mark{};  // the mark in DEST, if it names `source`
+  bool hides_exchange =
+      false;            // a mark in DEST would not show that files exchanged their names since
+  uint64_t errors = 0;  // of the whole copy, when it reached this directory
   /**
    * Names that are not selected, each ended by a NUL. Appended while the directory's question is
    * answered, read when the directory's last use ends.
@@ -41,10 +40,6 @@ struct SyncState {
   std::atomic<bool> is_news{false};
   /** The newest ctime that looks at SRC's directory and its entries found, ns since the epoch. Set by any worker. */
   std::atomic<int64_t> newest{INT64_MIN};
-  /** An entry was written, or is going to be compared. Set by any worker; the first one writes the open mark. */
-  std::atomic<bool> is_written{false};
-  /** `seen` is the open mark. Set by the worker that wrote it, read when the last use ends. */
-  bool is_open = false;
   /** Not everything in the directory is proven to be a copy of SRC. Set by any worker. */
   std::atomic<bool> is_doubtful{false};
 };

@@ -174,22 +174,12 @@ class CopiedDirectory final : public DirectoryEnd {
   /** Returns false if the directory cannot be opened for what it is owed; reports that. */
   static bool settle(Engine& engine, Directory& directory) {
     const bool owes = owes_mark(engine.options, directory);
-    // Another run with `sync` may compare a file before this copy replaces it, and mark the directory after that. If the file has
-    // SRC's mtime, the next run would take the mark as a proof of it.
-    const Options& options = engine.options;
-    const bool keeps_times =
-        options.preserve.timestamps || options.content.instead == Instead::hard_link;
-    const bool unmarks = directory.sync == nullptr && keeps_times;
-    const bool must_open = directory.due.metadata || owes;
-    if (!must_open && !unmarks) return true;
+    if (!directory.due.metadata && !owes) return true;
     DirectoryPin pin;
-    if (const int error = pin.pin(directory); error < 0) {
-      if (!must_open) return true;
+    if (const int error = pin.pin(directory); error < 0)
       return engine.fail(directory, {}, error, DirectoryPin::operation(error));
-    }
     // Before its mode is restored, which may deny access.
     if (owes) write_mark(engine, directory);
-    if (unmarks) remove_mark(directory);
     if (directory.due.metadata) settle_directory(engine, directory);
     return true;
   }

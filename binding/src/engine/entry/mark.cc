@@ -51,8 +51,7 @@ int load(const platform::Handle& directory, std::optional<Mark>& mark) {
   return 0;
 }
 
-/** `replaces`: fails if there is no mark. */
-int store(const platform::Handle& directory, const Mark& mark, bool replaces = false) {
+int store(const platform::Handle& directory, const Mark& mark) {
   const Stored stored{kVersion,
                       mark.attributes,
                       mark.source.file_system,
@@ -62,7 +61,7 @@ int store(const platform::Handle& directory, const Mark& mark, bool replaces = f
                       to_number(mark.began),
                       to_number(mark.finished)};
   return platform::set_attribute(directory, platform::kMark, reinterpret_cast<const char*>(&stored),
-                                 sizeof stored, replaces);
+                                 sizeof stored);
 }
 
 /**
@@ -157,13 +156,14 @@ void read_mark(Engine& engine, Directory& directory) {
       is_known ? parent.sync->target_file_system : platform::file_system(directory.dst());
   if (directory.fresh) return;
   // A mode without read permission also hides the mark.
-  with_access(engine, directory, [&] { return load(directory.dst(), sync->seen); });
-  sync->hides_exchange = sync->seen && may_hide_exchange(directory, *sync->seen);
+  std::optional<Mark> seen;
+  with_access(engine, directory, [&] { return load(directory.dst(), seen); });
+  sync->hides_exchange = seen && may_hide_exchange(directory, *seen);
   // A mark from the future was written before the clock was set back. Later changes may look older
   // than the mark.
-  if (sync->seen && sync->seen->source == identity_to_mark(*sync) &&
-      sync->seen->finished <= sync->began && !sync->hides_exchange) {
-    sync->mark = sync->seen;
+  if (seen && seen->source == identity_to_mark(*sync) && seen->finished <= sync->began &&
+      !sync->hides_exchange) {
+    sync->mark = seen;
   }
 }
 
@@ -176,28 +176,6 @@ void note_source(const Engine& engine, const Directory& directory, const Stat& s
   int64_t before = newest.load(std::memory_order_relaxed);
   while (before < ctime && !newest.compare_exchange_weak(before, ctime)) {
   }
-}
-
-void open_mark(Engine& engine, Directory& directory) {
-  SyncState* const sync = directory.sync.get();
-  if (sync == nullptr || sync->is_written.exchange(true, std::memory_order_relaxed)) return;
-  if (ctimes_of(directory) == Ctimes::foreign) return;
-  const auto own = static_cast<int64_t>(engine.next_temporary());
-  const Mark mark{{0, 0, 0, to_time(own)}, {}, {}, 0};
-  std::optional<Mark> now;
-  with_access(engine, directory, [&] {
-    const int error = directory.fresh ? 0 : load(directory.dst(), now);
-    return error < 0 ? error : store(directory.dst(), mark);
-  });
-  if (now != sync->seen) sync->is_doubtful = true;  // another copy has written here meanwhile
-  sync->seen = mark;
-  sync->is_open = true;
-}
-
-void remove_mark(const Directory& directory) {
-  // If it has no mark, or the mark cannot be removed, nothing has to be reported: a mark stays
-  // true.
-  platform::remove_attribute(directory.dst(), platform::kMark);
 }
 
 bool is_proven(const Directory& directory, const Stat& src, const Stat& dst) {
@@ -225,23 +203,21 @@ bool has_proven_attributes(const Engine& engine, const Directory& directory) {
 bool owes_mark(const Options& options, const Directory& directory) {
   const SyncState* const sync = directory.sync.get();
   if (sync == nullptr || !directory.has_dst()) return false;
-  if (!can_get_mark(options)) return sync->is_open || sync->hides_exchange;
+  if (!can_get_mark(options)) return sync->hides_exchange;
   return directory.fresh || !sync->mark || sync->is_news;
 }
 
 void write_mark(Engine& engine, Directory& directory) {
   const SyncState& sync = *directory.sync;
   const platform::Handle& dst = directory.dst();
-  // One of several shards does not know the work of the others. With quickCheck, no open mark came before the comparisons.
   const bool is_whole = can_get_mark(engine.options) && !engine.stopped() && !engine.is_full &&
                         !sync.is_doubtful && sync.errors == engine.errors.count() &&
                         ctimes_of(directory) != Ctimes::foreign &&
                         !has_excluded(directory, sync.excluded);
   // An old mark stays. It does not cover the ctimes of entries written since. But the mtime of DEST's
   // directory, which this copy sets, may be all that shows an exchange.
-  if (!is_whole && !sync.is_open && !sync.hides_exchange) return;
-  std::optional<Mark> now;
-  if (!is_whole || load(dst, now) < 0 || now != sync.seen) {
+  if (!is_whole) {
+    if (!sync.hides_exchange) return;
     with_access(engine, directory,
                 [&] { return platform::remove_attribute(dst, platform::kMark); });
     return;
@@ -252,8 +228,8 @@ void write_mark(Engine& engine, Directory& directory) {
   const Mark mark{identity_to_mark(sync), first_change(directory), platform::change_time_ceiling(),
                   has_attributes ? engine.attribute_view : 0};
   // If it cannot be written, contents decide the next time.
-  const auto replace = [&] { return store(dst, mark, sync.is_open); };
-  if (with_access(engine, directory, replace) == 0) engine.has_marked = true;
+  const auto write = [&] { return store(dst, mark); };
+  if (with_access(engine, directory, write) == 0) engine.has_marked = true;
 }
 
 int can_mark(const platform::Handle& directory) {

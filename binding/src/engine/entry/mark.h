@@ -24,11 +24,8 @@
 // Nor does a directory that was opened but not listed (`oneFileSystem`), of which a shard is copied, or in which a file was
 // mounted over another one.
 //
-// Two copies may write into a directory at the same time. Then nobody knows which copy wrote which entry, and neither
-// writes a mark: before a copy compares or writes its first entry in a directory, it sets an open mark, which names no
-// source but the copy itself. It marks the directory only if its open mark is still there at the end. (If it has a mark
-// that proves files, it compares only others, and sets the open mark before it writes.) A copy that does not sync removes
-// every mark when it begins with a directory. If its files have SRC's mtimes, it does so also when it ends.
+// Whoever writes an entry renews its ctime. So an old mark stays true, also where a copy without marks writes. Nothing tells
+// a mark of entries that another copy writes at the same time: locks keep such copies apart (lib/placement/locks.ts).
 //
 // base/sync_state.h says which thread sets which member.
 #pragma once
@@ -49,16 +46,13 @@ void read_mark(Engine& engine, Directory& directory);
 /** Called with what a look at SRC's directory or an entry of it found, before the entry is copied or taken for equal. */
 void note_source(const Engine& engine, const Directory& directory, const platform::Stat& src);
 
-/** Returns whether the copy may mark directories. One of several shards may not, nor may one with quickCheck. */
+/**
+ * Returns whether the copy may mark directories. One of several shards does not know the work of the others, and quickCheck
+ * proves nothing.
+ */
 inline bool can_get_mark(const Options& options) {
   return options.traversal.shards <= 1 && !options.incremental.quick_check;
 }
-
-/** Called before entries of DEST are compared or one is written: writes the open mark, if this is the first call. */
-void open_mark(Engine& engine, Directory& directory);
-
-/** Removes the mark of a directory before a copy that does not sync writes into it, and when it has. */
-void remove_mark(const Directory& directory);
 
 /**
  * Returns whether the mark proves that an entry still has the content that was copied. `src` and

@@ -10,7 +10,6 @@
 
 #include "engine/entry/access.h"
 #include "engine/entry/existing.h"
-#include "engine/entry/mark.h"
 #include "engine/run/engine.h"
 
 namespace fastcp {
@@ -33,7 +32,6 @@ int place(Worker& worker, Directory& directory, Names names, platform::Kind kind
     return with_access(worker.engine, directory, [&] { return make(name); });
   };
   if (directory.sync != nullptr) directory.sync->is_news.store(true, std::memory_order_relaxed);
-  open_mark(worker.engine, directory);
   int error = make_as(names.dst);
   if (error != -EEXIST) return error;
   if (judge(worker, directory, names, kind) != Verdict::replace) return kNotPlaced;

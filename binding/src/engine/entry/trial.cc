@@ -5,7 +5,6 @@
 
 #include "engine/entry/access.h"
 #include "engine/entry/existing.h"
-#include "engine/entry/mark.h"
 #include "engine/entry/metadata.h"
 #include "engine/entry/place.h"
 #include "engine/entry/settle.h"
@@ -94,7 +93,6 @@ Trial try_metadata(Worker& worker, Directory& directory, Names names, const Stat
                    const Stat& present) {
   if (is_append_only(directory, names.dst)) return Trial::differs;  // a temporary entry would stay
   Engine& engine = worker.engine;
-  open_mark(engine, directory);
   const TrialEntry entry = create_trial(worker, directory, names, src, FileTrial::empty);
   // If it cannot be created, neither can the copy, which reports the error.
   if (entry.error < 0) return Trial::differs;

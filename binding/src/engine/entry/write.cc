@@ -3,7 +3,6 @@
 #include "engine/entry/directory_end.h"
 #include "engine/entry/hard_link.h"
 #include "engine/entry/link_instead.h"
-#include "engine/entry/mark.h"
 #include "engine/entry/settle.h"
 #include "engine/entry/special.h"
 #include "engine/entry/symlinks.h"
@@ -57,11 +56,6 @@ class RealWriter final : public Writer {
   }
 
   void begin_directory(Engine& engine, Directory& directory) const override {
-    if (directory.sync == nullptr && !directory.fresh) remove_mark(directory);
-    // Its files will be compared. Others must not change one after that unnoticed.
-    const bool compares = directory.sync != nullptr && !directory.sync->mark && !directory.fresh &&
-                          can_get_mark(engine.options);
-    if (compares) open_mark(engine, directory);
     fastcp::begin_directory(engine, directory);
     directory.due.end = end_of_copied_directory();
   }

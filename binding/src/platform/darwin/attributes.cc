@@ -92,13 +92,8 @@ int64_t get_attribute(const Handle& entry, const char* name, char* value, size_t
 
 uint32_t attribute_view() { return static_cast<uint32_t>(geteuid()) << 1 | 1; }
 
-int set_attribute(const Handle& entry, const char* name, const char* value, size_t size,
-                  bool replaces) {
-  if (!is_list(name)) {
-    constexpr int kReplace = 4;  // XATTR_REPLACE
-    const int options = replaces ? kReplace : 0;
-    return check([&] { return fsetxattr(fd(entry), name, value, size, 0, options); });
-  }
+int set_attribute(const Handle& entry, const char* name, const char* value, size_t size) {
+  if (!is_list(name)) return check([&] { return fsetxattr(fd(entry), name, value, size, 0, 0); });
   const List list(acl_copy_int(value));
   if (!list) return failure();
   return check([&] { return acl_set_fd_np(fd(entry), list.get(), ACL_TYPE_EXTENDED); });

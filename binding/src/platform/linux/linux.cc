@@ -445,12 +445,10 @@ uint32_t attribute_view() {
   return static_cast<uint32_t>(view ^ view >> 32) | 1;
 }
 
-int set_attribute(const Handle& entry, const char* name, const char* value, size_t size,
-                  bool replaces) {
-  const int flags = replaces ? XATTR_REPLACE : 0;
+int set_attribute(const Handle& entry, const char* name, const char* value, size_t size) {
   return static_cast<int>(on_entry(
-      entry, [&](int opened) { return fsetxattr(opened, name, value, size, flags); },
-      [&](const char* path) { return setxattr(path, name, value, size, flags); }));
+      entry, [&](int opened) { return fsetxattr(opened, name, value, size, 0); },
+      [&](const char* path) { return setxattr(path, name, value, size, 0); }));
 }
 
 int remove_attribute(const Handle& entry, const char* name) {

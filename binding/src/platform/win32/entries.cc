@@ -334,7 +334,7 @@ int64_t get_attribute(const Handle& /*entry*/, const char* /*name*/, char* /*val
 }
 uint32_t attribute_view() { return 1; }
 int set_attribute(const Handle& /*entry*/, const char* /*name*/, const char* /*value*/,
-                  size_t /*size*/, bool /*replaces*/) {
+                  size_t /*size*/) {
   return -EOPNOTSUPP;
 }
 int remove_attribute(const Handle& /*entry*/, const char* /*name*/) { return -EOPNOTSUPP; }
