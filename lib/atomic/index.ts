@@ -36,17 +36,13 @@ interface How {
   locks: Locks;
 }
 
-/** OVERLAYFS_SUPER_MAGIC */
-const overlay = 0x794c7630;
-
 /** Returns why DEST itself cannot be moved, although there is room beside it. */
-async function whyUnmovable(errno: number, dest: Buffer): Promise<string> {
+function whyUnmovable(errno: number): string {
   if (errno === -constants.errno.EPERM)
     return ': the destination cannot be moved: it is immutable, or another user owns it in a sticky directory';
-  if (errno !== -constants.errno.EXDEV) return '';
-  const there = await promises.statfs(directoryOf(dest)).catch(() => undefined);
-  const why = there?.type === overlay ? ' comes from a lower layer of an overlay, and' : '';
-  return `: the destination${why} cannot be moved; mirror changes it in place`;
+  return errno === -constants.errno.EXDEV
+    ? ': the destination cannot be moved; mirror changes it in place'
+    : '';
 }
 
 /** Replaces DEST with a copy of one root. If the copy has any error, DEST stays as it was. */
@@ -213,7 +209,7 @@ export class Replacement {
       errno = await placeInSteps(hidden, target);
     }
     if (errno === 0) return true;
-    const why = await whyUnmovable(errno, target);
+    const why = whyUnmovable(errno);
     throw errorOf({ errno, operation: 'rename' }, ...this.#paths, why);
   }
 

@@ -7,15 +7,6 @@ import { isWithin, join, namesFrom } from '../paths.js';
 
 const MOUNTS = '/proc/self/mountinfo';
 
-/**
- * File systems in which only this computer's calls change entries, and a change renews the ctime by its clock; also those that
- * cannot change. has_own_clock() in platform/linux/linux.cc has the numbers of the first ones.
- */
-const localFileSystems: ReadonlySet<string> = new Set([
-  ...['ext2', 'ext3', 'ext4', 'xfs', 'btrfs', 'tmpfs', 'ramfs', 'f2fs', 'zfs', 'bcachefs', 'jfs'],
-  ...['squashfs', 'erofs', 'iso9660', 'overlay'],
-]);
-
 export interface Mount {
   /** Absolute, without symlinks. */
   path: Buffer;
@@ -117,23 +108,9 @@ export function placesIn(all: readonly Mount[], directory: Buffer): MountedPlace
   });
 }
 
-/**
- * Linux: returns the devices of overlays whose ctimes prove nothing: `metacopy` hides that the content of a file changed, or a
- * layer is on a file system whose ctimes are not trusted.
- */
+/** Linux: returns the devices of overlays whose ctimes prove nothing: `metacopy` hides that the content of a file changed. */
 export function distrustedDevices(all: readonly Mount[]): number[] {
-  const isTrusted = (layer: string): boolean =>
-    localFileSystems.has(mountAt(all, Buffer.from(layer, 'latin1'))?.fileSystem ?? 'overlay');
-  const overlays = all.filter(({ fileSystem, superOptions = [] }) => {
-    const layers = superOptions.flatMap((option) => {
-      const [, paths = ''] =
-        /^(?:lower|upper)dir\+?=(.+)$/s.exec(unescaped(option).toString('latin1')) ?? [];
-      return paths.split(':');
-    });
-    return (
-      fileSystem === 'overlay' && (superOptions.includes('metacopy=on') || !layers.every(isTrusted))
-    );
-  });
+  const overlays = all.filter((mount) => mount.superOptions?.includes('metacopy=on'));
   return overlays.map(({ device = '' }) => {
     const minor = Number(device.split(':')[1]); // the major number is 0
     return (minor % 256) + (minor - (minor % 256)) * 4096; // as makedev() does

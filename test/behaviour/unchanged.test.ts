@@ -421,25 +421,6 @@ describe('what the mark cannot have seen', () => {
     expect(await readsContents(context)).toBe(true);
   });
 
-  test('a file that is mounted over one of DEST', async (context) => {
-    needRoot(context);
-    make(src, { 'a/file': '1' });
-    make(room, { other: '2' });
-    const memory = join(room, 'memory');
-    mkdirSync(memory);
-    await whileMounted(['-t', 'tmpfs', 'tmpfs'], memory, async () => {
-      make(memory, { file: '2' });
-      await tick();
-      await mirror(src);
-      await whileMounted(['--bind', join(memory, 'file')], join(dest, 'a/file'), async () => {
-        const { differences } = await compareTrees(src, dest);
-        expect(differences).toHaveLength(1);
-        // It cannot be replaced, and that is said.
-        await expect(mirror(src)).rejects.toMatchObject({ code: 'EBUSY' });
-      });
-    });
-  });
-
   test('a file that is mounted over one of SRC, which a checksum finds', async (context) => {
     needRoot(context);
     make(room, { other: '2' });
@@ -526,51 +507,8 @@ test('a directory that oneFileSystem skipped is no proof', async (context) => {
   });
 });
 
-describe('a file mounted over another one is no proof', () => {
-  /** Mounts a file with other content over one while the copy runs. */
-  const whileCovered = async (path: string, letter: string, use: () => Promise<unknown>) => {
-    const over = join(room, 'over');
-    await whileMounted(['-t', 'tmpfs', 'tmpfs'], mkdirAt(over), async () => {
-      make(over, { file: letter });
-      linkSync(join(over, 'file'), join(over, 'link'));
-      await tick();
-      await whileMounted(['--bind', join(over, 'file')], path, async () => {
-        await use();
-      });
-    });
-  };
-
-  test.for(['of SRC', 'of DEST', 'of SRC, and DEST is new'])('%s', async (which, context) => {
-    needRoot(context);
-    make(src, { 'a/file': '1' });
-    if (which !== 'of SRC, and DEST is new') await mirror(src);
-    if (which === 'of DEST') write(join(dest, 'a/file'), '2');
-    const covered = join(which === 'of DEST' ? dest : src, 'a/file');
-    await whileCovered(covered, which === 'of DEST' ? '1' : '2', () => mirror(src));
-    await mirror(src);
-    expect(contents(dest)['a/file']).toBe('11111111');
-  });
-
-  // Which name is the second one is not known. A new copy of one renews the ctime of the other.
-  test.for(['a', 'b'])(
-    'of SRC, under two names of a hard link, %s alone is copied again',
-    async (again, context) => {
-      needRoot(context);
-      make(src, { 'a/file': '1', 'b/file': '1' });
-      const [a, b] = [join(src, 'a/file'), join(src, 'b/file')];
-      await whileCovered(a, '2', async () => {
-        await whileMounted(['--bind', join(room, 'over/link')], b, async () => {
-          await mirror(src, { preserve: true });
-          expect(contents(dest)[`${again}/file`]).toBe('22222222');
-        });
-      });
-      const alone = join(dest, again);
-      await copyTree(join(src, again), alone, { mirror: true, preserve: true });
-      expect(contents(alone)).toEqual({ file: '11111111' });
-    },
-  );
-
-  test('but a symlink to another file system is, if it is followed', async (context) => {
+describe('proven on another file system', () => {
+  test('what lies beside a symlink that is followed', async (context) => {
     make(src, { 'a/file': '1', 'a/other': '1' });
     const over = mkdirAt(join(room, 'over'));
     await whileMounted(['-t', 'tmpfs', 'tmpfs'], over, async () => {
@@ -583,7 +521,7 @@ describe('a file mounted over another one is no proof', () => {
     });
   });
 
-  test('but a file in a layer of an overlay is, on whatever device', async (context) => {
+  test('a file in a layer of an overlay, on whatever device', async (context) => {
     needRoot(context);
     const lower = mkdirAt(join(room, 'lower'));
     await whileMounted(['-t', 'tmpfs', 'tmpfs'], lower, async () => {

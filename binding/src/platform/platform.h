@@ -121,12 +121,6 @@ Listed parse_listing(const char* record);
 /** Returns whether a file system is mounted on a directory in `parent`. */
 bool is_mount_point(const Handle& parent, const Handle& directory);
 
-/**
- * Returns whether something is mounted over a name, or over an open file if the name is empty. Asked of entries on another device
- * than their directory.
- */
-bool is_mount_root(const Handle& directory, const char* name);
-
 /** Returns whether the file system of a directory is mounted read-only. */
 bool is_read_only(const Handle& directory);
 

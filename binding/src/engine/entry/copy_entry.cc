@@ -335,11 +335,6 @@ bool complete(Worker& worker, OpenFile& file, CopiedContent& content) {
     return stop_at(EIO, "read");
   }
 
-  // By the open file, because the name may lead to another one by now.
-  const Directory& directory = *file.directory;
-  if (directory.sync && file.stat.dev != directory.src_stat.dev &&
-      platform::is_mount_root(file.src, ""))
-    directory.distrust();
   if (worker.engine.options.content.verify && !verify_file(worker, file)) return false;
   if (!settle_file(worker.engine, file)) return false;
   if (changed_meanwhile(worker, file)) return false;

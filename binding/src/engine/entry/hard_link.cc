@@ -6,7 +6,6 @@
 
 #include "engine/entry/compare.h"
 #include "engine/entry/entry_task.h"
-#include "engine/entry/mark.h"
 #include "engine/entry/metadata.h"
 #include "engine/entry/names.h"
 #include "engine/entry/place.h"
@@ -154,9 +153,7 @@ bool claim_or_link(Worker& worker, const DirectoryUse& use, Names names, const S
       return worker.engine.lose(*use, names, Loss::hard_links, EBUSY, kRefused);
     default: break;
   }
-  if (is_covered(*use, End::src, names, src.dev)) use->distrust();
   if (is_linked(*use, names, copy)) {
-    if (is_covered(*use, End::dst, names, copy.dev)) use->distrust();
     // The name may lead there only because DEST takes two names of SRC for one.
     if (is_collision(*use, names.dst)) {
       worker.engine.hard_links.met(src);

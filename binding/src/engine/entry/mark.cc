@@ -188,13 +188,6 @@ bool is_proven(const Directory& directory, const Stat& src, const Stat& dst) {
                               : dst.ctime <= mark.finished;
 }
 
-bool is_covered(const Directory& directory, End end, Names names, uint64_t dev) {
-  const bool in_src = end == End::src;
-  const Stat& parent = in_src ? directory.src_stat : directory.dst_stat;
-  return dev != parent.dev && platform::is_mount_root(in_src ? directory.src() : directory.dst(),
-                                                      in_src ? names.src : names.dst);
-}
-
 bool has_proven_attributes(const Engine& engine, const Directory& directory) {
   const uint32_t seen = directory.sync->mark->attributes;
   return seen != 0 && seen == engine.attribute_view;

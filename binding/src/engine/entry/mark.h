@@ -21,8 +21,7 @@
 // mtime of DEST's directory, and that mtime alone shows the exchange.
 //
 // A mark says nothing about an entry of DEST that the selection excluded, so a directory with such an entry gets no mark.
-// Nor does a directory that was opened but not listed (`oneFileSystem`), of which a shard is copied, or in which a file was
-// mounted over another one.
+// Nor does a directory that was opened but not listed (`oneFileSystem`), or of which a shard is copied.
 //
 // Whoever writes an entry renews its ctime. So an old mark stays true, also where a copy without marks writes. Nothing tells
 // a mark of entries that another copy writes at the same time: locks keep such copies apart (lib/placement/locks.ts).
@@ -59,15 +58,6 @@ inline bool can_get_mark(const Options& options) {
  * `dst` must be fresh.
  */
 bool is_proven(const Directory& directory, const platform::Stat& src, const platform::Stat& dst);
-
-/** Which end of a pair of entries. */
-enum class End : uint8_t { src, dst };
-
-/**
- * Returns whether a file of another file system is mounted over a name. Nobody compares the file below it. `dev`: what a look
- * at the name found.
- */
-bool is_covered(const Directory& directory, End end, Names names, uint64_t dev);
 
 /** Returns whether the mark also proves attributes, as far as this process can see them. */
 bool has_proven_attributes(const Engine& engine, const Directory& directory);

@@ -26,7 +26,6 @@ struct Pair {
   Names names;
   Stat src{}, dst{};
   bool by_symlink = false;     // SRC has a symlink there, which is followed
-  bool is_covered = false;     // a file is mounted over one of the two
   mutable bool stays = false;  // DEST's entry is already the copy
 
   [[nodiscard]] const Options& options() const { return worker.engine.options; }
@@ -56,10 +55,10 @@ struct Pair {
 
 /**
  * Returns whether the mark proves that the content has not changed. The target of a symlink may
- * have been exchanged, and a file mounted or unmounted.
+ * have been exchanged.
  */
 bool has_proof(const Pair& pair) {
-  return !pair.options().incremental.checksum && !pair.by_symlink && !pair.is_covered &&
+  return !pair.options().incremental.checksum && !pair.by_symlink &&
          pair.src.mtime == pair.dst.mtime && is_proven(pair.directory(), pair.src, pair.dst);
 }
 
@@ -203,7 +202,6 @@ bool is_current_symlink(const Pair& pair) {
 }
 
 bool is_current(const Pair& pair, const EntryTask& again) {
-  if (pair.is_covered) pair.directory().distrust();
   if (pair.dst.kind != pair.src.kind) return false;
   switch (pair.src.kind) {
     case Kind::file: return is_current_file(pair, again);
@@ -254,8 +252,6 @@ bool needs_no_copy(Worker& worker, const DirectoryUse& use, Names names, Kind ki
                       itself.kind == Kind::symlink;
   }
   if (pair.src.kind != kind) return pair.fail(EBUSY, kRefused);  // the listing had another kind
-  pair.is_covered = is_covered(directory, End::src, names, pair.src.dev) ||
-                    is_covered(directory, End::dst, names, pair.dst.dev);
 
   const Options& options = worker.engine.options;
   if (pair.src.size >= kLongFile && has_equal_size(pair) && worker.hands_over()) {

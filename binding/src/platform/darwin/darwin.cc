@@ -89,9 +89,6 @@ bool is_mount_point(const Handle& parent, const Handle& directory) {
          above.dev != found.dev;
 }
 
-// Only directories can be mount points.
-bool is_mount_root(const Handle& /*directory*/, const char* /*name*/) { return false; }
-
 bool volume_of(const Handle& entry, struct statfs& out) {
   return check([&] { return fstatfs(fd(entry), &out); }) == 0;
 }

@@ -90,34 +90,17 @@ Listed parse_listing(const char* record) {
           entry->size};
 }
 
-namespace {
-
-/** Looks whether an entry is the root of a mount. Linux tells it since 5.8. */
-std::optional<bool> find_mount_root(const Handle& directory, const char* name) {
+bool is_mount_point(const Handle& parent, const Handle& directory) {
 #ifdef STATX_ATTR_MOUNT_ROOT
   struct statx known;
-  const auto look = [&] {
-    return statx(fd(directory), name, AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH, STATX_INO, &known);
-  };
+  const auto look = [&] { return statx(fd(directory), "", AT_EMPTY_PATH, STATX_INO, &known); };
   if (check(look) == 0 && (known.stx_attributes_mask & STATX_ATTR_MOUNT_ROOT) != 0)
     return (known.stx_attributes & STATX_ATTR_MOUNT_ROOT) != 0;
 #endif
-  return std::nullopt;
-}
-
-}  // namespace
-
-bool is_mount_point(const Handle& parent, const Handle& directory) {
-  if (const auto known = find_mount_root(directory, "")) return *known;
-  // Before, subvolumes of btrfs look the same, and are treated as mounts.
+  // Before Linux 5.8, subvolumes of btrfs look the same, and are treated as mounts.
   struct stat above, found;
   return check([&] { return fstat(fd(parent), &above); }) == 0 &&
          check([&] { return fstat(fd(directory), &found); }) == 0 && above.st_dev != found.st_dev;
-}
-
-bool is_mount_root(const Handle& directory, const char* name) {
-  // Before, a file of overlayfs, or the target of a followed symlink, looks the same.
-  return find_mount_root(directory, name).value_or(true);
 }
 
 bool is_read_only(const Handle& directory) {

@@ -165,9 +165,6 @@ Listed parse_listing(const char* record) {
 // A volume is mounted on a directory by a junction, which is not followed.
 bool is_mount_point(const Handle& /*parent*/, const Handle& /*directory*/) { return false; }
 
-// Only directories can be mount points.
-bool is_mount_root(const Handle& /*directory*/, const char* /*name*/) { return false; }
-
 // Only a whole volume is read-only, and it has a device number of its own.
 bool is_read_only(const Handle& /*directory*/) { return false; }
 
