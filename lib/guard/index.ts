@@ -17,8 +17,8 @@ const repositories = ['.git', '.hg', '.svn'];
 
 /**
  * Rejects with `ERR_FS_CP_EINVAL` if a root's DEST lies within its SRC and is not excluded. Rejects with
- * `ERR_FASTCP_DEST_PROTECTED` if a mirror or an atomic replacement would delete a repository and not copy one, would delete
- * entries that a mount also shows in SRC, or selects nothing.
+ * `ERR_FASTCP_DEST_PROTECTED` if a mirror or an atomic replacement would delete a repository and not copy one, or selects
+ * nothing.
  */
 export async function refuseBySelection(
   placement: Placement,
@@ -35,9 +35,9 @@ export async function refuseBySelection(
     }
   }
   await refuseRepositories(placement, answers, request);
-  if (deletes(request) || request.sync) {
-    const { lookAtMounts } = await import('./mounted.js'); // loaded late, as most copies do without
-    await lookAtMounts(placement, answers, request);
+  if (request.sync && process.platform === 'linux') {
+    const { distrustedDevices } = await import('../placement/mounts.js'); // loaded late, as most copies do without
+    placement.distrusted = await distrustedDevices();
   }
   await refuseEmptySelection(placement, request);
 }

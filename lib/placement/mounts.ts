@@ -3,7 +3,7 @@ import { promises } from 'node:fs';
 import { getBuiltinModule } from '../builtins.js';
 import { needsProc } from '../errors/advice.js';
 import { asCopyError } from '../errors/from-node.js';
-import { isWithin, join, namesFrom } from '../paths.js';
+import { isWithin } from '../paths.js';
 
 const MOUNTS = '/proc/self/mountinfo';
 
@@ -12,10 +12,8 @@ export interface Mount {
   path: Buffer;
   fileSystem: string;
   readOnly: boolean;
-  /** The directory of the file system that is mounted, and the device. Only on Linux. */
-  root?: Buffer;
-  device?: string;
   /** Only on Linux. */
+  device?: string;
   superOptions?: string[];
 }
 
@@ -38,18 +36,11 @@ export async function mounts(): Promise<Mount[]> {
 /** `36 35 98:0 /mnt1 /mnt2 rw,noatime master:1 - ext3 /dev/root rw,errors=continue` */
 function parse(line: string): Mount {
   const [of = '', how = ''] = line.split(' - ');
-  const [, , device = '', root = '', path = '', options = ''] = of.split(' ');
+  const [, , device = '', , path = '', options = ''] = of.split(' ');
   const [fileSystem = '', , text = ''] = how.split(' ');
   const superOptions = text.split(',');
   const readOnly = options.split(',').includes('ro') || superOptions.includes('ro');
-  return {
-    path: unescaped(path),
-    fileSystem,
-    readOnly,
-    root: unescaped(root),
-    device,
-    superOptions,
-  };
+  return { path: unescaped(path), fileSystem, readOnly, device, superOptions };
 }
 
 function unescaped(text: string): Buffer {
@@ -91,26 +82,10 @@ function mountAt(all: readonly Mount[], path: Buffer): Mount | undefined {
   return found;
 }
 
-/** An entry by its file system and its path there, and where a mount shows it. */
-export interface MountedPlace {
-  device: string | undefined;
-  path: Buffer;
-  at: Buffer;
-}
-
-/** Linux: returns the places of a directory, which is given without symlinks, and of the mounts in it. */
-export function placesIn(all: readonly Mount[], directory: Buffer): MountedPlace[] {
-  const own = mountAt(all, directory);
-  const below = all.filter((mount) => mount !== own && isWithin(mount.path, directory));
-  return [own ?? [], below].flat().map(({ path, root = path, device }) => {
-    const at = isWithin(path, directory) ? path : directory;
-    return { device, path: namesFrom(path, at).reduce(join, root), at };
-  });
-}
-
 /** Linux: returns the devices of overlays whose ctimes prove nothing: `metacopy` hides that the content of a file changed. */
-export function distrustedDevices(all: readonly Mount[]): number[] {
-  const overlays = all.filter((mount) => mount.superOptions?.includes('metacopy=on'));
+export async function distrustedDevices(): Promise<number[]> {
+  const all = await mounts().catch(() => []);
+  const overlays = all.filter(({ superOptions = [] }) => superOptions.includes('metacopy=on'));
   return overlays.map(({ device = '' }) => {
     const minor = Number(device.split(':')[1]); // the major number is 0
     return (minor % 256) + (minor - (minor % 256)) * 4096; // as makedev() does

@@ -1,10 +1,8 @@
 /** Where a copy lands: what findRoots() has found. */
 import type { NativeRoot } from '../bridge/native.js';
 import type { CopyError } from '../errors/copy-error.js';
-import type { Steps } from '../io/steps.js';
-import { baseName, directoryOf, join, movedTo, type ShownPaths } from '../paths.js';
+import { directoryOf, movedTo, type ShownPaths } from '../paths.js';
 import type { EntryKind } from '../types.js';
-import { realIfThere } from './real-paths.js';
 
 export interface Root extends NativeRoot {
   kind: EntryKind;
@@ -40,11 +38,4 @@ export function redirect(placement: Placement, root: Root, to: Buffer): Placemen
 /** Returns the directory that must stay, so that a source stays. */
 export function directoryToKeep({ src, kind, followSrc }: Root): Buffer {
   return kind === 'directory' || followSrc ? src : directoryOf(src);
-}
-
-/** Returns a source's path without symlinks on the way. */
-export function* realPathOf(root: Root): Steps<Buffer> {
-  const kept = directoryToKeep(root);
-  const real = yield* realIfThere(kept);
-  return kept === root.src ? real : join(real, baseName(root.src));
 }

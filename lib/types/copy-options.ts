@@ -71,8 +71,8 @@ export interface CopyOptions {
   quickCheck?: boolean | undefined;
   /**
    * Make DEST like SRC: `sync`, and delete entries of DEST that SRC does not have. Excluded entries of DEST stay. Rejects with
-   * `ERR_FASTCP_DEST_PROTECTED` if DEST is the root directory, a home directory, a directory above SRC, has a repository of its
-   * own, or has entries that are also in SRC, by a bind mount (Linux). Default `false`.
+   * `ERR_FASTCP_DEST_PROTECTED` if DEST is the root directory, a home directory, a directory above SRC, or has a repository of
+   * its own. Default `false`.
    */
   mirror?: boolean | undefined;
   /** With `mirror`: also delete excluded entries from DEST. Default `false`. */

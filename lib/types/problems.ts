@@ -16,7 +16,7 @@
  * - `ERR_FS_CP_UNKNOWN`: An entry of no known kind.
  * - `ERR_FS_EISDIR`: SRC is a directory, and `recursive` is not set; `fastcp/fs` only.
  * - `ERR_FASTCP_DEST_PROTECTED`: A mirror or an atomic replacement would empty the root, a home directory or a
- *   directory above SRC, delete a repository, or delete entries that SRC also has by a bind mount (Linux);
+ *   directory above SRC, or delete a repository;
  *   or an atomic replacement or a mirror with `deleteExcluded` selects nothing.
  * - `ERR_FASTCP_MOUNT_POINT`: A file system is mounted where fastcp would delete or replace a directory.
  * - `ERR_FASTCP_APPEND_ONLY`: The directory is append-only, so nothing in it can be replaced.

@@ -357,42 +357,17 @@ describe('refuses', () => {
     expect(existsSync(join(dest, 'a/b'))).toBe(true);
   });
 
-  test.for<CopyOptions>([{ atomic: true, exclude: 'secret' }, { mirror: true }])(
-    'SRC is bound from a directory in DEST: %o',
-    async (options, context) => {
-      needRoot(context);
-      makeFiles(dest, { 'x/source/secret': 's', 'x/source/file': 'f', other: 'o' });
-      const bound = join(at, 'bound');
-      mkdirSync(bound);
-      await whileMounted(['--bind', join(dest, 'x/source')], bound, async () => {
-        const before = [...readTree(at)];
-        for (const from of [bound, `${bound}/`])
-          await expect(copyTree(from, dest, options)).rejects.toMatchObject({
-            code: 'ERR_FASTCP_DEST_PROTECTED',
-            message: expect.stringContaining('by a bind mount'),
-          });
-        expect([...readTree(at)]).toEqual(before);
-      });
-    },
-  );
-
-  test.for<CopyOptions>([{ atomic: true }, { mirror: true }])(
-    'a directory of DEST is bound into SRC: %o',
-    async (options, context) => {
-      needRoot(context);
-      makeFiles(dest, { 'sub/precious': 'p' });
-      for (const part of ['.', 'sub']) {
-        const bound = join(src, 'in');
-        mkdirSync(bound, { recursive: true });
-        await whileMounted(['--bind', join(dest, part)], bound, async () => {
-          await expect(copyTree(src, dest, options)).rejects.toMatchObject({
-            code: 'ERR_FASTCP_DEST_PROTECTED',
-          });
-          expect(content(dest, 'sub/precious')).toBe('p');
-        });
-      }
-    },
-  );
+  test('SRC is bound from a directory in DEST: it stays, with a warning', async (context) => {
+    needRoot(context);
+    makeFiles(dest, { 'x/source/secret': 's', 'x/source/file': 'f', other: 'o' });
+    const bound = join(at, 'bound');
+    mkdirSync(bound);
+    await whileMounted(['--bind', join(dest, 'x/source')], bound, async () => {
+      const { warnings } = await copyTree(bound, dest, { atomic: true, exclude: 'secret' });
+      expect(warnings).toMatchObject([{ code: 'STAGING_LEFT' }]);
+      expect(readdirSync(bound).sort()).toEqual(['file', 'secret']);
+    });
+  });
 
   test('a mount in DEST that only another path shows: what is mounted stays, with a warning', async (context) => {
     needRoot(context);
