@@ -12,15 +12,15 @@ interface Selected {
 }
 
 /** Call it after the copy. `isEmpty`: no entry was selected. */
-export async function unusedWarnings(
+export function unusedWarnings(
   roots: readonly Selected[],
   request: Request,
   isEmpty: boolean,
-): Promise<CopyWarning[]> {
+): CopyWarning[] {
   const { include, exclude, gitignore, onlyIgnored, ignoreFileNames, filter, shown } = request;
   const selectsMore = gitignore || onlyIgnored || ignoreFileNames.length > 0 || Boolean(filter);
-  const directories = roots.map(({ root: { src } }) => ({ src, shown: shown.src(src) }));
-  const warnings = await unmatchedGlobs({ include, exclude, selectsMore }, directories);
+  const sources = roots.map(({ root: { src } }) => shown.src(src));
+  const warnings = unmatchedGlobs({ include, exclude, selectsMore }, sources);
   for (const name of ignoreFileNames) {
     if (roots.some(({ selection }) => selection.hasMet(name))) continue;
     const message = `the source has no rule file named '${name}'`;
@@ -28,7 +28,7 @@ export async function unusedWarnings(
   }
   for (const one of roots) warnings.push(...worktreeWarnings(one, request));
   if (request.worktree && isEmpty) {
-    const path = directories.map((one) => one.shown).join("', '");
+    const path = sources.join("', '");
     const message = `git ignores nothing in '${path}', the source, so there is nothing to copy`;
     warnings.push({ code: 'NOTHING_IGNORED', message, path });
   }

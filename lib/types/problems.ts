@@ -104,8 +104,7 @@ export type ErrorCode = FastcpErrorCode | SystemErrorCode;
  *   or `deleteExcluded` fail instead.
  * - `SOURCE_IGNORED`: git ignores SRC itself.
  * - `INCLUDE_UNMATCHED`: A glob of `include` or a pattern of `.worktreeinclude` matched nothing, or `include` is empty.
- * - `EXCLUDE_UNMATCHED`: A glob of `exclude` matched nothing, and looks like a path with SRC, a list, a filter rule of rsync, or
- *   would match deeper in SRC.
+ * - `EXCLUDE_UNMATCHED`: A glob of `exclude` matched nothing, and looks like a path with SRC, a list, or a filter rule of rsync.
  * - `SOURCE_SKIPPED`: One of several SRCs matches a glob of `exclude`, and is not copied.
  * - `IGNORE_FILE_NOT_FOUND`: SRC has no rule file of a name in `ignoreFileNames`.
  * - `WORKTREE_SKIPPED`: `onlyIgnored`: A worktree lies in SRC, and was not copied.
