@@ -578,44 +578,38 @@ describe('hard links', () => {
     expect(statSync(join(dest, 'b/three')).ino).toBe(statSync(join(dest, 'a/one')).ino);
   });
 
-  // As a mirror does itself, if an earlier copy has made a hard link in DEST to the file of SRC.
-  test.for<[string, () => unknown, boolean]>([
-    ['got and lost a hard link', () => {}, true],
-    ['changed with its size and mtime the same', () => writeFileSync(join(src, 'b'), 'B'), false],
-    ['changed its mode', () => chmodSync(join(src, 'b'), 0o600), false],
-    ['got an attribute', () => run('setfattr', '-n', 'user.a', '-v', 'b', join(src, 'b')), false],
-  ])(
-    'to a file that %s after its first name was copied',
-    async ([what, change, isLinked], context) => {
-      if (what === 'got an attribute') needTool(context, 'setfattr');
-      makeFiles(src, { b: 'b' });
-      mkdirSync(join(src, 'c'));
-      linkSync(join(src, 'b'), join(src, 'c/d'));
-      const filter = async ({ path }: { path: string }): Promise<boolean> => {
-        if (path !== 'c/d') return true;
-        while (!existsSync(join(dest, 'b'))) await sleep(1);
-        await sleep(50); // it has its name, and the copy knows
-        const { atime, mtime } = statSync(join(src, 'b'));
-        linkSync(join(src, 'b'), join(work, 'more'));
-        unlinkSync(join(work, 'more'));
-        change();
-        utimesSync(join(src, 'b'), atime, mtime);
-        return true;
-      };
-      const old = new Date(2020, 1, 1); // so that it can be set again
-      utimesSync(join(src, 'b'), old, old);
-      const how: CopyOptions = { filter: (_src, _dest, entry) => filter(entry) };
-      const result = await copyTree(src, dest, {
-        preserve: ['hardLinks', 'mode', 'timestamps', 'xattrs'],
-        ...how,
-      });
-      expect(result.warnings.map(({ code }) => code)).toEqual(
-        isLinked ? [] : ['HARD_LINKS_NOT_PRESERVED'],
-      );
-      expect(result).toMatchObject({ files: isLinked ? 1 : 2, hardLinks: isLinked ? 1 : 0 });
-      expect(readFileSync(join(dest, 'c/d'), 'utf8')).toBe(readFileSync(join(src, 'b'), 'utf8'));
-    },
-  );
+  test.for<[string, () => unknown]>([
+    ['got and lost a hard link', () => {}],
+    ['changed with its size and mtime the same', () => writeFileSync(join(src, 'b'), 'B')],
+    ['changed its mode', () => chmodSync(join(src, 'b'), 0o600)],
+    ['got an attribute', () => run('setfattr', '-n', 'user.a', '-v', 'b', join(src, 'b'))],
+  ])('not to a file that %s after its first name was copied', async ([what, change], context) => {
+    if (what === 'got an attribute') needTool(context, 'setfattr');
+    makeFiles(src, { b: 'b' });
+    mkdirSync(join(src, 'c'));
+    linkSync(join(src, 'b'), join(src, 'c/d'));
+    const filter = async ({ path }: { path: string }): Promise<boolean> => {
+      if (path !== 'c/d') return true;
+      while (!existsSync(join(dest, 'b'))) await sleep(1);
+      await sleep(50); // it has its name, and the copy knows
+      const { atime, mtime } = statSync(join(src, 'b'));
+      linkSync(join(src, 'b'), join(work, 'more'));
+      unlinkSync(join(work, 'more'));
+      change();
+      utimesSync(join(src, 'b'), atime, mtime);
+      return true;
+    };
+    const old = new Date(2020, 1, 1); // so that it can be set again
+    utimesSync(join(src, 'b'), old, old);
+    const how: CopyOptions = { filter: (_src, _dest, entry) => filter(entry) };
+    const result = await copyTree(src, dest, {
+      preserve: ['hardLinks', 'mode', 'timestamps', 'xattrs'],
+      ...how,
+    });
+    expect(result.warnings.map(({ code }) => code)).toEqual(['HARD_LINKS_NOT_PRESERVED']);
+    expect(result).toMatchObject({ files: 2, hardLinks: 0 });
+    expect(readFileSync(join(dest, 'c/d'), 'utf8')).toBe(readFileSync(join(src, 'b'), 'utf8'));
+  });
 
   test('with a selection whose last answer selects nothing: no directory stays open', async (context) => {
     if (process.platform !== 'linux') skip(context, 'only /proc tells what is open');
@@ -673,19 +667,6 @@ describe('hard links', () => {
     expect(warnings.map(({ code }) => code)).toEqual(['HARD_LINKS_NOT_PRESERVED']);
     const words = ['-h', '-n', 'trusted.a', '--only-values', join(dest, 'c/d')];
     expect(execFileSync('getfattr', words, { encoding: 'utf8' })).toBe('b');
-  });
-
-  test.for(['symlink', 'fifo'])('of which DEST has one of SRC: %s', async (kind) => {
-    makeFiles(src, { 'y/file': '' });
-    if (kind === 'symlink') symlinkSync('nowhere', join(src, 'B'));
-    else run('mkfifo', join(src, 'B'));
-    mkdirSync(dest);
-    for (const path of [join(src, 'C'), join(src, 'y/n'), join(dest, 'B')])
-      linkSync(join(src, 'B'), path);
-    const result = await copyTree(src, dest, { mirror: true, preserve: true });
-    expect(result.warnings).toEqual([]);
-    const inodes = ['B', 'C', 'y/n'].map((name) => lstatSync(join(dest, name)).ino);
-    expect(new Set(inodes).size).toBe(1);
   });
 
   const disk = useFileSystem(work, 'xfs', { size: '512M' }); // of a name of its own

@@ -4,20 +4,14 @@
 #include <string>
 #include <utility>
 
-#include "engine/entry/compare.h"
 #include "engine/entry/entry_task.h"
-#include "engine/entry/metadata.h"
 #include "engine/entry/names.h"
 #include "engine/entry/place.h"
-#include "engine/entry/symlinks.h"
-#include "engine/entry/unchanged.h"
 
 namespace fastcp {
 
 using platform::Follow;
-using platform::Handle;
 using platform::Kind;
-using platform::LinkKind;
 using platform::Stat;
 
 namespace {
@@ -27,59 +21,6 @@ bool is_linked(const Directory& directory, Names names, const HardLinks::Place& 
   Stat there;
   return directory.has_dst() && platform::stat_entry(directory.dst(), names.dst, there) == 0 &&
          there.dev == copy.dev && there.ino == copy.ino;
-}
-
-/** Returns whether a file and its copy `made` have the same content. */
-bool has_same_content(Worker& worker, const Directory& directory, Names names, const Stat& src,
-                      const HardLinks::Place& copy, const Stat& made) {
-  const Options& options = worker.engine.options;
-  const auto open = [&](const Handle& parent, const char* name, Follow follow, Handle& out,
-                        Stat& opened) {
-    bool without_atime = directory.new_files.without_atime.load(std::memory_order_relaxed);
-    const int error = worker.with_descriptor(
-        [&] { return platform::open_source_file(parent, name, follow, without_atime, out); });
-    return error == 0 && platform::stat_handle(out, opened) == 0;
-  };
-  Handle from, to;
-  Stat now, there;
-  return open(directory.src(), names.src, options.traversal.follow(), from, now) &&
-         !is_changed(src, now) &&
-         open((*copy.directory).dst(), copy.name.c_str(), Follow::no, to, there) &&
-         is_same_entry(made, there) &&
-         compare_content(worker, from, to, src.size).outcome == Comparison::same;
-}
-
-bool has_same_target(const Directory& directory, Names names, const HardLinks::Place& copy) {
-  std::string src, dst;
-  LinkKind src_kind{}, dst_kind{};
-  return read_link_target(directory.src(), names.src, src, src_kind) == 0 &&
-         read_link_target((*copy.directory).dst(), copy.name.c_str(), dst, dst_kind) == 0 &&
-         src == dst && src_kind == dst_kind;
-}
-
-/**
- * Returns whether the copy of an entry is still like the entry. Adding or removing a hard link also changes the ctime. A mirror does
- * that itself: it may delete a name in DEST that is a hard link to the file of SRC (`--link`).
- */
-bool is_like(Worker& worker, const Directory& directory, Names names, const Stat& src,
-             const HardLinks::Place& copy) {
-  const Preserve& keep = worker.engine.options.preserve;
-  DirectoryPin pin;
-  Stat made;
-  if (pin.pin(*copy.directory) < 0 ||
-      platform::stat_entry((*copy.directory).dst(), copy.name.c_str(), made) < 0 ||
-      made.dev != copy.dev || made.ino != copy.ino || made.kind != src.kind ||
-      !is_settled(keep, src, made, time_step(*copy.directory, copy.name.c_str())) ||
-      (keep.xattrs && !has_wanted_attributes(worker.engine, directory, names,
-                                             (*copy.directory).dst(), copy.name.c_str()))) {
-    return false;
-  }
-  switch (src.kind) {
-    case Kind::file:
-      return made.size == src.size && has_same_content(worker, directory, names, src, copy, made);
-    case Kind::symlink: return has_same_target(directory, names, copy);
-    default: return made.rdev == src.rdev;
-  }
 }
 
 }  // namespace
@@ -148,7 +89,6 @@ bool claim_or_link(Worker& worker, const DirectoryUse& use, Names names, const S
     case HardLinks::Turn::first: return true;
     case HardLinks::Turn::wait: return false;
     case HardLinks::Turn::changed:
-      if (is_like(worker, *use, names, src, copy)) break;
       again.separate = true;
       return worker.engine.lose(*use, names, Loss::hard_links, EBUSY, kRefused);
     default: break;

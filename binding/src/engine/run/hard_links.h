@@ -79,7 +79,7 @@ class HardLinks {
     later,  // the caller creates a hard link to the copy at `place`
     wait,   // the caller does nothing; the name becomes a task when its turn comes
     // The ctime has changed since the first name was met: the file was changed, it has got or lost a hard link, or it was
-    // removed and its inode number used again. The caller compares it with the copy at `place`.
+    // removed and its inode number used again. The caller copies it as a separate file.
     changed,
   };
   /** Decides the caller's turn. `again` is the task that is pushed when the caller's turn comes. */
