@@ -1,10 +1,8 @@
 /** Checks that need the selection: DEST within SRC, and deletions that a mirror or an atomic replacement must not make. */
-import type { BigIntStats as Stats } from 'node:fs';
 import { Answers } from '../bridge/answers.js';
 import { Report } from '../bridge/result.js';
 import { runEngine } from '../bridge/run-engine.js';
 import { reasons, refuse } from '../errors/copy-error.js';
-import { Access } from '../io/access.js';
 import { existing } from '../io/look.js';
 import { run } from '../io/steps.js';
 import { directoryOf, join, temporaryName, trimSlashes } from '../paths.js';
@@ -54,7 +52,7 @@ export async function refuseRepositories(
   if (!deletes(request)) return;
   for (const root of roots.filter(({ kind }) => kind === 'directory')) {
     for (const name of repositories.map((one) => Buffer.from(one))) {
-      const there = await lookup(root.dest, name, request.dryRun);
+      const there = await run(existing(join(root.dest, name), false, shown.dest));
       if (!there) continue;
       const own = await run(existing(join(root.src, name), request.dereference));
       const kind = there.isDirectory() ? 'directory' : 'file';
@@ -94,23 +92,5 @@ async function refuseEmptySelection(placement: Placement, request: Request): Pro
     if (!report.isEmpty) continue;
     const why = 'nothing is selected, so everything in the destination would be deleted';
     throw refuse('ERR_FASTCP_DEST_PROTECTED', why, shown.src(root.src), shown.dest(root.dest));
-  }
-}
-
-/** Looks for an entry of a directory, even if the mode keeps the owner out: the copy will also open it. */
-async function lookup(
-  directory: Buffer,
-  name: Buffer,
-  dryRun: boolean,
-): Promise<Stats | undefined> {
-  const look = (): Promise<Stats | undefined> => run(existing(join(directory, name), false));
-  const access = new Access();
-  try {
-    return await (dryRun ? look() : access.to(directory, look));
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EACCES') throw error;
-    return undefined; // the copy cannot look into it either
-  } finally {
-    await access.giveBack();
   }
 }
