@@ -14,10 +14,9 @@ import {
   utimesSync,
 } from 'node:fs';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { CopyOptions } from '../../lib/types.js';
-import { COMMAND, copyInChild, limited, type Outcome } from '../support/child.js';
+import { copyInChild, limited, type Outcome } from '../support/child.js';
 import { leftovers, readTree, unlike } from '../support/compare.js';
 import { buildShim, type Faults, faultLog, withFaults } from '../support/shim.js';
 import { makeFiles } from '../support/trees.js';
@@ -444,29 +443,6 @@ describe('contents are compared', () => {
       expect(readFileSync(join(dest, 'file')).equals(readFileSync(join(src, 'file')))).toBe(true);
     },
   );
-});
-
-test('what another copy wrote meanwhile is not taken for current by the next run', async () => {
-  const other = join(room, 'other');
-  for (const [root, content] of [
-    [src, 'ours'],
-    [dest, 'ours'],
-    [other, 'else'],
-  ] as const) {
-    makeFiles(root, { 'a/file': content });
-    utimesSync(join(root, 'a/file'), 1000, 1000); // what all have tells nothing
-  }
-  await sleep(20); // until the clock of ctimes goes on
-  const mirror: CopyOptions = { mirror: true, lock: false };
-  const command = `env -u LD_PRELOAD "${process.execPath}" "${COMMAND}" -q --mirror --no-lock`;
-  const { error } = await race(mirror, {
-    faults: 'pread64:run:1:1:/dest/a/file',
-    script: `${command} "${other}" "${dest}"`,
-  });
-  expect(error).toBeUndefined();
-  expect(read(dest, 'a/file')).toBe('else');
-  await copyInChild({ src, dest, options: mirror });
-  expect(read(dest, 'a/file')).toBe('ours');
 });
 
 test('a source that never comes to rest is an error after four attempts', async () => {
