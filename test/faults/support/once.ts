@@ -10,7 +10,6 @@ export const once: readonly [
   outcome: Outcome,
 ][] = [
   // Rights that SRC does not give stayed, and nobody said so.
-  // Each directory's first one is for the mark, which may stay.
   ['archive over', 'fremovexattr', 'ENOMEM', 1, 999_999, 'error'],
   ['archive over', 'removexattr', 'EIO', 1, 999_999, 'error'],
   ['mirror archive', 'fgetxattr', 'EIO', 1, 999_999, 'error'],
