@@ -136,7 +136,7 @@ async function copyRoots(
       if (await takeSnapshot(to, how, report)) return;
     }
     await runEngine(to, answers, how, report);
-    await unlessAborted(how.signal, refuseChanged(locks.held, placement, request));
+    await refuseChanged(locks.held, placement, request);
   };
   if (request.atomic) {
     const { Replacement } = await import('./atomic/index.js');

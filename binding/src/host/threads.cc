@@ -25,7 +25,7 @@ Threads& Threads::process() {
 
 bool Threads::enlist(const std::shared_ptr<Crew>& crew) {
   const std::lock_guard lock(mutex_);
-  if (idle_ == 0 && !start_one_locked()) return false;
+  if (threads_ == 0 && !start_one_locked()) return false;
   if (!has_pinger_) {
     const auto run = [](void* threads) { static_cast<Threads*>(threads)->ping_all(); };
     has_pinger_ = platform::start_thread(run, this) == 0;
@@ -177,8 +177,9 @@ void Threads::start_useful_locked() {
     if (crew->workers_ == 0) first++;
     more += crew->wanted_ - std::max(1U, crew->workers_);
   }
-  // Those that are idle are about to take one.
-  while (idle_ < first && start_one_locked()) {
+  // Those that are idle are about to take one. If very many copies have none, they wait for one that another copy leaves.
+  constexpr unsigned kMost = 64;
+  while (idle_ < first && threads_ < kMost && start_one_locked()) {
   }
   while (idle_ < first + more && may_grow_locked() && start_one_locked()) {
   }
