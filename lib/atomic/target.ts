@@ -4,18 +4,18 @@ import { constants } from 'node:os';
 import { isAppendOnly } from '../bridge/native.js';
 import { type CopyError, refuse } from '../errors/copy-error.js';
 import { errorOf } from '../errors/from-engine.js';
-import { realpath, run } from '../io/steps.js';
+import { Looks, realpath } from '../io/looks.js';
 import { baseName, directoryOf, join, type ShownPaths } from '../paths.js';
 import { mountsWithin } from '../placement/mounts.js';
 import type { Root } from '../placement/placement.js';
-import { isAtOrBelow } from '../placement/real-paths.js';
+import { fetchChain, isAtOrBelow } from '../placement/real-paths.js';
 import type { ErrorCode } from '../types.js';
 
 /** Returns DEST's own path: without symlinks on the way, and with a name at its end. */
 export async function findTarget({ dest }: Root): Promise<Buffer> {
   const name = baseName(dest);
-  if (['', '.', '..'].includes(name.toString())) return await run(realpath(dest));
-  return join(await run(realpath(directoryOf(dest))), name);
+  if (['', '.', '..'].includes(name.toString())) return await realpath(dest);
+  return join(await realpath(directoryOf(dest)), name);
 }
 
 /**
@@ -58,7 +58,10 @@ export async function refuseTarget(root: Root, target: Buffer, shown: ShownPaths
       'the destination is append-only, so it cannot be moved (atomic)',
     );
   }
-  if (await run(isAtOrBelow(root.followSrc ? root.src : directoryOf(root.src), there))) {
+  const kept = root.followSrc ? root.src : directoryOf(root.src);
+  const looks = new Looks();
+  await fetchChain(kept, looks);
+  if (isAtOrBelow(kept, there, looks)) {
     throw no('ERR_FS_CP_EINVAL', 'cannot replace a directory that the source is in (atomic)');
   }
 }

@@ -15,8 +15,7 @@ import { clearTimeout, setTimeout } from '../builtins.js';
 import { refuse } from '../errors/copy-error.js';
 import { unlessAborted } from '../io/abort.js';
 import { now } from '../io/clock.js';
-import { existing, identity, isSame } from '../io/look.js';
-import { run } from '../io/steps.js';
+import { existing, identity, isSame } from '../io/looks.js';
 import type { Request } from '../request/request.js';
 import * as line from './line.js';
 import { isLockedAbove } from './lock-above.js';
@@ -141,7 +140,7 @@ export class Locks {
         return place;
       }
       // Another one may have been put in its place before it was locked.
-      const named = await run(existing(path, follow));
+      const named = await existing(path, follow);
       const isThere = named !== undefined && isSame(named, found);
       if (!isThere && looks === 0) {
         const why =

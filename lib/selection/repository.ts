@@ -9,7 +9,7 @@ import {
 } from 'node:fs';
 import { delimiter } from 'node:path';
 import { promisify } from 'node:util';
-import { realpath, run } from '../io/steps.js';
+import { realpath } from '../io/looks.js';
 import { directoryOf, fromSystem, isAbsolute, isRoot, join, trimSlashes } from '../paths.js';
 import { readWhole } from './files.js';
 
@@ -112,7 +112,7 @@ async function ceilingDirectories(): Promise<Buffer[]> {
   const paths = entries.map(async (entry, index) => {
     const path = trimSlashes(fromSystem(Buffer.from(entry)));
     if (!isAbsolute(path)) return [];
-    return [index < realUntil ? await run(realpath(path)).catch(() => path) : path];
+    return [index < realUntil ? await realpath(path).catch(() => path) : path];
   });
   return (await Promise.all(paths)).flat();
 }
