@@ -16,7 +16,6 @@ import { refuseChanged } from './placement/changed.js';
 import { Locks } from './placement/locks.js';
 import { lookAhead } from './placement/look-ahead.js';
 import {
-  findParents,
   lookAtParents,
   makeDirectory,
   makeParents,
@@ -71,23 +70,21 @@ export async function run(asked: Request, report: Report, seen?: Looks): Promise
   try {
     signal?.throwIfAborted();
     await turn.take(signal);
-    let looks = seen ?? (await unlessAborted(signal, lookAhead(request)));
+    const looks = seen ?? (await unlessAborted(signal, lookAhead(request)));
     const placement = findRoots(request, looks);
-    if (placement.roots.length > 1)
-      await unlessAborted(signal, refuseTwins(placement, request, looks));
+    await unlessAborted(signal, refuseTwins(placement, request));
     const skipped = skipSources(placement, request);
     locks = Locks.of(placement, request, report);
     await locks.take();
     const answers = await unlessAborted(signal, Answers.prepare(placement, request));
     await unlessAborted(signal, refuseBySelection(placement, answers, request));
     // That took time, and the filter may have changed files.
-    if (selects(request)) looks = await unlessAborted(signal, lookAtParents(placement, request));
+    if (selects(request)) await unlessAborted(signal, lookAtParents(placement, request));
     signal?.throwIfAborted();
     for (const warning of skipped) report.warn(warning);
     for (const error of placement.errors) report.fail(error);
     const gitFiles = request.like === 'fastcp' ? gitFileWarnings(placement, answers) : [];
-    if (placement.roots.length > 0)
-      await copyRoots(placement, answers, request, { report, looks, locks });
+    if (placement.roots.length > 0) await copyRoots(placement, answers, request, { report, locks });
     else if (request.atomic) report.replaced = false;
     for (const warning of [
       ...(await answers.unused(request, report.isEmpty && report.counters.skipped === 0)),
@@ -134,10 +131,9 @@ async function copyRoots(
   placement: Placement,
   answers: Answers,
   request: Request,
-  { report, looks, locks }: { report: Report; looks: Looks; locks: Locks },
+  { report, locks }: { report: Report; locks: Locks },
 ): Promise<void> {
-  const parents = findParents(placement, request, looks);
-  await makeParents(parents, placement);
+  const there = await makeParents(placement, request);
   await makeDests(placement.roots, locks);
   const copy = async (to: Placement, how: Request): Promise<void> => {
     // Modules that most copies do not need are loaded late. Compiling them takes longer than copying a file.
@@ -156,16 +152,15 @@ async function copyRoots(
   } else {
     await copy(placement, request);
   }
-  if (request.fsync && !request.dryRun) await syncParents(placement, request, parents);
+  if (request.fsync && !request.dryRun) await syncParents(placement, request, there);
 }
 
 /** Does the same before it returns. Accepts a filter, but no events and no signal. */
 export function runNow(request: Request): CopyResult {
   const report = new Report();
-  const looks = new Looks();
-  const placement = findRoots(request, looks);
+  const placement = findRoots(request, new Looks());
   const answers = Answers.prepareNow(placement, request);
-  makeParentsNow(findParents(placement, request, looks), placement);
+  makeParentsNow(placement, request);
   runEngineNow(placement, answers, request, report);
   report.end();
   return resultOf(report, request);

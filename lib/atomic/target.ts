@@ -1,10 +1,10 @@
 /** Finds the target of an atomic copy, and refuses targets that must not be replaced. */
-import { promises } from 'node:fs';
 import { constants } from 'node:os';
 import { isAppendOnly } from '../bridge/native.js';
 import { type CopyError, refuse } from '../errors/copy-error.js';
 import { errorOf } from '../errors/from-engine.js';
-import { Looks, realpath } from '../io/looks.js';
+import { unlessMissing } from '../errors/from-node.js';
+import { Looks, lstat, realpath } from '../io/looks.js';
 import { baseName, directoryOf, join, type ShownPaths } from '../paths.js';
 import { mountsWithin } from '../placement/mounts.js';
 import type { Root } from '../placement/placement.js';
@@ -35,7 +35,7 @@ export async function refuseTarget(root: Root, target: Buffer, shown: ShownPaths
   if (isAppendOnly(directoryOf(target))) {
     throw errorOf({ errno: -constants.errno.EPERM, operation: 'append-only' }, path, dest);
   }
-  const there = await promises.lstat(target, { bigint: true }).catch(missing);
+  const there = await lstat(target).catch(unlessMissing);
   if (!there) return;
   if (there.isSymbolicLink()) {
     const why =
@@ -64,8 +64,4 @@ export async function refuseTarget(root: Root, target: Buffer, shown: ShownPaths
   if (isAtOrBelow(kept, there, looks)) {
     throw no('ERR_FS_CP_EINVAL', 'cannot replace a directory that the source is in (atomic)');
   }
-}
-
-function missing(error: NodeJS.ErrnoException): undefined {
-  if (error.code !== 'ENOENT') throw error;
 }

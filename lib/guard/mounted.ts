@@ -2,7 +2,7 @@
 
 import type { Answers } from '../bridge/answers.js';
 import { refuse } from '../errors/copy-error.js';
-import { isMissing } from '../errors/from-node.js';
+import { unlessMissing } from '../errors/from-node.js';
 import { existing, isSame, realpath } from '../io/looks.js';
 import { isWithin, join, namesFrom, showPath } from '../paths.js';
 import { distrustedDevices, type MountedPlace, mounts, placesIn } from '../placement/mounts.js';
@@ -43,9 +43,7 @@ export async function lookAtMounts(
   const [sources, targets]: [Tree[], Tree[]] = [[], []];
   for (const root of roots) {
     sources.push(treeAt(root, await realPathOf(root)));
-    const dest = await realpath(root.dest).catch((error: unknown) => {
-      if (!isMissing(error)) throw error;
-    });
+    const dest = await realpath(root.dest).catch(unlessMissing);
     if (dest && root.kind === 'directory') targets.push(treeAt(root, dest));
   }
   for (const source of sources) {

@@ -15,9 +15,8 @@ import {
   realpath as systemRealpath,
   stat as systemStat,
 } from 'node:fs';
-import { promisify } from 'node:util';
 import { asCopyError, codeOf, isMissing } from '../errors/from-node.js';
-import { fromSystem, type ShownPaths, showPath } from '../paths.js';
+import { fromSystem, showPath } from '../paths.js';
 
 interface Outcomes {
   lstat: BigIntStats;
@@ -26,14 +25,8 @@ interface Outcomes {
   readdir: Buffer[];
 }
 type Call = keyof Outcomes;
-type Outcome = { value: unknown } | { thrown: unknown };
 
 const bigint = { bigint: true } as const;
-const calls = {
-  lstat: promisify(systemLstat),
-  stat: promisify(systemStat),
-  readdir: promisify(systemReaddir),
-};
 
 const now: { [C in Call]: (path: Buffer) => Outcomes[C] } = {
   lstat: (path) => lstatSync(path, bigint),
@@ -43,16 +36,18 @@ const now: { [C in Call]: (path: Buffer) => Outcomes[C] } = {
 };
 
 const later: { [C in Call]: (path: Buffer) => Promise<Outcomes[C]> } = {
-  lstat: (path) => calls.lstat(path, bigint),
-  stat: (path) => calls.stat(path, bigint),
+  lstat: (path) => asked((done) => systemLstat(path, bigint, done)),
+  stat: (path) => asked((done) => systemStat(path, bigint, done)),
   realpath: (path) =>
-    new Promise((resolve, reject) => {
-      systemRealpath.native(path, 'buffer', (error, real) =>
-        error ? reject(error) : resolve(asBytes(real)),
-      );
-    }),
-  readdir: (path) => calls.readdir(path, 'buffer'),
+    asked<Buffer>((done) => systemRealpath.native(path, 'buffer', done)).then(asBytes),
+  readdir: (path) => asked((done) => systemReaddir(path, 'buffer', done)),
 };
+
+function asked<T>(ask: (done: (error: Error | null, value: T) => void) => void): Promise<T> {
+  return new Promise((resolve, reject) => {
+    ask((error, value) => (error ? reject(error) : resolve(value)));
+  });
+}
 
 /** Yarn's Plug'n'Play replaces fs, and always returns text. */
 function asBytes(real: Buffer | string): Buffer {
@@ -61,36 +56,40 @@ function asBytes(real: Buffer | string): Buffer {
 
 /** Outcomes of looks, also errors. They do not expire: a new table is needed when other code may have changed files. */
 export class Looks {
-  readonly #known = new Map<string, Outcome>();
-  readonly #asked = new Map<string, Promise<void>>();
+  /** Each returns the outcome, or throws it. */
+  readonly #known = new Map<string, () => unknown>();
+  readonly #asked = new Map<string, Promise<unknown>>();
 
   /** Looks once, so that the table has the outcome. Resolves with undefined if that is an error. */
-  async fetch<C extends Call>(call: C, path: Buffer): Promise<Outcomes[C] | undefined> {
+  fetch<C extends Call>(call: C, path: Buffer): Promise<Outcomes[C] | undefined> {
     const key = keyOf(call, path);
-    let look = this.#asked.get(key);
-    if (!look) {
-      look = later[call](path).then(
-        (value) => void this.#known.set(key, { value }),
-        (thrown: unknown) => void this.#known.set(key, { thrown }),
+    const look =
+      this.#asked.get(key) ??
+      later[call](path).then(
+        (value) => {
+          this.#known.set(key, () => value);
+          return value;
+        },
+        (error: unknown) =>
+          void this.#known.set(key, () => {
+            throw error;
+          }),
       );
-      this.#asked.set(key, look);
-    }
-    await look;
-    const known = this.#known.get(key);
-    return known && 'value' in known ? (known.value as Outcomes[C]) : undefined;
+    this.#asked.set(key, look);
+    return look as Promise<Outcomes[C] | undefined>;
   }
 
   /** Looks at an entry, and where it leads. Resolves with the latter, or undefined. */
   async fetchEntry(path: Buffer): Promise<BigIntStats | undefined> {
     const entry = await this.fetch('lstat', path);
-    return entry?.isSymbolicLink() ? this.fetch('stat', path) : entry;
+    if (entry?.isSymbolicLink()) return this.fetch('stat', path);
+    this.#known.set(keyOf('stat', path), () => this.stat(path, false));
+    return entry;
   }
 
   #look<C extends Call>(call: C, path: Buffer): Outcomes[C] {
     const known = this.#known.get(keyOf(call, path));
-    if (!known) return now[call](path);
-    if ('thrown' in known) throw known.thrown;
-    return known.value as Outcomes[C];
+    return known ? (known() as Outcomes[C]) : now[call](path);
   }
 
   /** Does not believe that an entry is missing: another program may have created it since. */
@@ -105,16 +104,7 @@ export class Looks {
 
   /** Looks at a path. Looks at a symlink itself unless `follow` is set. */
   stat(path: Buffer, follow: boolean): BigIntStats {
-    const call = follow && !this.#endsAt(path) ? 'stat' : 'lstat';
-    return this.#look(call, path);
-  }
-
-  /** Returns whether it is known that no symlink is there to be followed. */
-  #endsAt(path: Buffer): boolean {
-    if (this.#known.has(keyOf('stat', path))) return false;
-    const known = this.#known.get(keyOf('lstat', path));
-    if (!known || 'thrown' in known) return isMissing(known?.thrown);
-    return !(known.value as BigIntStats).isSymbolicLink();
+    return this.#look(follow ? 'stat' : 'lstat', path);
   }
 
   statEntry(path: Buffer, follow: boolean, shown: string): BigIntStats {
@@ -129,11 +119,14 @@ export class Looks {
    * Looks at an entry that may be missing. `shownDest`: the entry is DEST or above it; the error names it as the user does, and says
    * that it is about DEST.
    */
-  existing(path: Buffer, follow: boolean, shownDest?: ShownPaths['dest']): BigIntStats | undefined {
+  existing(path: Buffer, follow: boolean, shownDest?: typeof showPath): BigIntStats | undefined {
     try {
       return this.stat(path, follow);
     } catch (error) {
-      return unlessMissing(error, path, shownDest);
+      if (isMissing(error)) return undefined;
+      const isDenied = shownDest && codeOf(error) === 'EACCES';
+      const more = isDenied ? 'the destination cannot be looked at' : undefined;
+      throw asCopyError(error, (shownDest ?? showPath)(path), more);
     }
   }
 
@@ -162,21 +155,15 @@ function keyOf(call: Call, path: Buffer): string {
   return `${call} ${path.toString('latin1')}`;
 }
 
-function unlessMissing(error: unknown, path: Buffer, shownDest?: ShownPaths['dest']): undefined {
-  if (isMissing(error)) return undefined;
-  if (!shownDest) throw asCopyError(error, showPath(path));
-  const more = codeOf(error) === 'EACCES' ? 'the destination cannot be looked at' : undefined;
-  throw asCopyError(error, shownDest(path), more);
-}
-
 /** Looks at one entry that may be missing, without a table. */
-export function existing(path: Buffer, follow: boolean): Promise<BigIntStats | undefined> {
-  const look = later[follow ? 'stat' : 'lstat'](path);
-  return look.catch((error: unknown) => unlessMissing(error, path));
+export async function existing(path: Buffer, follow: boolean): Promise<BigIntStats | undefined> {
+  const looks = new Looks();
+  await looks.fetch(follow ? 'stat' : 'lstat', path);
+  return looks.existing(path, follow);
 }
 
-/** Returns a real path, without a table. */
-export const { realpath } = later;
+/** Looks at a path now, without a table. */
+export const { lstat, stat, realpath } = later;
 
 /** Returns text that is equal for the looks at one entry. */
 export function identity({ dev, ino }: BigIntStats): string {

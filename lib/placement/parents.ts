@@ -1,53 +1,30 @@
 /** Creates missing parents of DEST, and makes their names durable. */
 
-import {
-  close,
-  fsync,
-  mkdirSync,
-  open,
-  statSync,
-  mkdir as systemMkdir,
-  stat as systemStat,
-} from 'node:fs';
+import { type BigIntStats, mkdir, mkdirSync, promises } from 'node:fs';
 import { promisify } from 'node:util';
 import { refuse } from '../errors/copy-error.js';
 import { asCopyError, codeOf } from '../errors/from-node.js';
-import { Looks } from '../io/looks.js';
+import { existing, Looks } from '../io/looks.js';
 import { directoryOf, join, namesFrom, textOrBytes, trimSlashes, upwards } from '../paths.js';
 import type { Request } from '../request/request.js';
 import type { Placement } from './placement.js';
 import { fetchNearest, nearest } from './real-paths.js';
 
-// Not fs/promises: loading it takes longer than copying a small tree.
-const calls = {
-  mkdir: promisify(systemMkdir),
-  stat: promisify(systemStat),
-  open: promisify(open),
-  fsync: promisify(fsync),
-  close: promisify(close),
-};
+// Not of fs/promises: loading it takes longer than copying a small tree.
+const systemMkdir = promisify(mkdir);
 
-/** The directory that has the roots, or is to have them. */
-export interface Parents {
-  /** The nearest directory that exists. */
-  there: Buffer;
-  /** Those to be created below it, in this order. */
-  missing: Buffer[];
-}
-
-/** Looks ahead at what findParents() needs. */
-export async function lookAtParents(placement: Placement, request: Request): Promise<Looks> {
-  const looks = new Looks();
-  await fetchNearest(parentOf(placement, request), looks);
-  return looks;
+/** Looks again at what makeParents() needs. */
+export async function lookAtParents(placement: Placement, request: Request): Promise<void> {
+  placement.looks = new Looks();
+  await fetchNearest(parentOf(placement, request), placement.looks);
 }
 
 /**
- * Finds the missing parents of DEST. They are created if the user wants that, and always if a slash or several sources name a
- * directory.
+ * Finds the missing parents of DEST, if the user wants them to be created. A directory named by a slash, or for several sources, is
+ * always created. Also returns the nearest directory that exists.
  */
-export function findParents(placement: Placement, request: Request, looks: Looks): Parents {
-  const { shown } = placement;
+function findParents(placement: Placement, request: Request): { there: Buffer; missing: Buffer[] } {
+  const { shown, looks } = placement;
   const needed = parentOf(placement, request);
   const parent = directoryOf(request.dest);
   const src = shown.src(request.sources[0] ?? needed);
@@ -67,60 +44,65 @@ export function findParents(placement: Placement, request: Request, looks: Looks
   return { there, missing: request.dryRun ? [] : missing };
 }
 
-export async function makeDirectory(path: Buffer, mode?: number): Promise<void> {
-  await calls.mkdir(textOrBytes(path), { mode });
-}
-
-// One by one, because Node's recursive form hides why the first one cannot be created. Another program may have created one.
-
-export async function makeParents({ missing }: Parents, { shown }: Placement): Promise<void> {
+/**
+ * Creates missing parents, one by one, because Node's recursive form hides why the first one cannot be created. Returns the nearest
+ * directory that existed.
+ */
+export async function makeParents(placement: Placement, request: Request): Promise<Buffer> {
+  const { there, missing } = findParents(placement, request);
   for (const path of missing) {
-    try {
-      await makeDirectory(path);
-    } catch (error) {
-      const isThere = codeOf(error) === 'EEXIST' && (await calls.stat(path)).isDirectory();
-      if (!isThere) throw asCopyError(error, shown.dest(path));
-    }
+    await makeDirectory(path).catch(async (error: unknown) => {
+      unlessThere(error, path, await existing(path, true), placement);
+    });
   }
+  return there;
 }
 
-export function makeParentsNow({ missing }: Parents, { shown }: Placement): void {
-  for (const path of missing) {
+/** Does the same before it returns. */
+export function makeParentsNow(placement: Placement, request: Request): void {
+  for (const path of findParents(placement, request).missing) {
     try {
       mkdirSync(textOrBytes(path));
     } catch (error) {
-      const isThere = codeOf(error) === 'EEXIST' && statSync(path).isDirectory();
-      if (!isThere) throw asCopyError(error, shown.dest(path));
+      unlessThere(error, path, new Looks().existing(path, true), placement);
     }
   }
 }
 
-/** Makes names durable that the engine does not see: those of the roots, and of directories created above them. */
+/** Throws the error of mkdir, unless another program has created the directory since the look. */
+function unlessThere(
+  error: unknown,
+  path: Buffer,
+  found: BigIntStats | undefined,
+  { shown }: Placement,
+): void {
+  const isThere = codeOf(error) === 'EEXIST' && found?.isDirectory();
+  if (!isThere) throw asCopyError(error, shown.dest(path));
+}
+
+export async function makeDirectory(path: Buffer, mode = 0o777): Promise<void> {
+  await systemMkdir(textOrBytes(path), mode);
+}
+
+/**
+ * Makes names durable that the engine does not see: those of the roots, and of directories created above them.
+ * `there` is the result of makeParents().
+ */
 export async function syncParents(
   placement: Placement,
   request: Request,
-  { there }: Parents,
+  there: Buffer,
 ): Promise<void> {
-  const all = upwards(parentOf(placement, request));
-  const last = all.findIndex((at) => at.equals(there));
-  for (const at of last < 0 ? all : all.slice(0, last + 1)) {
+  for (const at of upwards(parentOf(placement, request))) {
     try {
-      await syncDirectory(at);
+      const directory = await promises.open(at, 'r');
+      await directory.sync().finally(() => directory.close());
     } catch (error) {
       // The directory may be unreadable, or its file system may not support that.
       const isExpected = ['EACCES', 'EINVAL', 'EPERM'].includes(codeOf(error) ?? '');
       if (!isExpected) throw asCopyError(error, placement.shown.dest(at));
     }
-  }
-}
-
-/** Waits until the names in a directory are on disk. */
-async function syncDirectory(path: Buffer): Promise<void> {
-  const directory = await calls.open(path, 'r');
-  try {
-    await calls.fsync(directory);
-  } finally {
-    await calls.close(directory);
+    if (at.equals(there)) return;
   }
 }
 

@@ -29,15 +29,10 @@ export function namesBelow(
   looks: Looks,
 ): Buffer[] | undefined {
   const { here, missing } = chainUp(path, looks);
-  for (const [depth, { found }] of here.entries()) {
-    if (isSame(directory, found))
-      return here
-        .slice(0, depth)
-        .map((one) => baseName(one.real))
-        .reverse()
-        .concat(missing);
-  }
-  return undefined;
+  const depth = here.findIndex(({ found }) => isSame(directory, found));
+  if (depth < 0) return undefined;
+  const names = here.slice(0, depth).map(({ real }) => baseName(real));
+  return [...names.reverse(), ...missing];
 }
 
 interface Chain {

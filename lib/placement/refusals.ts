@@ -21,24 +21,10 @@ import { directoryToKeep, type Placement, type Root } from './placement.js';
 import { chainUp, isAtOrBelow, namesBelow, nearest, realIfThere } from './real-paths.js';
 import { areOneName, spellingOf } from './spellings.js';
 
-/** A source as it was named, and its place in DEST. */
-export interface Twin {
-  source: Buffer;
-  target: Buffer;
-}
-
-/** Refuses a source whose place in DEST is that of another one. */
-export function refuseNamesake({ source, target }: Twin, twin: Twin, { shown }: Request): never {
-  const path = shown.src(source);
-  const why = `'${shown.src(twin.source)}' and '${path}' have the same last name, so both would be copied to the same place`;
-  throw refuse('ERR_FS_CP_EINVAL', why, path, shown.dest(target));
-}
-
 /** Refuses a source whose name is that of another one because DEST ignores case. Tries that. */
 export async function refuseTwins(
-  { roots, errors, shown }: Placement,
+  { roots, errors, shown, looks }: Placement,
   { dryRun, onError }: Request,
-  looks: Looks,
 ): Promise<void> {
   const spelled = new Map<string, Buffer[]>();
   for (const root of dryRun ? [] : [...roots]) {
@@ -60,28 +46,28 @@ export async function refuseTwins(
 }
 
 /** A source and the place in DEST where it would land. */
-interface Candidate extends Twin {
+interface Candidate {
+  /** As it was named. */
+  source: Buffer;
   /** Differs from `source` if that names an open file descriptor. */
   src: Buffer;
   found: BigIntStats;
+  target: Buffer;
   into: boolean;
+  looks: Looks;
 }
 
 /** Refuses a place in DEST that makes no sense for this source. Returns the names from SRC to DEST, if it lies inside. */
-export function refusePlace(
-  candidate: Candidate,
-  request: Request,
-  looks: Looks,
-): Buffer[] | undefined {
-  const { src, found, target } = candidate;
-  refuseOtherKind(candidate, request, looks);
+export function refusePlace(candidate: Candidate, request: Request): Buffer[] | undefined {
+  const { src, found, target, looks } = candidate;
+  refuseOtherKind(candidate, request);
   if (request.compares) return undefined;
   const there = looks.existing(target, found.isDirectory(), request.shown.dest);
-  refuseItself(candidate, there, request, looks);
-  if (found.isDirectory()) return refuseInside(candidate, there, request, looks);
+  refuseItself(candidate, there, request);
+  if (found.isDirectory()) return refuseInside(candidate, there, request);
   // A symlink put in the place of its target would be all that is left.
   const leadsTo = found.isSymbolicLink() ? reachable(src, looks) : undefined;
-  if (leadsTo?.isFile()) refuseItself({ ...candidate, found: leadsTo }, there, request, looks);
+  if (leadsTo?.isFile()) refuseItself({ ...candidate, found: leadsTo }, there, request);
   return undefined;
 }
 
@@ -99,11 +85,10 @@ function refuseItself(
   candidate: Candidate,
   there: BigIntStats | undefined,
   request: Request,
-  looks: Looks,
 ): void {
-  const { src, found, target } = candidate;
+  const { src, found, target, looks } = candidate;
   const paths = [request.shown.src(src), request.shown.dest(target)] as const;
-  if (there && isSame(found, there) && !isLinkThatStays(candidate, request, looks))
+  if (there && isSame(found, there) && !isLinkThatStays(candidate, request))
     throw refuse('ERR_FS_CP_EINVAL', reasons.same, ...paths);
   if (there?.isSymbolicLink() && namesDescriptor(target, false, looks)) {
     const why = 'the destination names an open file descriptor, which fastcp does not replace';
@@ -113,9 +98,8 @@ function refuseItself(
 
 /** Returns whether DEST is another hard link of SRC's file and the copy leaves it alone, as below a directory. */
 function isLinkThatStays(
-  { src, found, target }: Candidate,
+  { src, found, target, looks }: Candidate,
   { sync, instead, force, update, like }: Request,
-  looks: Looks,
 ): boolean {
   const stays = sync || instead === 'hardLink' || (like === 'fastcp' && (!force || update));
   if (!stays || !found.isFile() || found.nlink === 1n) return false;
@@ -125,10 +109,9 @@ function isLinkThatStays(
 
 /** Refuses a DEST within SRC. Returns the names that lead there if the selection may exclude it. */
 function refuseInside(
-  { src, found, target }: Candidate,
+  { src, found, target, looks }: Candidate,
   there: BigIntStats | undefined,
   request: Request,
-  looks: Looks,
 ): Buffer[] | undefined {
   const { shown, atomic, oneFileSystem, like } = request;
   // Another copy may create DEST at any time: an entry that was missing at one look counts as missing.
@@ -157,9 +140,8 @@ function refuseInside(
  * directory with anything else.
  */
 function refuseOtherKind(
-  { source, found, target, into }: Candidate,
+  { source, found, target, into, looks }: Candidate,
   { shown, like, compares, atomic }: Request,
-  looks: Looks,
 ): void {
   if (into || like !== 'fastcp') return;
   const there = looks.existing(target, compares && found.isDirectory(), shown.dest);

@@ -5,13 +5,7 @@ import type { Looks } from '../io/looks.js';
 import { endsInSlash, isRoot, join } from '../paths.js';
 import { deletes, type Request } from '../request/request.js';
 import type { Placement, Root } from './placement.js';
-import {
-  findSourcesBelow,
-  refuseNamesake,
-  refusePlace,
-  refuseToEmpty,
-  type Twin,
-} from './refusals.js';
+import { findSourcesBelow, refusePlace, refuseToEmpty } from './refusals.js';
 import { findSource, kindOf, nameOf } from './source.js';
 
 /**
@@ -42,11 +36,11 @@ export function findRoots(request: Request, looks: Looks): Placement {
     const sourcesBelow = findSourcesBelow(roots, looks);
     for (const root of roots) refuseToEmpty(root, sourcesBelow, shown, looks);
   }
-  return { roots, into, shown, errors };
+  return { roots, into, shown, errors, looks };
 }
 
-/** Sources and their places in DEST, by the paths of these. */
-type Placed = Map<string, Twin>;
+/** Sources, by the paths of their places in DEST. */
+type Placed = Map<string, Buffer>;
 
 function placeSource(
   source: Buffer,
@@ -60,9 +54,13 @@ function placeSource(
   const { src, found } = findSource(source, followSrc, shown, looks);
   const target = into ? join(dest, nameOf(source, shown, looks)) : dest;
   const twin = placed.get(target.toString('latin1'));
-  if (twin) refuseNamesake({ source, target }, twin, request);
-  const inside = refusePlace({ source, src, found, target, into }, request, looks);
-  placed.set(target.toString('latin1'), { source, target });
+  if (twin) {
+    const path = shown.src(source);
+    const why = `'${shown.src(twin)}' and '${path}' have the same last name, so both would be copied to the same place`;
+    throw refuse('ERR_FS_CP_EINVAL', why, path, shown.dest(target));
+  }
+  const inside = refusePlace({ source, src, found, target, into, looks }, request);
+  placed.set(target.toString('latin1'), source);
   return {
     src,
     dest: target,
