@@ -1,4 +1,4 @@
-/** What a copy looks at, before it looks: so that nothing but the pool waits for a file system. */
+/** Looks ahead at what placement will need, so that only libuv's pool waits for a file system. */
 import { isSame, Looks } from '../io/looks.js';
 import { baseName, directoryOf, endsInSlash, homeDirectory, join, trimSlashes } from '../paths.js';
 import { deletes, type Request } from '../request/request.js';
@@ -26,7 +26,7 @@ async function lookAtEnds(
   const follow =
     request.dereference || request.worktree || (request.like === 'fastcp' && endsInSlash(src));
   const [found, there] = await Promise.all([
-    follow ? looks.fetch('stat', src) : looks.fetch('lstat', src),
+    follow ? looks.fetch('stat', src) : looks.fetchEntry(src).then(() => looks.fetch('lstat', src)),
     looks.fetch('lstat', dest),
   ]);
   const near = await fetchNearest(dest, looks);
@@ -43,7 +43,6 @@ async function lookAtEnds(
     const chains = [near, directoryOf(dest)];
     if (deletes(request) || !found.isDirectory()) chains.push(src, directoryOf(src));
     if (deletes(request)) chains.push(Buffer.from(homeDirectory() ?? '/'));
-    if (found.isSymbolicLink()) more.push(looks.fetch('stat', src));
     more.push(...chains.map((path) => fetchChain(path, looks)));
   }
   await Promise.all(more);
