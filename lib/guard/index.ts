@@ -5,8 +5,7 @@ import { Report } from '../bridge/result.js';
 import { runEngine } from '../bridge/run-engine.js';
 import { reasons, refuse } from '../errors/copy-error.js';
 import { Access } from '../io/access.js';
-import { existing } from '../io/look.js';
-import { run } from '../io/steps.js';
+import { existing } from '../io/looks.js';
 import { directoryOf, join, temporaryName, trimSlashes } from '../paths.js';
 import { type Placement, redirect } from '../placement/placement.js';
 import { deletes, type Request, selects } from '../request/request.js';
@@ -56,7 +55,7 @@ export async function refuseRepositories(
     for (const name of repositories.map((one) => Buffer.from(one))) {
       const there = await lookup(root.dest, name, request.dryRun);
       if (!there) continue;
-      const own = await run(existing(join(root.src, name), request.dereference));
+      const own = await existing(join(root.src, name), request.dereference);
       const kind = there.isDirectory() ? 'directory' : 'file';
       const verdict = await answers.verdictOn(root, [name], kind);
       const keepsExcluded = request.mirror && !request.deleteExcluded;
@@ -83,7 +82,7 @@ async function refuseEmptySelection(placement: Placement, request: Request): Pro
   if (!request.deleteExcluded || !selects(request)) return;
   const { roots, shown } = placement;
   for (const root of roots) {
-    if (root.kind !== 'directory' || !(await run(existing(root.dest, true)))) continue;
+    if (root.kind !== 'directory' || !(await existing(root.dest, true))) continue;
     // A name that does not exist, so that every selected entry counts.
     const dest = join(directoryOf(trimSlashes(root.dest)), temporaryName());
     const plan = { ...request, mirror: false, deleteExcluded: false, dryRun: true, entries: false };
@@ -103,7 +102,7 @@ async function lookup(
   name: Buffer,
   dryRun: boolean,
 ): Promise<Stats | undefined> {
-  const look = (): Promise<Stats | undefined> => run(existing(join(directory, name), false));
+  const look = (): Promise<Stats | undefined> => existing(join(directory, name), false);
   const access = new Access();
   try {
     return await (dryRun ? look() : access.to(directory, look));

@@ -2,9 +2,8 @@
 
 import type { Answers } from '../bridge/answers.js';
 import { refuse } from '../errors/copy-error.js';
-import { isMissing } from '../errors/from-node.js';
-import { existing, isSame } from '../io/look.js';
-import { realpath, run } from '../io/steps.js';
+import { unlessMissing } from '../errors/from-node.js';
+import { existing, isSame, realpath } from '../io/looks.js';
 import { isWithin, join, namesFrom, showPath } from '../paths.js';
 import { distrustedDevices, type MountedPlace, mounts, placesIn } from '../placement/mounts.js';
 import { type Placement, type Root, realPathOf } from '../placement/placement.js';
@@ -43,10 +42,8 @@ export async function lookAtMounts(
   };
   const [sources, targets]: [Tree[], Tree[]] = [[], []];
   for (const root of roots) {
-    sources.push(treeAt(root, await run(realPathOf(root))));
-    const dest = await run(realpath(root.dest)).catch((error: unknown) => {
-      if (!isMissing(error)) throw error;
-    });
+    sources.push(treeAt(root, await realPathOf(root)));
+    const dest = await realpath(root.dest).catch(unlessMissing);
     if (dest && root.kind === 'directory') targets.push(treeAt(root, dest));
   }
   for (const source of sources) {
@@ -96,7 +93,7 @@ async function isReached(
   answers: Answers,
   { atomic, deleteExcluded, oneFileSystem }: Request,
 ): Promise<boolean> {
-  const look = (path: Buffer) => run(existing(path, true)).catch(() => null);
+  const look = (path: Buffer) => existing(path, true).catch(() => null);
   const [one, other] = [await look(pathOf(src)), await look(pathOf(dest))];
   if (one === undefined || other === undefined || (one && other && !isSame(one, other)))
     return false;

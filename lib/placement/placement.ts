@@ -1,10 +1,9 @@
 /** Where a copy lands: what findRoots() has found. */
 import type { NativeRoot } from '../bridge/native.js';
 import type { CopyError } from '../errors/copy-error.js';
-import type { Steps } from '../io/steps.js';
+import { type Looks, realpath } from '../io/looks.js';
 import { baseName, directoryOf, join, movedTo, type ShownPaths } from '../paths.js';
 import type { EntryKind } from '../types.js';
-import { realIfThere } from './real-paths.js';
 
 export interface Root extends NativeRoot {
   kind: EntryKind;
@@ -23,6 +22,8 @@ export interface Placement {
   shown: ShownPaths;
   /** Of several sources, if the copy continues after errors: those that are missing or refused. */
   errors: CopyError[];
+  /** What was looked at. */
+  looks: Looks;
   /** Devices of overlays whose ctimes prove nothing. Empty unless the copy syncs. */
   distrusted?: readonly number[];
 }
@@ -43,8 +44,8 @@ export function directoryToKeep({ src, kind, followSrc }: Root): Buffer {
 }
 
 /** Returns a source's path without symlinks on the way. */
-export function* realPathOf(root: Root): Steps<Buffer> {
+export async function realPathOf(root: Root): Promise<Buffer> {
   const kept = directoryToKeep(root);
-  const real = yield* realIfThere(kept);
+  const real = await realpath(kept).catch(() => kept);
   return kept === root.src ? real : join(real, baseName(root.src));
 }
