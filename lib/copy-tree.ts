@@ -62,7 +62,8 @@ export function copyTree(
 
 /** Runs a copy. `seen` is what the caller has looked at just before. */
 export async function run(asked: Request, report: Report, seen?: Looks): Promise<CopyResult> {
-  const turn = new CopyTurn(Boolean(asked.filter || asked.onProgress || asked.entries));
+  const { filter, onProgress, entries } = asked;
+  const turn = asked.turn ?? new CopyTurn(Boolean(filter || onProgress || entries));
   const request = { ...asked, turn };
   const { signal } = request;
   const unlisten = onAbort(signal, () => {}); // all the time: one of another class is followed

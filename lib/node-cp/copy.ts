@@ -9,6 +9,7 @@ import { CopyError } from '../errors/copy-error.js';
 import { Looks } from '../io/looks.js';
 import { lookAhead } from '../placement/look-ahead.js';
 import type { Request } from '../request/request.js';
+import { CopyTurn } from '../turn.js';
 import type { PathLike } from '../types.js';
 import { copyFromArchive, copyFromArchiveNow, isInArchive } from './archives.js';
 import {
@@ -82,22 +83,28 @@ function withFilter({ request, src, dest }: Call, filter: PathFilter | undefined
  * looks at SRC, fs-extra afterwards.
  */
 export async function copyByRules(call: Call, convert: Convert): Promise<void> {
+  // Before the looks: a thousand calls at once would begin those of all.
+  const turn = new CopyTurn(Boolean(call.filter));
   try {
+    await turn.take();
     const filter = call.filter && wrapping(call.filter);
-    const { request, rules } = call;
+    const { rules } = call;
+    const request = { ...call.request, turn };
     const asksFirst = rules.like === 'node';
     if (filter && asksFirst && !(await filter(...pathsOf(call)))) return;
     let looks = await lookAhead(request);
-    const found = check(call, looks);
+    const found = check({ ...call, request }, looks);
     if (filter && !asksFirst) {
       if (!(await filter(...pathsOf(call)))) return;
       looks = await lookAhead(request); // the filter may have changed files
     }
     checkBeginning(request, found, rules, looks);
-    await runCopy(withFilter(call, filter), new Report(), looks);
+    await runCopy(withFilter({ ...call, request }, filter), new Report(), looks);
   } catch (error) {
     if (error instanceof CopyError && isInArchive(error, call)) return copyFromArchive(call);
     throw converted(error, 'async', call, convert);
+  } finally {
+    turn.end();
   }
 }
 

@@ -13,6 +13,12 @@ namespace fastcp {
 namespace {
 
 /**
+ * The processors of this process. Without quotas at first: these are in files, whose reading takes as long as copying ten small ones.
+ * The first worker that has worked for a while does that.
+ */
+std::atomic<unsigned> cores{platform::allowed_processors()};
+
+/**
  * Returns whether an error means that permission is missing or that DEST cannot hold this metadata.
  */
 bool is_loss(Loss loss, int error) {
@@ -71,15 +77,21 @@ bool Worker::is_over() {
   if (now - looked_ < kLook) return false;
   flush();
   open_.help_others();
-  if (!engine.knows_quota_.test_and_set()) engine.cores_ = platform::processor_count();
+  std::this_thread::
+      yield();  // more workers than processors may run, and JavaScript's thread should not wait for them
+  if (static std::atomic_flag known; !known.test_and_set()) cores = platform::processor_count();
   spare_ = engine.has_spare();
   return leaving_ = spare_ || host_.is_over(now);
 }
 
 bool Worker::take(TaskPtr& out) {
   if (is_over()) return false;
-  if (!host_.may_sleep()) return engine.tasks.try_take(out);
-  return engine.tasks.take(out, [this] { open_.close_all(); });
+  if (engine.tasks.try_take(out)) return true;
+  if (!host_.may_sleep()) return false;
+  flush();
+  const bool found = engine.tasks.take(out, [this] { open_.close_all(); });
+  looked_ = Clock::now();  // sleep is no work
+  return found;
 }
 
 bool Worker::hands_over() {
@@ -319,10 +331,10 @@ unsigned Engine::useful_workers(unsigned limit) {
   // cores eight workers were best for a cold tree. If the source is cached, more workers than cores
   // only contend.
   constexpr uint64_t kReading = 64;  // blocks of 512 bytes
+  const unsigned busy = cores;
   const bool waiting = blocks >= kReading && cpu < wall / 4 * 3;
-  const unsigned cores = cores_;
   const unsigned useful =
-      waiting ? std::min(platform::most_waiting_workers, std::max(8U, cores * 2)) : cores;
+      waiting ? std::min(platform::most_waiting_workers, std::max(8U, busy * 2)) : busy;
   useful_ = std::min({limit, most_workers, useful});
   tasks.wants_workers(useful_);
   return useful_;

@@ -294,11 +294,7 @@ class Engine : public DirectoryOwner {
   // device.
   std::atomic<uint64_t> wall_ns_{0}, cpu_ns_{0}, blocks_read_{0};
   uint64_t seen_wall_ns_ = 0, seen_cpu_ns_ = 0, seen_blocks_ = 0;  // at its last call
-  // Without quotas at first: these are in files, whose reading takes as long as copying ten small
-  // ones. A worker that has worked for a while does that.
-  std::atomic<unsigned> cores_{platform::allowed_processors()};
-  std::atomic_flag knows_quota_{};
-  std::mutex devices_mutex_;  // guards routes_
+  std::mutex devices_mutex_;                                       // guards routes_
   std::vector<std::unique_ptr<Route>> routes_;
   std::once_flag umask_read_;
   uint32_t umask_ = 0;

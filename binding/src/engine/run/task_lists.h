@@ -120,7 +120,6 @@ class TaskLists {
    */
   template <class Call>
   bool take(TaskPtr& out, Call sleeps_long) {
-    if (try_take(out)) return true;
     const Sleeper sleeper(*this);
     for (bool is_long = false;;) {
       const uint64_t seen = version_;
