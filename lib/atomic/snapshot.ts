@@ -11,7 +11,7 @@ import { existing, Looks, realpath } from '../io/looks.js';
 import { baseName, directoryOf } from '../paths.js';
 import { mountsWithin } from '../placement/mounts.js';
 import type { Placement, Root } from '../placement/placement.js';
-import { nearest } from '../placement/real-paths.js';
+import { fetchNearest } from '../placement/real-paths.js';
 import { type Request, snapshotObstacle } from '../request/request.js';
 
 /**
@@ -56,7 +56,7 @@ const reasons = new Map([
 async function obstacleAt({ src, dest, kind }: Root): Promise<string | undefined> {
   if (kind !== 'directory') return 'the source is not a directory';
   if (await existing(dest, false)) return 'the destination exists';
-  const there = nearest(directoryOf(dest), new Looks());
+  const there = await fetchNearest(directoryOf(dest), new Looks());
   const errno = checkSnapshot(src, there);
   if (errno !== 0) return reasons.get(errno) ?? errorOf({ errno, operation: 'open' }, '').message;
   const real = await realpath(src);

@@ -56,8 +56,7 @@ function asBytes(real: Buffer | string): Buffer {
 
 /** Outcomes of looks, also errors. They do not expire: a new table is needed when other code may have changed files. */
 export class Looks {
-  /** Each returns the outcome, or throws it. */
-  readonly #known = new Map<string, () => unknown>();
+  readonly #known = new Map<string, { value?: unknown; error?: unknown }>();
   readonly #asked = new Map<string, Promise<unknown>>();
 
   /** Looks once, so that the table has the outcome. Resolves with undefined if that is an error. */
@@ -67,13 +66,10 @@ export class Looks {
       this.#asked.get(key) ??
       later[call](path).then(
         (value) => {
-          this.#known.set(key, () => value);
+          this.#known.set(key, { value });
           return value;
         },
-        (error: unknown) =>
-          void this.#known.set(key, () => {
-            throw error;
-          }),
+        (error: unknown) => void this.#known.set(key, { error }),
       );
     this.#asked.set(key, look);
     return look as Promise<Outcomes[C] | undefined>;
@@ -82,14 +78,19 @@ export class Looks {
   /** Looks at an entry, and where it leads. Resolves with the latter, or undefined. */
   async fetchEntry(path: Buffer): Promise<BigIntStats | undefined> {
     const entry = await this.fetch('lstat', path);
-    if (entry?.isSymbolicLink()) return this.fetch('stat', path);
-    this.#known.set(keyOf('stat', path), () => this.stat(path, false));
+    const outcome = this.#known.get(keyOf('lstat', path)) ?? {};
+    const isSame = entry ? !entry.isSymbolicLink() : codeOf(outcome.error) === 'ENOENT';
+    if (!isSame) return this.fetch('stat', path);
+    const followed = keyOf('stat', path);
+    if (!this.#asked.has(followed)) this.#known.set(followed, outcome);
     return entry;
   }
 
   #look<C extends Call>(call: C, path: Buffer): Outcomes[C] {
     const known = this.#known.get(keyOf(call, path));
-    return known ? (known() as Outcomes[C]) : now[call](path);
+    if (!known) return now[call](path);
+    if (known.error) throw known.error;
+    return known.value as Outcomes[C];
   }
 
   /** Does not believe that an entry is missing: another program may have created it since. */

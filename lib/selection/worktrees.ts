@@ -3,7 +3,7 @@ import { CopyError, refuse } from '../errors/copy-error.js';
 import { Looks, realpath } from '../io/looks.js';
 import { join, type ShownPaths } from '../paths.js';
 import type { Root } from '../placement/placement.js';
-import { nearest } from '../placement/real-paths.js';
+import { fetchNearest } from '../placement/real-paths.js';
 import { Git, isMissing, saidBy } from './git.js';
 import { repositoryAround } from './repository.js';
 import { textOf } from './verdict.js';
@@ -19,7 +19,7 @@ export async function refuseUnlessWorktrees(
     throw refuse('ERR_FASTCP_NO_WORKTREE', why, shown.src(src), shown.dest(dest));
   };
   const locate = async (path: Buffer, what: string, hint = '') => {
-    const there = nearest(path, new Looks());
+    const there = await fetchNearest(path, new Looks());
     const part = await git.partOf(there).catch((error: NodeJS.ErrnoException) => {
       signal?.throwIfAborted();
       const said = saidBy(error);

@@ -171,15 +171,17 @@ void Threads::work() {
 // --- the pinger ----------------------------------------------------------------------------------
 
 void Threads::start_useful_locked() {
-  unsigned first = 0, more = 0;
+  // Copies with workers, copies that wait for their first one, and how many more workers are useful.
+  unsigned served = 0, first = 0, more = 0;
   for (const auto& crew : crews_) {
+    if (crew->workers_ > 0) served++;
     if (crew->workers_ >= crew->wanted_ || !crew->has_work()) continue;
     if (crew->workers_ == 0) first++;
     more += crew->wanted_ - std::max(1U, crew->workers_);
   }
-  // Those that are idle are about to take one. If very many copies have none, they wait for one that another copy leaves.
+  // Those that are idle are about to take one. Copies beyond so many wait until another copy leaves its thread.
   constexpr unsigned kMost = 64;
-  while (idle_ < first && threads_ < kMost && start_one_locked()) {
+  while (idle_ < first && served + idle_ < kMost && start_one_locked()) {
   }
   while (idle_ < first + more && may_grow_locked() && start_one_locked()) {
   }
