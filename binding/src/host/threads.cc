@@ -31,7 +31,7 @@ bool Threads::enlist(const std::shared_ptr<Crew>& crew) {
     has_pinger_ = platform::start_thread(run, this) == 0;
     if (!has_pinger_) return false;
   }
-  if (!knows_locked(*crew)) crews_.push_back(crew);
+  if (!std::exchange(crew->is_known_, true)) crews_.push_back(crew);
   crew->workers_++;
   crew->is_due_ = true;
   tell_pinger_locked();
@@ -50,20 +50,21 @@ void Threads::leave_locked(Crew& crew) {
   left_.notify_all();
 }
 
-bool Threads::dismiss(const Crew& crew) {
+bool Threads::dismiss(Crew& crew) {
   const std::lock_guard lock(mutex_);
   if (crew.workers_ > 0) return false;
   forget_locked(crew);
   return true;
 }
 
-void Threads::end(const Crew& crew) {
+void Threads::end(Crew& crew) {
   std::unique_lock lock(mutex_);
   forget_locked(crew);
   left_.wait_for(lock, kEnd, [&] { return crew.workers_ == 0; });
 }
 
-void Threads::forget_locked(const Crew& crew) {
+void Threads::forget_locked(Crew& crew) {
+  if (!std::exchange(crew.is_known_, false)) return;
   std::erase_if(crews_, [&](const auto& known) { return known.get() == &crew; });
   tell_pinger_locked();
 }
@@ -75,7 +76,7 @@ bool Threads::has_workers(const Crew& crew) {
 
 bool Threads::wake(const Crew& crew) {
   const std::lock_guard lock(mutex_);
-  if (!knows_locked(crew)) return false;
+  if (!crew.is_known_) return false;
   if (crew.workers_ > 0) return true;
   work_.notify_one();
   tell_pinger_locked();
@@ -96,11 +97,6 @@ unsigned Threads::count() {
 void Threads::tell_pinger_locked() {
   has_news_ = true;
   news_.notify_one();
-}
-
-bool Threads::knows_locked(const Crew& crew) const {
-  return std::any_of(crews_.begin(), crews_.end(),
-                     [&](const auto& known) { return known.get() == &crew; });
 }
 
 // --- the threads ---------------------------------------------------------------------------------

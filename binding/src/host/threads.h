@@ -38,9 +38,10 @@ class Crew {
 
  private:
   friend class Threads;
-  unsigned workers_ = 0;  // in work(), or between enlist() and leave()
-  unsigned wanted_ = 1;   // by the last tick()
-  bool is_due_ = false;   // tick() was asked for
+  unsigned workers_ = 0;   // in work(), or between enlist() and leave()
+  unsigned wanted_ = 1;    // by the last tick()
+  bool is_known_ = false;  // in crews_
+  bool is_due_ = false;    // tick() was asked for
 };
 
 class Threads {
@@ -54,9 +55,9 @@ class Threads {
   bool enlist(const std::shared_ptr<Crew>& crew);
   void leave(Crew& crew);
   /** Gives it none any more. Returns false while one works for it. */
-  bool dismiss(const Crew& crew);
+  bool dismiss(Crew& crew);
   /** Does the same, and waits for the workers, but not for a call of the system that does not return. */
-  void end(const Crew& crew);
+  void end(Crew& crew);
   [[nodiscard]] bool has_workers(const Crew& crew);
 
   /** The copy has work again. Returns false if it has not enlisted, or no thread is free and none could be created. */
@@ -72,12 +73,11 @@ class Threads {
   void work();
   void ping_all();
   void leave_locked(Crew& crew);
-  void forget_locked(const Crew& crew);
+  void forget_locked(Crew& crew);
   void tell_pinger_locked();
   bool start_one_locked();
   void start_useful_locked();
   [[nodiscard]] std::shared_ptr<Crew> next_locked();
-  [[nodiscard]] bool knows_locked(const Crew& crew) const;
   [[nodiscard]] bool may_grow_locked() const;
 
   std::mutex mutex_;
