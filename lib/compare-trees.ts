@@ -5,9 +5,8 @@ import { Report } from './bridge/result.js';
 import { run } from './copy-tree.js';
 import { invalidValue } from './errors/arguments.js';
 import { unlessAborted } from './io/abort.js';
-import { statEntry } from './io/look.js';
-import { run as runSteps, type Steps } from './io/steps.js';
-import { trimSlashes } from './paths.js';
+import { Looks } from './io/looks.js';
+import { directoryOf, trimSlashes } from './paths.js';
 import { namesDescriptor, openedPath } from './placement/descriptor.js';
 import { checkObject, checkRequest } from './request/options.js';
 import type { Request } from './request/request.js';
@@ -38,7 +37,10 @@ export async function compareTrees(
 ): Promise<CompareResult> {
   const request = compareRequest(a, b, options);
   const { signal, dest, shown } = request;
-  request.dest = await unlessAborted(signal, runSteps(openedAs(dest, shown.dest(dest))));
+  const looks = new Looks();
+  const ahead = [looks.fetch('stat', dest), looks.fetch('realpath', directoryOf(dest))];
+  await unlessAborted(signal, Promise.all(ahead));
+  request.dest = openedAs(dest, shown.dest(dest), looks);
   const report = new Report();
   const { events } = report;
   const differences = new Differences(request);
@@ -58,9 +60,9 @@ export async function compareTrees(
  * Returns the path of B, which must exist. If B names an open file descriptor, returns the path of the open
  * file, as for A.
  */
-function* openedAs(b: Buffer, shown: string): Steps<Buffer> {
-  yield* statEntry(b, true, shown);
-  return (yield* namesDescriptor(b, false)) ? yield* openedPath(b, shown) : b;
+function openedAs(b: Buffer, shown: string, looks: Looks): Buffer {
+  looks.statEntry(b, true, shown);
+  return namesDescriptor(b, false, looks) ? openedPath(b, shown, looks) : b;
 }
 
 function compareRequest(a: PathLike, b: PathLike, options: CompareOptions): Request {

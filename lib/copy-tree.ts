@@ -10,12 +10,20 @@ import { CopyError, withResult } from './errors/copy-error.js';
 import { gitFileWarnings } from './guard/git-file.js';
 import { refuseBySelection, refuseRepositories } from './guard/index.js';
 import { onAbort, unlessAborted } from './io/abort.js';
-import { type Looks, mkdir, run as runSteps, runNow as runStepsNow } from './io/steps.js';
+import { Looks } from './io/looks.js';
 import { Job } from './job.js';
 import { refuseChanged } from './placement/changed.js';
 import { Locks } from './placement/locks.js';
-import { makeParents, syncParents } from './placement/parents.js';
+import { lookAhead } from './placement/look-ahead.js';
+import {
+  lookAtParents,
+  makeDirectory,
+  makeParents,
+  makeParentsNow,
+  syncParents,
+} from './placement/parents.js';
 import type { Placement, Root } from './placement/placement.js';
+import { refuseTwins } from './placement/refusals.js';
 import { findRoots } from './placement/roots.js';
 import { checkRequest } from './request/options.js';
 import { type Request, selects } from './request/request.js';
@@ -52,13 +60,10 @@ export function copyTree(
   return new Job(run(request, report), report);
 }
 
-/** Runs a copy. `looks` is what the caller has looked at just before. */
-export async function run(
-  asked: Request,
-  report: Report,
-  looks: Looks = new Map(),
-): Promise<CopyResult> {
-  const turn = new CopyTurn(Boolean(asked.filter || asked.onProgress || asked.entries));
+/** Runs a copy. `seen` is what the caller has looked at just before. */
+export async function run(asked: Request, report: Report, seen?: Looks): Promise<CopyResult> {
+  const { filter, onProgress, entries } = asked;
+  const turn = asked.turn ?? new CopyTurn(Boolean(filter || onProgress || entries));
   const request = { ...asked, turn };
   const { signal } = request;
   const unlisten = onAbort(signal, () => {}); // all the time: one of another class is followed
@@ -66,19 +71,21 @@ export async function run(
   try {
     signal?.throwIfAborted();
     await turn.take(signal);
-    const placement = await unlessAborted(signal, runSteps(findRoots(request), looks));
+    const looks = seen ?? (await unlessAborted(signal, lookAhead(request)));
+    const placement = findRoots(request, looks);
+    await unlessAborted(signal, refuseTwins(placement, request));
     const skipped = skipSources(placement, request);
     locks = Locks.of(placement, request, report);
     await locks.take();
     const answers = await unlessAborted(signal, Answers.prepare(placement, request));
     await unlessAborted(signal, refuseBySelection(placement, answers, request));
+    // That took time, and the filter may have changed files.
+    if (selects(request)) await unlessAborted(signal, lookAtParents(placement, request));
     signal?.throwIfAborted();
     for (const warning of skipped) report.warn(warning);
     for (const error of placement.errors) report.fail(error);
-    if (selects(request)) looks.clear(); // that takes time, and the filter may change files
     const gitFiles = request.like === 'fastcp' ? gitFileWarnings(placement, answers) : [];
-    if (placement.roots.length > 0)
-      await copyRoots(placement, answers, request, { report, looks, locks });
+    if (placement.roots.length > 0) await copyRoots(placement, answers, request, { report, locks });
     else if (request.atomic) report.replaced = false;
     for (const warning of [
       ...(await answers.unused(request, report.isEmpty && report.counters.skipped === 0)),
@@ -112,7 +119,7 @@ export async function run(
 async function makeDests(roots: readonly Root[], locks: Locks): Promise<void> {
   const missing = locks.withoutDest.filter((root) => roots.includes(root));
   for (const root of missing) {
-    root.made = await runSteps(mkdir(root.dest, { mode: root.mode })).then(
+    root.made = await makeDirectory(root.dest, root.mode).then(
       () => true,
       () => false, // the engine reports why, unless another copy has created it
     );
@@ -125,9 +132,9 @@ async function copyRoots(
   placement: Placement,
   answers: Answers,
   request: Request,
-  { report, looks, locks }: { report: Report; looks: Looks; locks: Locks },
+  { report, locks }: { report: Report; locks: Locks },
 ): Promise<void> {
-  const there = await runSteps(makeParents(placement, request), looks);
+  const there = await makeParents(placement, request);
   await makeDests(placement.roots, locks);
   const copy = async (to: Placement, how: Request): Promise<void> => {
     // Modules that most copies do not need are loaded late. Compiling them takes longer than copying a file.
@@ -146,17 +153,16 @@ async function copyRoots(
   } else {
     await copy(placement, request);
   }
-  if (request.fsync && !request.dryRun) await runSteps(syncParents(placement, request, there));
+  if (request.fsync && !request.dryRun) await syncParents(placement, request, there);
 }
 
 /** Does the same before it returns. Accepts a filter, but no events and no signal. */
 export function runNow(request: Request): CopyResult {
   const report = new Report();
-  const placement = runStepsNow(findRoots(request));
+  const placement = findRoots(request, new Looks());
   const answers = Answers.prepareNow(placement, request);
-  const there = runStepsNow(makeParents(placement, request));
+  makeParentsNow(placement, request);
   runEngineNow(placement, answers, request, report);
-  if (request.fsync && !request.dryRun) runStepsNow(syncParents(placement, request, there));
   report.end();
   return resultOf(report, request);
 }

@@ -148,6 +148,13 @@ function rootLength(path: Buffer): number {
   return Buffer.byteLength(parse(path.toString()).root);
 }
 
+/** Returns an absolute path and those of all directories above it. */
+export function upwards(path: Buffer): Buffer[] {
+  const found = [path];
+  for (let at = path; !isRoot(at); found.push(at)) at = directoryOf(at);
+  return found;
+}
+
 /** Returns whether an absolute path is a root, which has no parent. */
 export function isRoot(path: Buffer): boolean {
   return trimSlashes(path).length <= rootLength(path);

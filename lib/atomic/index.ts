@@ -15,8 +15,7 @@ import type { Report } from '../bridge/result.js';
 import { CopyError, refuse } from '../errors/copy-error.js';
 import { errorOf } from '../errors/from-engine.js';
 import { unlessAborted } from '../io/abort.js';
-import { existing } from '../io/look.js';
-import { run } from '../io/steps.js';
+import { existing } from '../io/looks.js';
 import { directoryOf, join, showPath, temporaryName, trimSlashes } from '../paths.js';
 import { Locks } from '../placement/locks.js';
 import { type Placement, type Root, redirect } from '../placement/placement.js';
@@ -253,7 +252,7 @@ export class Replacement {
 
 /** Without modes, the new tree gets no right that the old DEST denied. */
 async function keepPrivate(tree: Buffer, target: Buffer): Promise<void> {
-  const old = await run(existing(target, false));
+  const old = await existing(target, false);
   if (!old?.isDirectory()) return;
   const handle = await promises.open(tree, flags.O_DIRECTORY | flags.O_NOFOLLOW);
   try {

@@ -2,7 +2,8 @@
 import { promises } from 'node:fs';
 import { constants } from 'node:os';
 import { exchange, renameNew } from '../bridge/native.js';
-import { nativeErrno } from '../errors/from-node.js';
+import { nativeErrno, unlessMissing } from '../errors/from-node.js';
+import { lstat } from '../io/looks.js';
 import { textOrBytes } from '../paths.js';
 import type { Hidden } from './hidden.js';
 
@@ -65,13 +66,7 @@ export async function placeInSteps(hidden: Hidden, dest: Buffer): Promise<number
 }
 
 export async function exists(path: Buffer): Promise<boolean> {
-  return promises.lstat(path).then(
-    () => true,
-    (error: NodeJS.ErrnoException) => {
-      if (error.code === 'ENOENT') return false;
-      throw error;
-    },
-  );
+  return (await lstat(path).catch(unlessMissing)) !== undefined;
 }
 
 /** Returns 0 or a negative errno. */

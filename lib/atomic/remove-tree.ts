@@ -1,6 +1,7 @@
 /** Removes trees that the library created or moved away. Never follows symlinks, and never enters mounts. */
 import { promises } from 'node:fs';
 import { runUnheard } from '../bridge/run-engine.js';
+import { Looks } from '../io/looks.js';
 import { showPath } from '../paths.js';
 import type { Root } from '../placement/placement.js';
 import { checkRequest } from '../request/options.js';
@@ -27,7 +28,7 @@ export async function removeTree(
     ...{ followSrc: false, followDest: false, remove: true },
   };
   const shown = { src: showPath, dest: showPath };
-  const placement = { roots: [root], into: false, errors: [], shown };
+  const placement = { roots: [root], into: false, errors: [], shown, looks: new Looks() };
   const [error] = (await runUnheard(placement, request)).errors;
   if (error) throw error;
 }

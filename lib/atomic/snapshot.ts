@@ -7,12 +7,11 @@ import type { Report } from '../bridge/result.js';
 import { refuse } from '../errors/copy-error.js';
 import { errorOf } from '../errors/from-engine.js';
 import { unlessAborted } from '../io/abort.js';
-import { existing } from '../io/look.js';
-import { realpath, run } from '../io/steps.js';
+import { existing, Looks, realpath } from '../io/looks.js';
 import { baseName, directoryOf } from '../paths.js';
 import { mountsWithin } from '../placement/mounts.js';
 import type { Placement, Root } from '../placement/placement.js';
-import { nearest } from '../placement/real-paths.js';
+import { fetchNearest } from '../placement/real-paths.js';
 import { type Request, snapshotObstacle } from '../request/request.js';
 
 /**
@@ -56,11 +55,11 @@ const reasons = new Map([
 
 async function obstacleAt({ src, dest, kind }: Root): Promise<string | undefined> {
   if (kind !== 'directory') return 'the source is not a directory';
-  if (await run(existing(dest, false))) return 'the destination exists';
-  const there = await run(nearest(directoryOf(dest)));
+  if (await existing(dest, false)) return 'the destination exists';
+  const there = await fetchNearest(directoryOf(dest), new Looks());
   const errno = checkSnapshot(src, there);
   if (errno !== 0) return reasons.get(errno) ?? errorOf({ errno, operation: 'open' }, '').message;
-  const real = await run(realpath(src));
+  const real = await realpath(src);
   const mounted = (await mountsWithin(real)).find((mount) => !mount.equals(real));
   return mounted && `'${mounted}' is mounted in the source`;
 }

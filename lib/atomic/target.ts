@@ -1,21 +1,21 @@
 /** Finds the target of an atomic copy, and refuses targets that must not be replaced. */
-import { promises } from 'node:fs';
 import { constants } from 'node:os';
 import { isAppendOnly } from '../bridge/native.js';
 import { type CopyError, refuse } from '../errors/copy-error.js';
 import { errorOf } from '../errors/from-engine.js';
-import { realpath, run } from '../io/steps.js';
+import { unlessMissing } from '../errors/from-node.js';
+import { Looks, lstat, realpath } from '../io/looks.js';
 import { baseName, directoryOf, join, type ShownPaths } from '../paths.js';
 import { mountsWithin } from '../placement/mounts.js';
 import type { Root } from '../placement/placement.js';
-import { isAtOrBelow } from '../placement/real-paths.js';
+import { fetchChain, isAtOrBelow } from '../placement/real-paths.js';
 import type { ErrorCode } from '../types.js';
 
 /** Returns DEST's own path: without symlinks on the way, and with a name at its end. */
 export async function findTarget({ dest }: Root): Promise<Buffer> {
   const name = baseName(dest);
-  if (['', '.', '..'].includes(name.toString())) return await run(realpath(dest));
-  return join(await run(realpath(directoryOf(dest))), name);
+  if (['', '.', '..'].includes(name.toString())) return await realpath(dest);
+  return join(await realpath(directoryOf(dest)), name);
 }
 
 /**
@@ -35,7 +35,7 @@ export async function refuseTarget(root: Root, target: Buffer, shown: ShownPaths
   if (isAppendOnly(directoryOf(target))) {
     throw errorOf({ errno: -constants.errno.EPERM, operation: 'append-only' }, path, dest);
   }
-  const there = await promises.lstat(target, { bigint: true }).catch(missing);
+  const there = await lstat(target).catch(unlessMissing);
   if (!there) return;
   if (there.isSymbolicLink()) {
     const why =
@@ -58,11 +58,10 @@ export async function refuseTarget(root: Root, target: Buffer, shown: ShownPaths
       'the destination is append-only, so it cannot be moved (atomic)',
     );
   }
-  if (await run(isAtOrBelow(root.followSrc ? root.src : directoryOf(root.src), there))) {
+  const kept = root.followSrc ? root.src : directoryOf(root.src);
+  const looks = new Looks();
+  await fetchChain(kept, looks);
+  if (isAtOrBelow(kept, there, looks)) {
     throw no('ERR_FS_CP_EINVAL', 'cannot replace a directory that the source is in (atomic)');
   }
-}
-
-function missing(error: NodeJS.ErrnoException): undefined {
-  if (error.code !== 'ENOENT') throw error;
 }

@@ -27,6 +27,11 @@ export function isMissing(error: unknown): boolean {
   return ['ENOENT', 'ENOTDIR'].includes(codeOf(error) ?? '');
 }
 
+/** Throws an error unless it says that something is missing. */
+export function unlessMissing(error: unknown): undefined {
+  if (!isMissing(error)) throw error;
+}
+
 /** Returns the number that the engine would give for an error that Node has thrown. */
 export function nativeErrno({ code = '', errno = 0 }: NodeJS.ErrnoException): number {
   const native = (constants.errno as Record<string, number | undefined>)[code];

@@ -3,8 +3,7 @@ import { readFile } from 'node:fs';
 import { resolve } from 'node:path';
 import { promisify } from 'node:util';
 import type { Answers } from '../bridge/answers.js';
-import { existing } from '../io/look.js';
-import { run } from '../io/steps.js';
+import { existing } from '../io/looks.js';
 import { isWithin, join } from '../paths.js';
 import type { Placement } from '../placement/placement.js';
 import { verdicts } from '../selection/verdict.js';
@@ -27,7 +26,7 @@ export async function gitFileWarnings(
   for (const root of roots.filter(({ kind }) => kind === 'directory')) {
     try {
       const file = join(root.src, name);
-      const found = await run(existing(file, false));
+      const found = await existing(file, false);
       if (!found?.isFile() || found.size > mostBytes) continue;
       const text = (await promisify(readFile)(file)).toString('latin1');
       const [, gitDir] = /^gitdir: (.+)/.exec(text) ?? [];

@@ -3,8 +3,7 @@ import { Answers } from '../bridge/answers.js';
 import { Report } from '../bridge/result.js';
 import { runEngine } from '../bridge/run-engine.js';
 import { reasons, refuse } from '../errors/copy-error.js';
-import { existing } from '../io/look.js';
-import { run } from '../io/steps.js';
+import { existing } from '../io/looks.js';
 import { directoryOf, join, temporaryName, trimSlashes } from '../paths.js';
 import { type Placement, redirect } from '../placement/placement.js';
 import { deletes, type Request, selects } from '../request/request.js';
@@ -52,9 +51,9 @@ export async function refuseRepositories(
   if (!deletes(request)) return;
   for (const root of roots.filter(({ kind }) => kind === 'directory')) {
     for (const name of repositories.map((one) => Buffer.from(one))) {
-      const there = await run(existing(join(root.dest, name), false, shown.dest));
+      const there = await existing(join(root.dest, name), false, shown.dest);
       if (!there) continue;
-      const own = await run(existing(join(root.src, name), request.dereference));
+      const own = await existing(join(root.src, name), request.dereference);
       const kind = there.isDirectory() ? 'directory' : 'file';
       const verdict = await answers.verdictOn(root, [name], kind);
       const keepsExcluded = request.mirror && !request.deleteExcluded;
@@ -81,7 +80,7 @@ async function refuseEmptySelection(placement: Placement, request: Request): Pro
   if (!request.deleteExcluded || !selects(request)) return;
   const { roots, shown } = placement;
   for (const root of roots) {
-    if (root.kind !== 'directory' || !(await run(existing(root.dest, true)))) continue;
+    if (root.kind !== 'directory' || !(await existing(root.dest, true))) continue;
     // A name that does not exist, so that every selected entry counts.
     const dest = join(directoryOf(trimSlashes(root.dest)), temporaryName());
     const plan = { ...request, mirror: false, deleteExcluded: false, dryRun: true, entries: false };

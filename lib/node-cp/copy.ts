@@ -6,13 +6,16 @@ import { isThenable, isUrl, setImmediate } from '../builtins.js';
 import { run as runCopy, runNow as runCopyNow } from '../copy-tree.js';
 import { invalid, invalidType } from '../errors/arguments.js';
 import { CopyError } from '../errors/copy-error.js';
-import { forget, type Looks, run, runNow, type Steps, step } from '../io/steps.js';
+import { Looks } from '../io/looks.js';
+import { lookAhead } from '../placement/look-ahead.js';
 import type { Request } from '../request/request.js';
+import { CopyTurn } from '../turn.js';
 import type { PathLike } from '../types.js';
 import { copyFromArchive, copyFromArchiveNow, isInArchive } from './archives.js';
 import {
   checkBeginning,
   checkEntries,
+  type Found,
   filterBelow,
   foreignRequest,
   type PathFilter,
@@ -64,16 +67,44 @@ function named(path: PathLike, name: string): PathLike {
 export type Form = 'async' | 'sync';
 type Convert = (error: CopyError, form: Form, call: Call) => Error;
 
-/** Throws what `convert` makes of an error of the copy, or the same value that the filter threw. */
+const pathsOf = ({ src, dest }: Call): [string, string] => [pathText(src), pathText(dest)];
+
+function check({ src, dest, rules, request, isEmpty }: Call, looks: Looks): Found {
+  if (!isEmpty) return checkEntries(request, rules, looks);
+  return refuseEmptyPath(request, pathText(src), pathText(dest), rules, looks);
+}
+
+function withFilter({ request, src, dest }: Call, filter: PathFilter | undefined): Request {
+  return filter ? { ...request, filter: filterBelow(filter, src, dest) } : request;
+}
+
+/**
+ * Throws what `convert` makes of an error of the copy, or the same value that the filter threw. fs.cp asks the filter before it
+ * looks at SRC, fs-extra afterwards.
+ */
 export async function copyByRules(call: Call, convert: Convert): Promise<void> {
+  // Before the looks: a thousand calls at once would begin those of all.
+  const turn = new CopyTurn(Boolean(call.filter));
   try {
+    await turn.take();
     const filter = call.filter && wrapping(call.filter);
-    const looks: Looks = new Map();
-    const request = await run(prepare({ ...call, filter }), looks);
-    if (request) await runCopy(request, new Report(), looks);
+    const { rules } = call;
+    const request = { ...call.request, turn };
+    const asksFirst = rules.like === 'node';
+    if (filter && asksFirst && !(await filter(...pathsOf(call)))) return;
+    let looks = await lookAhead(request);
+    const found = check({ ...call, request }, looks);
+    if (filter && !asksFirst) {
+      if (!(await filter(...pathsOf(call)))) return;
+      looks = await lookAhead(request); // the filter may have changed files
+    }
+    checkBeginning(request, found, rules, looks);
+    await runCopy(withFilter({ ...call, request }, filter), new Report(), looks);
   } catch (error) {
     if (error instanceof CopyError && isInArchive(error, call)) return copyFromArchive(call);
     throw converted(error, 'async', call, convert);
+  } finally {
+    turn.end();
   }
 }
 
@@ -81,8 +112,14 @@ export async function copyByRules(call: Call, convert: Convert): Promise<void> {
 export function copyByRulesNow(call: Call, convert: Convert): void {
   try {
     const filter = call.filter && wrapping(synchronous(call.filter));
-    const request = runNow(prepare({ ...call, filter }));
-    if (request) runCopyNow(request);
+    const { request, rules } = call;
+    const looks = new Looks();
+    const asksFirst = rules.like === 'node';
+    if (filter && asksFirst && !filter(...pathsOf(call))) return;
+    const found = check(call, looks);
+    if (filter && !asksFirst && !filter(...pathsOf(call))) return;
+    checkBeginning(request, found, rules, looks);
+    runCopyNow(withFilter(call, filter));
   } catch (error) {
     if (error instanceof CopyError && isInArchive(error, call)) {
       copyFromArchiveNow(call);
@@ -114,34 +151,6 @@ function wrapping(filter: PathFilter): PathFilter {
 function converted(error: unknown, form: Form, call: Call, convert: Convert): unknown {
   if (error instanceof Thrown) return error.value;
   return error instanceof CopyError ? convert(error, form, call) : error;
-}
-
-/** Returns undefined if the filter refuses SRC. fs.cp asks it before it looks at SRC, fs-extra afterwards. */
-function* prepare({
-  src,
-  dest,
-  rules,
-  filter,
-  request,
-  isEmpty,
-}: Call): Steps<Request | undefined> {
-  const ask = (): boolean | Promise<boolean> => !filter || filter(pathText(src), pathText(dest));
-  const isIncluded = (): Steps<boolean> =>
-    step(
-      async () => ask(),
-      () => ask() as boolean,
-    );
-  const asksFirst = rules.like === 'node';
-  if (asksFirst && !(yield* isIncluded())) return undefined;
-  if (isEmpty) return yield* refuseEmptyPath(request, pathText(src), pathText(dest), rules);
-  const found = yield* checkEntries(request, rules);
-  if (!asksFirst && filter) {
-    if (!(yield* isIncluded())) return undefined;
-    yield* forget(); // the filter may have changed files
-  }
-  yield* checkBeginning(request, found, rules);
-  if (filter) request.filter = filterBelow(filter, src, dest);
-  return request;
 }
 
 /** Calls a callback of Node's form when a promise has settled, outside of the promise. */

@@ -10,11 +10,9 @@ import { invalid } from '../errors/arguments.js';
 import { type CopyError, reasons, refuse } from '../errors/copy-error.js';
 import { errorOf } from '../errors/from-engine.js';
 import { asCopyError } from '../errors/from-node.js';
-import { existing, isDangling, isSame, statEntry } from '../io/look.js';
-import { realpath, type Steps, stat } from '../io/steps.js';
+import { isSame, type Looks } from '../io/looks.js';
 import { absolute, directoryOf, endsInSlash, isRoot, showPath, trimSlashes } from '../paths.js';
 import { nearest } from '../placement/real-paths.js';
-import { beginLooks, beginLooksForDirectory } from '../placement/roots.js';
 import { checkRequest } from '../request/options.js';
 import type { Request } from '../request/request.js';
 import type { ErrorCode, PathLike } from '../types.js';
@@ -112,7 +110,7 @@ export interface Found {
 /**
  * Applies the rules of Node and fs-extra for the two paths, in the same order. The engine applies those for entries.
  */
-export function* checkEntries(request: Request, { recursive }: Rules): Steps<Found> {
+export function checkEntries(request: Request, { recursive }: Rules, looks: Looks): Found {
   const slash = endsInSlash(request.dest);
   const { dereference, shown } = request;
   const to = shown.dest(request.dest);
@@ -123,10 +121,8 @@ export function* checkEntries(request: Request, { recursive }: Rules): Steps<Fou
   const no = (code: ErrorCode, why: string, where = to): CopyError =>
     refuse(code, why, from, where);
 
-  yield* beginLooks(request);
-  const found = yield* statEntry(src, dereference, from);
-  if (found.isDirectory()) yield* beginLooksForDirectory(request);
-  const there = yield* statIfThere(dest, dereference || slash, to);
+  const found = looks.statEntry(src, dereference, from);
+  const there = statIfThere(dest, dereference || slash, to, looks);
   if (slash && there && !there.isDirectory()) {
     const operation = dereference ? 'stat' : 'lstat';
     throw errorOf({ errno: -constants.errno.ENOTDIR, operation }, to);
@@ -140,25 +136,30 @@ export function* checkEntries(request: Request, { recursive }: Rules): Steps<Fou
   }
   // A symlink that somebody puts there later is not followed.
   request.followsDest = (dereference || slash) && Boolean(there?.isDirectory());
-  const inside = found.isDirectory() && (yield* findInside(found, src, dest, to));
+  const inside = found.isDirectory() && findInside(found, src, dest, to, looks);
   if (inside) throw no('ERR_FS_CP_EINVAL', reasons.inside, inside);
   if (found.isDirectory() && !recursive) throw notRecursive(from, to);
   return { src: found, dest: there, slash, from, to };
 }
 
 /** Throws the errors that Node's first mkdir, symlink or copyfile would. fs-extra's filter is asked before. */
-export function* checkBeginning(request: Request, found: Found, { like }: Rules): Steps<void> {
+export function checkBeginning(
+  request: Request,
+  found: Found,
+  { like }: Rules,
+  looks: Looks,
+): void {
   const { src, dest: there, slash, from, to } = found;
   const followed = request.dereference || slash;
-  if (!there && followed && src.isDirectory() && (yield* isDangling(request.dest))) {
+  if (!there && followed && src.isDirectory() && looks.isDangling(request.dest)) {
     throw errorOf({ errno: -constants.errno.EEXIST, operation: 'mkdir' }, to, to);
   }
   if (slash && !there && !src.isDirectory()) {
     throw errorOf({ errno: -constants.errno.EISDIR, operation: 'copyfile' }, from, to);
   }
   for (let at = directoryOf(request.dest); !there && !isRoot(at); at = directoryOf(at)) {
-    if (yield* existing(at, true)) break;
-    if (!(yield* isDangling(at))) continue;
+    if (looks.existing(at, true)) break;
+    if (!looks.isDangling(at)) continue;
     const shown = request.shown.dest(at);
     const { ENOENT, ENOTDIR } = constants.errno;
     const errno = at.equals(directoryOf(request.dest)) ? ENOENT : ENOTDIR;
@@ -174,13 +175,14 @@ export function* checkBeginning(request: Request, found: Found, { like }: Rules)
 }
 
 /** Throws Node's error if something other than the entry is missing. */
-function* statIfThere(
+function statIfThere(
   entry: Buffer,
   follow: boolean,
   shown: string,
-): Steps<BigIntStats | undefined> {
+  looks: Looks,
+): BigIntStats | undefined {
   try {
-    return yield* stat(entry, follow);
+    return looks.stat(entry, follow);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
     throw asCopyError(error, shown);
@@ -188,43 +190,45 @@ function* statIfThere(
 }
 
 /** Returns DEST, or the parent of DEST, that lies directly in SRC. Compares the paths as text first. */
-function* findInside(
+function findInside(
   found: BigIntStats,
   src: Buffer,
   dest: Buffer,
   to: string,
-): Steps<string | undefined> {
+  looks: Looks,
+): string | undefined {
   const below = path.relative(src.toString('latin1'), dest.toString('latin1')); // as bytes
   if (below !== '..' && !below.startsWith(`..${path.sep}`) && !path.isAbsolute(below)) return to;
-  const place = yield* withoutDots(dest);
+  const place = withoutDots(dest, looks);
   for (let at = place; !isRoot(at); at = directoryOf(at)) {
-    const parent = yield* existing(directoryOf(at), true);
+    const parent = looks.existing(directoryOf(at), true);
     if (parent && isSame(found, parent)) return at === dest ? to : showPath(at);
   }
   return undefined;
 }
 
 /** Returns the entry's path without `.` and `..`: a walk upwards by names would leave it to another directory. */
-function* withoutDots(entry: Buffer): Steps<Buffer> {
+function withoutDots(entry: Buffer, looks: Looks): Buffer {
   const names = showPath(entry).split(path.sep);
   if (!names.some(isDots)) return entry;
-  const at = yield* nearest(isDots(names.at(-1) ?? '') ? entry : directoryOf(entry));
-  return Buffer.concat([yield* realpath(at), entry.subarray(at.length)]);
+  const at = nearest(isDots(names.at(-1) ?? '') ? entry : directoryOf(entry), looks);
+  return Buffer.concat([looks.realpath(at), entry.subarray(at.length)]);
 }
 
 const isDots = (name: string): boolean => name === '.' || name === '..';
 
 /** Throws the error of a call with an empty path, as the system would. */
-export function* refuseEmptyPath(
+export function refuseEmptyPath(
   { sources: [src], dest }: Request,
   from: string,
   to: string,
   { dereference, recursive }: Rules,
-): Steps<never> {
+  looks: Looks,
+): never {
   const no = (operation: string): CopyError =>
     errorOf({ errno: -constants.errno.ENOENT, operation }, from, to);
   if (from === '') throw no(dereference ? 'stat' : 'lstat');
-  const found = yield* statEntry(src ?? dest, dereference, from);
+  const found = looks.statEntry(src ?? dest, dereference, from);
   if (!found.isDirectory()) throw no('copyfile');
   if (recursive) throw no('mkdir');
   throw notRecursive(from, to);

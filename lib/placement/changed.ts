@@ -1,7 +1,7 @@
 /** Looks whether SRC and DEST are still where the copy found them. */
+import { promises } from 'node:fs';
 import { refuse } from '../errors/copy-error.js';
-import { existing, isSame } from '../io/look.js';
-import { readlink, run } from '../io/steps.js';
+import { existing, isSame } from '../io/looks.js';
 import type { Request } from '../request/request.js';
 import type { ErrorCode } from '../types.js';
 import type { Held, LockPlace } from './lock-places.js';
@@ -30,14 +30,14 @@ export async function refuseChanged(
   for (const [{ path, follow, root, isDest }, { found, descriptor }] of held) {
     if (!root || (isDest ? descriptor === undefined : descriptor !== undefined && !readsRules))
       continue;
-    const named = await run(existing(path, follow));
+    const named = await existing(path, follow);
     if (named && isSame(named, found)) continue;
     let [code, why] = sourceChanged;
     if (isDest) {
       if (!named?.isDirectory()) continue; // the engine has reported it
       const opened = Buffer.from(`/proc/self/fd/${descriptor}`);
-      const where = await run(readlink(opened)).catch(() => undefined);
-      if (!where || /\.fastcp-[0-9a-f]{16}(\.old)?(\/|$)/.test(where.toString('latin1'))) continue;
+      const where = await promises.readlink(opened, 'latin1').catch(() => '');
+      if (!where || /\.fastcp-[0-9a-f]{16}(\.old)?(\/|$)/.test(where)) continue;
       [code, why] = destChanged;
     }
     throw refuse(code, why, shown.src(root.src), shown.dest(root.dest));

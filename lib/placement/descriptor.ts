@@ -2,9 +2,9 @@
  * Finds names of open file descriptors: `/dev/stdin`, `/dev/fd/63` (also the result of `<(command)` in a shell)
  * and `/proc/self/fd/63`. They look like symlinks, but only the system knows their targets.
  */
-import type { BigIntStats } from 'node:fs';
+import { type BigIntStats, readlinkSync } from 'node:fs';
 import { type CopyError, refuse } from '../errors/copy-error.js';
-import { readlink, realpath, type Steps, stat } from '../io/steps.js';
+import { isSame, type Looks } from '../io/looks.js';
 import { baseName, directoryOf, isAbsolute, join } from '../paths.js';
 
 const names = /^\/((proc\/\d+(\/task\/\d+)?|dev)\/fd\/\d+|dev\/std(in|out|err))$/;
@@ -14,16 +14,16 @@ const names = /^\/((proc\/\d+(\/task\/\d+)?|dev)\/fd\/\d+|dev\/std(in|out|err))$
  * like `access.log -> /dev/stdout`. Such a symlink is an ordinary entry, unless symlinks are followed
  * (`follow`).
  */
-export function* namesDescriptor(path: Buffer, follow: boolean): Steps<boolean> {
+export function namesDescriptor(path: Buffer, follow: boolean, looks: Looks): boolean {
   if (process.platform === 'win32') return false;
   let at = path;
   // As many symlinks as the system follows.
   for (let links = 0; links < 40; links++) {
     try {
-      const directory = yield* realpath(directoryOf(at));
+      const directory = looks.realpath(directoryOf(at));
       if (names.test(join(directory, baseName(at)).toString('latin1'))) return true;
-      if (!follow || !(yield* stat(at, false)).isSymbolicLink()) return false;
-      const target = yield* readlink(at);
+      if (!follow || !looks.stat(at, false).isSymbolicLink()) return false;
+      const target = readlinkSync(at, 'buffer');
       at = isAbsolute(target) ? target : join(directory, target);
     } catch {
       return false; // a symlink without a target
@@ -37,13 +37,12 @@ export function* namesDescriptor(path: Buffer, follow: boolean): Steps<boolean> 
  * anything else, because the engine copies no streams. The copy would be a symlink to a pipe that ends with its
  * process.
  */
-export function* openedPath(src: Buffer, shown: string): Steps<Buffer> {
-  const opened = yield* stat(src, true);
+export function openedPath(src: Buffer, shown: string, looks: Looks): Buffer {
+  const opened = looks.stat(src, true);
   if (!opened.isFile() && !opened.isDirectory()) throw noStream(opened, shown);
   try {
-    const path = yield* realpath(src);
-    const there = yield* stat(path, false);
-    if (there.dev === opened.dev && there.ino === opened.ino) return path;
+    const path = looks.realpath(src);
+    if (isSame(looks.stat(path, false), opened)) return path;
   } catch {
     // The name no longer exists.
   }

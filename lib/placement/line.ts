@@ -29,7 +29,7 @@ export const nextNumber = (): number => begun++;
 export function join(waiter: Waiter): void {
   const later = line.findIndex(({ number }) => number >= waiter.number);
   if (line[later] !== waiter) line.splice(later < 0 ? line.length : later, 0, waiter);
-  review();
+  judge();
 }
 
 export function leave(waiter: Waiter): void {
@@ -50,6 +50,10 @@ export function count(id: string, by: 1 | -1, exclusive: boolean, callsUser: boo
 
 /** Wakes those who have nobody in their way any more. */
 export function review(): void {
+  if (line.some(({ busy }) => busy !== undefined)) judge();
+}
+
+function judge(): void {
   /** What those before need: whether exclusively. */
   const claimed = new Map<string, boolean>();
   for (const one of line) {

@@ -1,6 +1,6 @@
 /** Locks of the programs that run this one. */
 import { type BigIntStats, constants, promises } from 'node:fs';
-import { isSame } from '../io/look.js';
+import { isSame } from '../io/looks.js';
 
 /** Has no effect on a directory. By it the descriptors of copies are known, in this process and in others. */
 export const mark = constants.O_NONBLOCK;

@@ -3,8 +3,7 @@ import { type BigIntStats, closeSync, constants as flags, fstat, open } from 'no
 import { promisify } from 'node:util';
 import { pause } from '../builtins.js';
 import { asCopyError, codeOf } from '../errors/from-node.js';
-import { existing } from '../io/look.js';
-import { run } from '../io/steps.js';
+import { existing } from '../io/looks.js';
 import type { Request } from '../request/request.js';
 import { mark } from './lock-above.js';
 import type { Placement, Root } from './placement.js';
@@ -58,7 +57,7 @@ export async function openPlace(
   lock: boolean,
 ): Promise<Held | undefined> {
   if (!lock) {
-    const found = isDest ? undefined : await run(existing(path, follow)).catch(() => undefined);
+    const found = isDest ? undefined : await existing(path, follow).catch(() => undefined);
     return found?.isDirectory() ? { found } : undefined;
   }
   const how = flags.O_RDONLY | flags.O_DIRECTORY | mark | (follow ? 0 : flags.O_NOFOLLOW);

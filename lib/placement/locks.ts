@@ -15,8 +15,7 @@ import { clearTimeout, setTimeout } from '../builtins.js';
 import { refuse } from '../errors/copy-error.js';
 import { unlessAborted } from '../io/abort.js';
 import { now } from '../io/clock.js';
-import { existing, identity, isSame } from '../io/look.js';
-import { run } from '../io/steps.js';
+import { existing, identity, isSame } from '../io/looks.js';
 import type { Request } from '../request/request.js';
 import * as line from './line.js';
 import { isLockedAbove } from './lock-above.js';
@@ -113,9 +112,10 @@ export class Locks {
   async #try(looks = 9): Promise<LockPlace | undefined> {
     const wanted = new Map<string, LockPlace>();
     const opened: LockPlace[] = [];
-    for (const place of this.#places) {
-      if (this.#held.has(place)) continue;
-      const held = await openPlace(place, this.#how.lock);
+    const left = this.#places.filter((place) => !this.#held.has(place));
+    const outcomes = await Promise.allSettled(left.map((at) => openPlace(at, this.#how.lock)));
+    for (const [i, place] of left.entries()) {
+      const held = outcomes[i]?.status === 'fulfilled' && outcomes[i].value;
       if (!held) continue;
       const isOwn = [...this.#held.values()].some(({ found }) => isSame(found, held.found));
       this.#held.set(place, held);
@@ -123,13 +123,15 @@ export class Locks {
       opened.push(place);
       if (!isOwn) wanted.set(identity(held.found), place);
     }
+    for (const outcome of outcomes) if (outcome.status === 'rejected') throw outcome.reason;
     this.#waiter.wanted = wanted;
     this.#waiter.outside = undefined;
     line.join(this.#waiter);
     if (this.#waiter.busy !== undefined) return wanted.get(this.#waiter.busy);
     const errors = opened.map((place) => this.#lock(place, wanted));
+    const there = await Promise.all(opened.map(({ path, follow }) => existing(path, follow)));
     for (const [i, place] of opened.entries()) {
-      const { path, follow, shown, isDest, root } = place;
+      const { shown, isDest, root } = place;
       const { found, descriptor = -1 } = this.#held.get(place) as Held;
       const id = identity(found);
       const error = errors[i];
@@ -141,7 +143,7 @@ export class Locks {
         return place;
       }
       // Another one may have been put in its place before it was locked.
-      const named = await run(existing(path, follow));
+      const named = there[i];
       const isThere = named !== undefined && isSame(named, found);
       if (!isThere && looks === 0) {
         const why =

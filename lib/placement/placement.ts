@@ -1,6 +1,7 @@
 /** Where a copy lands: what findRoots() has found. */
 import type { NativeRoot } from '../bridge/native.js';
 import type { CopyError } from '../errors/copy-error.js';
+import type { Looks } from '../io/looks.js';
 import { directoryOf, movedTo, type ShownPaths } from '../paths.js';
 import type { EntryKind } from '../types.js';
 
@@ -21,6 +22,8 @@ export interface Placement {
   shown: ShownPaths;
   /** Of several sources, if the copy continues after errors: those that are missing or refused. */
   errors: CopyError[];
+  /** What was looked at. */
+  looks: Looks;
   /** Devices of overlays whose ctimes prove nothing. Empty unless the copy syncs. */
   distrusted?: readonly number[];
 }

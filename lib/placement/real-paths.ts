@@ -2,9 +2,8 @@
 import type { BigIntStats } from 'node:fs';
 import { type CopyError, refuse } from '../errors/copy-error.js';
 import { codeOf, deniedByNode, isMissing } from '../errors/from-node.js';
-import { existing, isSame } from '../io/look.js';
-import { all, realpath, type Steps, stat } from '../io/steps.js';
-import { baseName, directoryOf, isRoot, showPath } from '../paths.js';
+import { isSame, type Looks } from '../io/looks.js';
+import { baseName, isRoot, showPath, upwards } from '../paths.js';
 
 /** A directory by its real path, and what a look at it found. */
 interface Ancestor {
@@ -16,25 +15,24 @@ interface Ancestor {
  * Returns whether `directory` is the one at `path`, or at its nearest existing parent, or one above it. Compares identities, not
  * names, because symlinks and bind mounts lead to the same directory on other ways.
  */
-export function* isAtOrBelow(path: Buffer, directory: BigIntStats): Steps<boolean> {
-  return (yield* namesBelow(path, directory)) !== undefined;
+export function isAtOrBelow(path: Buffer, directory: BigIntStats, looks: Looks): boolean {
+  return namesBelow(path, directory, looks) !== undefined;
 }
 
 /**
  * Returns the names that lead from `directory` to `path`, also those of missing directories. Returns undefined if `path` is not at
  * or below it.
  */
-export function* namesBelow(path: Buffer, directory: BigIntStats): Steps<Buffer[] | undefined> {
-  const { here, missing } = yield* chainUp(path);
-  for (const [depth, { found }] of here.entries()) {
-    if (isSame(directory, found))
-      return here
-        .slice(0, depth)
-        .map((one) => baseName(one.real))
-        .reverse()
-        .concat(missing);
-  }
-  return undefined;
+export function namesBelow(
+  path: Buffer,
+  directory: BigIntStats,
+  looks: Looks,
+): Buffer[] | undefined {
+  const { here, missing } = chainUp(path, looks);
+  const depth = here.findIndex(({ found }) => isSame(directory, found));
+  if (depth < 0) return undefined;
+  const names = here.slice(0, depth).map(({ real }) => baseName(real));
+  return [...names.reverse(), ...missing];
 }
 
 interface Chain {
@@ -44,26 +42,26 @@ interface Chain {
 }
 
 /** Returns an entry, or its nearest existing parent, and all directories above it. */
-export function* chainUp(path: Buffer): Steps<Chain> {
+export function chainUp(path: Buffer, looks: Looks): Chain {
   const missing: Buffer[] = [];
-  let at = yield* realNearest(path, missing);
-  const here = [at];
-  while (!isRoot(at)) {
-    at = directoryOf(at);
-    here.push(at);
-  }
-  const looks = yield* all(here.map((one) => () => statIfAllowed(one)));
-  const places = here.flatMap((real, index) => {
-    const found = looks[index];
+  const here = upwards(realNearest(path, missing, looks)).flatMap((real) => {
+    const found = statIfAllowed(real, looks);
     return found ? [{ real, found }] : [];
   });
-  return { here: places, missing };
+  return { here, missing };
+}
+
+/** Looks ahead at what chainUp() needs for a path that exists. */
+export async function fetchChain(path: Buffer, looks: Looks): Promise<void> {
+  const fetchAbove = (from: Buffer) => Promise.all(upwards(from).map((at) => looks.fetchEntry(at)));
+  const [real] = await Promise.all([looks.fetch('realpath', path), fetchAbove(path)]);
+  if (real && !real.equals(path)) await fetchAbove(real);
 }
 
 /** Returns undefined where Node's permission model forbids the look. SRC is not there, because it may be read. */
-function* statIfAllowed(path: Buffer): Steps<BigIntStats | undefined> {
+function statIfAllowed(path: Buffer, looks: Looks): BigIntStats | undefined {
   try {
-    return yield* stat(path, true);
+    return looks.stat(path, true);
   } catch (error) {
     if (codeOf(error) !== deniedByNode) throw error;
     return undefined;
@@ -71,36 +69,46 @@ function* statIfAllowed(path: Buffer): Steps<BigIntStats | undefined> {
 }
 
 /** An entry may be there one moment and gone the next: another atomic copy replaces DEST in two steps. */
-function* realNearest(path: Buffer, missing: Buffer[]): Steps<Buffer> {
-  for (let at = path; ; at = directoryOf(at)) {
+function realNearest(path: Buffer, missing: Buffer[], looks: Looks): Buffer {
+  for (const at of upwards(path)) {
     try {
-      return yield* realpath(at);
+      return looks.realpath(at);
     } catch (error) {
       if (!isMissing(error)) throw error;
-      if (isRoot(at)) throw noDrive(at);
       missing.unshift(baseName(at));
     }
   }
+  throw noDrive(path);
 }
 
 /** Returns the path itself if it is too long, or no name leads to the directory any more. */
-export function* realIfThere(path: Buffer): Steps<Buffer> {
+export function realIfThere(path: Buffer, looks: Looks): Buffer {
   try {
-    return yield* realpath(path);
+    return looks.realpath(path);
   } catch {
     return path;
   }
 }
 
 /** On Windows: there is no such drive. */
-function noDrive(root: Buffer): CopyError {
+function noDrive(path: Buffer): CopyError {
+  const root = upwards(path).find(isRoot) ?? path;
   return refuse('ENOENT', 'no such file or directory', showPath(root));
 }
 
-/** Returns a path itself or its nearest existing parent. */
-export function* nearest(path: Buffer): Steps<Buffer> {
-  for (let at = path; ; at = directoryOf(at)) {
-    if (yield* existing(at, true)) return at;
-    if (isRoot(at)) throw noDrive(at);
+/** Looks ahead at what nearest() needs. Resolves with its result, or with the root. */
+export async function fetchNearest(path: Buffer, looks: Looks): Promise<Buffer> {
+  let near = path;
+  for (const at of upwards(path)) {
+    near = at;
+    if (await looks.fetchEntry(at)) break;
   }
+  return near;
+}
+
+/** Returns a path itself or its nearest existing parent. */
+export function nearest(path: Buffer, looks: Looks): Buffer {
+  const found = upwards(path).find((at) => looks.existing(at, true));
+  if (!found) throw noDrive(path);
+  return found;
 }

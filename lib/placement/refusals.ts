@@ -4,8 +4,7 @@ import type { BigIntStats } from 'node:fs';
 import { constants } from 'node:os';
 import { reasons, refuse } from '../errors/copy-error.js';
 import { errorOf } from '../errors/from-engine.js';
-import { existing, identity, isDangling, isSame } from '../io/look.js';
-import { type Steps, stat } from '../io/steps.js';
+import { identity, isSame, type Looks } from '../io/looks.js';
 import {
   baseName,
   directoryOf,
@@ -18,113 +17,115 @@ import {
 } from '../paths.js';
 import { type Request, selects } from '../request/request.js';
 import { namesDescriptor } from './descriptor.js';
-import { directoryToKeep, type Root } from './placement.js';
+import { directoryToKeep, type Placement, type Root } from './placement.js';
 import { chainUp, isAtOrBelow, namesBelow, nearest, realIfThere } from './real-paths.js';
-import { areOneName } from './spellings.js';
+import { areOneName, spellingOf } from './spellings.js';
 
-/** A source as it was named, and its place in DEST. */
-export interface Twin {
-  source: Buffer;
-  target: Buffer;
-}
-
-/** Refuses a source whose place in DEST is that of another one: by its name, or because DEST ignores case. */
-export function* refuseTwin(
-  { source, target }: Twin,
-  twins: readonly Twin[],
-  { shown, dryRun }: Request,
-): Steps<void> {
-  const [path, dest] = [shown.src(source), shown.dest(target)];
-  const namesake = twins.find((twin) => twin.target.equals(target));
-  if (namesake) {
-    const why = `'${shown.src(namesake.source)}' and '${path}' have the same last name, so both would be copied to the same place`;
-    throw refuse('ERR_FS_CP_EINVAL', why, path, dest);
-  }
-  for (const twin of dryRun ? [] : twins) {
-    const names = [baseName(twin.target), baseName(target)] as const;
-    if (!(yield* areOneName(yield* nearest(directoryOf(target)), ...names))) continue;
-    const why = `'${showPath(names[0])}' and '${showPath(names[1])}' are the same name in the destination`;
-    throw refuse('ERR_FASTCP_NAME_COLLISION', why, path, dest);
+/** Refuses a source whose name is that of another one because DEST ignores case. Tries that. */
+export async function refuseTwins(
+  { roots, errors, shown, looks }: Placement,
+  { dryRun, onError }: Request,
+): Promise<void> {
+  const spelled = new Map<string, Buffer[]>();
+  for (const root of dryRun ? [] : [...roots]) {
+    const name = baseName(root.dest);
+    const parent = directoryOf(root.dest);
+    const twins = spelled.get(spellingOf(name)) ?? [];
+    spelled.set(spellingOf(name), [...twins, name]);
+    for (const twin of twins) {
+      if (!(await areOneName(nearest(parent, looks), twin, name))) continue;
+      const why = `'${showPath(twin)}' and '${showPath(name)}' are the same name in the destination`;
+      const paths = [shown.src(root.src), shown.dest(root.dest)] as const;
+      const error = refuse('ERR_FASTCP_NAME_COLLISION', why, ...paths);
+      if (onError === 'stop') throw error;
+      errors.push(error);
+      roots.splice(roots.indexOf(root), 1);
+      break;
+    }
   }
 }
 
 /** A source and the place in DEST where it would land. */
-interface Candidate extends Twin {
+interface Candidate {
+  /** As it was named. */
+  source: Buffer;
   /** Differs from `source` if that names an open file descriptor. */
   src: Buffer;
   found: BigIntStats;
+  target: Buffer;
   into: boolean;
+  looks: Looks;
 }
 
 /** Refuses a place in DEST that makes no sense for this source. Returns the names from SRC to DEST, if it lies inside. */
-export function* refusePlace(candidate: Candidate, request: Request): Steps<Buffer[] | undefined> {
-  const { src, found, target } = candidate;
-  yield* refuseOtherKind(candidate, request);
+export function refusePlace(candidate: Candidate, request: Request): Buffer[] | undefined {
+  const { src, found, target, looks } = candidate;
+  refuseOtherKind(candidate, request);
   if (request.compares) return undefined;
-  const there = yield* existing(target, found.isDirectory(), request.shown.dest);
-  yield* refuseItself(candidate, there, request);
-  if (found.isDirectory()) return yield* refuseInside(candidate, there, request);
+  const there = looks.existing(target, found.isDirectory(), request.shown.dest);
+  refuseItself(candidate, there, request);
+  if (found.isDirectory()) return refuseInside(candidate, there, request);
   // A symlink put in the place of its target would be all that is left.
-  const leadsTo = found.isSymbolicLink() ? yield* reachable(src) : undefined;
-  if (leadsTo?.isFile()) yield* refuseItself({ ...candidate, found: leadsTo }, there, request);
+  const leadsTo = found.isSymbolicLink() ? reachable(src, looks) : undefined;
+  if (leadsTo?.isFile()) refuseItself({ ...candidate, found: leadsTo }, there, request);
   return undefined;
 }
 
 /** Looks at a symlink's target. Returns undefined if there is none, or access is denied. */
-function* reachable(path: Buffer): Steps<BigIntStats | undefined> {
+function reachable(path: Buffer, looks: Looks): BigIntStats | undefined {
   try {
-    return yield* stat(path, true);
+    return looks.stat(path, true);
   } catch {
     return undefined;
   }
 }
 
 /** Refuses a DEST that is SRC itself, or an open file descriptor. */
-function* refuseItself(
+function refuseItself(
   candidate: Candidate,
   there: BigIntStats | undefined,
   request: Request,
-): Steps<void> {
-  const { src, found, target } = candidate;
+): void {
+  const { src, found, target, looks } = candidate;
   const paths = [request.shown.src(src), request.shown.dest(target)] as const;
-  if (there && isSame(found, there) && !(yield* isLinkThatStays(candidate, request)))
+  if (there && isSame(found, there) && !isLinkThatStays(candidate, request))
     throw refuse('ERR_FS_CP_EINVAL', reasons.same, ...paths);
-  if (there?.isSymbolicLink() && (yield* namesDescriptor(target, false))) {
+  if (there?.isSymbolicLink() && namesDescriptor(target, false, looks)) {
     const why = 'the destination names an open file descriptor, which fastcp does not replace';
     throw refuse('ERR_FASTCP_DEST_IS_SPECIAL', why, ...paths);
   }
 }
 
 /** Returns whether DEST is another hard link of SRC's file and the copy leaves it alone, as below a directory. */
-function* isLinkThatStays(
-  { src, found, target }: Candidate,
+function isLinkThatStays(
+  { src, found, target, looks }: Candidate,
   { sync, instead, force, update, like }: Request,
-): Steps<boolean> {
+): boolean {
   const stays = sync || instead === 'hardLink' || (like === 'fastcp' && (!force || update));
   if (!stays || !found.isFile() || found.nlink === 1n) return false;
-  const place = join(yield* realIfThere(directoryOf(target)), baseName(target));
-  return !place.equals(yield* realIfThere(src)); // otherwise both lead to one entry of a directory
+  const place = join(realIfThere(directoryOf(target), looks), baseName(target));
+  return !place.equals(realIfThere(src, looks)); // otherwise both lead to one entry of a directory
 }
 
 /** Refuses a DEST within SRC. Returns the names that lead there if the selection may exclude it. */
-function* refuseInside(
-  { src, found, target }: Candidate,
+function refuseInside(
+  { src, found, target, looks }: Candidate,
   there: BigIntStats | undefined,
   request: Request,
-): Steps<Buffer[] | undefined> {
+): Buffer[] | undefined {
   const { shown, atomic, oneFileSystem, like } = request;
   // Another copy may create DEST at any time: an entry that was missing at one look counts as missing.
   const missing: Buffer[] = [];
   let at = trimSlashes(target);
   let above = there;
-  for (; !above && !isRoot(at); above = yield* existing(at, true, shown.dest)) {
+  for (; !above && !isRoot(at); above = looks.existing(at, true, shown.dest)) {
     missing.unshift(baseName(at));
     at = directoryOf(at);
   }
   // Then the copy never reaches DEST. An atomic copy is created beside it, perhaps within reach.
   const isOnAnother = above !== undefined && above.dev !== found.dev;
   if (oneFileSystem && !atomic && isOnAnother) return undefined;
-  const names = yield* namesBelow(at, found);
+  const names = namesBelow(at, found, looks);
   if (!names) return undefined;
   const isItself = there && names.length === 0;
   // Only the selection, with its rules, shows whether the copy reaches DEST.
@@ -138,12 +139,12 @@ function* refuseInside(
  * Refuses a file in the place of a directory, where the user usually forgot the slash, and the reverse. A comparison refuses a
  * directory with anything else.
  */
-function* refuseOtherKind(
-  { source, found, target, into }: Candidate,
+function refuseOtherKind(
+  { source, found, target, into, looks }: Candidate,
   { shown, like, compares, atomic }: Request,
-): Steps<void> {
+): void {
   if (into || like !== 'fastcp') return;
-  const there = yield* existing(target, compares && found.isDirectory(), shown.dest);
+  const there = looks.existing(target, compares && found.isDirectory(), shown.dest);
   const [path, dest] = [shown.src(source), shown.dest(target)];
   if (compares) {
     if (!there || there.isDirectory() === found.isDirectory()) return;
@@ -151,7 +152,7 @@ function* refuseOtherKind(
     throw refuse(code, 'only one of them is a directory', path, dest);
   }
   if (found.isDirectory()) {
-    if (atomic || !(yield* isDangling(target))) return;
+    if (atomic || !looks.isDangling(target)) return;
     const why = 'the destination is a symlink to nothing';
     throw refuse('ERR_FS_CP_DIR_TO_NON_DIR', why, path, dest);
   }
@@ -162,10 +163,10 @@ function* refuseOtherKind(
 }
 
 /** Returns the sources by the identities of their directories, and of all directories above them. */
-export function* findSourcesBelow(roots: readonly Root[]): Steps<Map<string, Root>> {
+export function findSourcesBelow(roots: readonly Root[], looks: Looks): Map<string, Root> {
   const byIdentity = new Map<string, Root>();
   for (const root of roots) {
-    const { here } = yield* chainUp(directoryToKeep(root));
+    const { here } = chainUp(directoryToKeep(root), looks);
     for (const { found } of here)
       if (!byIdentity.has(identity(found))) byIdentity.set(identity(found), root);
   }
@@ -173,24 +174,25 @@ export function* findSourcesBelow(roots: readonly Root[]): Steps<Map<string, Roo
 }
 
 /** Refuses to empty directories that nobody wants to replace with a copy, and those that have any of the sources. */
-export function* refuseToEmpty(
+export function refuseToEmpty(
   root: Root,
   sourcesBelow: Map<string, Root>,
   shown: ShownPaths,
-): Steps<void> {
+  looks: Looks,
+): void {
   const target = root.dest;
-  const there = yield* existing(target, true, shown.dest);
+  const there = looks.existing(target, true, shown.dest);
   if (!there?.isDirectory()) return;
   const refuseAs = (what: string, src = root.src): never => {
     const why = `this would delete everything else in ${what}`;
     throw refuse('ERR_FASTCP_DEST_PROTECTED', why, shown.src(src), shown.dest(target));
   };
-  const real = yield* realIfThere(target); // another atomic copy may have taken it away since
+  const real = realIfThere(target, looks); // another atomic copy may have taken it away since
   if (isRoot(real)) refuseAs('the root directory');
   if (/^([A-Z]:)?\/(root|(home|Users)(\/[^/]+)?)$/.test(real.toString()))
     refuseAs('a home directory');
   const home = Buffer.from(homeDirectory() ?? '/');
-  if ((yield* existing(home, true)) && (yield* isAtOrBelow(home, there)))
+  if (looks.existing(home, true) && isAtOrBelow(home, there, looks))
     refuseAs('your home directory');
   const source = sourcesBelow.get(identity(there));
   if (source) refuseAs('a directory that the source is in', source.src);

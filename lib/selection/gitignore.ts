@@ -4,7 +4,7 @@
  * .gitignore in their directory. They are the user's own rules: they exclude even tracked files, and apply in
  * nested repositories.
  */
-import { realpath, run } from '../io/steps.js';
+import { realpath } from '../io/looks.js';
 import { join, namesFrom } from '../paths.js';
 import { Git } from './git.js';
 import {
@@ -84,7 +84,7 @@ export class Gitignore {
   }
 
   async #startInRepository(): Promise<GitignoreScope> {
-    const src = await run(realpath(this.#src));
+    const src = await realpath(this.#src);
     const repository = await repositoryAround(src);
     const top = repository?.top ?? src;
     if (this.#options.onlyIgnored && repository) await this.#findOthers(src);

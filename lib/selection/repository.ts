@@ -3,20 +3,16 @@ import {
   type BigIntStats,
   constants,
   access as systemAccess,
-  lstat as systemLstat,
   readlink as systemReadlink,
-  stat as systemStat,
 } from 'node:fs';
 import { delimiter } from 'node:path';
 import { promisify } from 'node:util';
-import { realpath, run } from '../io/steps.js';
+import { lstat, realpath, stat } from '../io/looks.js';
 import { directoryOf, fromSystem, isAbsolute, isRoot, join, trimSlashes } from '../paths.js';
 import { readWhole } from './files.js';
 
 // Not fs/promises: loading it takes longer than copying a small tree.
-const stat = promisify(systemStat);
 const access = promisify(systemAccess);
-const lstat = promisify(systemLstat);
 const readlink = promisify(systemReadlink);
 
 export interface Repository {
@@ -112,7 +108,7 @@ async function ceilingDirectories(): Promise<Buffer[]> {
   const paths = entries.map(async (entry, index) => {
     const path = trimSlashes(fromSystem(Buffer.from(entry)));
     if (!isAbsolute(path)) return [];
-    return [index < realUntil ? await run(realpath(path)).catch(() => path) : path];
+    return [index < realUntil ? await realpath(path).catch(() => path) : path];
   });
   return (await Promise.all(paths)).flat();
 }
@@ -129,7 +125,7 @@ export async function saysGit(directory: Buffer): Promise<'worktree' | 'reposito
 }
 
 async function statOr(path: Buffer): Promise<BigIntStats | undefined> {
-  return stat(path, { bigint: true }).catch(() => undefined);
+  return stat(path).catch(() => undefined);
 }
 
 /** Bytes. Git takes no larger file for a `.git`. */

@@ -1,9 +1,9 @@
 /** What SRC and DEST have to be for a copy between worktrees. */
 import { CopyError, refuse } from '../errors/copy-error.js';
-import { realpath, run } from '../io/steps.js';
+import { Looks, realpath } from '../io/looks.js';
 import { join, type ShownPaths } from '../paths.js';
 import type { Root } from '../placement/placement.js';
-import { nearest } from '../placement/real-paths.js';
+import { fetchNearest } from '../placement/real-paths.js';
 import { Git, isMissing, saidBy } from './git.js';
 import { repositoryAround } from './repository.js';
 import { textOf } from './verdict.js';
@@ -19,7 +19,7 @@ export async function refuseUnlessWorktrees(
     throw refuse('ERR_FASTCP_NO_WORKTREE', why, shown.src(src), shown.dest(dest));
   };
   const locate = async (path: Buffer, what: string, hint = '') => {
-    const there = await run(nearest(path));
+    const there = await fetchNearest(path, new Looks());
     const part = await git.partOf(there).catch((error: NodeJS.ErrnoException) => {
       signal?.throwIfAborted();
       const said = saidBy(error);
@@ -28,8 +28,8 @@ export async function refuseUnlessWorktrees(
       throw new CopyError('ERR_FASTCP_GIT_UNAVAILABLE', why, { path: shown.src(src) });
     });
     const missing = join(path, Buffer.alloc(0)).subarray(join(there, Buffer.alloc(0)).length);
-    const repository = await repositoryAround(await run(realpath(there)));
-    const shared = repository && (await run(realpath(repository.commonDir)));
+    const repository = await repositoryAround(await realpath(there));
+    const shared = repository && (await realpath(repository.commonDir));
     return { part: part + missing.toString('latin1'), shared };
   };
   if (kind !== 'directory') fail('the source is not a directory');

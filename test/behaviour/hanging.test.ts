@@ -1,9 +1,11 @@
-import { mkdirSync } from 'node:fs';
+import { mkdirSync, readFileSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import type { CopyOptions } from '../../lib/types.js';
+import { copyInChild } from '../support/child.js';
 import { buildShim } from '../support/shim.js';
 import { makeFiles } from '../support/trees.js';
-import { workDirectory } from '../support/work.js';
+import { needTool, workDirectory } from '../support/work.js';
 import { nodes, runChild } from './support/child.js';
 
 // System calls that take 4 s, as on a network that does not answer: only those wait who need their outcome.
@@ -22,7 +24,8 @@ beforeAll(() => {
     files[`d${index + 10}/file.txt`] = 'content';
   }
   makeFiles(src, files);
-  makeFiles(join(work, 'two'), { file: 'slow', 'other/file': 'done at once' });
+  makeFiles(two, { file: 'slow', 'other/file': 'done at once' });
+  symlinkSync('file', link);
 });
 beforeEach(() => {
   dest = join(work, `dest-${number++}`);
@@ -37,6 +40,38 @@ const slow = (fault: string) => ({
   UV_THREADPOOL_SIZE: '4',
 });
 const clean = { exitCode: 0, signal: null, stderr: '' };
+
+// The event loop must run while a mount hangs, which this process itself may serve.
+const two = join(work, 'two');
+const file = join(two, 'file');
+const link = join(two, 'link');
+const selected = { include: ['**'] };
+test.for<[string, string | string[], string, CopyOptions]>([
+  ['a file', file, '/new', {}],
+  ['a file, into a directory', file, '/', {}],
+  ['a symlink', link, '/new', {}],
+  ['a directory', two, '/new', {}],
+  ['a directory, merged', two, '', {}],
+  ['a directory below missing parents', two, '/not/there/new', {}],
+  ['several', [two, file, link], '/not/there/', {}],
+  ['with a selection, below a missing parent', two, '/not/new', selected],
+  ['a mirror', two, '', { mirror: true }],
+])(
+  'the thread of the event loop looks at no path: %s',
+  async ([, from, below, options], context) => {
+    needTool(context, 'strace');
+    const log = join(work, 'strace.log');
+    const looks = 'trace=execve,%%stat,readlink,getdents64,mkdir,rmdir';
+    const words = ['strace', '-f', '-qq', '-o', log, '-e', looks];
+    const { error } = await copyInChild({ src: from, dest: dest + below, options }, words);
+    expect(error).toBeUndefined();
+    const lines = readFileSync(log, 'utf8').split('\n');
+    const [host = ''] = lines[0]?.match(/^\d+ /) ?? [];
+    const paths = lines.filter((line) => line.includes(`"${work}`) && !line.includes('execve('));
+    expect(paths.length).toBeGreaterThan(2);
+    expect(paths.filter((line) => line.startsWith(host))).toEqual([]);
+  },
+);
 
 describe.each(nodes)('$name', ({ path: node }) => {
   /** Copies meanwhile and in all: what is in DEST as soon as only one file is missing, or after 3 s, and at the end. */
@@ -101,7 +136,7 @@ describe.each(nodes)('$name', ({ path: node }) => {
       answer(ended ? null : performance.now() - began);
       await job;`;
     const root = join(import.meta.dirname, '../..');
-    const given = { root: `${root}/`, src: join(work, 'two'), dest };
+    const given = { root: `${root}/`, src: two, dest };
     const times: number[] = [];
     for (let round = 0; round < 10 && times.length < 3; round++) {
       const env = slow('openat:wait:1:1:two/file');

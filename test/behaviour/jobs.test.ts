@@ -219,9 +219,9 @@ describe.each(nodes)('$name', ({ path: node }) => {
     const ended = await runChild<Record<string, number>>(node, code, { root, src, dest }, env);
     expect(ended).toMatchObject({ ...clean, answer: { left: 0 } });
     const { most, useful = 0, count, median, late } = ended.answer;
-    // Perhaps some more while SRC has to be read from a disk, and one that wakes JavaScript.
+    // One for each copy, perhaps more while SRC has to be read from a disk, one that ends, and one that wakes JavaScript.
     expect(most).toBeGreaterThan(1);
-    expect(most).toBeLessThanOrEqual(Math.max(8, useful * 2) + 1);
+    expect(most).toBeLessThanOrEqual(Math.max(10, useful * 2) + 2);
     expect(count).toBeGreaterThan(5);
     expect(median).toBeLessThan(size === '1' ? 50 : 20);
     expect(late).toBeLessThan(500);
@@ -276,7 +276,7 @@ describe.each(nodes)('$name', ({ path: node }) => {
     }
   });
 
-  test('work that is cancelled before it began leaves its room to later jobs', async () => {
+  test('an abort ends a copy while the pool is held, and leaves its room to later jobs', async () => {
     // Both threads are held by FIFOs that nobody writes to, before the copy is told what to do.
     const code = `
       const { execFileSync } = await import('node:child_process');
@@ -302,7 +302,6 @@ describe.each(nodes)('$name', ({ path: node }) => {
       const areHeld = () => fs.readdirSync('/proc/self/task').filter(isHeld).length === 2;
       while (!areHeld()) await new Promise((resolve) => setImmediate(resolve));
       goOn();
-      for (let i = 0; i < 3; i++) await new Promise((resolve) => setImmediate(resolve));
       controller.abort('enough');
       const outcome = await ended;
       const writer = fs.openSync(fifo, fs.constants.O_RDWR | fs.constants.O_NONBLOCK);

@@ -162,6 +162,17 @@ describe.each(forms)('%s', (form, copy) => {
     });
   });
 
+  test('with dereference, an error tells the call that follows symlinks', async () => {
+    fs.symlinkSync('loop', join(directory, 'loop'));
+    const follow = { dereference: true };
+    const call = { syscall: 'stat' };
+    await expect(copy(join(directory, 'gone'), dest, follow)).rejects.toMatchObject(call);
+    await expect(copy(join(src, 'file/x'), dest, follow)).rejects.toMatchObject(call);
+    await expect(copy(join(src, 'file'), join(directory, 'loop'), follow)).rejects.toMatchObject(
+      call,
+    );
+  });
+
   test('with errorOnExist, a directory that DEST has is an error', async () => {
     const options = { recursive: true, force: false, errorOnExist: true };
     await copy(src, dest, options);

@@ -5,16 +5,13 @@
 #include <string>
 #include <utility>
 
+#include "engine/base/moments.h"
 #include "engine/entry/writers.h"
 #include "engine/tree/answers.h"
 #include "engine/tree/copy_directory.h"
 
 namespace fastcp {
 namespace {
-
-constexpr auto kPing = std::chrono::milliseconds(20);
-/** The time for which a copy may have a thread of libuv's pool. */
-constexpr auto kPooled = std::chrono::milliseconds(10);
 
 std::vector<std::string> destinations_of(const std::vector<Root>& roots) {
   std::vector<std::string> result;
@@ -38,19 +35,18 @@ class Job::Pooled : public Host {
   void questions_wait() override {
     job_.untold_ = true;
     job_.ping();
-  }
-  void tasks_wait() override { hands_over(); }
-
-  bool wants_thread_back(Clock::time_point now) override {
-    // If there can be no other threads, the copy goes on here when the host has had its turn.
-    const bool is_over = now - since_ >= kPooled;
-    if (is_over) hands_over();
-    return is_over || has_enlisted_;
+    hands_over();  // the answer comes to a worker that may wait for it
   }
   bool hands_over() override {
     if (!has_enlisted_ && !job_.engine_.stopped())
       has_enlisted_ = Threads::process().enlist(job_.shared_from_this());
     return has_enlisted_;
+  }
+  bool is_over(Clock::time_point now) override {
+    // If there can be no other threads, the copy goes on here when the host has had its turn.
+    const bool is_late = now - since_ >= kMoment;
+    if (is_late) hands_over();
+    return is_late || has_enlisted_;
   }
 
  private:
@@ -62,18 +58,16 @@ class Job::Pooled : public Host {
 /** One of the process's own threads, where nothing may call libuv. */
 class Job::Own : public Host {
  public:
-  Own(Job& job, Turn& turn) : job_(job), turn_(turn) {}
+  explicit Own(Job& job) : job_(job) {}
 
+  [[nodiscard]] bool may_sleep() const override { return true; }
   void questions_wait() override {
     job_.untold_ = true;
     Threads::process().ping(job_);
   }
-  void tasks_wait() override { Threads::process().wake(job_); }
-  bool wants_thread_back(Clock::time_point now) override { return turn_.is_over(now); }
 
  private:
   Job& job_;
-  Turn& turn_;
 };
 
 /** One piece of async work. */
@@ -133,13 +127,8 @@ void Job::stop(bool waits) {
 }
 
 void Job::work_here() {
-  struct Here : Host {
-    bool wants_thread_back(Clock::time_point) override { return false; }
-    void questions_wait() override {}  // the caller looks for questions when nothing else is left
-    void tasks_wait() override {}      // there is only this worker
-  };
-  Here host;
-  engine_.work(host);
+  Host host;
+  engine_.work(host);  // the caller looks for questions when nothing else is left
 }
 
 void Job::resume() {
@@ -154,8 +143,11 @@ bool Job::answer(uint32_t id, std::span<const uint8_t> choices, std::span<const 
     if (!engine_.questions.remove(id, question)) return true;
     const TaskLists::Answering answering(engine_.tasks);
     if (!fits(engine_, question, choices.data(), choices.size(), scopes.size())) return false;
-    engine_.tasks.push(make_task(AnswerTask{
-        std::move(question), {choices.begin(), choices.end()}, {scopes.begin(), scopes.end()}}));
+    const ListNumber asker = question.asker;
+    engine_.tasks.push(
+        make_task(AnswerTask{
+            std::move(question), {choices.begin(), choices.end()}, {scopes.begin(), scopes.end()}}),
+        asker);
   }
   resume();
   return true;
@@ -197,9 +189,8 @@ void Job::pump(napi_env env, bool may_end) {
   }
   // JavaScript may leave questions that it was told of, until the filter has answered others. One look at tasks and questions
   // together: workers may come, finish them, and leave meanwhile. Then their last ping must find the loop alive.
-  const bool only_answers = engine_.tasks.wait_for_answers();
-  const bool is_held_up = engine_.questions.full() && !has_workers;
-  keep_loop_alive(env, !(only_answers || is_held_up) || untold_);
+  const bool waits = engine_.tasks.wait_for_answers() || (engine_.questions.full() && !has_workers);
+  keep_loop_alive(env, is_over || !waits || untold_);
   if (!has_work() || work_ != nullptr || threads.wake(*this)) return;
   queue(env);
 }
@@ -281,16 +272,16 @@ void Job::on_ping(napi_env env, napi_value, void* context, void*) noexcept {
   job.pump(env);
   if (job.ended_) return;
   // Questions ping as often as they occur. The last worker perhaps left because the journal is full, and told nothing yet.
-  const auto interval = job.problems() == job.told_ ? job.interval_ : kPing;
-  const bool is_due = Clock::now() - job.notified_ >= interval - kPing / 4;
+  const auto interval = job.problems() == job.told_ ? job.interval_ : kTick;
+  const bool is_due = Clock::now() - job.notified_ >= interval - kTick / 4;
   const bool waits = !job.has_work() && !Threads::process().has_workers(job);
   if (is_due || waits) job.notify(env, false);
 }
 
 // --- any thread ------------------------------------------------------------------------------
 
-void Job::work(Turn& turn) {
-  Own host(*this, turn);
+void Job::work() {
+  Own host(*this);
   engine_.work(host);
 }
 
@@ -301,7 +292,7 @@ bool Job::has_work() const {
 
 unsigned Job::tick() {
   const auto now = Clock::now();
-  if (now - measured_ >= kPing) {
+  if (now - measured_ >= kTick) {
     measured_ = now;
     useful_ = engine_.useful_workers(concurrency_);
   }

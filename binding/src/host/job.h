@@ -63,8 +63,9 @@ class Job : public Crew, public std::enable_shared_from_this<Job> {
   Engine& engine() { return engine_; }
 
   // Threads calls these:
-  void work(Turn& turn) override;
+  void work() override;
   [[nodiscard]] bool has_work() const override;
+  [[nodiscard]] unsigned sleeping() const override { return engine_.tasks.sleeping(); }
   unsigned tick() override;
 
  private:

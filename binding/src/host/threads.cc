@@ -1,8 +1,10 @@
 #include "host/threads.h"
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
+#include "engine/base/moments.h"
 #include "platform/platform.h"
 
 namespace fastcp {
@@ -10,12 +12,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/** The time between two looks at a copy. */
-constexpr auto kTick = std::chrono::milliseconds(20);
-/** The time for which a thread without work stays. */
-constexpr auto kPatience = std::chrono::milliseconds(10);
-/** The time after which a copy passes a thread on to one that has none. */
-constexpr auto kTurn = std::chrono::milliseconds(10);
 /** How long the end of a JavaScript environment waits for workers. */
 constexpr auto kEnd = std::chrono::milliseconds(200);
 
@@ -27,16 +23,6 @@ Threads& Threads::process() {
   return *threads;
 }
 
-bool Turn::is_over(Clock::time_point now) {
-  Threads& threads = Threads::process();
-  if (threads.others_wait_ && now - since_ >= kTurn) return true;
-  const std::lock_guard lock(threads.mutex_);
-  // Not all leave: each counts those that do.
-  if (crew_.workers_ - crew_.leaving_ <= std::max(1U, crew_.wanted_)) return false;
-  crew_.leaving_++;
-  return was_too_many_ = true;
-}
-
 bool Threads::enlist(const std::shared_ptr<Crew>& crew) {
   const std::lock_guard lock(mutex_);
   if (threads_ == 0 && !start_one_locked()) return false;
@@ -45,7 +31,7 @@ bool Threads::enlist(const std::shared_ptr<Crew>& crew) {
     has_pinger_ = platform::start_thread(run, this) == 0;
     if (!has_pinger_) return false;
   }
-  if (!knows_locked(*crew)) crews_.push_back(crew);
+  if (!std::exchange(crew->is_known_, true)) crews_.push_back(crew);
   crew->workers_++;
   crew->is_due_ = true;
   tell_pinger_locked();
@@ -64,20 +50,21 @@ void Threads::leave_locked(Crew& crew) {
   left_.notify_all();
 }
 
-bool Threads::dismiss(const Crew& crew) {
+bool Threads::dismiss(Crew& crew) {
   const std::lock_guard lock(mutex_);
   if (crew.workers_ > 0) return false;
   forget_locked(crew);
   return true;
 }
 
-void Threads::end(const Crew& crew) {
+void Threads::end(Crew& crew) {
   std::unique_lock lock(mutex_);
   forget_locked(crew);
   left_.wait_for(lock, kEnd, [&] { return crew.workers_ == 0; });
 }
 
-void Threads::forget_locked(const Crew& crew) {
+void Threads::forget_locked(Crew& crew) {
+  if (!std::exchange(crew.is_known_, false)) return;
   std::erase_if(crews_, [&](const auto& known) { return known.get() == &crew; });
   tell_pinger_locked();
 }
@@ -89,10 +76,11 @@ bool Threads::has_workers(const Crew& crew) {
 
 bool Threads::wake(const Crew& crew) {
   const std::lock_guard lock(mutex_);
-  if (!knows_locked(crew)) return false;
+  if (!crew.is_known_) return false;
+  if (crew.workers_ > 0) return true;
   work_.notify_one();
   tell_pinger_locked();
-  return threads_ > 0 || !has_failed_;
+  return idle_ > 0 || !has_failed_;
 }
 
 void Threads::ping(Crew& crew) {
@@ -111,11 +99,6 @@ void Threads::tell_pinger_locked() {
   news_.notify_one();
 }
 
-bool Threads::knows_locked(const Crew& crew) const {
-  return std::any_of(crews_.begin(), crews_.end(),
-                     [&](const auto& known) { return known.get() == &crew; });
-}
-
 // --- the threads ---------------------------------------------------------------------------------
 
 /** The caller has the process's table, which the new thread leaves. */
@@ -131,39 +114,44 @@ bool Threads::start_one_locked() {
   return true;
 }
 
-/** Returns the copy that should get a thread: one without any, or else one that wants more. */
-std::shared_ptr<Crew> Threads::next_locked() {
-  for (const bool more : {false, true}) {
-    for (auto& crew : crews_) {
-      if ((more ? crew->workers_ >= crew->wanted_ : crew->workers_ > 0) || !crew->has_work())
-        continue;
-      std::shared_ptr<Crew> next = crew;
-      std::rotate(crews_.begin() + (&crew - crews_.data()),
-                  crews_.begin() + (&crew - crews_.data()) + 1, crews_.end());
-      return next;
-    }
+/** Returns whether more threads than one for each copy are useful. */
+bool Threads::may_grow_locked() const {
+  unsigned most = platform::allowed_processors(), sleeping = 0;
+  for (const auto& crew : crews_) {
+    most = std::max(most, crew->wanted_);  // more while a copy waits for a device
+    sleeping += crew->sleeping();
   }
-  return nullptr;
+  return threads_ - idle_ < most + sleeping;
+}
+
+/** Returns the copy that should get a thread: one without any, or else one that can use more. */
+std::shared_ptr<Crew> Threads::next_locked() {
+  const auto find = [this](auto&& lacks) {
+    const auto found = std::find_if(crews_.begin(), crews_.end(), [&](const auto& crew) {
+      return lacks(*crew) && crew->has_work();
+    });
+    return found == crews_.end() ? nullptr : *found;
+  };
+  std::shared_ptr<Crew> next = find([](const Crew& crew) { return crew.workers_ == 0; });
+  if (next == nullptr && may_grow_locked())
+    next = find([](const Crew& crew) { return crew.workers_ < crew.wanted_; });
+  return next;
 }
 
 void Threads::work() {
   std::unique_lock lock(mutex_);
-  while (threads_ <= most_locked()) {
+  for (bool stays = true; stays;) {
     std::shared_ptr<Crew> crew = next_locked();
     if (crew == nullptr) {
-      if (work_.wait_for(lock, kPatience) == std::cv_status::no_timeout) continue;
-      if ((crew = next_locked()) == nullptr) break;
+      stays = work_.wait_for(lock, kMoment) == std::cv_status::no_timeout;
+      if (stays || (crew = next_locked()) == nullptr) continue;
     }
+    stays = true;
     idle_--;
     crew->workers_++;
-    others_wait_ = any_waits_locked();
-    Turn turn(*crew);
-    turns_.push_back(&turn);
     lock.unlock();
-    crew->work(turn);
+    crew->work();
     lock.lock();
-    std::erase(turns_, &turn);
-    if (turn.was_too_many_) crew->leaving_--;
     idle_++;
     leave_locked(*crew);
     // Without the lock, because it may be the last to know the copy.
@@ -178,41 +166,22 @@ void Threads::work() {
 
 // --- the pinger ----------------------------------------------------------------------------------
 
-/**
- * Returns how many threads there should be. One that stays after its turn, with a large file or in a call of the system that
- * does not return, must not keep the place of copies that have none.
- */
-unsigned Threads::most_locked() const {
-  constexpr auto kOverdue = 5 * kTurn;
-  constexpr unsigned kMostOverdue = 64;
-  unsigned most = platform::allowed_processors();
-  for (const auto& crew : crews_) most = std::max(most, crew->wanted_);
-  const auto overdue = Clock::now() - kOverdue;
-  const auto late = std::count_if(turns_.begin(), turns_.end(),
-                                  [&](const Turn* turn) { return turn->since_ < overdue; });
-  return others_wait_ ? most + std::min(static_cast<unsigned>(late), kMostOverdue) : most;
-}
-
-unsigned Threads::missing_locked() const {
-  unsigned missing = 0;
-  for (const auto& crew : crews_) {
-    if (crew->workers_ < crew->wanted_ && crew->has_work())
-      missing += crew->wanted_ - crew->workers_;
-  }
-  return missing;
-}
-
-bool Threads::any_waits_locked() const {
-  return std::any_of(crews_.begin(), crews_.end(),
-                     [](const auto& crew) { return crew->workers_ == 0 && crew->has_work(); });
-}
-
 void Threads::start_useful_locked() {
-  others_wait_ = any_waits_locked();
-  const unsigned missing = missing_locked(), most = most_locked();
-  while (idle_ < missing && threads_ < most && start_one_locked()) {
+  // Copies with workers, copies that wait for their first one, and how many more workers are useful.
+  unsigned served = 0, first = 0, more = 0;
+  for (const auto& crew : crews_) {
+    if (crew->workers_ > 0) served++;
+    if (crew->workers_ >= crew->wanted_ || !crew->has_work()) continue;
+    if (crew->workers_ == 0) first++;
+    more += crew->wanted_ - std::max(1U, crew->workers_);
   }
-  if (missing > 0 && idle_ > 0) work_.notify_all();
+  // Those that are idle are about to take one. Copies beyond so many wait until another copy leaves its thread.
+  constexpr unsigned kMost = 64;
+  while (idle_ < first && served + idle_ < kMost && start_one_locked()) {
+  }
+  while (idle_ < first + more && may_grow_locked() && start_one_locked()) {
+  }
+  if (first + more > 0 && idle_ > 0) work_.notify_all();
 }
 
 void Threads::ping_all() {
@@ -220,8 +189,8 @@ void Threads::ping_all() {
   auto looked = Clock::now();
   while (!crews_.empty() || threads_ > 0) {
     const auto is_busy = [](const auto& crew) { return crew->workers_ > 0 || crew->has_work(); };
-    // Those in line have nothing new to tell, unless there is no thread, and they have to go on in the pool.
-    const auto is_told_of = [&](const auto& crew) { return crew->workers_ > 0 || threads_ == 0; };
+    // Those without a worker have nothing new to tell, unless they have to go on in the pool.
+    const auto is_told_of = [&](const auto& crew) { return crew->workers_ > 0 || has_failed_; };
     const auto is_told = [this] { return has_news_; };
     if (std::any_of(crews_.begin(), crews_.end(), is_busy)) {
       news_.wait_until(lock, looked + kTick, is_told);

@@ -2,19 +2,19 @@
 // shared with the host's own calls, and has few threads. A global. host/job.cc calls it, on any thread.
 //
 //   pool: a copy takes longer ── enlist() ──> a thread ─> next crew with work ─> Crew::work() ─┐
-//                                               ^              no work for 10 ms: it ends      │
-//                                               └──────────── nothing to do now, or others ────┘
-//                                                             have had no turn
+//                                               ^              no work for a moment: it ends   │
+//                                               └──────────── no work in that copy any more ───┘
+//
+// A thread is created for a copy that has work and no worker, and for one that can use more while fewer threads run than there
+// are processors. It serves one copy until Engine::work() returns; among copies the kernel is the scheduler.
 //
 // A thread may have a table of descriptors of its own (platform::leave_shared_table), where libuv's numbers mean something
 // else. So nothing there calls JavaScript or wakes it, and only threads with the process's table start others. One of these,
-// the pinger, wakes JavaScript for all copies, and looks every 20 ms how many threads are useful.
+// the pinger, starts them, wakes JavaScript for all copies, and has them measured every 20 ms.
 //
 // mutex_ guards everything, except that Crew::work() and Crew::tick() run without it.
 #pragma once
 
-#include <atomic>
-#include <chrono>
 #include <condition_variable>
 #include <memory>
 #include <mutex>
@@ -22,27 +22,26 @@
 
 namespace fastcp {
 
-class Turn;
-
 /** A copy that may go on with threads of its own. */
 class Crew {
  public:
   virtual ~Crew() = default;
 
-  /** Works until nothing is left to do now, or the turn is over. On one of the threads. */
-  virtual void work(Turn& turn) = 0;
+  /** Works until nothing is left to do now. On one of the threads. */
+  virtual void work() = 0;
   /** Returns whether a worker would find something to do. Called on any thread, with the lock. */
   [[nodiscard]] virtual bool has_work() const = 0;
+  /** Returns how many of its workers wait for work. */
+  [[nodiscard]] virtual unsigned sleeping() const = 0;
   /** Wakes JavaScript. Returns how many workers are useful. On the pinger, every 20 ms while the copy has workers. */
   virtual unsigned tick() = 0;
 
  private:
   friend class Threads;
-  friend class Turn;
-  unsigned workers_ = 0;  // in work(), or between enlist() and leave()
-  unsigned leaving_ = 0;  // of these, those that leave because they are too many
-  unsigned wanted_ = 1;   // by the last tick()
-  bool is_due_ = false;   // tick() was asked for
+  unsigned workers_ = 0;   // in work(), or between enlist() and leave()
+  unsigned wanted_ = 1;    // by the last tick()
+  bool is_known_ = false;  // in crews_
+  bool is_due_ = false;    // tick() was asked for
 };
 
 class Threads {
@@ -56,12 +55,12 @@ class Threads {
   bool enlist(const std::shared_ptr<Crew>& crew);
   void leave(Crew& crew);
   /** Gives it none any more. Returns false while one works for it. */
-  bool dismiss(const Crew& crew);
+  bool dismiss(Crew& crew);
   /** Does the same, and waits for the workers, but not for a call of the system that does not return. */
-  void end(const Crew& crew);
+  void end(Crew& crew);
   [[nodiscard]] bool has_workers(const Crew& crew);
 
-  /** The copy has work again. Returns false if it has not enlisted, or there is no thread and none could be created. */
+  /** The copy has work again. Returns false if it has not enlisted, or no thread is free and none could be created. */
   bool wake(const Crew& crew);
   /** Wakes the copy's JavaScript soon. */
   void ping(Crew& crew);
@@ -70,49 +69,27 @@ class Threads {
   [[nodiscard]] unsigned count();
 
  private:
-  friend class Turn;
-
   Threads() = default;
   void work();
   void ping_all();
   void leave_locked(Crew& crew);
-  void forget_locked(const Crew& crew);
+  void forget_locked(Crew& crew);
   void tell_pinger_locked();
   bool start_one_locked();
   void start_useful_locked();
   [[nodiscard]] std::shared_ptr<Crew> next_locked();
-  [[nodiscard]] bool knows_locked(const Crew& crew) const;
-  [[nodiscard]] unsigned most_locked() const;
-  [[nodiscard]] unsigned missing_locked() const;
-  [[nodiscard]] bool any_waits_locked() const;
+  [[nodiscard]] bool may_grow_locked() const;
 
   std::mutex mutex_;
-  std::condition_variable work_;              // for idle threads
-  std::condition_variable news_;              // for the pinger
-  std::condition_variable left_;              // a worker has left its copy
-  std::vector<std::shared_ptr<Crew>> crews_;  // the first has waited longest
-  std::vector<const Turn*> turns_;            // of all threads that work
-  unsigned threads_ = 0;                      // without the pinger
-  unsigned idle_ = 0;                         // of these, without a copy
+  std::condition_variable work_;  // for idle threads
+  std::condition_variable news_;  // for the pinger
+  std::condition_variable left_;  // a worker has left its copy
+  std::vector<std::shared_ptr<Crew>> crews_;
+  unsigned threads_ = 0;  // without the pinger
+  unsigned idle_ = 0;     // of these, without a copy
   bool has_pinger_ = false;
   bool has_failed_ = false;  // to start the last thread
   bool has_news_ = false;
-  std::atomic<bool> others_wait_{false};  // a copy has work and no worker
-};
-
-/** One thread's work for one copy. */
-class Turn {
- public:
-  explicit Turn(Crew& crew) : crew_(crew) {}
-
-  /** Returns whether the thread must leave the copy: another one waits for it, or it is not useful any more. */
-  bool is_over(std::chrono::steady_clock::time_point now);
-
- private:
-  friend class Threads;
-  Crew& crew_;
-  const std::chrono::steady_clock::time_point since_ = std::chrono::steady_clock::now();
-  bool was_too_many_ = false;
 };
 
 }  // namespace fastcp

@@ -67,7 +67,7 @@ Comparison compare_content(Worker& worker, const platform::Handle& a, const plat
     offset += both;
     if (one != other) return {Comparison::differs, offset};
     if (both < kHalf) return {offset < size ? Comparison::differs : Comparison::same, offset};
-    worker.must_leave_now();  // after this file
+    worker.is_over();  // after this file
     if (worker.engine.stopped()) return {Comparison::stopped, offset};
   }
 }

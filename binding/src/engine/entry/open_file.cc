@@ -41,7 +41,7 @@ int open_to_read(Worker& worker, const platform::Handle& directory, const char* 
     const int error = worker.with_descriptor(
         [&] { return platform::open_source_file(directory, name, follow, without_atime, out); });
     if (error != -EAGAIN || Clock::now() - began > kLongest) return error;
-    if (worker.must_leave_now()) return -ECANCELED;
+    if (worker.is_over()) return -ECANCELED;
     std::this_thread::sleep_for(kPause);
   }
 }

@@ -213,7 +213,7 @@ class Directory {
 
   [[nodiscard]] bool is_base() const { return parent_ == nullptr; }
   /** Returns whether it lies so deep that a worker who has none of its ancestors open takes long to get there. */
-  [[nodiscard]] bool is_deep() const { return depth_ > 256; }
+  [[nodiscard]] bool is_deep() const { return depth_ > 64; }
   /** Return an end that the calling worker has open. */
   [[nodiscard]] const platform::Handle& src() const;
   [[nodiscard]] const platform::Handle& dst() const;

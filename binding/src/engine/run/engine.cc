@@ -7,11 +7,16 @@
 #include <thread>
 
 #include "engine/base/link_target.h"
+#include "engine/base/moments.h"
 
 namespace fastcp {
 namespace {
 
-constexpr auto kLookEvery = std::chrono::milliseconds(2);
+/**
+ * The processors of this process. Without quotas at first: these are in files, whose reading takes as long as copying ten small ones.
+ * The first worker that has worked for a while does that.
+ */
+std::atomic<unsigned> cores{platform::allowed_processors()};
 
 /**
  * Returns whether an error means that permission is missing or that DEST cannot hold this metadata.
@@ -50,42 +55,54 @@ Worker::Worker(Engine& engine_, Host& host)
       looked_(Clock::now()),
       usage_(platform::thread_usage()) {}
 
-Worker::~Worker() { flush(); }
+Worker::~Worker() {
+  flush();
+  if (spare_) engine.spare_--;
+}
 
 char* Worker::content() {
   if (!content_) content_.reset(new char[kContent]);
   return content_.get();
 }
 
-void Worker::call_back() {
-  if (engine.tasks.calls_back()) host_.tasks_wait();
-}
-
 bool Worker::must_leave() {
-  call_back();
+  if (engine.tasks.lacks_workers() && engine.tasks.has_task()) host_.hands_over();
   return ++asked_ % 8 == 0 ? is_over() : leaving_ || engine.stopped();
-}
-
-bool Worker::must_leave_now() {
-  call_back();
-  return is_over();
 }
 
 bool Worker::is_over() {
   leaving_ = leaving_ || engine.journal.full() || engine.questions.full();
   if (leaving_ || engine.stopped()) return true;
   const auto now = Clock::now();
-  if (now - looked_ < kLookEvery) return false;
+  if (now - looked_ < kLook) return false;
   flush();
   open_.help_others();
-  if (!engine.knows_quota_.test_and_set()) engine.cores_ = platform::processor_count();
-  return leaving_ = host_.wants_thread_back(now);
+  std::this_thread::
+      yield();  // more workers than processors may run, and JavaScript's thread should not wait for them
+  if (static std::atomic_flag known; !known.test_and_set()) cores = platform::processor_count();
+  spare_ = engine.has_spare();
+  return leaving_ = spare_ || host_.is_over(now);
+}
+
+bool Worker::take(TaskPtr& out) {
+  if (is_over()) return false;
+  if (engine.tasks.try_take(out)) return true;
+  if (!host_.may_sleep()) return false;
+  flush();
+  const bool found = engine.tasks.take(out, [this] { open_.close_all(); });
+  looked_ = Clock::now();  // sleep is no work
+  return found;
 }
 
 bool Worker::hands_over() {
   const bool elsewhere = host_.hands_over();
   leaving_ = leaving_ || elsewhere;
   return elsewhere;
+}
+
+void Worker::ask(Question question) {
+  question.asker = engine.tasks.own();
+  if (engine.questions.add(std::move(question))) host_.questions_wait();
 }
 
 void Worker::flush() {
@@ -141,8 +158,7 @@ void Engine::work(Host& host) {
   try {
     Worker worker(*this, host);
     const TaskLists::Own list(tasks);
-    for (TaskPtr task; !worker.is_over() && tasks.take(task); tasks.done()) {
-      worker.call_back();  // for those that are left
+    for (TaskPtr task; worker.take(task); tasks.done()) {
       try {
         task->run(worker);
       } catch (const std::bad_alloc&) {
@@ -176,13 +192,10 @@ void Engine::start_helper(std::function<void(Worker&)> help) {
     }
     Helper(const Helper&) = delete;
     Helper& operator=(const Helper&) = delete;
-    bool wants_thread_back(Clock::time_point) override { return false; }
-    void questions_wait() override {}
-    void tasks_wait() override {}
     Engine& engine;
     std::function<void(Worker&)> help;
   };
-  if (active_ >= useful_ || of_all >= platform::allowed_processors()) return;
+  if (running() >= useful_ || of_all >= platform::allowed_processors()) return;
   const auto run = [](void* started) {
     const std::unique_ptr<Helper> helper(static_cast<Helper*>(started));
     try {
@@ -209,6 +222,14 @@ void Engine::end() {
   for (int i = 0; i < kMost && !(finished < platform::change_time_floor()); i++) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
+}
+
+/** Returns whether one of the workers that have work is too many. Each counts itself, so that not all end. */
+bool Engine::has_spare() {
+  if (running() <= useful_) return false;
+  if (running() >= useful_ + ++spare_) return true;
+  spare_--;
+  return false;
 }
 
 void Engine::stop() {
@@ -310,12 +331,12 @@ unsigned Engine::useful_workers(unsigned limit) {
   // cores eight workers were best for a cold tree. If the source is cached, more workers than cores
   // only contend.
   constexpr uint64_t kReading = 64;  // blocks of 512 bytes
+  const unsigned busy = cores;
   const bool waiting = blocks >= kReading && cpu < wall / 4 * 3;
-  const unsigned cores = cores_;
   const unsigned useful =
-      waiting ? std::min(platform::most_waiting_workers, std::max(8U, cores * 2)) : cores;
+      waiting ? std::min(platform::most_waiting_workers, std::max(8U, busy * 2)) : busy;
   useful_ = std::min({limit, most_workers, useful});
-  if (active_ < useful_) tasks.lacks_workers();
+  tasks.wants_workers(useful_);
   return useful_;
 }
 

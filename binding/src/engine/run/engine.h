@@ -5,9 +5,9 @@
 //                                       │            EntryTask ───> one entry ─────────────────┘   copy_entry.cc
 //                                       └─ push
 //
-// A worker waits for other workers, never for its host. It leaves if it has found no task for 10 ms, if the copy is
-// stopped, or if the host wants its thread back. The remaining tasks then stay in its list. A thread may have a table of
-// descriptors of its own, so no descriptor leaves the worker that opened it, and no task has one.
+// A worker ends where work() does: when no task can come, when the copy is stopped, when JavaScript must first take news or
+// answers, when fewer workers are useful, or, on a thread of libuv's pool, after a moment. What it has not done stays in its list. A
+// thread may have a table of descriptors of its own, so no descriptor leaves the worker that opened it, and no task has one.
 //
 // Locks: each public member has its own, or needs none. devices_mutex_ guards routes. No lock is held while a task runs.
 #pragma once
@@ -37,22 +37,25 @@ namespace fastcp {
 
 using Clock = std::chrono::steady_clock;
 
-/** Lends a worker its thread. Implemented by host/job.cc. Called on the worker's thread. */
+/** The thread that a worker has. By default one that must not wait, but may work for long. Called on that thread. */
 class Host {
  public:
   virtual ~Host() = default;
 
-  /** Called every few milliseconds. If it returns true, the worker must leave as soon as it can. */
-  virtual bool wants_thread_back(Clock::time_point now) = 0;
+  /** Returns whether the worker may sleep until it gets a task. */
+  [[nodiscard]] virtual bool may_sleep() const { return false; }
 
   /** Called when Engine::questions has questions to take. */
-  virtual void questions_wait() = 0;
+  virtual void questions_wait() {}
 
-  /** Called when more tasks wait than the present workers can run. */
-  virtual void tasks_wait() = 0;
-
-  /** Called before work that cannot be interrupted and may take long. If it returns true, the worker must leave it as a task. */
+  /**
+   * Called before work that may take long, and when others could help. Returns whether the copy has other threads from now on: the
+   * worker must then leave that work as a task, and end.
+   */
   virtual bool hands_over() { return false; }
+
+  /** Called every few milliseconds. Returns whether the worker must end. */
+  virtual bool is_over(Clock::time_point) { return false; }
 };
 
 class Engine;
@@ -73,14 +76,11 @@ class Worker {
    */
   bool must_leave();
 
-  /**
-   * Does the same as must_leave(). Called after work of milliseconds, such as a chunk of a large
-   * file.
-   */
-  bool must_leave_now();
-
-  /** Does the same, but tells nobody of tasks that wait. */
+  /** Does the same. Called after work of milliseconds, such as a chunk of a large file. */
   bool is_over();
+
+  /** Takes the next task. Returns false if the worker must end. */
+  bool take(TaskPtr& out);
 
   /** Calls Engine::fail(). */
   bool fail(const Directory& directory, Names names, int error, const char* operation);
@@ -88,11 +88,8 @@ class Worker {
   /** Calls Engine::note(). */
   void note(const Directory& directory, Names names, Action action, platform::Kind kind);
 
-  /** Returns whether the worker must leave long work to another one, and then itself. */
+  /** Returns whether the worker must leave long work to another one, and then end. */
   bool hands_over();
-
-  /** Asks the host to bring back a worker that left because it had no task, if tasks wait now. */
-  void call_back();
 
   /** Pins a directory. Returns false on failure, which is reported for an entry in it, or for itself. */
   bool pin(DirectoryPin& pin, Directory& directory, Names names = {});
@@ -103,8 +100,8 @@ class Worker {
     return open_.with_descriptor(open);
   }
 
-  /** Tells the host that questions wait. */
-  void tell_host() { host_.questions_wait(); }
+  /** Asks the host. */
+  void ask(Question question);
 
   char* listing() { return listing_.get(); }
   char* content();
@@ -124,6 +121,7 @@ class Worker {
   Clock::time_point looked_;
   unsigned asked_ = 0;
   bool leaving_ = false;
+  bool spare_ = false;  // see Engine::has_spare()
   platform::ThreadUsage usage_;
 };
 
@@ -156,10 +154,7 @@ class Engine : public DirectoryOwner {
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
-  /**
-   * Works on the calling thread until no task is left, stop() is called, or the host wants the
-   * thread back.
-   */
+  /** Works on the calling thread, for one worker. */
   void work(Host& host);
 
   /** Ends the copy soon. Workers look for this between entries, and between calls that copy at most 8 MiB. */
@@ -275,6 +270,12 @@ class Engine : public DirectoryOwner {
  private:
   friend class Worker;
 
+  /** Returns how many workers and helpers have work. */
+  [[nodiscard]] unsigned running() const {
+    const unsigned active = active_, sleeping = tasks.sleeping();
+    return active > sleeping ? active - sleeping : 0;
+  }
+  bool has_spare();
   bool is_final(int error, const Directory* where) const;
   bool add_error(Problem problem, bool final);
   void out_of_memory();
@@ -284,6 +285,7 @@ class Engine : public DirectoryOwner {
   std::atomic<bool> stopped_{false};
   std::atomic<unsigned> active_{0};  // workers and helpers
   std::atomic<unsigned> helpers_{0};
+  std::atomic<unsigned> spare_{0};   // workers that end because they are too many
   std::atomic<unsigned> useful_{1};  // result of the last useful_workers()
   // Not in the cache line of stopped_, which is read for every entry.
   alignas(kCacheLine) std::array<std::atomic<uint64_t>, kCounts> counters_{};
@@ -292,11 +294,7 @@ class Engine : public DirectoryOwner {
   // device.
   std::atomic<uint64_t> wall_ns_{0}, cpu_ns_{0}, blocks_read_{0};
   uint64_t seen_wall_ns_ = 0, seen_cpu_ns_ = 0, seen_blocks_ = 0;  // at its last call
-  // Without quotas at first: these are in files, whose reading takes as long as copying ten small
-  // ones. A worker that has worked for a while does that.
-  std::atomic<unsigned> cores_{platform::allowed_processors()};
-  std::atomic_flag knows_quota_{};
-  std::mutex devices_mutex_;  // guards routes_
+  std::mutex devices_mutex_;                                       // guards routes_
   std::vector<std::unique_ptr<Route>> routes_;
   std::once_flag umask_read_;
   uint32_t umask_ = 0;

@@ -100,6 +100,10 @@ void OpenDirectories::make_room() {
 void OpenDirectories::help_others() {
   if (shortages_ == shortages) return;
   shortages_ = shortages;
+  close_all();
+}
+
+void OpenDirectories::close_all() {
   while (close_one()) {
   }
 }

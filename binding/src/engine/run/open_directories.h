@@ -26,7 +26,9 @@ class OpenDirectories {
   /** Closes directories until one more fits this worker's share of the budget. Those that are pinned stay open. */
   void make_room();
 
-  /** Closes all that are not pinned, if a worker of the process has found no free descriptor since the last call. */
+  /** Closes all that are not pinned. */
+  void close_all();
+  /** Does so if a worker of the process has found no free descriptor since the last call. */
   void help_others();
 
   /** Closes a directory, if it is open and not pinned. */

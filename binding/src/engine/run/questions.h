@@ -1,5 +1,5 @@
-// Directories whose entries the host selects. Workers ask and continue with other tasks; they never wait for an answer.
-// The answer arrives on another thread and becomes a task, which pushes the others.
+// Directories whose entries the host selects. Workers ask and continue with other tasks. The answer arrives on another
+// thread and becomes a task of the worker that asked, which pushes the others.
 //
 //   ask() ──> waiting ── take() ──> asked ── answer() ──> AnswerTask ──> PartTasks and DirectoryTasks
 //
@@ -36,6 +36,7 @@ struct Question {
   std::vector<Extra> extras{};  // in a mirror, if DEST has the directory
   size_t posed = 0;             // bytes of `records` that take_entry() has posed
   size_t posed_kinds = 0;
+  ListNumber asker = 0;  // the list of the worker that asks
 
   /** Returns the approximate size in memory, in bytes. */
   [[nodiscard]] size_t size() const;

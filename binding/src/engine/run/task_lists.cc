@@ -1,30 +1,25 @@
 #include "engine/run/task_lists.h"
 
 #include <algorithm>
-#include <chrono>
 #include <utility>
 
+#include "engine/base/moments.h"
+
 namespace fastcp {
-namespace {
-
-/** The time that a worker keeps its thread without a task. */
-constexpr auto kPatience = std::chrono::milliseconds(10);
-constexpr auto kLook = std::chrono::milliseconds(1);
-
-}  // namespace
 
 thread_local TaskLists::List* TaskLists::own_ = nullptr;
 
-TaskLists::Own::Own(TaskLists& lists) {
+TaskLists::Own::Own(TaskLists& lists) : lists_(lists) {
   const auto is_free = [](List& list) { return !list.is_own.exchange(true); };
   const auto at = std::find_if(lists.lists_.begin(), lists.lists_.end(), is_free);
   own_ = at == lists.lists_.end() ? &lists.lists_.back() : &*at;
+  lists.workers_++;
 }
 
-TaskLists::Own::~Own() { std::exchange(own_, nullptr)->is_own = false; }
-
-void TaskLists::push(TaskPtr task) {
-  push(own_ == nullptr ? lists_.front() : *own_, std::move(task));
+TaskLists::Own::~Own() {
+  lists_.workers_--;
+  std::exchange(own_, nullptr)->is_own = false;
+  lists_.wake(true);  // others may take its deep tasks now
 }
 
 void TaskLists::push(List& list, TaskPtr task) {
@@ -38,8 +33,30 @@ void TaskLists::push(List& list, TaskPtr task) {
     list.size++;
     ready_++;
   }
-  if (waiting_ == 0) return;
-  changed_.notify_one();  // one that does not wait yet looks again soon
+  wake(&list != own_ && &list != &first_);  // perhaps only its owner may take it
+}
+
+void TaskLists::wake(bool all) {
+  // A worker that is not counted yet looks once more before it sleeps.
+  if (sleeping_ == 0) return;
+  {
+    const std::lock_guard lock(mutex_);
+    version_++;
+  }
+  all ? changed_.notify_all() : changed_.notify_one();
+}
+
+/** Returns false if a moment has passed. */
+bool TaskLists::sleep(uint64_t seen, bool is_long) {
+  std::unique_lock lock(mutex_);
+  const auto is_over = [&] { return version_ != seen; };
+  if (!is_long) return changed_.wait_for(lock, kMoment, is_over);
+  changed_.wait(lock, is_over);
+  return true;
+}
+
+void TaskLists::ends(uint64_t what) {
+  if ((unfinished_ -= what) % kQuestion == 0) wake(true);
 }
 
 bool TaskLists::pop(List& list, bool the_newest, TaskPtr& out) {
@@ -59,46 +76,11 @@ bool TaskLists::pop(TaskPtr& out) {
   if (pop(first_, true, out)) return true;
   constexpr unsigned kMany = 4096;
   if (own_ != nullptr && pop(*own_, !oldest_first_ || own_->size > kMany, out)) return true;
-  const size_t first = own_ == nullptr ? 0 : static_cast<size_t>(own_ - lists_.data()) + 1;
+  const size_t first = own_ == nullptr ? 0 : own() + 1;
   for (size_t i = 0; i < lists_.size() && ready_ > 0; i++) {
     if (pop(lists_[(first + i) % lists_.size()], false, out)) return true;
   }
   return false;
-}
-
-bool TaskLists::take(TaskPtr& out) {
-  const auto until = std::chrono::steady_clock::now() + kPatience;
-  while (!stopped_ && any_unfinished()) {
-    if (pop(out)) return true;
-    if (std::chrono::steady_clock::now() > until) {
-      left_ = true;
-      return false;
-    }
-    std::unique_lock lock(mutex_);
-    waiting_++;
-    // A task may have come since pop(). Some that wait are for another worker.
-    if (!stopped_ && any_unfinished()) changed_.wait_for(lock, kLook);
-    waiting_--;
-  }
-  return false;
-}
-
-bool TaskLists::calls_back() {
-  return left_.load(std::memory_order_relaxed) && has_task() && left_.exchange(false);
-}
-
-void TaskLists::done() {
-  if (--unfinished_ % kQuestion > 0) return;
-  { const std::lock_guard lock(mutex_); }
-  changed_.notify_all();
-}
-
-void TaskLists::stop() {
-  {
-    const std::lock_guard lock(mutex_);
-    stopped_ = true;
-  }
-  changed_.notify_all();
 }
 
 bool TaskLists::drop(TaskPtr& out) {

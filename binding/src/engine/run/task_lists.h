@@ -3,8 +3,11 @@
 // (Where directories are created before their turn, each worker takes the oldest of its own, unless they are many.) A task in
 // a deep directory stays with the worker that has the way there open, unless that worker leaves.
 //
-// A task is pushed to the list of the calling worker; other threads push to the first list. A list outlives its worker,
-// which may leave tasks in it. No task is created, run or deleted while a mutex is held.
+// A task is pushed to the list of the calling worker, or to the first one by another thread. An answer of JavaScript is pushed to the list of the worker that asked,
+// which perhaps still has the directory open. A list outlives its worker, which may leave tasks in it.
+//
+// A worker without a task sleeps while tasks of others run. What could give it one changes version_, which a worker that is
+// going to sleep reads before its last look, so no wake-up is lost. No task is created, run or deleted while a mutex is held.
 #pragma once
 
 #include <atomic>
@@ -20,6 +23,9 @@
 namespace fastcp {
 
 class Worker;
+
+/** The list of a worker. */
+using ListNumber = size_t;
 
 /** A unit of work. Its destructor releases everything that it holds. */
 class Task {
@@ -49,6 +55,7 @@ TaskPtr make_task(Work work) {
     [[nodiscard]] bool is_deep() const override {
       if constexpr (requires { work_.parent->is_deep(); }) return work_.parent->is_deep();
       if constexpr (requires { work_.directory->is_deep(); }) return work_.directory->is_deep();
+      if constexpr (requires { work_.is_deep(); }) return work_.is_deep();
       return false;
     }
 
@@ -74,6 +81,9 @@ class TaskLists {
     ~Own();
     Own(const Own&) = delete;
     Own& operator=(const Own&) = delete;
+
+   private:
+    TaskLists& lists_;
   };
 
   /** `count`: how many lists. More workers share the last one. */
@@ -91,38 +101,60 @@ class TaskLists {
     TaskLists& lists_;
   };
 
-  void push(TaskPtr task);
+  void push(TaskPtr task) { push(own_ == nullptr ? lists_.front() : *own_, std::move(task)); }
   /** The same, but any worker takes it before all other tasks. */
   void push_first(TaskPtr task) { push(first_, std::move(task)); }
+  /** Pushes to the list of the worker that own() was called on. For any thread. */
+  void push(TaskPtr task, ListNumber whose) { push(lists_[whose], std::move(task)); }
+  [[nodiscard]] ListNumber own() const { return static_cast<ListNumber>(own_ - lists_.data()); }
 
   /** From now on workers take their oldest task first, too. */
   void set_oldest_first() { oldest_first_.store(true, std::memory_order_relaxed); }
 
-  /**
-   * Takes the next task. If there is none, waits for pushes of other workers, at most `kPatience`.
-   * Returns false if none came, or after stop(): then the worker gives its thread back.
-   */
-  bool take(TaskPtr& out);
-
-  /** Fewer workers are there than useful. */
-  void lacks_workers() { left_ = true; }
+  /** Takes the next task, without waiting. Returns false if there is none, or after stop(). */
+  bool try_take(TaskPtr& out) { return !stopped_ && pop(out); }
 
   /**
-   * Returns true once if tasks wait now, and a worker is not there, or left because it had no task. The
-   * caller must then tell the host, because only the host can bring the worker.
+   * Takes the next task. Sleeps while other workers may push one, and for a moment if only an answer may bring one. Returns
+   * false if none can come, after that moment, or after stop(). Calls `sleeps_long` before a sleep that has no limit.
    */
-  bool calls_back();
+  template <class Call>
+  bool take(TaskPtr& out, Call sleeps_long) {
+    const Sleeper sleeper(*this);
+    for (bool is_long = false;;) {
+      const uint64_t seen = version_;
+      if (try_take(out)) return true;
+      if (stopped_ || finished()) return false;
+      if (is_long) sleeps_long();
+      if (sleep(seen, is_long)) {
+        is_long = false;
+      } else if (is_long = any_unfinished(); !is_long) {
+        return false;
+      }
+    }
+  }
+
+  /** So many workers are useful. */
+  void wants_workers(unsigned wanted) { wanted_ = wanted; }
+  [[nodiscard]] bool lacks_workers() const {
+    return workers_.load(std::memory_order_relaxed) < wanted_.load(std::memory_order_relaxed);
+  }
+  /** Returns how many workers have no task. */
+  [[nodiscard]] unsigned sleeping() const { return sleeping_; }
 
   /** Must be called for every task that was taken, after the pushes of that task. */
-  void done();
+  void done() { ends(1); }
 
   /** A question of a task is open: tasks will follow. */
   void question_begins() { unfinished_ += kQuestion; }
   /** The tasks of its answer were pushed, or there will be none. */
-  void question_ends() { unfinished_ -= kQuestion; }
+  void question_ends() { ends(kQuestion); }
 
-  /** Ends take() for all workers, and wakes those that wait. */
-  void stop();
+  /** Ends take() for all workers, and wakes those that sleep. */
+  void stop() {
+    stopped_ = true;
+    wake(true);
+  }
 
   /** Removes one task that no worker will run. */
   bool drop(TaskPtr& out);
@@ -131,13 +163,12 @@ class TaskLists {
   [[nodiscard]] bool has_task() const { return ready_ > 0; }
 
   /**
-   * Returns whether a worker waits or has left, and the calling worker's list is empty. Then it should share what it works
+   * Returns whether a worker sleeps or is missing, and the calling worker's list is empty. Then it should share what it works
    * on.
    */
   [[nodiscard]] bool is_starved() const {
-    const bool hungry =
-        waiting_.load(std::memory_order_relaxed) > 0 || left_.load(std::memory_order_relaxed);
-    return hungry && (own_ == nullptr || own_->size.load(std::memory_order_relaxed) == 0);
+    return (sleeping_.load(std::memory_order_relaxed) > 0 || lacks_workers()) &&
+           own_->size.load(std::memory_order_relaxed) == 0;
   }
 
   /** Returns whether questions are open, but no task waits or is running. */
@@ -152,7 +183,21 @@ class TaskLists {
  private:
   static constexpr uint64_t kQuestion = uint64_t{1} << 32;
 
+  class Sleeper {
+   public:
+    explicit Sleeper(TaskLists& lists) : lists_(lists) { lists_.sleeping_++; }
+    ~Sleeper() { lists_.sleeping_--; }
+    Sleeper(const Sleeper&) = delete;
+    Sleeper& operator=(const Sleeper&) = delete;
+
+   private:
+    TaskLists& lists_;
+  };
+
   void push(List& list, TaskPtr task);
+  void ends(uint64_t what);
+  void wake(bool all);
+  bool sleep(uint64_t seen, bool is_long);
   bool pop(TaskPtr& out);
   bool pop(List& list, bool the_newest, TaskPtr& out);
   [[nodiscard]] bool any_unfinished() const { return unfinished_ % kQuestion > 0; }
@@ -166,11 +211,12 @@ class TaskLists {
   std::atomic<uint64_t> unfinished_{0};
   std::atomic<size_t> ready_{0};  // tasks that wait
   std::atomic<bool> stopped_{false};
-  std::mutex mutex_;  // held to wait for changed_, and to end all waits
+  std::mutex mutex_;  // held to wait for changed_, and to change version_
   std::condition_variable changed_;
+  std::atomic<uint64_t> version_{0};
   // Read for every entry, and seldom written: not in a cache line that every push changes.
-  alignas(kCacheLine) std::atomic<unsigned> waiting_{0};  // workers that wait for a task
-  std::atomic<bool> left_{false};                         // fewer workers are there than useful
+  alignas(kCacheLine) std::atomic<unsigned> sleeping_{0};  // workers without a task
+  std::atomic<unsigned> workers_{0}, wanted_{0};
 };
 
 }  // namespace fastcp

@@ -60,7 +60,7 @@ void ask(Worker& worker, DirectoryUse directory, Scope scope) {
   const size_t asked =
       question.kinds.size() + asked_extras(worker.engine.options.incremental, question);
   if (scope == 0 || asked == 0) return push_tasks(worker.engine, question, nullptr, nullptr);
-  if (worker.engine.questions.add(std::move(question))) worker.tell_host();
+  worker.ask(std::move(question));
 }
 
 bool fits(const Engine& engine, const Question& question, const uint8_t* choices, size_t count,

@@ -27,6 +27,7 @@ struct AnswerTask {
   std::vector<Scope> scopes;
 
   void run(Worker& worker);
+  [[nodiscard]] bool is_deep() const { return question.directory->is_deep(); }
 };
 
 }  // namespace fastcp

@@ -168,9 +168,7 @@ void ask_about(Worker& worker, DirectoryUse directory, Scope scope) {
     fail(worker.engine, *question.directory, nullptr, error, "getdents64");
     return;
   }
-  if (!question.extras.empty() && worker.engine.questions.add(std::move(question))) {
-    worker.tell_host();
-  }
+  if (!question.extras.empty()) worker.ask(std::move(question));
 }
 
 /** The end of a doomed directory: removes the directory itself, unless something in it stays. */
