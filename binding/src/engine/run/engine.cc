@@ -77,8 +77,8 @@ bool Worker::is_over() {
   if (now - looked_ < kLook) return false;
   flush();
   open_.help_others();
-  std::this_thread::
-      yield();  // more workers than processors may run, and JavaScript's thread should not wait for them
+  // Copies have more workers than there are processors, and JavaScript's thread should not wait for these.
+  std::this_thread::yield();
   if (static std::atomic_flag known; !known.test_and_set()) cores = platform::processor_count();
   spare_ = engine.has_spare();
   return leaving_ = spare_ || host_.is_over(now);
