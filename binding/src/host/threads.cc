@@ -140,13 +140,12 @@ std::shared_ptr<Crew> Threads::next_locked() {
 
 void Threads::work() {
   std::unique_lock lock(mutex_);
-  for (bool stays = true; stays;) {
+  for (;;) {
     std::shared_ptr<Crew> crew = next_locked();
     if (crew == nullptr) {
-      stays = work_.wait_for(lock, kMoment) == std::cv_status::no_timeout;
-      if (stays || (crew = next_locked()) == nullptr) continue;
+      if (work_.wait_for(lock, kMoment) == std::cv_status::no_timeout) continue;
+      if ((crew = next_locked()) == nullptr) break;
     }
-    stays = true;
     idle_--;
     crew->workers_++;
     lock.unlock();

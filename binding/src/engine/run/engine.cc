@@ -16,7 +16,7 @@ namespace {
  * The processors of this process. Without quotas at first: these are in files, whose reading takes as long as copying ten small ones.
  * The first worker that has worked for a while does that.
  */
-std::atomic<unsigned> cores{platform::allowed_processors()};
+std::atomic<unsigned> processors{platform::allowed_processors()};
 
 /**
  * Returns whether an error means that permission is missing or that DEST cannot hold this metadata.
@@ -77,9 +77,10 @@ bool Worker::is_over() {
   if (now - looked_ < kLook) return false;
   flush();
   open_.help_others();
-  std::this_thread::
-      yield();  // more workers than processors may run, and JavaScript's thread should not wait for them
-  if (static std::atomic_flag known; !known.test_and_set()) cores = platform::processor_count();
+  // Copies have more workers than there are processors, and JavaScript's thread should not wait for these.
+  std::this_thread::yield();
+  if (static std::atomic_flag known; !known.test_and_set())
+    processors = platform::processor_count();
   spare_ = engine.has_spare();
   return leaving_ = spare_ || host_.is_over(now);
 }
@@ -331,10 +332,10 @@ unsigned Engine::useful_workers(unsigned limit) {
   // cores eight workers were best for a cold tree. If the source is cached, more workers than cores
   // only contend.
   constexpr uint64_t kReading = 64;  // blocks of 512 bytes
-  const unsigned busy = cores;
+  const unsigned cores = processors;
   const bool waiting = blocks >= kReading && cpu < wall / 4 * 3;
   const unsigned useful =
-      waiting ? std::min(platform::most_waiting_workers, std::max(8U, busy * 2)) : busy;
+      waiting ? std::min(platform::most_waiting_workers, std::max(8U, cores * 2)) : cores;
   useful_ = std::min({limit, most_workers, useful});
   tasks.wants_workers(useful_);
   return useful_;

@@ -294,7 +294,8 @@ class Engine : public DirectoryOwner {
   // device.
   std::atomic<uint64_t> wall_ns_{0}, cpu_ns_{0}, blocks_read_{0};
   uint64_t seen_wall_ns_ = 0, seen_cpu_ns_ = 0, seen_blocks_ = 0;  // at its last call
-  std::mutex devices_mutex_;                                       // guards routes_
+
+  std::mutex devices_mutex_;  // guards routes_
   std::vector<std::unique_ptr<Route>> routes_;
   std::once_flag umask_read_;
   uint32_t umask_ = 0;

@@ -3,8 +3,9 @@
 // (Where directories are created before their turn, each worker takes the oldest of its own, unless they are many.) A task in
 // a deep directory stays with the worker that has the way there open, unless that worker leaves.
 //
-// A task is pushed to the list of the calling worker, or to the first one by another thread. An answer of JavaScript is pushed to the list of the worker that asked,
-// which perhaps still has the directory open. A list outlives its worker, which may leave tasks in it.
+// A task is pushed to the list of the calling worker, or to the first one by another thread. An answer of JavaScript is pushed
+// to the list of the worker that asked, which perhaps still has the directory open. A list outlives its worker, which may leave
+// tasks in it.
 //
 // A worker without a task sleeps while tasks of others run. What could give it one changes version_, which a worker that is
 // going to sleep reads before its last look, so no wake-up is lost. No task is created, run or deleted while a mutex is held.
