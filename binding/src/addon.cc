@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <exception>
 #include <future>
+#include <initializer_list>
 #include <memory>
 #include <mutex>
 #include <new>
@@ -43,59 +44,79 @@ bool flag(const Napi::Object& object, const char* name) {
   return object.Get(name).As<Napi::Boolean>().Value();
 }
 
-/** Converts a bit for each of lossKinds in lib/bridge/native.ts. */
-Preserve preserve_of(uint32_t kinds) {
-  const auto has = [kinds](Loss kind) { return (kinds >> static_cast<uint32_t>(kind) & 1) != 0; };
-  return {.mode = has(Loss::mode),
-          .timestamps = has(Loss::timestamps),
-          .ownership = has(Loss::ownership),
-          .xattrs = has(Loss::xattrs),
-          .hard_links = has(Loss::hard_links)};
+/** Returns which of the words an option is, as the enum counts them; the first one if it is not set. */
+template <class Enum>
+Enum choice(const Napi::Object& from, const char* name, std::initializer_list<const char*> words) {
+  const Napi::Value value = from.Get(name);
+  const std::string given = value.IsString() ? value.As<Napi::String>().Utf8Value() : "";
+  const auto* const at = std::find(words.begin(), words.end(), given);
+  return static_cast<Enum>(at == words.end() ? 0 : at - words.begin());
 }
 
+/** Converts a Request of lib/request/request.ts: options have the same names there. */
 Options options_of(const Napi::Object& from) {
   const auto on = [&](const char* name) { return flag(from, name); };
   const auto number = [&](const char* name) {
     return from.Get(name).As<Napi::Number>().Uint32Value();
   };
+  const auto is = [&](const char* name, const char* value) {
+    return choice<int>(from, name, {"", value}) == 1;
+  };
+  const auto kinds = from.Get("preserve").As<Napi::Array>();
+  const auto preserves = [&](const char* kind) {
+    for (uint32_t i = 0; i < kinds.Length(); i++)
+      if (kinds.Get(i).As<Napi::String>().Utf8Value() == kind) return true;
+    return false;
+  };
   Options options;
-  options.preserve = preserve_of(number("preserve"));
-  options.preserve.existing_directories = on("existingDirectories");
-  options.content = {.reflink = static_cast<Reflink>(number("reflink")),
-                     .find_holes = on("findHoles"),
+  options.compatibility = {.like = choice<Like>(from, "like", {"fastcp", "node", "fs-extra"}),
+                           .absolute_symlinks = on("absoluteSymlinks"),
+                           .working_directory = bytes_of(from.Get("workingDirectory"))};
+  const Like like = options.compatibility.like;
+  options.preserve = {.mode = preserves("mode"),
+                      .timestamps = preserves("timestamps"),
+                      .ownership = preserves("ownership"),
+                      .as_node = like != Like::fastcp,
+                      .xattrs = preserves("xattrs"),
+                      .hard_links = preserves("hardLinks"),
+                      .existing_directories = on("existingDirectories"),
+                      .existing_directory_times = preserves("timestamps") && like == Like::node};
+  options.content = {.reflink = choice<Reflink>(from, "reflink", {"auto", "always", "never"}),
+                     .find_holes = is("sparse", "always"),
                      .verify = on("verify"),
                      .fsync = on("fsync"),
-                     .instead = static_cast<Instead>(number("instead"))};
+                     .instead = on("hardLink")  ? Instead::hard_link
+                                : on("symlink") ? Instead::symlink
+                                                : Instead::copy};
   options.existing = {.force = on("force"),
                       .error_on_exist = on("errorOnExist"),
                       .update = on("update"),
-                      .backup = static_cast<Backup>(number("backup"))};
+                      .backup = choice<Backup>(from, "backup", {"", "numbered", "existing"})};
   options.incremental = {.sync = on("sync"),
                          .checksum = on("checksum"),
                          .quick_check = on("quickCheck"),
                          .mirror = on("mirror"),
                          .delete_excluded = on("deleteExcluded")};
-  const auto distrusted = from.Get("distrusted").As<Napi::Array>();
-  for (uint32_t i = 0; i < distrusted.Length(); i++)
-    options.incremental.distrusted.push_back(
-        static_cast<uint64_t>(distrusted.Get(i).As<Napi::Number>().Int64Value()));
   options.traversal = {.dereference = on("dereference"),
                        .one_file_system = on("oneFileSystem"),
                        .shard = number("shard"),
                        .shards = number("shards")};
-  options.compatibility = {.like = static_cast<Like>(number("like")),
-                           .absolute_symlinks = on("absoluteSymlinks"),
-                           .working_directory = bytes_of(from.Get("workingDirectory"))};
-  options.preserve.existing_directory_times =
-      options.preserve.timestamps && options.compatibility.like == Like::node;
-  options.preserve.as_node = options.compatibility.like != Like::fastcp;
   options.reporting = {
-      .stop_on_error = on("stopOnError"), .strict = on("strict"), .journal = on("entries")};
-  options.replaces = bytes_of(from.Get("replaces"));
-  options.first_temporary =
-      static_cast<uint64_t>(from.Get("firstTemporary").As<Napi::Number>().DoubleValue());
+      .stop_on_error = is("onError", "stop"), .strict = on("strict"), .journal = on("entries")};
+  if (from.Get("replaces").IsBuffer()) options.replaces = bytes_of(from.Get("replaces"));
   options.dry_run = on("dryRun");
   options.compares = on("compares");
+  return options;
+}
+
+/** `distrusted`, `first_temporary`: see Options. */
+Options options_of(const Napi::Object& request, const Napi::Array& distrusted,
+                   double first_temporary) {
+  Options options = options_of(request);
+  for (uint32_t i = 0; i < distrusted.Length(); i++)
+    options.incremental.distrusted.push_back(
+        static_cast<uint64_t>(distrusted.Get(i).As<Napi::Number>().Int64Value()));
+  options.first_temporary = static_cast<uint64_t>(first_temporary);
   return options;
 }
 
@@ -135,12 +156,14 @@ class JobHandle : public Napi::ObjectWrap<JobHandle> {
                        });
   }
 
-  /** new Job(roots, options, concurrency) */
+  /** new Job(roots, request, distrusted, firstTemporary) */
   explicit JobHandle(const Napi::CallbackInfo& info)
       : Napi::ObjectWrap<JobHandle>(info),
-        job_(std::make_shared<Job>(options_of(info[1].As<Napi::Object>()),
-                                   roots_of(info[0].As<Napi::Array>()),
-                                   info[2].As<Napi::Number>().Uint32Value())) {}
+        job_(std::make_shared<Job>(
+            options_of(info[1].As<Napi::Object>(), info[2].As<Napi::Array>(),
+                       info[3].As<Napi::Number>().DoubleValue()),
+            roots_of(info[0].As<Napi::Array>()),
+            info[1].As<Napi::Object>().Get("concurrency").As<Napi::Number>().Uint32Value())) {}
 
  private:
   void start(const Napi::CallbackInfo& info) {

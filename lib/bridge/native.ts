@@ -1,6 +1,6 @@
 /** The only file that loads or types the addon. */
 
-import type { nativeFlags } from '../request/table.js';
+import type { Request } from '../request/request.js';
 import { packageRoot } from '../root.js';
 import type { EntryKind } from '../types.js';
 import { loadBinary } from './load-binary.js';
@@ -24,37 +24,10 @@ export interface NativeRoot {
   destHeld?: number;
 }
 
-export interface NativeOptions extends Record<(typeof nativeFlags)[number], boolean> {
-  /** A dry run that reports how two trees differ. */
-  compares: boolean;
-  stopOnError: boolean;
-  /** A bit for each of `lossKinds`. */
-  preserve: number;
-  /** Also applies SRC's metadata to directories that exist in DEST. */
-  existingDirectories: boolean;
-  /** Relative symlinks become absolute. */
-  absoluteSymlinks: boolean;
-  /** The path of the entry whose place the copy will take; empty if none. */
-  replaces: Buffer;
+interface NativePlacement {
+  roots: NativeRoot[];
   /** Devices whose ctimes prove nothing. */
-  distrusted: readonly number[];
-  /** The number in the first temporary name, below 2 ** 64. */
-  firstTemporary: number;
-  /** Index into `likes`. */
-  like: number;
-  /** Empty unless another program's rules apply. */
-  workingDirectory: Buffer;
-  /** Ranges of zeros become holes. */
-  findHoles: boolean;
-  /** Index into `backupModes`. */
-  backup: number;
-  /** Counted from 0. */
-  shard: number;
-  shards: number;
-  /** Index into `insteadModes`. */
-  instead: number;
-  /** Index into `reflinkModes`. */
-  reflink: number;
+  distrusted?: readonly number[];
 }
 
 export interface NativeProblem {
@@ -128,7 +101,13 @@ export interface NativeCount {
 
 interface Binding {
   CountAhead: new (directories: Buffer[], oneFileSystem: boolean) => NativeCount;
-  Job: new (roots: NativeRoot[], options: NativeOptions, concurrency: number) => NativeJob;
+  /** `distrusted`: devices whose ctimes prove nothing. `firstTemporary`: the number in the first temporary name. */
+  Job: new (
+    roots: NativeRoot[],
+    request: Request,
+    distrusted: readonly number[],
+    firstTemporary: number,
+  ) => NativeJob;
   /** Whether threads may have tables of file descriptors of their own. */
   hasOwnTables(): boolean;
   // binding/src/platform/platform.h, whole trees. Each returns 0 or a negative errno.
@@ -157,15 +136,6 @@ export const entryKinds = [
   'blockDevice',
   'socket',
 ] as const satisfies EntryKind[];
-
-/** In the order of the engine's enum Like. */
-export const likes = ['fastcp', 'node', 'fs-extra'] as const;
-export type Like = (typeof likes)[number];
-/** In the order of Instead in binding/src/engine/base/request.h. */
-export const insteadModes = ['copy', 'hardLink', 'symlink'] as const;
-
-/** In the order of Backup in the same file. */
-export const backupModes = ['none', 'numbered', 'existing'] as const;
 
 /** In the order of Loss in binding/src/engine/base/report.h: metadata that DEST may not be able to hold. */
 export const lossKinds = [
@@ -221,19 +191,14 @@ export function forget(one: NativeJob | NativeCount): void {
 
 /** Creates a job for work(). It has ended when work() returns, and needs no forget(). */
 export function createJobHere(
-  roots: NativeRoot[],
-  options: NativeOptions,
-  concurrency = 1,
+  { roots, distrusted = [] }: NativePlacement,
+  request: Request,
 ): NativeJob {
-  return new binding.Job(roots, options, concurrency);
+  return new binding.Job(roots, request, distrusted, Math.random() * 2 ** 64);
 }
 
-export function createJob(
-  roots: NativeRoot[],
-  options: NativeOptions,
-  concurrency: number,
-): NativeJob {
-  return started(createJobHere(roots, options, concurrency));
+export function createJob(placement: NativePlacement, request: Request): NativeJob {
+  return started(createJobHere(placement, request));
 }
 
 export function countAhead(directories: Buffer[], oneFileSystem: boolean): NativeCount {

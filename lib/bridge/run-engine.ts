@@ -7,22 +7,10 @@ import { onAbort } from '../io/abort.js';
 import { join } from '../paths.js';
 import type { Placement, Root } from '../placement/placement.js';
 import type { Request } from '../request/request.js';
-import { nativeFlags, reflinkModes } from '../request/table.js';
 import type { CopyResult, CopyWarning, EntryEvent, EntryKind } from '../types.js';
 import { Answers, type Listener } from './answers.js';
 import { readEntries } from './events.js';
-import {
-  backupModes,
-  createJob,
-  createJobHere,
-  forget,
-  insteadModes,
-  isStoppedAtExit,
-  likes,
-  lossKinds,
-  type NativeJob,
-  type NativeOptions,
-} from './native.js';
+import { createJob, createJobHere, forget, isStoppedAtExit, type NativeJob } from './native.js';
 import { Report } from './result.js';
 import { Total } from './total.js';
 
@@ -43,7 +31,7 @@ class Run implements Listener {
   ) {
     const { roots } = placement;
     this.#onProgress = request.onProgress && AsyncResource.bind(request.onProgress);
-    this.#job = createJob(roots, nativeOptions(placement, request), request.concurrency);
+    this.#job = createJob(placement, request);
     this.#total = this.#onProgress && Total.of(roots, request);
     report.totalBytes = this.#total?.bytes;
   }
@@ -178,8 +166,8 @@ export function runEngineNow(
   request: Request,
   report: Report,
 ): void {
-  const { roots, shown } = placement;
-  const job = createJobHere(roots, nativeOptions(placement, request));
+  const { shown } = placement;
+  const job = createJobHere(placement, request);
   try {
     do job.work();
     while (answers.answerNow(job));
@@ -191,28 +179,4 @@ export function runEngineNow(
     report.read(job, shown);
     report.readLosses(job, shown);
   }
-}
-
-export function nativeOptions(
-  { distrusted = [] }: Pick<Placement, 'distrusted'>,
-  request: Request,
-): NativeOptions {
-  const { existingDirectories, absoluteSymlinks, like } = request;
-  const { compares, shard, shards, preserve } = request;
-  const flags = Object.fromEntries(nativeFlags.map((name) => [name, request[name]]));
-  return {
-    ...(flags as Record<(typeof nativeFlags)[number], boolean>),
-    ...{ existingDirectories, absoluteSymlinks, compares, shard, shards },
-    like: likes.indexOf(like),
-    workingDirectory: request.workingDirectory,
-    replaces: request.replaces ?? Buffer.alloc(0),
-    distrusted,
-    firstTemporary: Math.random() * 2 ** 64,
-    preserve: preserve.reduce((bits, kind) => bits | (1 << lossKinds.indexOf(kind)), 0),
-    findHoles: request.sparse === 'always',
-    backup: backupModes.indexOf(request.backup ?? 'none'),
-    instead: insteadModes.indexOf(request.instead),
-    stopOnError: request.onError === 'stop',
-    reflink: reflinkModes.indexOf(request.reflink ?? 'auto'),
-  };
 }

@@ -16,11 +16,12 @@ export class Total {
     return new Total(roots, request);
   }
 
-  constructor(roots: readonly Root[], { oneFileSystem, sync, verify, instead }: Request) {
+  constructor(roots: readonly Root[], { oneFileSystem, sync, verify, hardLink, symlink }: Request) {
     const directories = roots.filter(({ kind }) => kind === 'directory');
     this.#roots = roots.length;
     // Only copying counts bytes, not comparing or linking.
-    if (!sync && !verify && instead === 'copy' && roots.every(({ kind }) => kind === 'file'))
+    const copies = !(sync || verify || hardLink || symlink);
+    if (copies && roots.every(({ kind }) => kind === 'file'))
       this.bytes = roots.reduce((sum, { bytes }) => sum + bytes, 0);
     this.#count = countAhead(
       directories.map(({ src }) => src),

@@ -4,7 +4,6 @@ import { constants } from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { isPromise } from 'node:util/types';
-import type { Like } from '../bridge/native.js';
 import { isUrl } from '../builtins.js';
 import { invalid } from '../errors/arguments.js';
 import { type CopyError, reasons, refuse } from '../errors/copy-error.js';
@@ -14,7 +13,7 @@ import { isSame, type Looks } from '../io/looks.js';
 import { absolute, directoryOf, endsInSlash, isRoot, showPath, trimSlashes } from '../paths.js';
 import { nearest } from '../placement/real-paths.js';
 import { checkRequest } from '../request/options.js';
-import type { Request } from '../request/request.js';
+import type { Like, Request } from '../request/request.js';
 import type { ErrorCode, PathLike } from '../types.js';
 
 /** The options that fs.cp and fs-extra have in common, all given. */

@@ -99,9 +99,9 @@ function refuseItself(
 /** Returns whether DEST is another hard link of SRC's file and the copy leaves it alone, as below a directory. */
 function isLinkThatStays(
   { src, found, target, looks }: Candidate,
-  { sync, instead, force, update, like }: Request,
+  { sync, hardLink, force, update, like }: Request,
 ): boolean {
-  const stays = sync || instead === 'hardLink' || (like === 'fastcp' && (!force || update));
+  const stays = sync || hardLink || (like === 'fastcp' && (!force || update));
   if (!stays || !found.isFile() || found.nlink === 1n) return false;
   const place = join(realIfThere(directoryOf(target), looks), baseName(target));
   return !place.equals(realIfThere(src, looks)); // otherwise both lead to one entry of a directory

@@ -87,7 +87,6 @@ export function checkRequest(
     existingDirectories: (existingDirectories && !checked.worktree) || sync || shard.shards > 0,
     replaces: undefined,
     compares: false,
-    instead: checked.hardLink ? 'hardLink' : checked.symlink ? 'symlink' : 'copy',
     absoluteSymlinks: false,
     like: 'fastcp',
     workingDirectory: Buffer.alloc(0),

@@ -1,6 +1,5 @@
 /** A checked call of copyTree(), and what follows from its options. */
 
-import type { Like } from '../bridge/native.js';
 import type { ShownPaths } from '../paths.js';
 import type { Glob } from '../selection/globs.js';
 import type { CopyTurn } from '../turn.js';
@@ -14,15 +13,16 @@ export type Checked = { [K in FlagName]: boolean } & {
     | ((typeof table)[K]['default'] & undefined);
 };
 
-/** A call of copyTree() with all defaults. */
+/** The programs whose rules a copy may follow. */
+export type Like = 'fastcp' | 'node' | 'fs-extra';
+
+/** A call of copyTree() with all defaults. addon.cc reads it. */
 export interface Request extends Checked {
   preserve: readonly PreserveKind[];
   /** Also applies SRC's metadata to directories that exist in DEST. */
   existingDirectories: boolean;
   /** With `atomic`, in the engine: the old DEST, whose place the copy will take. */
   replaces: Buffer | undefined;
-  /** What is created for a file. */
-  instead: 'copy' | 'hardLink' | 'symlink';
   /** Whose rules apply: see docs/fs.md. */
   like: Like;
   /** Of the time of the call; empty unless `like` is another program, or if it was removed. */
@@ -75,8 +75,8 @@ export function snapshotObstacle(request: Request): string | undefined {
   const obstacles: Record<string, unknown> = {
     'several sources': request.sources.length > 1,
     dereference: request.dereference,
-    hardLink: request.instead === 'hardLink',
-    symlink: request.instead === 'symlink',
+    hardLink: request.hardLink,
+    symlink: request.symlink,
     "reflink 'never'": request.reflink === 'never',
     "sparse 'always'": request.sparse === 'always',
     backup: request.backup,

@@ -1,11 +1,11 @@
 /**
  * The table of the options of copyTree(): allowed values, defaults, and the names on the command line. Read by
- * the checks (options.ts), the engine's flags (run-engine.ts), the help, the completions and the man page. A
+ * the checks (options.ts), the help, the completions and the man page. A
  * leaf: it loads nothing, so that `--help` needs no addon.
  */
 import type { CompareOptions, CopyOptions } from '../types.js';
 
-export const reflinkModes = ['auto', 'always', 'never'] as const;
+const reflinkModes = ['auto', 'always', 'never'] as const;
 const sparseModes = ['auto', 'always'] as const;
 const snapshotModes = ['never', 'auto', 'always'] as const;
 const backupModes = ['numbered', 'existing'] as const;
@@ -156,25 +156,6 @@ export type FlagName = {
 export type ChoiceName = {
   [K in keyof Table]: Table[K] extends Choice<string> ? K : never;
 }[keyof Table];
-
-/** The flags that the engine reads under the same names. */
-export const nativeFlags = [
-  'oneFileSystem',
-  'sync',
-  'mirror',
-  'deleteExcluded',
-  'checksum',
-  'quickCheck',
-  'update',
-  'force',
-  'errorOnExist',
-  'strict',
-  'dereference',
-  'fsync',
-  'verify',
-  'dryRun',
-  'entries',
-] as const satisfies readonly FlagName[];
 
 /** The options that have a meaning for compareTrees(). */
 export const comparisonOptions = [

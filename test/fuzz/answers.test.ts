@@ -3,7 +3,6 @@ import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { createJobHere, type NativeJob, type NativeRoot } from '../../lib/bridge/native.js';
-import { nativeOptions } from '../../lib/bridge/run-engine.js';
 import { copyTree } from '../../lib/index.js';
 import { checkRequest } from '../../lib/request/options.js';
 import { textOf } from '../../lib/selection/verdict.js';
@@ -121,14 +120,14 @@ test(`answers of anything, seed ${seed}`, { timeout: 600_000 }, async () => {
   const names = ['a', 'b', 'c', 'd/', 'e/', 'f/', 'g\n', '\xff'];
   await makeTree(src, names);
   const wanted = entriesOf(src);
-  const options = nativeOptions({}, checkRequest(src, work, {}));
+  const request = checkRequest(src, work, {});
   let taken = 0;
   await fuzz(
     times(200),
     (random) => several(random, 4, () => randomAnswer(random, names.length)),
     (answers) => {
       const dest = join(work, `${made++}`);
-      const job = createJobHere([askedRoot(src, dest)], options);
+      const job = createJobHere({ roots: [askedRoot(src, dest)] }, request);
       job.work();
       expect(job.takeQuestions(1 << 20).readUInt32LE(8)).toBe(names.length);
       try {
@@ -158,8 +157,8 @@ test(`answers of anything, seed ${seed}`, { timeout: 600_000 }, async () => {
 test('a verdict of no meaning is refused, for a directory too', async () => {
   const [src, dest] = [join(work, 'one question'), join(work, `${made++}`)];
   await makeTree(src, ['d/']);
-  const options = nativeOptions({}, checkRequest(src, dest, {}));
-  const job = createJobHere([askedRoot(src, dest)], options);
+  const request = checkRequest(src, dest, {});
+  const job = createJobHere({ roots: [askedRoot(src, dest)] }, request);
   job.work();
   const id = job.takeQuestions(1 << 20).readUInt32LE(0);
   expect(() => job.answer(id, Uint8Array.of(4), new Uint32Array())).toThrow('does not fit');

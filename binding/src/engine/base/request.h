@@ -1,4 +1,4 @@
-// The user's request, as lib/bridge/native.ts passes it. addon.cc creates it. It does not change
+// The user's request, as lib/request/request.ts describes it. addon.cc creates it. It does not change
 // while the copy runs, so no lock guards it.
 #pragma once
 
