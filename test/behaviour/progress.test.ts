@@ -5,7 +5,6 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import { copyTree } from '../../lib/index.js';
 import type { CopyOptions, CopyProgress, CopyResult } from '../../lib/types.js';
 import { makeBigTree, median, walk, workDirectory } from '../support/big-tree.js';
-import { deepSummary } from '../support/compare.js';
 import { makeDeep } from '../support/trees.js';
 import { removeTree, skip } from '../support/work.js';
 import { nodes, runChild } from './support/child.js';
@@ -191,18 +190,15 @@ describe.each(nodes)('counting ahead, $name', ({ path: node }) => {
   const child = <T>(code: string, given: object) =>
     runChild<T>(node, prelude + code, { root, src, ...given });
 
-  test.for(['bare', 'comb'] as const)('5,000 levels, %s, with 40 descriptors', async (shape) => {
-    const tree = join(cwd, shape);
-    makeDeep(tree, 5000, shape);
-    const { directories, others } = deepSummary(tree);
+  test('of 5,000 levels is unknown, because paths are too long', async () => {
+    const tree = join(cwd, 'deep');
+    makeDeep(tree, 5000, 'bare');
     const code = `
-      execFileSync('prlimit', ['--pid', String(process.pid), '--nofile=40:40']);
       const before = openFiles();
       answer({ total: await counted(given.tree), left: openFiles() - before });`;
     const ended = await child(code, { tree });
-    const answer = { total: directories + others - 1, left: 0 };
-    expect(ended).toMatchObject({ ...clean, answer });
     removeTree(tree);
+    expect(ended).toMatchObject({ ...clean, answer: { total: -1, left: 0 } });
   });
 
   test('is unknown where descriptors run out, and a missing directory is empty', async () => {
