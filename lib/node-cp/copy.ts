@@ -1,4 +1,5 @@
 /** Runs a copy with the rules of fs.cp or of fs-extra. */
+import { constants } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { isUint8Array } from 'node:util/types';
 import { Report } from '../bridge/result.js';
@@ -6,6 +7,7 @@ import { isThenable, isUrl, setImmediate } from '../builtins.js';
 import { run as runCopy, runNow as runCopyNow } from '../copy-tree.js';
 import { invalid, invalidType } from '../errors/arguments.js';
 import { CopyError } from '../errors/copy-error.js';
+import { errorOf } from '../errors/from-engine.js';
 import { Looks } from '../io/looks.js';
 import { lookAhead } from '../placement/look-ahead.js';
 import type { Request } from '../request/request.js';
@@ -21,7 +23,6 @@ import {
   type PathFilter,
   pathText,
   type Rules,
-  refuseEmptyPath,
   synchronous,
 } from './request.js';
 
@@ -69,9 +70,10 @@ type Convert = (error: CopyError, form: Form, call: Call) => Error;
 
 const pathsOf = ({ src, dest }: Call): [string, string] => [pathText(src), pathText(dest)];
 
-function check({ src, dest, rules, request, isEmpty }: Call, looks: Looks): Found {
-  if (!isEmpty) return checkEntries(request, rules, looks);
-  return refuseEmptyPath(request, pathText(src), pathText(dest), rules, looks);
+function check(call: Call, looks: Looks): Found {
+  if (!call.isEmpty) return checkEntries(call.request, call.rules, looks);
+  const operation = call.src === '' ? 'lstat' : 'mkdir';
+  throw errorOf({ errno: -constants.errno.ENOENT, operation }, ...pathsOf(call));
 }
 
 function withFilter({ request, src, dest }: Call, filter: PathFilter | undefined): Request {

@@ -156,14 +156,6 @@ export function checkBeginning(
   if (slash && !there && !src.isDirectory()) {
     throw errorOf({ errno: -constants.errno.EISDIR, operation: 'copyfile' }, from, to);
   }
-  for (let at = directoryOf(request.dest); !there && !isRoot(at); at = directoryOf(at)) {
-    if (looks.existing(at, true)) break;
-    if (!looks.isDangling(at)) continue;
-    const shown = request.shown.dest(at);
-    const { ENOENT, ENOTDIR } = constants.errno;
-    const errno = at.equals(directoryOf(request.dest)) ? ENOENT : ENOTDIR;
-    throw errorOf({ errno: -errno, operation: 'mkdir' }, shown, shown);
-  }
   if (there && src.isSymbolicLink() && !there.isSymbolicLink()) {
     throw errorOf({ errno: -constants.errno.EEXIST, operation: 'symlink' }, from, to);
   }
@@ -215,23 +207,6 @@ function withoutDots(entry: Buffer, looks: Looks): Buffer {
 }
 
 const isDots = (name: string): boolean => name === '.' || name === '..';
-
-/** Throws the error of a call with an empty path, as the system would. */
-export function refuseEmptyPath(
-  { sources: [src], dest }: Request,
-  from: string,
-  to: string,
-  { dereference, recursive }: Rules,
-  looks: Looks,
-): never {
-  const no = (operation: string): CopyError =>
-    errorOf({ errno: -constants.errno.ENOENT, operation }, from, to);
-  if (from === '') throw no(dereference ? 'stat' : 'lstat');
-  const found = looks.statEntry(src ?? dest, dereference, from);
-  if (!found.isDirectory()) throw no('copyfile');
-  if (recursive) throw no('mkdir');
-  throw notRecursive(from, to);
-}
 
 function notRecursive(from: string, to: string): CopyError {
   return refuse('ERR_FS_EISDIR', 'the source is a directory, and recursive is not set', from, to);

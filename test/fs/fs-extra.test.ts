@@ -143,10 +143,6 @@ const rows: Record<string, Row> = {
     options: { filter: () => false },
     paths: (src, dest) => [join(src, 'symlink'), dest],
   },
-  'a parent that is a symlink to nothing': {
-    make: (_src, dest) => fs.symlinkSync('nowhere', dest),
-    paths: (src, dest) => [join(src, 'file'), join(dest, 'x')],
-  },
   'a path that is not normal': {
     make: (src) => fifo(join(src, 'fifo')),
     paths: (src, dest) => [`${src}/./directory/..`, dest],
