@@ -37,7 +37,8 @@ export function inReadingOrder(page: string): string {
   };
   const sections = rest
     .sort((a, b) => placeOf(a) - placeOf(b))
-    .map((one) => (nameOf(one) === 'CopyOptions' ? inGroups(one) : withoutInherited(one)));
+    .map((one) => (nameOf(one) === 'CopyOptions' ? inGroups(one) : withoutInherited(one)))
+    .map((one) => withoutRepetition(one));
   return `${[title, ...sections].join('\n\n')}\n`;
 }
 
@@ -50,6 +51,20 @@ function withoutInherited(section: string): string {
       '| Description | Inherited from |\n| ------ | ------ | ------ | ------ |',
       '| Description |\n| ------ | ------ | ------ |',
     )
+    .trimEnd();
+}
+
+/** Drops what nothing leads to, and what docs/errors.md says of each code. */
+function withoutRepetition(section: string): string {
+  return section
+    .replace(/<a id="property-.*?"><\/a> /g, '')
+    .replace(/^\|( -+ \|)+$/gm, (rule) => rule.replace(/ -+ /g, '---'))
+    .replace(
+      /(?:^- `[A-Z_]+`: .*\n?(?:^ .*\n?)*)+/m,
+      '[errors.md](errors.md) has the cause and the remedy of each.\n',
+    )
+    .replace(/### Extended by\n\n(?:- .*\n)+\n/, '')
+    .replace(/^\| .* \| `undefined` \| (?!The reason|The work).*\n?/gm, '')
     .trimEnd();
 }
 
