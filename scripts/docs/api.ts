@@ -54,16 +54,20 @@ function withoutInherited(section: string): string {
     .trimEnd();
 }
 
-/** Drops what nothing leads to, and what docs/errors.md says of each code. */
+const codes = '[errors.md](errors.md) has each with its cause and its remedy.';
+
+/** Drops what nothing leads to, what the signature says, and what docs/errors.md says of each code. */
 function withoutRepetition(section: string): string {
   return section
     .replace(/<a id="property-.*?"><\/a> /g, '')
     .replace(/^\|( -+ \|)+$/gm, (rule) => rule.replace(/ -+ /g, '---'))
+    .replace(/^> \*\*(?:FastcpError|Warning)Code\*\* = .*\n\n/m, '')
+    .replace(/(?:^- `[A-Z_]+`: .*\n?(?:^ .*\n?)*)+/m, `${codes}\n`)
     .replace(
-      /(?:^- `[A-Z_]+`: .*\n?(?:^ .*\n?)*)+/m,
-      '[errors.md](errors.md) has the cause and the remedy of each.\n',
+      /### (?:Extended by|Returns|Constructors|Methods)\n[\s\S]*?(?=\n### |$(?![\s\S]))/g,
+      '',
     )
-    .replace(/### Extended by\n\n(?:- .*\n)+\n/, '')
+    .replace(/\n{3,}/g, '\n\n')
     .replace(/^\| .* \| `undefined` \| (?!The reason|The work).*\n?/gm, '')
     .trimEnd();
 }

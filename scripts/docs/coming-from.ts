@@ -34,15 +34,18 @@ function isEqual({ habit, fastcp, does }: Habit): boolean {
   const options = habit.startsWith('rsync') ? habit.replace(' -a', ' -p') : habit;
   return (
     does === 'the same' &&
-    fastcp === options.replace(/^\w+/, 'fastcp').replace(/ (\w+)\/\.? (?=\w+$)/, ' $1 ')
+    optional(fastcp) ===
+      optional(options.replace(/^\w+/, 'fastcp').replace(/ (\w+)\/\.? (?=[\w/]+$)/, ' $1 '))
   );
 }
+
+const optional = (line: string): string => line.replace(' -r ', ' ');
 
 function ruleFor(title: string): string {
   if (title.startsWith('rsync')) return 'Write `fastcp -p` for `rsync -a`, and `a` for `a/`';
   return title === 'xcp'
     ? 'Write `fastcp` for `xcp`'
-    : 'Write `fastcp` for `cp`, and `a` for `a/.`';
+    : 'Write `fastcp` for `cp` (`-r` is optional), and `a` for `a/.`';
 }
 
 function line({ habit, fastcp, does, refused }: Habit): string {

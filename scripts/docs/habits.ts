@@ -34,7 +34,7 @@ export const habits: readonly Section[] = [
         habit: 'cp -r a/. b',
         fastcp: 'fastcp a b',
         like: 'cp -r --remove-destination a/. b',
-        does: "the same, but a replaced file gets SRC's mode: `cp` writes into the old file, fastcp replaces it",
+        does: "the same, but a replaced file gets SRC's mode",
       },
       {
         habit: 'cp -r a/. b/',
@@ -92,7 +92,7 @@ export const habits: readonly Section[] = [
         habit: 'cp -r a a/sub/copy',
         fastcp: 'fastcp a a/sub/copy',
         refused: 'the destination is inside the source; exclude it',
-        does: 'an error before anything is written',
+        does: 'an error',
       },
     ],
   },
@@ -118,7 +118,7 @@ export const habits: readonly Section[] = [
         fastcp: 'fastcp -ru a b',
         like: 'cp -ru --remove-destination a/. b',
         except: ['mtime'],
-        does: 'the same, and preserves timestamps: else the next `-u` would compare with the time of the copy',
+        does: 'the same, and preserves timestamps',
       },
       {
         habit: 'cp -rp --update=older a/. b',
@@ -129,7 +129,7 @@ export const habits: readonly Section[] = [
       {
         habit: 'cp -r --backup a/. b',
         fastcp: 'fastcp -r --backup a b',
-        does: 'the same, the first time: the second backup of a file gets a number, where `cp` would replace the first',
+        does: 'the same, but the second backup of a file gets a number',
       },
       {
         habit: 'cp -rb a/. b',
@@ -149,13 +149,13 @@ export const habits: readonly Section[] = [
       {
         habit: 'cp -r --remove-destination a/. b',
         fastcp: 'fastcp -r a b',
-        does: 'the same: fastcp replaces a file by renaming, and never writes into it',
+        does: same,
       },
       {
         habit: 'cp -ri a/. b',
         fastcp: 'fastcp -ri a b',
         refused: 'use -n to keep existing files',
-        does: 'refused: fastcp asks no questions',
+        does: 'refused',
       },
     ],
   },
@@ -167,7 +167,7 @@ export const habits: readonly Section[] = [
       {
         habit: 'cp -rp a new',
         fastcp: 'fastcp -rp a new',
-        does: 'the same, but ACLs need `-a`; without it the mode of the group is the mask of the ACL',
+        does: 'the same, but ACLs need `-a`',
       },
       {
         habit: 'cp -r --preserve=mode,links a new',
@@ -197,12 +197,12 @@ export const habits: readonly Section[] = [
       {
         habit: 'cp -r --no-preserve=mode a new',
         fastcp: 'fastcp -r --no-preserve=mode a new',
-        does: 'the same, but for the sticky bit of directories, which `cp` copies; in a DEST with a default ACL fastcp takes modes from the ACL; `cp` applies the umask',
+        does: 'the same, except the sticky bit of directories, and default ACLs of DEST',
       },
       {
         habit: 'cp -r --no-preserve=mode --preserve=timestamps a new',
         fastcp: 'fastcp -r --no-preserve=mode --preserve=timestamps a new',
-        does: 'the same, with the exceptions of the line above',
+        does: 'the same, with the same exceptions',
       },
       {
         habit: 'cp -r w new',
@@ -216,7 +216,7 @@ export const habits: readonly Section[] = [
       {
         habit: 'cp -rH to-c new',
         fastcp: 'fastcp to-c/ new',
-        does: 'the same: with a slash the directory is copied, without it the symlink',
+        does: 'the same: the slash follows the symlink',
       },
       {
         habit: 'cp -rH to-c new',
@@ -235,13 +235,13 @@ export const habits: readonly Section[] = [
         fastcp: 'fastcp -rl a new',
         like: 'cp -rlP a new',
         except: ['hardLinkTo', 'mtime', 'owner'],
-        does: 'copies symlinks; `cp` would create hard links to the targets of symlinks',
+        does: 'copies symlinks; `cp` would create hard links to their targets',
       },
       {
         habit: 'cp -rs "$PWD/a" new',
         fastcp: 'fastcp -rs a new',
         except: ['what'],
-        does: 'the same for files, and SRC may be relative; symlinks are copied',
+        does: 'the same for files; symlinks are copied',
       },
       { habit: 'cp -rx a new', fastcp: 'fastcp -rx a new', does: same },
       {
@@ -259,7 +259,7 @@ export const habits: readonly Section[] = [
         habit: 'cp --parents a/sub/keep.txt new',
         fastcp: 'fastcp a/sub/keep.txt new/a/sub/keep.txt',
         like: 'mkdir -p new/a/sub && cp a/sub/keep.txt new/a/sub/',
-        does: 'copies to the path that you write; missing parents are created',
+        does: 'copies to exactly that path',
       },
     ],
   },
@@ -287,7 +287,7 @@ export const habits: readonly Section[] = [
         habit: 'rsync -a a/ new',
         fastcp: 'fastcp -a a new',
         like: 'rsync -aHAX a/ new',
-        does: 'preserves hard links, ACLs and extended attributes as well',
+        does: 'also preserves hard links, ACLs and xattrs',
       },
       {
         habit: 'rsync -a --mkpath a/ new/deep/er',
@@ -305,7 +305,7 @@ export const habits: readonly Section[] = [
         fastcp: 'fastcp -rl a new',
         like: 'cp -rlP a new',
         except: ['hardLinkTo', 'mtime', 'owner'],
-        does: "creates hard links to SRC's files, because `-l` is cp's; symlinks are always copied",
+        does: "creates hard links to SRC's files: `-l` is cp's",
       },
       { habit: 'rsync -aL c/ new', fastcp: 'fastcp -pL c new', does: same },
       { habit: 'rsync -ax a/ new', fastcp: 'fastcp -px a new', does: same },
@@ -313,13 +313,13 @@ export const habits: readonly Section[] = [
       {
         habit: 'rsync -aP a/ new',
         fastcp: 'fastcp -pP a new',
-        does: 'the same: `-P` means no symlink is followed, as in `cp`; `--progress` shows progress, and nothing keeps partial files',
+        does: "the same; `-P` is cp's, and `--progress` shows progress",
       },
       {
         habit: 'rsync -avz a/ new',
         fastcp: 'fastcp -avz a new',
         refused: 'not needed for local copies; leave it out',
-        does: 'refused: nothing is compressed on the way',
+        does: 'refused',
       },
     ],
   },
@@ -371,13 +371,13 @@ export const habits: readonly Section[] = [
         habit: 'rsync -a e/ g',
         fastcp: 'fastcp -p --sync e g',
         like: 'rsync -a --checksum e/ g',
-        does: 'compares contents if metadata does not prove that a file is unchanged',
+        does: 'compares contents where nothing proves that a file is unchanged',
       },
       {
         habit: 'rsync -ab a/ b',
         fastcp: 'fastcp -pb --sync a b',
         except: ['+b/file.~2~', '-b/file~', 'mtime'],
-        does: "the same, but as in `cp` a file with numbered backups gets another number; directories get SRC's timestamps",
+        does: "the same, but numbered as in `cp`; directories get SRC's timestamps",
       },
       {
         habit: 'rsync -a --existing a/ b',
@@ -447,7 +447,7 @@ export const habits: readonly Section[] = [
       {
         habit: 'rsync -a --exclude-from globs a/ new',
         fastcp: 'fastcp -p --exclude-from globs a new',
-        does: 'the same: a glob on each line, and comments',
+        does: 'the same: a glob per line, and comments',
       },
       {
         habit: "rsync -am --include='*/' --include='*.log' --exclude='*' a/ new",
@@ -463,7 +463,7 @@ export const habits: readonly Section[] = [
         habit: "rsync -a --include='*.log' a/ new",
         fastcp: "fastcp -p --include '*.log' a new",
         like: "rsync -am --include='*/' --include='*.log' --exclude='*' a/ new",
-        does: 'copies only matches; in `rsync` it would protect them from a later `--exclude`',
+        does: 'copies only matches',
       },
       {
         habit: "rsync -a --filter=':- .gitignore' --exclude .git a/ new",
