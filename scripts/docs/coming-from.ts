@@ -6,14 +6,14 @@ export function comingFrom(): string {
   return [
     '# Coming from cp, rsync and xcp',
     '<!-- written by `npm run docs` from scripts/docs/habits.ts -->',
-    'Command lines that you know, and what to write for fastcp. A test runs every one and compares the trees: contents, ' +
-      'modes, owners, timestamps, symlinks and hard links. `a` is SRC, `b` is a directory that exists, and `new` does not exist.',
+    'Command lines that you know, and what to write for fastcp. A test runs every one and compares the trees. ' +
+      '`a` is SRC, `b` is a directory that exists, and `new` does not exist.',
     [
       'Everywhere:\n',
       '- fastcp works on one machine only.',
-      '- A device or FIFO as SRC is created in DEST, as with `cp -r`. `cp` without `-r` would read it.',
+      '- A device or FIFO as SRC is created in DEST, as with `cp -r`.',
       '- A file that another program writes all the time, such as a log, is an error ([why](again.md#files-that-change)). ' +
-        'cp and rsync copy whatever they happen to read: copy a snapshot instead.',
+        'Copy a snapshot instead.',
       '- Directories without write permission get copies without it. To copy into them again, ordinary users need `--sync`, ' +
         '`--mirror` or `--atomic`; `rsync -a` needs no option.',
     ].join('\n'),
