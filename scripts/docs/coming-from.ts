@@ -1,11 +1,11 @@
-import { type Habit, habits } from './habits.js';
+import { type Habit, habitsIn } from './habits.js';
 import { cell } from './markdown.js';
 
 /** docs/coming-from.md */
-export function comingFrom(): string {
+export function comingFrom(root: string): string {
   return [
     '# Coming from cp, rsync and xcp',
-    '<!-- written by `npm run docs` from scripts/docs/habits.ts -->',
+    '<!-- written by `npm run docs` from scripts/docs/habits.txt -->',
     'Command lines that you know, and what to write for fastcp. A test runs every one and compares the trees. ' +
       '`a` is SRC, `b` is a directory that exists, and `new` does not exist.',
     [
@@ -17,7 +17,7 @@ export function comingFrom(): string {
       '- Directories without write permission get copies without it. To copy into them again, ordinary users need `--sync`, ' +
         '`--mirror` or `--atomic`; `rsync -a` needs no option.',
     ].join('\n'),
-    ...habits.map(({ title, rows }) => {
+    ...habitsIn(root).map(({ title, rows }) => {
       const others = rows.filter((row) => !isEqual(row)).map(line);
       const table = ['| you know | fastcp | result |', '|---|---|---|', ...others].join('\n');
       const same = rows.filter(isEqual).map(({ habit }) => `\`${habit}\``);
