@@ -27,12 +27,11 @@ export function summary(results: BenchmarkResult[]): string {
   const lines = withWorkloads(results).map((one) => {
     const { result, workload } = one;
     const name = fastestOf(one);
-    const [time, range] = numbersOf(one, workload.subject);
-    const [peerTime = '', peerRange = '', , , , ratio = ''] = name ? numbersOf(one, name) : [];
-    const peer = name ? findTool(name).title : '';
-    return [result.id, workload.title, time ?? '', range ?? '', peer, peerTime, peerRange, ratio];
+    const [time = ''] = numbersOf(one, workload.subject);
+    const [peerTime = '', , , , , ratio = ''] = name ? numbersOf(one, name) : [];
+    return [result.id, workload.title, time, name ? findTool(name).title : '', peerTime, ratio];
   });
-  const heading = 'benchmark,copied,fastcp,range,fastest other tool,median,range,ratio'.split(',');
+  const heading = 'benchmark,copied,fastcp,fastest other tool,median,ratio'.split(',');
   return markdown([heading, ...lines]);
 }
 

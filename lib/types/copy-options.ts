@@ -19,9 +19,8 @@ export type PreserveKind = 'mode' | 'timestamps' | 'ownership' | 'xattrs' | 'har
 export interface CopyOptions {
   /**
    * The metadata to preserve: a list of kinds, `true` for all, `false` for none. Listed kinds are also applied to
-   * directories that already exist in DEST. If a kind cannot be preserved, the copy continues with one warning per
-   * kind. Without `mode`, a file that replaces another has the permissions of the old one. Default: `['mode']`, and the modes
-   * of existing directories stay.
+   * existing directories. If a kind cannot be preserved, there is a warning. Without `mode`, a file that replaces
+   * another has the permissions of the old one. Default: `['mode']`, and the modes of existing directories stay.
    */
   preserve?: boolean | readonly PreserveKind[] | undefined;
   /** Also preserve timestamps, as in `fs.cp`. Default `false`. */
@@ -48,12 +47,12 @@ export interface CopyOptions {
   sparse?: 'auto' | 'always' | undefined;
   /**
    * Rename an existing entry before it is replaced. `numbered`: to `name.~1~`, `name.~2~`, … `existing`: to `name~`, or
-   * to a number if `name` has a backup. Unlike cp, a backup is never overwritten. Default: it is replaced.
+   * to a number if `name` has a backup. A backup is never overwritten. Default: it is replaced.
    */
   backup?: 'numbered' | 'existing' | undefined;
   /**
-   * Before the job resolves, flush every file and directory that the copy created or changed, with fsync(2). Files that
-   * are unchanged since an earlier copy are not flushed. Default `false`.
+   * Before the job resolves, flush every file and directory that the copy created or changed, with fsync(2). Unchanged
+   * files are not flushed. Default `false`.
    */
   fsync?: boolean | undefined;
   /**
@@ -65,14 +64,14 @@ export interface CopyOptions {
   /** `sync`, and contents are compared even where metadata proves that a file is unchanged. Default `false`. */
   checksum?: boolean | undefined;
   /**
-   * `sync`, and equal size and mtime prove that a file is unchanged, as in rsync. This is faster where there is no
-   * other proof, but it misses changes in trees whose files all have one mtime, such as node_modules. Default `false`.
+   * `sync`, and equal size and mtime prove that a file is unchanged, as in rsync. This misses changes in trees whose
+   * files all have one mtime, such as node_modules. Default `false`.
    */
   quickCheck?: boolean | undefined;
   /**
-   * Make DEST like SRC: `sync`, and delete entries of DEST that SRC does not have. Excluded entries of DEST stay. Rejects with
-   * `ERR_FASTCP_DEST_PROTECTED` if DEST is the root directory, a home directory, a directory above SRC, or has a repository of
-   * its own. Default `false`.
+   * Make DEST like SRC: `sync`, and delete entries of DEST that SRC does not have. Excluded entries of DEST stay.
+   * Rejects with `ERR_FASTCP_DEST_PROTECTED` if DEST is a root or home directory, contains SRC,
+   * or has a repository of its own. Default `false`.
    */
   mirror?: boolean | undefined;
   /** With `mirror`: also delete excluded entries from DEST. Default `false`. */
@@ -99,16 +98,13 @@ export interface CopyOptions {
   concurrency?: number | undefined;
   /**
    * The reaction to an error. `stop`: reject with the first error. `continue`: copy everything else, and resolve with
-   * the errors in `result.errors`. If SRC is an array, its paths that are missing or refused are among them. Other errors that
-   * come before the copy begins still reject, for example if SRC is one path and missing. Default `stop`.
+   * the errors in `result.errors`. Errors that come before the copy begins still reject, for example if SRC is one path
+   * and missing. Default `stop`.
    */
   onError?: 'stop' | 'continue' | undefined;
   /** Aborts the copy. The job then rejects with `signal.reason`. */
   signal?: AbortSignal | undefined;
-  /**
-   * Report each change that a copy would make, and write nothing. Files of SRC are read only to compare them, and writing to
-   * DEST is never tried. Default `false`.
-   */
+  /** Report each change that a copy would make, and write nothing. Writing to DEST is never tried. Default `false`. */
   dryRun?: boolean | undefined;
   /**
    * Replace DEST as a whole: the copy is created beside DEST and exchanged with it in one step. After an error DEST is
@@ -121,10 +117,9 @@ export interface CopyOptions {
    */
   snapshot?: 'never' | 'auto' | 'always' | undefined;
   /**
-   * Stay on the file system of SRC: directories where another file system is mounted become empty directories. A bind
-   * mount of the same file system is entered, as by `cp -x`. A mirror deletes nothing from other file systems in DEST. A
-   * subvolume of btrfs counts as a file system of its own. DEST may be in SRC if it is on another file system. Default
-   * `false`.
+   * Stay on the file system of SRC: directories where another file system is mounted become empty directories. A mirror
+   * deletes nothing from other file systems in DEST. A subvolume of btrfs counts as one of its own. DEST may be in SRC
+   * if it is on another file system. Default `false`.
    */
   oneFileSystem?: boolean | undefined;
   /**
@@ -147,10 +142,10 @@ export interface CopyOptions {
    */
   onlyIgnored?: boolean | undefined;
   /**
-   * Copy to another git worktree what `git worktree add` does not create: the entries that git ignores. If the root of SRC's worktree
-   * has a file `.worktreeinclude`, in the syntax of `.gitignore`, only those that it matches. Never copies tracked files, other
-   * worktrees or the `.git` of a repository. Existing entries of DEST stay, and timestamps are preserved. SRC and DEST must be the roots of two worktrees of one repository, or
-   * the same directory in both; otherwise the job rejects with `ERR_FASTCP_NO_WORKTREE`. Default `false`.
+   * Copy to another git worktree what `git worktree add` does not create: the entries that git ignores. If the root of
+   * SRC's worktree has a file `.worktreeinclude`, in the syntax of `.gitignore`, only those that it matches. Existing
+   * entries of DEST stay, and timestamps are preserved. SRC and DEST must be the roots of two worktrees of one
+   * repository, or the same directory in both. Default `false`.
    */
   worktree?: boolean | undefined;
   /** Names of further rule files in the syntax of `.gitignore`; they rank above `.gitignore`. Default: none. */
@@ -164,10 +159,10 @@ export interface CopyOptions {
   /** Exclude entries that match one of these globs, even if `include` matches them. Globs as in `include`. Default: none. */
   exclude?: string | readonly string[] | undefined;
   /**
-   * Called for SRC and for every entry below it that no other option excludes, before the entry is read. A falsy result excludes
-   * the entry; for a directory, everything in it. At most 64 promises are pending at a time. The job rejects with
-   * exactly the value that the function throws. If the function excludes SRC itself, nothing is copied, deleted or replaced. With
-   * `deleteExcluded` and an existing DEST the function is called twice for each entry, first to find out whether anything is selected.
+   * Called for SRC and for every entry below it that no other option excludes, before the entry is read. A falsy result
+   * excludes the entry; for a directory, everything in it. At most 64 promises are pending at a time. The job rejects
+   * with exactly the value that the function throws. If the function excludes SRC itself, nothing is copied, deleted or
+   * replaced. With `deleteExcluded` it may be called twice for each entry.
    */
   filter?: Filter | undefined;
   /** Also send an `entry` event for every entry. This costs time. Default `false`. */

@@ -5,9 +5,8 @@ import type { CopyErrorLike, CopyWarning } from './problems.js';
 export interface Difference {
   /**
    * `onlyInA`, `onlyInB`: one tree has the entry; a directory stands for everything in it. `content`: the content, the
-   * symlink target or the kind differs; if only one of them is a directory, they are two differences, `onlyInA` and
-   * `onlyInB`. `metadata`: mode, timestamps, owner, extended attributes or hard links differ. A socket that only A has is no
-   * difference, because no copy creates one.
+   * symlink target or the kind differs. `metadata`: mode, timestamps, owner, extended attributes or hard links differ.
+   * A socket that only A has is no difference.
    */
   type: 'onlyInA' | 'onlyInB' | 'content' | 'metadata';
   kind: EntryKind;

@@ -17,14 +17,14 @@ export interface CopyCounters {
   special: number;
   /**
    * Bytes of content of finished files, without holes. During a copy also the bytes of large files that are not
-   * finished yet, so the number gets smaller when one of these fails.
+   * finished yet.
    */
   bytes: number;
   /** How the content of `files` was copied; the three numbers add up to `files`, except in a dry run, which copies none. */
   methods: CopyMethods;
   /**
-   * Entries other than directories that DEST had already with the same content; with `sync` their metadata may have been
-   * set. Devices and FIFOs that DEST has already count here as well. No counter has the directories that DEST had.
+   * Entries other than directories that DEST had already with the same content; with `sync` their metadata may have
+   * been set. Devices and FIFOs that DEST has already count here as well. Existing directories aren't counted.
    */
   unchanged: number;
   /**
@@ -49,9 +49,8 @@ export interface CopyMethods {
 /** The state of a running copy. */
 export interface CopyProgress extends CopyCounters {
   /**
-   * The number of entries in SRC, SRC itself included; `scanned` ends there. Entries that a mirror deletes from DEST are
-   * not among them. Absent until SRC has been counted. Always absent with `dereference`,
-   * `shard` or a selection (`include`, `exclude`, `filter`, …), because these scan fewer or more entries than SRC has.
+   * The number of entries in SRC, SRC itself included; `scanned` ends there. Entries that a mirror deletes from DEST
+   * are not among them. Absent until SRC has been counted. Always absent with `dereference`, `shard` or a selection.
    */
   total?: number;
   /**
@@ -67,13 +66,13 @@ export interface CopyResult extends CopyCounters {
   /** Trees copied as a whole, in one call; their entries are not counted. */
   snapshots: number;
   /**
-   * With `atomic` only. `true`: DEST is the new copy. `false`: DEST was not changed, unless the error is `ERR_FASTCP_HALFWAY`. May
-   * be absent if the copy ended early: then DEST was not changed.
+   * With `atomic` only. `true`: DEST is the new copy. `false`: DEST was not changed, unless the error is
+   * `ERR_FASTCP_HALFWAY`. May be absent if the copy ended early.
    */
   replaced?: boolean;
   /**
-   * With `worktree` only: paths of ignored entries that `.worktreeinclude` leaves out. An ignored directory is one path, even if only a
-   * part of it is left out. Directories in which no pattern can match are not searched.
+   * With `worktree` only: paths of ignored entries that `.worktreeinclude` leaves out. An ignored directory is one
+   * path, even if only a part of it is left out.
    */
   leftOut?: string[];
   /** The first 1,000 errors. */

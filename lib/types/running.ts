@@ -38,13 +38,12 @@ export interface EntryEvent {
  * iterated. If the job rejects, an iteration throws the same value after the last event; then the promise counts as
  * handled. A second reader at the same time throws a TypeError with `ERR_INVALID_STATE`.
  *
- * Without `entries`, a reader gets the events from the start of its loop on. With `entries`, it first gets earlier events, of
- * which about 1,024 are kept, also after the end; `ENTRIES_DROPPED` counts the entries that were dropped. When a loop is
- * left, the job continues, and a further loop gets no events.
+ * Without `entries`, a reader gets the events from the start of its loop on. With `entries`, it first gets earlier
+ * events, of which about 1,024 are kept, also after the end; `ENTRIES_DROPPED` counts the entries that were dropped.
+ * When a loop is left, the job continues, and a further loop gets no events.
  *
- * With `entries`, a slow reader holds up the copy, so that memory stays bounded. If the job is also
- * awaited, a reader that asks for no event for five seconds no longer holds it up: further entry events are dropped
- * until it asks again, and the warning `ENTRIES_DROPPED` counts them.
+ * With `entries`, a slow reader holds up the copy, so that memory stays bounded. If the job is also awaited, entry
+ * events are dropped while a reader asks for none for more than five seconds.
  */
 export interface CopyJob extends Promise<CopyResult>, AsyncIterable<CopyEvent> {
   /** The work done so far. Final for every outcome once the promise has settled. */

@@ -37,7 +37,8 @@ export function inReadingOrder(page: string): string {
   };
   const sections = rest
     .sort((a, b) => placeOf(a) - placeOf(b))
-    .map((one) => (nameOf(one) === 'CopyOptions' ? inGroups(one) : withoutInherited(one)));
+    .map((one) => (nameOf(one) === 'CopyOptions' ? inGroups(one) : withoutInherited(one)))
+    .map((one) => withoutRepetition(one));
   return `${[title, ...sections].join('\n\n')}\n`;
 }
 
@@ -50,6 +51,24 @@ function withoutInherited(section: string): string {
       '| Description | Inherited from |\n| ------ | ------ | ------ | ------ |',
       '| Description |\n| ------ | ------ | ------ |',
     )
+    .trimEnd();
+}
+
+const codes = '[errors.md](errors.md) has each with its cause and its remedy.';
+
+/** Drops what nothing leads to, what the signature says, and what docs/errors.md says of each code. */
+function withoutRepetition(section: string): string {
+  return section
+    .replace(/<a id="property-.*?"><\/a> /g, '')
+    .replace(/^\|( -+ \|)+$/gm, (rule) => rule.replace(/ -+ /g, '---'))
+    .replace(/^> \*\*(?:FastcpError|Warning)Code\*\* = .*\n\n/m, '')
+    .replace(/(?:^- `[A-Z_]+`: .*\n?(?:^ .*\n?)*)+/m, `${codes}\n`)
+    .replace(
+      /### (?:Extended by|Returns|Constructors|Methods)\n[\s\S]*?(?=\n### |$(?![\s\S]))/g,
+      '',
+    )
+    .replace(/\n{3,}/g, '\n\n')
+    .replace(/^\| .* \| `undefined` \| (?!The reason|The work).*\n?/gm, '')
     .trimEnd();
 }
 

@@ -1,23 +1,23 @@
-import { type Habit, habits } from './habits.js';
+import { type Habit, habitsIn } from './habits.js';
 import { cell } from './markdown.js';
 
 /** docs/coming-from.md */
-export function comingFrom(): string {
+export function comingFrom(root: string): string {
   return [
     '# Coming from cp, rsync and xcp',
-    '<!-- written by `npm run docs` from scripts/docs/habits.ts -->',
-    'Command lines that you know, and what to write for fastcp. A test runs every one and compares the trees: contents, ' +
-      'modes, owners, timestamps, symlinks and hard links. `a` is SRC, `b` is a directory that exists, and `new` does not exist.',
+    '<!-- written by `npm run docs` from scripts/docs/habits.txt -->',
+    'Command lines that you know, and what to write for fastcp. A test runs every one and compares the trees. ' +
+      '`a` is SRC, `b` is a directory that exists, and `new` does not exist.',
     [
       'Everywhere:\n',
       '- fastcp works on one machine only.',
-      '- A device or FIFO as SRC is created in DEST, as with `cp -r`. `cp` without `-r` would read it.',
+      '- A device or FIFO as SRC is created in DEST, as with `cp -r`.',
       '- A file that another program writes all the time, such as a log, is an error ([why](again.md#files-that-change)). ' +
-        'cp and rsync copy whatever they happen to read: copy a snapshot instead.',
+        'Copy a snapshot instead.',
       '- Directories without write permission get copies without it. To copy into them again, ordinary users need `--sync`, ' +
         '`--mirror` or `--atomic`; `rsync -a` needs no option.',
     ].join('\n'),
-    ...habits.map(({ title, rows }) => {
+    ...habitsIn(root).map(({ title, rows }) => {
       const others = rows.filter((row) => !isEqual(row)).map(line);
       const table = ['| you know | fastcp | result |', '|---|---|---|', ...others].join('\n');
       const same = rows.filter(isEqual).map(({ habit }) => `\`${habit}\``);
@@ -34,15 +34,18 @@ function isEqual({ habit, fastcp, does }: Habit): boolean {
   const options = habit.startsWith('rsync') ? habit.replace(' -a', ' -p') : habit;
   return (
     does === 'the same' &&
-    fastcp === options.replace(/^\w+/, 'fastcp').replace(/ (\w+)\/\.? (?=\w+$)/, ' $1 ')
+    optional(fastcp) ===
+      optional(options.replace(/^\w+/, 'fastcp').replace(/ (\w+)\/\.? (?=[\w/]+$)/, ' $1 '))
   );
 }
+
+const optional = (line: string): string => line.replace(' -r ', ' ');
 
 function ruleFor(title: string): string {
   if (title.startsWith('rsync')) return 'Write `fastcp -p` for `rsync -a`, and `a` for `a/`';
   return title === 'xcp'
     ? 'Write `fastcp` for `xcp`'
-    : 'Write `fastcp` for `cp`, and `a` for `a/.`';
+    : 'Write `fastcp` for `cp` (`-r` is optional), and `a` for `a/.`';
 }
 
 function line({ habit, fastcp, does, refused }: Habit): string {

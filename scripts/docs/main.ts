@@ -13,7 +13,7 @@ const text = manual();
 const files: Record<string, string> = {
   'docs/command-line.md': toMarkdown(text),
   'man/fastcp.1': toMan(text),
-  'docs/coming-from.md': comingFrom(),
+  'docs/coming-from.md': comingFrom(root),
   'docs/api.md': apiPage(),
 };
 for (const [file, content] of Object.entries(files)) {

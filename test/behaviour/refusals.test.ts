@@ -26,18 +26,16 @@ const make = (command: string): void => {
 
 const absolute = (name: string): string => `${at}/${name}`;
 
-interface Refusal {
-  code: string;
-  /** As the message has it after the comma. */
-  where: string;
-}
+/** The code, and how the message goes on after the comma; `@@` is DEST. */
+type Refusal = string;
 
 async function expectRefusal(
   src: string | string[],
   dest: string,
-  { code, where }: Refusal,
+  refusal: Refusal,
   options: CopyOptions = {},
 ): Promise<void> {
+  const [code = '', where = ''] = refusal.split(/: (.*)/);
   const before = [...readTree(at)];
   const from = typeof src === 'string' ? absolute(src) : src.map(absolute);
   const error = await copyTree(from, absolute(dest), options).then(
@@ -45,35 +43,27 @@ async function expectRefusal(
     (error) => error,
   );
   expect(error.code).toBe(code);
-  expect(error.message).toContain(where.replaceAll('@', `${at}/`));
+  expect(error.message).toContain(where.replaceAll('@@', absolute(dest)).replaceAll('@', `${at}/`));
   expect(error.message).toMatch(new RegExp(`^${code}: `));
   expect([...readTree(at)]).toEqual(before);
 }
 
-const itself: Refusal = { code: 'ERR_FS_CP_EINVAL', where: "cp '@src' -> '@" };
+const itself: Refusal = "ERR_FS_CP_EINVAL: cp '@src' -> '@";
+const isFile = "ERR_FS_CP_DIR_TO_NON_DIR: '@f' is not a directory";
+const ontoDirectory = "ERR_FS_CP_NON_DIR_TO_DIR: cp '@src' -> '@@'";
+const ontoFile = "ERR_FS_CP_DIR_TO_NON_DIR: cp '@src' -> '@@'";
+const parents = false;
 const tree = 'mkdir -p src/a/b; touch src/a/f';
 const long = 'n'.repeat(256);
 
 describe('refused at once', () => {
   test.each<[title: string, made: string, src: string, dest: string, Refusal, CopyOptions?]>([
-    ['SRC is missing', '', 'src', 'dest', { code: 'ENOENT', where: "lstat '@src'" }],
-    [
-      'SRC is missing, new parents',
-      '',
-      'src',
-      'a/b/dest',
-      { code: 'ENOENT', where: "lstat '@src'" },
-    ],
-    [
-      'above SRC is a file',
-      'touch f',
-      'f/src',
-      'dest',
-      { code: 'ENOTDIR', where: "lstat '@f/src'" },
-    ],
-    ['SRC/ is a file', 'touch f', 'f/', 'dest', { code: 'ENOTDIR', where: "stat '@f/'" }],
-    ['SRC/ dangles', 'ln -s x f', 'f/', 'dest', { code: 'ENOENT', where: "stat '@f/'" }],
-    ['SRC/ goes round', 'ln -s f f', 'f/', 'dest', { code: 'ELOOP', where: "stat '@f/'" }],
+    ['SRC is missing', '', 'src', 'dest', "ENOENT: lstat '@src'"],
+    ['SRC is missing, new parents', '', 'src', 'a/b/dest', "ENOENT: lstat '@src'"],
+    ['above SRC is a file', 'touch f', 'f/src', 'dest', "ENOTDIR: lstat '@f/src'"],
+    ['SRC/ is a file', 'touch f', 'f/', 'dest', "ENOTDIR: stat '@f/'"],
+    ['SRC/ dangles', 'ln -s x f', 'f/', 'dest', "ENOENT: stat '@f/'"],
+    ['SRC/ goes round', 'ln -s f f', 'f/', 'dest', "ELOOP: stat '@f/'"],
     ['DEST is SRC', tree, 'src', 'src', itself],
     ['DEST is SRC, a file', 'echo x > src', 'src', 'src', itself],
     ['DEST is SRC, a link', 'ln -s x src', 'src', 'src', itself],
@@ -91,89 +81,27 @@ describe('refused at once', () => {
       `${tree}; ln -s src link`,
       'link/',
       'src/new',
-      { ...itself, where: "cp '@link/' -> '@src/new'" },
+      "ERR_FS_CP_EINVAL: cp '@link/' -> '@src/new'",
     ],
+    ['no parent of DEST', tree, 'src', 'no/dest', "ENOENT: '@no' does not exist", { parents }],
     [
-      "DEST's parent is missing",
-      tree,
-      'src',
-      'no/dest',
-      { code: 'ENOENT', where: "'@no' does not exist" },
-      { parents: false },
-    ],
-    [
-      "DEST's parents are missing",
+      'no parents of DEST',
       tree,
       'src',
       'no/no/dest',
-      { code: 'ENOENT', where: "'@no/no' does not exist" },
-      { parents: false },
+      "ENOENT: '@no/no' does not exist",
+      { parents },
     ],
-    [
-      "DEST/'s parent is missing",
-      tree,
-      'src',
-      'no/dest/',
-      { code: 'ENOENT', where: "'@no' does not exist" },
-      { parents: false },
-    ],
-    [
-      "DEST's parent is a file",
-      `${tree}; touch f`,
-      'src',
-      'f/dest',
-      { code: 'ERR_FS_CP_DIR_TO_NON_DIR', where: "'@f' is not a directory" },
-    ],
-    [
-      'DEST/ is a file',
-      `${tree}; touch f`,
-      'src',
-      'f/',
-      { code: 'ERR_FS_CP_DIR_TO_NON_DIR', where: "'@f' is not a directory" },
-    ],
-    [
-      'a file onto a directory',
-      'touch src; mkdir dest',
-      'src',
-      'dest',
-      { code: 'ERR_FS_CP_NON_DIR_TO_DIR', where: "cp '@src' -> '@dest'" },
-    ],
-    [
-      'a file onto a new directory',
-      'touch src',
-      'src',
-      'new/.',
-      { code: 'ERR_FS_CP_NON_DIR_TO_DIR', where: "cp '@src' -> '@new/.'" },
-    ],
-    [
-      'a file onto the parent of a new directory',
-      'touch src',
-      'src',
-      'new/..',
-      { code: 'ERR_FS_CP_NON_DIR_TO_DIR', where: "cp '@src' -> '@new/..'" },
-    ],
-    [
-      'a directory onto a file',
-      `${tree}; touch dest`,
-      'src',
-      'dest',
-      { code: 'ERR_FS_CP_DIR_TO_NON_DIR', where: "cp '@src' -> '@dest'" },
-    ],
-    [
-      "SRC's name is too long",
-      '',
-      long,
-      'dest',
-      { code: 'ENAMETOOLONG', where: `lstat '@${long}'` },
-    ],
-    ["DEST's name is too long", tree, 'src', long, { code: 'ENAMETOOLONG', where: `'@${long}'` }],
-    [
-      "a file's DEST is too long",
-      'touch src',
-      'src',
-      long,
-      { code: 'ENAMETOOLONG', where: `'@${long}'` },
-    ],
+    ['no parent of DEST/', tree, 'src', 'no/dest/', "ENOENT: '@no' does not exist", { parents }],
+    ["DEST's parent is a file", `${tree}; touch f`, 'src', 'f/dest', isFile],
+    ['DEST/ is a file', `${tree}; touch f`, 'src', 'f/', isFile],
+    ['a file onto a directory', 'touch src; mkdir dest', 'src', 'dest', ontoDirectory],
+    ['a file onto a new directory', 'touch src', 'src', 'new/.', ontoDirectory],
+    ['a file onto the parent of a new directory', 'touch src', 'src', 'new/..', ontoDirectory],
+    ['a directory onto a file', `${tree}; touch dest`, 'src', 'dest', ontoFile],
+    ["SRC's name is too long", '', long, 'dest', `ENAMETOOLONG: lstat '@${long}'`],
+    ["DEST's name is too long", tree, 'src', long, `ENAMETOOLONG: '@${long}'`],
+    ["a file's DEST is too long", 'touch src', 'src', long, `ENAMETOOLONG: '@${long}'`],
   ])('%s', async (_, made, src, dest, refusal, options) => {
     make(made);
     await expectRefusal(src, dest, refusal, options);
@@ -182,15 +110,14 @@ describe('refused at once', () => {
   test('two sources with one name', async () => {
     make('mkdir a b; touch a/x b/x');
     const where = `cp '@b/x' -> '@dest/x'`;
-    await expectRefusal(['a/x', 'b/x'], 'dest', { code: 'ERR_FS_CP_EINVAL', where });
+    await expectRefusal(['a/x', 'b/x'], 'dest', `ERR_FS_CP_EINVAL: ${where}`);
     expect([...readTree(at).keys()].sort()).toEqual(['', 'a', 'a/x', 'b', 'b/x']);
   });
 
   test('a directory to a symlink to nothing', async () => {
     make('mkdir a; ln -s nowhere b');
     for (const dest of ['b', 'b/', 'b/new']) {
-      const code = 'ERR_FS_CP_DIR_TO_NON_DIR';
-      await expectRefusal('a', dest, { code, where: "cp '@a' -> '@b" });
+      await expectRefusal('a', dest, "ERR_FS_CP_DIR_TO_NON_DIR: cp '@a' -> '@b");
     }
   });
 
@@ -225,7 +152,7 @@ describe('refused at once', () => {
 
   test('one of several sources is missing', async () => {
     make('touch a');
-    await expectRefusal(['a', 'no'], 'dest', { code: 'ENOENT', where: "lstat '@no'" });
+    await expectRefusal(['a', 'no'], 'dest', "ENOENT: lstat '@no'");
   });
 
   test('each of several sources is missing: with `continue` all are named, and nothing is created', async () => {

@@ -15,7 +15,7 @@ import { makeFiles } from '../../support/trees.js';
 /** mtimes of the fixture, in seconds; whatever is written by a test is newer. */
 const [older, old, newer] = [1_500_000_000, 1_550_000_000, 1_600_000_000];
 
-/** What the rows of scripts/docs/habits.ts copy. */
+/** What the rows of scripts/docs/habits.txt copy: `a` is SRC; `b` exists; `new` does not. */
 export function makeHabitat(root: string): string {
   mkdirSync(root);
   makeFiles(root, {

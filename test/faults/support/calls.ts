@@ -1,7 +1,8 @@
 import { constants } from 'node:os';
 
-/** What a call may say on any file system, local or not. */
-const ANY = ['EIO', 'EACCES', 'EPERM', 'ENOMEM', 'EINTR', 'EINVAL', 'ENOSYS', 'ESTALE'];
+/** What a call may say on any file system, local or not; `usual` in the table of docs/reliability.md. */
+export const USUAL = ['EIO', 'EACCES', 'EPERM', 'ENOMEM', 'EINVAL', 'ENOSYS', 'ESTALE'];
+const ANY = [...USUAL.slice(0, 4), 'EINTR', ...USUAL.slice(4)];
 /** To have a descriptor. */
 const OPENS = ['EMFILE', 'ENFILE'];
 /** To make a name. */

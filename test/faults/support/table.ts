@@ -1,4 +1,4 @@
-import { calls } from './calls.js';
+import { calls, USUAL } from './calls.js';
 import type { Done } from './sweep.js';
 
 /** Call x fault, and what came of it: a section of docs/reliability.md. */
@@ -11,11 +11,16 @@ export function tableOf(done: Done[]): string {
           .map(({ outcome }) => outcome),
       );
     const cell = (outcome: string): string =>
-      faults.filter((fault) => outcomes(fault).has(outcome)).join(', ');
+      inShort(faults.filter((fault) => outcomes(fault).has(outcome))).join(', ');
     const cases = done.filter(({ planned }) => planned.call === call).length;
     return `| ${call} | ${cases} | ${cell('goes on')} | ${cell('warning')} | ${cell('error')} |`;
   });
   return ['| call | cases | goes on | warning | error |', '|---|---|---|---|---|', ...rows].join(
     '\n',
   );
+}
+
+function inShort(faults: string[]): string[] {
+  if (!USUAL.every((one) => faults.includes(one))) return faults;
+  return ['usual', ...faults.filter((one) => !USUAL.includes(one))];
 }
