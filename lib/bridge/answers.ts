@@ -9,7 +9,7 @@ import { promises } from 'node:fs';
 import { join } from 'node:path';
 import { abortClasses, isThenable } from '../builtins.js';
 import { CopyError } from '../errors/copy-error.js';
-import { Turn } from '../io/clock.js';
+import { LoopTurn } from '../io/clock.js';
 import { baseName, join as joinBytes, type ShownPaths } from '../paths.js';
 import type { Placement, Root } from '../placement/placement.js';
 import type { Request } from '../request/request.js';
@@ -78,7 +78,7 @@ export class Answers {
   #over = false;
   /** Excluded entries of DEST are deleted, so the copy ends where it is not known what is excluded. */
   #deletesExcluded = false;
-  #turn = new Turn();
+  #turn = new LoopTurn();
   /** Ends git, if that may be asked. */
   #ending: AbortController | undefined;
 

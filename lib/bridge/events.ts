@@ -1,7 +1,7 @@
 /** The events of a job, on their way to the reader that iterates the job. */
 import { clearTimeout, setTimeout } from '../builtins.js';
 import { invalid } from '../errors/arguments.js';
-import { now, Turn } from '../io/clock.js';
+import { LoopTurn, now } from '../io/clock.js';
 import type { ShownPaths } from '../paths.js';
 import type { CopyEvent, EntryEvent } from '../types.js';
 import { entryKinds } from './native.js';
@@ -29,7 +29,7 @@ export class EventQueue implements AsyncIterator<CopyEvent> {
   readonly #keeps: boolean;
   #iterated = false;
   #ended = false;
-  #turn = new Turn();
+  #turn = new LoopTurn();
   #awaited = false;
   /** The reader counts as gone until it asks again. */
   #unread = false;

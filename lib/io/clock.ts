@@ -13,7 +13,7 @@ export function now(): number {
 const longestTurn = 2;
 
 /** Gives the event loop its turns during long work on the host's thread. */
-export class Turn {
+export class LoopTurn {
   #began = now();
   #next: Promise<void> | undefined;
 

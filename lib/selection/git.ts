@@ -215,14 +215,14 @@ export class Git {
   }
 }
 
-export function isMissing(error: NodeJS.ErrnoException): boolean {
+export function lacksGit(error: NodeJS.ErrnoException): boolean {
   return error.code === 'ENOENT';
 }
 
 /** Returns the reason why git did not answer. */
 export function saidBy(error: unknown): string {
   const { message, signal } = error as Error & { signal?: string };
-  if (isMissing(error as Error)) return 'git is not installed';
+  if (lacksGit(error as Error)) return 'git is not installed';
   if (signal) return `${signal} ended git`;
   const [, fatal] = /^fatal: (.+)$/m.exec(message) ?? [];
   return fatal ?? message.trim().split('\n').at(-1) ?? '';

@@ -3,7 +3,7 @@ import { isNativeError } from 'node:util/types';
 import { CopyError } from '../errors/copy-error.js';
 import { baseName, directoryOf, join } from '../paths.js';
 import { canOpen, readWhole } from './files.js';
-import { type Git, isMissing, mayHaveSettings, saidBy } from './git.js';
+import { type Git, lacksGit, mayHaveSettings, saidBy } from './git.js';
 import {
   type GitignoreOptions,
   type GitignoreScope,
@@ -129,7 +129,7 @@ export class RuleReader {
       },
     };
     // The symlinks of a repository that git does not trust could lead anywhere.
-    const isTrusted = repository && !(isRefused && !isMissing(answer));
+    const isTrusted = repository && !(isRefused && !lacksGit(answer));
     const exclude = isTrusted ? join(repository.commonDir, Buffer.from('info/exclude')) : undefined;
     for (const path of [excludesFile, exclude]) {
       const content = path && readRuleFile(path, textOf(path.toString('latin1')), true);
@@ -179,7 +179,7 @@ export class RuleReader {
     const path = directory.toString();
     const lost = [
       ...(settings ? ["git's settings"] : []),
-      ...(isMissing(error) ? [] : ['.git/info/exclude']),
+      ...(lacksGit(error) ? [] : ['.git/info/exclude']),
     ];
     const also = lost.length > 0 ? ` (not read: ${lost.join(', ')})` : '';
     const assumed = `all that matches a rule counts as ignored${also}`;

@@ -4,7 +4,7 @@ import { Looks, realpath } from '../io/looks.js';
 import { join, type ShownPaths } from '../paths.js';
 import type { Root } from '../placement/placement.js';
 import { fetchNearest } from '../placement/real-paths.js';
-import { Git, isMissing, saidBy } from './git.js';
+import { Git, lacksGit, saidBy } from './git.js';
 import { repositoryAround } from './repository.js';
 import { textOf } from './verdict.js';
 
@@ -23,7 +23,7 @@ export async function refuseUnlessWorktrees(
     const part = await git.partOf(there).catch((error: NodeJS.ErrnoException) => {
       signal?.throwIfAborted();
       const said = saidBy(error);
-      if (!isMissing(error)) return fail(`${what} is in no worktree of git: ${said}${hint}`);
+      if (!lacksGit(error)) return fail(`${what} is in no worktree of git: ${said}${hint}`);
       const why = `cannot look for a worktree: ${said}`;
       throw new CopyError('ERR_FASTCP_GIT_UNAVAILABLE', why, { path: shown.src(src) });
     });

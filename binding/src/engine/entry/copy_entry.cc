@@ -217,7 +217,7 @@ void copy_known(Worker& worker, const DirectoryUse& use, Names names, Kind kind,
   }
   // If DEST's entry may not be replaced, the source need not even be opened.
   if ((!options.existing.force || options.existing.update) && !directory.fresh && !again.vacated &&
-      may_exist(directory, names) && judge(worker, directory, names, kind) != Verdict::replace) {
+      may_exist(directory, names) && judge(worker, directory, names, kind) != Decision::replace) {
     return;
   }
   if (kind == Kind::file && is_the_link_already(worker, directory, names)) return;
@@ -361,7 +361,7 @@ bool complete(Worker& worker, OpenFile& file, CopiedContent& content) {
   }
   // DEST's file may have become newer while this one was copied.
   if (worker.engine.options.existing.update && !file.temporary.empty() &&
-      judge(worker, *file.directory, file.names, Kind::file) != Verdict::replace)
+      judge(worker, *file.directory, file.names, Kind::file) != Decision::replace)
     return false;
   if (!close() || !commit(worker, *file.directory, file.names, file.temporary, Entry::created))
     return false;

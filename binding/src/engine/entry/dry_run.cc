@@ -41,7 +41,7 @@ class DryRunWriter final : public Writer {
         kind != Kind::file || worker.engine.options.content.instead == Instead::copy;
     if (copies && !claim_or_link(worker, use, names, src, claim, again)) return;
     const bool taken = !again.vacated && may_exist(directory, names);
-    if (taken && judge(worker, directory, names, kind) != Verdict::replace) return;
+    if (taken && judge(worker, directory, names, kind) != Decision::replace) return;
     count(worker, kind, src);
     worker.note(directory, names, taken ? Action::replace : Action::copy, kind);
     if (claim) claim.placed(directory, names.dst, Stat{});  // no entry of DEST could be its copy
@@ -50,7 +50,7 @@ class DryRunWriter final : public Writer {
   bool link(Worker& worker, Directory& directory, Names names, Kind kind, const HardLinks::Place&,
             bool vacated) const override {
     const bool taken = !vacated && may_exist(directory, names);
-    if (taken && judge(worker, directory, names, kind) != Verdict::replace) return true;
+    if (taken && judge(worker, directory, names, kind) != Decision::replace) return true;
     worker.count(Count::hard_links);
     worker.note(directory, names, Action::hard_link, kind);
     return true;

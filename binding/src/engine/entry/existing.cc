@@ -93,11 +93,11 @@ bool becomes_symlink(const Options& options, Kind kind) {
          (kind == Kind::file && options.content.instead == Instead::symlink);
 }
 
-Verdict judge(Worker& worker, Directory& directory, Names names, Kind kind) {
+Decision judge(Worker& worker, Directory& directory, Names names, Kind kind) {
   const Options& options = worker.engine.options;
   const auto refuse = [&](int error, const char* why = kRefused) {
     worker.fail(directory, names, error, why);
-    return Verdict::refused;
+    return Decision::refused;
   };
   if (is_collision(directory, names.dst)) return refuse(EEXIST, kCollision);
   Stat existing;
@@ -106,7 +106,7 @@ Verdict judge(Worker& worker, Directory& directory, Names names, Kind kind) {
   const auto skip = [&] {
     worker.count(Count::skipped);
     worker.note(directory, names, Action::skip, kind);
-    return Verdict::skip;
+    return Decision::skip;
   };
   if (error == 0 && existing.kind == Kind::directory) {
     const bool stays = !options.existing.force && !options.existing.error_on_exist &&
@@ -118,7 +118,7 @@ Verdict judge(Worker& worker, Directory& directory, Names names, Kind kind) {
     return skip();
   }
   if (options.existing.force) {
-    if (options.compares) return Verdict::replace;
+    if (options.compares) return Decision::replace;
     if (error == 0 && becomes_symlink(options, kind) && leads_to(directory, names, existing))
       return refuse(EINVAL, kSameFile);
     if (error == 0 && is_special(existing.kind) &&
@@ -126,7 +126,7 @@ Verdict judge(Worker& worker, Directory& directory, Names names, Kind kind) {
       return refuse(EEXIST, refusal_of(existing.kind));
     }
     if (is_append_only(directory, names.dst)) return refuse(EPERM, kAppendOnly);
-    return Verdict::replace;
+    return Decision::replace;
   }
   return options.existing.error_on_exist ? refuse(EEXIST) : skip();
 }

@@ -7,10 +7,10 @@
 
 namespace fastcp {
 
-enum class Verdict : uint8_t { replace, skip, refused };
+enum class Decision : uint8_t { replace, skip, refused };
 
 /** Applies the rules to an entry, not a directory, whose name exists in DEST. Reports a refusal. */
-Verdict judge(Worker& worker, Directory& directory, Names names, platform::Kind kind);
+Decision judge(Worker& worker, Directory& directory, Names names, platform::Kind kind);
 
 /**
  * Returns whether an entry is neither a file nor a directory nor a symlink. In DEST such an entry is never replaced, because other

@@ -86,9 +86,9 @@ bool claim_or_link(Worker& worker, const DirectoryUse& use, Names names, const S
                                       .kind = src.kind,
                                       .vacated = again.vacated});
   switch (worker.engine.hard_links.take(src, std::move(later), claim, copy)) {
-    case HardLinks::Turn::first: return true;
-    case HardLinks::Turn::wait: return false;
-    case HardLinks::Turn::changed:
+    case HardLinks::Role::first: return true;
+    case HardLinks::Role::wait: return false;
+    case HardLinks::Role::changed:
       again.separate = true;
       return worker.engine.lose(*use, names, Loss::hard_links, EBUSY, kRefused);
     default: break;

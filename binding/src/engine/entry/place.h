@@ -34,7 +34,7 @@ int place(Worker& worker, Directory& directory, Names names, platform::Kind kind
   if (directory.sync != nullptr) directory.sync->is_news.store(true, std::memory_order_relaxed);
   int error = make_as(names.dst);
   if (error != -EEXIST) return error;
-  if (judge(worker, directory, names, kind) != Verdict::replace) return kNotPlaced;
+  if (judge(worker, directory, names, kind) != Decision::replace) return kNotPlaced;
   do {
     temporary = temporary_name(worker, names.dst);
     error = make_as(temporary.c_str());

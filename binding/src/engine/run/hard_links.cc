@@ -2,7 +2,7 @@
 
 namespace fastcp {
 
-HardLinks::Turn HardLinks::take(const platform::Stat& src, TaskPtr again, Claim& claim,
+HardLinks::Role HardLinks::take(const platform::Stat& src, TaskPtr again, Claim& claim,
                                 Place& place) {
   const std::lock_guard lock(mutex_);
   const Key key{src.dev, src.ino};
@@ -13,14 +13,14 @@ HardLinks::Turn HardLinks::take(const platform::Stat& src, TaskPtr again, Claim&
     known.ctime = src.ctime;
     claim.owner_ = this;
     claim.key_ = key;
-    return Turn::first;
+    return Role::first;
   }
   if (!known.placed) {
     known.waiting.push_back(std::move(again));
-    return Turn::wait;
+    return Role::wait;
   }
   place = {known.place.directory.again(), known.place.name, known.place.dev, known.place.ino};
-  return known.ctime == src.ctime ? Turn::later : Turn::changed;
+  return known.ctime == src.ctime ? Role::later : Role::changed;
 }
 
 void HardLinks::met(const platform::Stat& src) {
@@ -41,7 +41,7 @@ bool HardLinks::joins_others(const platform::Stat& src, const platform::Stat& ds
   return !is_first && known->second != source;
 }
 
-void HardLinks::settle(const Key& key, Place* place) {
+void HardLinks::end_claim(const Key& key, Place* place) {
   std::vector<TaskPtr> waiting;
   {
     const std::lock_guard lock(mutex_);
@@ -67,11 +67,11 @@ void HardLinks::clear() {
 
 void HardLinks::Claim::placed(Directory& directory, const char* name, const platform::Stat& made) {
   Place place{DirectoryKeep(directory), name, made.dev, made.ino};
-  if (owner_ != nullptr) std::exchange(owner_, nullptr)->settle(key_, &place);
+  if (owner_ != nullptr) std::exchange(owner_, nullptr)->end_claim(key_, &place);
 }
 
 void HardLinks::Claim::release() {
-  if (owner_ != nullptr) std::exchange(owner_, nullptr)->settle(key_, nullptr);
+  if (owner_ != nullptr) std::exchange(owner_, nullptr)->end_claim(key_, nullptr);
 }
 
 }  // namespace fastcp

@@ -74,7 +74,7 @@ class HardLinks {
     uint64_t dev = 0, ino = 0;
   };
 
-  enum class Turn : uint8_t {
+  enum class Role : uint8_t {
     first,  // the caller copies the file, and holds the claim
     later,  // the caller creates a hard link to the copy at `place`
     wait,   // the caller does nothing; the name becomes a task when its turn comes
@@ -82,8 +82,8 @@ class HardLinks {
     // removed and its inode number used again. The caller copies it as a separate file.
     changed,
   };
-  /** Decides the caller's turn. `again` is the task that is pushed when the caller's turn comes. */
-  Turn take(const platform::Stat& src, TaskPtr again, Claim& claim, Place& place);
+  /** Decides what the caller does. `again` is the task that is pushed when the caller's turn comes. */
+  Role take(const platform::Stat& src, TaskPtr again, Claim& claim, Place& place);
 
   /** A later name has become a hard link. The table forgets a file after its last name. */
   void met(const platform::Stat& src);
@@ -114,7 +114,7 @@ class HardLinks {
   };
 
   /** Ends a claim, and pushes the tasks that waited for it. */
-  void settle(const Key& key, Place* place);
+  void end_claim(const Key& key, Place* place);
 
   TaskLists& tasks_;
   const bool follows_symlinks_;
