@@ -54,7 +54,7 @@ const everyCopy = [
   'bin/progress.',
   'bin/report.',
   'bin/run',
-  'bin/usage-error',
+  'bin/flags',
   'lib/bridge/',
   'lib/builtins',
   'lib/copy-tree',

@@ -6,9 +6,10 @@ import type { CopyOptions, PreserveKind } from '../lib/types.js';
 import manifest from '../package.json' with { type: 'json' };
 import { isDirectory, isText, looksRemote, pathOf } from './arguments.js';
 import { completions, type Shell } from './completions.js';
+import { refuseLetters } from './habits.js';
 import { readPatterns } from './patterns.js';
-import { createProgram, kindsOf } from './program.js';
-import { refuseClusters, refuseConflicts } from './refusals.js';
+import { createProgram, kindsOf, parse } from './program.js';
+import { refuse } from './refuse.js';
 import { kindsOfP, preserveWords } from './values.js';
 
 /** The parsed command line, in terms of the library if it has them. */
@@ -32,7 +33,7 @@ export interface OutputOptions {
   progress: boolean | undefined;
 }
 
-/** Commander's result: the options of the user, named as in CopyOptions if they mean the same. */
+/** Commander's result: the options of the table by their names in the library, and those of the command. */
 interface Given extends CopyOptions {
   include?: string[];
   exclude?: string[];
@@ -42,15 +43,9 @@ interface Given extends CopyOptions {
   d?: boolean;
   b?: boolean;
   compare?: boolean;
-  clobber?: boolean;
   delete?: boolean;
   includeFrom?: string[];
   excludeFrom?: string[];
-  ignoreFileName?: string[];
-  link?: boolean;
-  symbolicLink?: boolean;
-  mkpath?: boolean;
-  jobs?: number;
   failFast?: boolean;
   targetDirectory?: string;
   noTargetDirectory?: boolean;
@@ -61,8 +56,8 @@ interface Given extends CopyOptions {
 }
 
 /**
- * Throws a CommanderError after writing the usage error, the help or the version. Its exitCode is 0 for the
- * last two. Returns 'doctor' if the user asked for that and not for a copy.
+ * Parses the command line. Throws ERR_INVALID_ARG_VALUE for wrong usage, and a CommanderError after printing the help. Returns
+ * 'doctor' if the user asked for that and not for a copy.
  */
 export function parseArgs(argv: readonly string[]): Invocation | 'doctor' {
   const program = createProgram();
@@ -74,32 +69,23 @@ export function parseArgs(argv: readonly string[]): Invocation | 'doctor' {
   program.on('option:completions', (shell: Shell) => {
     print(completions(shell, createProgram(true)));
   });
-  const [only] = argv;
-  if (argv.length === 1 && only === 'help' && !existsSync(only)) program.help();
-  const error = (text: string): never => program.error(`error: ${text}`);
-  const paths = argv.filter((_, index) => kinds[index] === 'path');
-  if (paths.includes('--')) paths.splice(paths.indexOf('--'), 1);
-  refuseClusters(program, options, paths.length, error);
-  const empty = options.find((word) => optionalValues.some((name) => word === `${name}=`));
-  if (empty) error(`'${empty}' has no value; without one write '${empty.slice(0, -1)}'`);
-  const words = argv.map((word, index) => (kinds[index] === 'option' ? normalized(word) : word));
-  program.parse(words, { from: 'user' });
+  refuseLetters(options, kinds.filter((kind) => kind === 'path').length);
+  const words = argv.map((word, index) =>
+    kinds[index] === 'option' && Object.hasOwn(rewritten, word) ? rewritten[word] : word,
+  );
+  parse(program, words as string[]);
 
   const given = program.opts<Given>();
-  // For commander a negative number is no option but a path, also the end of -n5.
-  const isSplit = program.args.length > paths.length;
-  const number =
-    options.find((word) => /^-[\d.]/.test(word)) ??
-    (isSplit ? program.args.find((word) => /^-./.test(word)) : undefined);
-  if (number !== undefined) error(`unknown option '${number}'; for a path write './${number}'`);
-  for (const word of program.args) refuseRemote(word, error);
-  const { sources, dest } = placesOf(program.args, given, error);
-  if (given.mirror || given.delete || given.atomic) refuseTwoPlaces(sources, dest, given, error);
+  for (const word of program.args) refuseRemote(word);
+  const { sources, dest } = placesOf(program.args, given);
+  if (given.mirror || given.delete || given.atomic) refuseTwoPlaces(sources, dest, given);
   const { compare = false, verbose = false, json = false, quiet = false } = given;
-  if (compare && sources.length > 1) error('--compare takes two trees');
-  const copy = optionsOf(given, error);
+  if (quiet && verbose) refuse('--quiet cannot be combined with --verbose');
+  if (quiet && json) refuse('--quiet cannot be combined with --json');
+  if (compare && verbose) refuse('--compare cannot be combined with --verbose');
+  if (compare && sources.length > 1) refuse('--compare takes two trees');
+  const copy = optionsOf(given);
   const entries = !quiet && Boolean(verbose || copy.dryRun);
-  refuseConflicts(program, options, copy, compare);
   return {
     sources: sources.map(pathOf),
     dest: pathOf(dest),
@@ -109,43 +95,37 @@ export function parseArgs(argv: readonly string[]): Invocation | 'doctor' {
   };
 }
 
-/** Returns the exit code of an error of parseArgs(), which has written its text. Undefined for other errors. */
-export function usageExitCode(error: unknown): number | undefined {
-  if (!(error instanceof CommanderError)) return undefined;
-  return error.exitCode === 0 ? 0 : 2;
-}
-
 /** Refuses a URL, and a path that scp and rsync would look for on another machine, unless a local entry has that name. */
-function refuseRemote(word: string, error: (text: string) => never): void {
+function refuseRemote(word: string): void {
   const [first = word] = word.split('/');
   if (!looksRemote(word) || existsSync(pathOf(first))) return;
-  if (word.startsWith('file:/')) error(`'${word}': write the path without 'file://'`);
-  error(`'${word}': fastcp works on one machine only; for a local path write './${word}'`);
+  if (word.startsWith('file:/')) refuse(`'${word}': write the path without 'file://'`);
+  refuse(`'${word}': fastcp works on one machine only; for a local path write './${word}'`);
 }
 
 /** Finds SRC and DEST among the words that are no options. */
 function placesOf(
   words: readonly string[],
   { targetDirectory: into, noTargetDirectory: exactly, compare }: Given,
-  error: (text: string) => never,
 ): { sources: string[]; dest: string } {
   const sources = [...words];
   if (into !== undefined) {
-    if (exactly) error('-t cannot be combined with -T');
-    if (sources.length === 0) error('missing argument SRC');
-    if (!isDirectory(pathOf(into))) error(`-t: '${into}' is not a directory, or cannot be reached`);
+    if (exactly || compare) refuse(`-t cannot be combined with ${exactly ? '-T' : '--compare'}`);
+    if (sources.length === 0) refuse('missing argument SRC');
+    if (!isDirectory(pathOf(into)))
+      refuse(`-t: '${into}' is not a directory, or cannot be reached`);
     return { sources, dest: `${into}/` };
   }
   const dest = sources.pop();
-  if (dest === undefined) return error('missing arguments SRC and DEST');
+  if (dest === undefined) return refuse('missing arguments SRC and DEST');
   if (sources.length === 0) {
-    if (compare) return error('--compare takes two trees');
-    return error(
+    if (compare) return refuse('--compare takes two trees');
+    return refuse(
       `missing argument DEST after '${dest}'; to copy into the current directory, write './'`,
     );
   }
   if (!exactly) return { sources, dest };
-  if (sources.length > 1) error('-T takes one SRC: several are copied into DEST');
+  if (sources.length > 1) refuse('-T takes one SRC: several are copied into DEST');
   return { sources, dest: dest.replace(/(?!^)\/+$/, '') };
 }
 
@@ -154,7 +134,6 @@ function refuseTwoPlaces(
   sources: readonly string[],
   dest: string,
   { mirror, atomic, targetDirectory }: Given,
-  error: (text: string) => never,
 ): void {
   const [src = ''] = sources;
   if (
@@ -167,31 +146,29 @@ function refuseTwoPlaces(
   const option = atomic ? '--atomic' : mirror ? '--mirror' : '--delete';
   const exactly = dest.replace(/\/+$/, '');
   const inside = join(dest, basename(resolve(src)));
-  error(
+  refuse(
     `${option} '${src}' '${dest}' can mean two places: for DEST write '${exactly}' or '${inside}'`,
   );
 }
 
 /** Returns the library's options. */
-function optionsOf(given: Given, error: (text: string) => never): CopyOptions {
-  const { b, clobber, jobs, failFast, mkpath, link, symbolicLink } = given;
-  const { ignoreFileName, includeFrom = [], excludeFrom = [], backup } = given;
-  if (ignoreFileName && !ignoreFileName.every(isText)) {
-    error('--ignore-file-name must be a name in UTF-8');
+function optionsOf(given: Given): CopyOptions {
+  const { b, failFast, includeFrom = [], excludeFrom = [], backup } = given;
+  if (given.ignoreFileNames?.every(isText) === false) {
+    refuse('--ignore-file-name must be a name in UTF-8');
   }
   const options: CopyOptions = {};
-  for (const name of Object.keys(table) as (keyof CopyOptions)[]) {
-    // Commander sets it to true without --no-lock.
-    const isGiven = name === 'lock' ? given.lock === false : given[name] !== undefined;
-    if (isGiven) Object.assign(options, { [name]: given[name] });
+  for (const [name, spec] of Object.entries(table)) {
+    const value = given[name as keyof CopyOptions];
+    // The flag of an option that is true by default switches it off: --no-lock.
+    const isOn = spec.type === 'flag' && spec.default;
+    if (value !== undefined) Object.assign(options, { [name]: isOn ? false : value });
   }
   if (given.delete && !given.sync && !given.mirror && !given.checksum && !given.quickCheck) {
-    error('--delete requires --sync: use --mirror, which does both');
+    refuse('--delete requires --sync: use --mirror, which does both');
   }
-  const patterns = (files: string[]): string[] =>
-    files.flatMap((file) => readPatterns(file, error));
-  const include = [...(given.include ?? []), ...patterns(includeFrom)];
-  const exclude = [...(given.exclude ?? []), ...patterns(excludeFrom)];
+  const include = [...(given.include ?? []), ...includeFrom.flatMap(readPatterns)];
+  const exclude = [...(given.exclude ?? []), ...excludeFrom.flatMap(readPatterns)];
   const preserve = preserveFor(given);
   return {
     ...options,
@@ -201,13 +178,7 @@ function optionsOf(given: Given, error: (text: string) => never): CopyOptions {
     ...(exclude.length > 0 && { exclude }),
     ...(preserve !== undefined && { preserve }),
     ...(b && !backup && { backup: 'existing' as const }),
-    ...(link && { hardLink: true }),
-    ...(symbolicLink && { symlink: true }),
-    ...(clobber === false && { force: false }),
     ...(given.errorOnExist && { force: false }),
-    ...(ignoreFileName && { ignoreFileNames: ignoreFileName }),
-    ...(jobs !== undefined && { concurrency: jobs }),
-    ...(mkpath === false && { parents: false }),
     // The command line differs from the library here, as cp does.
     onError: failFast ? 'stop' : 'continue',
   };
@@ -236,25 +207,18 @@ function print(text: string): never {
 }
 
 /**
- * Rewrites options for commander. An optional value comes only after '=', because a word that follows is a path.
- * cp's `--update=…` becomes fastcp's option.
+ * What options mean to commander. An optional value comes only after '=', because a word that follows is a path. The words of cp
+ * after --update= are options of fastcp.
  */
-function normalized(word: string): string {
-  if (optionalValues.includes(word)) return `${word}=`;
-  return (Object.hasOwn(updates, word) && updates[word]) || word;
-}
-
-const optionalValues = [
-  '--atomic',
-  '--snapshot',
-  '--reflink',
-  '--backup',
-  '--preserve',
-  '--no-preserve',
-];
-
-/** The words of cp after --update=, as fastcp's options. */
-const updates: Record<string, string> = {
+const rewritten: Record<string, string> = {
+  '--atomic': '--atomic=',
+  '--snapshot': '--snapshot=always',
+  '--reflink': '--reflink=always',
+  '--backup': '--backup=existing',
+  '--backup=t': '--backup=numbered',
+  '--backup=nil': '--backup=existing',
+  '--preserve': '--preserve=mode,timestamps,ownership',
+  '--no-preserve': '--no-preserve=mode',
   '--update=all': '--force',
   '--update=older': '--update',
   '--update=none': '--no-clobber',

@@ -1,7 +1,6 @@
 import { compareTrees } from '../lib/compare-trees.js';
 import { CopyError, fieldsOf } from '../lib/errors/copy-error.js';
-import { comparisonOptions } from '../lib/request/table.js';
-import type { CompareOptions, CompareResult, CopyErrorLike, Difference } from '../lib/types.js';
+import type { CompareResult, CopyErrorLike, Difference } from '../lib/types.js';
 import type { Invocation } from './args.js';
 import { errorText } from './error-text.js';
 import { count, escapeControls, number, quoteName, toJsonLine } from './format.js';
@@ -9,7 +8,6 @@ import { abortOnSignals, Interruption } from './interrupt.js';
 import { Output } from './output.js';
 import type { Outcome } from './report.js';
 import { resultLine } from './report-json.js';
-import { usageError } from './usage-error.js';
 
 /**
  * Prints how two trees differ. Returns 0 if they are equal, 1 if they differ, and 2 after an error or wrong
@@ -34,8 +32,9 @@ export async function runCompare(invocation: Invocation): Promise<number> {
       else await err.line('fastcp: interrupted: the comparison is not complete');
       return exitCode;
     }
-    if (json && error instanceof CopyError) await printEnd('failed', 2, [error], out);
-    else await err.line(usageError(error) ?? complaint(error as Error));
+    if (!(error instanceof CopyError)) throw error;
+    if (json) await printEnd('failed', 2, [error], out);
+    else await err.line(complaint(error));
     return 2;
   } finally {
     await out.flush();
@@ -51,11 +50,7 @@ function exitCodeOf({ errorCount, differences }: CompareResult): number {
 function compare(invocation: Invocation, signal: AbortSignal): Promise<CompareResult> {
   const { sources, dest, copy } = invocation;
   const [a = ''] = sources;
-  const options = comparisonOptions.map((name) => [name, copy[name]] as const);
-  const given: CompareOptions = Object.fromEntries(
-    options.filter(([, value]) => value !== undefined),
-  );
-  return compareTrees(a, dest, { ...given, signal });
+  return compareTrees(a, dest, { ...copy, signal });
 }
 
 const words: Record<Difference['type'], string> = {

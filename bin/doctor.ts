@@ -6,16 +6,18 @@ import { isText } from './arguments.js';
 import { errorText } from './error-text.js';
 import { escapeControls, quoteName, toJsonLine } from './format.js';
 import { abortOnSignals, Interruption } from './interrupt.js';
+import { parse } from './program.js';
+import { refuse } from './refuse.js';
 
-/** Returns the exit code. Throws a CommanderError for wrong usage. */
+/** Returns the exit code. Throws ERR_INVALID_ARG_VALUE for wrong usage. */
 export async function runDoctor(argv: readonly string[]): Promise<number> {
   const program = createDoctorProgram();
-  program.parse(argv, { from: 'user' });
+  parse(program, [...argv]);
   const { json } = program.opts<{ json?: boolean }>();
   const [dir, dir2, ...others] = program.args;
-  if (!program.args.every(isText)) program.error('error: DIR must be a path in UTF-8');
-  if (dir === undefined) return program.error('error: missing argument DIR');
-  if (others.length > 0) return program.error('error: too many arguments: DIR and DIR2 at most');
+  if (!program.args.every(isText)) refuse('DIR must be a path in UTF-8');
+  if (dir === undefined) return refuse('missing argument DIR');
+  if (others.length > 0) return refuse('too many arguments: DIR and DIR2 at most');
 
   const abort = new AbortController();
   abortOnSignals(abort);
@@ -42,10 +44,7 @@ export function createDoctorProgram(): Command {
     .option('--json', 'print one JSON object')
     .helpOption('-h, --help', 'print this help')
     .configureHelp({ visibleArguments: () => [] })
-    .configureOutput({
-      outputError: (message, write) => write(message.replace(/^error:/, 'fastcp:')),
-    })
-    .showHelpAfterError("Try 'fastcp --doctor --help'.")
+    .configureOutput({ outputError() {} })
     .exitOverride();
 }
 

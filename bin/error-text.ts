@@ -1,6 +1,5 @@
 import type { CopyErrorLike } from '../lib/types.js';
 import { escapeControls } from './format.js';
-import { asOptions } from './usage-error.js';
 
 /** The actions of system calls and refusals on one path. */
 const actions: Record<string, string | undefined> = {
@@ -27,9 +26,8 @@ export function errorText(
   verb: 'copy' | 'compare' | 'examine' = 'copy',
   detailed = false,
 ): string {
-  const { path, dest, code, syscall } = error;
-  const reason = error.reason && asOptions(error.reason);
-  if (reason === undefined || path === undefined) return escapeControls(asOptions(error.message));
+  const { path, dest, code, syscall, reason } = error;
+  if (reason === undefined || path === undefined) return escapeControls(error.message);
   const call = syscall ?? '';
   const set = settings[call];
   const own = set ? `set ${set} of` : (actions[call] ?? actions[code ?? '']);

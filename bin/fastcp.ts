@@ -1,7 +1,9 @@
 #!/usr/bin/env node
+import type { CommanderError } from 'commander';
 import manifest from '../package.json' with { type: 'json' };
-import type { Invocation } from './args.js';
 import { readArguments } from './arguments.js';
+import { speakInFlags } from './flags.js';
+import { escapeControls } from './format.js';
 import { guardedStream, Output, trouble } from './output.js';
 import { asksForVersion, plainInvocation } from './plain.js';
 
@@ -27,36 +29,43 @@ async function main(): Promise<number> {
     await out.flush();
     return 0;
   }
-  const invocation = plainInvocation(argv) ?? (await withOptions(argv));
-  if (typeof invocation === 'number') return invocation;
-  // Loads the addon, which help and usage errors do not need.
-  const { run } = await import('./run.js');
-  return run(invocation);
+  speakInFlags();
+  try {
+    return await start(argv);
+  } catch (error) {
+    const { code = '', exitCode, message } = error as Partial<CommanderError> & Error;
+    if (exitCode === 0) return 0; // the help is printed
+    if (!/^ERR_(INVALID_ARG|OUT_OF_RANGE)/.test(code)) throw error;
+    if (argv.includes('--json')) {
+      const { usageLine } = await import('./report-json.js');
+      guardedStream('stdout').write(`${usageLine(message)}\n`);
+    }
+    // It may echo a word, or a line of a file.
+    const text = message.split('\n').map(escapeControls).join('\n');
+    const help = argv.includes('--doctor') ? '--doctor --help' : '--help';
+    guardedStream('stderr').write(`fastcp: ${text}\nTry 'fastcp ${help}'.\n`);
+    return 2;
+  }
 }
 
-/** Parses a command line with options. Returns the exit code if something else than a copy was asked for, and is done. */
-async function withOptions(argv: readonly string[]): Promise<Invocation | number> {
-  // Commander writes to both, and so does the doctor.
-  guardedStream('stdout');
-  guardedStream('stderr');
-  const { parseArgs, usageExitCode } = await import('./args.js');
-  try {
-    const invocation = parseArgs(argv);
-    if (invocation === 'doctor') {
-      const { runDoctor } = await import('./doctor.js');
-      return await runDoctor(argv);
-    }
-    if (!invocation.compare) return invocation;
+async function start(argv: readonly string[]): Promise<number> {
+  const plain = plainInvocation(argv);
+  if (plain === undefined) {
+    // Commander writes to stdout, and so does the doctor.
+    guardedStream('stdout');
+    guardedStream('stderr');
+  }
+  const invocation = plain ?? (await import('./args.js')).parseArgs(argv);
+  if (invocation === 'doctor') {
+    const { runDoctor } = await import('./doctor.js');
+    return runDoctor(argv);
+  }
+  if (invocation.compare) {
     trouble.exitCode = 2;
     const { runCompare } = await import('./compare.js');
-    return await runCompare(invocation);
-  } catch (error) {
-    const exitCode = usageExitCode(error);
-    if (exitCode === undefined) throw error;
-    if (exitCode > 0 && argv.includes('--json')) {
-      const { usageLine } = await import('./report-json.js');
-      guardedStream('stdout').write(`${usageLine(error as Error)}\n`);
-    }
-    return exitCode;
+    return runCompare(invocation);
   }
+  // Loads the addon, which help and most usage errors do not need.
+  const { run } = await import('./run.js');
+  return run(invocation);
 }

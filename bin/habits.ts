@@ -1,4 +1,5 @@
 /** Options of cp, rsync and others that fastcp does not have, and their replacements. */
+import { refuse } from './refuse.js';
 
 const always = 'fastcp always does this; leave the option out';
 const notNeeded = 'not needed for local copies; leave it out';
@@ -83,8 +84,8 @@ const byOption = new Map(
 );
 
 /**
- * Rewrites a usage error of commander. For an option that fastcp does not have, or that takes no value, names a replacement. A wrong
- * value becomes `--sparse: unknown value 'x'; known are …`.
+ * Returns commander's message about an option that fastcp does not have, or that takes no value, with its replacement. Other
+ * messages stay.
  */
 export function insteadOf(text: string, known: readonly string[]): string {
   const [, word = '', value] = /^error: unknown option '([^'=]+)(=.*)?'$/ms.exec(text) ?? [];
@@ -92,18 +93,29 @@ export function insteadOf(text: string, known: readonly string[]): string {
   const option = /^-[A-Za-z]{2,4}$/.test(word) ? word.slice(0, 2) : word;
   const hint = byOption.get(option);
   const what = known.includes(option) ? `'${option}${value}'` : `unknown option '${option}'`;
-  if (hint !== undefined) return `error: ${what}: ${hint}\n`;
-  if (known.includes(`-${word}`))
-    return `error: unknown option '${word}'\n(Did you mean -${word}?)\n`;
-  if (value && known.includes(word)) return `error: ${word} takes no value\n`;
-  const choices = text.includes('Allowed choices are');
-  return text
-    .replace(/^error: option '([^<[]+) (<.+>)' argument missing/, 'error: $1 requires $2')
-    .replace(
-      /^error: option '([^<[]+) [^']*' argument (.*) is invalid\. /s,
-      choices ? 'error: $1: unknown value $2; ' : 'error: $1: ',
-    )
-    .replace(/Allowed choices are (.*)\./, 'known are $1');
+  if (hint !== undefined) return `${what}: ${hint}`;
+  if (known.includes(`-${word}`)) return `unknown option '${word}'\n(Did you mean -${word}?)`;
+  return value && known.includes(word) ? `${word} takes no value` : text;
+}
+
+/** Letters that mean something else in rsync, where they seldom stand alone. */
+const otherLetters: Record<string, string> = {
+  t: "rsync's -t is --preserve=timestamps; for cp's write --target-directory=DIR",
+  h: 'sizes are always human-readable; for the help write --help',
+};
+
+/**
+ * Refuses `-rt` and `-avh`, and `-h` with SRC and DEST: a reader of rsync's manual would not expect cp's -t, or the help. Refuses
+ * numbers, which commander takes for paths. `paths`: how many the user gave.
+ */
+export function refuseLetters(options: readonly string[], paths: number): void {
+  for (const word of options) {
+    const isCluster = /^-[A-Za-z]{2,4}$/.test(word) || (word === '-h' && paths > 1);
+    const letter = isCluster ? /[th]/.exec(word)?.[0] : undefined;
+    if (letter) refuse(`-${letter} in '${word}': ${otherLetters[letter]}`);
+    if (/^-[^-jt]*[\d.]/.test(word))
+      refuse(`unknown option '${word}'; for a path write './${word}'`);
+  }
 }
 
 /** Every option that has a hint. For tests. */

@@ -1,9 +1,8 @@
 /** Declares the options of the command line: those of the library's table, and its own. */
-import { Command, Option } from 'commander';
+import { Command, type CommanderError, Option } from 'commander';
 import { type Choice, cli, groups, type Spelling, table } from '../lib/request/table.js';
-import type { CopyOptions } from '../lib/types.js';
-import { escapeControls } from './format.js';
 import { insteadOf } from './habits.js';
+import { refuse } from './refuse.js';
 import { withParser } from './values.js';
 
 /** Options that only the command line has. */
@@ -11,7 +10,6 @@ const commandOptions: readonly Spelling[] = [
   cli('select', '--include-from <file>', 'read globs to include from a file'),
   cli('select', '--exclude-from <file>', 'read globs to exclude from a file'),
   cli('existing', '--delete', 'with --sync: the same as --mirror'),
-  cli('existing', '-n, --no-clobber', 'keep existing entries', 'common'),
   cli('existing', '-b', 'the same as --backup'),
   cli('existing', '-t, --target-directory <dir>', 'copy every SRC into this directory'),
   cli('metadata', '-p', 'preserve modes, timestamps and owners', 'common'),
@@ -51,7 +49,7 @@ export function createProgram(all = false): Command {
       if (cli?.group !== group) continue;
       const option = new Option(cli.flags, cli.help).hideHelp(!all && !cli.common);
       const choices = spec.type === 'choice' ? (spec as Choice<string>).choices : undefined;
-      program.addOption(withParser(option, name as keyof CopyOptions, choices));
+      program.addOption(withParser(rename(option, name), name, choices));
     }
     for (const { flags, help, common } of commandOptions.filter((one) => one.group === group)) {
       const option = new Option(flags, help).hideHelp(!all && !common);
@@ -79,15 +77,20 @@ export function createProgram(all = false): Command {
       // Without blank lines between groups it fits on a screen.
       formatItemList: (heading, items) => (items.length > 0 ? [heading, ...items] : []),
     })
-    .configureOutput({
-      outputError: (text, write) => {
-        const known = program.options.map(({ long }) => long ?? '');
-        const said = insteadOf(text, known).replace(/^error:/, 'fastcp:');
-        write(said.split('\n').map(escapeControls).join('\n')); // it may echo a word, or a line of a file
-      },
-    })
-    .showHelpAfterError("Try 'fastcp --help'.")
+    .configureOutput({ outputError() {} })
     .exitOverride();
+}
+
+/** Parses the words. Names what to write instead of what fastcp does not have. */
+export function parse(program: Command, words: string[]): void {
+  try {
+    program.parse(words, { from: 'user' });
+  } catch (error) {
+    const { exitCode, message } = error as CommanderError;
+    if (exitCode === 0) throw error;
+    const known = program.options.map(({ long }) => long ?? '');
+    refuse(insteadOf(message, known).replace(/^error: /, ''));
+  }
 }
 
 /** Tells options, the values of the options before them, and paths. */

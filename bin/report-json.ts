@@ -47,11 +47,9 @@ export function resultLine(
 }
 
 /** The only line after wrong usage, in the words of the command line. */
-export function usageLine({ message }: Pick<Error, 'message'>): string {
-  const code = 'ERR_INVALID_ARG_VALUE';
-  return resultLine('failed', 2, [
-    Object.assign(new Error(message.replace(/^error: /, '')), { code }),
-  ]);
+export function usageLine(message: string): string {
+  const error = Object.assign(new Error(message), { code: 'ERR_INVALID_ARG_VALUE' });
+  return resultLine('failed', 2, [error]);
 }
 
 export function serializeEvent(event: CopyEvent): object {

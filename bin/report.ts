@@ -7,7 +7,6 @@ import type { Progress } from './bar.js';
 import { errorText } from './error-text.js';
 import { bytes, count, duration, escapeControls, number, perSecond, quoteName } from './format.js';
 import type { Output } from './output.js';
-import { asOptions } from './usage-error.js';
 
 /** Prints events and the result. Each promise resolves when the reader accepts more. */
 export interface Report {
@@ -50,9 +49,7 @@ export function createTextReport(
         await complain(errorText(event.error, 'copy', output.all));
       } else if (event.type === 'warning' && !output.quiet) {
         const { message, code } = event.warning;
-        await complain(
-          `warning: ${escapeControls(asOptions(message))}${output.all ? ` (${code})` : ''}`,
-        );
+        await complain(`warning: ${escapeControls(message)}${output.all ? ` (${code})` : ''}`);
       } else if (event.type === 'entry' && isWanted(event, output)) {
         const word = event.kind === 'socket' ? 'skip' : kept;
         const at = copy.dryRun ? placeIn(dest, event) : undefined;

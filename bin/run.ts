@@ -8,7 +8,6 @@ import { abortOnSignals, Interruption } from './interrupt.js';
 import { Output } from './output.js';
 import { createProgress, showsProgress } from './progress.js';
 import { createTextReport, type Report } from './report.js';
-import { asOptions, usageError } from './usage-error.js';
 
 /** Copies, reports, and returns the exit code. */
 export async function run(invocation: Invocation): Promise<number> {
@@ -26,17 +25,13 @@ export async function run(invocation: Invocation): Promise<number> {
   try {
     job = startCopy(invocation, { signal: abort.signal, ...(shows && { onProgress }) });
   } catch (error) {
-    const text = usageError(error);
-    if (text === undefined && !(error instanceof CopyError)) throw error;
-    await err.line(text ?? `fastcp: ${errorText(error as Error)}`);
+    if (!(error instanceof CopyError)) throw error;
+    await err.line(`fastcp: ${errorText(error)}`);
     if (invocation.output.json) {
-      const { resultLine, usageLine } = await import('./report-json.js');
-      const message = asOptions((error as Error).message);
-      await out.line(
-        text ? usageLine({ message }) : resultLine('failed', 1, [error as CopyErrorLike]),
-      );
+      const { resultLine } = await import('./report-json.js');
+      await out.line(resultLine('failed', 1, [error]));
     }
-    return text === undefined ? 1 : 2;
+    return 1;
   }
 
   // At once, because a second signal must find no bar on the terminal.

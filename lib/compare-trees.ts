@@ -3,7 +3,7 @@ import { type BigIntStats, lstatSync, statSync } from 'node:fs';
 import { sep } from 'node:path';
 import { Report } from './bridge/result.js';
 import { run } from './copy-tree.js';
-import { invalidValue } from './errors/arguments.js';
+import { refuseOption } from './errors/arguments.js';
 import { unlessAborted } from './io/abort.js';
 import { Looks } from './io/looks.js';
 import { directoryOf, trimSlashes } from './paths.js';
@@ -70,7 +70,7 @@ function compareRequest(a: PathLike, b: PathLike, options: CompareOptions): Requ
   for (const [name, value] of Object.entries(options)) {
     const isMeant = (comparisonOptions as readonly string[]).includes(name);
     if (value === undefined || isMeant || !Object.hasOwn(table, name)) continue;
-    throw invalidValue(`options.${name}`, 'left out: it means nothing to a comparison', value);
+    throw refuseOption(name, 'must be left out: it means nothing to a comparison');
   }
   const given = { preserve: ['mode'], ...options } as const;
   const request = checkRequest(a, b, { ...given, mirror: true, checksum: true, dryRun: true });

@@ -12,6 +12,7 @@ import { constants as flags, promises } from 'node:fs';
 import { constants } from 'node:os';
 import { isNativeError } from 'node:util/types';
 import type { Report } from '../bridge/result.js';
+import { named } from '../errors/arguments.js';
 import { CopyError, refuse } from '../errors/copy-error.js';
 import { errorOf } from '../errors/from-engine.js';
 import { unlessAborted } from '../io/abort.js';
@@ -40,7 +41,7 @@ function whyUnmovable(errno: number): string {
   if (errno === -constants.errno.EPERM)
     return ': the destination cannot be moved: it is immutable, or another user owns it in a sticky directory';
   return errno === -constants.errno.EXDEV
-    ? ': the destination cannot be moved; mirror changes it in place'
+    ? `: the destination cannot be moved; ${named('mirror')} changes it in place`
     : '';
 }
 
@@ -213,7 +214,7 @@ export class Replacement {
   }
 
   #noExchange(why: string): CopyError {
-    const instead = `${why}; atomic 'two-step' replaces it in two steps`;
+    const instead = `${why}; ${named('atomic', 'two-step')} replaces it in two steps`;
     return refuse('ERR_FASTCP_NO_EXCHANGE', instead, ...this.#paths);
   }
 

@@ -98,7 +98,7 @@ const kindRefusals: Record<string, Refusal | undefined> = {
   ],
   'kept open': [
     'EPERM',
-    'other shards need the access that its mode denies to its owner; copy once more without shard to set the mode',
+    'other shards need the access that its mode denies to its owner; copy the whole tree once more to set the mode',
   ],
   verify: ['ERR_FASTCP_VERIFY', 'what was written differs from the source'],
   // Of fastcp/fs and fastcp/fs-extra, which say it in the words of others: lib/node-cp/errors.ts.

@@ -3,6 +3,7 @@ import { readFile } from 'node:fs';
 import { resolve } from 'node:path';
 import { promisify } from 'node:util';
 import type { Answers } from '../bridge/answers.js';
+import { named } from '../errors/arguments.js';
 import { existing } from '../io/looks.js';
 import { isWithin, join } from '../paths.js';
 import type { Placement } from '../placement/placement.js';
@@ -35,7 +36,7 @@ export async function gitFileWarnings(
       if (isWithin(Buffer.from(leadsTo, 'latin1'), root.src)) continue;
       if ((await answers.verdictOn(root, [name], 'file')) === verdicts.leave) continue;
       const path = shown.src(file);
-      const message = `'${path}' leads to a repository outside the source, which git in the copy would change: exclude '.git', or use worktree: true in a worktree of its own`;
+      const message = `'${path}' leads to a repository outside the source, which git in the copy would change: exclude '.git', or use ${named('worktree', true)} in a worktree of its own`;
       warnings.push({ code: 'GIT_FILE_COPIED', message, path });
     } catch {} // then nothing is known about it
   }

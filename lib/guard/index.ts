@@ -2,6 +2,7 @@
 import { Answers } from '../bridge/answers.js';
 import { Report } from '../bridge/result.js';
 import { runEngine } from '../bridge/run-engine.js';
+import { named } from '../errors/arguments.js';
 import { reasons, refuse } from '../errors/copy-error.js';
 import { existing } from '../io/looks.js';
 import { directoryOf, join, temporaryName, trimSlashes } from '../paths.js';
@@ -65,7 +66,7 @@ export async function refuseRepositories(
       if (stays) continue;
       const remedy = request.mirror
         ? `exclude '${name}' to keep it`
-        : 'copy without atomic, which replaces everything';
+        : `copy without ${named('atomic')}, which replaces everything`;
       const why = `this would delete the repository of the destination; ${remedy}`;
       throw refuse('ERR_FASTCP_DEST_PROTECTED', why, shown.src(root.src), shown.dest(root.dest));
     }

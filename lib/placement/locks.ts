@@ -12,6 +12,7 @@ import { constants } from 'node:os';
 import { tryLock } from '../bridge/native.js';
 import type { Report } from '../bridge/result.js';
 import { clearTimeout, setTimeout } from '../builtins.js';
+import { named } from '../errors/arguments.js';
 import { refuse } from '../errors/copy-error.js';
 import { unlessAborted } from '../io/abort.js';
 import { now } from '../io/clock.js';
@@ -194,12 +195,12 @@ export class Locks {
   /** Throws at the limit, and warns once after a second. */
   #tell({ shown: path, what = `'${path}'` }: LockPlace, waited: number): void {
     if (waited >= this.#how.lockTimeout * 1000) {
-      const why = 'another program or copy has locked it; lock: false copies nevertheless';
+      const why = `another program or copy has locked it; ${named('lock', false)} copies nevertheless`;
       throw refuse('ERR_FASTCP_BUSY', why, path);
     }
     if (this.#isTold || waited < 1000) return;
     this.#isTold = true;
-    const message = `waiting until another program unlocks ${what}; lock: false does not wait`;
+    const message = `waiting until another program unlocks ${what}; ${named('lock', false)} does not wait`;
     this.#warned.warn({ code: 'WAITING_FOR_LOCK', message, path });
   }
 

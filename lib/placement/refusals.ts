@@ -2,6 +2,7 @@
 
 import type { BigIntStats } from 'node:fs';
 import { constants } from 'node:os';
+import { named } from '../errors/arguments.js';
 import { reasons, refuse } from '../errors/copy-error.js';
 import { errorOf } from '../errors/from-engine.js';
 import { identity, isSame, type Looks } from '../io/looks.js';
@@ -130,7 +131,9 @@ function refuseInside(
   const isItself = there && names.length === 0;
   // Only the selection, with its rules, shows whether the copy reaches DEST.
   if (!isItself && selects(request) && !atomic && like === 'fastcp') return [...names, ...missing];
-  const remedy = atomic ? ', which atomic cannot exclude' : '; exclude it to copy everything else';
+  const remedy = atomic
+    ? `, which ${named('atomic')} cannot exclude`
+    : '; exclude it to copy everything else';
   const why = isItself ? reasons.same : reasons.inside + remedy;
   throw refuse('ERR_FS_CP_EINVAL', why, shown.src(src), shown.dest(target));
 }

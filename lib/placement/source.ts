@@ -2,7 +2,7 @@
 
 import type { BigIntStats } from 'node:fs';
 import { archiveIn } from '../errors/advice.js';
-import { invalidValue } from '../errors/arguments.js';
+import { invalidValue, named } from '../errors/arguments.js';
 import { reasons } from '../errors/copy-error.js';
 import { asCopyError, isMissing } from '../errors/from-node.js';
 import type { Looks } from '../io/looks.js';
@@ -59,7 +59,7 @@ function whyMissing(src: Buffer, path: string, looks: Looks): string | undefined
   if (archive && looks.existing(Buffer.from(archive, 'latin1'), true)?.isFile())
     return reasons.archive;
   const [, above = './', glob] = /^([^*?[{]*\/)?([^/]*[*?[{].*)$/s.exec(path) ?? [];
-  return glob && `it is not read as a glob: use include: '${glob}' with SRC '${above}'`;
+  return glob && `it is not read as a glob: use ${named('include', glob)} with SRC '${above}'`;
 }
 
 export function kindOf(stat: BigIntStats): EntryKind {

@@ -24,20 +24,20 @@ const conflicts: readonly [Name, Name, why?: string, third?: Name][] = [
   ['hardLink', 'symlink'],
   ['mirror', 'shard', 'a shard does not know what the others copy'],
   ['mirror', 'backup', 'the next run would delete the backups'],
+  ['mirror', 'errorOnExist', 'a mirror replaces what differs'],
   ['mirror', 'force', 'a mirror replaces what differs'],
   ['mirror', 'update', 'a mirror replaces newer entries as well'],
   ['mirror', 'symlink', 'symlinks to SRC are always up to date'],
-  ['mirror', 'errorOnExist', 'a mirror replaces what differs'],
+  ['sync', 'errorOnExist', 'a sync replaces what differs'],
   ['sync', 'force', 'a sync replaces what differs'],
   ['sync', 'update', 'a sync replaces newer entries as well'],
   ['sync', 'symlink', 'symlinks to SRC are always up to date'],
-  ['sync', 'errorOnExist', 'a sync replaces what differs'],
-  ['update', 'force', 'it would replace nothing'],
   ['update', 'errorOnExist', 'it would replace nothing'],
-  ['backup', 'force', 'nothing would be replaced'],
+  ['update', 'force', 'it would replace nothing'],
   ['backup', 'errorOnExist', 'nothing would be replaced'],
-  ['atomic', 'force', 'nothing of the old DEST stays'],
+  ['backup', 'force', 'nothing would be replaced'],
   ['atomic', 'errorOnExist', 'nothing of the old DEST stays'],
+  ['atomic', 'force', 'nothing of the old DEST stays'],
   ['atomic', 'update', 'nothing of the old DEST stays'],
   ['atomic', 'backup', 'nothing of the old DEST stays'],
   ['atomic', 'mirror', 'everything is copied anew'],
@@ -61,7 +61,8 @@ export interface Conflict {
 export function findConflict(options: CopyOptions): Conflict | undefined {
   for (const [name, other, why = '', third] of conflicts) {
     const others = third ? [other, third] : [other];
-    if ([name, ...others].every((one) => isSet(options, one))) return { name, others, why };
+    if (![name, ...others].every((one) => isSet(options, one))) continue;
+    return { name: kindOf(options, name), others: others.map((one) => kindOf(options, one)), why };
   }
   return undefined;
 }
@@ -69,6 +70,11 @@ export function findConflict(options: CopyOptions): Conflict | undefined {
 /** Returns options that have no effect because another option is missing. */
 export function missingRequirements(options: CopyOptions): (readonly [Name, Name])[] {
   return requirements.filter(([name, needed]) => isSet(options, name) && !isSet(options, needed));
+}
+
+/** Names the kind of sync that was asked for. */
+function kindOf({ sync, checksum }: CopyOptions, name: Name): Name {
+  return name !== 'sync' || sync ? name : checksum ? 'checksum' : 'quickCheck';
 }
 
 /**

@@ -1,5 +1,5 @@
 /** Checks the names of options, and suggests the one that was probably meant. */
-import { invalid } from '../errors/arguments.js';
+import { refuseOption } from '../errors/arguments.js';
 import type { CopyOptions } from '../types.js';
 
 /** Throws for a name that is not an option of `known`, and suggests an option. */
@@ -10,10 +10,6 @@ export function checkNames(options: object, known: readonly string[]): void {
     const hint = meant === undefined ? '' : `; did you mean '${meant}'?`;
     throw refuseOption(name, `is not an option of fastcp${hint}`);
   }
-}
-
-export function refuseOption(name: string, why: string): Error {
-  return invalid(TypeError, 'ERR_INVALID_ARG_VALUE', `The "options.${name}" property ${why}`);
 }
 
 /** Names of other tools for fastcp's options. */

@@ -1,12 +1,12 @@
 /** Checks options and arguments. After this file they have the values that their types allow. */
 
-import { invalidType, invalidValue } from '../errors/arguments.js';
+import { invalidType, invalidValue, named, refuseOption } from '../errors/arguments.js';
 import { absolute, pathBytes, shownFrom, trimSlashes } from '../paths.js';
 import { parseGlobs, refuseAllDirectories } from '../selection/globs.js';
 import { checkRuleFileNames } from '../selection/index.js';
 import type { CopyOptions, PathLike } from '../types.js';
 import { findConflict, missingRequirements } from './conflicts.js';
-import { checkNames, refuseOption } from './names.js';
+import { checkNames } from './names.js';
 import { type Request, snapshotObstacle } from './request.js';
 import { table } from './table.js';
 import {
@@ -58,18 +58,18 @@ export function checkRequest(
   const conflict = findConflict(options);
   if (conflict) {
     const { name, others, why } = conflict;
-    const given = others.map((one) => `options.${one}${one === 'force' ? ' false' : ''}`);
+    const given = others.map((one) => named(`options.${one}`, one === 'force' ? false : undefined));
     throw refuseOption(name, `cannot be combined with ${given.join(' and ')}${why && `: ${why}`}`);
   }
   for (const [name, needed] of missingRequirements(options)) {
-    throw refuseOption(name, `requires options.${needed}`);
+    throw refuseOption(name, `requires ${named(`options.${needed}`)}`);
   }
   if (checked.sparse === 'always' && checked.reflink === 'always') {
-    const expected = "'auto' or 'never' with sparse 'always', which writes files anew";
-    throw invalidValue('options.reflink', expected, checked.reflink);
+    const other = named('options.sparse', 'always');
+    throw refuseOption('reflink', `cannot be combined with ${other}: it writes files anew`);
   }
   if (atomic && paths.sources.length > 1) {
-    throw invalidValue('options.atomic', 'false with several sources', atomic);
+    throw refuseOption('atomic', 'cannot be combined with several sources');
   }
   const sync = checked.sync || checked.mirror || checked.checksum || checked.quickCheck;
   const keepsTimes = sync || checked.update || checked.preserveTimestamps || checked.worktree;
@@ -99,7 +99,7 @@ export function checkRequest(
   };
   const obstacle = request.snapshot === 'always' && snapshotObstacle(request);
   if (!obstacle) return request;
-  throw invalidValue('options.snapshot', `'auto' or 'never' with ${obstacle}`, 'always');
+  throw refuseOption('snapshot', `cannot be combined with ${obstacle}`);
 }
 
 function checkPaths(

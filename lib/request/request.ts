@@ -1,5 +1,6 @@
 /** A checked call of copyTree(), and what follows from its options. */
 
+import { named } from '../errors/arguments.js';
 import type { ShownPaths } from '../paths.js';
 import type { Glob } from '../selection/globs.js';
 import type { CopyTurn } from '../turn.js';
@@ -72,23 +73,30 @@ export function deletes({ mirror, atomic, compares }: Request): boolean {
 /** Returns the first option that a snapshot cannot fulfil. */
 export function snapshotObstacle(request: Request): string | undefined {
   const { include, exclude, ignoreFileNames } = request;
+  const { dereference, backup, update, gitignore, onlyIgnored, filter } = request;
   const obstacles: Record<string, unknown> = {
-    'several sources': request.sources.length > 1,
-    dereference: request.dereference,
+    dereference,
     hardLink: request.hardLink,
     symlink: request.symlink,
-    "reflink 'never'": request.reflink === 'never',
-    "sparse 'always'": request.sparse === 'always',
-    backup: request.backup,
-    'sync or mirror': request.sync,
-    update: request.update,
+    reflink: request.reflink === 'never' && 'never',
+    sparse: request.sparse === 'always' && 'always',
+    backup,
+    mirror: request.mirror,
+    sync: request.sync,
+    update,
     shard: request.shards > 0,
-    gitignore: request.gitignore,
-    onlyIgnored: request.onlyIgnored,
+    gitignore,
+    onlyIgnored,
     include,
     exclude: exclude.length > 0,
     ignoreFileNames: ignoreFileNames.length > 0,
-    filter: request.filter,
+    filter,
   };
-  return Object.keys(obstacles).find((name) => obstacles[name]);
+  if (request.sources.length > 1) return 'several sources';
+  const found = Object.entries(obstacles).find(([, obstacle]) => obstacle);
+  const [name, value] = found ?? [];
+  return (
+    name &&
+    named(`options.${name}`, typeof value === 'string' && name !== 'backup' ? value : undefined)
+  );
 }

@@ -93,7 +93,7 @@ export const table = {
   checksum: flag(cli('existing', '--checksum', 'like --sync, but compare every content')),
   quickCheck: flag(cli('existing', '--quick-check', 'like --sync, but trust equal size and mtime')),
   update: flag(cli('existing', '-u, --update', 'only replace older files; preserve timestamps')),
-  force: on(),
+  force: on(cli('existing', '-n, --no-clobber', 'keep existing entries', 'common')),
   errorOnExist: flag(
     cli('existing', '--error-on-exist', 'keep existing files, and report each as an error'),
   ),

@@ -669,7 +669,7 @@ describe('where the file system cannot exchange', () => {
     const { error } = await copyInChild({ src, dest, options: { atomic: true } }, words);
     expect(error).toMatchObject({
       code: 'ERR_FASTCP_NO_EXCHANGE',
-      message: expect.stringContaining("atomic 'two-step'"),
+      message: expect.stringContaining("atomic: 'two-step'"),
     });
     expect(error).not.toHaveProperty('result.files', 1);
     expect(content(dest, 'a')).toBe('old');

@@ -225,7 +225,7 @@ describe('backup', () => {
     makeFiles(src, { file: 'new' });
     makeFiles(dest, { file: 'old' });
     await expect(async () => copyTree(src, dest, { ...backup, force: false })).rejects.toThrow(
-      'cannot be combined with options.force false',
+      'cannot be combined with options.force: false',
     );
     await copyTree(src, dest, { ...backup, dryRun: true });
     expect(readdirSync(dest)).toEqual(['file']);

@@ -1,5 +1,4 @@
-import { CommanderError } from 'commander';
-import { afterEach, describe, expect, test, vi } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { type Invocation, parseArgs as parse } from '../../bin/args.js';
 import { plainInvocation } from '../../bin/plain.js';
 
@@ -115,32 +114,22 @@ describe('what becomes of paths', () => {
   });
 });
 
-describe('wrong usage', () => {
-  afterEach(() => vi.restoreAllMocks());
-
-  test.each([
-    ['', 'commander.error'],
-    ['src', 'commander.error'],
-    ['src dest --nope', 'commander.unknownOption'],
-    ['src dest --reflink=maybe', 'commander.invalidArgument'],
-    ['src dest --sparse', 'commander.optionMissingArgument'],
-    ['src dest -j 0', 'commander.invalidArgument'],
-    ['src dest -j 1025', 'commander.invalidArgument'],
-    ['src dest -j 2.5', 'commander.invalidArgument'],
-    ['src dest -j many', 'commander.invalidArgument'],
-    ['src dest -q -v', 'commander.error'],
-    ['src dest -q --json', 'commander.error'],
-    ['src dest --backup=simple', 'commander.invalidArgument'],
-    ['src dest --sparse never', 'commander.invalidArgument'],
-    ['src dest --atomic=maybe', 'commander.invalidArgument'],
-    ['src dest --atomic=constructor', 'commander.invalidArgument'],
-    ['src dest --snapshot=maybe', 'commander.invalidArgument'],
-  ])('%s', (line, code) => {
-    vi.spyOn(process.stderr, 'write').mockReturnValue(true);
-    expect(() => parseArgs(words(line))).toThrow(
-      expect.objectContaining({ code, name: CommanderError.name }),
-    );
-  });
+test.each([
+  '',
+  'src',
+  'src dest --nope',
+  'src dest --reflink=maybe',
+  'src dest --sparse',
+  'src dest -j many',
+  'src dest -q -v',
+  'src dest -q --json',
+  'src dest --backup=simple',
+  'src dest --sparse never',
+  'src dest --snapshot=maybe',
+])('wrong usage: %s', (line) => {
+  expect(() => parseArgs(words(line))).toThrow(
+    expect.objectContaining({ code: 'ERR_INVALID_ARG_VALUE' }),
+  );
 });
 
 function words(line: string): string[] {

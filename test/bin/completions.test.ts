@@ -23,7 +23,7 @@ test.each(['bash', 'zsh', 'fish'])('%s gets all options that the help has', asyn
 test('a shell that is not known', async () => {
   const { exitCode, stderr } = await fastcp(['--completions', 'tcsh']);
   expect(exitCode).toBe(2);
-  expect(stderr).toContain('known are bash, zsh, fish');
+  expect(stderr).toContain('choices are bash, zsh, fish');
 });
 
 describe('bash', () => {
@@ -36,11 +36,11 @@ describe('bash', () => {
 
   test.each<[string[], string]>([
     [['--refl'], '--reflink'],
-    [['--no-'], '--no-lock --no-mkpath --no-clobber --no-preserve --no-progress'],
+    [['--no-'], '--no-clobber --no-lock --no-mkpath --no-preserve --no-progress'],
     [['a', '--on'], '--only-ignored --one-file-system'],
     [['--sparse', ''], 'auto always'],
     [['--sparse', 'al'], 'always'],
-    [['--reflink', '='], 'always auto never'],
+    [['--reflink', '='], 'auto always never'],
     [['--reflink', '=', 'n'], 'never'],
     [['--atomic', '='], 'two-step'],
     [['--preserve', '=', 'x'], 'xattr'],

@@ -78,14 +78,17 @@ describe('wrong usage ends with 2 and names what is wrong', () => {
     ['', 'missing arguments SRC and DEST'],
     ['src', "missing argument DEST after 'src'"],
     ['src dest --jsn', "unknown option '--jsn'\n(Did you mean --json?)"],
-    ['src dest --reflink=maybe', "--reflink: unknown value 'maybe'; known are always, auto, never"],
-    ['src dest -j 0', "-j, --jobs: '0' is not a whole number from 1 to 1024"],
+    [
+      'src dest --reflink=maybe',
+      "option '--reflink [=when]' argument 'maybe' is invalid. Allowed choices are auto, always, never.",
+    ],
+    ['src dest -j 0', '--jobs must be an integer from 1 to 1024. Received 0'],
     ['src dest --exclude a[b', '--exclude must be a glob that parses'],
     ['src dest --ignore-file-name a/b', '--ignore-file-name must be a file name without slashes'],
-    ['src dest --atomic -n', '--atomic cannot be combined with -n'],
+    ['src dest --atomic -n', '--atomic cannot be combined with --no-clobber'],
     ['src other dest --atomic', '--atomic cannot be combined with several sources'],
     ['src dest --gitignore --only-ignored', '--only-ignored cannot be combined with --gitignore'],
-    ['src dest -q -v', '-q cannot be combined with -v'],
+    ['src dest -q -v', '--quiet cannot be combined with --verbose'],
   ])('fastcp %s', async (args, message) => {
     const { exitCode, stdout, stderr } = await inside(args);
     expect({ exitCode, stdout }).toEqual({ exitCode: 2, stdout: '' });

@@ -92,7 +92,7 @@ test('gitignore and onlyIgnored together are refused', () => {
 
 describe('options that exclude each other are refused', () => {
   test.each<[CopyOptions, option: string, why: string]>([
-    [{ atomic: true, force: false }, 'atomic', 'with options.force false'],
+    [{ atomic: true, force: false }, 'atomic', 'with options.force: false'],
     [{ atomic: 'two-step', errorOnExist: true }, 'atomic', 'with options.errorOnExist'],
     [{ atomic: true, backup: 'numbered' }, 'atomic', 'with options.backup'],
     [{ atomic: true, sync: true }, 'atomic', 'with options.sync'],
@@ -100,7 +100,7 @@ describe('options that exclude each other are refused', () => {
     [{ mirror: true, shard: '1/2' }, 'mirror', 'with options.shard'],
     [{ mirror: true, backup: 'numbered' }, 'mirror', 'with options.backup'],
     [{ sync: true, symlink: true }, 'sync', 'with options.symlink'],
-    [{ sync: true, force: false }, 'sync', 'with options.force false'],
+    [{ sync: true, force: false }, 'sync', 'with options.force: false'],
     [{ checksum: true, quickCheck: true }, 'quickCheck', 'with options.checksum'],
     [{ deleteExcluded: true }, 'deleteExcluded', 'requires options.mirror'],
     ...(
@@ -108,8 +108,8 @@ describe('options that exclude each other are refused', () => {
         [{ dereference: true }, 'dereference'],
         [{ hardLink: true }, 'hardLink'],
         [{ symlink: true }, 'symlink'],
-        [{ reflink: 'never' }, "reflink 'never'"],
-        [{ sparse: 'always' }, "sparse 'always'"],
+        [{ reflink: 'never' }, "reflink: 'never'"],
+        [{ sparse: 'always' }, "sparse: 'always'"],
         [{ backup: 'numbered' }, 'backup'],
         [{ gitignore: true }, 'gitignore'],
         [{ onlyIgnored: true }, 'onlyIgnored'],
@@ -121,7 +121,7 @@ describe('options that exclude each other are refused', () => {
     ).map(([options, name]): [CopyOptions, string, string] => [
       { ...options, snapshot: 'always' },
       'snapshot',
-      `'auto' or 'never' with ${name}`,
+      `cannot be combined with options.${name}`,
     ]),
   ])('%o', (options, option, why) => {
     const error = thrownBy(src, dest, options);
