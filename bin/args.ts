@@ -82,7 +82,7 @@ export function parseArgs(argv: readonly string[]): Invocation | 'doctor' {
   const { compare = false, verbose = false, json = false, quiet = false } = given;
   if (quiet && verbose) refuse('--quiet cannot be combined with --verbose');
   if (quiet && json) refuse('--quiet cannot be combined with --json');
-  if (compare && verbose) refuse('--compare cannot be combined with --verbose');
+  if (compare && verbose) refuse('--verbose means nothing to a comparison');
   if (compare && sources.length > 1) refuse('--compare takes two trees');
   const copy = optionsOf(given);
   const entries = !quiet && Boolean(verbose || copy.dryRun);

@@ -53,11 +53,12 @@ function compare(invocation: Invocation, signal: AbortSignal): Promise<CompareRe
   return compareTrees(a, dest, { ...copy, signal });
 }
 
-const words: Record<Difference['type'], string> = {
-  onlyInA: 'only in',
-  onlyInB: 'only in',
-  content: 'differ:',
-  metadata: 'differ in metadata:',
+/** In the order of the totals: how a line begins, and what is counted. */
+const kinds: Record<Difference['type'], [line: string, total: string]> = {
+  content: ['differ:', 'differ'],
+  metadata: ['differ in metadata:', 'differ in metadata'],
+  onlyInA: ['only in', 'only in SRC'],
+  onlyInB: ['only in', 'only in DEST'],
 };
 
 const complaint = (error: Error): string => `fastcp: ${errorText(error, 'compare')}`;
@@ -76,7 +77,7 @@ async function print(
   for (const { type, a, b, metadata = [] } of result.differences) {
     const paths = type === 'onlyInA' ? [a] : type === 'onlyInB' ? [b] : [a, b];
     const what = metadata.length > 0 ? ` (${metadata.join(', ')})` : '';
-    await out.line(`${words[type]} ${paths.map(quoteName).join(' and ')}${what}`);
+    await out.line(`${kinds[type][0]} ${paths.map(quoteName).join(' and ')}${what}`);
   }
   if (result.differences.length === 0 && result.errorCount > 0) return;
   await out.line(totals(result));
@@ -85,13 +86,7 @@ async function print(
 /** Returns for example `2 differ, 1 only in DEST; 61 entries compared`. */
 function totals({ differences, scanned }: CompareResult): string {
   const entries = count(scanned, 'entry', 'entries');
-  const ends = [
-    ['content', 'differ'],
-    ['metadata', 'differ in metadata'],
-    ['onlyInA', 'only in SRC'],
-    ['onlyInB', 'only in DEST'],
-  ] as const;
-  const parts = ends.flatMap(([wanted, text]) => {
+  const parts = Object.entries(kinds).flatMap(([wanted, [, text]]) => {
     const found = differences.filter(({ type }) => type === wanted).length;
     return found > 0 ? [`${number(found)} ${text}`] : [];
   });

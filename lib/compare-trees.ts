@@ -70,7 +70,7 @@ function compareRequest(a: PathLike, b: PathLike, options: CompareOptions): Requ
   for (const [name, value] of Object.entries(options)) {
     const isMeant = (comparisonOptions as readonly string[]).includes(name);
     if (value === undefined || isMeant || !Object.hasOwn(table, name)) continue;
-    throw refuseOption(name, 'must be left out: it means nothing to a comparison');
+    throw refuseOption(name, 'means nothing to a comparison');
   }
   const given = { preserve: ['mode'], ...options } as const;
   const request = checkRequest(a, b, { ...given, mirror: true, checksum: true, dryRun: true });

@@ -93,10 +93,6 @@ export function snapshotObstacle(request: Request): string | undefined {
     filter,
   };
   if (request.sources.length > 1) return 'several sources';
-  const found = Object.entries(obstacles).find(([, obstacle]) => obstacle);
-  const [name, value] = found ?? [];
-  return (
-    name &&
-    named(`options.${name}`, typeof value === 'string' && name !== 'backup' ? value : undefined)
-  );
+  const [found] = Object.entries(obstacles).filter(([, obstacle]) => obstacle);
+  return found && named(`options.${found[0]}`, typeof found[1] === 'string' ? found[1] : undefined);
 }

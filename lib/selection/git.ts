@@ -19,9 +19,6 @@ export interface GitSettings {
   unreadable?: Buffer;
 }
 
-/** The slash keeps newlines at the end. */
-const goThere = 'cd "$(printf %b/ "$1")" && shift && exec git "$@"';
-
 /** The most output of git that is read, in bytes. A string has no room for much more. */
 const mostOutput = 500_000_000;
 
@@ -47,9 +44,6 @@ const othersVariables: ReadonlySet<string> = new Set([
 
 /** Git's status if nothing is set. */
 const nothingSet = 1;
-
-/** With this status the shell says that there is no such program. */
-const notFound = 127;
 
 /** Git's status after an error. */
 const fatal = 128;
@@ -179,8 +173,7 @@ export class Git {
 
   /**
    * Runs git without others' variables, which would select another repository. Also without what may run any program: a file
-   * system monitor, and a connection to fetch objects that a partial clone lacks. Node passes only UTF-8, so that a shell has to go
-   * to other directories.
+   * system monitor, and a connection to fetch objects that a partial clone lacks. Node passes only UTF-8.
    */
   async #run(directory: Buffer, args: string[]): Promise<string> {
     const { execFile, spawnSync } = getBuiltinModule('node:child_process'); // loaded late: it takes 5 ms
@@ -188,11 +181,8 @@ export class Git {
     const env = Object.fromEntries(
       Object.entries(process.env).filter(([name]) => !othersVariables.has(name)),
     );
-    const words = ['-c', 'core.fsmonitor=false', ...args];
-    const octal = (byte: number): string => `\\0${byte.toString(8).padStart(3, '0')}`;
-    const [program, all] = isUtf8(directory)
-      ? ['git', ['-C', directory.toString(), ...words]]
-      : ['sh', ['-c', goThere, 'sh', Array.from(directory, octal).join(''), ...words]];
+    if (!isUtf8(directory)) throw new Error('git cannot be asked about a path that is not UTF-8');
+    const words = ['-C', directory.toString(), '-c', 'core.fsmonitor=false', ...args];
     const options = {
       env: { ...env, ...gitEnvironment },
       encoding: 'latin1',
@@ -200,14 +190,12 @@ export class Git {
       signal: this.#signal,
     } as const;
     if (isNextTickFake()) {
-      const { error, status, stderr, stdout } = spawnSync(program, all, options);
-      const code = status === notFound ? 'ENOENT' : status;
-      if (error || status !== 0) throw error ?? Object.assign(new Error(stderr), { code });
+      const { error, status, stderr, stdout } = spawnSync('git', words, options);
+      if (error || status !== 0) throw error ?? Object.assign(new Error(stderr), { code: status });
       return stdout;
     }
     return new Promise((resolve, reject) => {
-      execFile(program, all, options, (error, stdout) => {
-        if (error?.code === notFound) error.code = 'ENOENT';
+      execFile('git', words, options, (error, stdout) => {
         if (error) reject(error);
         else resolve(stdout);
       });

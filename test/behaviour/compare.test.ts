@@ -440,14 +440,14 @@ describe('command', { tags: ['all'] }, () => {
 
   test.for([
     [['--sync'], '--sync'],
-    [['-u'], '-u'],
+    [['-u'], '--update'],
     [['--update'], '--update'],
     [['--mirror'], '--mirror'],
     [['--checksum'], '--checksum'],
-    [['-n'], '-n'],
+    [['-n'], '--no-clobber'],
     [['--atomic'], '--atomic'],
     [['--verify'], '--verify'],
-    [['-v'], '-v'],
+    [['-v'], '--verbose'],
     [['--dry-run'], '--dry-run'],
     [['--no-mkpath'], '--no-mkpath'],
     [['--reflink=never'], '--reflink'],
@@ -455,7 +455,7 @@ describe('command', { tags: ['all'] }, () => {
   ] as const)('%s means nothing to it', ([words, name]) => {
     const { status, stdout, stderr } = run('--compare', ...words, a, b);
     expect({ status, stdout }).toEqual({ status: 2, stdout: '' });
-    expect(stderr).toContain(`--compare cannot be combined with ${name}\n`);
+    expect(stderr).toContain(`fastcp: ${name} means nothing to a comparison\n`);
   });
 
   test('all that means something to it', () => {
