@@ -443,8 +443,8 @@ int start_thread(void (*run)(void*), void* argument);
 
 /**
  * Gives the calling thread a table of descriptors of its own, in which only standard error is open, and /dev/null as standard
- * input and output, so that it does not wait for the locks of another's. Threads that it starts share that table. Returns false
- * if the system cannot do that, or where FASTCP_SHARED_TABLE is set.
+ * input and output, so that it does not wait for the locks of another's. Threads that it starts share that table, and may only use
+ * handles that it has opened. Returns false if the system cannot do that, or where FASTCP_SHARED_TABLE is set.
  */
 bool leave_shared_table();
 bool has_own_table();

@@ -11,14 +11,15 @@ using platform::Follow;
 using platform::Stat;
 
 bool open_up(Engine& engine, Directory& directory) {
-  if ((!engine.options.incremental.sync && !directory.doomed) || directory.is_base()) return false;
+  if ((!engine.options.incremental.sync && !directory.due.doomed) || directory.is_base())
+    return false;
   const std::lock_guard lock(directory.dest().changing);
   Stat now;
   if (platform::stat_handle(directory.dst(), now) < 0) return false;
   if ((now.mode & kOwner) == kOwner) return directory.due.opened_up;  // by another worker
   if (engine.writer.open_up(directory.dst(), now.mode | kOwner) < 0) return false;
   if (!directory.due.owed_mode && !directory.due.opened_up) directory.due.owed_mode = now.mode;
-  directory.due.opened_up = directory.due.metadata = true;
+  directory.due.opened_up = true;
   return true;
 }
 
@@ -27,13 +28,14 @@ int discard(Engine& engine, Directory& directory, const char* name) {
   Stat left;
   if (error == 0 || error == -ENOENT || stat_with_access(engine, directory, name, left) == -ENOENT)
     return 0;
-  report_left(engine, directory, name, error, "unlink");
+  fail_in_dest(engine, directory, name, error, "unlink");
   return error;
 }
 
-void report_left(Engine& engine, Directory& directory, const char* name, int error,
-                 const char* operation) {
-  engine.fail({-error, operation, directory.dst_path(name), {}}, &directory);
+bool fail_in_dest(Engine& engine, const Directory& directory, const char* name, int error,
+                  const char* operation) {
+  return engine.fail({error < 0 ? -error : error, operation, directory.dst_path(name), {}},
+                     &directory);
 }
 
 bool stat_source(Worker& worker, const Directory& directory, Names names, Stat& stat) {

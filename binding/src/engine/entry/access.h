@@ -37,9 +37,9 @@ inline int stat_with_access(Engine& engine, Directory& directory, const char* na
  */
 int discard(Engine& engine, Directory& directory, const char* name);
 
-/** Reports an entry of fastcp's own that stays in DEST. */
-void report_left(Engine& engine, Directory& directory, const char* name, int error,
-                 const char* operation);
+/** Reports an error with an entry that only DEST has, or with the directory itself if `name` is null. Returns false. */
+bool fail_in_dest(Engine& engine, const Directory& directory, const char* name, int error,
+                  const char* operation);
 
 /**
  * Looks at an entry of SRC, or at its target if symlinks are followed. Returns false on failure,

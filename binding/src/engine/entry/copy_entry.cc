@@ -29,7 +29,7 @@ using platform::Stat;
 
 int choose_route(Worker& worker, OpenFile& file) {
   const Directory& directory = *file.directory;
-  file.route = directory.route;
+  file.route = directory.filling.route;
   if (file.route != nullptr && file.stat.dev == directory.src_stat.dev) return 0;
   // The base, or a file that is a mount point itself.
   Stat dst;
@@ -51,13 +51,14 @@ bool may_create_clone(const Content& how, const Preserve& keep, const OpenFile& 
                             (file.stat.mode & platform::kPermissions);
   };
   return platform::clones_are_created && how.reflink != Reflink::never && !how.find_holes &&
-         file.stat.size > 0 && (directory.route == nullptr || directory.route->clone) &&
+         file.stat.size > 0 &&
+         (directory.filling.route == nullptr || directory.filling.route->clone) &&
          !has_acl(file.attributes) && is_creation_mode();
 }
 
 /** Returns whether DEST's directory is append-only. One that this copy has created is not, and is not asked. */
 bool forbids_removal(Directory& directory, const char* name) {
-  return !directory.fresh && is_append_only(directory, name);
+  return !directory.filling.fresh && is_append_only(directory, name);
 }
 
 /**
@@ -65,7 +66,7 @@ bool forbids_removal(Directory& directory, const char* name) {
  * workers write it out of order, so SIGKILL would leave gaps in a file of full size.
  */
 Naming naming_of(const Options& options, const OpenFile& file) {
-  const Route* const route = file.directory->route;
+  const Route* const route = file.directory->filling.route;
   Naming naming = file.naming;
   if (route != nullptr) naming = std::max(naming, route->naming.load(std::memory_order_relaxed));
   // Before Linux 6.0 the umask does not apply to a file without a name everywhere. Then its mode must be set.
@@ -87,7 +88,8 @@ int create_named(const Options& options, OpenFile& file, const char* name, uint3
         keeps_owner(keep, Kind::file) ? platform::WithOwner::yes : platform::WithOwner::no;
     const int error = platform::create_clone(file.src, directory, name, with, owner, file.dst);
     file.cloned = error == 0;
-    if (error == -EXDEV && file.directory->route != nullptr) file.directory->route->clone = false;
+    if (Route* const route = file.directory->filling.route; error == -EXDEV && route != nullptr)
+      route->clone = false;
     if (error != -EXDEV && error != -EOPNOTSUPP) return error;
   }
   return platform::create_file(directory, name, mode, file.dst);
@@ -99,7 +101,7 @@ int create(Worker& worker, OpenFile& file, const char* name, uint32_t mode) {
   Directory& directory = *file.directory;
   const bool stays = forbids_removal(directory, name);  // whatever gets a name there
   Naming naming = stays ? Naming::unnamed : naming_of(options, file);
-  if (naming != Naming::first && file.temporary.empty() && !directory.fresh) {
+  if (naming != Naming::first && file.temporary.empty() && !directory.filling.fresh) {
     Stat there;
     const int found = platform::stat_entry(directory.dst(), name, there);
     if (found == 0) return -EEXIST;
@@ -155,11 +157,11 @@ void copy_file(Worker& worker, const DirectoryUse& use, Names names, EntryTask& 
   };
 
   const Options& options = worker.engine.options;
-  bool without_atime = directory.new_files.without_atime.load(std::memory_order_relaxed);
+  bool without_atime = directory.filling.without_atime.load(std::memory_order_relaxed);
   int error = open_to_read(worker, directory.src(), names.src, options.traversal.follow(),
                            without_atime, file.src);
   if (error == -ECANCELED) return put_off(worker, use, names, again);
-  if (!without_atime) directory.new_files.without_atime.store(false, std::memory_order_relaxed);
+  if (!without_atime) directory.filling.without_atime.store(false, std::memory_order_relaxed);
   if (error < 0) return stop_at(error, kOpenSource);
   if (error = platform::stat_handle(file.src, file.stat); error < 0) return stop_at(error, "fstat");
   if (file.stat.kind != Kind::file) return stop_at(EBUSY, kRefused);  // the listing had a file
@@ -212,11 +214,10 @@ void copy_known(Worker& worker, const DirectoryUse& use, Names names, Kind kind,
   const bool keeps = options.incremental.sync
                          ? options.content.instead == Instead::copy || kind != Kind::file
                          : options.existing.force && is_special(kind);
-  if (keeps && !directory.fresh && needs_no_copy(worker, use, names, kind, again)) {
-    return;
-  }
+  const bool fresh = directory.filling.fresh;
+  if (keeps && !fresh && needs_no_copy(worker, use, names, kind, again)) return;
   // If DEST's entry may not be replaced, the source need not even be opened.
-  if ((!options.existing.force || options.existing.update) && !directory.fresh && !again.vacated &&
+  if ((!options.existing.force || options.existing.update) && !fresh && !again.vacated &&
       may_exist(directory, names) && judge(worker, directory, names, kind) != Decision::replace) {
     return;
   }

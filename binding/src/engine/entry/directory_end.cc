@@ -38,20 +38,20 @@ void begin_directory(Engine& engine, Directory& directory) {
   // owner and mode of SRC's directory at any time.
   const Stat &src = directory.src_stat, &dst = directory.dst_stat;
   const bool keeps_owners = keeps_owner(keep, Kind::file);
-  const bool is_own =
-      keeps_owners && directory.fresh && owner_of(dst) == engine.own && (dst.mode & kSetGid) == 0;
+  const bool is_own = keeps_owners && directory.filling.fresh && owner_of(dst) == engine.own &&
+                      (dst.mode & kSetGid) == 0;
   const bool may_differ = !is_own && ((src.mode | dst.mode) & kSetGid) != 0;
-  directory.new_files.owners_may_differ = keeps_owners && (src.gid != dst.gid || may_differ);
-  if (is_own && !directory.new_files.owners_may_differ) directory.new_files.owner = owner_of(dst);
+  directory.filling.owners_may_differ = keeps_owners && (src.gid != dst.gid || may_differ);
+  if (is_own && !directory.filling.owners_may_differ) directory.filling.new_owner = owner_of(dst);
   Due& due = directory.due;
-  if (directory.fresh) {
+  due.metadata = keep.existing_directory_times || engine.options.content.fsync;
+  if (directory.filling.fresh) {
     settle_new(engine, directory);
-    due.metadata = keep.timestamps || due.owed_mode;
+    due.metadata |= keep.timestamps;
   } else if (keep.existing_directories) {
     const bool has_mode = dst.mode == final_mode(keep, src, dst);
-    due.metadata = (keep.mode && !has_mode) || keep.timestamps || keep.ownership || keep.xattrs;
+    due.metadata |= (keep.mode && !has_mode) || keep.timestamps || keep.ownership || keep.xattrs;
   }
-  due.metadata |= keep.existing_directory_times || engine.options.content.fsync || due.opened_up;
 }
 
 namespace {
@@ -61,7 +61,8 @@ namespace {
  * new one.
  */
 bool reports_metadata(const Options& options, const Directory& directory) {
-  return options.incremental.sync && !directory.fresh && options.preserve.existing_directories;
+  return options.incremental.sync && !directory.filling.fresh &&
+         options.preserve.existing_directories;
 }
 
 /**
@@ -83,7 +84,7 @@ void note_metadata(Engine& engine, const Directory& directory) {
 bool set_metadata(Engine& engine, Directory& directory, bool& list_set) {
   const Preserve& keep = engine.options.preserve;
   const Names none{nullptr, nullptr};
-  if (!directory.fresh && keep.existing_directories) {
+  if (!directory.filling.fresh && keep.existing_directories) {
     Attributes attributes;
     Stat now;
     // The copy's work in the directory changed its timestamps, and others may have changed more.
@@ -102,7 +103,7 @@ bool set_metadata(Engine& engine, Directory& directory, bool& list_set) {
         (settling.changes_attributes || had_other_stat(keep, directory))) {
       note_metadata(engine, directory);
     }
-  } else if (directory.fresh ? keep.timestamps : keep.existing_directory_times) {
+  } else if (directory.filling.fresh ? keep.timestamps : keep.existing_directory_times) {
     const Stat& src = directory.src_stat;
     const int error = platform::set_times(directory.dst(), src.atime, src.mtime);
     return error == 0 || engine.lose(directory, none, Loss::timestamps, error, "utimensat");
@@ -129,7 +130,7 @@ void settle_directory(Engine& engine, Directory& directory) {
   bool list_set = false;
   const bool is_set = set_metadata(engine, directory, list_set);
   // Even if that failed: the directory must not stay open.
-  const bool has_mode = is_set && !directory.fresh && engine.options.preserve.mode;
+  const bool has_mode = is_set && !directory.filling.fresh && engine.options.preserve.mode;
   if (directory.due.owed_mode && !has_mode) {
     const int error = give_owed_mode(directory, list_set);
     if (error < 0 && !engine.lose(directory, {}, Loss::mode, error, "fchmod")) return;
@@ -174,13 +175,13 @@ class CopiedDirectory final : public DirectoryEnd {
   /** Returns false if the directory cannot be opened for what it is owed; reports that. */
   static bool settle(Engine& engine, Directory& directory) {
     const bool owes = owes_mark(engine.options, directory);
-    if (!directory.due.metadata && !owes) return true;
+    if (!directory.due.owes_metadata() && !owes) return true;
     DirectoryPin pin;
     if (const int error = pin.pin(directory); error < 0)
       return engine.fail(directory, {}, error, DirectoryPin::operation(error));
     // Before its mode is restored, which may deny access.
     if (owes) write_mark(engine, directory);
-    if (directory.due.metadata) settle_directory(engine, directory);
+    if (directory.due.owes_metadata()) settle_directory(engine, directory);
     return true;
   }
 };

@@ -83,7 +83,7 @@ bool is_append_only(Directory& directory, const std::string& name) {
   }
   DestFacts& dest = directory.dest();
   std::call_once(dest.append_only_learned, [&] {
-    dest.append_only = !directory.fresh && platform::is_append_only(directory.dst(), ".");
+    dest.append_only = !directory.filling.fresh && platform::is_append_only(directory.dst(), ".");
   });
   return dest.append_only;
 }

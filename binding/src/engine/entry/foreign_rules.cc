@@ -65,7 +65,8 @@ bool refuse_by_foreign_rules(Worker& worker, const Directory& directory, Names n
   const char* const refusal = refused_kind(kind);
   const Follow follow = options.traversal.follow();
   Stat there;
-  if (directory.fresh || platform::stat_entry(directory.dst(), names.dst, there, follow) < 0)
+  if (directory.filling.fresh ||
+      platform::stat_entry(directory.dst(), names.dst, there, follow) < 0)
     return refusal != nullptr && fail(EINVAL, refusal);
   Stat src;
   if (platform::stat_entry(directory.src(), names.src, src, follow) == 0 &&

@@ -81,14 +81,14 @@ Time end_of_step(Time ctime) {
  * that it looks at was made.
  */
 Time first_change(const Directory& directory) {
-  Time newest = to_time(directory.sync->newest);
+  Time newest = to_time(directory.due.sync->newest);
   newest.nanoseconds++;
-  return std::min(directory.sync->began, newest);
+  return std::min(directory.due.sync->began, newest);
 }
 
 /** Returns the changes that the ctimes on both sides show. */
 Ctimes ctimes_of(const Directory& directory) {
-  std::atomic<Ctimes>& known = directory.route->ctimes;
+  std::atomic<Ctimes>& known = directory.filling.route->ctimes;
   if (known == Ctimes::unknown) {
     const platform::Handle &src = directory.src(), &dst = directory.dst();
     const bool own = platform::has_own_clock(src) && platform::has_own_clock(dst);
@@ -138,23 +138,23 @@ void begin_sync(Engine& engine, Directory& directory, Time began) {
   sync->errors = engine.errors.count();
   if (platform::identify(directory.src(), sync->source) < 0) return;
   // Asking is slow on some file systems.
-  const Directory& parent = directory.parent();
-  const bool is_known = parent.sync != nullptr && parent.sync->source.dev == sync->source.dev;
+  const SyncState* const above = directory.parent().due.sync.get();
+  const bool is_known = above != nullptr && above->source.dev == sync->source.dev;
   sync->source.file_system =
-      is_known ? parent.sync->source.file_system : platform::file_system(directory.src());
-  directory.sync = std::move(sync);
+      is_known ? above->source.file_system : platform::file_system(directory.src());
+  directory.due.sync = std::move(sync);
   note_source(engine, directory, directory.src_stat);
 }
 
 void read_mark(Engine& engine, Directory& directory) {
-  SyncState* const sync = directory.sync.get();
+  SyncState* const sync = directory.due.sync.get();
   if (sync == nullptr) return;
   const Directory& parent = directory.parent();
-  const bool is_known =
-      parent.sync != nullptr && parent.has_dst() && parent.dst_stat.dev == directory.dst_stat.dev;
+  const bool is_known = parent.due.sync != nullptr && parent.has_dst() &&
+                        parent.dst_stat.dev == directory.dst_stat.dev;
   sync->target_file_system =
-      is_known ? parent.sync->target_file_system : platform::file_system(directory.dst());
-  if (directory.fresh) return;
+      is_known ? parent.due.sync->target_file_system : platform::file_system(directory.dst());
+  if (directory.filling.fresh) return;
   // A mode without read permission also hides the mark.
   std::optional<Mark> seen;
   with_access(engine, directory, [&] { return load(directory.dst(), seen); });
@@ -168,10 +168,10 @@ void read_mark(Engine& engine, Directory& directory) {
 }
 
 void note_source(const Engine& engine, const Directory& directory, const Stat& src) {
-  if (directory.sync == nullptr) return;
+  if (directory.due.sync == nullptr) return;
   // A symlink may lead to another file system, with another clock. The mark proves nothing of its target.
   if (engine.options.traversal.dereference && src.dev != directory.src_stat.dev) return;
-  std::atomic<int64_t>& newest = directory.sync->newest;
+  std::atomic<int64_t>& newest = directory.due.sync->newest;
   const int64_t ctime = to_number(end_of_step(src.ctime));
   int64_t before = newest.load(std::memory_order_relaxed);
   while (before < ctime && !newest.compare_exchange_weak(before, ctime)) {
@@ -179,8 +179,9 @@ void note_source(const Engine& engine, const Directory& directory, const Stat& s
 }
 
 bool is_proven(const Directory& directory, const Stat& src, const Stat& dst) {
-  if (directory.sync == nullptr || !directory.sync->mark) return false;
-  const Mark& mark = *directory.sync->mark;
+  const SyncState* const sync = directory.due.sync.get();
+  if (sync == nullptr || !sync->mark) return false;
+  const Mark& mark = *sync->mark;
   const Ctimes known = ctimes_of(directory);
   if (known == Ctimes::foreign) return false;
   if (end_of_step(src.ctime) >= mark.began) return false;
@@ -189,19 +190,19 @@ bool is_proven(const Directory& directory, const Stat& src, const Stat& dst) {
 }
 
 bool has_proven_attributes(const Engine& engine, const Directory& directory) {
-  const uint32_t seen = directory.sync->mark->attributes;
+  const uint32_t seen = directory.due.sync->mark->attributes;
   return seen != 0 && seen == engine.attribute_view;
 }
 
 bool owes_mark(const Options& options, const Directory& directory) {
-  const SyncState* const sync = directory.sync.get();
+  const SyncState* const sync = directory.due.sync.get();
   if (sync == nullptr || !directory.has_dst()) return false;
   if (!can_get_mark(options)) return sync->hides_exchange;
-  return directory.fresh || !sync->mark || sync->is_news;
+  return directory.filling.fresh || !sync->mark || sync->is_news;
 }
 
 void write_mark(Engine& engine, Directory& directory) {
-  const SyncState& sync = *directory.sync;
+  const SyncState& sync = *directory.due.sync;
   const platform::Handle& dst = directory.dst();
   const bool is_whole = can_get_mark(engine.options) && !engine.stopped() && !engine.is_full &&
                         !sync.is_doubtful && sync.errors == engine.errors.count() &&

@@ -67,7 +67,7 @@ bool keeps_owner(const Preserve& keep, Kind kind) {
 
 bool expects_owner(const Preserve& keep, const Directory& directory, const Stat& src) {
   return !keeps_owner(keep, src.kind) ||
-         directory.new_files.owner.load(std::memory_order_relaxed) == owner_of(src);
+         directory.filling.new_owner.load(std::memory_order_relaxed) == owner_of(src);
 }
 
 bool inherits(const Preserve& keep, const Directory& directory) {
@@ -75,7 +75,7 @@ bool inherits(const Preserve& keep, const Directory& directory) {
   DestFacts& dest = directory.dest();
   std::call_once(dest.lists_learned, [&] {
     // A new directory's ACL comes from its parent, or from another copy (perhaps a shard) that sets SRC's at any time.
-    const bool may_have = !directory.fresh || inherits(keep, directory.parent());
+    const bool may_have = !directory.filling.fresh || inherits(keep, directory.parent());
     dest.inherits = (keep.xattrs && has_default_list(directory.src())) ||
                     (may_have && has_default_list(directory.dst()));
   });
@@ -95,7 +95,7 @@ uint32_t file_creation_mode(const Preserve& keep, const Directory& directory, co
 }
 
 uint64_t time_step(const Directory& directory, const char* name) {
-  if (directory.route != nullptr) return directory.route->time_step;
+  if (directory.filling.route != nullptr) return directory.filling.route->time_step;
   Handle dst;
   const int error = platform::open_entry(directory.dst(), name, Follow::no, dst);
   return error < 0 ? 1 : platform::time_step(dst);
@@ -103,7 +103,8 @@ uint64_t time_step(const Directory& directory, const char* name) {
 
 uint64_t time_step(const Directory& directory, const Handle& dst) {
   // The base stands for several directories.
-  return directory.route == nullptr ? platform::time_step(dst) : directory.route->time_step;
+  const Route* const route = directory.filling.route;
+  return route == nullptr ? platform::time_step(dst) : route->time_step;
 }
 
 uint32_t directory_creation_mode(const Preserve& keep, const Stat& src) {

@@ -71,7 +71,7 @@ std::string in_small_letters(std::string_view name) {
 
 bool is_collision(Directory& directory, const char* name) {
   // An entry with another spelling may be older than the copy, unless SRC has both spellings.
-  const bool may_be_others = !directory.fresh || directory.dest().others_create;
+  const bool may_be_others = !directory.filling.fresh || directory.dest().others_create;
   if (may_be_others && (directory.is_base() || !has_twin(directory, name))) return false;
   // A listing can miss a name while another copy renames its new file over that name, which then has another file.
   constexpr int kLooks = 100;

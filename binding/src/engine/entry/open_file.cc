@@ -27,7 +27,7 @@ void OpenFile::discard() {
   if (error == 0 || !temporary.empty()) {
     fastcp::discard(engine, *directory, name);  // nobody else chooses a temporary name
   } else if (error != -ENOENT) {
-    report_left(engine, *directory, name, error, "lstat");
+    fail_in_dest(engine, *directory, name, error, "lstat");
   }
 }
 

@@ -31,7 +31,7 @@ int place(Worker& worker, Directory& directory, Names names, platform::Kind kind
   const auto make_as = [&](const char* name) {
     return with_access(worker.engine, directory, [&] { return make(name); });
   };
-  if (directory.sync != nullptr) directory.sync->is_news.store(true, std::memory_order_relaxed);
+  directory.due.note_news();
   int error = make_as(names.dst);
   if (error != -EEXIST) return error;
   if (judge(worker, directory, names, kind) != Decision::replace) return kNotPlaced;

@@ -143,7 +143,7 @@ bool settle_file(Engine& engine, OpenFile& file) {
   // changed. The umask counts as well: it may have been another one for a moment when that file was created.
   const bool has_mode =
       only_mode && !file.cloned && !directory.is_base() &&
-      file.stat.mode == directory.new_files.kept_mode.load(std::memory_order_relaxed) &&
+      file.stat.mode == directory.filling.kept_mode.load(std::memory_order_relaxed) &&
       (file.stat.mode & engine.umask()) == 0;
   if (!has_mode && (keep.mode || keep.xattrs || keeps_owner(keep, Kind::file) || file.replaced)) {
     Stat& made = settling.now;
@@ -154,9 +154,9 @@ bool settle_file(Engine& engine, OpenFile& file) {
     const bool is_of_creation = (made.uid == engine.own.uid || made.uid != file.stat.uid) &&
                                 (made.gid == engine.own.gid || made.gid != file.stat.gid);
     if (!directory.is_base() && !file.cloned && is_of_creation &&
-        !directory.new_files.owners_may_differ)
-      directory.new_files.owner.store(owner_of(made), std::memory_order_relaxed);
-    if (only_mode && made.mode == file.stat.mode) directory.new_files.kept_mode = made.mode;
+        !directory.filling.owners_may_differ)
+      directory.filling.new_owner.store(owner_of(made), std::memory_order_relaxed);
+    if (only_mode && made.mode == file.stat.mode) directory.filling.kept_mode = made.mode;
     if (!settling.settle_access()) return false;
   }
   return settling.settle_times();

@@ -62,10 +62,6 @@ bool has_proof(const Pair& pair) {
          pair.src.mtime == pair.dst.mtime && is_proven(pair.directory(), pair.src, pair.dst);
 }
 
-void note_news(const Pair& pair) {
-  if (pair.directory().sync != nullptr) pair.directory().sync->is_news = true;
-}
-
 /** Returns whether size and mtime are equal, if the user accepts them as proof. */
 bool is_taken_for_same(const Pair& pair, uint64_t step) {
   return pair.options().incremental.quick_check && is_same_time(pair.src.mtime, pair.dst, step);
@@ -84,7 +80,7 @@ enum class Contents : uint8_t { same, differ, left };  // left: nothing has to b
 Contents compare(const Pair& pair, const EntryTask& again) {
   const Directory& directory = pair.directory();
   Handle src, dst;
-  bool without_atime = directory.new_files.without_atime.load(std::memory_order_relaxed);
+  bool without_atime = directory.filling.without_atime.load(std::memory_order_relaxed);
   int error = open_to_read(pair.worker, directory.src(), pair.names.src,
                            pair.options().traversal.follow(), without_atime, src);
   if (error < 0 && error != -ECANCELED) {
@@ -131,7 +127,7 @@ bool is_settled(const Pair& pair, bool proven, uint64_t step) {
   const Preserve& keep = pair.options().preserve;
   bool settled = is_settled(keep, pair.src, pair.dst, step);
   if (keep.xattrs && !(proven && has_proven_attributes(pair.worker.engine, pair.directory()))) {
-    note_news(pair);
+    pair.directory().due.note_news();
     settled = settled && has_wanted_attributes(pair.worker.engine, pair.directory(), pair.names);
   }
   return settled;
@@ -142,7 +138,7 @@ bool is_settled(const Pair& pair, bool proven, uint64_t step) {
  */
 bool settle(const Pair& pair, bool proven, uint64_t step) {
   if (is_settled(pair, proven, step)) return pair.skip();
-  note_news(pair);
+  pair.directory().due.note_news();
   Directory& directory = pair.directory();
   Engine& engine = pair.worker.engine;
   if (is_shared(pair)) {
@@ -179,7 +175,7 @@ bool is_current_file(const Pair& pair, const EntryTask& again) {
   const bool proven = has_size && has_proof(pair);
   const uint64_t step = time_step_at(pair);
   if (!proven) {
-    note_news(pair);
+    pair.directory().due.note_news();
     if (!has_size || !is_taken_for_same(pair, step)) {
       const Contents contents = compare(pair, again);
       if (contents != Contents::same) return contents == Contents::left;

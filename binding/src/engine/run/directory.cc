@@ -33,8 +33,8 @@ DirectoryUse Directory::create(DirectoryUse parent, std::string src_name, std::s
   directory->src_name_ = std::move(src_name);
   directory->dst_name_ = std::move(dst_name);
   directory->has_dst_ = dst.is_open();
-  directory->new_files.without_atime =
-      directory->parent_->new_files.without_atime.load(std::memory_order_relaxed);
+  directory->filling.without_atime =
+      directory->parent_->filling.without_atime.load(std::memory_order_relaxed);
   DirectoryUse use(directory);
   OpenDirectories::current().install(*directory, std::move(src), std::move(dst));
   return use;

@@ -149,30 +149,59 @@ struct Way {
   bool vacated = false;                   // see EntryTask
 };
 
-/** What is due when the last use of a directory ends. */
-struct Due {
-  std::unique_ptr<DirectoryEnd> end{};  // null: nothing
-  bool metadata = false;
-  std::optional<uint32_t>
-      owed_mode{};         // the mode that it had or gets, if that denies access or has setgid
-  bool opened_up = false;  // this copy changed that mode; guarded by DestFacts::changing
-  std::atomic<bool> kept{false};  // it is doomed, but something in it stays
-};
-
-/** What is known of new files in a directory, which saves looks at them. */
-struct NewFiles {
+/**
+ * What a worker needs while it fills a directory. The worker that opens the ends sets it before another sees the directory. One that
+ * creates a directory when it is needed sets `made`, `fresh`, `route` and `owners_may_differ` later, while dest().changing is held. The
+ * other atomic members may be set by any worker at any time.
+ */
+struct Filling {
   static constexpr Owner kUnknownOwner{UINT32_MAX, UINT32_MAX};
 
-  bool owners_may_differ = false;  // see begin_directory()
-  /** The owner that an earlier one got; kUnknownOwner before the first one. A guess: see file_creation_mode(). */
-  std::atomic<Owner> owner{kUnknownOwner};
+  /** Read before anything is created in the directory. Becomes Made::yes after everything else here and in Due is set. */
+  std::atomic<Made> made{Made::yes};
+  std::atomic<bool> fresh{false};  // created empty by this copy; then route is set
+  Route* route = nullptr;
+  uint64_t path_hash = 0;  // of its path below SRC
+  bool is_beyond_mount =
+      false;  // its end in DEST, or one above, is not on its parent's file system
+  bool owners_may_differ = false;  // of new files, from SRC's: see begin_directory()
+  /** The owner that an earlier new file got; kUnknownOwner before the first one. A guess: see file_creation_mode(). */
+  std::atomic<Owner> new_owner{kUnknownOwner};
   /** The mode that one had from its creation, as it was asked for. */
   std::atomic<uint32_t> kept_mode{UINT32_MAX};
   /** False after O_NOATIME was refused here. */
   std::atomic<bool> without_atime{true};
 };
 
-/** Facts about a directory of DEST that few directories need. */
+/**
+ * What is due when the last use of a directory ends. Set by the same worker and at the same times as Filling, unless a member says
+ * otherwise. The worker that finishes the directory reads it.
+ */
+struct Due {
+  std::unique_ptr<DirectoryEnd> end{};  // null: nothing
+  bool doomed = false;                  // only in DEST and to be removed: both ends are DEST's
+  std::atomic<bool> kept{false};        // but something in it stays; set by any worker
+  bool metadata = false;                // besides what the mode needs
+  // The mode: later changed only by open_up(), while dest().changing is held.
+  std::optional<uint32_t> owed_mode{};  // that it had or gets, if that denies access or has setgid
+  bool opened_up = false;               // this copy changed it
+  std::unique_ptr<SyncState> sync{};    // for the mark; null unless the copy syncs
+
+  [[nodiscard]] bool owes_metadata() const { return metadata || opened_up || owed_mode; }
+  /** Called by any worker if not everything in the directory is proven to be a copy of SRC: then it gets no mark. */
+  void distrust() const {
+    if (sync != nullptr) sync->is_doubtful = true;
+  }
+  /** Called by any worker if something in the directory becomes equal to SRC: then an older mark does not do. */
+  void note_news() const {
+    if (sync != nullptr) sync->is_news.store(true, std::memory_order_relaxed);
+  }
+};
+
+/**
+ * Facts about a directory of DEST that few directories need. The first worker that needs one learns it, and sets it under the flag
+ * above it.
+ */
 struct DestFacts {
   /** Held by a worker that creates the directory when it is needed, or changes a mode that denies access. */
   std::recursive_mutex changing;  // recursive: creating a directory may need its mode changed
@@ -231,27 +260,11 @@ class Directory {
   [[nodiscard]] std::string src_path(const char* name = nullptr) const;
   [[nodiscard]] std::string dst_path(const char* name = nullptr) const;
 
-  /**
-   * Read before anything is created in the directory. All members below are set once, before it
-   * becomes Made::yes.
-   */
-  std::atomic<Made> made{Made::yes};
-
-  // Set once, before any other worker sees the directory, or while dest().changing is held:
-  platform::Stat src_stat{}, dst_stat{};
-  Route* route = nullptr;
-  std::atomic<bool> fresh{false};  // created empty by this copy; then route is set
-  bool doomed = false;             // only in DEST and to be removed: both ends are DEST's
-  bool is_beyond_mount = false;    // DEST's, or one above, is not on its parent's file system
-  uint64_t path_hash = 0;          // of its path below SRC
+  // Set by the worker that opens the ends, before another sees the directory; dst_stat also by set_dst().
+  platform::Stat src_stat{}, dst_stat{};  // as first seen; what is opened again must be the same
   Way way{};
+  Filling filling{};
   Due due{};
-  NewFiles new_files{};
-  std::unique_ptr<SyncState> sync;  // null unless the copy syncs
-  /** Called by any worker if not everything in the directory is proven to be a copy of SRC: then it gets no mark. */
-  void distrust() const {
-    if (sync != nullptr) sync->is_doubtful = true;
-  }
   /** Returns the facts about its end in DEST, which are learned when they are first needed. */
   DestFacts& dest() const;
 

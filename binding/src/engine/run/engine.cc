@@ -297,7 +297,7 @@ bool Engine::lose(const Directory& directory, Names names, Loss loss, int error,
                   const char* operation) {
   error = error < 0 ? -error : error;
   Problem problem{error, operation, directory.src_path(names.src), directory.dst_path(names.dst)};
-  if (directory.doomed) problem.path = std::exchange(problem.dest, {});  // only DEST has it
+  if (directory.due.doomed) problem.path = std::exchange(problem.dest, {});  // only DEST has it
   if (!is_loss(loss, error)) return fail(std::move(problem), &directory);
   // ENOSPC: no room for an attribute does not mean that the disk is full.
   if (options.reporting.strict) return add_error(std::move(problem), false);

@@ -147,10 +147,10 @@ void OpenDirectories::install(Directory& directory, Handle src, Handle dst) {
 int OpenDirectories::open_below(const Directory& parent, Directory& directory, bool has_dst) {
   const Names names = directory.names();
   Handle src, dst;
-  int error = directory.way.src_held >= 0
-                  ? platform::open_again(directory.way.src_held, src)
-                  : platform::open_source_directory(directory.doomed ? parent.dst() : parent.src(),
-                                                    names.src, directory.way.follow_src, src);
+  const Handle& above = directory.due.doomed ? parent.dst() : parent.src();
+  int error = directory.way.src_held >= 0 ? platform::open_again(directory.way.src_held, src)
+                                          : platform::open_source_directory(
+                                                above, names.src, directory.way.follow_src, src);
   if (error == 0 && has_dst) {
     error = directory.way.dst_held >= 0
                 ? platform::open_again(directory.way.dst_held, dst)
@@ -166,7 +166,7 @@ int OpenDirectories::open_below(const Directory& parent, Directory& directory, b
 /** Opens the parent of an open directory, unless one of the two was moved. */
 bool OpenDirectories::open_above(const Open& child) {
   Directory& parent = (*child.directory).parent();
-  if ((*child.directory).doomed && !parent.doomed) return false;  // both ends are DEST's
+  if ((*child.directory).due.doomed && !parent.due.doomed) return false;  // both ends are DEST's
   if (parent.is_base() || (parent.has_dst() && !child.dst.is_open())) return false;
   Handle src, dst;
   int error = platform::open_source_parent(child.src, src);

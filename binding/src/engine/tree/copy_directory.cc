@@ -8,6 +8,7 @@
 #include "engine/tree/answers.h"
 #include "engine/tree/mirror.h"
 #include "engine/tree/open_directory.h"
+#include "engine/tree/removal.h"
 #include "engine/tree/shard.h"
 
 namespace fastcp {
@@ -24,7 +25,8 @@ bool make_early(Worker& worker, Directory& parent, Names names) {
   const Options& options = worker.engine.options;
   // One that waits for its owner or ACL would keep a narrow mode if the copy were killed.
   const Preserve& keep = options.preserve;
-  if (!parent.fresh || !parent.route->directories_early || keep.ownership || keep.xattrs)
+  if (!parent.filling.fresh || !parent.filling.route->directories_early || keep.ownership ||
+      keep.xattrs)
     return false;
   Stat src;
   return platform::stat_entry(parent.src(), names.src, src, options.traversal.follow()) == 0 &&
@@ -188,7 +190,7 @@ void DirectoryTask::run(Worker& worker) {
   if (!directory) return;
   if (is_out_of_reach(worker, directory->parent(), directory->src_stat)) {
     worker.count(Count::skipped);
-    directory->distrust();
+    directory->due.distrust();
     return;
   }
   copy_open_directory(worker, std::move(directory), scope);

@@ -12,7 +12,7 @@
 #include "engine/entry/mark.h"
 #include "engine/entry/metadata.h"
 #include "engine/entry/names.h"
-#include "engine/tree/mirror.h"
+#include "engine/tree/removal.h"
 #include "engine/tree/shard.h"
 
 namespace fastcp {
@@ -51,7 +51,7 @@ bool is_filled(const Engine& engine, Directory& parent, const Stat& stat) {
   // Not `>=`: SRC may have been created in the tick in which the copy began.
   if (stat.ctime > engine.began && engine.created.has(stat)) return true;
   for (Directory* at = &parent; !at->is_base(); at = &at->parent()) {
-    if (at->made != Made::yes || !at->has_dst()) continue;
+    if (at->filling.made != Made::yes || !at->has_dst()) continue;
     if (is_same_entry(at->dst_stat, stat)) return true;
   }
   return false;
@@ -125,7 +125,8 @@ bool open_or_create(Worker& worker, Directory& parent, Names names, const Stat& 
   // lock.
   const bool is_held = target.held >= 0;
   const bool found =
-      ((options.incremental.sync && !parent.fresh && parent.has_dst()) || is_held) && open() == 0;
+      ((options.incremental.sync && !parent.filling.fresh && parent.has_dst()) || is_held) &&
+      open() == 0;
   if (found && !is_held && is_collision(parent, names.dst))
     return worker.fail(parent, names, EEXIST, kCollision);
   if (!found && !target.made) {
@@ -183,7 +184,7 @@ bool make_target(Worker& worker, Directory& parent, Names names, const Stat& src
  */
 void let_in(Engine& engine, Directory& directory) {
   const uint32_t needed = engine.options.incremental.mirror ? 0500 : 0100;
-  if (!engine.options.incremental.sync || directory.fresh ||
+  if (!engine.options.incremental.sync || directory.filling.fresh ||
       (directory.dst_stat.mode & needed) == needed)
     return;
   Handle probe;  // root has access anyway
@@ -196,11 +197,11 @@ void let_in(Engine& engine, Directory& directory) {
 void set_target(Engine& engine, Directory& directory, const Target& target) {
   if (!directory.has_dst()) return;
   const uint64_t src_dev = directory.src_stat.dev, dst_dev = target.stat.dev;
-  Route* above = directory.parent().route;  // nearly always the same
+  Route* above = directory.parent().filling.route;  // nearly always the same
   const bool is_same = above != nullptr && above->src_dev == src_dev && above->dst_dev == dst_dev;
-  directory.route =
+  directory.filling.route =
       is_same ? above : &engine.route(src_dev, dst_dev, directory.src(), directory.dst());
-  directory.fresh = target.made;
+  directory.filling.fresh = target.made;
   if (target.made && engine.options.traversal.dereference) engine.created.add(target.stat);
   directory.due.opened_up = target.opened_up;
   directory.due.owed_mode = target.owed_mode;
@@ -213,7 +214,7 @@ enum class Found : uint8_t { yes, no, failed };
 
 /** Opens a directory's counterpart in DEST if it exists. make_target() reports a non-directory. */
 Found find_target(Worker& worker, Directory& parent, Names names, Target& target) {
-  if (parent.made != Made::yes || !parent.has_dst()) return Found::no;
+  if (parent.filling.made != Made::yes || !parent.has_dst()) return Found::no;
   DirectoryPin
       pin;  // after that look, because another worker may have created the parent's end since it was pinned
   if (!worker.pin(pin, parent, names)) return Found::failed;
@@ -244,10 +245,10 @@ Found find_target(Worker& worker, Directory& parent, Names names, Target& target
  */
 bool make_waiting(Worker& worker, Directory& directory) {
   const std::lock_guard lock(directory.dest().changing);
-  if (directory.made != Made::when_needed) return directory.made == Made::yes;
+  if (directory.filling.made != Made::when_needed) return directory.filling.made == Made::yes;
   Directory& parent = directory.parent();
   const Names names = directory.names();
-  directory.made = Made::failed;  // until it succeeds
+  directory.filling.made = Made::failed;  // until it succeeds
   DirectoryPin pin;
   if (!worker.pin(pin, parent, names)) return false;
   Target target;
@@ -261,7 +262,7 @@ bool make_waiting(Worker& worker, Directory& directory) {
     if (!worker.pin(own, directory)) return false;
   }
   set_target(worker.engine, directory, target);
-  directory.made = Made::yes;
+  directory.filling.made = Made::yes;
   return true;
 }
 
@@ -269,7 +270,9 @@ bool make_waiting(Worker& worker, Directory& directory) {
 
 bool make_needed(Worker& worker, Directory& directory) {
   std::vector<Directory*> waiting;
-  for (Directory* at = &directory; at->made != Made::yes; at = &at->parent()) waiting.push_back(at);
+  for (Directory* at = &directory; at->filling.made != Made::yes; at = &at->parent()) {
+    waiting.push_back(at);
+  }
   for (; !waiting.empty(); waiting.pop_back()) {
     if (!make_waiting(worker, *waiting.back())) return false;
   }
@@ -337,7 +340,6 @@ DirectoryUse open_directory(Worker& worker, DirectoryTask task, Follow follow_sr
   const Found found = open_target(worker, task, pin, src_stat, target);
   if (found == Found::failed) return {};
 
-  const bool from_base = parent.is_base();
   DirectoryUse directory =
       Directory::create(std::move(task.parent), std::move(task.src_name), std::move(task.dst_name),
                         std::move(src), std::move(target.handle));
@@ -345,11 +347,12 @@ DirectoryUse open_directory(Worker& worker, DirectoryTask task, Follow follow_sr
   own.pin(*directory);  // it is open
   directory->src_stat = src_stat;
   directory->dst_stat = target.stat;
-  directory->is_beyond_mount = parent.is_beyond_mount || (!from_base && directory->has_dst() &&
-                                                          target.stat.dev != parent.dst_stat.dev);
-  directory->path_hash = hash;
+  directory->filling.path_hash = hash;
+  directory->filling.is_beyond_mount =
+      parent.filling.is_beyond_mount ||
+      (!parent.is_base() && directory->has_dst() && target.stat.dev != parent.dst_stat.dev);
   directory->way = {follow_src, target.follow, task.src_held, target.held, target.vacated};
-  directory->made = found == Found::no ? Made::when_needed : Made::yes;
+  directory->filling.made = found == Found::no ? Made::when_needed : Made::yes;
   begin_sync(engine, *directory, began);
   set_target(engine, *directory, target);
   return directory;

@@ -21,7 +21,7 @@ uint64_t mix(uint64_t hash) {
 }  // namespace
 
 uint64_t path_hash(const Directory& directory, const char* name) {
-  return directory.is_base() ? kBasis : add(add(directory.path_hash, "/"), name);
+  return directory.is_base() ? kBasis : add(add(directory.filling.path_hash, "/"), name);
 }
 
 bool is_mine(const Traversal& traversal, const Directory& directory, const char* name) {
@@ -31,7 +31,7 @@ bool is_mine(const Traversal& traversal, const Directory& directory, const char*
   constexpr uint64_t kSlices = 16;
   const uint64_t own = mix(add(kBasis, name));
   const uint64_t slice = directory.is_base() ? own : own % kSlices;
-  const uint64_t hash = mix(directory.path_hash + slice * 0x9e3779b97f4a7c15);
+  const uint64_t hash = mix(directory.filling.path_hash + slice * 0x9e3779b97f4a7c15);
   return hash % traversal.shards == traversal.shard;
 }
 

@@ -8,6 +8,7 @@
 #include "engine/entry/existing.h"
 #include "engine/tree/copy_directory.h"
 #include "engine/tree/mirror.h"
+#include "engine/tree/removal.h"
 
 namespace fastcp {
 
@@ -121,8 +122,8 @@ class Answer {
 
   void leave(const char* name, Kind kind, bool is_conflict) {
     const Directory& directory = *question_.directory;
-    if (directory.sync != nullptr && kind != Kind::directory)
-      directory.sync->excluded.append(name).push_back('\0');
+    if (directory.due.sync != nullptr && kind != Kind::directory)
+      directory.due.sync->excluded.append(name).push_back('\0');
     if (engine_.options.incremental.delete_excluded && !is_conflict) remove(name);
   }
 
@@ -164,7 +165,7 @@ class Answer {
   }
 
   void remove(std::string_view name) {
-    if (!is_mirrored(engine_, *question_.directory) && !question_.directory->doomed) return;
+    if (!is_mirrored(engine_, *question_.directory) && !question_.directory->due.doomed) return;
     names_.append(name).push_back('\0');
   }
 

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cassert>
 #include <cstdlib>
 #include <memory>
 #include <new>
@@ -34,9 +35,14 @@ void convert(const struct stat& from, Stat& to) {
   convert_own(from, to);
 }
 
+/** Whether the table of descriptors belongs to another thread, the one that started this one. Only assertions read it. */
+thread_local bool is_guest = false;
+
 }  // namespace
 
 int open_at(const Handle& directory, const char* name, int flags, mode_t mode, Handle& out) {
+  assert(
+      !is_guest);  // it knows neither whose numbers the table has nor how many its owner has counted
   const int opened = retry([&] { return openat(fd(directory), name, flags, mode); });
   if (opened < 0) return opened;
   out = Handle(opened);
@@ -214,6 +220,7 @@ bool is_locked(const Handle& entry) { return try_lock(fd(entry), true) == -EWOUL
 
 int open_again(intptr_t descriptor, Handle& out) {
   constexpr int kFlags = O_RDONLY | O_DIRECTORY | O_CLOEXEC;
+  assert(!is_guest);
   if (has_own_table()) {  // the number is one of the process's table
     const std::string path = "/proc/self/fd/" + std::to_string(descriptor);
     return open_at(Handle::working_directory(), path.c_str(), kFlags, 0, out);
@@ -229,10 +236,12 @@ namespace {
 struct Start {
   void (*run)(void*);
   void* argument;
+  bool is_guest;
 };
 
 void* run_thread(void* start) {
   const Start given = *std::unique_ptr<Start>(static_cast<Start*>(start));
+  is_guest = given.is_guest;
   given.run(given.argument);
   return nullptr;
 }
@@ -242,7 +251,7 @@ void* run_thread(void* start) {
 int start_thread(void (*run)(void*), void* argument) {
   constexpr size_t kStack = 1 << 20;  // bytes; musl gives 128 KiB, macOS 512
   pthread_attr_t how;
-  std::unique_ptr<Start> start(new (std::nothrow) Start{run, argument});
+  std::unique_ptr<Start> start(new (std::nothrow) Start{run, argument, has_own_table()});
   if (start == nullptr) return -ENOMEM;
   if (const int error = pthread_attr_init(&how); error != 0) return -error;
   pthread_attr_setdetachstate(&how, PTHREAD_CREATE_DETACHED);
