@@ -1,7 +1,9 @@
 import { type Options, SingleBar } from 'cli-progress';
 import type { CopyProgress } from '../lib/types.js';
-import { progressLine } from './progress-line.js';
-import { RemainingTime } from './remaining-time.js';
+import { progressLine, workOf } from './progress-line.js';
+
+/** Before that, the pace is unreliable. */
+const settledMs = 2000;
 
 export interface Progress {
   update(sofar: CopyProgress): void;
@@ -13,7 +15,6 @@ export interface Progress {
 
 /** Creates a bar. `deletes`: the copy may delete entries, and the bar shows their number. */
 export function createBar(stream: NodeJS.WriteStream, deletes: boolean): Progress {
-  const remaining = new RemainingTime();
   let left: number | undefined;
   let stopped = false;
   const options: Options & { terminal: Row } = {
@@ -30,7 +31,7 @@ export function createBar(stream: NodeJS.WriteStream, deletes: boolean): Progres
   return {
     update(state) {
       if (stopped) return;
-      left = remaining.update(state);
+      left = remainingMs(state);
       if (bar.isActive) bar.update({ ...state });
       else bar.start(1, 0, { ...state });
     },
@@ -40,6 +41,14 @@ export function createBar(stream: NodeJS.WriteStream, deletes: boolean): Progres
       bar.stop();
     },
   };
+}
+
+/** Returns the milliseconds that the rest takes at the average pace; undefined while no estimate is possible. */
+function remainingMs(state: CopyProgress): number | undefined {
+  const { durationMs } = state;
+  const { done, total } = workOf(state);
+  if (total === undefined || done === 0 || durationMs < settledMs) return undefined;
+  return Math.max(total - done, 0) * (durationMs / done);
 }
 
 /**

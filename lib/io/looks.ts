@@ -7,11 +7,9 @@
 import {
   type BigIntStats,
   lstatSync,
-  readdirSync,
   realpathSync,
   statSync,
   lstat as systemLstat,
-  readdir as systemReaddir,
   realpath as systemRealpath,
   stat as systemStat,
 } from 'node:fs';
@@ -22,7 +20,6 @@ interface Outcomes {
   lstat: BigIntStats;
   stat: BigIntStats;
   realpath: Buffer;
-  readdir: Buffer[];
 }
 type Call = keyof Outcomes;
 
@@ -32,7 +29,6 @@ const now: { [C in Call]: (path: Buffer) => Outcomes[C] } = {
   lstat: (path) => lstatSync(path, bigint),
   stat: (path) => statSync(path, bigint),
   realpath: (path) => asBytes(realpathSync.native(path, 'buffer')),
-  readdir: (path) => readdirSync(path, 'buffer'),
 };
 
 const later: { [C in Call]: (path: Buffer) => Promise<Outcomes[C]> } = {
@@ -40,7 +36,6 @@ const later: { [C in Call]: (path: Buffer) => Promise<Outcomes[C]> } = {
   stat: (path) => asked((done) => systemStat(path, bigint, done)),
   realpath: (path) =>
     asked<Buffer>((done) => systemRealpath.native(path, 'buffer', done)).then(asBytes),
-  readdir: (path) => asked((done) => systemReaddir(path, 'buffer', done)),
 };
 
 function asked<T>(ask: (done: (error: Error | null, value: T) => void) => void): Promise<T> {
@@ -144,11 +139,6 @@ export class Looks {
 
   realpath(path: Buffer): Buffer {
     return this.#lookAgain('realpath', path);
-  }
-
-  /** Lists a directory. */
-  list(path: Buffer): Buffer[] {
-    return this.#look('readdir', path);
   }
 }
 

@@ -2,7 +2,7 @@
  * Finds names of open file descriptors: `/dev/stdin`, `/dev/fd/63` (also the result of `<(command)` in a shell)
  * and `/proc/self/fd/63`. They look like symlinks, but only the system knows their targets.
  */
-import { type BigIntStats, readlinkSync } from 'node:fs';
+import { readlinkSync } from 'node:fs';
 import { type CopyError, refuse } from '../errors/copy-error.js';
 import { isSame, type Looks } from '../io/looks.js';
 import { baseName, directoryOf, isAbsolute, join } from '../paths.js';
@@ -39,24 +39,18 @@ export function namesDescriptor(path: Buffer, follow: boolean, looks: Looks): bo
  */
 export function openedPath(src: Buffer, shown: string, looks: Looks): Buffer {
   const opened = looks.stat(src, true);
-  if (!opened.isFile() && !opened.isDirectory()) throw noStream(opened, shown);
+  if (!opened.isFile() && !opened.isDirectory()) throw noStream(shown);
   try {
     const path = looks.realpath(src);
     if (isSame(looks.stat(path, false), opened)) return path;
   } catch {
     // The name no longer exists.
   }
-  throw noStream(opened, shown);
+  throw noStream(shown);
 }
 
-function noStream(opened: BigIntStats, shown: string): CopyError {
-  const what = opened.isFIFO()
-    ? 'a pipe'
-    : opened.isSocket()
-      ? 'a socket'
-      : opened.isFile() || opened.isDirectory()
-        ? 'a file that was removed'
-        : 'a device';
-  const why = `the source is a file descriptor open on ${what}, which fastcp does not read: redirect its content (cat SRC > DEST)`;
+function noStream(shown: string): CopyError {
+  const why =
+    'the source is an open file descriptor of no file that exists (a pipe, a socket, a device): redirect its content (cat SRC > DEST)';
   return refuse('ERR_FASTCP_SOURCE_IS_STREAM', why, shown);
 }

@@ -33,7 +33,7 @@ async function lookAtEnds(
   const more: Promise<unknown>[] = [];
   if (!found) {
     // Its error says more.
-    more.push(looks.fetchEntry(trimSlashes(src)), looks.fetch('readdir', directoryOf(src)));
+    more.push(looks.fetchEntry(trimSlashes(src)));
   } else if (
     deletes(request) ||
     !found.isFile() ||

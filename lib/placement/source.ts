@@ -6,7 +6,7 @@ import { invalidValue, named } from '../errors/arguments.js';
 import { reasons } from '../errors/copy-error.js';
 import { asCopyError, isMissing } from '../errors/from-node.js';
 import type { Looks } from '../io/looks.js';
-import { baseName, directoryOf, join, type ShownPaths, showPath, trimSlashes } from '../paths.js';
+import { baseName, type ShownPaths, trimSlashes } from '../paths.js';
 import type { EntryKind } from '../types.js';
 import { namesDescriptor, openedPath } from './descriptor.js';
 
@@ -28,28 +28,9 @@ function statSource(src: Buffer, follow: boolean, path: string, looks: Looks): B
   try {
     return looks.stat(src, follow);
   } catch (error) {
-    const why = isMissing(error)
-      ? (whyMissing(src, path, looks) ?? movedAway(src, looks))
-      : undefined;
+    const why = isMissing(error) ? whyMissing(src, path, looks) : undefined;
     throw asCopyError(error, path, why);
   }
-}
-
-/** An atomic copy in two steps that is killed between them leaves no DEST. Says where that is. */
-function movedAway(path: Buffer, looks: Looks): string | undefined {
-  const directory = directoryOf(path);
-  const start = `.${baseName(path).toString('latin1')}.fastcp-`;
-  const isOld = (name: string): boolean =>
-    name.startsWith(start) && /^[0-9a-f]{16}\.old$/.test(name.slice(start.length));
-  try {
-    const names = looks.list(directory);
-    const found = names.find((name) => isOld(name.toString('latin1')));
-    return (
-      found &&
-      `its replacement was interrupted; '${showPath(join(directory, found))}' is the old tree`
-    );
-  } catch {} // then nothing is known about it
-  return undefined;
 }
 
 /** Says more about a SRC that does not exist. */

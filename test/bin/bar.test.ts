@@ -2,7 +2,6 @@ import { describe, expect, test, vi } from 'vitest';
 import { createBar } from '../../bin/bar.js';
 import { createProgress } from '../../bin/progress.js';
 import { entriesDone, progressLine } from '../../bin/progress-line.js';
-import { RemainingTime } from '../../bin/remaining-time.js';
 import type { CopyProgress } from '../../lib/types.js';
 import { resultWith } from './support/result.js';
 
@@ -125,51 +124,6 @@ describe('entries that are done', () => {
   });
 });
 
-describe('the remaining time', () => {
-  /** What is shown every 20 ms, of a copy whose pace is given per second. */
-  function shown(seconds: number, total: number | undefined, pace: (second: number) => number) {
-    const remaining = new RemainingTime();
-    const list: [second: number, left: number | undefined][] = [];
-    let files = 0;
-    for (let ms = 20; ms <= seconds * 1000; ms += 20) {
-      files += pace(ms / 1000) / 50;
-      const state = resultWith({ scanned: files, files, durationMs: ms });
-      list.push([ms / 1000, remaining.update(total === undefined ? state : { ...state, total })]);
-    }
-    return list;
-  }
-
-  test('comes after two seconds, and is right where the pace is steady', () => {
-    for (const [second, left] of shown(30, 3000, () => 100)) {
-      if (second < 2) expect(left).toBeUndefined();
-      else expect(left).toBeCloseTo((30 - second) * 1000, -2);
-    }
-  });
-
-  test('seldom goes up or jumps down where the pace changes all the time', () => {
-    const list = shown(60, 6000, (second) => 100 + 80 * Math.sin(second * 3));
-    const jumps = list.filter(([second, left], index) => {
-      const [before, leftBefore] = list[index - 1] ?? [];
-      if (!left || leftBefore === undefined || before === undefined) return false;
-      return Math.abs(leftBefore - left - (second - before) * 1000) > 1;
-    });
-    expect(jumps.length).toBeLessThan(8);
-  });
-
-  test('follows a pace that has changed for good', () => {
-    const [, left] = shown(60, 6000, (second) => (second < 20 ? 150 : 50)).at(-1) ?? [];
-    // 1,000 entries are left.
-    expect(left).toBeGreaterThan(15_000);
-    expect(left).toBeLessThan(25_000);
-  });
-
-  test('is unknown without a total, and where nothing moves', () => {
-    for (const list of [shown(5, undefined, () => 100), shown(5, 1000, () => 0)]) {
-      expect(list.every(([, left]) => left === undefined)).toBe(true);
-    }
-  });
-});
-
 test('a bar draws one line over the other, and takes the last one away', () => {
   let written = '';
   const stream = { isTTY: true, columns: 80, write: (text: string) => (written += text) };
@@ -182,6 +136,21 @@ test('a bar draws one line over the other, and takes the last one away', () => {
   expect(frames.at(-1)).toBe('');
   expect(frames[0]).toMatch(/^\[=+-+\] {3}50% /);
   expect(frames.at(-2)).toMatch(/^\[=+\] {2}100% /);
+});
+
+test('the remaining time is that of the average pace, after two seconds', () => {
+  let written = '';
+  const stream = { isTTY: true, columns: 100, write: (text: string) => (written += text) };
+  const left = (state: object): string | undefined => {
+    const bar = createBar(stream as unknown as NodeJS.WriteStream, false);
+    written = '';
+    bar.update(resultWith(state));
+    return /\S+ left/.exec(written)?.[0];
+  };
+  const half = { scanned: 1000, files: 1000, total: 2000 };
+  expect(left({ ...half, durationMs: 20_000 })).toBe('0:20 left');
+  expect(left({ ...half, durationMs: 1900 })).toBeUndefined();
+  expect(left({ scanned: 1000, files: 1000, durationMs: 20_000 })).toBeUndefined();
 });
 
 test('a bar is not shown for a copy of 40 ms, nor loaded', async () => {
