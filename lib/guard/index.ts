@@ -52,7 +52,7 @@ export async function refuseRepositories(
   if (!deletes(request)) return;
   for (const root of roots.filter(({ kind }) => kind === 'directory')) {
     for (const name of repositories.map((one) => Buffer.from(one))) {
-      const there = await existing(join(root.dest, name), false, shown.dest);
+      const there = await existing(join(root.dest, name), false, () => shown.dest(root.dest));
       if (!there) continue;
       const own = await existing(join(root.src, name), request.dereference);
       const kind = there.isDirectory() ? 'directory' : 'file';

@@ -50,7 +50,8 @@ export interface CopyMethods {
 export interface CopyProgress extends CopyCounters {
   /**
    * The number of entries in SRC, SRC itself included; `scanned` ends there. Entries that a mirror deletes from DEST
-   * are not among them. Absent until SRC has been counted. Always absent with `dereference`, `shard` or a selection.
+   * are not among them. Absent until SRC has been counted. Always absent with `dereference`, `shard` or a selection,
+   * or if a path in SRC is longer than the system takes (4,096 bytes on Linux).
    */
   total?: number;
   /**

@@ -24,7 +24,8 @@
 // Nor does a directory that was opened but not listed (`oneFileSystem`), or of which a shard is copied.
 //
 // Whoever writes an entry renews its ctime. So an old mark stays true, also where a copy without marks writes. Nothing tells
-// a mark of entries that another copy writes at the same time: locks keep such copies apart (lib/placement/locks.ts).
+// a mark of entries that another copy writes at the same time: locks keep copies apart (lib/placement/locks.ts), but not those of
+// fastcp/fs (docs/again.md).
 //
 // base/sync_state.h says which thread sets which member.
 #pragma once

@@ -1,6 +1,14 @@
 #include "engine/run/hard_links.h"
 
 namespace fastcp {
+namespace {
+
+bool is_same_version(const platform::Stat& a, const platform::Stat& b) {
+  return a.size == b.size && a.mtime == b.mtime && a.mode == b.mode && a.uid == b.uid &&
+         a.gid == b.gid && a.kind == b.kind;
+}
+
+}  // namespace
 
 HardLinks::Role HardLinks::take(const platform::Stat& src, TaskPtr again, Claim& claim,
                                 Place& place) {
@@ -10,7 +18,7 @@ HardLinks::Role HardLinks::take(const platform::Stat& src, TaskPtr again, Claim&
   Known& known = at->second;
   if (added) {
     known.names = src.link_count;
-    known.ctime = src.ctime;
+    known.first = src;
     claim.owner_ = this;
     claim.key_ = key;
     return Role::first;
@@ -20,7 +28,7 @@ HardLinks::Role HardLinks::take(const platform::Stat& src, TaskPtr again, Claim&
     return Role::wait;
   }
   place = {known.place.directory.again(), known.place.name, known.place.dev, known.place.ino};
-  return known.ctime == src.ctime ? Role::later : Role::changed;
+  return is_same_version(known.first, src) ? Role::later : Role::changed;
 }
 
 void HardLinks::met(const platform::Stat& src) {

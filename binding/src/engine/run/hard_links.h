@@ -78,8 +78,8 @@ class HardLinks {
     first,  // the caller copies the file, and holds the claim
     later,  // the caller creates a hard link to the copy at `place`
     wait,   // the caller does nothing; the name becomes a task when its turn comes
-    // The ctime has changed since the first name was met: the file was changed, it has got or lost a hard link, or it was
-    // removed and its inode number used again. The caller copies it as a separate file.
+    // Since the first name was met, the file was changed, or it was removed and its inode number used again. The caller copies it
+    // as a separate file. The ctime does not tell: it changes also with each link, and a mirror removes links.
     changed,
   };
   /** Decides what the caller does. `again` is the task that is pushed when the caller's turn comes. */
@@ -102,7 +102,7 @@ class HardLinks {
   struct Known {
     Place place{};
     bool placed = false;
-    platform::Time ctime{};  // of the first name
+    platform::Stat first{};  // as its first name was met
     uint64_t names = 0;      // of SRC's file; more may be met if symlinks are followed
     uint64_t names_met = 0;  // without the first
     std::vector<TaskPtr> waiting{};
