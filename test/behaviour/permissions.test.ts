@@ -157,7 +157,7 @@ describe('a directory of one’s own in DEST whose mode keeps its owner out', {
       const request = { src: absolute('src'), dest: absolute('dest'), options };
       const { error, result } = await copyInChild(request, asUser);
       if (where === '.' && (Number.parseInt(mode, 8) & 0o100) === 0) {
-        expect(error).toMatchObject({ code: 'EACCES', path: absolute('dest/.git') });
+        expect(error).toMatchObject({ code: 'EACCES', path: absolute('dest') });
         expect(modeOf('dest')).toBe(mode);
         return;
       }
