@@ -79,6 +79,6 @@ function preserveOf(list: string, before: true | PreserveKind[] = []): true | Pr
 }
 
 function numberOf(value: string): number {
-  if (/^\d+(\.\d+)?$/.test(value)) return Number(value);
+  if (/^-?\d+(\.\d+)?$/.test(value)) return Number(value);
   throw new InvalidArgumentError('It must be a number.');
 }

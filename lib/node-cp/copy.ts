@@ -64,9 +64,7 @@ function named(path: PathLike, name: string): PathLike {
   return path.length === 0 ? '' : Buffer.from(path);
 }
 
-/** The forms of a call. Node's errors differ. */
-export type Form = 'async' | 'sync';
-type Convert = (error: CopyError, form: Form, call: Call) => Error;
+type Convert = (error: CopyError, call: Call) => Error;
 
 const pathsOf = ({ src, dest }: Call): [string, string] => [pathText(src), pathText(dest)];
 
@@ -104,7 +102,7 @@ export async function copyByRules(call: Call, convert: Convert): Promise<void> {
     await runCopy(withFilter({ ...call, request }, filter), new Report(), looks);
   } catch (error) {
     if (error instanceof CopyError && isInArchive(error, call)) return copyFromArchive(call);
-    throw converted(error, 'async', call, convert);
+    throw converted(error, call, convert);
   } finally {
     turn.end();
   }
@@ -127,7 +125,7 @@ export function copyByRulesNow(call: Call, convert: Convert): void {
       copyFromArchiveNow(call);
       return;
     }
-    throw converted(error, 'sync', call, convert);
+    throw converted(error, call, convert);
   }
 }
 
@@ -150,9 +148,9 @@ function wrapping(filter: PathFilter): PathFilter {
   };
 }
 
-function converted(error: unknown, form: Form, call: Call, convert: Convert): unknown {
+function converted(error: unknown, call: Call, convert: Convert): unknown {
   if (error instanceof Thrown) return error.value;
-  return error instanceof CopyError ? convert(error, form, call) : error;
+  return error instanceof CopyError ? convert(error, call) : error;
 }
 
 /** Calls a callback of Node's form when a promise has settled, outside of the promise. */

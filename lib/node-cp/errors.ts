@@ -5,7 +5,7 @@ import path from 'node:path';
 import { getSystemErrorMap } from 'node:util';
 import { codeInStack } from '../errors/arguments.js';
 import { type CopyError, reasons } from '../errors/copy-error.js';
-import type { Call, Form } from './copy.js';
+import type { Call } from './copy.js';
 
 /** The beginning of Node's message, its errno, and fs-extra's message where its own tests look at it (`*SRC`: the target). */
 type Refusal = [
@@ -77,20 +77,19 @@ class SystemError extends Error {
 Object.defineProperty(SystemError.prototype, 'name', { value: 'SystemError' });
 
 /**
- * Converts an error to that of fs.cp and fs.promises.cp, or of fs.cpSync: the same code, errno, syscall, path and dest. The words
- * are fastcp's. Relative paths in it are below `base`.
+ * Converts an error to that of fs.cp: the same code, errno, syscall, path and dest. The words are fastcp's. Those of cpSync() have
+ * the same fields, which Node's have only in some versions.
  */
-export function nodeError(error: CopyError, form: Form, call: Call): Error {
+export function nodeError(error: CopyError, call: Call): Error {
   const refusal = refusalOf(error);
   if (!refusal) return systemError(error, call);
   const { code, path: src = '', dest = '', reason = '' } = error;
   const shown = code === 'ERR_FS_EISDIR' ? src : dest;
-  const refused = new SystemError(code, refusal, reason, shown);
-  return form === 'async' ? refused : Object.assign(new Error(refused.message), { code });
+  return new SystemError(code, refusal, reason, shown);
 }
 
 /** Converts an error to that of fs-extra, whose own errors have no code. */
-export function fsExtraError(error: CopyError, _form: Form, call: Call): Error {
+export function fsExtraError(error: CopyError, call: Call): Error {
   const refusal = refusalOf(error);
   if (!refusal) return systemError(error, call);
   const { path: src = '', dest = '' } = error;

@@ -318,17 +318,19 @@ describe.each(nodes)('$name', ({ path: node }) => {
     expect(ended).toMatchObject({ ...clean, answer: ['enough', 1] });
   });
 
-  test('jobs of a pool of one end together, not one after another', async () => {
+  test('jobs of a pool of one run together, not one after another', async () => {
     const code = `
-      const began = performance.now();
-      const ends = [];
-      await Promise.all([0, 1, 2].map((i) => copyTree(given.big, given.dest + '/' + i)
-        .then(() => ends.push(performance.now() - began))));
-      answer(ends);`;
+      const done = [0, 0, 0];
+      const run = (i) => copyTree(given.big, given.dest + '/' + i, {
+        onProgress({ scanned }) { done[i] = scanned; },
+      });
+      await Promise.race([0, 1, 2].map(run));
+      answer(done);`;
     const env = { UV_THREADPOOL_SIZE: '1' };
     const ended = await runChild<number[]>(node, code, { big, dest }, env);
     expect(ended).toMatchObject(clean);
-    const [first = 0, , last = 0] = ended.answer;
-    expect(first).toBeGreaterThan(last * 0.6);
+    // When the first one ends, the others have copied a good part.
+    const [least = 0, , most = 0] = ended.answer.sort((a, b) => a - b);
+    expect(least).toBeGreaterThan(most / 4);
   });
 });
