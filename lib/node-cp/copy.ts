@@ -98,7 +98,7 @@ export async function copyByRules(call: Call, convert: Convert): Promise<void> {
       if (!(await filter(...pathsOf(call)))) return;
       looks = await lookAhead(request); // the filter may have changed files
     }
-    checkBeginning(request, found, rules, looks);
+    checkBeginning(request, found, rules);
     await runCopy(withFilter({ ...call, request }, filter), new Report(), looks);
   } catch (error) {
     if (error instanceof CopyError && isInArchive(error, call)) return copyFromArchive(call);
@@ -118,7 +118,7 @@ export function copyByRulesNow(call: Call, convert: Convert): void {
     if (filter && asksFirst && !filter(...pathsOf(call))) return;
     const found = check(call, looks);
     if (filter && !asksFirst && !filter(...pathsOf(call))) return;
-    checkBeginning(request, found, rules, looks);
+    checkBeginning(request, found, rules);
     runCopyNow(withFilter(call, filter));
   } catch (error) {
     if (error instanceof CopyError && isInArchive(error, call)) {

@@ -10,8 +10,7 @@ import { type CopyError, reasons, refuse } from '../errors/copy-error.js';
 import { errorOf } from '../errors/from-engine.js';
 import { asCopyError } from '../errors/from-node.js';
 import { isSame, type Looks } from '../io/looks.js';
-import { absolute, directoryOf, endsInSlash, isRoot, showPath, trimSlashes } from '../paths.js';
-import { nearest } from '../placement/real-paths.js';
+import { absolute, endsInSlash, trimSlashes } from '../paths.js';
 import { checkRequest } from '../request/options.js';
 import type { Like, Request } from '../request/request.js';
 import type { ErrorCode, PathLike } from '../types.js';
@@ -117,8 +116,7 @@ export function checkEntries(request: Request, { recursive }: Rules, looks: Look
   const { dest } = request;
   const [src = dest] = request.sources;
   const from = shown.src(src);
-  const no = (code: ErrorCode, why: string, where = to): CopyError =>
-    refuse(code, why, from, where);
+  const no = (code: ErrorCode, why: string): CopyError => refuse(code, why, from, to);
 
   const found = looks.statEntry(src, dereference, from);
   const there = statIfThere(dest, dereference || slash, to, looks);
@@ -135,24 +133,15 @@ export function checkEntries(request: Request, { recursive }: Rules, looks: Look
   }
   // A symlink that somebody puts there later is not followed.
   request.followsDest = (dereference || slash) && Boolean(there?.isDirectory());
-  const inside = found.isDirectory() && findInside(found, src, dest, to, looks);
-  if (inside) throw no('ERR_FS_CP_EINVAL', reasons.inside, inside);
-  if (found.isDirectory() && !recursive) throw notRecursive(from, to);
+  if (found.isDirectory() && !recursive) {
+    throw no('ERR_FS_EISDIR', 'the source is a directory, and recursive is not set');
+  }
   return { src: found, dest: there, slash, from, to };
 }
 
 /** Throws the errors that Node's first mkdir, symlink or copyfile would. fs-extra's filter is asked before. */
-export function checkBeginning(
-  request: Request,
-  found: Found,
-  { like }: Rules,
-  looks: Looks,
-): void {
+export function checkBeginning(request: Request, found: Found, { like }: Rules): void {
   const { src, dest: there, slash, from, to } = found;
-  const followed = request.dereference || slash;
-  if (!there && followed && src.isDirectory() && looks.isDangling(request.dest)) {
-    throw errorOf({ errno: -constants.errno.EEXIST, operation: 'mkdir' }, to, to);
-  }
   if (slash && !there && !src.isDirectory()) {
     throw errorOf({ errno: -constants.errno.EISDIR, operation: 'copyfile' }, from, to);
   }
@@ -178,36 +167,4 @@ function statIfThere(
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
     throw asCopyError(error, shown);
   }
-}
-
-/** Returns DEST, or the parent of DEST, that lies directly in SRC. Compares the paths as text first. */
-function findInside(
-  found: BigIntStats,
-  src: Buffer,
-  dest: Buffer,
-  to: string,
-  looks: Looks,
-): string | undefined {
-  const below = path.relative(src.toString('latin1'), dest.toString('latin1')); // as bytes
-  if (below !== '..' && !below.startsWith(`..${path.sep}`) && !path.isAbsolute(below)) return to;
-  const place = withoutDots(dest, looks);
-  for (let at = place; !isRoot(at); at = directoryOf(at)) {
-    const parent = looks.existing(directoryOf(at), true);
-    if (parent && isSame(found, parent)) return at === dest ? to : showPath(at);
-  }
-  return undefined;
-}
-
-/** Returns the entry's path without `.` and `..`: a walk upwards by names would leave it to another directory. */
-function withoutDots(entry: Buffer, looks: Looks): Buffer {
-  const names = showPath(entry).split(path.sep);
-  if (!names.some(isDots)) return entry;
-  const at = nearest(isDots(names.at(-1) ?? '') ? entry : directoryOf(entry), looks);
-  return Buffer.concat([looks.realpath(at), entry.subarray(at.length)]);
-}
-
-const isDots = (name: string): boolean => name === '.' || name === '..';
-
-function notRecursive(from: string, to: string): CopyError {
-  return refuse('ERR_FS_EISDIR', 'the source is a directory, and recursive is not set', from, to);
 }

@@ -134,8 +134,18 @@ function refuseInside(
   const remedy = atomic
     ? `, which ${named('atomic')} cannot exclude`
     : '; exclude it to copy everything else';
-  const why = isItself ? reasons.same : reasons.inside + remedy;
-  throw refuse('ERR_FS_CP_EINVAL', why, shown.src(src), shown.dest(target));
+  const isOwn = like === 'fastcp';
+  const why = isItself ? reasons.same : reasons.inside + (isOwn ? remedy : '');
+  const place = isOwn ? target : firstInside(src, target, names.length + missing.length);
+  throw refuse('ERR_FS_CP_EINVAL', why, shown.src(src), shown.dest(place));
+}
+
+/** Returns what Node and fs-extra name: DEST, or, if a symlink leads there, the directory above it that is directly in SRC. */
+function firstInside(src: Buffer, target: Buffer, levels: number): Buffer {
+  if (target.toString('latin1').startsWith(`${src.toString('latin1')}/`)) return target;
+  let at = target;
+  for (let level = 1; level < levels; level++) at = directoryOf(at);
+  return at;
 }
 
 /**

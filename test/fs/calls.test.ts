@@ -27,6 +27,10 @@ const different: Differences = {
   // the same errors as copyTree()'s
   'parent is a dangling symlink': ['ENOENT, b -> nope', 'ERR_FS_CP_DIR_TO_NON_DIR, b -> nope'],
   'parent of the parent is a dangling symlink': ['ENOTDIR, b -> nope', 'EEXIST, b -> nope'],
+  'deref dir onto a link to nothing': [
+    'EEXIST, b -> nowhere',
+    'ERR_FS_CP_DIR_TO_NON_DIR, b -> nowhere',
+  ],
   // FIFOs, devices and sockets of DEST are not replaced
   'onto fifo': ['ok, b file x', 'ERR_FASTCP_DEST_IS_SPECIAL, b special'],
 };

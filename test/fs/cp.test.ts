@@ -60,10 +60,11 @@ describe.each(forms)('%s', (form, copy) => {
     const cases = ['file', 'directory', 'missing'].flatMap((from) =>
       ['file', 'other', 'new', 'directory', 'link', 'dangling'].map((to) => [from, to] as const),
     );
-    // Node looks at both paths at a time: if both fail, either may be the first.
-    const alike = cases.filter(
-      ([from, to]) => from !== 'missing' || !['file', 'other'].includes(to),
-    );
+    // Node looks at both paths at a time: if both fail, either may be the first. docs/fs.md has the symlink to nothing.
+    const alike = cases.filter(([from, to]) => {
+      if (from === 'directory' && to === 'dangling') return false;
+      return from !== 'missing' || !['file', 'other'].includes(to);
+    });
     test.each(alike)('%s to %s/', async (from, to) => {
       const outcomes: unknown[] = [];
       for (const cpOf of [fs.promises.cp, copy]) {
@@ -342,11 +343,34 @@ describe.each(forms)('%s', (form, copy) => {
       expect(fs.statSync(join(dest, 'holes')).blocks * 512).toBeLessThan(1 << 20);
     });
 
-    test('a copy into itself through a link is refused', async () => {
+    test('a copy into itself through a link is refused, and creates nothing', async () => {
       fs.symlinkSync('src/directory', join(directory, 'way'));
-      await expect(copy(src, join(directory, 'way/new'), recursive)).rejects.toMatchObject({
-        code: 'ERR_FS_CP_EINVAL',
-      });
+      const inside = [
+        'way/new',
+        'way/new/er',
+        'src/new/er',
+        'src/directory/../new',
+        'src/gone/../new',
+      ];
+      const before = names(src);
+      for (const to of inside) {
+        for (const dereference of [false, true]) {
+          const copied = copy(src, `${directory}/${to}`, { recursive: true, dereference });
+          await expect(copied, to).rejects.toMatchObject({ code: 'ERR_FS_CP_EINVAL' });
+          expect(names(src), to).toEqual(before);
+        }
+      }
+    });
+
+    test('with dereference, a directory does not replace a symlink to nothing', async () => {
+      fs.symlinkSync('nowhere', dest);
+      for (const to of [dest, `${dest}/`]) {
+        await expect(copy(src, to, { recursive: true, dereference: true })).rejects.toMatchObject({
+          code: 'ERR_FS_CP_DIR_TO_NON_DIR',
+        });
+      }
+      expect(fs.readlinkSync(dest)).toBe('nowhere');
+      expect(fs.existsSync(join(directory, 'nowhere'))).toBe(false);
     });
 
     test('files keep their owner, group and setuid; directories only setgid', async (context) => {

@@ -71,6 +71,11 @@ const rows: Record<string, Row> = {
     make: (src) => fs.symlinkSync(src, `${src}-link`),
     paths: (src) => [src, join(`${src}-link`, 'directory/new/er')],
   },
+  'into itself by way of a symlink, where directories exist': {
+    make: (src) => fs.symlinkSync(src, `${src}-link`),
+    paths: (src) => [src, join(`${src}-link`, 'directory/deep')],
+  },
+  'into itself, below a missing directory': { paths: (src) => [src, join(src, 'new/er')] },
   'a directory beside, with the same beginning': { paths: (src) => [src, `${src}-copy`] },
   'a directory onto a file': {
     make: (_src, dest) => fs.writeFileSync(dest, ''),
