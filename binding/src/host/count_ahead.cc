@@ -37,6 +37,7 @@ int64_t count_below(const std::vector<std::string>& directories, bool one_file_s
   const Handle here = Handle::working_directory();
   std::vector<uint64_t> buffer(kListing / sizeof(uint64_t));  // numbers, for their alignment
   std::vector<Waiting> waiting;
+  waiting.reserve(directories.size());
   for (const std::string& path : directories) waiting.push_back({path, 0, Follow::yes});
   int64_t entries = 0;
   while (!waiting.empty()) {

@@ -82,7 +82,7 @@ bool list_extra(Worker& worker, const Directory& directory, const std::string& r
     in_src.emplace(entry.name, SourceName{kind});
   }
   const auto compare = [&](const char*, const platform::Listed& entry) {
-    Kind kind;
+    Kind kind = Kind::unknown;
     if (!find_kind(directory.dst(), entry, kind)) return true;
     const auto found = in_src.find(entry.name);
     if (found == in_src.end()) {

@@ -140,7 +140,7 @@ void ask_about(Worker& worker, DirectoryUse directory, Scope scope) {
     return keep(worker.engine, *question.directory, nullptr, open_error, "open");
   const int error = list_entries(question.directory->src(), worker.listing(), Worker::kListing,
                                  [&](const char*, const platform::Listed& entry) {
-                                   Kind kind;
+                                   Kind kind = Kind::unknown;
                                    if (find_kind(question.directory->src(), entry, kind))
                                      question.extras.push_back({entry.name, kind, false});
                                    return true;
