@@ -49,12 +49,10 @@ const noChildProcess = {
 /** The modules that every copy needs, by the beginnings of their paths. They are one file: each further one takes 0.5 ms. */
 const everyCopy = [
   'bin/error-text',
-  'bin/format',
   'bin/interrupt',
   'bin/progress.',
   'bin/report.',
   'bin/run',
-  'bin/flags',
   'lib/bridge/',
   'lib/builtins',
   'lib/copy-tree',
@@ -76,8 +74,9 @@ const everyCopy = [
   'lib/selection/wildmatch',
   'lib/turn',
 ];
-/** Of these, the modules that the command loads only if SRC and DEST may meet by mounts. */
-const mounts = ['lib/guard/mounted', 'lib/placement/mounts'];
+/** Of these, what the command loads only for `--sync` and the like, and what its messages need before a copy. */
+const mounts = ['lib/placement/mounts'];
+const messages = ['bin/flags', 'bin/format', 'lib/errors/arguments'];
 const isOneOf =
   (beginnings: string[]) =>
   (id: string): boolean => {
@@ -187,6 +186,7 @@ export default defineConfig([
         groups: [
           { name: 'options', test: /\/lib\/request\/(table|conflicts)\.ts/, priority: 1 },
           { name: 'mounts', test: isOneOf(mounts), priority: 1 },
+          { name: 'messages', test: isOneOf(messages), priority: 1 },
           { name: 'copy', test: isOneOf(everyCopy) },
         ],
       },

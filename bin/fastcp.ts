@@ -2,8 +2,6 @@
 import type { CommanderError } from 'commander';
 import manifest from '../package.json' with { type: 'json' };
 import { readArguments } from './arguments.js';
-import { speakInFlags } from './flags.js';
-import { escapeControls } from './format.js';
 import { guardedStream, Output, trouble } from './output.js';
 import { asksForVersion, plainInvocation } from './plain.js';
 
@@ -29,6 +27,7 @@ async function main(): Promise<number> {
     await out.flush();
     return 0;
   }
+  const { speakInFlags } = await import('./flags.js');
   speakInFlags();
   try {
     return await start(argv);
@@ -40,6 +39,7 @@ async function main(): Promise<number> {
       const { usageLine } = await import('./report-json.js');
       guardedStream('stdout').write(`${usageLine(message)}\n`);
     }
+    const { escapeControls } = await import('./format.js');
     // It may echo a word, or a line of a file.
     const text = message.split('\n').map(escapeControls).join('\n');
     const help = argv.includes('--doctor') ? '--doctor --help' : '--help';

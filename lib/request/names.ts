@@ -21,7 +21,6 @@ const otherNames: Record<string, keyof CopyOptions> = {
   ignored: 'onlyIgnored',
   ignoreFiles: 'ignoreFileNames',
   delete: 'mirror',
-  hardlink: 'hardLink',
   timestamps: 'preserveTimestamps',
   progress: 'onProgress',
   mode: 'preserve',
