@@ -86,9 +86,6 @@ export class Answers {
   static async prepare({ roots, shown }: Placement, request: Request): Promise<Answers> {
     const answers = new Answers();
     answers.#deletesExcluded = request.deleteExcluded;
-    // Otherwise tracked files could be lost in DEST, with onlyIgnored replace those there, and in a comparison be overlooked.
-    const { strict, deleteExcluded, onlyIgnored, atomic, compares } = request;
-    const needsTracked = strict || deleteExcluded || onlyIgnored || Boolean(atomic) || compares;
     let { signal } = request;
     if (request.gitignore || request.onlyIgnored) {
       const { AbortController, AbortSignal } = abortClasses();
@@ -109,7 +106,7 @@ export class Answers {
         continue;
       }
       if (root.kind !== 'directory') continue;
-      const options = { ...request, filter, needsTracked, explain: request.entries, signal };
+      const options = { ...request, filter, explain: request.entries, signal };
       const selection = await createSelection(root.src, options, shown.src(root.src));
       if (!selection) continue;
       const asked = { root, selection, scope: selection.root };

@@ -12,8 +12,6 @@ export interface GitignoreOptions {
   ignoreFileNames: readonly string[];
   /** Symlinks to directories are listed as directories. */
   dereference: boolean;
-  /** If git cannot tell what is tracked, that is an error instead of a warning. */
-  needsTracked?: boolean;
   /** Ends git if that has not answered. */
   signal?: AbortSignal | undefined;
 }
@@ -35,8 +33,6 @@ export interface GitignoreScope {
 
 export interface RepositoryHere {
   ignoreCase: boolean;
-  /** Git has told what is tracked. */
-  isKnown: boolean;
   tracked: Tracked;
   /** This directory, relative to the beginning of the tracked paths: empty or with a slash at its end. */
   path: string;

@@ -94,13 +94,13 @@ export class Gitignore {
   }
 
   async #findOthers(src: Buffer): Promise<void> {
-    const none = (error: Error): void => void this.#reader.nothingKnown(src, error);
+    const none = (error: Error) => this.#reader.refuse(src, error);
     const [worktrees, withIgnored] = await Promise.all([
       this.#git.worktrees(src).catch(none),
       // Without a work tree git does not list them.
       this.#git.ignoredDirectories(src).catch(this.#options.worktree ? none : () => undefined),
     ]);
-    this.#worktrees = worktrees ?? [];
+    this.#worktrees = worktrees;
     this.#withIgnored = withIgnored ?? this.#withIgnored;
     const paths = [...this.#withIgnored];
     for (let from = 0; from < paths.length; from += 256) {
@@ -180,7 +180,7 @@ export class Gitignore {
     // For git it is an ordinary directory if it tracks files there, from before.
     if (this.#options.worktree)
       return tracked?.hasBelow(path.slice(0, -1)) ? scope : { rules: [], isOther: true };
-    if (!repository) this.#reader.nothingKnown(directory, noGitDirectory);
+    if (!repository) this.#reader.refuse(directory, noGitDirectory);
     const inner = await this.#reader.begin(directory, directory, repository);
     return { ...inner, rules: [...inner.rules, ...scope.rules.filter(({ file }) => file.own)] };
   }

@@ -1,9 +1,9 @@
 /** Reads the rules of git's repositories and of other rule files, and warns of what cannot be read. */
-import { isNativeError } from 'node:util/types';
+import { named } from '../errors/arguments.js';
 import { CopyError } from '../errors/copy-error.js';
 import { baseName, directoryOf, join } from '../paths.js';
 import { canOpen, readWhole } from './files.js';
-import { type Git, lacksGit, mayHaveSettings, saidBy } from './git.js';
+import { type Git, mayHaveSettings, saidBy } from './git.js';
 import {
   type GitignoreOptions,
   type GitignoreScope,
@@ -66,19 +66,15 @@ export class RuleReader {
     if (names.includes('.git')) return { rules: [] };
 
     let scope = await this.begin(src, top, repository);
-    if (repository && scope.repository?.isKnown && scope.repository.tracked.isEmpty) {
+    if (repository && scope.repository?.tracked.isEmpty) {
       // Git has just listed what is tracked. So if it refuses a path now, the reason is a submodule.
       const submodule = await this.#git.submoduleAround(src, top).catch(() => undefined);
-      if (submodule) {
-        this.nothingKnown(submodule, noGitDirectory);
-        return this.startBelow(submodule, src);
-      }
+      if (submodule) this.refuse(submodule, noGitDirectory);
     }
     const above = names.map((_, depth) =>
       way.slice(0, depth).reduce<Buffer>((at, name) => join(at, name), top),
     );
-    const mayAsk = scope.repository?.isKnown === true;
-    const hashes = mayAsk ? await this.#findLeftOutAbove(src, above) : [];
+    const hashes = repository ? await this.#findLeftOutAbove(src, above) : [];
     for (const [depth, directory] of above.entries()) {
       const name = names[depth] as string;
       const leftOut = await this.#readFromIndex(directory, hashes[depth]);
@@ -102,13 +98,14 @@ export class RuleReader {
 
   /** Reads the rules of a repository besides its .gitignore files, and the files tracked below `directory`. */
   async begin(directory: Buffer, top: Buffer, repository?: Repository): Promise<GitignoreScope> {
-    const [{ ignoreCase, excludesFile, failure, unreadable }, answer] = await Promise.all([
+    const [{ ignoreCase, excludesFile, failure, unreadable }, tracked] = await Promise.all([
       this.#git.settings(directory, top),
-      repository ? this.#git.tracked(directory).catch((error: Error) => error) : nothingTracked,
+      repository
+        ? this.#git.tracked(directory).catch((error: Error) => this.refuse(directory, error))
+        : nothingTracked,
     ]);
-    const isRefused = isNativeError(answer);
-    const tracked = isRefused ? this.nothingKnown(directory, answer, failure) : answer;
-    if (failure && !isRefused && (repository || (await mayHaveSettings()))) {
+    if (failure && repository) this.refuse(directory, failure);
+    if (failure && (await mayHaveSettings())) {
       const path = directory.toString();
       const message = `cannot read git's settings for '${path}', so they do not apply: ${saidBy(failure)}`;
       this.#warn(path, message);
@@ -123,14 +120,11 @@ export class RuleReader {
       rules: [],
       repository: {
         ignoreCase,
-        isKnown: tracked !== nothingTracked,
         tracked: new Tracked(tracked, ignoreCase, this.#options.dereference),
         path: '',
       },
     };
-    // The symlinks of a repository that git does not trust could lead anywhere.
-    const isTrusted = repository && !(isRefused && !lacksGit(answer));
-    const exclude = isTrusted ? join(repository.commonDir, Buffer.from('info/exclude')) : undefined;
+    const exclude = repository && join(repository.commonDir, Buffer.from('info/exclude'));
     for (const path of [excludesFile, exclude]) {
       const content = path && readRuleFile(path, textOf(path.toString('latin1')), true);
       if (!content) continue;
@@ -158,40 +152,24 @@ export class RuleReader {
     if (paths.flat().length === 0) return [];
     const found = await this.#git
       .tracked(src, ...paths.flat())
-      .catch((error: unknown) => this.#notRead(src, error));
-    return paths.map(([path]) => path && found?.leftOut.get(path));
+      .catch((error: unknown) => this.refuse(src, error));
+    return paths.map(([path]) => path && found.leftOut.get(path));
   }
 
   async #readFromIndex(directory: Buffer, hash: string | undefined): Promise<Buffer | undefined> {
     if (hash === undefined) return undefined;
-    return this.#git
-      .blob(directory, hash)
-      .catch((error: unknown) => this.#notRead(directory, error));
+    return this.#git.blob(directory, hash).catch((error: unknown) => this.refuse(directory, error));
   }
 
-  #notRead(directory: Buffer, error: unknown): undefined {
+  /** Without git's answer tracked files would be left out, or deleted in DEST, and what git ignores by itself would be taken. */
+  refuse(directory: Buffer, error: unknown): never {
+    this.#options.signal?.throwIfAborted();
     const path = directory.toString();
-    const unknown = `cannot read the .gitignore of '${path}' from the index`;
-    this.#warnOrThrow(path, unknown, 'its rules do not apply', saidBy(error));
-  }
-
-  nothingKnown(directory: Buffer, error: Error, settings?: Error): TrackedPaths {
-    const path = directory.toString();
-    const lost = [
-      ...(settings ? ["git's settings"] : []),
-      ...(lacksGit(error) ? [] : ['.git/info/exclude']),
-    ];
-    const also = lost.length > 0 ? ` (not read: ${lost.join(', ')})` : '';
-    const assumed = `all that matches a rule counts as ignored${also}`;
-    this.#warnOrThrow(path, `cannot tell what is tracked in '${path}'`, assumed, saidBy(error));
-    return nothingTracked;
-  }
-
-  /** Warns, or throws if tracked files must be known. */
-  #warnOrThrow(path: string, unknown: string, assumed: string, why: string): void {
-    if (this.#options.needsTracked)
-      throw new CopyError('ERR_FASTCP_GIT_UNAVAILABLE', `${unknown}: ${why}`, { path });
-    this.#warn(path, `${unknown}, so ${assumed}: ${why}`);
+    const instead = this.#options.onlyIgnored
+      ? ''
+      : `; ${named('ignoreFileNames[0]', '.gitignore')} goes by rules alone, without git`;
+    const message = `cannot apply git's rules in '${path}': ${saidBy(error)}${instead}`;
+    throw new CopyError('ERR_FASTCP_GIT_UNAVAILABLE', message, { path });
   }
 
   #warn(path: string, message: string): void {

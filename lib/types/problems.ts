@@ -31,8 +31,7 @@
  * - `ERR_FASTCP_NAME_COLLISION`: Two names of SRC are one name in DEST, which ignores case or normalizes.
  * - `ERR_FASTCP_VERIFY`: `verify`: the written file differs from the source, at `offset`.
  * - `ERR_FASTCP_NO_EXCHANGE`: `atomic`: the file system cannot exchange directories; `two-step` works there.
- * - `ERR_FASTCP_GIT_UNAVAILABLE`: a comparison, or a copy with `onlyIgnored`, `strict`, `atomic` or `deleteExcluded`: git cannot
- *   tell which files are tracked.
+ * - `ERR_FASTCP_GIT_UNAVAILABLE`: `gitignore`, `onlyIgnored` or `worktree`: git is missing, or cannot tell which files it tracks.
  * - `ERR_FASTCP_NO_WORKTREE`: `worktree`: SRC or DEST is not in a git worktree, they belong to different repositories, or they are different parts of their worktrees.
  * - `ERR_FASTCP_NO_SNAPSHOT`: `snapshot` is `always`, and a snapshot of SRC is not possible.
  * - `ERR_FASTCP_HALFWAY`: `atomic`: the replacement in two steps failed between them, and so did the way back; the message says
@@ -99,9 +98,7 @@ export type ErrorCode = FastcpErrorCode | SystemErrorCode;
  *
  * - `SOCKET_SKIPPED`: A socket was not copied.
  * - `UNKNOWN_KIND_SKIPPED`: An entry of no known kind was not copied, for example an alias of an app on Windows.
- * - `GIT_UNAVAILABLE`: git could not be asked, so tracked files and git's settings are unknown; or git's default for
- *   `core.excludesFile` cannot be read. If tracked files are unknown, a comparison and a copy with `onlyIgnored`, `strict`, `atomic`
- *   or `deleteExcluded` fail instead.
+ * - `GIT_UNAVAILABLE`: git's settings are unknown, outside a repository; or its default for `core.excludesFile` cannot be read.
  * - `SOURCE_IGNORED`: git ignores SRC itself.
  * - `INCLUDE_UNMATCHED`: A glob of `include` or a pattern of `.worktreeinclude` matched nothing, or `include` is empty.
  * - `EXCLUDE_UNMATCHED`: A glob of `exclude` matched nothing, and looks like a path with SRC, a list, or a filter rule of rsync.

