@@ -69,7 +69,8 @@ export function parseArgs(argv: readonly string[]): Invocation | 'doctor' {
   program.on('option:completions', (shell: Shell) => {
     print(completions(shell, createProgram(true)));
   });
-  refuseLetters(options, kinds.filter((kind) => kind === 'path').length);
+  const known = program.options.map(({ long }) => long);
+  refuseLetters(options, known, kinds.filter((kind) => kind === 'path').length);
   const words = argv.map((word, index) =>
     kinds[index] === 'option' && Object.hasOwn(rewritten, word) ? rewritten[word] : word,
   );

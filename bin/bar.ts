@@ -15,6 +15,7 @@ export interface Progress {
 
 /** Creates a bar. `deletes`: the copy may delete entries, and the bar shows their number. */
 export function createBar(stream: NodeJS.WriteStream, deletes: boolean): Progress {
+  let first: CopyProgress | undefined;
   let left: number | undefined;
   let stopped = false;
   const options: Options & { terminal: Row } = {
@@ -31,7 +32,8 @@ export function createBar(stream: NodeJS.WriteStream, deletes: boolean): Progres
   return {
     update(state) {
       if (stopped) return;
-      left = remainingMs(state);
+      first ??= { ...state }; // it may have waited for a lock before
+      left = remainingMs(first, state);
       if (bar.isActive) bar.update({ ...state });
       else bar.start(1, 0, { ...state });
     },
@@ -43,12 +45,12 @@ export function createBar(stream: NodeJS.WriteStream, deletes: boolean): Progres
   };
 }
 
-/** Returns the milliseconds that the rest takes at the average pace; undefined while no estimate is possible. */
-function remainingMs(state: CopyProgress): number | undefined {
-  const { durationMs } = state;
+/** Returns the milliseconds that the rest takes at the average pace since `first`; undefined while no estimate is possible. */
+function remainingMs(first: CopyProgress, state: CopyProgress): number | undefined {
   const { done, total } = workOf(state);
-  if (total === undefined || done === 0 || durationMs < settledMs) return undefined;
-  return Math.max(total - done, 0) * (durationMs / done);
+  const [ms, since] = [state.durationMs - first.durationMs, done - workOf(first).done];
+  if (total === undefined || since <= 0 || ms < settledMs) return undefined;
+  return Math.max(total - done, 0) * (ms / since);
 }
 
 /**

@@ -106,11 +106,16 @@ const otherLetters: Record<string, string> = {
 
 /**
  * Refuses `-rt` and `-avh`, and `-h` with SRC and DEST: a reader of rsync's manual would not expect cp's -t, or the help. Refuses
- * numbers, which commander takes for paths. `paths`: how many the user gave.
+ * numbers, which commander takes for paths. `known`: the long options; `paths`: how many the user gave.
  */
-export function refuseLetters(options: readonly string[], paths: number): void {
+export function refuseLetters(
+  options: readonly string[],
+  known: readonly (string | undefined)[],
+  paths: number,
+): void {
   for (const word of options) {
-    const isCluster = /^-[A-Za-z]{2,4}$/.test(word) || (word === '-h' && paths > 1);
+    const isCluster =
+      (/^-[A-Za-z]{2,}$/.test(word) && !known.includes(`-${word}`)) || (word === '-h' && paths > 1);
     const letter = isCluster ? /[th]/.exec(word)?.[0] : undefined;
     if (letter) refuse(`-${letter} in '${word}': ${otherLetters[letter]}`);
     if (/^-[^-jt]*[\d.]/.test(word))

@@ -107,7 +107,11 @@ export class Answers {
       }
       if (root.kind !== 'directory') continue;
       const options = { ...request, filter, explain: request.entries, signal };
-      const selection = await createSelection(root.src, options, shown.src(root.src));
+      const selecting = createSelection(root.src, options, shown.src(root.src));
+      const selection = await selecting.catch((error) => {
+        answers.end(); // another git may still run
+        throw error;
+      });
       if (!selection) continue;
       const asked = { root, selection, scope: selection.root };
       root.scope = answers.#add(asked);

@@ -82,6 +82,8 @@ export function snapshotObstacle(request: Request): string | undefined {
     sparse: request.sparse === 'always' && 'always',
     backup,
     mirror: request.mirror,
+    checksum: request.checksum,
+    quickCheck: request.quickCheck,
     sync: request.sync,
     update,
     shard: request.shards > 0,

@@ -1,4 +1,4 @@
-/** Reads the rules of git's repositories and of other rule files, and warns of what cannot be read. */
+/** Reads the rules of git's repositories and of other rule files, which git and the file system may refuse. */
 import { named } from '../errors/arguments.js';
 import { CopyError } from '../errors/copy-error.js';
 import { baseName, directoryOf, join } from '../paths.js';
@@ -74,7 +74,7 @@ export class RuleReader {
     const above = names.map((_, depth) =>
       way.slice(0, depth).reduce<Buffer>((at, name) => join(at, name), top),
     );
-    const hashes = repository ? await this.#findLeftOutAbove(src, above) : [];
+    const hashes = repository ? await this.#findLeftOutAbove(top, names, above) : [];
     for (const [depth, directory] of above.entries()) {
       const name = names[depth] as string;
       const leftOut = await this.#readFromIndex(directory, hashes[depth]);
@@ -145,14 +145,18 @@ export class RuleReader {
   }
 
   /** Returns their hashes for the directories above SRC, whose tracked files are not known. `above`: from the top on. */
-  async #findLeftOutAbove(src: Buffer, above: Buffer[]): Promise<(string | undefined)[]> {
+  async #findLeftOutAbove(
+    top: Buffer,
+    names: string[],
+    above: Buffer[],
+  ): Promise<(string | undefined)[]> {
     const paths = above.map((directory, depth) =>
-      hasRuleFile(directory) ? [] : [`${'../'.repeat(above.length - depth)}.gitignore`],
+      hasRuleFile(directory) ? [] : [[...names.slice(0, depth), '.gitignore'].join('/')],
     );
     if (paths.flat().length === 0) return [];
     const found = await this.#git
-      .tracked(src, ...paths.flat())
-      .catch((error: unknown) => this.refuse(src, error));
+      .tracked(top, ...paths.flat())
+      .catch((error: unknown) => this.refuse(top, error));
     return paths.map(([path]) => path && found.leftOut.get(path));
   }
 
@@ -167,7 +171,7 @@ export class RuleReader {
     const path = directory.toString();
     const instead = this.#options.onlyIgnored
       ? ''
-      : `; ${named('ignoreFileNames[0]', '.gitignore')} goes by rules alone, without git`;
+      : `; ${named('ignoreFileNames')} '.gitignore' and ${named('exclude')} '.git' instead go by rules alone`;
     const message = `cannot apply git's rules in '${path}': ${saidBy(error)}${instead}`;
     throw new CopyError('ERR_FASTCP_GIT_UNAVAILABLE', message, { path });
   }

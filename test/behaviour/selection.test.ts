@@ -666,12 +666,13 @@ test('git fetches nothing for a repository in SRC, which could make it run a pro
   }
 });
 
+const processes = (): number =>
+  process.getActiveResourcesInfo().filter((name) => name === 'ProcessWrap').length;
+
 test('git that does not answer ends with the copy', async () => {
   const src = newTree({ 'n/a': '' });
   const nested = join(src, 'n');
   execFileSync('sh', ['-ec', 'git init -q; mkfifo .git/index'], { cwd: nested });
-  const processes = (): number =>
-    process.getActiveResourcesInfo().filter((name) => name === 'ProcessWrap').length;
   const others = 0;
   await expect.poll(processes).toBe(others); // one of a copy that failed may still run
   for (const from of [nested, src]) {
@@ -724,6 +725,13 @@ test('a repository below a name that is not UTF-8: git cannot be asked', async (
   await expect(copy).rejects.toMatchObject({ code: 'ERR_FASTCP_GIT_UNAVAILABLE', message });
 });
 
+test('a bare repository in a repository, as tests have them', async () => {
+  const outer = makeRepository(newTree({ 'sub/x': '' }));
+  execFileSync('git', ['init', '-q', '--bare', 'sub/bare.git'], { cwd: outer });
+  const { warnings } = await copyTree(join(outer, 'sub/bare.git'), newPath(), { gitignore: true });
+  expect(warnings).toEqual([]);
+});
+
 test('git that is not there, without a repository: a warning if there may be settings', async () => {
   const src = newTree({ '.gitignore': '*.log\n', 'a.log': '', b: '' });
   const home = newTree({ x: '' });
@@ -744,15 +752,18 @@ test('git that is not there, without a repository: a warning if there may be set
   }
 });
 
-test('git that a signal ends: the error names the signal', async () => {
+test('git that a signal ends: the error names the signal, and no other git stays', async () => {
   const src = makeRepository(newTree({ '.gitignore': '*.log\n', 'a.log': '' }));
-  const bin = newTree({ git: '#!/bin/sh\nkill -SEGV $$\n' });
+  const bin = newTree({
+    git: '#!/bin/sh\ncase $* in *config*) exec sleep 60; esac\nkill -SEGV $$\n',
+  });
   chmodSync(join(bin, 'git'), 0o755);
   vi.stubEnv('PATH', `${bin}:${process.env.PATH}`);
   try {
     const copy = copyTree(src, newPath(), { gitignore: true });
     const message = expect.stringMatching(/: SIGSEGV ended git;/);
     await expect(copy).rejects.toMatchObject({ code: 'ERR_FASTCP_GIT_UNAVAILABLE', message });
+    await expect.poll(processes).toBe(0);
   } finally {
     vi.unstubAllEnvs();
   }
@@ -775,7 +786,7 @@ test('git that is not there: an error, without which tracked files were lost; it
       const copy = copyTree(src, dest, { gitignore: true, onError: 'continue', ...how });
       await expect(copy).rejects.toMatchObject({
         ...{ code: 'ERR_FASTCP_GIT_UNAVAILABLE', path: src },
-        message: `cannot apply git's rules in '${src}': git is not installed; ignoreFileNames[0]: '.gitignore' goes by rules alone, without git`,
+        message: `cannot apply git's rules in '${src}': git is not installed; ignoreFileNames '.gitignore' and exclude '.git' instead go by rules alone`,
       });
       expect(pathsIn(dest)).toEqual(['.gitignore', 'a.log', 'b']);
     }

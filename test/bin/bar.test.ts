@@ -138,19 +138,28 @@ test('a bar draws one line over the other, and takes the last one away', () => {
   expect(frames.at(-2)).toMatch(/^\[=+\] {2}100% /);
 });
 
-test('the remaining time is that of the average pace, after two seconds', () => {
+test('the remaining time is that of the average pace since the copy began, after two seconds', () => {
+  vi.useFakeTimers();
   let written = '';
   const stream = { isTTY: true, columns: 100, write: (text: string) => (written += text) };
   const left = (state: object): string | undefined => {
     const bar = createBar(stream as unknown as NodeJS.WriteStream, false);
-    written = '';
+    bar.update(resultWith({ ...half, scanned: 0, files: 0, durationMs: waited }));
     bar.update(resultWith(state));
+    written = '';
+    vi.advanceTimersByTime(1000); // it is drawn
+    bar.stop();
     return /\S+ left/.exec(written)?.[0];
   };
   const half = { scanned: 1000, files: 1000, total: 2000 };
-  expect(left({ ...half, durationMs: 20_000 })).toBe('0:20 left');
+  let waited = 100;
+  expect(left({ ...half, durationMs: 20_100 })).toBe('0:20 left');
+  waited = 60_000; // for a lock
+  expect(left({ ...half, durationMs: 80_000 })).toBe('0:20 left');
+  waited = 0;
   expect(left({ ...half, durationMs: 1900 })).toBeUndefined();
   expect(left({ scanned: 1000, files: 1000, durationMs: 20_000 })).toBeUndefined();
+  vi.useRealTimers();
 });
 
 test('a bar is not shown for a copy of 40 ms, nor loaded', async () => {

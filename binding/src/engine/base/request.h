@@ -88,7 +88,7 @@ struct Incremental {
   bool mirror = false;
   /** With `mirror`: also deletes entries that the selection excludes. */
   bool delete_excluded = false;
-  /** With `sync`: devices whose ctimes prove nothing, because an overlay hides other file systems. */
+  /** With `sync`: devices whose ctimes prove nothing, because an overlay copies metadata alone there. */
   std::vector<uint64_t> distrusted{};
 };
 
