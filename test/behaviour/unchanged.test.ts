@@ -432,6 +432,36 @@ describe('what the mark cannot have seen', () => {
   });
 });
 
+test.each([
+  ['new', false],
+  ['there already', true],
+])(
+  'a file that is changed after its first name was copied, before its second one: %s',
+  async (_, existed) => {
+    write(join(src, 'first/f'), 'A');
+    mkdirSync(join(src, 'deep/second'), { recursive: true });
+    linkSync(join(src, 'first/f'), join(src, 'deep/second/f'));
+    const mirror: CopyOptions = { mirror: true, preserve: ['timestamps', 'hardLinks'] };
+    if (existed) {
+      await copyTree(src, dest, mirror);
+      write(join(src, 'first/f'), 'B');
+    }
+    const old = existed ? 'B' : 'A';
+    const filter: CopyOptions['filter'] = async (_src, _dest, { path }) => {
+      if (path !== 'deep/second') return true;
+      await expect.poll(() => contents(dest)['first/f']).toBe(old.repeat(8));
+      await sleep(20);
+      write(join(src, 'first/f'), 'C');
+      await sleep(20);
+      return true;
+    };
+    await copyTree(src, dest, { ...mirror, filter, concurrency: 2 });
+    await copyTree(src, dest, mirror);
+    await copyTree(src, dest, mirror);
+    expect(contents(dest)).toEqual(contents(src));
+  },
+);
+
 test('a hard link to a file that quickCheck took for equal is no proof', async () => {
   // In some of the pairs, whatever the order of listings, the name that DEST has comes first.
   const pairs = Array.from({ length: 12 }, (_, i) => [`a${i}/one`, `b${i}/two`] as const);

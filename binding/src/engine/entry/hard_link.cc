@@ -93,6 +93,8 @@ bool claim_or_link(Worker& worker, const DirectoryUse& use, Names names, const S
       return worker.engine.lose(*use, names, Loss::hard_links, EBUSY, kRefused);
     default: break;
   }
+  // Perhaps its content is newer than the copy, and older than the mark of this directory.
+  if (src.ctime != copy.source_ctime) use->due.distrust();
   if (is_linked(*use, names, copy)) {
     // The name may lead there only because DEST takes two names of SRC for one.
     if (is_collision(*use, names.dst)) {

@@ -27,7 +27,8 @@ HardLinks::Role HardLinks::take(const platform::Stat& src, TaskPtr again, Claim&
     known.waiting.push_back(std::move(again));
     return Role::wait;
   }
-  place = {known.place.directory.again(), known.place.name, known.place.dev, known.place.ino};
+  place = {known.place.directory.again(), known.place.name, known.place.dev, known.place.ino,
+           known.first.ctime};
   return is_same_version(known.first, src) ? Role::later : Role::changed;
 }
 

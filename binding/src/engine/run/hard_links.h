@@ -72,6 +72,7 @@ class HardLinks {
     DirectoryKeep directory{};
     std::string name{};
     uint64_t dev = 0, ino = 0;
+    platform::Time source_ctime{};  // as the first name was met
   };
 
   enum class Role : uint8_t {
