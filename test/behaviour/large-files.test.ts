@@ -1,4 +1,5 @@
 // Files that several workers copy, in parts and out of order: from 64 MiB on.
+import { execFileSync } from 'node:child_process';
 import {
   chmodSync,
   closeSync,
@@ -90,19 +91,27 @@ describe.each(fileSystemNames)('%s', (name) => {
     expect(differences(join(at, 'src'), join(at, 'dest'))).toEqual([]);
   });
 
-  test('where its data ends is asked once by a worker, not for each part', async (context) => {
-    needTool(context, 'strace');
-    const at = join(mounted(context), 'dense');
-    makeFiles(at, { 'src/large': made('a') });
-    const trace = join(at, 'trace');
-    const words = ['strace', '-f', '-qq', '-o', trace, '-e', 'trace=lseek'];
-    const options = { reflink: 'never', concurrency: 1 } as const;
-    const src = join(at, 'src');
-    const { result } = await copyInChild({ src, dest: join(at, 'dest'), options }, words);
-    expect(result).toMatchObject({ errorCount: 0, bytes: SIZE });
-    const asked = readFileSync(trace, 'utf8').match(/SEEK_(DATA|HOLE)/g);
-    expect(asked).toEqual(['SEEK_DATA', 'SEEK_HOLE']);
-  });
+  // Blocks beyond the end may hide that others are missing. XFS also gives them by itself.
+  test.for([
+    [SIZE + (1 << 20), ['SEEK_DATA', 'SEEK_HOLE']] as const,
+    ...(name === 'xfs' ? [] : [[SIZE, null] as const]),
+  ])(
+    'where its data ends is asked once by a worker, or never: %i bytes of blocks',
+    async ([blocks, calls], context) => {
+      needTool(context, 'strace');
+      const at = join(mounted(context), `${blocks}`);
+      makeFiles(at, { 'src/large': made('a') });
+      const src = join(at, 'src');
+      execFileSync('fallocate', ['-n', '-l', `${blocks}`, join(src, 'large')]);
+      const trace = join(at, 'trace');
+      const words = ['strace', '-f', '-qq', '-o', trace, '-e', 'trace=lseek'];
+      const options = { reflink: 'never', concurrency: 1 } as const;
+      const { result } = await copyInChild({ src, dest: join(at, 'dest'), options }, words);
+      expect(result).toMatchObject({ errorCount: 0, bytes: SIZE });
+      expect(readFileSync(trace, 'utf8').match(/SEEK_(DATA|HOLE)/g)).toEqual(calls);
+    rmSync(at, { recursive: true });
+    },
+  );
 
   // On the others it is the same; XFS also gives a new file more blocks than it needs.
   if (!['ext4', 'overlay'].includes(name)) return;
@@ -152,7 +161,9 @@ describe('a call copies at most 8 MiB', { tags: ['all'] }, () => {
     return ['strace', '-f', '-qq', '-o', log, '-e', 'trace=copy_file_range'];
   };
   const lengthsIn = (log: string): number[] =>
-    Array.from(readFileSync(log, 'utf8').matchAll(/\], (\d+), 0/g), ([, one]) => Number(one));
+    Array.from(readFileSync(log, 'utf8').matchAll(/(?:\]|NULL), (\d+), 0/g), ([, one]) =>
+      Number(one),
+    );
 
   test('of any file', async (context) => {
     needTool(context, 'strace');

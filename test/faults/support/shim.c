@@ -200,8 +200,6 @@ static enum how meet(const void *caller, const char *call, int fd, const char *n
 
 PIECE(pread64, fd, (int fd, void *to, size_t size, off64_t at), (fd, to, size, at))
 PIECE(pwrite64, fd, (int fd, const void *from, size_t size, off64_t at), (fd, from, size, at))
-PIECE(copy_file_range, to, (int from, off64_t *from_at, int to, off64_t *to_at, size_t size, unsigned flags),
-      (from, from_at, to, to_at, size, flags))
 
 WHOLE(int, fstat64, fd, NULL, (int fd, struct stat64 *out), (fd, out))
 WHOLE(int, fstatat64, fd, name, (int fd, const char *restrict name, struct stat64 *restrict out, int flags),
@@ -260,29 +258,9 @@ int posix_fadvise64(int fd, off64_t at, off64_t size, int advice) {
   return meet(caller, "posix_fadvise64", fd, NULL) == FAIL ? errno : real(fd, at, size, advice);
 }
 
-/* Linux lets go of the descriptor whatever it says. */
-int close(int fd) {
-  REAL(close);
-  const enum how how = meet(caller, "close", fd, NULL);
-  const int error = errno;
-  const int result = real(fd);
-  if (how != FAIL) return result;
-  errno = error;
-  return -1;
-}
-
-int openat64(int fd, const char *name, int flags, ...) {
-  REAL(openat64);
-  va_list more;
-  va_start(more, flags);
-  const int unnamed = (flags & O_TMPFILE) == O_TMPFILE;  // includes O_DIRECTORY
-  const mode_t mode = unnamed || flags & O_CREAT ? va_arg(more, mode_t) : 0;
-  va_end(more);
-  const char *call = unnamed               ? "openat(O_TMPFILE)"
-                     : flags & O_CREAT     ? "openat(O_CREAT)"
-                     : flags & O_DIRECTORY ? "openat(O_DIRECTORY)"
-                                           : "openat";
-  return meet(caller, call, fd, name) == FAIL ? -1 : real(fd, name, flags, mode);
+static const char *opening(int flags) {
+  if ((flags & O_TMPFILE) == O_TMPFILE) return "openat(O_TMPFILE)"; /* includes O_DIRECTORY */
+  return flags & O_CREAT ? "openat(O_CREAT)" : flags & O_DIRECTORY ? "openat(O_DIRECTORY)" : "openat";
 }
 
 int ioctl(int fd, unsigned long request, ...) {
@@ -295,6 +273,7 @@ int ioctl(int fd, unsigned long request, ...) {
   return real(fd, request, argument);
 }
 
+/* The calls that the addon makes without libc's functions. */
 long syscall(long number, ...) {
   REAL(syscall);
   long a[6];
@@ -305,8 +284,18 @@ long syscall(long number, ...) {
   enum how how = NOTHING;
   if (number == SYS_getdents64) how = meet(caller, "getdents64", (int)a[0], NULL);
   if (number == SYS_renameat2) how = meet(caller, "renameat2", (int)a[2], (const char *)a[3]);
-  if (how == FAIL) return -1;
-  if (how == SHORTEN) a[2] = 512; /* room for the longest name */
+  if (number == SYS_openat) how = meet(caller, opening((int)a[2]), (int)a[0], (const char *)a[1]);
+  if (number == SYS_copy_file_range) how = meet(caller, "copy_file_range", (int)a[2], NULL);
+  if (number == SYS_close) how = meet(caller, "close", (int)a[0], NULL);
+  if (how == FAIL) {
+    const int error = errno;
+    if (number == SYS_close) real(number, a[0]); /* Linux lets go of the descriptor whatever it says. */
+    errno = error;
+    return -1;
+  }
+  if (how == ZERO) return 0;
+  if (how == SHORTEN && number == SYS_getdents64) a[2] = 512; /* room for the longest name */
+  if (how == SHORTEN && number == SYS_copy_file_range && a[4] > 1) a[4] /= 2;
   const long result = real(number, a[0], a[1], a[2], a[3], a[4], a[5]);
   for (long at = 0; how == UNKNOWN && at < result;) {
     struct dirent64 *const record = (struct dirent64 *)((char *)a[1] + at);

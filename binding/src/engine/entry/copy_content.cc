@@ -183,13 +183,14 @@ bool copy_data(Worker& worker, const OpenFile& file, bool skips, uint64_t offset
 }
 
 /**
- * Copies a small file by one call that asks for a byte more than the file should have, or copies
+ * Copies a file of less than kCall by one call that asks for a byte more than the file should have, or copies
  * nothing of an empty one. Returns false if it has to be copied in another way, from the beginning.
  */
 bool copy_at_once(const Content& how, const OpenFile& file, CopiedContent& content) {
   const Route& route = *file.route;
   const uint64_t size = file.stat.size;
-  if (!route.real_sizes || how.find_holes || may_have_holes(file.stat)) return false;
+  if (!route.real_sizes || how.find_holes || size >= kCall || may_have_holes(file.stat))
+    return false;
   if (size > 0) {
     if (!route.copy_range) return false;
     // If both were just opened, the kernel need not read and write the offset.

@@ -33,15 +33,12 @@ inline constexpr uint64_t kSmall = 64 << 10;  // bytes
 inline bool has_holes(const platform::Stat& stat) { return stat.allocated < stat.size; }
 
 /**
- * Returns whether it pays to ask where a file's data is. Blocks preallocated past the end of a file
- * hide its holes from has_holes(). Two system calls find these holes, and tmpfs looks at each page
- * for them: too much for a small file, and for one of less than 1 MiB that has only the blocks that
- * it needs.
+ * Returns whether to ask where a file's data is. Blocks preallocated past the end of a file may hide its holes from
+ * has_holes(), but then it has more blocks than it needs. tmpfs looks at each page for the answer.
  */
 inline bool may_have_holes(const platform::Stat& stat) {
-  if (has_holes(stat)) return true;
-  constexpr uint64_t kLarge = 1 << 20, kBlock = 4096;  // bytes
-  return stat.size >= (stat.allocated - stat.size < kBlock ? kLarge : kSmall);
+  constexpr uint64_t kBlock = 4096;  // bytes
+  return has_holes(stat) || (stat.size >= kSmall && stat.allocated - stat.size >= kBlock);
 }
 
 /** Copies the whole content of a file that is smaller than kLargeFile. */

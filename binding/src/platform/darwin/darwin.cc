@@ -23,6 +23,12 @@ namespace fastcp::platform {
 
 // --- directories ---------------------------------------------------------------------------------
 
+int call_openat(int directory, const char* name, int flags, mode_t mode) {
+  return openat(directory, name, flags, mode);
+}
+
+int call_close(int descriptor) { return ::close(descriptor); }
+
 int open_target_directory(const Handle& parent, const char* name, Follow follow, Handle& out) {
   const int error = open_source_directory(parent, name, follow, out);
   if (error != -EACCES) return error;

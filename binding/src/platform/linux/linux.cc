@@ -66,6 +66,12 @@ struct ProcName {
 
 }  // namespace
 
+int call_openat(int directory, const char* name, int flags, mode_t mode) {
+  return static_cast<int>(syscall(SYS_openat, directory, name, flags | O_LARGEFILE, mode));
+}
+
+int call_close(int descriptor) { return static_cast<int>(syscall(SYS_close, descriptor)); }
+
 // --- directories ---------------------------------------------------------------------------------
 
 int open_target_directory(const Handle& parent, const char* name, Follow follow, Handle& out) {
@@ -371,8 +377,8 @@ Attempt copy_range(const Handle& src, const Handle& dst, std::optional<uint64_t>
   auto from = static_cast<off_t>(offset.value_or(0));
   auto to = from;
   const ssize_t copied = retry([&] {
-    return copy_file_range(fd(src), offset ? &from : nullptr, fd(dst), offset ? &to : nullptr,
-                           static_cast<size_t>(length), 0);
+    return syscall(SYS_copy_file_range, fd(src), offset ? &from : nullptr, fd(dst),
+                   offset ? &to : nullptr, static_cast<size_t>(length), 0U);
   });
   if (copied >= 0) return done(static_cast<uint64_t>(copied));
   switch (errno) {

@@ -43,7 +43,7 @@ thread_local bool is_guest = false;
 int open_at(const Handle& directory, const char* name, int flags, mode_t mode, Handle& out) {
   assert(
       !is_guest);  // it knows neither whose numbers the table has nor how many its owner has counted
-  const int opened = retry([&] { return openat(fd(directory), name, flags, mode); });
+  const int opened = retry([&] { return call_openat(fd(directory), name, flags, mode); });
   if (opened < 0) return opened;
   out = Handle(opened);
   return 0;
@@ -78,7 +78,7 @@ Handle Handle::working_directory() { return Handle(AT_FDCWD); }
 int Handle::close() {
   const auto raw = static_cast<int>(std::exchange(raw_, kNone));
   // Not repeated on EINTR: the file descriptor is closed by then.
-  return raw >= 0 && ::close(raw) != 0 ? failure() : 0;
+  return raw >= 0 && call_close(raw) != 0 ? failure() : 0;
 }
 
 // --- directories ---------------------------------------------------------------------------------
