@@ -56,7 +56,8 @@ function plant(root) {
   fs.linkSync(path.join(root, 'empty'), path.join(root, 'hard'));
   if (isWindows) return;
   fs.writeFileSync(path.join(root, 'script'), '#!', { mode: 0o751 });
-  fs.writeFileSync(Buffer.concat([Buffer.from(`${root}/`), Buffer.from([0xff, 0xfe])]), 'bytes');
+  const bytes = Buffer.concat([Buffer.from(`${root}/`), Buffer.from([0xff, 0xfe])]);
+  if (process.platform !== 'darwin') fs.writeFileSync(bytes, 'bytes'); // APFS has none
   fs.symlinkSync('nowhere', path.join(root, 'link'));
   fs.mkdirSync(path.join(root, 'read only'), { mode: 0o555 });
   execFileSync('mkfifo', [path.join(root, 'fifo')]);

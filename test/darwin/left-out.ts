@@ -12,7 +12,6 @@ export const reasons: Reasons = {
     ['permissions', /attributes change, and no mode is wider for others meanwhile|with a new ACL/],
   ],
   'it lets a system call fail, or waits for one, that macOS’s code does not make in this case': [
-    ['atomic', /DEST does not keep its timestamps/],
     ['races', /changes (each time )?just before the call that copies it/],
     ['races', /names that wait for a copy that fails/],
     ['races', /never comes to rest is an error after four attempts/],

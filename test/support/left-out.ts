@@ -8,14 +8,21 @@ declare module 'vitest' {
   }
 }
 
-/** A file of test/behaviour, and which of its tests by their whole names: all if there is no pattern. */
+/**
+ * A file of test/behaviour, or `directory/file`; which of its tests by their whole names: all if there is no pattern.
+ */
 type Rule = [file: string, tests?: RegExp];
 export type Reasons = Record<string, Rule[]>;
 
 const root = join(import.meta.dirname, '../..');
 
-const matches = ([file, tests]: Rule, path: string, name: string): boolean =>
-  path === `test/behaviour/${file}.test.ts` && (tests?.test(name) ?? true);
+const pathIn = (file: string): string => relative(root, file).replaceAll('\\', '/');
+
+const pathOf = ([file]: Rule): string =>
+  `test/${file.includes('/') ? file : `behaviour/${file}`}.test.ts`;
+
+const matches = (rule: Rule, path: string, name: string): boolean =>
+  path === pathOf(rule) && (rule[1]?.test(name) ?? true);
 
 /** Its name after those of its suites, without the file's. */
 const wholeName = ({ name, suite }: Readonly<RunnerTestCase | RunnerTestSuite>): string =>
@@ -28,16 +35,16 @@ const testsIn = ({ tasks }: Readonly<RunnerTestSuite>): RunnerTestCase[] =>
 export function leaveOut(reasons: Reasons): void {
   // biome-ignore lint/correctness/noEmptyPattern: Vitest wants a pattern
   beforeAll(({}, { file }) => {
-    const path = relative(root, file.filepath);
+    const path = pathIn(file.filepath);
     const names = testsIn(file).map(wholeName);
     for (const rule of Object.values(reasons).flat()) {
-      if (path !== `test/behaviour/${rule[0]}.test.ts`) continue;
+      if (path !== pathOf(rule)) continue;
       if (!names.some((name) => matches(rule, path, name)))
         throw new Error(`left-out.ts: ${rule[1]} matches no test of ${path}`);
     }
   });
   beforeEach(({ task, skip }) => {
-    const [path, name] = [relative(root, task.file.filepath), wholeName(task)];
+    const [path, name] = [pathIn(task.file.filepath), wholeName(task)];
     const entries = Object.entries(reasons);
     const reason = entries.find(([, rules]) =>
       rules.some((rule) => matches(rule, path, name)),

@@ -1,13 +1,14 @@
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { isPortable, needToolHere } from './work.js';
 
 const source = join(import.meta.dirname, '../faults/support/shim.c');
 
 /** Builds the library that lets system calls fail or take long; shim.c says how. Returns its path. */
 export function buildShim(directory: string): string {
   const shim = join(directory, 'shim.so');
-  execFileSync('cc', ['-shared', '-fPIC', '-O1', '-o', shim, source, '-ldl']);
+  if (!isPortable) execFileSync('cc', ['-shared', '-fPIC', '-O1', '-o', shim, source, '-ldl']);
   return shim;
 }
 
@@ -26,15 +27,18 @@ export interface Faults {
 }
 
 /** What lets system calls of a command fail, or has somebody else change the tree meanwhile. */
-export const withFaults = ({ shim, root, log, faults, script, trace }: Faults): string[] => [
-  'env',
-  `LD_PRELOAD=${shim}`,
-  `FAULT_ROOT=${root}`,
-  `FAULT_LOG=${log}`,
-  `FAULTS=${faults}`,
-  ...(script === undefined ? [] : [`FAULT_RUN=${script}`]),
-  ...(trace ? ['FAULT_TRACE=1'] : []),
-];
+export const withFaults = ({ shim, root, log, faults, script, trace }: Faults): string[] => {
+  needToolHere('cc');
+  return [
+    'env',
+    `LD_PRELOAD=${shim}`,
+    `FAULT_ROOT=${root}`,
+    `FAULT_LOG=${log}`,
+    `FAULTS=${faults}`,
+    ...(script === undefined ? [] : [`FAULT_RUN=${script}`]),
+    ...(trace ? ['FAULT_TRACE=1'] : []),
+  ];
+};
 
 /** The calls that a fault was done to, or all of them: `call path`. A test of none tests nothing. */
 export function faultLog(log: string): string[] {

@@ -12,7 +12,7 @@ import {
   writeSync,
 } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
-import { isDarwinModel, isRoot, needToolHere } from './work.js';
+import { isDarwinModel, isPortable, isRoot, needToolHere } from './work.js';
 
 const KiB = 1024;
 const MiB = 1024 * KiB;
@@ -43,14 +43,17 @@ export function makeZoo(root: string, { owner, device, wide = 3000 }: ZooSetting
   linkSync(join(root, 'hard links/one'), join(root, 'hard links/two'));
   makeSparse(root);
   makeLinks(root);
-  const bytes = Buffer.concat([Buffer.from(`${root}/not `), Buffer.from([0xff, 0xfe, 0x80])]);
-  mkdirSync(bytes);
-  writeFileSync(Buffer.concat([bytes, Buffer.from([0x2f, 0xc3])]), 'not UTF-8');
+  if (process.platform !== 'darwin') {
+    // APFS has none.
+    const bytes = Buffer.concat([Buffer.from(`${root}/not `), Buffer.from([0xff, 0xfe, 0x80])]);
+    mkdirSync(bytes);
+    writeFileSync(Buffer.concat([bytes, Buffer.from([0x2f, 0xc3])]), 'not UTF-8');
+  }
   mkdirSync(join(root, 'wide'));
   for (let i = 0; i < wide; i++) writeFileSync(join(root, 'wide', `${i}`), `${i}`);
 
-  // macOS's code copies none.
-  makeSpecial(root, device ?? (owner === undefined && !isDarwinModel));
+  // macOS's code copies none, and they take root.
+  makeSpecial(root, device ?? (owner === undefined && !isDarwinModel && !isPortable));
   if (owner !== undefined && isRoot) execFileSync('chown', ['-Rh', `${owner}:${owner}`, root]);
   makeModes(root, owner);
   return root;

@@ -1,4 +1,3 @@
-import { execFileSync } from 'node:child_process';
 import {
   chmodSync,
   copyFileSync,
@@ -8,6 +7,7 @@ import {
   readdirSync,
   readFileSync,
   statSync,
+  truncateSync,
   utimesSync,
   writeFileSync,
 } from 'node:fs';
@@ -18,7 +18,9 @@ import { buildPrebuilds } from '../support/prebuilds.js';
 import { makeFiles } from '../support/trees.js';
 import { needTool, workDirectory } from '../support/work.js';
 import {
+  drive,
   hasWine,
+  isWindows,
   nodePath,
   onZ,
   prepareWine,
@@ -29,11 +31,12 @@ import {
 
 // The binary for Windows, in Node for Windows, on a tree that Linux has made and looks at afterwards. What
 // wine has none of (links, junctions, clones) is not tested here; reparse.test.ts looks at what a link holds.
+// `npm run test:portable` runs this on Windows itself, with its own Node.
 
 const root = join(import.meta.dirname, '../..');
 const minutes = 60_000;
 
-test('wine is installed (Debian: wine64 and wine)', (context) => {
+test.skipIf(isWindows)('wine is installed (Debian: wine64 and wine)', (context) => {
   if (!hasWine && !process.env.CI) {
     console.warn('NOTHING OF WINDOWS IS TESTED: wine is not installed');
     context.skip('wine is not installed');
@@ -52,12 +55,15 @@ function expectCopy(src: string, dest: string): void {
   expect(contents(dest)).toEqual(contents(src));
 }
 
-describe.runIf(hasWine).each(versions)('Node %s', (version: Version) => {
+const tested = isWindows ? [process.version] : hasWine ? versions : [];
+
+describe.each(tested)('Node %s', (version) => {
   const work = workDirectory('wine');
-  const node = nodePath(version);
+  const node = isWindows ? process.execPath : nodePath(version as Version);
   const at = (name: string): string => join(work, name);
 
   beforeAll(() => {
+    if (isWindows) return;
     buildPrebuilds('win32-x64');
     prepareWine();
   }, 10 * minutes);
@@ -68,7 +74,7 @@ describe.runIf(hasWine).each(versions)('Node %s', (version: Version) => {
   /** Calls functions of the library, in one process: of each what it gives, or `error`. */
   async function callAll(...calls: [name: string, ...args: unknown[]][]) {
     const script = onZ(join(import.meta.dirname, 'support/copy.cjs'));
-    const args = [script, `Z:${join(root, 'dist')}`, JSON.stringify(calls)];
+    const args = [script, `${drive}${join(root, 'dist')}`, JSON.stringify(calls)];
     const { exitCode, stdout, stderr } = await wine(node, args, { cwd: work });
     expect({ exitCode, stderr }, stdout).toEqual({ exitCode: 0, stderr: '' });
     return JSON.parse(stdout);
@@ -135,7 +141,7 @@ describe.runIf(hasWine).each(versions)('Node %s', (version: Version) => {
   test('paths: with a drive, with backslashes and slashes, into a directory, to missing parents', async () => {
     makeFiles(at('paths'), { 'in/file': 'x' });
     await callAll(
-      ['copyTree', onZ(at('paths')), `Z:${at('one/two')}`],
+      ['copyTree', onZ(at('paths')), `${drive}${at('one/two')}`],
       ['copyTree', ['.\\paths\\in'], 'into\\'],
       ['copyTree', 'paths\\..\\paths/in', 'up/../dots'],
       ['copyTree', `\\\\?\\${onZ(at('paths'))}`, 'verbatim'],
@@ -176,7 +182,7 @@ describe.runIf(hasWine).each(versions)('Node %s', (version: Version) => {
     expect(outcomes).toMatchObject(failures.map(([, , , error]) => ({ error })));
   });
 
-  test('names that differ in case only are one there', async () => {
+  test.skipIf(isWindows)('names that differ in case only are one there', async () => {
     makeFiles(at('cases'), { name: 'one', NAME: 'other' });
     const { error } = await call('copyTree', 'cases', 'cases copy');
     expect(error.code).toBe('ERR_FASTCP_NAME_COLLISION');
@@ -275,7 +281,8 @@ describe.runIf(hasWine).each(versions)('Node %s', (version: Version) => {
   });
 
   test('holes, and zeros that are to become some', async () => {
-    execFileSync('truncate', ['--size=3M', at('holes')]);
+    writeFileSync(at('holes'), '');
+    truncateSync(at('holes'), 3 << 20);
     await callAll(
       ['copyTree', 'holes', 'holes copy'],
       ['copyTree', 'holes', 'holes made', { sparse: 'always' }],
@@ -297,7 +304,7 @@ describe.runIf(hasWine).each(versions)('Node %s', (version: Version) => {
     writeFileSync(
       at('host.mjs'),
       `import { Worker, isMainThread } from 'node:worker_threads';
-       import { copyTree } from ${JSON.stringify(`file:///Z:${join(root, 'dist/index.js')}`)};
+       import { copyTree } from ${JSON.stringify(`file:///${drive}${join(root, 'dist/index.js')}`)};
        if (isMainThread) new Worker(new URL(import.meta.url));
        else console.log(process.execPath, (await copyTree('hosted', 'hosted copy')).files);`,
     );

@@ -18,10 +18,14 @@ import { hasTool } from '../../support/work.js';
 export const versions = ['20.20.2', '22.23.3'] as const;
 export type Version = (typeof versions)[number];
 
+/** Real ones, where the Node that runs the tests takes the place of wine and its own. */
+export const isWindows = process.platform === 'win32';
 export const hasWine = hasTool('wine');
 
+/** Where Windows has the files of this system. */
+export const drive = isWindows ? '' : 'Z:';
 /** As Windows names a file of this system. */
-export const onZ = (path: string): string => `Z:${path.replaceAll('/', '\\')}`;
+export const onZ = (path: string): string => `${drive}${path.replaceAll('/', '\\')}`;
 
 /** How long wine's server stays after the last program, in seconds: longer than any pause between two tests. */
 const SERVER_STAYS = 600;
@@ -97,7 +101,7 @@ export async function wine(
   const directory = mkdtempSync(join(cwd, '.output-'));
   const names = ['stdout', 'stderr'].map((name) => join(directory, name));
   const [out, err] = names.map((name) => openSync(name, 'w')) as [number, number];
-  const [command = '', ...rest] = [...under, 'wine', program, ...args];
+  const [command = '', ...rest] = [...under, ...(isWindows ? [] : ['wine']), program, ...args];
   const child = spawn(command, rest, {
     cwd,
     env: environment(env),
