@@ -67,8 +67,7 @@ export function createProgram(all = false): Command {
     .addHelpText(
       'after',
       '\nExit codes: 0 done, 1 errors, 2 wrong usage; --compare: 1 differences, 2 errors\n' +
-        'Example: fastcp node_modules /cache/node_modules\n' +
-        'More: man fastcp; README.md and docs/ of the project',
+        'Example: fastcp node_modules /cache/node_modules',
     )
     .configureHelp({
       visibleArguments: () => [],

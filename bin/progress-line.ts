@@ -84,7 +84,7 @@ function columnsOf(state: CopyProgress, done: number, { deletes, left }: Shown):
     ...(totalBytes
       ? []
       : [{ rank: 5, text: `${number(perSecond(files, durationMs)).padStart(7)} files/s` }]),
-    { rank: 6, text: clock(durationMs).padStart(5) },
+    { rank: 6, text: `${clock(durationMs).padStart(5)} elapsed` },
     ...(of === '' ? [] : [{ rank: 1, text: remaining.padStart(10) }]),
   ];
 }

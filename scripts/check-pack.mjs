@@ -9,7 +9,7 @@ const { npm_command: command, npm_config_dry_run: dryRun } = process.env;
 const publishing = command === 'publish' && dryRun !== 'true';
 /** Of all files but the binaries, each of which has its own budget: check-binary.mjs. */
 const budget = 600_000; // bytes
-const prebuilds = publishing ? 'npm run prebuild:all' : 'npm run build:prebuilds';
+const prebuilds = `npm run build:prebuilds${publishing ? '' : ' -- --ci'}`;
 
 const needed = {
   'npm run build:ts': [
@@ -31,7 +31,9 @@ const fail = (why) => {
 for (const [command, files] of Object.entries(needed)) {
   for (const file of files) {
     if (existsSync(join(root, file))) continue;
-    fail(`${file} is missing: run \`${command}\` before packing`);
+    fail(
+      `${file} is missing: run \`${command}\` before packing; \`npm run pack:here\` packs for this machine alone`,
+    );
   }
 }
 

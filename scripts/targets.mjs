@@ -6,7 +6,7 @@
  * `needs` is what the binary may need, which is checked: all libraries by name, and the oldest system. Node 20
  * itself asks for glibc 2.28, Node 22 for macOS 11.
  *
- * `ci`: built and run by every run of .ci/run; the others are built by `npm run prebuild:all`.
+ * `ci`: built and run by every run of .ci/run, with `npm run build:prebuilds -- --ci`.
  */
 const glibc = {
   libc: 'glibc',

@@ -2,7 +2,7 @@
 # and ZIG_SYSTEM (CMake's name for the system).
 foreach(name ZIG ZIG_TARGET ZIG_SYSTEM)
   if(NOT DEFINED ENV{${name}})
-    message(FATAL_ERROR "zig.cmake: ${name} is not set; use `npm run prebuild:all`")
+    message(FATAL_ERROR "zig.cmake: ${name} is not set; use `npm run build:prebuilds`")
   endif()
 endforeach()
 

@@ -91,7 +91,7 @@ function explain(root: string | undefined, here: string, failures: NodeJS.ErrnoE
   else if (isElsewhere(root))
     lines.push(
       `fastcp was bundled, and its binary is not beside the bundle: ${message.split('\n')[0]}`,
-      'Keep `fastcp` and `fastcp/*` external. docs/build-tools.md in its repository shows how, for each bundler.',
+      'Keep `fastcp` and `fastcp/*` external, for example by --packages=external of esbuild.',
     );
   else if (code === 'MODULE_NOT_FOUND' && !found.includes(here))
     lines.push(

@@ -71,6 +71,9 @@ function causeAt(code: string, operation: string, path: string, dest = path): st
       const { files, ffree } = statfsSync(dirname(dest));
       if (files > 0 && ffree === 0) return 'its file system has no inode left (df -i)';
     }
+    const above = look(dirname(dest));
+    if (code === 'EACCES' && dest !== path && above?.uid === own && !(above.mode & 0o200))
+      return `its directory has no write permission; 'chmod u+w' gives it`;
     if (code === 'EACCES' && operation === 'open dest' && dest !== path && look(dest))
       return 'its directory cannot be written, in which fastcp creates the new file';
   } catch {} // the look is denied

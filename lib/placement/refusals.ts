@@ -172,7 +172,7 @@ function refuseOtherKind(
   // 'new/.' would be one, as soon as its parent is created.
   if (!there?.isDirectory() && !['.', '..'].includes(baseName(target).toString())) return;
   const problem = { errno: -constants.errno.EISDIR, operation: 'cp' };
-  throw errorOf(problem, path, dest, `; to copy into it, write '${dest}/'`);
+  throw errorOf(problem, path, dest, `; to copy into it, write '${dest}/${baseName(source)}'`);
 }
 
 /** Returns the sources by the identities of their directories, and of all directories above them. */

@@ -28,7 +28,14 @@ const first = [
   ...['CompareResult', 'Difference', 'doctor()'],
 ];
 
-export function inReadingOrder(page: string): string {
+/** What is called and given; what comes back has a page of its own. */
+const given = [
+  ...['copyTree()', 'CopyOptions', 'compareTrees()', 'CompareOptions', 'doctor()'],
+  ...['DoctorOptions', 'Filter', 'FilterEntry', 'PathLike', 'PreserveKind', 'EntryKind'],
+];
+
+/** Returns both pages. */
+export function inReadingOrder(page: string): Record<'api.md' | 'api-results.md', string> {
   const [title = '', ...rest] = page.trimEnd().split(/\n+(?:\*\*\*\n+)?(?=## )/);
   const nameOf = (section: string): string => /^## (.+)/.exec(section)?.[1] ?? '';
   const placeOf = (section: string): number => {
@@ -39,7 +46,18 @@ export function inReadingOrder(page: string): string {
     .sort((a, b) => placeOf(a) - placeOf(b))
     .map((one) => (nameOf(one) === 'CopyOptions' ? inGroups(one) : withoutInherited(one)))
     .map((one) => withoutRepetition(one));
-  return `${[title, ...sections].join('\n\n')}\n`;
+  const pageOf = (name: string) => (given.includes(name) ? 'api.md' : 'api-results.md');
+  const pages = { 'api.md': [title], 'api-results.md': ['# Results, events and errors'] };
+  for (const section of sections) pages[pageOf(nameOf(section))].push(section);
+  const anchors = new Map(
+    sections.map(nameOf).map((name) => [name.toLowerCase().replace('()', ''), name]),
+  );
+  const linked = (file: keyof typeof pages): string =>
+    `${pages[file].join('\n\n')}\n`.replace(/\]\(#(\w+)\)/g, (link, anchor) => {
+      const other = pageOf(anchors.get(anchor) ?? '');
+      return anchors.has(anchor) && other !== file ? `](${other}#${anchor})` : link;
+    });
+  return { 'api.md': linked('api.md'), 'api-results.md': linked('api-results.md') };
 }
 
 /** A property of a base is described there. */

@@ -10,11 +10,13 @@ import { toMarkdown } from './markdown.js';
 
 const root = join(import.meta.dirname, '..'); // of build/
 const text = manual();
+const api = apiPages();
 const files: Record<string, string> = {
   'docs/command-line.md': toMarkdown(text),
   'man/fastcp.1': toMan(text),
   'docs/coming-from.md': comingFrom(root),
-  'docs/api.md': apiPage(),
+  'docs/api.md': api['api.md'],
+  'docs/api-results.md': api['api-results.md'],
 };
 for (const [file, content] of Object.entries(files)) {
   const path = join(root, file);
@@ -30,7 +32,7 @@ for (const [file, content] of Object.entries(files)) {
 }
 
 /** Of the types and their comments, by TypeDoc; typedoc.json has its options. */
-function apiPage(): string {
+function apiPages(): ReturnType<typeof inReadingOrder> {
   const out = join(root, 'build/api');
   const typedoc = join(root, 'node_modules/typedoc/bin/typedoc');
   const args = ['--options', join(root, 'typedoc.json'), '--logLevel', 'Warn', '--out', out];

@@ -9,7 +9,7 @@ export function toMarkdown({ synopsis, description, sections }: Manual): string 
     ...description.map((text) => text.replace(/\n/g, ' ')),
     'Options may stand anywhere; after `--` everything is a path. [again.md](again.md), ' +
       '[selection.md](selection.md), [atomic.md](atomic.md) and [doctor.md](doctor.md) say more about some. ' +
-      'The objects of `--json` have the fields of [CopyEvent](api.md#copyevent); the fields of a warning or an error are directly in the object.',
+      'The objects of `--json` have the fields of [CopyEvent](api-results.md#copyevent); the fields of a warning or an error are directly in the object.',
     ...sections.map(section),
   ]
     .join('\n\n')

@@ -109,7 +109,7 @@ describe.each(fileSystemNames)('%s', (name) => {
       const { result } = await copyInChild({ src, dest: join(at, 'dest'), options }, words);
       expect(result).toMatchObject({ errorCount: 0, bytes: SIZE });
       expect(readFileSync(trace, 'utf8').match(/SEEK_(DATA|HOLE)/g)).toEqual(calls);
-    rmSync(at, { recursive: true });
+      rmSync(at, { recursive: true });
     },
   );
 

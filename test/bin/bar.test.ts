@@ -38,17 +38,17 @@ describe('the progress line', () => {
     [
       120,
       0.1,
-      '[==--------------------------]   10%   13,316/133,151 entries   139 MB  34.8 MB/s    3,027 files/s   0:04   0:36 left',
+      '[==------------------]   10%   13,316/133,151 entries   139 MB  34.8 MB/s    3,027 files/s   0:04 elapsed   0:36 left',
     ],
     [
       120,
       0.5,
-      '[==============--------------]   50%   66,576/133,151 entries   695 MB  34.8 MB/s    3,026 files/s   0:20   0:20 left',
+      '[==========----------]   50%   66,576/133,151 entries   695 MB  34.8 MB/s    3,026 files/s   0:20 elapsed   0:20 left',
     ],
     [
       120,
       0.9,
-      '[=========================---]   90%  119,836/133,151 entries  1.25 GB  34.8 MB/s    3,026 files/s   0:36   0:04 left',
+      '[==================--]   90%  119,836/133,151 entries  1.25 GB  34.8 MB/s    3,026 files/s   0:36 elapsed   0:04 left',
     ],
   ])('at %d columns, %d of the copy done', (columns, part, expected) => {
     expect(frame(at(part), columns)).toBe(expected);
@@ -59,7 +59,7 @@ describe('the progress line', () => {
     [80, '[=======--------]   50%   66,576/133,151 entries    1,234 deleted   0:20 left'],
     [
       120,
-      '[=====------]   50%   66,576/133,151 entries    1,234 deleted   695 MB  34.8 MB/s    3,026 files/s   0:20   0:20 left',
+      '[=========---------]   50%   66,576/133,151 entries    1,234 deleted   695 MB  34.8 MB/s    3,026 files/s   0:20 left',
     ],
   ])('of a mirror at %d columns', (columns, expected) => {
     expect(frame(at(0.5, { deleted: 1234 }), columns, true)).toBe(expected);
@@ -67,8 +67,11 @@ describe('the progress line', () => {
 
   test.each([
     [60, '[=--------]   17%   738 MB/4.29 GB   109 MB/s   0:33 left'],
-    [80, '[===-------------------]   17%   738 MB/4.29 GB   109 MB/s   0:06   0:33 left'],
-    [120, '[=====-------------------------]   17%   738 MB/4.29 GB   109 MB/s   0:06   0:33 left'],
+    [80, '[==------------]   17%   738 MB/4.29 GB   109 MB/s   0:06 elapsed   0:33 left'],
+    [
+      120,
+      '[=====-------------------------]   17%   738 MB/4.29 GB   109 MB/s   0:06 elapsed   0:33 left',
+    ],
   ])('of one large file at %d columns: bytes', (columns, expected) => {
     const file = { files: 0, directories: 0, scanned: 1, total: 1, bytes: 738e6 };
     expect(frame(at(0.17, { ...file, totalBytes: 4.29e9 }), columns)).toBe(expected);
@@ -76,8 +79,8 @@ describe('the progress line', () => {
 
   test.each([
     [60, '   13,316 entries   139 MB  34.8 MB/s    3,027 files/s'],
-    [80, '   13,316 entries   139 MB  34.8 MB/s    3,027 files/s   0:04'],
-    [120, '   13,316 entries   139 MB  34.8 MB/s    3,027 files/s   0:04'],
+    [80, '   13,316 entries   139 MB  34.8 MB/s    3,027 files/s   0:04 elapsed'],
+    [120, '   13,316 entries   139 MB  34.8 MB/s    3,027 files/s   0:04 elapsed'],
   ])('before the total is known, at %d columns', (columns, expected) => {
     expect(frame(uncounted(0.1), columns)).toBe(expected);
   });

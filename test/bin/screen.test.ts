@@ -29,7 +29,7 @@ describe.skipIf(!hasTool('tmux'))('the screen', () => {
   const [size, left] = ['[\\d.]+ .?B', '( +\\d:\\d\\d left)?$'];
   test.each([
     [80, `${bar.source} +${size} +${size}/s${left}`],
-    [200, `${bar.source} +${size} +${size}/s +[\\d,]+ files/s +\\d:\\d\\d${left}`],
+    [200, `${bar.source} +${size} +${size}/s +[\\d,]+ files/s +\\d:\\d\\d elapsed${left}`],
     [40, `^ *\\d+% {2} *${counted}`],
   ])('at %d columns', async (columns, line) => {
     const screen = begin(columns);

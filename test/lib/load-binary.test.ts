@@ -90,7 +90,7 @@ test.each([
 test('a bundle says that fastcp must stay outside, and loads no addon of the program', () => {
   const said = loading('bundle', ['build/Release/other.node'], { packageName: 'app' });
   expect(said).toMatch(/^ERR_FASTCP_NO_BINARY MODULE_NOT_FOUND fastcp was bundled, /);
-  expect(said).toContain('Keep `fastcp` and `fastcp/*` external.');
+  expect(said).toContain('Keep `fastcp` and `fastcp/*` external,');
 });
 
 test('the error names the flags where Node loads no addon', () => {
