@@ -1,9 +1,10 @@
 import { readFileSync, writeFileSync } from 'node:fs';
-import { BarChart } from 'echarts/charts';
+import type { CustomSeriesRenderItemAPI } from 'echarts';
+import { BarChart, CustomChart } from 'echarts/charts';
 import { GridComponent, TitleComponent } from 'echarts/components';
 import { init, use } from 'echarts/core';
 import { SVGRenderer } from 'echarts/renderers';
-import { timeOf, withWorkloads } from './compare.js';
+import { timeOf, timesOf, withWorkloads } from './compare.js';
 import { allFigures, performancePage, plotImage, readme } from './paths.js';
 import type { Results } from './results.js';
 import { cellsOf, count, duration, markdown, summary, table } from './table.js';
@@ -60,18 +61,22 @@ export function plot({ machine, benchmarks }: Results): string | undefined {
   if (!benchmark) return undefined;
   const { result, workload } = benchmark;
   const bars = Object.keys(result.trials)
-    .map((name) => ({ tool: findTool(name), ms: timeOf(benchmark, name) ?? 0 }))
+    .map((name) => ({
+      tool: findTool(name),
+      ms: timeOf(benchmark, name) ?? 0,
+      all: timesOf(benchmark, name) ?? [],
+    }))
     .filter(({ tool, ms }) => ms > 0 && ['ours', 'peer'].includes(tool.role))
     .sort((a, b) => a.ms - b.ms);
-  const title = `Time to copy ${workload.title}, ${count(result.tree.files)} files, on ext4`;
-  use([BarChart, GridComponent, SVGRenderer, TitleComponent]);
+  const title = `Time to copy ${workload.title}, ${count(result.tree.files)} files, on ext4 with ${machine.cores} cores`;
+  use([BarChart, CustomChart, GridComponent, SVGRenderer, TitleComponent]);
   const chart = init(null, null, { renderer: 'svg', ssr: true, width: 760, height: 300 });
   chart.setOption({
     animation: false,
     textStyle: { fontFamily: 'system-ui, sans-serif' },
     title: {
       text: title,
-      subtext: `Medians on ${machine.cores} cores (${machine.processor}), Node's start included; shorter is better`,
+      subtext: `Medians and ranges, Node's start included, on ${machine.processor}; shorter is better`,
       textStyle: { fontSize: 15, color: '#1f2328' },
       subtextStyle: { fontSize: 12, color: '#1f2328' },
     },
@@ -85,21 +90,33 @@ export function plot({ machine, benchmarks }: Results): string | undefined {
       axisTick: { show: false },
       axisLabel: { fontSize: 13, color: '#1f2328' },
     },
-    series: {
-      type: 'bar',
-      barWidth: '65%',
-      label: {
-        show: true,
-        position: 'right',
-        fontSize: 13,
-        color: '#1f2328',
-        formatter: ({ value }: { value: unknown }) => duration(Number(value)),
+    series: [
+      {
+        type: 'bar',
+        barWidth: '65%',
+        label: {
+          show: true,
+          position: 'insideLeft',
+          fontSize: 13,
+          color: '#1f2328',
+          formatter: ({ value }: { value: unknown }) => duration(Number(value)),
+        },
+        data: bars.map(({ tool, ms }) => ({
+          value: ms,
+          itemStyle: { color: tool.role === 'ours' ? '#2da44e' : '#8c959f' },
+        })),
       },
-      data: bars.map(({ tool, ms }) => ({
-        value: ms,
-        itemStyle: { color: tool.role === 'ours' ? '#2da44e' : '#8c959f' },
-      })),
-    },
+      {
+        type: 'custom',
+        silent: true,
+        data: bars.map(({ all }, index) => [Math.min(...all), Math.max(...all), index]),
+        renderItem: (_params: unknown, api: CustomSeriesRenderItemAPI) => {
+          const [from, to] = [0, 1].map((at) => api.coord([api.value(at), api.value(2)]));
+          const shape = { x1: from?.[0], y1: from?.[1], x2: to?.[0], y2: to?.[1] };
+          return { type: 'line', shape, style: { stroke: '#57606a', lineWidth: 3 } };
+        },
+      },
+    ],
   });
   const svg = chart.renderToSVGString();
   chart.dispose();
