@@ -32,7 +32,7 @@ for (const [command, files] of Object.entries(needed)) {
   for (const file of files) {
     if (existsSync(join(root, file))) continue;
     fail(
-      `${file} is missing: run \`${command}\` before packing; \`npm run pack:here\` packs for this machine alone`,
+      `${file} is missing: run \`${command}\` before packing${publishing ? '' : '; `npm run pack:here` packs for this machine alone'}`,
     );
   }
 }

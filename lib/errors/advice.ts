@@ -45,6 +45,9 @@ export function archiveIn(path: string): string | undefined {
   return /^.*?\.(zip|asar)(?=[\\/])/s.exec(path)?.[0];
 }
 
+/** The system calls that create an entry in DEST. */
+const creations = ['open dest', 'mkdir', 'symlink', 'link'];
+
 /** Looks for the cause of an error whose code has several. */
 function causeAt(code: string, operation: string, path: string, dest = path): string | undefined {
   const names = ['rename', 'unlink', 'rmdir'].includes(operation); // changes an existing name
@@ -71,9 +74,9 @@ function causeAt(code: string, operation: string, path: string, dest = path): st
       const { files, ffree } = statfsSync(dirname(dest));
       if (files > 0 && ffree === 0) return 'its file system has no inode left (df -i)';
     }
-    const above = look(dirname(dest));
-    if (code === 'EACCES' && dest !== path && above?.uid === own && !(above.mode & 0o200))
-      return `its directory has no write permission; 'chmod u+w' gives it`;
+    const above = creations.includes(operation) ? look(dirname(dest)) : undefined;
+    if (code === 'EACCES' && above?.uid === own && (above.mode & 0o300) !== 0o300)
+      return `its directory denies writing to its owner; 'chmod u+wx' allows it`;
     if (code === 'EACCES' && operation === 'open dest' && dest !== path && look(dest))
       return 'its directory cannot be written, in which fastcp creates the new file';
   } catch {} // the look is denied
@@ -85,6 +88,7 @@ function deniedEnd(code: string, operation: string): string | undefined {
   if (code !== 'EACCES' && code !== 'EPERM') return undefined;
   if (operation === 'open source') return 'the source cannot be read';
   // EPERM of the others has many causes.
-  const creations = ['open dest', ...(code === 'EACCES' ? ['mkdir', 'symlink', 'link'] : [])];
-  return creations.includes(operation) ? 'the destination cannot be written' : undefined;
+  const isTelling =
+    operation === 'open dest' || (code === 'EACCES' && creations.includes(operation));
+  return isTelling ? 'the destination cannot be written' : undefined;
 }

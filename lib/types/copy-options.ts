@@ -41,7 +41,7 @@ export interface CopyOptions {
   /** Create symlinks to the files of SRC instead of copies, like `cp -s`. Default `false`. */
   symlink?: boolean | undefined;
   /**
-   * `auto` preserves the holes of files; preallocated ranges that were never written become holes. `always` also turns
+   * `auto` preserves the holes of files, but not preallocated ranges, which may be written as zeros. `always` also turns
    * ranges of zeros into holes. Default `auto`.
    */
   sparse?: 'auto' | 'always' | undefined;
