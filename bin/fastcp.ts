@@ -65,7 +65,7 @@ async function start(argv: readonly string[]): Promise<number> {
     const { runCompare } = await import('./compare.js');
     return runCompare(invocation);
   }
-  // Loads the addon, which help and most usage errors do not need.
+  // Most usage errors do not need what this loads.
   const { run } = await import('./run.js');
   return run(invocation);
 }
