@@ -142,7 +142,9 @@ export const table = {
   concurrency: other(cli('content', '-j, --jobs <n>', 'use at most n threads')),
   onError: choice(onErrorModes, 'stop'),
   signal: other(),
-  dryRun: flag(cli('output', '--dry-run', 'print what would be done, and write nothing', 'common')),
+  dryRun: flag(
+    cli('output', '--dry-run', 'list what would change in DEST, and write nothing', 'common'),
+  ),
   entries: flag(),
   onProgress: other(),
 } satisfies { [K in keyof Required<CopyOptions>]: Flag | Choice<string> | Other };

@@ -302,6 +302,13 @@ describe.each(forms)('%s', (form, copy) => {
     }
   });
 
+  test.runIf(process.platform === 'linux')('reading leaves the atime of SRC as it is', async () => {
+    const names = ['directory/inner', 'file', 'directory', ''];
+    for (const name of names) fs.utimesSync(join(src, name), 1, 2);
+    await copy(src, dest, { recursive: true });
+    for (const name of names) expect(fs.statSync(join(src, name)).atimeMs, name).toBe(1000);
+  });
+
   test('preserveTimestamps: existing directories, whose modes stay', async () => {
     makeFiles(dest, { 'directory/other': '' });
     for (const name of ['', 'directory']) {

@@ -83,8 +83,26 @@ int Handle::close() {
 
 // --- directories ---------------------------------------------------------------------------------
 
+namespace {
+
+int open_to_list(int parent, const char* name, Follow follow, Handle& out) {
+  assert(!is_guest);
+  const int flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC | nofollow(follow);
+  int opened = -EPERM;
+#ifdef O_NOATIME
+  opened = retry([&] { return call_openat(parent, name, flags | O_NOATIME, 0); });
+#endif
+  // Another user's directory, or a system that always changes the atime.
+  if (opened == -EPERM) opened = retry([&] { return call_openat(parent, name, flags, 0); });
+  if (opened < 0) return opened;
+  out = Handle(opened);
+  return 0;
+}
+
+}  // namespace
+
 int open_source_directory(const Handle& parent, const char* name, Follow follow, Handle& out) {
-  return open_at(parent, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | nofollow(follow), 0, out);
+  return open_to_list(fd(parent), name, follow, out);
 }
 
 int open_source_parent(const Handle& directory, Handle& out) {
@@ -219,16 +237,11 @@ bool has_inode(intptr_t descriptor, uint32_t inode) {
 bool is_locked(const Handle& entry) { return try_lock(fd(entry), true) == -EWOULDBLOCK; }
 
 int open_again(intptr_t descriptor, Handle& out) {
-  constexpr int kFlags = O_RDONLY | O_DIRECTORY | O_CLOEXEC;
-  assert(!is_guest);
-  if (has_own_table()) {  // the number is one of the process's table
-    const std::string path = "/proc/self/fd/" + std::to_string(descriptor);
-    return open_at(Handle::working_directory(), path.c_str(), kFlags, 0, out);
-  }
-  const int opened = retry([&] { return openat(static_cast<int>(descriptor), ".", kFlags); });
-  if (opened < 0) return opened;
-  out = Handle(opened);
-  return 0;
+  const auto held = static_cast<int>(descriptor);
+  if (!has_own_table()) return open_to_list(held, ".", Follow::no, out);
+  // The number is one of the process's table.
+  const std::string path = "/proc/self/fd/" + std::to_string(held);
+  return open_to_list(AT_FDCWD, path.c_str(), Follow::yes, out);
 }
 
 namespace {
