@@ -89,7 +89,7 @@ const smallFiles = [
     fileSystems: ['tmpfs', 'ext4'],
     subject: 'fastcp',
     tools: command,
-    rounds: 5,
+    rounds: 3,
     targets: [
       { kind: 'faster', than: 'cp', least: 1.8 },
       { kind: 'faster', than: 'cpz', least: within5Percent },
@@ -102,7 +102,7 @@ const smallFiles = [
     fileSystems: ['ext4', 'xfs'],
     subject: 'fastcp',
     tools: cold,
-    rounds: 5,
+    rounds: 3,
     cache: 'cold',
     targets: [
       { kind: 'faster', than: 'cp', least: 2 },
@@ -119,7 +119,7 @@ export const workloads: Workload[] = [
     fileSystems: ['tmpfs', 'ext4', 'overlay'],
     subject: 'fastcp',
     tools: [...command, ...ownTables],
-    rounds: 5,
+    rounds: 3,
     targets: corpusTargets,
   },
   ...clones.map(
@@ -130,7 +130,7 @@ export const workloads: Workload[] = [
       fileSystems: [name],
       subject: 'fastcp',
       tools: [...command, ...ownTables, 'fastcp-reflink', 'cp-reflink'],
-      rounds: 5,
+      rounds: 3,
       targets: [
         ...corpusTargets,
         { kind: 'faster', than: 'cp-reflink', least: name === 'xfs' ? 1.5 : 1.3 },
@@ -144,7 +144,7 @@ export const workloads: Workload[] = [
     fileSystems: ['ext4', 'xfs'],
     subject: 'fastcp',
     tools: cold,
-    rounds: 5,
+    rounds: 3,
     cache: 'cold',
     targets: coldTargets,
   },
@@ -155,7 +155,7 @@ export const workloads: Workload[] = [
     fileSystems: ['tmpfs', 'ext4', 'xfs'],
     subject: 'fastcp',
     tools: [...command, ...ownTables],
-    rounds: 5,
+    rounds: 3,
     targets: [
       { kind: 'faster', than: 'cpz', least: 1.5 },
       { kind: 'faster', than: 'fcp', least: 1 },
@@ -169,7 +169,7 @@ export const workloads: Workload[] = [
     fileSystems: ['tmpfs', 'ext4'],
     subject: 'fastcp',
     tools: command,
-    rounds: 5,
+    rounds: 3,
     restore: 'remove',
     targets: [{ kind: 'faster', than: fastestPeer, least: 1 }],
   },
@@ -180,7 +180,7 @@ export const workloads: Workload[] = [
     fileSystems: ['xfs'],
     subject: 'fastcp',
     tools: ['fastcp', 'fastcp-library', 'node', 'cp', 'cp-reflink', 'cpz', 'xcp', 'fcp'],
-    rounds: 5,
+    rounds: 3,
     restore: 'remove',
     targets: [{ kind: 'duration', most: 10 }],
   },
@@ -191,7 +191,7 @@ export const workloads: Workload[] = [
     fileSystems: ['tmpfs'],
     subject: 'fastcp-library',
     tools: library,
-    rounds: 5,
+    rounds: 3,
     inProcess: true,
     iterations: 30,
     targets: [
@@ -206,7 +206,7 @@ export const workloads: Workload[] = [
     fileSystems: ['tmpfs'],
     subject: 'fastcp-library',
     tools: library,
-    rounds: 5,
+    rounds: 3,
     inProcess: true,
     targets: [
       { kind: 'faster', than: 'node-cp', least: 20 },
@@ -222,7 +222,7 @@ export const workloads: Workload[] = [
     fileSystems: ['xfs'], // fs-safe has its native clone there.
     subject: 'fastcp-library',
     tools: ['fastcp-library', 'node26-cp', 'fs-safe'],
-    rounds: 5,
+    rounds: 3,
     inProcess: true,
     targets: [{ kind: 'faster', than: 'node26-cp', least: 3.5 }],
   },
@@ -243,7 +243,7 @@ export const workloads: Workload[] = [
     fileSystems: ['tmpfs', 'ext4'],
     subject: 'fastcp-mirror',
     tools: ['fastcp-mirror', 'node', 'rsync-delete', 'floor-look'],
-    rounds: 5,
+    rounds: 3,
     again: true,
     targets: [
       { kind: 'faster', than: 'rsync-delete', least: 3.5 },
@@ -278,7 +278,7 @@ export const workloads: Workload[] = [
     fileSystems: ['tmpfs'],
     subject: 'fastcp',
     tools: ['fastcp', 'node', 'cp', 'cpz', 'floor'],
-    rounds: 5,
+    rounds: 3,
     targets: [{ kind: 'cpu', of: 'floor', most: 1.06 }],
   },
   {
