@@ -91,15 +91,13 @@ export const tools: Tool[] = [
     first: (src, dest) => [built('floor'), '-t', '2', src, dest],
     command: (src, dest) => [built('floor'), '-t', '2', '-m', 'look', src, dest],
   },
-  ...[[], ['-p'], ['-m', '16384']].map(
-    (options): Tool => ({
-      name: ['own-tables', ...options].join(''), // own-tables-m16384
-      title: `${['own-tables', ...options].join(' ')} (reference)`,
-      role: 'limit',
-      from: { c: 'bench/own-tables/own-tables.c' },
-      command: (src, dest) => [built('own-tables'), '-t', '2', ...options, src, dest],
-    }),
-  ),
+  {
+    name: 'own-tables',
+    title: 'own-tables (reference)',
+    role: 'limit',
+    from: { c: 'bench/own-tables/own-tables.c' },
+    command: (src, dest) => [built('own-tables'), '-t', '2', src, dest],
+  },
   {
     name: 'cp',
     title: 'cp -r',

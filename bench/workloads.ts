@@ -46,8 +46,7 @@ export const fastestPeer = 'the fastest peer';
 const within5Percent = 1 / 1.05;
 const native = ['cp', 'rsync', 'cpz', 'xcp', 'fcp', 'floor'];
 const command = ['fastcp', 'node', ...native];
-/** The second measuring stick: as it is, and with listings that are never shared or seldom. */
-const ownTables = ['own-tables', 'own-tables-p', 'own-tables-m16384'];
+const trees = [...command, 'own-tables'];
 const library = [
   'fastcp-library',
   'node-cp',
@@ -57,7 +56,7 @@ const library = [
   'cpy',
   'fs-safe',
 ];
-const cold = command.filter((name) => name !== 'rsync');
+const cold = command.filter((name) => name !== 'rsync' && name !== 'floor');
 const clones: FileSystemName[] = ['xfs', 'btrfs'];
 
 const corpusTargets: Target[] = [
@@ -99,7 +98,7 @@ const smallFiles = [
     name: `small-${name}-cold`,
     title: `${title}, cold`,
     tree,
-    fileSystems: ['ext4', 'xfs'],
+    fileSystems: ['ext4'],
     subject: 'fastcp',
     tools: cold,
     rounds: 3,
@@ -118,7 +117,7 @@ export const workloads: Workload[] = [
     tree: 'corpus',
     fileSystems: ['tmpfs', 'ext4', 'overlay'],
     subject: 'fastcp',
-    tools: [...command, ...ownTables],
+    tools: trees,
     rounds: 3,
     targets: corpusTargets,
   },
@@ -129,7 +128,7 @@ export const workloads: Workload[] = [
       tree: 'corpus',
       fileSystems: [name],
       subject: 'fastcp',
-      tools: [...command, ...ownTables, 'fastcp-reflink', 'cp-reflink'],
+      tools: [...trees, 'fastcp-reflink', 'cp-reflink'],
       rounds: 3,
       targets: [
         ...corpusTargets,
@@ -154,7 +153,7 @@ export const workloads: Workload[] = [
     tree: { directories: 1, files: 50_000, bytes: 10_240 },
     fileSystems: ['tmpfs', 'ext4', 'xfs'],
     subject: 'fastcp',
-    tools: [...command, ...ownTables],
+    tools: trees,
     rounds: 3,
     targets: [
       { kind: 'faster', than: 'cpz', least: 1.5 },
